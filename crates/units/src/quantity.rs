@@ -1,0 +1,172 @@
+//! Quantities as records hold them: a number with its interval, its unit and how it was come by, or the reason why
+//! there is none.
+
+use crate::Estimate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a figure was come by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// Seen by running something on this machine.
+    Measured,
+    /// Computed from measurements by way of a model.
+    Modelled,
+    /// Told by the hardware, hypervisor or kernel, and not checked.
+    Claimed,
+}
+
+/// Units that records use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Unit {
+    #[serde(rename = "ns")]
+    Nanos,
+    #[serde(rename = "us")]
+    Micros,
+    #[serde(rename = "s")]
+    Seconds,
+    /// Core clock cycles.
+    #[serde(rename = "cycles")]
+    Cycles,
+    /// Time stamp counter ticks.
+    #[serde(rename = "ticks")]
+    Ticks,
+    #[serde(rename = "bytes")]
+    Bytes,
+    #[serde(rename = "bytes/s")]
+    BytesPerSecond,
+    #[serde(rename = "Hz")]
+    Hertz,
+    #[serde(rename = "ppm")]
+    PartsPerMillion,
+    /// A count of things: entries, buffers, accesses.
+    #[serde(rename = "count")]
+    Count,
+    /// A ratio without a unit.
+    #[serde(rename = "ratio")]
+    Ratio,
+}
+
+impl Unit {
+    /// The unit as JSON and tables spell it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Nanos => "ns",
+            Self::Micros => "us",
+            Self::Seconds => "s",
+            Self::Cycles => "cycles",
+            Self::Ticks => "ticks",
+            Self::Bytes => "bytes",
+            Self::BytesPerSecond => "bytes/s",
+            Self::Hertz => "Hz",
+            Self::PartsPerMillion => "ppm",
+            Self::Count => "count",
+            Self::Ratio => "ratio",
+        }
+    }
+}
+
+/// A number with its 95% interval, or the reason why it could not be resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Quantity {
+    Resolved {
+        value: f64,
+        lo: f64,
+        hi: f64,
+        unit: Unit,
+        basis: Basis,
+        /// Set when other work on the machine was seen in every block behind this figure: the quiet value may lie
+        /// outside the interval.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        disturbed: Option<String>,
+    },
+    Unresolved {
+        unresolved: String,
+    },
+}
+
+impl Quantity {
+    pub fn measured(e: Estimate, unit: Unit) -> Self {
+        Self::with_basis(e, unit, Basis::Measured)
+    }
+
+    pub fn modelled(e: Estimate, unit: Unit) -> Self {
+        Self::with_basis(e, unit, Basis::Modelled)
+    }
+
+    pub fn claimed(value: f64, unit: Unit) -> Self {
+        Self::with_basis(Estimate::exact(value), unit, Basis::Claimed)
+    }
+
+    pub fn unresolved(why: impl Into<String>) -> Self {
+        Self::Unresolved { unresolved: why.into() }
+    }
+
+    fn with_basis(e: Estimate, unit: Unit, basis: Basis) -> Self {
+        // JSON has no infinities and no NaN: a figure that is none says so instead.
+        if !(e.value.is_finite() && e.lo.is_finite() && e.hi.is_finite()) {
+            return Self::unresolved("the measurement gave no finite number");
+        }
+        Self::Resolved { value: e.value, lo: e.lo, hi: e.hi, unit, basis, disturbed: None }
+    }
+
+    /// The same figure, marked as measured in company.
+    #[must_use]
+    pub fn disturbed_by(mut self, what: Option<String>) -> Self {
+        if let Self::Resolved { disturbed, .. } = &mut self {
+            *disturbed = what;
+        }
+        self
+    }
+
+    pub fn estimate(&self) -> Option<Estimate> {
+        match *self {
+            Self::Resolved { value, lo, hi, .. } => Some(Estimate { value, lo, hi }),
+            Self::Unresolved { .. } => None,
+        }
+    }
+
+    pub fn value(&self) -> Option<f64> {
+        self.estimate().map(|e| e.value)
+    }
+}
+
+/// One latency in the three units that people compare: time, core cycles and time stamp ticks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    pub ns: Quantity,
+    pub cycles: Quantity,
+    pub ticks: Quantity,
+}
+
+impl Latency {
+    pub fn unresolved(why: impl Into<String>) -> Self {
+        let q = Quantity::unresolved(why);
+        Self { ns: q.clone(), cycles: q.clone(), ticks: q }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_the_promised_one() {
+        let q = Quantity::measured(Estimate::new(4.0, 3.9, 4.1), Unit::Cycles);
+        let text = serde_json::to_string(&q).unwrap();
+        assert_eq!(text, r#"{"value":4.0,"lo":3.9,"hi":4.1,"unit":"cycles","basis":"measured"}"#);
+        assert_eq!(serde_json::from_str::<Quantity>(&text).unwrap(), q);
+        let u = Quantity::unresolved("too noisy");
+        let text = serde_json::to_string(&u).unwrap();
+        assert_eq!(text, r#"{"unresolved":"too noisy"}"#);
+        assert_eq!(serde_json::from_str::<Quantity>(&text).unwrap(), u);
+    }
+
+    #[test]
+    fn no_infinity_reaches_a_record() {
+        let q = Quantity::measured(Estimate { value: f64::NAN, lo: 0.0, hi: 1.0 }, Unit::Ratio);
+        assert!(matches!(q, Quantity::Unresolved { .. }));
+    }
+}
