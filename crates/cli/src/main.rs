@@ -1,3 +1,59 @@
 //! The `gleaner` binary: one file a verb, no logic.
+//!
+//! To add a verb: a file with its arguments (`clap::Args`) and `run(&Args, &Console) -> anyhow::Result<Exit>`; its
+//! `mod` line here; a variant of [`Verb`] and a line in [`run`]. Text for people goes through [`Console::text`], a
+//! record through [`Console::document`], never through `println!`: a reader that has seen enough must not make us
+//! panic, and `--json` must find nothing but the record on standard output. What cannot be done is a [`Refusal`].
 #![forbid(unsafe_code)]
-fn main() {}
+#![deny(clippy::print_stdout, clippy::print_stderr)] // see above
+
+mod console;
+mod failure;
+mod measure;
+mod progress;
+mod summary;
+mod usage;
+
+use clap::{Parser, Subcommand};
+use console::Console;
+use failure::Exit;
+use std::process::ExitCode;
+
+/// Measures how long a core waits on memory, shows which loads make it wait, and puts the waiting to work.
+#[derive(Debug, Parser)]
+#[command(name = "gleaner", version, max_term_width = 100, disable_help_subcommand = true)]
+struct Cli {
+    /// Put the verb's record on standard output as JSON, and everything else on standard error
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// No progress and no remarks; errors are still told
+    #[arg(long, short, global = true)]
+    quiet: bool,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Measure(measure::MeasureArgs),
+}
+
+fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
+    match &cli.verb {
+        Verb::Measure(args) => measure::run(args, console),
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::report(&error),
+    };
+    let console = Console::new(cli.json, cli.quiet);
+    match run(&cli, &console) {
+        Ok(exit) => exit.into(),
+        Err(error) => failure::report(&error),
+    }
+}

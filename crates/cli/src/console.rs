@@ -1,0 +1,70 @@
+//! Where output goes: text for people, the record for programs, remarks beside both.
+
+use crate::progress::{self, Progress};
+use records::{Document, Record};
+use std::io::{self, IsTerminal, Write};
+
+/// How this run talks.
+#[derive(Debug)]
+pub(crate) struct Console {
+    json: bool,
+    quiet: bool,
+    colour: bool,
+    stderr_is_terminal: bool,
+}
+
+impl Console {
+    pub(crate) fn new(json: bool, quiet: bool) -> Self {
+        let stderr_is_terminal = io::stderr().is_terminal();
+        let text_on_terminal = if json { stderr_is_terminal } else { io::stdout().is_terminal() };
+        // https://no-color.org: any value but the empty one means no.
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+            || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+        Self { json, quiet, colour: text_on_terminal && !refused, stderr_is_terminal }
+    }
+
+    /// Whether `--json` was given.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether text for people may have colours.
+    pub(crate) fn colour(&self) -> bool {
+        self.colour
+    }
+
+    /// The verb's answer as text for people. It makes way for the record: with `--json` it goes to standard error.
+    pub(crate) fn text(&self, text: &str) -> io::Result<()> {
+        if self.json {
+            if !self.quiet {
+                io::stderr().lock().write_all(text.as_bytes())?;
+            }
+            return Ok(());
+        }
+        Self::stdout(text)
+    }
+
+    /// The verb's record, on standard output if `--json` was given.
+    pub(crate) fn document<R: Record>(&self, document: &Document<R>) -> io::Result<()> {
+        if self.json { Self::stdout(&document.to_json()) } else { Ok(()) }
+    }
+
+    /// Something for standard output whatever the options: JSON that was asked for, or a format other tools read.
+    pub(crate) fn stdout(text: &str) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()
+    }
+
+    /// A remark beside the answer: one line on standard error, none with `--quiet`.
+    pub(crate) fn remark(&self, line: &str) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "{line}"); // a remark that cannot be told is no reason to stop
+        }
+    }
+
+    /// Progress on standard error: one line with the time left on a terminal, plain lines elsewhere, nothing if quiet.
+    pub(crate) fn progress(&self) -> Box<dyn Progress> {
+        progress::on_stderr(self.quiet, self.stderr_is_terminal)
+    }
+}

@@ -1,0 +1,84 @@
+//! How a run ends: the four exit codes, and one line for each thing that could not be done.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// The exit codes that scripts may rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done = 0,
+    /// The thing measured failed, or what was measured could not be kept.
+    Failed = 1,
+    WrongUse = 2,
+    NotPossibleHere = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Something that will not be done: what, why, and what would help, told in one line.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: Exit,
+    pub(crate) what: String,
+    pub(crate) why: String,
+    pub(crate) would_help: Option<String>,
+}
+
+impl Refusal {
+    /// Exit 2: the command itself makes no sense here.
+    pub(crate) fn wrong_use(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { code: Exit::WrongUse, what: what.into(), why: why.into(), would_help: None }
+    }
+
+    /// Exit 3: a sensible command that this host cannot do.
+    pub(crate) fn not_possible_here(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { code: Exit::NotPossibleHere, what: what.into(), why: why.into(), would_help: None }
+    }
+
+    /// Exit 1: it was tried, and failed.
+    pub(crate) fn failed(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { code: Exit::Failed, what: what.into(), why: why.into(), would_help: None }
+    }
+
+    #[must_use]
+    pub(crate) fn would_help(mut self, what: impl Into<String>) -> Self {
+        self.would_help = Some(what.into());
+        self
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.why)?;
+        if let Some(help) = &self.would_help {
+            write!(f, "; {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Tells the error in one line and gives the exit code that belongs to it.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    let broken_pipe = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    if error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(broken_pipe)) {
+        // The reader of our output has seen enough (`gleaner … | head`).
+        return Exit::Done.into();
+    }
+    let code = error.downcast_ref::<Refusal>().map_or(Exit::Failed, |refusal| refusal.code);
+    tell(&format!("{error:#}"));
+    code.into()
+}
+
+/// `gleaner: …` on standard error, in one line whatever stands in the text.
+pub(crate) fn tell(text: &str) {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Where standard error is gone too, the exit code is all that is left to say.
+    let _ = writeln!(io::stderr(), "gleaner: {line}");
+}

@@ -1,0 +1,170 @@
+//! `gleaner measure`: runs experiments and writes what they found.
+
+use crate::console::Console;
+use crate::failure::{Exit, Refusal};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use experiments::{Refused, Request, catalogue};
+use lab::stop::Stop;
+use records::host::Host;
+use records::{Document, machine::Effort};
+use std::path::{Path, PathBuf};
+use units::Bytes;
+
+/// The experiments by name, in the order in which they are told.
+pub(crate) const EXPERIMENTS: [&str; 13] = [
+    "clock",
+    "latency",
+    "tlb",
+    "mlp",
+    "rob",
+    "stride",
+    "prefetch",
+    "numa",
+    "threads",
+    "bandwidth",
+    "windows",
+    "c2c",
+    "yield",
+];
+
+/// Measure this machine: latencies and sizes of each level, TLBs, parallelism, bandwidth and more
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    /// What to measure; all of it if none is named
+    #[arg(value_name = "EXPERIMENT", value_parser = PossibleValuesParser::new(EXPERIMENTS))]
+    pub(crate) experiments: Vec<String>,
+
+    /// Fewer points and blocks: everything within a minute
+    #[arg(long, conflicts_with = "thorough")]
+    pub(crate) quick: bool,
+
+    /// More points and blocks, for narrower intervals
+    #[arg(long)]
+    pub(crate) thorough: bool,
+
+    /// Measure on this CPU
+    #[arg(long, value_name = "N")]
+    pub(crate) cpu: Option<usize>,
+
+    /// Repeat the random choices of an earlier run, whose record names its seed
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// How to tell the results
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+
+    /// Also write each experiment's points as CSV into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Write the record to this file ('-' for standard output)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Use no more memory than this, for example 512M
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_memory: Option<Bytes>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A summary for people
+    Text,
+    /// Two columns, as the tool of that name prints them: size in MB and latency in ns
+    #[value(name = "lat_mem_rd")]
+    LatMemRd,
+    /// Every point of every experiment
+    Csv,
+}
+
+pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit> {
+    let host = host::read(Path::new("/"));
+    let request = request(args, &host)?;
+    let mut progress = console.progress();
+    let machine = experiments::measure(&request, host, &mut Adapter(progress.as_mut()))
+        .map_err(|refused| refusal("measure", refused))?;
+    progress.finish();
+    let interrupted = machine.run.interrupted;
+    let document = Document::now(machine);
+    if let Some(path) = &args.output {
+        records::write_atomically(path, &document)
+            .map_err(|e| Refusal::failed(format!("cannot write {}", path.display()), e.to_string()))?;
+    }
+    match args.format {
+        Format::Text => console.text(&crate::summary::of(&document.body, console.colour()))?,
+        Format::LatMemRd | Format::Csv => {}
+    }
+    console.document(&document)?;
+    Ok(if interrupted { Exit::Failed } else { Exit::Done })
+}
+
+fn request(args: &MeasureArgs, host: &Host) -> anyhow::Result<Request> {
+    let experiments: Vec<_> = if args.experiments.is_empty() {
+        catalogue::ALL.iter().collect()
+    } else {
+        catalogue::ALL.iter().filter(|e| args.experiments.iter().any(|n| n == e.name)).collect()
+    };
+    let cpu = match args.cpu {
+        Some(cpu) => cpu,
+        None => default_cpu(host)?,
+    };
+    if !lab::pin::allowed()?.contains(&cpu) {
+        return Err(Refusal::wrong_use(
+            format!("--cpu {cpu}"),
+            format!("this process may use CPUs {:?}", lab::pin::allowed()?),
+        )
+        .into());
+    }
+    let usable = host.memory.usable().unwrap_or(Bytes::gib(1));
+    let max_memory = args.max_memory.unwrap_or(Bytes(usable.0 / 2)).min(Bytes(usable.0 / 10 * 9));
+    Ok(Request {
+        experiments,
+        effort: match (args.quick, args.thorough) {
+            (true, _) => Effort::Quick,
+            (_, true) => Effort::Thorough,
+            _ => Effort::Normal,
+        },
+        cpu,
+        seed: args.seed.unwrap_or_else(fresh_seed),
+        max_memory,
+        stop: Stop::on_signals(),
+    })
+}
+
+/// The last CPU that may be used: the first one often serves interrupts.
+fn default_cpu(_host: &Host) -> anyhow::Result<usize> {
+    lab::pin::allowed()?.last().copied().ok_or_else(|| anyhow::anyhow!("no CPU may be used"))
+}
+
+fn fresh_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    // Short enough to be typed again.
+    (now.as_nanos() as u64 ^ u64::from(std::process::id())) % 1_000_000_000
+}
+
+fn refusal(what: &str, refused: Refused) -> Refusal {
+    let refusal = if refused.not_possible {
+        Refusal::not_possible_here(what, refused.why)
+    } else {
+        Refusal::failed(what, refused.why)
+    };
+    match refused.would_help {
+        Some(help) => refusal.would_help(help),
+        None => refusal,
+    }
+}
+
+/// The experiments' progress on this program's console.
+struct Adapter<'a>(&'a mut dyn crate::progress::Progress);
+
+impl experiments::Progress for Adapter<'_> {
+    fn at(&mut self, what: &str, fraction: f64) {
+        self.0.at(what, fraction);
+    }
+
+    fn line(&mut self, text: &str) {
+        self.0.line(text);
+    }
+}

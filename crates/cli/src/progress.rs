@@ -1,0 +1,178 @@
+//! How far a run has come, and how long it will still take.
+//!
+//! Drawn by whoever calls, at most a few times a second: no thread of its own, for a thread that draws would disturb
+//! what is being measured.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+/// Told by a verb as it goes along.
+pub(crate) trait Progress {
+    /// What is being done now, and which part of the whole run is behind us (0 to 1).
+    fn at(&mut self, what: &str, fraction: f64);
+    /// A line that stays: something finished, something odd.
+    fn line(&mut self, text: &str);
+    /// Clears the line. Nothing more follows.
+    fn finish(&mut self);
+}
+
+pub(crate) fn on_stderr(quiet: bool, terminal: bool) -> Box<dyn Progress> {
+    if quiet {
+        Box::new(Silent)
+    } else if terminal {
+        let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(w, _)| usize::from(w.0));
+        Box::new(OneLine::new(io::stderr(), width, Instant::now))
+    } else {
+        Box::new(PlainLines::new(io::stderr()))
+    }
+}
+
+/// For `--quiet`.
+struct Silent;
+
+impl Progress for Silent {
+    fn at(&mut self, _what: &str, _fraction: f64) {}
+    fn line(&mut self, _text: &str) {}
+    fn finish(&mut self) {}
+}
+
+/// For a terminal: one line, redrawn in place.
+struct OneLine<W, C> {
+    out: W,
+    width: usize,
+    now: C,
+    began: Instant,
+    drawn: Option<Instant>,
+    what: String,
+}
+
+/// Often enough to look alive, seldom enough to cost nothing.
+const REDRAW: Duration = Duration::from_millis(200);
+/// Before that much of a run is over its end cannot be foretold.
+const FORETELL_FROM: f64 = 0.02;
+
+impl<W: Write, C: Fn() -> Instant> OneLine<W, C> {
+    fn new(out: W, width: usize, now: C) -> Self {
+        let began = now();
+        Self { out, width, now, began, drawn: None, what: String::new() }
+    }
+
+    fn clear(&mut self) {
+        let _ = write!(self.out, "\r\x1b[K");
+    }
+}
+
+impl<W: Write, C: Fn() -> Instant> Progress for OneLine<W, C> {
+    fn at(&mut self, what: &str, fraction: f64) {
+        let now = (self.now)();
+        let fresh = self.drawn.is_some_and(|drawn| now - drawn < REDRAW);
+        if fresh && self.what == what {
+            return;
+        }
+        let fraction = fraction.clamp(0.0, 1.0);
+        let left = if fraction >= FORETELL_FROM {
+            let spent = now - self.began;
+            format!(", {} left", brief(spent.mul_f64((1.0 - fraction) / fraction)))
+        } else {
+            String::new()
+        };
+        let text = format!("{:3.0}%  {what}{left}", 100.0 * fraction);
+        let text: String = text.chars().take(self.width.saturating_sub(1)).collect();
+        self.clear();
+        let _ = write!(self.out, "{text}");
+        let _ = self.out.flush();
+        self.drawn = Some(now);
+        what.clone_into(&mut self.what);
+    }
+
+    fn line(&mut self, text: &str) {
+        self.clear();
+        let _ = writeln!(self.out, "{text}");
+        self.drawn = None;
+    }
+
+    fn finish(&mut self) {
+        self.clear();
+        let _ = self.out.flush();
+    }
+}
+
+/// For logs: a line whenever something else begins.
+struct PlainLines<W> {
+    out: W,
+    what: String,
+}
+
+impl<W: Write> PlainLines<W> {
+    fn new(out: W) -> Self {
+        Self { out, what: String::new() }
+    }
+}
+
+impl<W: Write> Progress for PlainLines<W> {
+    fn at(&mut self, what: &str, fraction: f64) {
+        if self.what != what {
+            let _ = writeln!(self.out, "{:3.0}%  {what}", 100.0 * fraction.clamp(0.0, 1.0));
+            what.clone_into(&mut self.what);
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.out, "{text}");
+    }
+
+    fn finish(&mut self) {}
+}
+
+/// `3 s`, `2 min 10 s`, `1 h 05 min`.
+fn brief(time: Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn one_line_tells_the_time_left_and_keeps_to_the_width() {
+        let start = Instant::now();
+        let clock = Cell::new(start);
+        let mut out = Vec::new();
+        let mut line = OneLine::new(&mut out, 30, || clock.get());
+        line.at("latency", 0.0);
+        clock.set(start + Duration::from_secs(30));
+        line.at("latency", 0.25);
+        line.at("latency", 0.26); // too soon after: not drawn
+        line.at("a name that is longer than this terminal is wide", 0.3);
+        line.finish();
+        let text = String::from_utf8(out).unwrap();
+        let drawn: Vec<_> = text.split("\r\x1b[K").collect();
+        assert_eq!(
+            drawn,
+            ["", "  0%  latency", " 25%  latency, 1 min 30 s left", " 30%  a name that is longer t", ""]
+        );
+    }
+
+    #[test]
+    fn plain_lines_come_once_a_step() {
+        let mut out = Vec::new();
+        let mut lines = PlainLines::new(&mut out);
+        for (what, fraction) in [("clock", 0.0), ("clock", 0.1), ("latency", 0.2), ("latency", 0.9)] {
+            lines.at(what, fraction);
+        }
+        lines.line("done");
+        assert_eq!(String::from_utf8(out).unwrap(), "  0%  clock\n 20%  latency\ndone\n");
+    }
+
+    #[test]
+    fn times_are_brief() {
+        let text = |s| brief(Duration::from_secs(s));
+        assert_eq!([text(5), text(65), text(3725)], ["5 s", "1 min 05 s", "1 h 02 min"]);
+    }
+}
