@@ -11,6 +11,7 @@ mod console;
 mod failure;
 mod measure;
 mod progress;
+mod show;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -37,11 +38,13 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Measure(measure::MeasureArgs),
+    Show(show::ShowArgs),
 }
 
 fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
     match &cli.verb {
         Verb::Measure(args) => measure::run(args, console),
+        Verb::Show(args) => show::run(args, console),
     }
 }
 

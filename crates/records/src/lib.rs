@@ -15,8 +15,8 @@ pub use kinds::{AnyRecord, KINDS, Kind, read_any};
 pub use read::{Problem, ReadError, parse, read};
 pub use write::{WriteError, check_writable, write_atomically, write_bytes_atomically};
 
-/// The system's words for an error, without its number.
-fn plain(error: &std::io::Error) -> String {
+/// The system's words for an error, without its number: for a line that a person reads.
+pub fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {
         Some(end) => text[..end].to_owned(),
