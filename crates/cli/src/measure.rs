@@ -2,6 +2,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
+use crate::{cpu, save};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -76,6 +77,12 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(args: &MeasureArgs, _console: &Console) -> anyhow::Result<Exit> {
+    if let Some(cpu) = args.cpu {
+        cpu::check(cpu)?;
+    }
+    if let Some(output) = &args.output {
+        save::check(output)?;
+    }
     let what = if args.experiments.is_empty() { "everything".to_owned() } else { args.experiments.join(" ") };
     Err(Refusal::not_possible_here(format!("measure {what}"), "this build holds no experiments").into())
 }

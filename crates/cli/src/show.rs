@@ -43,9 +43,8 @@ pub(crate) fn run(args: &ShowArgs, console: &Console) -> anyhow::Result<Exit> {
 
 /// The record as it stands in the file, brought up to date.
 fn whole(record: &AnyRecord) -> Value {
-    let mut fields = match serde_json::to_value(&record.header) {
-        Ok(Value::Object(fields)) => fields,
-        _ => unreachable!("a header is an object"),
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(&record.header) else {
+        unreachable!("a header is an object")
     };
     if let Value::Object(body) = &record.body {
         fields.extend(body.clone());

@@ -10,7 +10,9 @@ impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, lo, hi, unit, basis, disturbed) = match self {
             Self::Unresolved { unresolved } => return f.pad(&format!("not resolved: {unresolved}")),
-            Self::Resolved { value, lo, hi, unit, basis, disturbed } => (*value, *lo, *hi, *unit, basis, disturbed),
+            Self::Resolved { value, lo, hi, unit, basis, disturbed } => {
+                (*value, *lo, *hi, *unit, basis, disturbed)
+            }
         };
         let (divisor, symbol) = scale(unit, value);
         let (value, lo, hi) = (value / divisor, lo / divisor, hi / divisor);
@@ -19,7 +21,13 @@ impl fmt::Display for Quantity {
         } else {
             let decimals = decimals_for((hi - lo) / 2.0);
             // A zero that lost its digits must not keep its sign.
-            let figure = |x: f64| format!("{:.*}", decimals, if x.abs() < 0.5 * 10f64.powi(-(decimals as i32)) { 0.0 } else { x });
+            let figure = |x: f64| {
+                format!(
+                    "{:.*}",
+                    decimals,
+                    if x.abs() < 0.5 * 10f64.powi(-(decimals as i32)) { 0.0 } else { x }
+                )
+            };
             format!("{}{symbol} [{}, {}]", figure(value), figure(lo), figure(hi))
         };
         if lo == hi {
@@ -93,7 +101,10 @@ mod tests {
     #[test]
     fn sizes_and_rates_are_scaled() {
         assert_eq!(text(32768.0, 32768.0, 32768.0, Unit::Bytes), "32 KiB measured");
-        assert_eq!(text(2.5963e9, 2.5962e9, 2.5965e9, Unit::Hertz), "2.59630 GHz [2.59620, 2.59650] measured");
+        assert_eq!(
+            text(2.5963e9, 2.5962e9, 2.5965e9, Unit::Hertz),
+            "2.59630 GHz [2.59620, 2.59650] measured"
+        );
         assert_eq!(text(1.25e10, 1.2e10, 1.3e10, Unit::BytesPerSecond), "12.5 GB/s [12.0, 13.0] measured");
         assert_eq!(Quantity::claimed(1.5e6, Unit::Bytes).to_string(), "1.431 MiB claimed");
     }

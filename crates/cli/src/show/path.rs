@@ -21,7 +21,8 @@ pub(super) fn find<'a>(root: &'a Value, path: &str) -> Result<&'a Value, Refusal
     let mut so_far = String::new();
     for step in &steps {
         let place = if so_far.is_empty() { "." } else { &so_far };
-        here = take(here, step).map_err(|why| Refusal::wrong_use(format!("nothing at {path}: at {place}"), why))?;
+        here = take(here, step)
+            .map_err(|why| Refusal::wrong_use(format!("nothing at {path}: at {place}"), why))?;
         match step {
             Step::Field(name) if is_plain(name) => so_far += &format!(".{name}"),
             Step::Field(name) => so_far += &format!("[{name:?}]"),
@@ -35,7 +36,8 @@ fn take<'a>(here: &'a Value, step: &Step) -> Result<&'a Value, String> {
     match (here, step) {
         (Value::Object(fields), Step::Field(name)) => fields.get(name).ok_or_else(|| {
             let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-            let similar = similar_to(name, &names).map(|s| format!("did you mean '{s}'? ")).unwrap_or_default();
+            let similar =
+                similar_to(name, &names).map(|s| format!("did you mean '{s}'? ")).unwrap_or_default();
             format!("no field '{name}'; {similar}{}", list(&names))
         }),
         (Value::Array(elements), Step::Index(index)) => {
@@ -47,9 +49,10 @@ fn take<'a>(here: &'a Value, step: &Step) -> Result<&'a Value, String> {
                 _ => format!("there are {count} elements, [0] to [{}]", count - 1),
             })
         }
-        (Value::Array(elements), Step::Field(name)) => {
-            Err(format!("this is a list of {}, not something with a field '{name}'; choose by [0]", elements.len()))
-        }
+        (Value::Array(elements), Step::Field(name)) => Err(format!(
+            "this is a list of {}, not something with a field '{name}'; choose by [0]",
+            elements.len()
+        )),
         (Value::Object(fields), Step::Index(_)) => {
             let names: Vec<&str> = fields.keys().map(String::as_str).collect();
             Err(format!("this has fields, not elements; {}", list(&names)))

@@ -34,8 +34,12 @@ pub(super) fn draw(value: &Value, style: &Style) -> String {
 fn below(out: &mut String, value: &Value, depth: usize, style: &Style) {
     match value {
         Value::Object(fields) => {
-            let width =
-                fields.iter().filter(|(_, v)| one_line(v).is_some()).map(|(k, _)| k.chars().count()).max().unwrap_or(0);
+            let width = fields
+                .iter()
+                .filter(|(_, v)| one_line(v).is_some())
+                .map(|(k, _)| k.chars().count())
+                .max()
+                .unwrap_or(0);
             for (name, value) in fields {
                 entry(out, &clean(name), width, value, depth, style);
             }
