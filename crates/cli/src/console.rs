@@ -1,5 +1,6 @@
 //! Where output goes: text for people, the record for programs, remarks beside both.
 
+use crate::failure::OutputError;
 use crate::progress::{self, Progress};
 use records::{Document, Record};
 use std::io::{self, IsTerminal, Write};
@@ -34,26 +35,27 @@ impl Console {
     }
 
     /// The verb's answer as text for people. It makes way for the record: with `--json` it goes to standard error.
-    pub(crate) fn text(&self, text: &str) -> io::Result<()> {
-        if self.json {
-            if !self.quiet {
-                io::stderr().lock().write_all(text.as_bytes())?;
-            }
-            return Ok(());
+    pub(crate) fn text(&self, text: &str) -> Result<(), OutputError> {
+        if !self.json {
+            return self.stdout(text);
         }
-        Self::stdout(text)
+        if !self.quiet {
+            let _ = io::stderr().write_all(text.as_bytes()); // the record is what matters now
+        }
+        Ok(())
     }
 
     /// The verb's record, on standard output if `--json` was given.
-    pub(crate) fn document<R: Record>(&self, document: &Document<R>) -> io::Result<()> {
-        if self.json { Self::stdout(&document.to_json()) } else { Ok(()) }
+    pub(crate) fn document<R: Record>(&self, document: &Document<R>) -> Result<(), OutputError> {
+        if self.json { self.stdout(&document.to_json()) } else { Ok(()) }
     }
 
     /// Something for standard output whatever the options: JSON that was asked for, or a format other tools read.
-    pub(crate) fn stdout(text: &str) -> io::Result<()> {
+    #[expect(clippy::unused_self, reason = "asked of the console like all output, so that it can be found")]
+    pub(crate) fn stdout(&self, text: &str) -> Result<(), OutputError> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
-        stdout.flush()
+        Ok(stdout.flush()?)
     }
 
     /// A remark beside the answer: one line on standard error, none with `--quiet`.

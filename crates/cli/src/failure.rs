@@ -64,14 +64,25 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// Standard output took no more.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to standard output: {}", records::plain(.0))]
+pub(crate) struct OutputError(#[from] pub(crate) io::Error);
+
 /// Tells the error in one line and gives the exit code that belongs to it.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    let broken_pipe = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
-    if error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(broken_pipe)) {
+    let output = error.downcast_ref::<OutputError>();
+    if output.is_some_and(|e| e.0.kind() == io::ErrorKind::BrokenPipe) {
         // The reader of our output has seen enough (`gleaner … | head`).
         return Exit::Done.into();
     }
-    let code = error.downcast_ref::<Refusal>().map_or(Exit::Failed, |refusal| refusal.code);
+    let code = if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        refusal.code
+    } else if error.is::<records::ReadError>() {
+        Exit::WrongUse // the wrong file was named
+    } else {
+        Exit::Failed
+    };
     tell(&format!("{error:#}"));
     code.into()
 }

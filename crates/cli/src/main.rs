@@ -8,9 +8,13 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)] // see above
 
 mod console;
+mod cpu;
 mod failure;
+mod generate;
 mod measure;
 mod progress;
+mod save;
+mod show;
 mod summary;
 mod usage;
 
@@ -38,11 +42,15 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Measure(measure::MeasureArgs),
+    Show(show::ShowArgs),
+    Generate(generate::GenerateArgs),
 }
 
 fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
     match &cli.verb {
         Verb::Measure(args) => measure::run(args, console),
+        Verb::Show(args) => show::run(args, console),
+        Verb::Generate(args) => generate::run(args),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
+use crate::{cpu, save};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use experiments::{Refused, Request, catalogue};
@@ -80,6 +81,12 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit> {
+    if let Some(cpu) = args.cpu {
+        cpu::check(cpu)?;
+    }
+    if let Some(output) = &args.output {
+        save::check(output)?;
+    }
     let host = host::read(Path::new("/"));
     let request = request(args, &host)?;
     let mut progress = console.progress();
@@ -89,8 +96,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     let interrupted = machine.run.interrupted;
     let document = Document::now(machine);
     if let Some(path) = &args.output {
-        records::write_atomically(path, &document)
-            .map_err(|e| Refusal::failed(format!("cannot write {}", path.display()), e.to_string()))?;
+        save::record(path, &document)?;
     }
     match args.format {
         Format::Text => console.text(&crate::summary::of(&document.body, console.colour()))?,
@@ -108,15 +114,8 @@ fn request(args: &MeasureArgs, host: &Host) -> anyhow::Result<Request> {
     };
     let cpu = match args.cpu {
         Some(cpu) => cpu,
-        None => default_cpu(host)?,
+        None => default_cpu()?,
     };
-    if !lab::pin::allowed()?.contains(&cpu) {
-        return Err(Refusal::wrong_use(
-            format!("--cpu {cpu}"),
-            format!("this process may use CPUs {:?}", lab::pin::allowed()?),
-        )
-        .into());
-    }
     let usable = host.memory.usable().unwrap_or(Bytes::gib(1));
     let max_memory = args.max_memory.unwrap_or(Bytes(usable.0 / 2)).min(Bytes(usable.0 / 10 * 9));
     Ok(Request {
@@ -134,7 +133,7 @@ fn request(args: &MeasureArgs, host: &Host) -> anyhow::Result<Request> {
 }
 
 /// The last CPU that may be used: the first one often serves interrupts.
-fn default_cpu(_host: &Host) -> anyhow::Result<usize> {
+fn default_cpu() -> anyhow::Result<usize> {
     lab::pin::allowed()?.last().copied().ok_or_else(|| anyhow::anyhow!("no CPU may be used"))
 }
 

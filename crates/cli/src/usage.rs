@@ -1,6 +1,6 @@
 //! Wrong use, told in one line: clap's own report has five.
 
-use crate::failure::{self, Exit};
+use crate::failure::{self, Exit, OutputError};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
             // Clap colours it itself, for a terminal only, and hears NO_COLOR.
             match error.print() {
                 Ok(()) => Exit::Done.into(),
-                Err(e) => failure::report(&e.into()),
+                Err(e) => failure::report(&OutputError(e).into()),
             }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {

@@ -56,7 +56,9 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refu
 fn claimed_rate(ctx: &Context<'_>) -> Quantity {
     match ctx.host.clocks.counter_hz.value() {
         Some(hz) => Quantity::claimed(hz as f64, Unit::Hertz),
-        None => Quantity::unresolved(ctx.host.clocks.counter_hz.why_unknown().unwrap_or("nobody says").to_owned()),
+        None => {
+            Quantity::unresolved(ctx.host.clocks.counter_hz.why_unknown().unwrap_or("nobody says").to_owned())
+        }
     }
 }
 

@@ -61,7 +61,10 @@ pub struct Context<'a> {
 
 impl std::fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").field("name", &self.name).field("effort", &self.effort).finish_non_exhaustive()
+        f.debug_struct("Context")
+            .field("name", &self.name)
+            .field("effort", &self.effort)
+            .finish_non_exhaustive()
     }
 }
 
@@ -144,12 +147,7 @@ impl<'a> Context<'a> {
     }
 
     /// Any figure that can be computed block by block.
-    pub fn quantity(
-        &mut self,
-        series: &Series,
-        unit: Unit,
-        f: impl Fn(&campaign::Block) -> f64,
-    ) -> Quantity {
+    pub fn quantity(&mut self, series: &Series, unit: Unit, f: impl Fn(&campaign::Block) -> f64) -> Quantity {
         match series.estimate_of(&mut self.rng, f) {
             Ok(e) => Quantity::measured(e, unit).disturbed_by(series.disturbed()),
             Err(why) => Quantity::unresolved(why),

@@ -81,11 +81,19 @@ pub fn grade(tally: &Tally) -> (Noise, Vec<String>) {
             wander,
             0.05,
             0.30,
-            format!("the core clock wandered by {:.0}% over the run (figures in cycles allow for it)", wander * 100.0),
+            format!(
+                "the core clock wandered by {:.0}% over the run (figures in cycles allow for it)",
+                wander * 100.0
+            ),
         );
     }
     let unresolved = share(tally.unresolved, tally.settings);
-    judge(unresolved, 0.0, 0.05, format!("{} of {} settings were not resolved", tally.unresolved, tally.settings));
+    judge(
+        unresolved,
+        0.0,
+        0.05,
+        format!("{} of {} settings were not resolved", tally.unresolved, tally.settings),
+    );
     (worst, reasons)
 }
 
@@ -112,7 +120,11 @@ mod tests {
         let cases = [
             (Tally { in_company: 900, ..QUIET }, Noise::Noisy, "other tasks"),
             (Tally { in_company: 100, ..QUIET }, Noise::Fair, "other tasks"),
-            (Tally { voids: VoidCounts { switch: 900, ..QUIET.voids }, ..QUIET }, Noise::Noisy, "switched away"),
+            (
+                Tally { voids: VoidCounts { switch: 900, ..QUIET.voids }, ..QUIET },
+                Noise::Noisy,
+                "switched away",
+            ),
             (Tally { voids: VoidCounts { steal: 30, ..QUIET.voids }, ..QUIET }, Noise::Fair, "hypervisor"),
             (Tally { pace: Some((1.0, 1.5)), ..QUIET }, Noise::Noisy, "core clock"),
             (Tally { unresolved: 1, ..QUIET }, Noise::Fair, "not resolved"),

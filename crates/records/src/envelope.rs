@@ -47,7 +47,7 @@ impl<R: Record> Document<R> {
             assert!(
                 R::UPGRADES.len() + 1 == R::VERSION as usize,
                 "one upgrade for each step between versions"
-            )
+            );
         };
         let seconds = jiff::Timestamp::now().as_second();
         let created = jiff::Timestamp::from_second(seconds).expect("the clock's own seconds").to_string();

@@ -1,11 +1,27 @@
 //! The documents that pass between verbs: what is in them, how they are read, written and kept readable.
 //!
-//! To add a kind of record: a module with its types, `impl Record` for the outermost one, and a line in `kinds.rs`;
-//! then `make regenerate` writes its JSON Schema. To change a kind that has been released: see `envelope.rs`.
+//! To add a kind of record: a module with its types, `impl Record` for the outermost one, a line in `kinds.rs`, an
+//! example in `crates/records/fixtures/`; then `make regenerate` writes its JSON Schema. To change a kind that has been
+//! released: see `envelope.rs`.
 #![forbid(unsafe_code)]
 
 mod envelope;
 pub mod host;
+mod kinds;
 pub mod machine;
+mod read;
+mod write;
 
 pub use envelope::{Document, Header, Record, Upgrade};
+pub use kinds::{AnyRecord, KINDS, Kind, read_any};
+pub use read::{Problem, ReadError, parse, read};
+pub use write::{WriteError, check_writable, write_atomically, write_bytes_atomically};
+
+/// The system's words for an error, without its number: for a line that a person reads.
+pub fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}

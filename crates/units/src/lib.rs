@@ -6,6 +6,7 @@
 
 mod address;
 mod bytes;
+mod display;
 mod estimate;
 mod quantity;
 

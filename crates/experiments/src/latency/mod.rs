@@ -140,9 +140,7 @@ pub(crate) fn supply_of(chains: &[Chain], asked: PageKind) -> PageSupply {
 
 fn point_of(ctx: &mut Context<'_>, setting: &Setting, series: &Series) -> Point {
     let ns_per_tick = ctx.ns_per_tick();
-    let ns = stats::sorted(
-        &series.counted().iter().map(|b| b.values[0] * ns_per_tick).collect::<Vec<f64>>(),
-    );
+    let ns = stats::sorted(&series.counted().iter().map(|b| b.values[0] * ns_per_tick).collect::<Vec<f64>>());
     let at = |q| if ns.is_empty() { 0.0 } else { stats::quantile_sorted(&ns, q) };
     Point {
         size: setting.layout.span,

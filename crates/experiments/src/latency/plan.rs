@@ -114,8 +114,7 @@ pub(crate) fn refine(ctx: &Context<'_>, line: u64, known: &[(u64, f64)]) -> Vec<
 /// Up to `pieces - 1` sizes between neighbours that differ by more than [`BEND`], and beside such a step on either side,
 /// so that the very edge is seen.
 fn between(known: &[(u64, f64)], pieces: usize) -> Vec<f64> {
-    let bends: Vec<bool> =
-        known.windows(2).map(|w| (w[1].1 / w[0].1).max(w[0].1 / w[1].1) > BEND).collect();
+    let bends: Vec<bool> = known.windows(2).map(|w| (w[1].1 / w[0].1).max(w[0].1 / w[1].1) > BEND).collect();
     let mut sizes = Vec::new();
     for (i, w) in known.windows(2).enumerate() {
         let beside = (i > 0 && bends[i - 1]) || bends.get(i + 1) == Some(&true);
@@ -133,8 +132,7 @@ fn between(known: &[(u64, f64)], pieces: usize) -> Vec<f64> {
 }
 
 fn octaves(from: u64, to: u64) -> Vec<f64> {
-    let mut sizes: Vec<f64> =
-        (0..64).map(|i| from << i).take_while(|&s| s < to).map(|s| s as f64).collect();
+    let mut sizes: Vec<f64> = (0..64).map(|i| from << i).take_while(|&s| s < to).map(|s| s as f64).collect();
     sizes.push(to as f64);
     sizes
 }

@@ -23,7 +23,8 @@ pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32)
         .iter()
         .enumerate()
         .map(|(i, level)| {
-            let memory = i + 1 == n && level.to + 1 == points.len() && reaches_memory(host, cpu, &points, level);
+            let memory =
+                i + 1 == n && level.to + 1 == points.len() && reaches_memory(host, cpu, &points, level);
             let name = if memory { "DRAM".to_owned() } else { format!("L{}", i + 1) };
             describe(level, name, memory, &resolved, claimed(host, cpu, i + 1, memory))
         })
@@ -75,9 +76,11 @@ fn describe(
     let cycles = Quantity::measured(level.latency, Unit::Cycles).disturbed_by(disturbed.clone());
     // The other units come from the same points, so that all three tell of the same loads.
     let same = |f: &dyn Fn(&Point) -> Option<Estimate>, unit| {
-        let all: Vec<Estimate> = inside.iter().filter_map(|(p, c)| Some((f(p)?, c))).filter_map(|(e, c)| {
-            level.latency.contains(c.latency.value).then_some(e)
-        }).collect();
+        let all: Vec<Estimate> = inside
+            .iter()
+            .filter_map(|(p, c)| Some((f(p)?, c)))
+            .filter_map(|(e, c)| level.latency.contains(c.latency.value).then_some(e))
+            .collect();
         match spread(&all) {
             Some(e) => Quantity::measured(e, unit).disturbed_by(disturbed.clone()),
             None => Quantity::unresolved("no point of this level was resolved"),

@@ -1,0 +1,65 @@
+//! `-o FILE`: looked at before a long run, so that it need not end in vain; and nothing lost if it fails after all.
+
+use crate::failure::Refusal;
+use records::{Document, Record};
+use std::path::{Path, PathBuf};
+
+/// Refuses, before anything is done, a file that cannot be written.
+pub(crate) fn check(path: &Path) -> Result<(), Refusal> {
+    records::check_writable(path).map_err(|e| refusal(path, &e.why))
+}
+
+/// Writes the record. Where that fails (a full disk), the record is kept in the directory for temporary files.
+pub(crate) fn record<R: Record>(path: &Path, document: &Document<R>) -> Result<(), Refusal> {
+    record_or_rescue(path, document, &std::env::temp_dir())
+}
+
+fn record_or_rescue<R: Record>(path: &Path, document: &Document<R>, rescue: &Path) -> Result<(), Refusal> {
+    let Err(error) = records::write_atomically(path, document) else { return Ok(()) };
+    let refusal = refusal(path, &error.why);
+    match keep(rescue, document) {
+        Some(kept) => Err(refusal.would_help(format!("the record is kept in {}", kept.display()))),
+        None => Err(refusal),
+    }
+}
+
+fn refusal(path: &Path, why: &std::io::Error) -> Refusal {
+    Refusal::failed(format!("cannot write {}", path.display()), records::plain(why))
+}
+
+fn keep<R: Record>(directory: &Path, document: &Document<R>) -> Option<PathBuf> {
+    let mut file = tempfile::Builder::new()
+        .prefix(&format!("gleaner-{}-", R::KIND))
+        .suffix(".json")
+        .tempfile_in(directory)
+        .ok()?;
+    std::io::Write::write_all(&mut file, document.to_json().as_bytes()).ok()?;
+    file.as_file().sync_all().ok()?;
+    file.keep().ok().map(|(_, path)| path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    struct Note {
+        text: String,
+    }
+
+    impl Record for Note {
+        const KIND: &'static str = "note";
+        const VERSION: u32 = 1;
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_kept() {
+        let rescue = tempfile::tempdir().unwrap();
+        let document = Document::now(Note { text: "six minutes of work".to_owned() });
+        let refusal = record_or_rescue(Path::new("/dev/full"), &document, rescue.path()).unwrap_err();
+        let told = refusal.to_string();
+        let begin = "cannot write /dev/full: No space left on device; the record is kept in ";
+        let kept = told.strip_prefix(begin).unwrap_or_else(|| panic!("{told}"));
+        assert_eq!(records::read::<Note>(Path::new(kept)).unwrap(), document);
+    }
+}

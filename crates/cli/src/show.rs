@@ -1,0 +1,62 @@
+//! `gleaner show`: a record, or one thing in it, for people or for scripts.
+
+mod path;
+mod tree;
+
+use crate::console::Console;
+use crate::failure::Exit;
+use clap::Args;
+use records::AnyRecord;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Show a record, or one figure of it
+///
+/// PATH picks a part of the record by field names and indices, as in .levels[0].latency.cycles.value
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The record ('-' for standard input)
+    #[arg(value_name = "RECORD")]
+    record: PathBuf,
+
+    /// What to show of it; all of it if not given
+    #[arg(value_name = "PATH")]
+    path: Option<String>,
+}
+
+pub(crate) fn run(args: &ShowArgs, console: &Console) -> anyhow::Result<Exit> {
+    let record = records::read_any(&args.record)?;
+    let whole = whole(&record);
+    let (shown, path) = match &args.path {
+        Some(path) => (path::find(&whole, path)?, path.as_str()),
+        None => (&whole, ""),
+    };
+    if console.json() {
+        console.stdout(&format!("{shown:#}\n"))?;
+        return Ok(Exit::Done);
+    }
+    let style = tree::Style { colour: console.colour(), whole: !path.is_empty() && path != "." };
+    let text = if style.whole { tree::draw(shown, &style) } else { summary(&record, &style) };
+    console.text(&text)?;
+    Ok(Exit::Done)
+}
+
+/// The record as it stands in the file, brought up to date.
+fn whole(record: &AnyRecord) -> Value {
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(&record.header) else {
+        unreachable!("a header is an object")
+    };
+    if let Value::Object(body) = &record.body {
+        fields.extend(body.clone());
+    }
+    Value::Object(fields)
+}
+
+fn summary(record: &AnyRecord, style: &tree::Style) -> String {
+    let header = &record.header;
+    let head = format!(
+        "{} record, version {}, written by gleaner {} at {}\n",
+        header.kind, header.version, header.gleaner, header.created
+    );
+    head + &tree::draw(&record.body, style)
+}

@@ -1,0 +1,235 @@
+//! Writing: at any moment, whatever ends the program, the file is the old one or the new one, whole.
+//!
+//! The new text goes to a file beside the old one, to disk, and takes the old one's name in a single step. Mode, owner
+//! and group of the old file are kept, and a symbolic link stays one. A second hard link keeps the old text. A killed
+//! run can leave a file `.NAME.….tmp` behind, never a damaged one. What is no file (a pipe, a terminal, `-` for
+//! standard output) is written as it comes.
+
+use crate::envelope::{Document, Record};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// A file that could not be written, and why. If it was there before, it is as it was.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {}", path.display(), crate::plain(why))]
+pub struct WriteError {
+    pub path: PathBuf,
+    #[source]
+    pub why: io::Error,
+}
+
+/// Writes the record to this file, all or nothing; `-` is standard output.
+pub fn write_atomically<R: Record>(path: &Path, document: &Document<R>) -> Result<(), WriteError> {
+    write_bytes_atomically(path, document.to_json().as_bytes())
+}
+
+/// The same for what is not a record.
+pub fn write_bytes_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    Destination::of(path)
+        .and_then(|destination| match destination {
+            Destination::Stdout => write_all(&mut io::stdout().lock(), bytes),
+            Destination::Stream(mut stream) => write_all(&mut stream, bytes),
+            Destination::File { path, old } => replace(&path, old.as_ref(), bytes),
+        })
+        .map_err(|why| WriteError { path: path.to_owned(), why })
+}
+
+/// Finds out whether a later write can be expected to succeed, so that a long run need not end in vain. Leaves
+/// everything as it was.
+pub fn check_writable(path: &Path) -> Result<(), WriteError> {
+    Destination::of(path)
+        .and_then(|destination| match destination {
+            Destination::File { path, .. } => beside(&path).map(|_removed_when_dropped| ()),
+            Destination::Stdout | Destination::Stream(_) => Ok(()),
+        })
+        .map_err(|why| WriteError { path: path.to_owned(), why })
+}
+
+enum Destination {
+    Stdout,
+    /// A pipe, a terminal, a device.
+    Stream(File),
+    /// A file, there already or not; links followed.
+    File {
+        path: PathBuf,
+        old: Option<fs::Metadata>,
+    },
+}
+
+impl Destination {
+    fn of(path: &Path) -> io::Result<Self> {
+        if path.as_os_str() == "-" || path == Path::new("/dev/stdout") {
+            return Ok(Self::Stdout);
+        }
+        let descriptor = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
+        let path = if descriptor { path.to_owned() } else { follow_links(path)? };
+        match fs::metadata(&path) {
+            Ok(old) if old.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+            Ok(old) => {
+                // Opened for writing even where the name alone will be replaced: a file that is write-protected stays.
+                let file = OpenOptions::new().write(true).open(&path)?;
+                if old.is_file() && !descriptor {
+                    Ok(Self::File { path, old: Some(old) })
+                } else {
+                    Ok(Self::Stream(file))
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::File { path, old: None }),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+/// The file that a chain of symbolic links names, whether or not it is there.
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..40 {
+        match fs::read_link(&path) {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::from(rustix::io::Errno::LOOP))
+}
+
+fn replace(path: &Path, old: Option<&fs::Metadata>, bytes: &[u8]) -> io::Result<()> {
+    let mut new = beside(path)?;
+    new.write_all(bytes)?;
+    if let Some(old) = old {
+        keep_owner(new.as_file(), old);
+        new.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
+    }
+    new.as_file().sync_all()?;
+    new.persist(path).map_err(|e| e.error)?;
+    // The name too should outlive a power cut. Where the file system cannot promise that, the file is there all the same.
+    let _ = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
+    Ok(())
+}
+
+/// A new file in the same directory, with the mode that the umask gives; gone when dropped.
+fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let mut prefix = OsString::from(".");
+    prefix.push(name);
+    prefix.push(".");
+    tempfile::Builder::new()
+        .prefix(&prefix)
+        .suffix(".tmp")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory_of(path))
+        .map_err(|e| e.raw_os_error().map_or(e, io::Error::from_raw_os_error)) // without the temporary name
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn keep_owner(new: &File, old: &fs::Metadata) {
+    if let Ok(now) = new.metadata() {
+        if (now.uid(), now.gid()) != (old.uid(), old.gid()) {
+            let (uid, gid) = (rustix::fs::Uid::from_raw(old.uid()), rustix::fs::Gid::from_raw(old.gid()));
+            // Only root may give files away; anyone else becomes the owner of what he wrote.
+            let _ = rustix::fs::fchown(new, Some(uid), Some(gid));
+        }
+    }
+}
+
+fn write_all(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn names_in(dir: &Path) -> Vec<OsString> {
+        let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        names
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_new_file_gets_the_mode_that_any_program_would_give_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, plain) = (dir.path().join("ours"), dir.path().join("plain"));
+        write_bytes_atomically(&ours, b"x").unwrap();
+        fs::write(&plain, b"x").unwrap();
+        assert_eq!(mode(&ours), mode(&plain));
+        assert_eq!(names_in(dir.path()), ["ours", "plain"]);
+    }
+
+    #[test]
+    fn an_old_file_keeps_its_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, b"old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        write_bytes_atomically(&path, b"new").unwrap();
+        assert_eq!((mode(&path), fs::read(&path).unwrap().as_slice()), (0o640, &b"new"[..]));
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("far")).unwrap();
+        symlink("far/middle", dir.path().join("near")).unwrap();
+        symlink("end", dir.path().join("far/middle")).unwrap();
+        for text in ["first", "second"] {
+            // The first write goes through a dangling link, the second through a whole one.
+            write_bytes_atomically(&dir.path().join("near"), text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(dir.path().join("far/end")).unwrap(), text);
+            assert!(fs::symlink_metadata(dir.path().join("near")).unwrap().is_symlink());
+        }
+        symlink("b", dir.path().join("a")).unwrap();
+        symlink("a", dir.path().join("b")).unwrap();
+        let error = write_bytes_atomically(&dir.path().join("a"), b"x").unwrap_err().to_string();
+        assert!(error.ends_with("Too many levels of symbolic links"), "{error}");
+    }
+
+    #[test]
+    fn a_failure_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = "n".repeat(300);
+        let error = write_bytes_atomically(&dir.path().join(&name), b"x").unwrap_err().to_string();
+        assert!(error.ends_with("File name too long"), "{error}");
+        assert!(write_bytes_atomically(&dir.path().join("no/such/place"), b"x").is_err());
+        assert!(
+            write_bytes_atomically(dir.path(), b"x").unwrap_err().to_string().ends_with("is a directory")
+        );
+        assert!(names_in(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn checking_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        check_writable(&path).unwrap();
+        assert!(names_in(dir.path()).is_empty());
+        fs::write(&path, b"old").unwrap();
+        check_writable(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert!(check_writable(&dir.path().join("no/such")).is_err());
+        assert!(check_writable(dir.path()).is_err());
+    }
+
+    #[test]
+    fn streams_are_written_as_they_come() {
+        check_writable(Path::new("/dev/full")).unwrap();
+        let error = write_bytes_atomically(Path::new("/dev/full"), b"x").unwrap_err();
+        assert_eq!(error.to_string(), "cannot write /dev/full: No space left on device");
+        write_bytes_atomically(Path::new("/dev/null"), b"x").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}

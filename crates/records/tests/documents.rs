@@ -1,0 +1,75 @@
+//! Schemas and fixtures: the committed schema of each kind is current, and every record ever committed still reads.
+
+use gleaner_records::{KINDS, Kind};
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn schema_path(kind: &Kind) -> String {
+    format!("docs/schema/{}", kind.schema_file())
+}
+
+/// Records written by this and by earlier versions: `KIND.vN.WHAT.json`.
+fn fixtures() -> Vec<PathBuf> {
+    let directory = testkit::root().join("crates/records/fixtures");
+    let mut paths: Vec<_> = std::fs::read_dir(directory)
+        .expect("the fixtures")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "json"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn json(path: &PathBuf) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a fixture")).expect("JSON")
+}
+
+#[test]
+fn committed_schemas_are_current() {
+    for kind in KINDS {
+        let mut text = serde_json::to_string_pretty(&kind.schema()).expect("a schema");
+        text.push('\n');
+        testkit::golden(&schema_path(kind), &text);
+    }
+}
+
+#[test]
+fn every_record_ever_committed_still_reads() {
+    for path in fixtures() {
+        if let Err(error) = gleaner_records::read_any(&path) {
+            panic!("{error}");
+        }
+    }
+}
+
+#[test]
+fn every_version_of_every_kind_has_a_fixture() {
+    let names: Vec<String> = fixtures()
+        .iter()
+        .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    for kind in KINDS {
+        for version in 1..=kind.version {
+            let prefix = format!("{}.v{version}.", kind.name);
+            assert!(names.iter().any(|name| name.starts_with(&prefix)), "no fixture {prefix}*.json");
+        }
+    }
+    for path in fixtures() {
+        let (value, name) = (json(&path), path.file_name().expect("a name").to_string_lossy().into_owned());
+        let prefix = format!("{}.v{}.", value["kind"].as_str().unwrap_or("?"), value["version"]);
+        assert!(name.starts_with(&prefix), "{name} holds {prefix}");
+    }
+}
+
+#[test]
+fn records_fit_the_schema_of_their_version() {
+    for path in fixtures() {
+        let value = json(&path);
+        let file = format!("{}.v{}.schema.json", value["kind"].as_str().unwrap_or("?"), value["version"]);
+        let schema = json(&testkit::root().join("docs/schema").join(&file));
+        let validator = jsonschema::validator_for(&schema).expect("a valid schema");
+        let errors: Vec<String> =
+            validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path)).collect();
+        assert!(errors.is_empty(), "{} does not fit {file}: {errors:#?}", path.display());
+    }
+}
