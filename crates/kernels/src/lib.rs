@@ -15,14 +15,19 @@
 
 #![forbid(unsafe_code)]
 
+mod chains;
 mod chase;
 mod clock;
 mod emit;
 mod error;
+mod filler;
+mod rob;
 mod sharing;
+mod shot;
 mod spec;
 mod stream;
 mod switch;
+mod windows;
 
 pub use error::KernelError;
 pub use spec::{Access, Fence, Filler, Isa, Role, Spec, StreamOp, Width};
@@ -55,7 +60,15 @@ pub fn assemble(spec: &Spec) -> Result<Kernel, KernelError> {
         Spec::Adds { unroll } => clock::adds(&mut a, unroll)?,
         Spec::Muls { unroll } => clock::muls(&mut a, unroll)?,
         Spec::Chase { unroll, access } => chase::emit(&mut a, unroll, access)?,
-        _ => return Err(KernelError::NotWritten),
+        Spec::ParallelChains { chains } => chains::emit(&mut a, chains)?,
+        Spec::Burst { accesses, gap, filler, fence } => shot::burst(&mut a, accesses, gap, filler, fence)?,
+        Spec::Sequence { accesses, fence } => shot::sequence(&mut a, accesses, fence)?,
+        Spec::Rob { filler, gap } => rob::emit(&mut a, filler, gap)?,
+        Spec::Stream { op, width, delay } => stream::emit(&mut a, op, width, delay)?,
+        Spec::Windows { bytes, vectorised } => windows::emit(&mut a, bytes, vectorised)?,
+        Spec::PingPong { role } => sharing::ping_pong(&mut a, role)?,
+        Spec::Bump { locked } => sharing::bump(&mut a, locked)?,
+        Spec::Switch { live, flags, vectors } => switch::emit(&mut a, live, flags, vectors)?,
     }
     // Nothing absolute is in it, so the address given here does not matter.
     let code = a.assemble(0)?;

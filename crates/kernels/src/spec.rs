@@ -56,11 +56,12 @@ pub enum Spec {
     /// further core cycles, at least, for each loop. One line counts as one operation, whatever number of arrays it is in.
     ///
     /// Returns the sum of all 64-bit words for [`StreamOp::Read`], and the last word of `a` for the others; 0 for 0 loops.
+    /// Triad computes: what it reads should be ordinary doubles (as [`StreamOp::Write`] leaves), for others may take long.
     Stream { op: StreamOp, width: Width, delay: u32 },
 
     /// `rsi` windows of `bytes` (64..=65536, a multiple of 64) in the area at `rdi`, at the byte offsets (multiples of 64)
     /// that the table at `rdx` lists: each double in them is read, its sign changed, and written back, one at a time or, with
-    /// `vectorised`, four. Returns the bits of the last double read. `rcx` unused. One loop is one window.
+    /// `vectorised`, four. Returns the bits of the last double as written, 0 for 0 loops. `rcx` unused. One loop is one window.
     Windows { bytes: u32, vectorised: bool },
 
     /// One side of a hand-over between two CPUs. `rdi` is a word, alone on its line, 0 at the start; each side waits until it is
@@ -74,8 +75,8 @@ pub enum Spec {
 
     /// User-level switches between the [`SWITCH_CONTEXTS`](crate::SWITCH_CONTEXTS) contexts of a ring, saving and restoring in
     /// each `live` (0..=14) general registers beside the stack pointer, the flags if asked, and the low 128 bits of `vectors`
-    /// (0..=16) vector registers. `rdx` is [`SWITCH_SCRATCH_BYTES`](crate::SWITCH_SCRATCH_BYTES) of zeroed memory, aligned to
-    /// 64 bytes: contexts and their stacks, large enough for a signal to arrive on one. `rdi`, `rcx` unused. One operation is
+    /// (0..=16) vector registers. `rdx` is [`SWITCH_SCRATCH_BYTES`](crate::SWITCH_SCRATCH_BYTES) of memory, aligned to 64
+    /// bytes: contexts and their stacks, large enough for a signal to arrive on one. `rdi`, `rcx` unused. One operation is
     /// one switch. Returns the sum of what the first context's registers hold in the end, which is
     /// [`switch_checksum`](crate::switch_checksum) if nothing was lost.
     Switch { live: u32, flags: bool, vectors: u32 },
