@@ -17,8 +17,8 @@
 use crate::error::in_range;
 use crate::{Filler, KernelError};
 use iced_x86::code_asm::{
-    AsmRegister64, AsmRegisterXmm, CodeAssembler, ptr, r10, r11, r12, r13, r14, r15, rbp, rbx, rsp, xmm0,
-    xmm1, xmm2, xmm3, xmm4, xmm5, xmm6, xmm7,
+    AsmRegister32, AsmRegister64, AsmRegisterXmm, CodeAssembler, ptr, r10, r10d, r11, r11d, r12, r12d, r13,
+    r13d, r14, r14d, r15, r15d, rbp, rbx, rsp, xmm0, xmm1, xmm2, xmm3, xmm4, xmm5, xmm6, xmm7,
 };
 
 const MAX_GAP: u32 = 4096;
@@ -29,15 +29,20 @@ const FRAME: i32 = 2 * 8 * WORDS as i32 + 64;
 
 /// Where results go, in turn, so that neighbours are independent.
 const INTEGERS: [AsmRegister64; 6] = [r10, r11, r12, r13, r14, r15];
+const INTEGERS_32: [AsmRegister32; 6] = [r10d, r11d, r12d, r13d, r14d, r15d];
 const VECTORS: [AsmRegisterXmm; 7] = [xmm1, xmm2, xmm3, xmm4, xmm5, xmm6, xmm7];
 
-/// Five integer results, six vector results, two stores, two flag results and a branch not taken, in sixteen. At the size of
-/// each re-order buffer above that is at most 80% of any other part: on Skylake 98 integer registers (flags included), 84
-/// vector registers and 28 stores for 224; on Golden Cove 224, 192 and 64 for 512; on Zen 4 100, 120 and 40 for 320. No
-/// no-operation is among them, as several of those may share an entry, and no branch follows a comparison, as they would fuse.
-const MIX: [Filler; 16] = {
-    use Filler::{Branch as B, Cmp as C, IntAdd as I, Store as S, VectorAdd as V};
-    [I, V, C, V, I, S, V, B, I, V, C, V, I, S, V, I]
+/// A third integer results, a third vector results, a sixth stores and a sixth branches not taken. With every re-order buffer
+/// above full, that is at most four fifths of any other part, but for Zen 4's 64 stores, of which 53: on Skylake 75
+/// integer and 75 vector registers, 37 stores and branches for 224; on Golden Cove 171, 171, 85 and 85 for 512; on Zen 4 107,
+/// 107, 53 and 53 for 320.
+///
+/// The order matters. No two neighbours may share an entry: no-operations do, some cores fuse a branch with a comparison before
+/// it, and on Zen 4 a move of a constant was seen to share one with a `test` after it. And results with flags stand at
+/// odd and even places alike, for there flags come from two banks in turn, which empty at 117 each.
+const MIX: [Filler; 6] = {
+    use Filler::{Branch as B, IntAdd as I, Store as S, VectorAdd as V};
+    [I, V, S, I, V, B]
 };
 
 /// Runs `body` with what fillers need: `rbx`, `rbp`, `r12`-`r15` saved, `rbp` at a frame of scratch memory. The body must leave
@@ -65,17 +70,23 @@ pub(crate) fn fill(a: &mut CodeAssembler, filler: Filler, gap: u32) -> Result<()
     }
     for i in 0..gap {
         match filler {
-            Filler::Alternating => one(a, if i % 2 == 0 { Filler::IntAdd } else { Filler::VectorAdd }, i)?,
-            // `lea` and `test` where the others have `add` and `cmp`: neither may set the carry flag the branches look at.
+            Filler::Alternating if i % 2 == 0 => integer_without_flags(a, i)?,
+            Filler::Alternating => one(a, Filler::VectorAdd, i)?,
             Filler::Mixed => match MIX[i as usize % MIX.len()] {
-                Filler::IntAdd => a.lea(INTEGERS[i as usize % INTEGERS.len()], ptr(rbp + rbp))?,
-                Filler::Cmp => a.test(rbp, rbp)?,
+                // Not `add`, which would set the carry flag that the branches look at; `or` clears it.
+                Filler::IntAdd => a.or(INTEGERS[i as usize % INTEGERS.len()], rbp)?,
                 kind => one(a, kind, i)?,
             },
             kind => one(a, kind, i)?,
         }
     }
     Ok(())
+}
+
+/// An integer register and nothing else. At every other place adds would not do: on Zen 4 they would find their bank of flags
+/// (see [`MIX`]) empty after 117. Nor would `lea`: with two registers it takes two entries there.
+fn integer_without_flags(a: &mut CodeAssembler, i: u32) -> Result<(), KernelError> {
+    Ok(a.mov(INTEGERS_32[i as usize % INTEGERS_32.len()], 1)?)
 }
 
 fn one(a: &mut CodeAssembler, filler: Filler, i: u32) -> Result<(), KernelError> {
@@ -87,7 +98,7 @@ fn one(a: &mut CodeAssembler, filler: Filler, i: u32) -> Result<(), KernelError>
         Filler::VectorAdd => a.paddd(VECTORS[i as usize % VECTORS.len()], xmm0)?,
         Filler::Load => a.mov(integer, ptr(rbp + word))?,
         Filler::Store => a.mov(ptr(rbp + (8 * WORDS as i32 + word)), rbp)?,
-        Filler::Cmp => a.cmp(rbp, rsp)?,
+        Filler::Cmp => a.cmp(rbp, 1)?,
         Filler::Branch => a.db(&[0x72, 0x00])?, // jc to the next instruction
         Filler::TakenBranch => a.db(&[0xeb, 0x00])?, // jmp to the next instruction
         Filler::Alternating | Filler::Mixed => unreachable!("made of the others"),

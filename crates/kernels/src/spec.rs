@@ -100,7 +100,7 @@ pub enum Filler {
     IntAdd,
     /// 128-bit integer vector adds (SSE2 `paddd`): a vector register each.
     VectorAdd,
-    /// An integer add, a vector add, and so on.
+    /// A result in an integer register (a move of a constant, so no flags), one in a vector register, and so on.
     Alternating,
     /// A mix in which the re-order buffer itself is full before anything else is; `filler.rs` says why.
     Mixed,
