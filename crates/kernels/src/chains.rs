@@ -8,8 +8,9 @@ use iced_x86::code_asm::{
     rsi,
 };
 
-/// The chains that are kept in registers; those beyond are kept in the table. There a step reads and writes its own word only,
-/// at an address that is known from the start, so the core never has cause to let one chain wait for another.
+/// The chains that are kept in registers; those beyond are kept in the table. There a step reads and writes
+/// its own word only, at an address that is known from the start, so the core never has cause to let one
+/// chain wait for another.
 const HELD: [AsmRegister64; 12] = [rax, rbx, rcx, rdi, rbp, r8, r9, r10, r11, r12, r13, r14];
 
 pub(crate) fn emit(a: &mut CodeAssembler, chains: u32) -> Result<(), KernelError> {

@@ -1,17 +1,18 @@
-//! Measuring kernels: a [`Spec`] says what to measure, [`assemble`] turns it into x86-64 machine code. Pure: nothing here
-//! is ever executed; that is the lab's business.
+//! Measuring kernels: a [`Spec`] says what to measure, [`assemble`] turns it into x86-64 machine code. Pure:
+//! nothing here is ever executed; that is the lab's business.
 //!
 //! # What every kernel keeps to
 //!
-//! - `extern "sysv64" fn(rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64`. What the four mean stands at each
-//!   variant of [`Spec`]; `rsi` is always the number of loops, and 0 loops do nothing.
+//! - `extern "sysv64" fn(rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64`. What the four mean
+//!   stands at each variant of [`Spec`]; `rsi` is always the number of loops, and 0 loops do nothing.
 //! - Position-independent: it may be copied to any address.
-//! - Callee-saved registers and the stack pointer are as before at the return; the direction flag, MXCSR and the upper
-//!   halves of vector registers are left clean. The kernel uses no more than [`STACK_BYTES`] of its caller's stack.
+//! - Callee-saved registers and the stack pointer are as before at the return; the direction flag, MXCSR and
+//!   the upper halves of vector registers are left clean. The kernel uses no more than [`STACK_BYTES`] of its
+//!   caller's stack.
 //! - No calls, no system calls, no privileged instruction, one `ret`, which is the last instruction.
 //!
-//! To add a family: a variant in `spec.rs` with its contract, a file beside `chase.rs` that emits it, a line in
-//! [`assemble`], and its shape in `tests/`.
+//! To add a family: a variant in `spec.rs` with its contract, a file beside `chase.rs` that emits it, a line
+//! in [`assemble`], and its shape in `tests/`.
 
 #![forbid(unsafe_code)]
 

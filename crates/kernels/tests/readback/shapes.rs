@@ -309,8 +309,8 @@ fn a_switch_saves_and_restores_what_is_live_and_no_more() {
                 let sites = ring.iter().filter(|line| line.text == "jmp qword [r15 - 0x30]").count();
                 assert_eq!(kernel.ops_per_loop, SWITCH_CONTEXTS * sites as u64);
                 let state = (live + vectors + u32::from(flags)) as usize;
-                // Beside what is live: stack pointer and resume point out, next context and its stack pointer in; and the
-                // count of loops.
+                // Beside what is live: stack pointer and resume point out, next context and its stack pointer
+                // in; and the count of loops.
                 assert_eq!(stores(ring), sites * (state + 2) + 1, "{spec:?}");
                 assert_eq!(loads(ring), sites * (state + 2), "{spec:?}");
                 let flag_moves =
