@@ -1,1 +1,28 @@
+//! The lab: runs a measuring kernel honestly.
+//!
+//! From the bottom up: [`stop`] (one flag for Ctrl-C), [`pin`] (threads that stay on a CPU), [`tsc`] (the time stamp
+//! counter), [`code`] (machine code made executable), [`arena`] (memory whose pages are verified), [`chain`]
+//! (pointer cycles in it, checked), [`rigs`] (a kernel bolted to its memory, safe to run), [`pace`] (the core clock),
+//! [`witness`] (what else happened meanwhile), [`campaign`] (blocks of all settings interleaved at random, voided and
+//! repeated), [`crew`] (several threads at once), [`stats`], [`grade`], [`settings`] and [`watchdog`] (host settings
+//! that are put back whatever happens).
+//!
+//! `unsafe` lives in `sys`, `code`, `arena`, `chain`, `tsc` and `rigs`; everything above them is safe code.
+//!
+//! To add a rig: a file in `rigs/` that checks in its constructor what the kernel's contract demands.
 
+pub mod arena;
+pub mod campaign;
+pub mod chain;
+pub mod code;
+pub mod pace;
+pub mod pin;
+pub mod rigs;
+pub mod rng;
+pub mod stats;
+pub mod stop;
+mod sys;
+pub mod tsc;
+pub mod witness;
+
+pub use sys::{SysError, effective_uid};

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod envelope;
+pub mod host;
 mod kinds;
 mod read;
 mod write;

@@ -1,0 +1,1 @@
+pub(crate) const BUMPS_PER_LOOP: u32 = 16;

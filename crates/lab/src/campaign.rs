@@ -1,0 +1,208 @@
+//! A campaign: blocks of many settings, interleaved at random, voided when something interfered, and repeated.
+//!
+//! What a block *is* belongs to an [`Executor`]; the real one runs rigs on a pinned thread ([`Station`]), tests use a
+//! scripted one. The order is a fresh random permutation of all settings in every round, from a recorded seed: drift
+//! of the machine then adds to the noise of all settings alike, and stopping early leaves all of them equally
+//! measured.
+
+mod series;
+mod station;
+
+pub use series::{Block, Series, VoidCounts, VoidReason};
+pub use station::Station;
+
+use crate::rng::Rng;
+use crate::stop::Stop;
+use crate::witness::Seen;
+use std::time::{Duration, Instant};
+
+/// What one block gave.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// One value a channel; most rigs have one channel, in ticks per operation.
+    pub values: Vec<f64>,
+    /// Core cycles per tick just before and just after.
+    pub pace: (f64, f64),
+    pub seen: Seen,
+}
+
+/// Runs blocks.
+pub trait Executor {
+    fn settings(&self) -> usize;
+
+    /// Runs one block of a setting, warm-up included.
+    fn block(&mut self, setting: usize) -> Reading;
+}
+
+/// How much is to be measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Valid blocks wanted of each setting.
+    pub blocks: usize,
+    /// No round begins after this time, once every setting has the least number of blocks that gives an interval.
+    pub time: Duration,
+}
+
+/// Fewer valid blocks than this give no figure.
+pub const LEAST_BLOCKS: usize = 3;
+/// Two readings of the core clock that differ by more than this share void the block between them.
+pub const CLOCK_TOLERANCE: f64 = 0.005;
+
+/// Told about progress; also how a campaign is asked to stop.
+pub trait Observer {
+    fn progress(&mut self, done: usize, of: usize);
+}
+
+/// An observer that does not care.
+#[derive(Debug)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn progress(&mut self, _done: usize, _of: usize) {}
+}
+
+/// What a campaign gathered, a series for each setting.
+#[derive(Clone, Debug)]
+pub struct Gathered {
+    pub series: Vec<Series>,
+    /// It was asked to stop before it was done.
+    pub interrupted: bool,
+    /// It ran out of time before every setting had its blocks.
+    pub out_of_time: bool,
+}
+
+pub fn run(
+    executor: &mut dyn Executor,
+    effort: &Effort,
+    rng: &mut Rng,
+    stop: Stop,
+    observer: &mut dyn Observer,
+) -> Gathered {
+    let n = executor.settings();
+    let mut series: Vec<Series> = vec![Series::default(); n];
+    let began = Instant::now();
+    // A voided block is repeated in later rounds; a machine that voids two of three will not get better by trying.
+    let rounds = effort.blocks * 3;
+    let total = n * effort.blocks;
+    let (mut interrupted, mut out_of_time) = (false, false);
+    'rounds: for _ in 0..rounds {
+        let mut order: Vec<usize> = (0..n).filter(|&s| series[s].valid() < effort.blocks).collect();
+        if order.is_empty() {
+            break;
+        }
+        let fewest = order.iter().map(|&s| series[s].valid()).min().unwrap_or(0);
+        if began.elapsed() > effort.time && (fewest >= LEAST_BLOCKS || began.elapsed() > effort.time * 2) {
+            out_of_time = true;
+            break;
+        }
+        rng.shuffle(&mut order);
+        for setting in order {
+            if stop.asked() {
+                interrupted = true;
+                break 'rounds;
+            }
+            let reading = executor.block(setting);
+            series[setting].add(reading);
+            let done = series.iter().map(|s| s.valid().min(effort.blocks)).sum();
+            observer.progress(done, total);
+        }
+    }
+    Gathered { series, interrupted, out_of_time }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Settings whose true value is their index + 1; every `void_every`th block sees a switch.
+    struct Scripted {
+        settings: usize,
+        void_every: usize,
+        run: usize,
+        order: Vec<usize>,
+        stop_after: Option<(usize, &'static AtomicBool)>,
+        seen: Seen,
+    }
+
+    impl Scripted {
+        fn new(settings: usize, void_every: usize) -> Self {
+            Self { settings, void_every, run: 0, order: Vec::new(), stop_after: None, seen: Seen::default() }
+        }
+    }
+
+    impl Executor for Scripted {
+        fn settings(&self) -> usize {
+            self.settings
+        }
+
+        fn block(&mut self, setting: usize) -> Reading {
+            self.run += 1;
+            self.order.push(setting);
+            if let Some((after, flag)) = self.stop_after {
+                flag.store(self.run >= after, Ordering::Relaxed);
+            }
+            let voided = self.void_every != 0 && self.run % self.void_every == 0;
+            let seen = Seen { switches: u64::from(voided), ..self.seen };
+            let value = if voided { 1e9 } else { (setting + 1) as f64 };
+            Reading { values: vec![value], pace: (1.5, 1.5), seen }
+        }
+    }
+
+    const EFFORT: Effort = Effort { blocks: 6, time: Duration::from_secs(3600) };
+
+    #[test]
+    fn every_setting_gets_its_valid_blocks() {
+        let mut executor = Scripted::new(10, 4);
+        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+        for (i, s) in got.series.iter().enumerate() {
+            assert_eq!(s.valid(), 6);
+            assert_eq!(s.estimate(&mut Rng::new(2)).unwrap().value, (i + 1) as f64);
+        }
+        let voided: usize = got.series.iter().map(|s| s.voids().total()).sum();
+        assert_eq!(voided, executor.run - 60);
+        assert!(!got.interrupted && !got.out_of_time);
+    }
+
+    #[test]
+    fn order_is_random_and_repeatable() {
+        let order = |seed| {
+            let mut executor = Scripted::new(8, 0);
+            run(&mut executor, &EFFORT, &mut Rng::new(seed), Stop::never(), &mut Unobserved);
+            executor.order
+        };
+        assert_eq!(order(3), order(3));
+        assert_ne!(order(3), order(4));
+        let (first, second) = (order(3)[..8].to_vec(), order(3)[8..16].to_vec());
+        assert_ne!(first, second, "rounds must differ");
+    }
+
+    #[test]
+    fn a_hopeless_machine_ends_and_resolves_nothing() {
+        let mut executor = Scripted::new(3, 1);
+        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+        assert_eq!(executor.run, 3 * 6 * 3);
+        assert!(got.series.iter().all(|s| s.estimate(&mut Rng::new(1)).is_err()));
+        let why = got.series[0].estimate(&mut Rng::new(1)).unwrap_err();
+        assert!(why.contains("switched away"), "{why}");
+    }
+
+    #[test]
+    fn stops_when_asked_and_keeps_what_it_has() {
+        static FLAG: AtomicBool = AtomicBool::new(false);
+        let mut executor = Scripted::new(4, 0);
+        executor.stop_after = Some((13, &FLAG));
+        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::from_flag(&FLAG), &mut Unobserved);
+        assert!(got.interrupted);
+        assert_eq!(executor.run, 13);
+        assert!(got.series.iter().all(|s| s.valid() >= 3));
+    }
+
+    #[test]
+    fn out_of_time_still_measures_the_least() {
+        let mut executor = Scripted::new(4, 0);
+        let effort = Effort { blocks: 50, time: Duration::ZERO };
+        let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+        assert!(got.out_of_time);
+    }
+}

@@ -1,0 +1,219 @@
+//! The blocks of one setting: which count, which are void and why, and what they amount to.
+
+use super::{CLOCK_TOLERANCE, LEAST_BLOCKS, Reading};
+use crate::rng::Rng;
+use crate::stats;
+use units::Estimate;
+
+/// A block that counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    pub values: Vec<f64>,
+    /// Core cycles per tick while it ran.
+    pub pace: f64,
+    /// Other tasks were ready to run when it began or ended.
+    pub in_company: bool,
+}
+
+/// Why a block does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VoidReason {
+    Steal,
+    Switch,
+    Fault,
+    ClockMoved,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VoidCounts {
+    pub steal: usize,
+    pub switch: usize,
+    pub fault: usize,
+    pub clock_moved: usize,
+}
+
+impl VoidCounts {
+    pub fn total(&self) -> usize {
+        self.steal + self.switch + self.fault + self.clock_moved
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.steal += other.steal;
+        self.switch += other.switch;
+        self.fault += other.fault;
+        self.clock_moved += other.clock_moved;
+    }
+
+    /// The reasons in words, the most frequent first.
+    pub fn describe(&self) -> String {
+        let mut parts = [
+            (self.switch, "switched away from the CPU"),
+            (self.steal, "the hypervisor took the CPU"),
+            (self.clock_moved, "the core clock moved"),
+            (self.fault, "page faults"),
+        ];
+        parts.sort_by_key(|p| std::cmp::Reverse(p.0));
+        let parts: Vec<String> =
+            parts.iter().filter(|p| p.0 > 0).map(|(n, what)| format!("{what} ({n})")).collect();
+        parts.join(", ")
+    }
+}
+
+/// All blocks of one setting.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    blocks: Vec<Block>,
+    voids: VoidCounts,
+}
+
+impl Series {
+    pub fn add(&mut self, reading: Reading) {
+        match verdict(&reading) {
+            Some(VoidReason::Steal) => self.voids.steal += 1,
+            Some(VoidReason::Switch) => self.voids.switch += 1,
+            Some(VoidReason::Fault) => self.voids.fault += 1,
+            Some(VoidReason::ClockMoved) => self.voids.clock_moved += 1,
+            None => self.blocks.push(Block {
+                values: reading.values,
+                pace: f64::midpoint(reading.pace.0, reading.pace.1),
+                in_company: reading.seen.company > 0,
+            }),
+        }
+    }
+
+    pub fn valid(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub fn voids(&self) -> VoidCounts {
+        self.voids
+    }
+
+    /// The blocks that figures are made of: the undisturbed ones where there are enough of them, else all.
+    pub fn counted(&self) -> Vec<&Block> {
+        let quiet: Vec<&Block> = self.blocks.iter().filter(|b| !b.in_company).collect();
+        if quiet.len() >= LEAST_BLOCKS { quiet } else { self.blocks.iter().collect() }
+    }
+
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Share of blocks that ran in company.
+    pub fn company_share(&self) -> f64 {
+        let n = self.blocks.iter().filter(|b| b.in_company).count();
+        if self.blocks.is_empty() { 0.0 } else { n as f64 / self.blocks.len() as f64 }
+    }
+
+    /// Set if the figures rest on blocks that ran beside other work.
+    pub fn disturbed(&self) -> Option<String> {
+        self.counted().iter().any(|b| b.in_company).then(|| {
+            format!("other tasks were running in {:.0}% of the blocks", self.company_share() * 100.0)
+        })
+    }
+
+    /// The first channel in ticks: median and interval.
+    pub fn estimate(&self, rng: &mut Rng) -> Result<Estimate, String> {
+        self.estimate_of(rng, |b| b.values[0])
+    }
+
+    /// The first channel in core cycles, each block by its own clock.
+    pub fn cycles(&self, rng: &mut Rng) -> Result<Estimate, String> {
+        self.estimate_of(rng, |b| b.values[0] * b.pace)
+    }
+
+    /// Median and interval of anything that can be said of a block.
+    pub fn estimate_of(&self, rng: &mut Rng, f: impl Fn(&Block) -> f64) -> Result<Estimate, String> {
+        let counted = self.counted();
+        if counted.len() < LEAST_BLOCKS {
+            return Err(self.why_unresolved());
+        }
+        let values: Vec<f64> = counted.iter().map(|b| f(b)).collect();
+        let e = stats::median_interval(&values, rng);
+        if self.disturbed().is_none() {
+            return Ok(e);
+        }
+        // In company, the interval of the median says how well the *disturbed* value is known. What a reader wants to
+        // know is the quiet one, so give the range in which blocks fell.
+        let v = stats::sorted(&values);
+        Ok(Estimate::new(e.value, stats::quantile_sorted(&v, 0.025), stats::quantile_sorted(&v, 0.975)))
+    }
+
+    fn why_unresolved(&self) -> String {
+        let tried = self.blocks.len() + self.voids.total();
+        if tried == 0 {
+            return "not measured".to_owned();
+        }
+        if self.voids.total() == 0 {
+            return format!("only {tried} blocks were measured");
+        }
+        format!("{} of {tried} blocks were void: {}", self.voids.total(), self.voids.describe())
+    }
+}
+
+fn verdict(reading: &Reading) -> Option<VoidReason> {
+    let (before, after) = reading.pace;
+    if reading.seen.switches > 0 {
+        Some(VoidReason::Switch)
+    } else if reading.seen.steal > 0 {
+        Some(VoidReason::Steal)
+    } else if reading.seen.faults > 0 {
+        Some(VoidReason::Fault)
+    } else if (after / before - 1.0).abs() > CLOCK_TOLERANCE || !(before > 0.0 && after > 0.0) {
+        Some(VoidReason::ClockMoved)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::witness::Seen;
+
+    fn reading(value: f64, pace: (f64, f64), seen: Seen) -> Reading {
+        Reading { values: vec![value], pace, seen }
+    }
+
+    #[test]
+    fn each_interference_voids() {
+        let mut s = Series::default();
+        let quiet = Seen::default();
+        s.add(reading(1.0, (1.4, 1.4), Seen { steal: 1, ..quiet }));
+        s.add(reading(1.0, (1.4, 1.4), Seen { switches: 1, ..quiet }));
+        s.add(reading(1.0, (1.4, 1.4), Seen { faults: 1, ..quiet }));
+        s.add(reading(1.0, (1.4, 1.42), quiet));
+        assert_eq!(s.voids(), VoidCounts { steal: 1, switch: 1, fault: 1, clock_moved: 1 });
+        assert_eq!(s.valid(), 0);
+        s.add(reading(1.0, (1.4, 1.401), quiet));
+        assert_eq!(s.valid(), 1);
+    }
+
+    #[test]
+    fn company_widens_and_is_named() {
+        let mut s = Series::default();
+        let busy = Seen { company: 1, ..Seen::default() };
+        for i in 0..20 {
+            s.add(reading(10.0 + f64::from(i % 10), (1.0, 1.0), busy));
+        }
+        let e = s.estimate(&mut Rng::new(1)).unwrap();
+        assert!(e.lo < 10.5 && e.hi > 18.5, "{e:?}");
+        assert!(s.disturbed().unwrap().contains("100%"));
+        // Enough quiet blocks: only they count.
+        for _ in 0..5 {
+            s.add(reading(9.0, (1.0, 1.0), Seen::default()));
+        }
+        assert_eq!(s.estimate(&mut Rng::new(1)).unwrap().value, 9.0);
+        assert_eq!(s.disturbed(), None);
+    }
+
+    #[test]
+    fn cycles_follow_each_block_s_clock() {
+        let mut s = Series::default();
+        for (ticks, pace) in [(4.0, 1.0), (2.0, 2.0), (8.0, 0.5)] {
+            s.add(reading(ticks, (pace, pace), Seen::default()));
+        }
+        let e = s.cycles(&mut Rng::new(1)).unwrap();
+        assert_eq!((e.value, e.lo, e.hi), (4.0, 4.0, 4.0));
+    }
+}

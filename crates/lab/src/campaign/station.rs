@@ -1,0 +1,84 @@
+//! The real executor: rigs on the calling thread, which is pinned, with its clock and its witness.
+
+use super::{Executor, Reading};
+use crate::pace::Pace;
+use crate::pin::Pinned;
+use crate::rigs::Rig;
+use crate::sys::SysError;
+use crate::witness::{Sight, Witness};
+use std::time::Duration;
+
+/// A measuring place on one CPU.
+#[derive(Debug)]
+pub struct Station {
+    pinned: Pinned,
+    pace: Pace,
+    witness: Witness,
+    /// Ticks a second, for choosing block lengths only.
+    ticks_per_second: f64,
+}
+
+impl Station {
+    pub fn new(cpu: usize, ticks_per_second: f64) -> Result<Self, SysError> {
+        let pinned = Pinned::to(cpu)?;
+        Ok(Self { pinned, pace: Pace::new()?, witness: Witness::on_cpu(cpu), ticks_per_second })
+    }
+
+    pub fn cpu(&self) -> usize {
+        self.pinned.cpu()
+    }
+
+    pub fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    pub fn look(&mut self) -> Sight {
+        self.witness.look()
+    }
+
+    /// An executor of these rigs, blocks lasting about `block` each.
+    pub fn with<'a>(&'a mut self, rigs: Vec<Box<dyn Rig + 'a>>, block: Duration) -> Bench<'a> {
+        let loops = vec![0; rigs.len()];
+        Bench { ticks: block.as_secs_f64() * self.ticks_per_second, station: self, rigs, loops }
+    }
+}
+
+/// Rigs set up at a station.
+pub struct Bench<'a> {
+    station: &'a mut Station,
+    rigs: Vec<Box<dyn Rig + 'a>>,
+    /// Loops that make a block of each rig; 0 until its first block.
+    loops: Vec<u64>,
+    ticks: f64,
+}
+
+impl std::fmt::Debug for Bench<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bench")
+            .field("rigs", &self.rigs.len())
+            .field("loops", &self.loops)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Executor for Bench<'_> {
+    fn settings(&self) -> usize {
+        self.rigs.len()
+    }
+
+    fn block(&mut self, setting: usize) -> Reading {
+        let rig = &mut self.rigs[setting];
+        if self.loops[setting] == 0 {
+            let per_loop = rig.ticks_per_loop().max(1e-3);
+            self.loops[setting] = ((self.ticks / per_loop).ceil() as u64).max(1);
+        }
+        // The look around is dear and disturbs the caches, so it comes first; warming up repairs them.
+        let before = self.station.witness.look();
+        rig.warm();
+        let pace_before = self.station.pace.cycles_per_tick();
+        let values = rig.run(self.loops[setting]);
+        let pace_after = self.station.pace.cycles_per_tick();
+        let seen = self.station.witness.look().since(&before);
+        Reading { values, pace: (pace_before, pace_after), seen }
+    }
+}

@@ -1,0 +1,292 @@
+//! Pointer chains: cycles of nodes in an arena, each node holding the address of the next.
+//!
+//! One arena holds many chains at once, so that blocks of all sizes can be interleaved without rebuilding: a cache
+//! line has room for eight pointers, and chains that overlap in lines use different pointers of them. Every chain is
+//! walked once after it is built: it must come back to its start after exactly as many steps as it has nodes, so that
+//! it is one cycle and not several, and every pointer in it lies in the arena. That check is also what makes running a
+//! chase kernel over it sound: nothing writes to a finished arena but kernels that store what they loaded.
+
+use crate::arena::{Arena, PageKind, PagesGiven, Placement};
+use crate::rng::{Permutation, Rng};
+use crate::sys::SysError;
+use std::sync::Arc;
+use units::Bytes;
+
+/// In which order a chain visits its nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// One random cycle through all nodes.
+    Random,
+    /// Random inside windows of this many bytes, window after window in random order: few TLB misses.
+    Windowed(u64),
+    /// Ascending.
+    Forward,
+    /// Descending.
+    Backward,
+}
+
+/// What a chain looks like.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Bytes from the first node's unit to the end of the last one's.
+    pub span: Bytes,
+    /// Distance of neighbouring nodes' units: the cache line, a stride, a page.
+    pub pitch: u64,
+    /// Nodes lie at a different line of each unit (for units of several lines), so that caches indexed by low address
+    /// bits do not collide.
+    pub scatter: bool,
+    pub order: Order,
+}
+
+impl Layout {
+    /// One node per cache line, in one random cycle.
+    pub fn random(span: Bytes, line: u64) -> Self {
+        Self { span, pitch: line, scatter: false, order: Order::Random }
+    }
+
+    pub fn nodes(&self) -> u64 {
+        (self.span.0 / self.pitch).max(1)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    #[error(transparent)]
+    Memory(#[from] SysError),
+    #[error("a chain of {nodes} nodes came back after {steps} steps")]
+    NotOneCycle { nodes: u64, steps: u64 },
+    #[error("the chains do not fit into the arena")]
+    NoRoom,
+}
+
+/// A finished chain; keeps its arena alive.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    pub layout: Layout,
+    start: *mut u8,
+    arena: Arc<Arena>,
+    permutation: Option<Permutation>,
+    slot: usize,
+    offset: usize,
+    seed: u64,
+}
+
+// SAFETY: a chain is an address in an arena that it keeps alive; a finished arena is only read, or written with what
+// was read from the same place.
+unsafe impl Send for Chain {}
+// SAFETY: as above.
+unsafe impl Sync for Chain {}
+
+impl Chain {
+    pub fn nodes(&self) -> u64 {
+        self.layout.nodes()
+    }
+
+    pub fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    pub fn pages(&self) -> PagesGiven {
+        self.arena.given
+    }
+
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    /// Addresses of `count` nodes spread evenly over the cycle.
+    pub fn starts(&self, count: usize) -> Vec<*mut u8> {
+        let n = self.nodes();
+        (0..count as u64).map(|i| self.address(i * n / count as u64)).collect()
+    }
+
+    /// The address of the node that the cycle visits as its `i`th.
+    pub fn address(&self, i: u64) -> *mut u8 {
+        let offset = self.node_offset(i % self.nodes());
+        self.arena.base().wrapping_add(offset)
+    }
+
+    fn node_offset(&self, i: u64) -> usize {
+        let Layout { pitch, ref order, scatter, .. } = self.layout;
+        let n = self.nodes();
+        let unit = match order {
+            Order::Random => self.permute(i),
+            Order::Forward => i,
+            Order::Backward => n - 1 - i,
+            Order::Windowed(bytes) => {
+                let per_window = (bytes / pitch).clamp(1, n);
+                let windows = n / per_window;
+                // The permutation runs over windows; inside, a cheap keyed one that differs from window to window.
+                let (window, inside) = (i / per_window, i % per_window);
+                if window >= windows {
+                    i
+                } else {
+                    let window = self.permute(window);
+                    let mut rng = Rng::new(self.seed ^ window.wrapping_mul(0x9e37_79b9));
+                    window * per_window + Permutation::new(per_window, &mut rng).at(inside)
+                }
+            }
+        };
+        let line = LINE as u64;
+        let shift = if scatter && pitch > line {
+            // Any fixed function of the unit serves; a multiplicative hash spreads neighbours well.
+            (unit.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % (pitch / line) * line
+        } else {
+            0
+        };
+        self.offset + (unit * pitch + shift) as usize + self.slot * 8
+    }
+
+    fn permute(&self, i: u64) -> u64 {
+        self.permutation.as_ref().map_or(i, |p| p.at(i))
+    }
+}
+
+/// The smallest line that any x86-64 or Arm server has; pointers of several chains share lines of this size.
+const LINE: usize = 64;
+const SLOTS: usize = LINE / 8;
+
+/// Builds an arena that holds all of these chains, and the chains in the order of their layouts.
+pub fn build(
+    layouts: &[Layout],
+    kind: PageKind,
+    placement: &Placement,
+    rng: &mut Rng,
+) -> Result<Vec<Chain>, ChainError> {
+    let (places, size) = assign(layouts);
+    let arena = Arc::new(Arena::placed(size, kind, placement)?);
+    let mut chains = Vec::with_capacity(layouts.len());
+    for (layout, (slot, offset)) in layouts.iter().zip(places) {
+        let over = match layout.order {
+            Order::Random => Some(layout.nodes()),
+            Order::Windowed(bytes) => {
+                let per_window = (bytes / layout.pitch).clamp(1, layout.nodes());
+                Some((layout.nodes() / per_window).max(1))
+            }
+            Order::Forward | Order::Backward => None,
+        };
+        let permutation = over.map(|n| Permutation::new(n, rng));
+        let mut chain = Chain {
+            layout: layout.clone(),
+            start: std::ptr::null_mut(),
+            arena: arena.clone(),
+            permutation,
+            slot,
+            offset,
+            seed: rng.next_u64(),
+        };
+        chain.start = chain.address(0);
+        link(&chain);
+        check(&chain)?;
+        chains.push(chain);
+    }
+    Ok(chains)
+}
+
+/// How many bytes an arena for these layouts takes.
+pub fn arena_size(layouts: &[Layout]) -> Bytes {
+    assign(layouts).1
+}
+
+/// Gives every layout a pointer slot and a place in the arena, largest first, each where it fits lowest.
+fn assign(layouts: &[Layout]) -> (Vec<(usize, usize)>, Bytes) {
+    let reach = |l: &Layout| (l.nodes() * l.pitch).next_multiple_of(4096) as usize;
+    let mut by_size: Vec<usize> = (0..layouts.len()).collect();
+    by_size.sort_by_key(|&i| std::cmp::Reverse(reach(&layouts[i])));
+    let mut used = [0usize; SLOTS];
+    let mut places = vec![(0, 0); layouts.len()];
+    for i in by_size {
+        let slot = (0..SLOTS).min_by_key(|&s| used[s]).expect("there are slots");
+        places[i] = (slot, used[slot]);
+        used[slot] += reach(&layouts[i]);
+    }
+    (places, Bytes(used.into_iter().max().unwrap_or(0) as u64))
+}
+
+fn link(chain: &Chain) {
+    let n = chain.nodes();
+    let mut here = chain.address(0);
+    for i in 0..n {
+        let next = chain.address(i + 1);
+        debug_assert!(here as usize - (chain.arena.base() as usize) < chain.arena.len());
+        // SAFETY: `address` stays inside the arena by the way `assign` sized it, and the arena is not used by any
+        // kernel before `build` returns.
+        unsafe {
+            here.cast::<*mut u8>().write(next);
+        }
+        here = next;
+    }
+}
+
+/// Walks the chain: it must close after exactly its number of nodes, and never leave the arena.
+fn check(chain: &Chain) -> Result<(), ChainError> {
+    let n = chain.nodes();
+    let base = chain.arena.base() as usize;
+    let mut at = chain.start;
+    for step in 1..=n {
+        // SAFETY: `at` is checked to lie in the arena (the first by construction).
+        at = unsafe { at.cast::<*mut u8>().read() };
+        let outside = (at as usize).wrapping_sub(base) + 8 > chain.arena.len();
+        if outside || (at == chain.start) != (step == n) {
+            return Err(ChainError::NotOneCycle { nodes: n, steps: step });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build_small(layouts: &[Layout]) -> Vec<Chain> {
+        build(layouts, PageKind::Small, &Placement::FirstTouch, &mut Rng::new(5)).unwrap()
+    }
+
+    #[test]
+    fn many_chains_share_one_arena() {
+        let layouts: Vec<Layout> = (4..40).map(|i| Layout::random(Bytes(i * 1024), 64)).collect();
+        let size = arena_size(&layouts);
+        let sum: u64 = layouts.iter().map(|l| l.span.0).sum();
+        assert!(size.0 < sum / 4, "{size} for {sum}");
+        let chains = build_small(&layouts);
+        // Building a later chain must not have broken an earlier one.
+        for chain in &chains {
+            check(chain).unwrap();
+        }
+    }
+
+    #[test]
+    fn all_orders_close() {
+        for order in [Order::Random, Order::Forward, Order::Backward, Order::Windowed(4096)] {
+            for (span, pitch) in [(64, 64), (1 << 16, 64), (100_032, 64), (1 << 16, 256), (1 << 18, 4096)] {
+                for scatter in [false, true] {
+                    let layout = Layout { span: Bytes(span), pitch, scatter, order: order.clone() };
+                    let chain = &build_small(std::slice::from_ref(&layout))[0];
+                    assert_eq!(chain.nodes(), layout.nodes());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn windowed_order_stays_in_its_window() {
+        let layout = Layout { span: Bytes(1 << 16), pitch: 64, scatter: false, order: Order::Windowed(4096) };
+        let chain = &build_small(&[layout])[0];
+        for i in 0..chain.nodes() - 1 {
+            let window = |i| (chain.address(i) as usize) >> 12;
+            assert!(window(i) == window(i + 1) || (i + 1) % 64 == 0);
+        }
+    }
+
+    #[test]
+    fn two_cycles_are_found_out() {
+        let chain = build_small(&[Layout::random(Bytes(4096), 64)]).remove(0);
+        let (a, b) = (chain.address(3), chain.address(10));
+        // SAFETY: both are nodes of the chain, and nothing else uses the arena. Swapping two successors splits it.
+        unsafe {
+            let (a, b) = (a.cast::<u64>(), b.cast::<u64>());
+            a.swap(b);
+        }
+        assert!(matches!(check(&chain), Err(ChainError::NotOneCycle { .. })));
+    }
+}

@@ -1,0 +1,75 @@
+//! Machine code made executable: written first, then made executable and read-only, never both at once.
+
+use crate::sys::{self, SysError};
+use kernels::Kernel;
+use std::sync::Arc;
+
+/// What every kernel is called with; see `kernels` for what each of them does with it.
+pub(crate) type Entry = unsafe extern "sysv64" fn(*mut u8, u64, *mut u64, *mut u64) -> u64;
+
+/// A kernel in executable memory.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub kernel: Arc<Kernel>,
+    pages: Arc<CodePages>,
+}
+
+#[derive(Debug)]
+struct CodePages {
+    at: *mut libc::c_void,
+    len: usize,
+}
+
+// SAFETY: the pages are read-only and executable from the moment the value exists until it is dropped.
+unsafe impl Send for CodePages {}
+// SAFETY: as above; nothing writes to them.
+unsafe impl Sync for CodePages {}
+
+impl Loaded {
+    pub fn new(kernel: Kernel) -> Result<Self, SysError> {
+        let len = kernel.code.len().next_multiple_of(4096);
+        // SAFETY: a fresh private mapping of our own; the code fits into it; it is made executable only after it is
+        // written, and is unmapped only by Drop.
+        let at = unsafe {
+            let at = libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            if at == libc::MAP_FAILED {
+                return Err(sys::failed("mapping memory for a kernel's code"));
+            }
+            std::ptr::copy_nonoverlapping(kernel.code.as_ptr(), at.cast::<u8>(), kernel.code.len());
+            if libc::mprotect(at, len, libc::PROT_READ | libc::PROT_EXEC) != 0 {
+                let error = sys::failed("making a kernel's code executable");
+                libc::munmap(at, len);
+                return Err(error);
+            }
+            at
+        };
+        Ok(Self { kernel: Arc::new(kernel), pages: Arc::new(CodePages { at, len }) })
+    }
+
+    /// # Safety
+    /// The arguments must satisfy the contract that the kernel's specification states; rigs see to that.
+    #[inline]
+    pub(crate) unsafe fn call(&self, rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64 {
+        // SAFETY: the pages hold a function of this type for as long as `self` lives; the rest is the caller's.
+        unsafe {
+            let entry: Entry = std::mem::transmute(self.pages.at);
+            entry(rdi, rsi, rdx, rcx)
+        }
+    }
+}
+
+impl Drop for CodePages {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length, and nobody can call into it any more.
+        unsafe {
+            libc::munmap(self.at, self.len);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The core clock: how many core cycles pass in one tick of the time stamp counter, from a chain of dependent adds.
+
+use crate::code::Loaded;
+use crate::sys::SysError;
+use crate::tsc;
+use kernels::{Spec, assemble};
+
+const UNROLL: u32 = 256;
+/// About 7 µs at 4 GHz: long against the counter's steps, short against the clock's moves.
+const LOOPS: u64 = 112;
+/// The median of this many readings, so that one interrupt does not look like a slow clock.
+const READINGS: usize = 3;
+
+/// Takes the core clock's pulse.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    adds: Loaded,
+}
+
+impl Pace {
+    pub fn new() -> Result<Self, SysError> {
+        let kernel =
+            assemble(&Spec::Adds { unroll: UNROLL }).expect("the pace kernel's parameters are constant");
+        let pace = Self { adds: Loaded::new(kernel)? };
+        pace.cycles_per_tick();
+        Ok(pace)
+    }
+
+    /// Core cycles per tick, now, on this CPU.
+    pub fn cycles_per_tick(&self) -> f64 {
+        let mut readings: [f64; READINGS] = std::array::from_fn(|_| self.reading(LOOPS));
+        readings.sort_by(f64::total_cmp);
+        readings[READINGS / 2]
+    }
+
+    /// The same over a longer stretch, for when precision is worth more than time.
+    pub fn precise(&self, factor: u64) -> f64 {
+        self.reading(LOOPS * factor)
+    }
+
+    fn reading(&self, loops: u64) -> f64 {
+        let from = tsc::now();
+        // SAFETY: the kernel touches no memory and takes only a loop count.
+        unsafe {
+            self.adds.call(std::ptr::null_mut(), loops, std::ptr::null_mut(), std::ptr::null_mut());
+        }
+        let (to, _) = tsc::end();
+        (loops * u64::from(UNROLL)) as f64 / (to - from).max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_a_believable_ratio() {
+        // Between a core at a tenth of the counter's rate and one at ten times it.
+        let pace = Pace::new().unwrap();
+        let best = (0..50).map(|_| pace.cycles_per_tick()).fold(0.0, f64::max);
+        assert!((0.1..10.0).contains(&best), "{best}");
+    }
+}

@@ -1,0 +1,52 @@
+//! One flag that says "stop": set by Ctrl-C, SIGTERM or SIGHUP, looked at between blocks.
+//!
+//! The first signal asks for a clean stop; a second one gives the signal its default effect back, so that a third
+//! kills.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// A view of the process-wide flag, or a private one for tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop {
+    flag: &'static AtomicBool,
+}
+
+impl Stop {
+    /// Installs the handlers (once is enough) and returns the process-wide flag.
+    pub fn on_signals() -> Self {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            crate::sys::on_signal(signal, handler);
+        }
+        Self { flag: &ASKED }
+    }
+
+    /// A flag that nobody sets.
+    pub fn never() -> Self {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Self { flag: &NEVER }
+    }
+
+    /// A flag of the caller's own.
+    pub fn from_flag(flag: &'static AtomicBool) -> Self {
+        Self { flag }
+    }
+
+    pub fn asked(self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    /// The signal that asked, if one did.
+    pub fn signal(self) -> Option<i32> {
+        Some(SIGNAL.load(Ordering::Relaxed)).filter(|&s| s != 0)
+    }
+}
+
+extern "C" fn handler(signal: libc::c_int) {
+    SIGNAL.store(signal, Ordering::Relaxed);
+    if ASKED.swap(true, Ordering::Relaxed) {
+        crate::sys::default_signal(signal);
+    }
+}

@@ -1,0 +1,99 @@
+//! System calls that have no safe wrapper in the standard library, each with one.
+
+use std::io;
+
+/// A system call that failed, and what it was for.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {source}")]
+pub struct SysError {
+    pub what: String,
+    pub source: io::Error,
+}
+
+pub(crate) fn failed(what: impl Into<String>) -> SysError {
+    SysError { what: what.into(), source: io::Error::last_os_error() }
+}
+
+/// Who we are, as far as permissions go.
+pub fn effective_uid() -> u32 {
+    // SAFETY: geteuid takes nothing, touches nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+pub(crate) fn on_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: a zeroed sigaction is a valid one; the handlers passed here only touch atomics and call `signal`,
+    // which is async-signal-safe.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+    }
+}
+
+pub(crate) fn default_signal(signal: libc::c_int) {
+    // SAFETY: signal() with SIG_DFL is async-signal-safe.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+    }
+}
+
+/// Involuntary switches and page faults of the calling thread so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadUsage {
+    pub involuntary_switches: i64,
+    pub voluntary_switches: i64,
+    pub faults: i64,
+}
+
+pub(crate) fn thread_usage() -> ThreadUsage {
+    // SAFETY: getrusage fills the struct it is given; RUSAGE_THREAD exists on every Linux since 2.6.26.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    ThreadUsage {
+        involuntary_switches: usage.ru_nivcsw,
+        voluntary_switches: usage.ru_nvcsw,
+        faults: usage.ru_minflt + usage.ru_majflt,
+    }
+}
+
+/// CPUs that the calling thread may run on, ascending.
+pub(crate) fn allowed_cpus() -> Result<Vec<usize>, SysError> {
+    // The kernel refuses a mask smaller than its own, so grow it until it fits.
+    let mut words = 16usize;
+    loop {
+        let mut mask = vec![0u64; words];
+        // SAFETY: the kernel writes at most `words * 8` bytes into the vector.
+        let got = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, words * 8, mask.as_mut_ptr()) };
+        if got >= 0 {
+            return Ok((0..words * 64).filter(|&cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect());
+        }
+        if io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL) || words > 1 << 12 {
+            return Err(failed("reading the CPU affinity"));
+        }
+        words *= 2;
+    }
+}
+
+pub(crate) fn set_affinity(cpus: &[usize]) -> Result<(), SysError> {
+    let words = cpus.iter().max().map_or(1, |m| m / 64 + 1);
+    let mut mask = vec![0u64; words];
+    for cpu in cpus {
+        mask[cpu / 64] |= 1 << (cpu % 64);
+    }
+    // SAFETY: the kernel reads `words * 8` bytes from the vector.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, words * 8, mask.as_ptr()) };
+    if done == 0 { Ok(()) } else { Err(failed(format!("pinning to CPU {cpus:?}"))) }
+}
+
+pub(crate) fn raw_monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills the timespec; CLOCK_MONOTONIC_RAW exists since Linux 2.6.28.
+    unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time);
+    }
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

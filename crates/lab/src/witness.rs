@@ -1,0 +1,114 @@
+//! What else happened while a block ran: time stolen by the hypervisor, switches, faults, company.
+
+use crate::sys;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+/// Counters of one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// Clock ticks (10 ms each on most kernels) that the hypervisor took from this CPU.
+    pub steal: u64,
+    pub involuntary_switches: i64,
+    pub faults: i64,
+    /// Tasks that were ready to run on the whole machine, besides our own.
+    pub company: u32,
+}
+
+/// What changed between two sights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub steal: u64,
+    pub switches: u64,
+    pub faults: u64,
+    pub company: u32,
+}
+
+impl Sight {
+    pub fn since(&self, before: &Self) -> Seen {
+        Seen {
+            steal: self.steal.saturating_sub(before.steal),
+            switches: (self.involuntary_switches - before.involuntary_switches).max(0) as u64,
+            faults: (self.faults - before.faults).max(0) as u64,
+            company: self.company.max(before.company),
+        }
+    }
+}
+
+/// Looks around for the calling thread on one CPU. Keeps its files open: opening would cost more than reading.
+#[derive(Debug)]
+pub struct Witness {
+    stat: Option<File>,
+    loadavg: Option<File>,
+    cpu_line: String,
+    buffer: Vec<u8>,
+}
+
+impl Witness {
+    pub fn on_cpu(cpu: usize) -> Self {
+        Self {
+            stat: File::open("/proc/stat").ok(),
+            loadavg: File::open("/proc/loadavg").ok(),
+            cpu_line: format!("cpu{cpu} "),
+            buffer: Vec::with_capacity(1 << 14),
+        }
+    }
+
+    /// The whole picture; costs tens of microseconds, so take it outside the timed stretch.
+    pub fn look(&mut self) -> Sight {
+        let usage = sys::thread_usage();
+        let steal = reread(self.stat.as_mut(), &mut self.buffer)
+            .and_then(|text| steal_of(text, &self.cpu_line))
+            .unwrap_or(0);
+        let running = reread(self.loadavg.as_mut(), &mut self.buffer).and_then(running_tasks).unwrap_or(1);
+        Sight {
+            steal,
+            involuntary_switches: usage.involuntary_switches,
+            faults: usage.faults,
+            company: running.saturating_sub(1),
+        }
+    }
+}
+
+fn reread<'a>(file: Option<&mut File>, buffer: &'a mut Vec<u8>) -> Option<&'a str> {
+    let file = file?;
+    buffer.clear();
+    file.seek(SeekFrom::Start(0)).ok()?;
+    file.read_to_end(buffer).ok()?;
+    std::str::from_utf8(buffer).ok()
+}
+
+/// The eighth number of a CPU's line in `/proc/stat`.
+fn steal_of(stat: &str, cpu_line: &str) -> Option<u64> {
+    let line = stat.lines().find(|l| l.starts_with(cpu_line))?;
+    line.split_whitespace().nth(8)?.parse().ok()
+}
+
+/// The number before the slash in `/proc/loadavg`: tasks that are running or ready, ourselves among them.
+fn running_tasks(loadavg: &str) -> Option<u32> {
+    loadavg.split_whitespace().nth(3)?.split('/').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_kernel_s_lines() {
+        let stat = "cpu  1 2 3\ncpu0 10 0 5 100 2 0 1 77 0 0\ncpu1 1 1 1 1 1 1 1 3 0 0\n";
+        assert_eq!(steal_of(stat, "cpu0 "), Some(77));
+        assert_eq!(steal_of(stat, "cpu1 "), Some(3));
+        assert_eq!(steal_of(stat, "cpu7 "), None);
+        assert_eq!(running_tasks("0.50 0.40 0.30 3/211 4567\n"), Some(3));
+        assert_eq!(running_tasks("nonsense"), None);
+    }
+
+    #[test]
+    fn faults_are_seen() {
+        let mut witness = Witness::on_cpu(0);
+        let before = witness.look();
+        let touched = std::hint::black_box(vec![1u8; 8 << 20]);
+        let seen = witness.look().since(&before);
+        assert!(seen.faults > 0 && touched[4096] == 1, "{seen:?}");
+    }
+}
