@@ -15,6 +15,7 @@ mod measure;
 mod progress;
 mod save;
 mod show;
+mod summary;
 mod usage;
 
 use clap::{Parser, Subcommand};

@@ -5,7 +5,11 @@ use crate::failure::{Exit, Refusal};
 use crate::{cpu, save};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use experiments::{Refused, Request, catalogue};
+use lab::stop::Stop;
+use records::host::Host;
+use records::{Document, machine::Effort};
+use std::path::{Path, PathBuf};
 use units::Bytes;
 
 /// The experiments by name, in the order in which they are told.
@@ -76,13 +80,90 @@ pub(crate) enum Format {
     Csv,
 }
 
-pub(crate) fn run(args: &MeasureArgs, _console: &Console) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit> {
     if let Some(cpu) = args.cpu {
         cpu::check(cpu)?;
     }
     if let Some(output) = &args.output {
         save::check(output)?;
     }
-    let what = if args.experiments.is_empty() { "everything".to_owned() } else { args.experiments.join(" ") };
-    Err(Refusal::not_possible_here(format!("measure {what}"), "this build holds no experiments").into())
+    let host = host::read(Path::new("/"));
+    let request = request(args, &host)?;
+    let mut progress = console.progress();
+    let machine = experiments::measure(&request, host, &mut Adapter(progress.as_mut()))
+        .map_err(|refused| refusal("measure", refused))?;
+    progress.finish();
+    let interrupted = machine.run.interrupted;
+    let document = Document::now(machine);
+    if let Some(path) = &args.output {
+        save::record(path, &document)?;
+    }
+    match args.format {
+        Format::Text => console.text(&crate::summary::of(&document.body, console.colour()))?,
+        Format::LatMemRd | Format::Csv => {}
+    }
+    console.document(&document)?;
+    Ok(if interrupted { Exit::Failed } else { Exit::Done })
+}
+
+fn request(args: &MeasureArgs, host: &Host) -> anyhow::Result<Request> {
+    let experiments: Vec<_> = if args.experiments.is_empty() {
+        catalogue::ALL.iter().collect()
+    } else {
+        catalogue::ALL.iter().filter(|e| args.experiments.iter().any(|n| n == e.name)).collect()
+    };
+    let cpu = match args.cpu {
+        Some(cpu) => cpu,
+        None => default_cpu()?,
+    };
+    let usable = host.memory.usable().unwrap_or(Bytes::gib(1));
+    let max_memory = args.max_memory.unwrap_or(Bytes(usable.0 / 2)).min(Bytes(usable.0 / 10 * 9));
+    Ok(Request {
+        experiments,
+        effort: match (args.quick, args.thorough) {
+            (true, _) => Effort::Quick,
+            (_, true) => Effort::Thorough,
+            _ => Effort::Normal,
+        },
+        cpu,
+        seed: args.seed.unwrap_or_else(fresh_seed),
+        max_memory,
+        stop: Stop::on_signals(),
+    })
+}
+
+/// The last CPU that may be used: the first one often serves interrupts.
+fn default_cpu() -> anyhow::Result<usize> {
+    lab::pin::allowed()?.last().copied().ok_or_else(|| anyhow::anyhow!("no CPU may be used"))
+}
+
+fn fresh_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    // Short enough to be typed again.
+    (now.as_nanos() as u64 ^ u64::from(std::process::id())) % 1_000_000_000
+}
+
+fn refusal(what: &str, refused: Refused) -> Refusal {
+    let refusal = if refused.not_possible {
+        Refusal::not_possible_here(what, refused.why)
+    } else {
+        Refusal::failed(what, refused.why)
+    };
+    match refused.would_help {
+        Some(help) => refusal.would_help(help),
+        None => refusal,
+    }
+}
+
+/// The experiments' progress on this program's console.
+struct Adapter<'a>(&'a mut dyn crate::progress::Progress);
+
+impl experiments::Progress for Adapter<'_> {
+    fn at(&mut self, what: &str, fraction: f64) {
+        self.0.at(what, fraction);
+    }
+
+    fn line(&mut self, text: &str) {
+        self.0.line(text);
+    }
 }

@@ -1,1 +1,16 @@
+//! The experiments: what to run, not how. One file each (a folder where there is analysis to it), each with a head that
+//! says what it measures and how to read it.
+//!
+//! To add one: its result type in `records::machine`, a file here with
+//! `pub(crate) fn run(&mut Context, &Machine) -> Result<T, Refused>`, and a line in [`catalogue`].
 #![forbid(unsafe_code)]
+
+pub mod catalogue;
+mod clock;
+pub mod context;
+mod latency;
+pub mod levels;
+mod session;
+
+pub use context::{Context, Progress, Refused};
+pub use session::{Request, measure};

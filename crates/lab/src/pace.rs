@@ -11,17 +11,35 @@ const LOOPS: u64 = 112;
 /// The median of this many readings, so that one interrupt does not look like a slow clock.
 const READINGS: usize = 3;
 
+/// What the pulse is taken with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chain {
+    /// One cycle each.
+    Adds,
+    /// Three cycles each.
+    Muls,
+}
+
 /// Takes the core clock's pulse.
 #[derive(Clone, Debug)]
 pub struct Pace {
-    adds: Loaded,
+    chain: Loaded,
+    cycles_per_loop: u64,
 }
 
 impl Pace {
     pub fn new() -> Result<Self, SysError> {
-        let kernel =
-            assemble(&Spec::Adds { unroll: UNROLL }).expect("the pace kernel's parameters are constant");
-        let pace = Self { adds: Loaded::new(kernel)? };
+        Self::of(Chain::Adds)
+    }
+
+    pub fn of(chain: Chain) -> Result<Self, SysError> {
+        let (spec, cycles) = match chain {
+            Chain::Adds => (Spec::Adds { unroll: UNROLL }, 1),
+            Chain::Muls => (Spec::Muls { unroll: UNROLL / 3 }, 3),
+        };
+        let kernel = assemble(&spec).expect("the pace kernel's parameters are constant");
+        let cycles_per_loop = kernel.ops_per_loop * cycles;
+        let pace = Self { chain: Loaded::new(kernel)?, cycles_per_loop };
         pace.cycles_per_tick();
         Ok(pace)
     }
@@ -42,10 +60,10 @@ impl Pace {
         let from = tsc::now();
         // SAFETY: the kernel touches no memory and takes only a loop count.
         unsafe {
-            self.adds.call(std::ptr::null_mut(), loops, std::ptr::null_mut(), std::ptr::null_mut());
+            self.chain.call(std::ptr::null_mut(), loops, std::ptr::null_mut(), std::ptr::null_mut());
         }
         let (to, _) = tsc::end();
-        (loops * u64::from(UNROLL)) as f64 / (to - from).max(1) as f64
+        (loops * self.cycles_per_loop) as f64 / (to - from).max(1) as f64
     }
 }
 

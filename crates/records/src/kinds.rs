@@ -3,6 +3,7 @@
 //! To add a kind: a line in [`KINDS`].
 
 use crate::envelope::{Document, Header, Record, Upgrade};
+use crate::machine::Machine;
 use crate::read::{self, Problem, ReadError};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
@@ -19,7 +20,7 @@ pub struct Kind {
 }
 
 /// All of them.
-pub const KINDS: &[Kind] = &[];
+pub const KINDS: &[Kind] = &[Kind::of::<Machine>()];
 
 impl Kind {
     const fn of<R: Record + JsonSchema>() -> Self {

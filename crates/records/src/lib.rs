@@ -8,6 +8,7 @@
 mod envelope;
 pub mod host;
 mod kinds;
+pub mod machine;
 mod read;
 mod write;
 

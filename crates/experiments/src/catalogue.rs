@@ -1,0 +1,85 @@
+//! All experiments, in the order in which they run: later ones may use what earlier ones found.
+
+use crate::context::{Context, Refused};
+use crate::{clock, latency};
+use records::machine::{Effort, Machine, Outcome, Status};
+use std::time::Instant;
+
+/// An experiment as the catalogue knows it.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// Seconds it may take at each effort: quick, normal, thorough.
+    pub seconds: [f64; 3],
+    pub(crate) run: fn(&mut Context<'_>, &mut Machine),
+}
+
+impl Entry {
+    pub fn seconds_at(&self, effort: Effort) -> f64 {
+        self.seconds[match effort {
+            Effort::Quick => 0,
+            Effort::Normal => 1,
+            Effort::Thorough => 2,
+        }]
+    }
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+pub const ALL: &[Entry] = &[
+    Entry {
+        name: "clock",
+        about: "time stamp counter and core clock",
+        seconds: [1.0, 3.0, 10.0],
+        run: |ctx, machine| machine.experiments.clock = Some(conclude(ctx, machine, clock::run)),
+    },
+    Entry {
+        name: "latency",
+        about: "latency over size: caches and memory, their sizes and costs",
+        seconds: [8.0, 70.0, 300.0],
+        run: |ctx, machine| {
+            let outcome = conclude(ctx, machine, latency::run);
+            machine.levels = latency::levels_of(&outcome, &machine.host, machine.run.cpu);
+            machine.experiments.latency = Some(outcome);
+        },
+    },
+];
+
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|e| e.name == name)
+}
+
+fn conclude<T>(
+    ctx: &mut Context<'_>,
+    known: &Machine,
+    run: impl FnOnce(&mut Context<'_>, &Machine) -> Result<T, Refused>,
+) -> Outcome<T> {
+    let began = Instant::now();
+    let result = run(ctx, known);
+    let seconds = began.elapsed().as_secs_f64();
+    let interrupted = ctx.stop.asked();
+    let empty = Outcome { status: Status::Done, why: None, would_help: None, seconds, result: None };
+    match result {
+        Ok(result) if interrupted => Outcome {
+            status: Status::Interrupted,
+            why: Some("stopped before its end".to_owned()),
+            result: Some(result),
+            ..empty
+        },
+        Ok(result) => Outcome { result: Some(result), ..empty },
+        Err(refused) if interrupted => {
+            Outcome { status: Status::Interrupted, why: Some(refused.why), ..empty }
+        }
+        Err(refused) => Outcome {
+            status: if refused.not_possible { Status::NotPossible } else { Status::Failed },
+            why: Some(refused.why),
+            would_help: refused.would_help,
+            ..empty
+        },
+    }
+}

@@ -1,0 +1,85 @@
+//! **clock**: what time is counted in.
+//!
+//! The time stamp counter ticks at one rate whatever the core does; the core clock moves. Cycles are had from ticks by
+//! timing a chain of dependent adds, one cycle each. A chain of multiplications, three cycles each, checks that.
+
+use crate::context::{Context, Refused};
+use lab::pace::{Chain, Pace};
+use lab::stats;
+use lab::tsc::{self, Anchor};
+use records::machine::{Clock, Machine};
+use std::time::{Duration, Instant};
+use units::{Estimate, Quantity, Unit};
+
+/// A watch step: long enough that the counter's steps do not matter.
+const PULSE: u64 = 8;
+
+pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
+    let muls = Pace::of(Chain::Muls)?;
+    let watch = ctx.budget.mul_f64(0.8);
+    let began = Instant::now();
+    let (start, mut middle) = (Anchor::take(), None);
+    let (mut by_adds, mut by_muls) = (Vec::new(), Vec::new());
+    while began.elapsed() < watch && !ctx.stop.asked() {
+        by_adds.push(ctx.station.pace().precise(PULSE));
+        by_muls.push(muls.precise(PULSE));
+        if middle.is_none() && began.elapsed() > watch / 2 {
+            middle = Some(Anchor::take());
+        }
+        // Sleeping in between would let the clock fall; a short pause keeps the machine from heating up for nothing.
+        if by_adds.len() % 64 == 0 {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+    let end = Anchor::take();
+    let rate = start.rate_until(&end);
+    ctx.tsc = rate;
+    let ratio = stats::median_interval(&by_adds, &mut ctx.rng);
+    let muls_ratio = stats::median_interval(&by_muls, &mut ctx.rng);
+    let sorted = stats::sorted(&by_adds);
+    // The slowest readings are interrupts, not the clock.
+    let (lo, hi) = (stats::quantile_sorted(&sorted, 0.05), stats::quantile_sorted(&sorted, 0.99));
+    let core = Estimate::new(ratio.value * rate.value, ratio.lo * rate.lo, ratio.hi * rate.hi);
+    Ok(Clock {
+        tsc: Quantity::measured(rate, Unit::Hertz),
+        tsc_claimed: claimed_rate(ctx),
+        granularity: Quantity::measured(Estimate::exact(tsc::granularity() as f64), Unit::Ticks),
+        read_cost: read_cost(ctx),
+        core: Quantity::measured(core, Unit::Hertz),
+        cycles_per_tick: Quantity::measured(ratio, Unit::Ratio),
+        cycles_per_tick_by_muls: Quantity::measured(muls_ratio, Unit::Ratio),
+        core_wander: Quantity::measured(Estimate::exact((hi - lo) / ratio.value), Unit::Ratio),
+        drift: drift(&start, middle, &end),
+    })
+}
+
+fn claimed_rate(ctx: &Context<'_>) -> Quantity {
+    match ctx.host.clocks.counter_hz.value() {
+        Some(hz) => Quantity::claimed(hz as f64, Unit::Hertz),
+        None => {
+            Quantity::unresolved(ctx.host.clocks.counter_hz.why_unknown().unwrap_or("nobody says").to_owned())
+        }
+    }
+}
+
+fn read_cost(ctx: &mut Context<'_>) -> Quantity {
+    let means: Vec<f64> = (0..64)
+        .map(|_| {
+            let from = tsc::now();
+            for _ in 0..256 {
+                std::hint::black_box(tsc::now());
+            }
+            (tsc::end().0 - from) as f64 / 256.0
+        })
+        .collect();
+    Quantity::measured(stats::median_interval(&means, &mut ctx.rng), Unit::Ticks)
+}
+
+/// Two halves of the watch, each against the kernel's raw clock.
+fn drift(start: &Anchor, middle: Option<Anchor>, end: &Anchor) -> Quantity {
+    let Some(middle) = middle else { return Quantity::unresolved("stopped too early") };
+    let (first, second) = (start.rate_until(&middle), middle.rate_until(end));
+    let ratio = second.over(first);
+    let ppm = |x: f64| (x - 1.0) * 1e6;
+    Quantity::measured(Estimate::new(ppm(ratio.value), ppm(ratio.lo), ppm(ratio.hi)), Unit::PartsPerMillion)
+}

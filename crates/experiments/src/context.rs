@@ -1,0 +1,179 @@
+//! What an experiment is given: the machine's facts, a station to measure at, how much time it has, and a way to turn
+//! series into quantities.
+
+use lab::campaign::{self, Gathered, Observer, Series, Station};
+use lab::grade::Tally;
+use lab::rigs::Rig;
+use lab::rng::Rng;
+use lab::stop::Stop;
+use records::host::Host;
+use records::machine::Effort;
+use std::time::Duration;
+use units::{Bytes, Estimate, Latency, Quantity, Unit};
+
+/// Told how far the whole run has come.
+pub trait Progress {
+    fn at(&mut self, what: &str, fraction: f64);
+    /// A remark that stays.
+    fn line(&mut self, text: &str);
+}
+
+/// Why an experiment gave nothing.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The host does not allow it, as against: it went wrong.
+    pub not_possible: bool,
+    pub why: String,
+    pub would_help: Option<String>,
+}
+
+impl Refused {
+    pub fn not_possible(why: impl Into<String>, would_help: impl Into<String>) -> Self {
+        Self { not_possible: true, why: why.into(), would_help: Some(would_help.into()) }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self { not_possible: false, why: error.to_string(), would_help: None }
+    }
+}
+
+pub struct Context<'a> {
+    pub host: &'a Host,
+    pub station: Station,
+    /// Ticks a second.
+    pub tsc: Estimate,
+    pub effort: Effort,
+    /// What this experiment may take.
+    pub budget: Duration,
+    pub max_memory: Bytes,
+    /// Seeded for this experiment alone.
+    pub rng: Rng,
+    pub stop: Stop,
+    pub tally: Tally,
+    pub(crate) progress: &'a mut dyn Progress,
+    pub(crate) name: &'static str,
+    /// The part of the whole run that is this experiment's, and of that the current stage's.
+    pub(crate) window: (f64, f64),
+    pub(crate) stage: (f64, f64),
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("name", &self.name)
+            .field("effort", &self.effort)
+            .finish_non_exhaustive()
+    }
+}
+
+struct StageObserver<'a> {
+    progress: &'a mut dyn Progress,
+    name: &'a str,
+    from: f64,
+    to: f64,
+}
+
+impl Observer for StageObserver<'_> {
+    fn progress(&mut self, done: usize, of: usize) {
+        let fraction = self.from + (self.to - self.from) * done as f64 / of.max(1) as f64;
+        self.progress.at(self.name, fraction);
+    }
+}
+
+impl<'a> Context<'a> {
+    pub fn cpu(&self) -> usize {
+        self.station.cpu()
+    }
+
+    /// Picks by effort.
+    pub fn pick<T>(&self, quick: T, normal: T, thorough: T) -> T {
+        match self.effort {
+            Effort::Quick => quick,
+            Effort::Normal => normal,
+            Effort::Thorough => thorough,
+        }
+    }
+
+    /// From here on progress moves over this part (0 to 1) of the experiment.
+    pub fn stage(&mut self, from: f64, to: f64) {
+        self.stage = (from, to);
+        let at = self.overall(from);
+        self.progress.at(self.name, at);
+    }
+
+    pub fn remark(&mut self, text: &str) {
+        self.progress.line(text);
+    }
+
+    fn overall(&self, fraction: f64) -> f64 {
+        self.window.0 + (self.window.1 - self.window.0) * fraction
+    }
+
+    /// Runs blocks of these rigs, interleaved; takes at most `share` of the experiment's budget (plus what the least
+    /// number of blocks needs).
+    pub fn measure(
+        &mut self,
+        rigs: Vec<Box<dyn Rig + '_>>,
+        block: Duration,
+        blocks: usize,
+        share: f64,
+    ) -> Gathered {
+        let effort = campaign::Effort { blocks, time: self.budget.mul_f64(share) };
+        let (from, to) = (self.overall(self.stage.0), self.overall(self.stage.1));
+        let mut observer = StageObserver { progress: &mut *self.progress, name: self.name, from, to };
+        let mut executor = self.station.with(rigs, block);
+        let gathered = campaign::run(&mut executor, &effort, &mut self.rng, self.stop, &mut observer);
+        drop(executor);
+        self.tally.add(&gathered);
+        gathered
+    }
+
+    /// A series in ticks per access, as a latency.
+    pub fn latency(&mut self, series: &Series) -> Latency {
+        let ns_per_tick = 1e9 / self.tsc.value;
+        let disturbed = series.disturbed();
+        let quantity = |e: Result<Estimate, String>, unit| match e {
+            Ok(e) => Quantity::measured(e, unit).disturbed_by(disturbed.clone()),
+            Err(why) => Quantity::unresolved(why),
+        };
+        let ticks = series.estimate(&mut self.rng);
+        Latency {
+            ns: quantity(ticks.clone().map(|e| e.scaled(ns_per_tick)), Unit::Nanos),
+            cycles: quantity(series.cycles(&mut self.rng), Unit::Cycles),
+            ticks: quantity(ticks, Unit::Ticks),
+        }
+    }
+
+    /// Any figure that can be computed block by block.
+    pub fn quantity(&mut self, series: &Series, unit: Unit, f: impl Fn(&campaign::Block) -> f64) -> Quantity {
+        match series.estimate_of(&mut self.rng, f) {
+            Ok(e) => Quantity::measured(e, unit).disturbed_by(series.disturbed()),
+            Err(why) => Quantity::unresolved(why),
+        }
+    }
+
+    pub fn ns_per_tick(&self) -> f64 {
+        1e9 / self.tsc.value
+    }
+
+    /// The size of a cache line as the host claims it; 64 where it claims nothing.
+    pub fn line(&self) -> u64 {
+        self.host
+            .data_caches_of(self.cpu() as u32)
+            .first()
+            .and_then(|c| c.line.get().copied())
+            .map_or(64, |line| line.0)
+            .clamp(64, 256)
+    }
+
+    /// The size of the last cache as the host claims it, for choosing what to measure.
+    pub fn last_cache(&self) -> Bytes {
+        self.host
+            .data_caches_of(self.cpu() as u32)
+            .last()
+            .and_then(|c| c.size.get().copied())
+            .unwrap_or(Bytes::mib(32))
+    }
+}

@@ -1,0 +1,179 @@
+//! **latency**: what a load costs, over the size of the memory it falls into.
+//!
+//! A pointer chain through all lines of an area, so that each load waits for the one before it. Small areas show the
+//! first cache, larger ones the next, the largest show memory. The main curve is a random cycle (no prefetcher follows
+//! it) in huge pages where they can be had (no TLB miss mixes in), measured coarsely first and then finely where it
+//! bends. Beside it: patterns a prefetcher does follow, base pages, reserved huge pages, and chains whose lines are
+//! written, so that evicting them costs too.
+
+mod plan;
+mod summary;
+
+pub(crate) use summary::levels_of;
+
+use crate::context::{Context, Refused};
+use lab::arena::{PageKind, Placement};
+use lab::campaign::Series;
+use lab::chain::{self, Chain};
+use lab::code::Loaded;
+use lab::rigs::{ChaseRig, Rig};
+use lab::stats;
+use records::machine::{Access, Curve, LatencyCurves, Machine, PageSupply, PagesRefused, Pattern, Point};
+use std::time::Duration;
+use units::Bytes;
+
+/// One setting: a chain's shape and how it is walked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setting {
+    pub pattern: Pattern,
+    pub access: Access,
+    pub layout: chain::Layout,
+}
+
+pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused> {
+    let line = ctx.line();
+    let largest = plan::largest(ctx);
+    let mut curves = Vec::new();
+    let mut pages_refused = Vec::new();
+
+    // The main curve, coarse, with the prefetchable patterns interleaved.
+    let main_pages = plan::main_pages(ctx);
+    ctx.stage(0.0, 0.40);
+    let mut settings = plan::coarse(ctx, line, largest);
+    settings.extend(plan::followed(ctx, line, Bytes(largest.0 / 2)));
+    let mut points = gather(ctx, settings, main_pages, 0.30)?;
+
+    // The same, fine, where it bends.
+    ctx.stage(0.40, 0.65);
+    if !ctx.stop.asked() {
+        let known: Vec<(u64, f64)> = points
+            .iter()
+            .filter(|(s, _, _)| s.pattern == Pattern::Random)
+            .filter_map(|(s, p, _)| Some((s.layout.span.0, p.latency.cycles.value()?)))
+            .collect();
+        let fine = plan::refine(ctx, line, &known);
+        if !fine.is_empty() {
+            points.extend(gather(ctx, fine, main_pages, 0.30)?);
+        }
+    }
+    add_curves(&mut curves, points);
+
+    ctx.stage(0.65, 0.80);
+    if !ctx.stop.asked() {
+        let settings = plan::written(ctx, line, Bytes(largest.0 / 2));
+        add_curves(&mut curves, gather(ctx, settings, main_pages, 0.12)?);
+    }
+
+    let others = plan::other_pages(ctx, main_pages);
+    let steps = others.len().max(1) as f64;
+    for (i, kind) in others.into_iter().enumerate() {
+        ctx.stage(0.80 + 0.20 * i as f64 / steps, 0.80 + 0.20 * (i as f64 + 1.0) / steps);
+        if ctx.stop.asked() {
+            break;
+        }
+        let settings = plan::sparse(ctx, line, plan::largest_in(ctx, kind, largest));
+        match gather(ctx, settings, kind, 0.20 / steps) {
+            Ok(points) => add_curves(&mut curves, points),
+            Err(refused) => pages_refused.push(PagesRefused {
+                pages: kind.name().to_owned(),
+                why: refused.why,
+                would_help: plan::would_help(kind),
+            }),
+        }
+    }
+    Ok(LatencyCurves { line: Bytes(line), curves, pages_refused })
+}
+
+type Measured = (Setting, Point, PageSupply);
+
+/// Builds the chains of all settings in one arena and measures them, interleaved.
+fn gather(
+    ctx: &mut Context<'_>,
+    settings: Vec<Setting>,
+    pages: PageKind,
+    share: f64,
+) -> Result<Vec<Measured>, Refused> {
+    let layouts: Vec<chain::Layout> = settings.iter().map(|s| s.layout.clone()).collect();
+    let chains = chain::build(&layouts, pages, &Placement::FirstTouch, &mut ctx.rng)?;
+    let read = load_chase(kernels::Access::Read)?;
+    let write = load_chase(kernels::Access::ReadModifyWrite)?;
+    let last_cache = ctx.last_cache().0;
+    let rigs: Vec<Box<dyn Rig>> = settings
+        .iter()
+        .zip(&chains)
+        .map(|(setting, chain)| {
+            let kernel = match setting.access {
+                Access::Read => read.clone(),
+                Access::ReadModifyWrite => write.clone(),
+            };
+            Box::new(ChaseRig::new(kernel, chain.clone(), warm_limit(chain, last_cache))) as Box<dyn Rig>
+        })
+        .collect();
+    let supply = supply_of(&chains, pages);
+    let blocks = ctx.pick(7, 11, 25);
+    let gathered = ctx.measure(rigs, Duration::from_micros(ctx.pick(700, 1500, 2000)), blocks, share);
+    let measured = settings
+        .into_iter()
+        .zip(&gathered.series)
+        .map(|(setting, series)| {
+            let point = point_of(ctx, &setting, series);
+            (setting, point, supply.clone())
+        })
+        .collect();
+    Ok(measured)
+}
+
+pub(crate) fn load_chase(access: kernels::Access) -> Result<Loaded, Refused> {
+    Ok(Loaded::new(kernels::assemble(&kernels::Spec::Chase { unroll: 64, access })?)?)
+}
+
+/// How many nodes are walked before a block is timed. A chain that a cache can hold is walked whole. One that no cache
+/// holds finds almost nothing of itself there, whatever was walked before, so a short walk will do.
+pub(crate) fn warm_limit(chain: &Chain, last_cache: u64) -> u64 {
+    if chain.layout.span.0 <= last_cache * 3 { chain.nodes() } else { 1 << 14 }
+}
+
+pub(crate) fn supply_of(chains: &[Chain], asked: PageKind) -> PageSupply {
+    let share = chains.first().map_or(0.0, |c| c.pages().share());
+    PageSupply { asked: asked.name().to_owned(), share }
+}
+
+fn point_of(ctx: &mut Context<'_>, setting: &Setting, series: &Series) -> Point {
+    let ns_per_tick = ctx.ns_per_tick();
+    let ns = stats::sorted(&series.counted().iter().map(|b| b.values[0] * ns_per_tick).collect::<Vec<f64>>());
+    let at = |q| if ns.is_empty() { 0.0 } else { stats::quantile_sorted(&ns, q) };
+    Point {
+        size: setting.layout.span,
+        pitch: Bytes(setting.layout.pitch),
+        latency: ctx.latency(series),
+        min_ns: at(0.0),
+        p05_ns: at(0.05),
+        p95_ns: at(0.95),
+        blocks: series.valid(),
+        voided: series.voids().total(),
+    }
+}
+
+/// Sorts points into curves, joining what was measured in several passes.
+fn add_curves(curves: &mut Vec<Curve>, points: Vec<Measured>) {
+    for (setting, point, pages) in points {
+        let same = curves.iter_mut().find(|c| {
+            c.pattern == setting.pattern && c.access == setting.access && c.pages.asked == pages.asked
+        });
+        match same {
+            Some(curve) => {
+                curve.pages.share = curve.pages.share.min(pages.share);
+                curve.points.push(point);
+            }
+            None => curves.push(Curve {
+                pattern: setting.pattern,
+                access: setting.access,
+                pages,
+                points: vec![point],
+            }),
+        }
+    }
+    for curve in curves {
+        curve.points.sort_by_key(|p| p.size);
+    }
+}

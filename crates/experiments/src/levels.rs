@@ -1,0 +1,246 @@
+//! Levels from a latency curve: where it is flat, where it steps, where it only slopes. Pure.
+//!
+//! A level is a stretch of sizes over which the latency hardly changes. Its size is the largest one that still belongs
+//! to it, with the next measured size as the upper end of the interval. Where a shared cache gives way gradually there
+//! is no plateau but a shoulder: a stretch where the curve climbs clearly less than on both sides; that is a level too,
+//! and says so.
+
+use units::Estimate;
+
+/// A point of the curve: size in bytes and latency (any unit, positive).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvePoint {
+    pub size: f64,
+    pub latency: Estimate,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Indices of the first and last point that belong to the level.
+    pub from: usize,
+    pub to: usize,
+    pub latency: Estimate,
+    /// Largest size that belongs to the level; `None` for the last level.
+    pub size: Option<Estimate>,
+    /// It slopes: the latency is the range over the stretch, not that of a plateau.
+    pub slope: bool,
+}
+
+/// A plateau's latencies lie within this factor of each other.
+const FLAT: f64 = 1.10;
+/// A plateau is at least this long, in octaves of size.
+const LEAST_OCTAVES: f64 = 0.9;
+/// Two levels differ by at least this factor.
+const APART: f64 = 1.25;
+/// A shoulder climbs by less than this many octaves of latency per octave of size.
+const SHOULDER: f64 = 0.40;
+/// A level ends where the latency has made this share of the step to the next one.
+const LEFT: f64 = 0.10;
+
+/// The levels, from the smallest sizes to the largest. Points must ascend in size.
+pub fn find(points: &[CurvePoint]) -> Vec<Found> {
+    let mut stretches = plateaus(points);
+    shoulders(points, &mut stretches);
+    stretches.sort_by_key(|s| s.from);
+    let mut levels: Vec<Found> = stretches.iter().map(|s| s.level(points)).collect();
+    for i in 1..levels.len() {
+        let (inner, outer) = (levels[i - 1].latency.value, levels[i].latency.value);
+        let size = end_of(points, &levels[i - 1], inner + LEFT * (outer - inner));
+        levels[i - 1].size = Some(size);
+    }
+    levels
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    from: usize,
+    to: usize,
+    slope: bool,
+}
+
+impl Stretch {
+    fn level(&self, points: &[CurvePoint]) -> Found {
+        let inside = &points[self.from..=self.to];
+        let mut values: Vec<Estimate> = calm(inside).into_iter().map(|p| p.latency).collect();
+        values.sort_by(|a, b| a.value.total_cmp(&b.value));
+        let mid = values[values.len() / 2];
+        let lo = values.iter().map(|e| e.lo).fold(f64::INFINITY, f64::min);
+        let hi = values.iter().map(|e| e.hi).fold(0.0, f64::max);
+        let latency = Estimate::new(mid.value, lo, hi);
+        Found { from: self.from, to: self.to, latency, size: None, slope: self.slope }
+    }
+}
+
+/// The points of a stretch that lie away from its edges, where the neighbouring levels shine through: the half octave
+/// at each end is left out where enough remains.
+fn calm(points: &[CurvePoint]) -> Vec<CurvePoint> {
+    let (first, last) = (points[0].size, points[points.len() - 1].size);
+    let margin = 2f64.powf(((last / first).log2() * 0.25).min(0.75));
+    let inner: Vec<CurvePoint> =
+        points.iter().copied().filter(|p| p.size >= first * margin && p.size <= last / margin).collect();
+    if inner.len() >= 3 { inner } else { points.to_vec() }
+}
+
+fn octaves(points: &[CurvePoint], from: usize, to: usize) -> f64 {
+    (points[to].size / points[from].size).log2()
+}
+
+/// Flat stretches, longest first, none overlapping another, neighbours of equal height joined.
+fn plateaus(points: &[CurvePoint]) -> Vec<Stretch> {
+    let mut found: Vec<Stretch> = Vec::new();
+    let mut free = vec![true; points.len()];
+    loop {
+        let best = (0..points.len())
+            .filter_map(|from| {
+                let to = flat_end(points, &free, from)?;
+                (octaves(points, from, to) >= LEAST_OCTAVES && to - from >= 2).then_some((from, to))
+            })
+            .max_by(|a, b| octaves(points, a.0, a.1).total_cmp(&octaves(points, b.0, b.1)));
+        let Some((from, to)) = best else { break };
+        free[from..=to].fill(false);
+        found.push(Stretch { from, to, slope: false });
+    }
+    found.sort_by_key(|s| s.from);
+    let mut joined: Vec<Stretch> = Vec::new();
+    for s in found {
+        let height = |s: &Stretch| s.level(points).latency.value;
+        match joined.last_mut() {
+            Some(last) if height(&s) < height(last) * APART => {
+                // Two flat pieces with less than a level's step between them.
+                if octaves(points, s.from, s.to) > octaves(points, last.from, last.to) && last.from > 0 {
+                    *last = Stretch { from: last.from, ..s };
+                } else {
+                    last.to = s.to;
+                }
+            }
+            _ => joined.push(s),
+        }
+    }
+    joined
+}
+
+fn flat_end(points: &[CurvePoint], free: &[bool], from: usize) -> Option<usize> {
+    let (mut lo, mut hi) = (f64::INFINITY, 0f64);
+    let mut end = None;
+    for (i, p) in points.iter().enumerate().skip(from) {
+        lo = lo.min(p.latency.value);
+        hi = hi.max(p.latency.value);
+        if !free[i] || hi > lo * FLAT {
+            break;
+        }
+        end = Some(i);
+    }
+    end
+}
+
+/// Between two plateaus that lie more than two octaves apart there may be a level that never gets flat.
+fn shoulders(points: &[CurvePoint], stretches: &mut Vec<Stretch>) {
+    let gaps: Vec<(usize, usize)> = stretches.windows(2).map(|w| (w[0].to, w[1].from)).collect();
+    for (left, right) in gaps {
+        if right <= left + 3 || octaves(points, left, right) < 2.0 {
+            continue;
+        }
+        let slope = |i: usize, j: usize| {
+            (points[j].latency.value / points[i].latency.value).log2() / octaves(points, i, j)
+        };
+        let best = (left + 1..right)
+            .flat_map(|i| (i + 2..right).map(move |j| (i, j)))
+            .filter(|&(i, j)| octaves(points, i, j) >= LEAST_OCTAVES)
+            .filter(|&(i, j)| {
+                let inside = slope(i, j);
+                inside < SHOULDER && inside < slope(left, i) / 2.0 && inside < slope(j, right) / 1.5
+            })
+            .filter(|&(i, j)| {
+                let apart = |a: usize, b: usize| points[b].latency.value / points[a].latency.value >= APART;
+                apart(left, i) && apart(j, right)
+            })
+            .max_by(|a, b| octaves(points, a.0, a.1).total_cmp(&octaves(points, b.0, b.1)));
+        if let Some((from, to)) = best {
+            stretches.push(Stretch { from, to, slope: true });
+        }
+    }
+}
+
+/// The last size of a level: the last point before the curve has left it for good.
+fn end_of(points: &[CurvePoint], level: &Found, threshold: f64) -> Estimate {
+    let last = (level.from..points.len())
+        .take_while(|&i| points[i].latency.value <= threshold)
+        .last()
+        .unwrap_or(level.from);
+    let above = points.get(last + 1).map_or(points[last].size, |p| p.size);
+    Estimate::new(points[last].size, points[last].size, above)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(f: impl Fn(f64) -> f64) -> Vec<CurvePoint> {
+        (0..=18 * 8)
+            .map(|i| {
+                let size = 1024.0 * 2f64.powf(f64::from(i) / 8.0);
+                let v = f(size);
+                CurvePoint { size, latency: Estimate::new(v, v * 0.999, v * 1.001) }
+            })
+            .collect()
+    }
+
+    /// Fraction of a random cycle over `size` that misses a cache of `cache` bytes, with a transition one octave wide.
+    fn miss(size: f64, cache: f64) -> f64 {
+        ((size / cache).log2()).clamp(0.0, 1.0)
+    }
+
+    #[test]
+    fn clean_steps_are_found_where_they_are() {
+        let k = 1024.0;
+        let points = curve(|s| {
+            4.0 + 10.0 * miss(s, 32.0 * k) + 36.0 * miss(s, 1024.0 * k) + 400.0 * miss(s, 16384.0 * k)
+        });
+        let levels = find(&points);
+        let values: Vec<f64> = levels.iter().map(|l| l.latency.value.round()).collect();
+        assert_eq!(values, [4.0, 14.0, 50.0, 450.0]);
+        for (level, size) in levels.iter().zip([32.0 * k, 1024.0 * k, 16384.0 * k]) {
+            let found = level.size.unwrap();
+            assert!(found.lo <= size * 1.1 && found.hi >= size, "{found:?} for {size}");
+        }
+        assert_eq!(levels[3].size, None);
+        assert!(levels.iter().all(|l| !l.slope));
+    }
+
+    #[test]
+    fn a_shared_cache_that_gives_way_slowly_is_a_sloping_level() {
+        let k = 1024.0;
+        let points = curve(|s| {
+            let shared = 50.0 * (s / (2048.0 * k)).max(1.0).min(8.0).powf(0.25);
+            4.0 + 10.0 * miss(s, 32.0 * k)
+                + (shared - 14.0) * miss(s, 1024.0 * k)
+                + 350.0 * miss(s, 16384.0 * k)
+        });
+        let levels = find(&points);
+        assert_eq!(levels.len(), 4, "{levels:#?}");
+        assert!(levels[2].slope);
+        assert!((50.0..90.0).contains(&levels[2].latency.value));
+    }
+
+    #[test]
+    fn noise_makes_no_levels() {
+        let mut rng = lab::rng::Rng::new(9);
+        let points: Vec<CurvePoint> = curve(|s| if s < 32768.0 { 4.0 } else { 14.0 })
+            .into_iter()
+            .map(|mut p| {
+                let jitter = 1.0 + (rng.below(1000) as f64 / 1000.0 - 0.5) * 0.04;
+                p.latency = p.latency.scaled(jitter);
+                p
+            })
+            .collect();
+        assert_eq!(find(&points).len(), 2);
+    }
+
+    #[test]
+    fn few_points_do_not_panic() {
+        assert!(find(&[]).is_empty());
+        let one = curve(|_| 4.0);
+        assert!(find(&one[..1]).is_empty());
+        assert!(find(&one[..2]).is_empty());
+    }
+}

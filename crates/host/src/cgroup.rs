@@ -1,0 +1,113 @@
+//! Limits of the control groups around this process, of version 1 or 2, from the group itself up to the root.
+
+use crate::source::Source;
+use records::host::Fact;
+use units::Bytes;
+
+/// What the groups leave of memory.
+pub(crate) struct MemoryGroups {
+    pub(crate) limit: Fact<Option<Bytes>>,
+    pub(crate) used: Fact<Bytes>,
+}
+
+/// A version 1 limit at or above this is "none": the kernel writes the largest page-aligned number.
+const UNLIMITED: u64 = 1 << 60;
+
+pub(crate) fn memory(source: &Source) -> MemoryGroups {
+    let limits = places(source, "memory", &["memory.max", "memory.limit_in_bytes"]);
+    let mut tightest: Option<(u64, String)> = None;
+    let mut read_one = false;
+    for (path, text) in &limits {
+        read_one = true;
+        let Ok(limit) = text.parse::<u64>() else { continue };
+        if limit < UNLIMITED && tightest.as_ref().is_none_or(|(t, _)| limit < *t) {
+            tightest = Some((limit, path.clone()));
+        }
+    }
+    let used = tightest.as_ref().map_or_else(
+        || Fact::unknown("no control group limits memory"),
+        |(_, path)| {
+            let usage =
+                path.replace("memory.max", "memory.current").replace("limit_in_bytes", "usage_in_bytes");
+            source.value(&usage).map(Bytes)
+        },
+    );
+    let limit = match tightest {
+        Some((limit, _)) => Fact::Known(Some(Bytes(limit))),
+        None if read_one || no_groups(source) => Fact::Known(None),
+        // Version 2 has no file at its root: nothing found there is no limit.
+        None if source.exists("sys/fs/cgroup/cgroup.controllers") => Fact::Known(None),
+        None => Fact::unknown("the control groups of this process cannot be read"),
+    };
+    MemoryGroups { limit, used }
+}
+
+/// Thousandths of a CPU that the tightest quota allows.
+pub(crate) fn cpu_quota_milli(source: &Source) -> Fact<Option<u64>> {
+    let mut tightest: Option<u64> = None;
+    for (path, text) in places(source, "cpu", &["cpu.max", "cpu.cfs_quota_us"]) {
+        let mut words = text.split_whitespace().map(str::to_owned);
+        let quota = words.next().and_then(|w| w.parse::<u64>().ok());
+        let period = words
+            .next()
+            .or_else(|| source.text(&path.replace("quota", "period")).get().cloned())
+            .and_then(|w| w.parse::<u64>().ok());
+        if let (Some(quota), Some(period)) = (quota, period.filter(|p| *p > 0)) {
+            let milli = quota.saturating_mul(1000) / period;
+            tightest = Some(tightest.map_or(milli, |t| t.min(milli)));
+        }
+    }
+    if tightest.is_none() && !source.exists("proc/self/cgroup") {
+        return Fact::unknown("no /proc/self/cgroup");
+    }
+    Fact::Known(tightest)
+}
+
+fn no_groups(source: &Source) -> bool {
+    source.text("proc/self/cgroup").get().is_some_and(|t| t.lines().all(|l| l.trim_end().ends_with(":/")))
+}
+
+/// Contents of the files of these names, in the process's group of a controller and every group above it.
+fn places(source: &Source, controller: &str, files: &[&str]) -> Vec<(String, String)> {
+    let text = source.text("proc/self/cgroup").get().cloned().unwrap_or_default();
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        let mounts: &[&str] = if controllers.is_empty() {
+            &["sys/fs/cgroup", "sys/fs/cgroup/unified"]
+        } else if controllers.split(',').any(|c| c == controller) {
+            &["sys/fs/cgroup/memory", "sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]
+        } else {
+            continue;
+        };
+        for mount in mounts {
+            for group in with_ancestors(group) {
+                for file in files {
+                    let path = format!("{mount}{group}/{file}");
+                    if let Fact::Known(text) = source.text(&path) {
+                        found.push((path, text));
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// `/a/b` → `/a/b`, `/a`, `` (the root).
+fn with_ancestors(group: &str) -> Vec<&str> {
+    let group = group.trim_end_matches('/');
+    // Inside a cgroup namespace the path may climb out with "..": only the root can be read then.
+    if group.contains("..") || !group.starts_with('/') {
+        return vec![""];
+    }
+    let cuts = group.char_indices().filter(|(_, c)| *c == '/').map(|(i, _)| i);
+    let mut all: Vec<&str> = cuts.map(|i| &group[..i]).collect();
+    all.push(group);
+    all.reverse();
+    all.dedup();
+    all
+}

@@ -1,0 +1,139 @@
+//! The run's own verdict on itself, from what was seen beside the measuring. Pure.
+
+use crate::campaign::{Gathered, VoidCounts};
+
+/// Everything that speaks for or against trusting a run's figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    pub valid: usize,
+    pub in_company: usize,
+    pub voids: VoidCounts,
+    /// Lowest and highest core clock seen, in cycles per tick.
+    pub pace: Option<(f64, f64)>,
+    /// Settings, and those of them that were not resolved.
+    pub settings: usize,
+    pub unresolved: usize,
+}
+
+impl Tally {
+    pub fn add(&mut self, gathered: &Gathered) {
+        for series in &gathered.series {
+            self.valid += series.valid();
+            self.voids.add(&series.voids());
+            self.settings += 1;
+            self.unresolved += usize::from(series.valid() < crate::campaign::LEAST_BLOCKS);
+            for block in series.blocks() {
+                self.in_company += usize::from(block.in_company);
+                let (lo, hi) = self.pace.unwrap_or((block.pace, block.pace));
+                self.pace = Some((lo.min(block.pace), hi.max(block.pace)));
+            }
+        }
+    }
+}
+
+/// Ordered from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Noise {
+    Quiet,
+    Fair,
+    Noisy,
+}
+
+/// The verdict and every reason against a better one.
+pub fn grade(tally: &Tally) -> (Noise, Vec<String>) {
+    let mut worst = Noise::Quiet;
+    let mut reasons = Vec::new();
+    let mut judge = |value: f64, fair: f64, noisy: f64, reason: String| {
+        let noise = if value > noisy {
+            Noise::Noisy
+        } else if value > fair {
+            Noise::Fair
+        } else {
+            return;
+        };
+        worst = worst.max(noise);
+        reasons.push(reason);
+    };
+    let tried = tally.valid + tally.voids.total();
+    if tried == 0 {
+        return (Noise::Noisy, vec!["nothing was measured".to_owned()]);
+    }
+    let share = |n: usize, of: usize| n as f64 / of.max(1) as f64;
+    let voided = share(tally.voids.total(), tried);
+    judge(
+        voided,
+        0.05,
+        0.25,
+        format!("{:.0}% of the blocks were void: {}", voided * 100.0, tally.voids.describe()),
+    );
+    let stolen = share(tally.voids.steal, tried);
+    judge(stolen, 0.01, 0.10, format!("the hypervisor took the CPU in {:.1}% of the blocks", stolen * 100.0));
+    let company = share(tally.in_company, tally.valid);
+    judge(
+        company,
+        0.05,
+        0.30,
+        format!("other tasks were running on this machine in {:.0}% of the blocks", company * 100.0),
+    );
+    if let Some((lo, hi)) = tally.pace {
+        let wander = hi / lo - 1.0;
+        judge(
+            wander,
+            0.05,
+            0.30,
+            format!(
+                "the core clock wandered by {:.0}% over the run (figures in cycles allow for it)",
+                wander * 100.0
+            ),
+        );
+    }
+    let unresolved = share(tally.unresolved, tally.settings);
+    judge(
+        unresolved,
+        0.0,
+        0.05,
+        format!("{} of {} settings were not resolved", tally.unresolved, tally.settings),
+    );
+    (worst, reasons)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: Tally = Tally {
+        valid: 1000,
+        in_company: 3,
+        voids: VoidCounts { steal: 0, switch: 4, fault: 0, clock_moved: 6 },
+        pace: Some((1.41, 1.43)),
+        settings: 100,
+        unresolved: 0,
+    };
+
+    #[test]
+    fn quiet_run_is_quiet() {
+        assert_eq!(grade(&QUIET), (Noise::Quiet, vec![]));
+    }
+
+    #[test]
+    fn each_trouble_lowers_the_grade_and_is_named() {
+        let cases = [
+            (Tally { in_company: 900, ..QUIET }, Noise::Noisy, "other tasks"),
+            (Tally { in_company: 100, ..QUIET }, Noise::Fair, "other tasks"),
+            (
+                Tally { voids: VoidCounts { switch: 900, ..QUIET.voids }, ..QUIET },
+                Noise::Noisy,
+                "switched away",
+            ),
+            (Tally { voids: VoidCounts { steal: 30, ..QUIET.voids }, ..QUIET }, Noise::Fair, "hypervisor"),
+            (Tally { pace: Some((1.0, 1.5)), ..QUIET }, Noise::Noisy, "core clock"),
+            (Tally { unresolved: 1, ..QUIET }, Noise::Fair, "not resolved"),
+            (Tally::default(), Noise::Noisy, "nothing"),
+        ];
+        for (tally, noise, word) in cases {
+            let (got, reasons) = grade(&tally);
+            assert_eq!(got, noise, "{reasons:?}");
+            assert!(reasons.iter().any(|r| r.contains(word)), "{reasons:?} lacks {word}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The machine record: what one machine is, and what was measured of it.
+//!
+//! To add an experiment: a file in `machine/` with its result type, a field in [`Experiments`], and the experiment
+//! itself in the crate of that name.
+
+mod clock;
+mod latency;
+mod level;
+mod run;
+
+pub use clock::Clock;
+pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point};
+pub use level::Level;
+pub use run::{Blocks, Effort, Grade, Run, Verdict};
+
+use crate::{Record, host::Host};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What one machine is, and what was measured of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    pub host: Host,
+    pub run: Run,
+    /// What a load costs, from the first cache to memory; empty where latencies were not measured.
+    #[serde(default)]
+    pub levels: Vec<Level>,
+    #[serde(default)]
+    pub experiments: Experiments,
+}
+
+impl Record for Machine {
+    const KIND: &'static str = "machine";
+    const VERSION: u32 = 1;
+}
+
+/// What became of one experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome<T> {
+    pub status: Status,
+    /// Why there is no result, or not a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What would make it possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would_help: Option<String>,
+    /// Wall-clock time it took.
+    pub seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<T>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Done,
+    /// Stopped by the user; what was measured until then is kept.
+    Interrupted,
+    /// This host does not allow it.
+    NotPossible,
+    /// It should have worked and did not.
+    Failed,
+}
+
+/// A result for each experiment that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Experiments {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Outcome<Clock>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Outcome<LatencyCurves>>,
+}

@@ -1,0 +1,76 @@
+//! Latency over size: curves for each pattern, kind of access and kind of page.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Latency};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyCurves {
+    /// Size of a cache line, as the host claims it: the distance of neighbouring nodes.
+    pub line: Bytes,
+    pub curves: Vec<Curve>,
+    /// Kinds of pages that were asked for and could not be had, and why.
+    #[serde(default)]
+    pub pages_refused: Vec<PagesRefused>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PagesRefused {
+    pub pages: String,
+    pub why: String,
+    pub would_help: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    pub pattern: Pattern,
+    pub access: Access,
+    pub pages: PageSupply,
+    /// Ascending in size.
+    pub points: Vec<Point>,
+}
+
+/// The order in which memory is visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// One random cycle through all lines.
+    Random,
+    /// Random inside windows of a few pages, window after window: few TLB misses.
+    Windowed,
+    Forward,
+    Backward,
+    /// Forward, but several lines at a time.
+    Stride,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    Read,
+    /// Every line is written as well, so that evicted lines are dirty.
+    ReadModifyWrite,
+}
+
+/// Pages that were asked for, and what the kernel gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PageSupply {
+    /// `4K`, `thp`, `2M` or `1G`.
+    pub asked: String,
+    /// Share of the memory that has such pages, as smaps says.
+    pub share: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    pub size: Bytes,
+    /// Distance of neighbouring nodes.
+    pub pitch: Bytes,
+    pub latency: Latency,
+    /// The fastest block and the 5th and 95th percentile of blocks, in nanoseconds.
+    pub min_ns: f64,
+    pub p05_ns: f64,
+    pub p95_ns: f64,
+    pub blocks: usize,
+    pub voided: usize,
+}

@@ -1,0 +1,19 @@
+//! Levels: where a load can be served from, and what that costs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Latency, Quantity};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// `L1`, `L2`, `L3`, … `DRAM`.
+    pub name: String,
+    /// How much of it a program here can use; memory has none.
+    pub size: Quantity,
+    /// What the host claims.
+    pub size_claimed: Quantity,
+    pub latency: Latency,
+    /// What a reader should know of these figures: a slope instead of a plateau, a share instead of a whole cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
