@@ -17,13 +17,13 @@ fn cited(line: &str) -> Vec<&str> {
         .map(|found| found.as_str().trim_start_matches("./"))
         .filter(|path| !path.contains(['*', '<', '{', '$', ':', '~']) && !path.starts_with('/'))
         // A record's or report's file in an example is the user's, unless a directory of ours is named with it.
-        .filter(|path| path.contains('/') || !path.ends_with(".json"))
+        .filter(|path| path.contains('/') || Path::new(path).extension().is_none_or(|e| e != "json"))
         .collect()
 }
 
 fn exists(citing: &str, cited: &str, all: &[String]) -> bool {
     let beside = Path::new(citing).parent().unwrap_or(Path::new("")).join(cited);
-    let of_crate: String = citing.split('/').take(2).map(|part| format!("{part}/")).collect();
+    let of_crate = citing.split_inclusive('/').take(2).collect::<String>();
     let end = format!("/{cited}");
     root().join(cited).exists()
         || root().join(beside).exists()
@@ -38,9 +38,9 @@ fn cited_files_exist() {
     let mut complaints = Vec::new();
     for file in texts_ending(&[".rs", ".md", ".toml", "Makefile", ".ci/run"]) {
         let generated = file.path.starts_with("crates/cli/tests/help/");
-        let rust = file.path.ends_with(".rs");
+        let rust = file.is("rs");
         for (number, line) in file.text.lines().enumerate().filter(|_| !generated) {
-            let prose = if file.path.ends_with(".md") {
+            let prose = if file.is("md") {
                 Some(line)
             } else if rust {
                 line.trim_start().strip_prefix("//")

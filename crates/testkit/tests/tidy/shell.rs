@@ -6,7 +6,7 @@ use std::process::Command;
 
 fn is_script(file: &Text) -> bool {
     let first = file.text.lines().next().unwrap_or_default();
-    file.path.ends_with(".sh") || first.starts_with("#!") && (first.ends_with("sh") || first.contains("bash"))
+    file.is("sh") || first.starts_with("#!") && (first.ends_with("sh") || first.contains("bash"))
 }
 
 #[test]

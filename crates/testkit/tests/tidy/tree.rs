@@ -10,6 +10,13 @@ pub(crate) struct Text {
     pub(crate) text: String,
 }
 
+impl Text {
+    /// Whether its name ends in a dot and this.
+    pub(crate) fn is(&self, extension: &str) -> bool {
+        Path::new(&self.path).extension().is_some_and(|e| e == extension)
+    }
+}
+
 /// All of them; binary files are left out.
 pub(crate) fn texts() -> Vec<Text> {
     let root = crate::root();
