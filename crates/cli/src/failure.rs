@@ -67,7 +67,13 @@ impl std::error::Error for Refusal {}
 /// Standard output took no more.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to standard output: {}", records::plain(.0))]
-pub(crate) struct OutputError(#[from] pub(crate) io::Error);
+pub(crate) struct OutputError(pub(crate) io::Error); // no `source`: the text above tells it already
+
+impl From<io::Error> for OutputError {
+    fn from(error: io::Error) -> Self {
+        Self(error)
+    }
+}
 
 /// Tells the error in one line and gives the exit code that belongs to it.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {

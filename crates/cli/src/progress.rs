@@ -144,7 +144,7 @@ mod tests {
         let start = Instant::now();
         let clock = Cell::new(start);
         let mut out = Vec::new();
-        let mut line = OneLine::new(&mut out, 30, || clock.get());
+        let mut line = OneLine::new(&mut out, 31, || clock.get());
         line.at("latency", 0.0);
         clock.set(start + Duration::from_secs(30));
         line.at("latency", 0.25);
@@ -155,7 +155,7 @@ mod tests {
         let drawn: Vec<_> = text.split("\r\x1b[K").collect();
         assert_eq!(
             drawn,
-            ["", "  0%  latency", " 25%  latency, 1 min 30 s left", " 30%  a name that is longer t", ""]
+            ["", "  0%  latency", " 25%  latency, 1 min 30 s left", " 30%  a name that is longer th", ""]
         );
     }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[error("cannot write {}: {}", path.display(), crate::plain(why))]
 pub struct WriteError {
     pub path: PathBuf,
-    #[source]
+    /// Told in this error's own text, and so no `source`.
     pub why: io::Error,
 }
 

@@ -1,0 +1,37 @@
+# make tour      builds Gleaner and lets it show this machine; ends by naming what it wrote
+# make test      everything that can be tested here; installs what is missing where it may, names what it skips
+# make regenerate  writes what is generated and committed: schemas, man pages, completions, help texts
+# make install   the binary, man pages and completions below PREFIX
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help build tour test regenerate install
+
+TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
+PREFIX ?= /usr/local
+
+help:
+	@sed -n 's/^# make /make /p' Makefile
+
+build:
+	@scripts/toolchain.sh
+	cargo build --release --locked --package gleaner-cli
+
+tour: build
+	$(TARGET)/release/gleaner tour
+
+test:
+	@scripts/toolchain.sh
+	@scripts/test.sh
+
+regenerate:
+	GLEANER_REGENERATE=1 cargo test --package gleaner-records --package gleaner-cli --test documents --test generated
+	cargo test --package gleaner-records --package gleaner-cli --test documents --test generated
+
+install: build
+	install -D -m 755 $(TARGET)/release/gleaner $(DESTDIR)$(PREFIX)/bin/gleaner
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 docs/man/*.1
+	install -D -m 644 completions/gleaner.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gleaner
+	install -D -m 644 completions/_gleaner $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_gleaner
+	install -D -m 644 completions/gleaner.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/gleaner.fish

@@ -1,0 +1,52 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_gleaner_global_optspecs
+    string join \n json q/quiet h/help V/version
+end
+
+function __fish_gleaner_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_gleaner_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_gleaner_using_subcommand
+    set -l cmd (__fish_gleaner_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c gleaner -n "__fish_gleaner_needs_command" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
+complete -c gleaner -n "__fish_gleaner_needs_command" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_needs_command" -s h -l help -d 'Print help'
+complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print version'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latencies and sizes of each level, TLBs, parallelism, bandwidth and more'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or one figure of it'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l cpu -d 'Measure on this CPU' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l seed -d 'Repeat the random choices of an earlier run, whose record names its seed' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l format -d 'How to tell the results' -r -f -a "text\t'A summary for people'
+lat_mem_rd\t'Two columns, as the tool of that name prints them: size in MB and latency in ns'
+csv\t'Every point of every experiment'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l csv -d 'Also write each experiment\'s points as CSV into this directory' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s o -l output -d 'Write the record to this file (\'-\' for standard output)' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l max-memory -d 'Use no more memory than this, for example 512M' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l quick -d 'Fewer points and blocks: everything within a minute'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 'More points and blocks, for narrower intervals'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand show" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand generate" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand generate" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand generate" -s h -l help -d 'Print help'

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# All tests that this place allows. What is missing is installed if this is Debian and we are root; otherwise what
+# cannot be tested is named, with the reason, at the end.
+#
+# To add a need: a line `need`. To add a step: a line `step`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+skipped=()
+failed=()
+updated=no
+
+# need COMMAND PACKAGE WHAT: WHAT is skipped where COMMAND is not there and cannot be installed.
+need() {
+    command -v "$1" >/dev/null && return 0
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        if [ "$updated" = no ]; then apt-get update -qq >/dev/null || true; updated=yes; fi
+        echo "installing $2 for: $3"
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >/dev/null || true
+        command -v "$1" >/dev/null && return 0
+    fi
+    skipped+=("$3: '$1' is not there (Debian: apt install $2, as root)")
+    return 1
+}
+
+# component NAME WHAT: a part of the Rust toolchain, which rustup can add.
+component() {
+    cargo "$1" --version >/dev/null 2>&1 && return 0
+    if command -v rustup >/dev/null; then
+        rustup component add "$2" >/dev/null 2>&1 || true
+        cargo "$1" --version >/dev/null 2>&1 && return 0
+    fi
+    skipped+=("$3: this toolchain has no $2 (rustup component add $2)")
+    return 1
+}
+
+step() {
+    echo "== $*"
+    "$@" || failed+=("$*")
+}
+
+need git git "leaving files that git ignores out of the tidy test" || true
+if need unshare util-linux "what happens on a full disk"; then
+    unshare -m true 2>/dev/null || unshare -rm true 2>/dev/null ||
+        skipped+=("what happens on a full disk: no mount namespace may be made here (root, or user namespaces, would help)")
+fi
+
+if component fmt rustfmt "formatting"; then step cargo fmt --all --check; fi
+if component clippy clippy "lints"; then
+    step cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+fi
+step cargo test --locked --workspace --no-fail-fast
+
+echo
+for what in "${skipped[@]}"; do echo "skipped: $what"; done
+for what in "${failed[@]}"; do echo "FAILED: $what"; done
+[ "${#failed[@]}" = 0 ]
