@@ -27,9 +27,7 @@ use iced_x86::code_asm::{
 pub const CONTEXTS: u64 = 8;
 /// Bytes that [`Spec::Switch`](crate::Spec::Switch) wants at `rdx`.
 pub const SCRATCH_BYTES: usize = 128 << 10;
-/// Sites in the loop. With one alone, its jump would have one target for ever, which is easier than life.
-const SITES: u64 = 2;
-pub(crate) const PER_LOOP: u64 = CONTEXTS * SITES;
+const MAX_SITES: u32 = 4;
 
 const CONTEXT_BYTES: i32 = 512;
 const STACKS: i32 = CONTEXTS as i32 * CONTEXT_BYTES;
@@ -73,7 +71,14 @@ struct Live {
     flags: bool,
 }
 
-pub(crate) fn emit(a: &mut CodeAssembler, live: u32, flags: bool, vectors: u32) -> Result<(), KernelError> {
+pub(crate) fn emit(
+    a: &mut CodeAssembler,
+    live: u32,
+    flags: bool,
+    vectors: u32,
+    sites: u32,
+) -> Result<(), KernelError> {
+    in_range("sites", sites, 1, MAX_SITES)?;
     in_range("live registers", live, 0, REGISTERS.len() as u32)?;
     in_range("vectors", vectors, 0, VECTORS.len() as u32)?;
     let live = Live { general: &REGISTERS[..live as usize], vectors: &VECTORS[..vectors as usize], flags };
@@ -84,7 +89,7 @@ pub(crate) fn emit(a: &mut CodeAssembler, live: u32, flags: bool, vectors: u32) 
         a.cmp(qword_ptr(r15 + LOOPS), 0)?;
         a.je(leave)?;
         a.set_label(&mut head)?;
-        for _ in 1..SITES {
+        for _ in 1..sites {
             switch(a, &live)?;
         }
         // Live flags are put to the test: the loop goes on by flags that have been through a switch.
