@@ -1,8 +1,9 @@
 //! User-level switches around a ring of contexts, inlined at each site.
 //!
 //! ```text
-//! rdx ─► +0      8 contexts of 512 bytes      each: -64 next, -56 rsp, -48 resume point, -40 loops left, -32 flags,
-//!        +4096   7 stacks of 16 KiB                   0 general registers, 128 vectors; r15 points to its 0
+//! rdx ─► +0      8 contexts of 512 bytes      r15 points to 64 bytes beyond the beginning of one, and from there:
+//!        +4096   7 stacks of 16 KiB           -64 next, -56 rsp, -48 resume point, -40 loops left, -32 flags,
+//!                                             0 general registers, 128 vectors
 //! ```
 //!
 //! All contexts run the same loop, in turn. The first one entered from outside; it alone counts down to 0,
@@ -125,7 +126,7 @@ fn set_up(a: &mut CodeAssembler, live: &Live, head: CodeLabel) -> Result<(), Ker
         let next = (context + 1) % CONTEXTS as i32;
         a.lea(rax, ptr(r15 + next * CONTEXT_BYTES))?;
         a.mov(here(NEXT), rax)?;
-        a.lea(rax, ptr(rdx + (STACKS + context * STACK_BYTES)))?; // a stack's upper end; the first context has none here
+        a.lea(rax, ptr(rdx + (STACKS + context * STACK_BYTES)))?; // its upper end; the first has none
         a.mov(here(STACK), rax)?;
         a.lea(rax, ptr(head))?;
         a.mov(here(RESUME), rax)?;
