@@ -5,6 +5,7 @@
 //! is no plateau but a shoulder: a stretch where the curve climbs clearly less than on both sides; that is a level too,
 //! and says so.
 
+use lab::stats;
 use units::Estimate;
 
 /// A point of the curve: size in bytes and latency (any unit, positive).
@@ -34,6 +35,8 @@ const LEAST_OCTAVES: f64 = 0.9;
 const APART: f64 = 1.25;
 /// A shoulder climbs by less than this many octaves of latency per octave of size.
 const SHOULDER: f64 = 0.40;
+/// What a reading of the core clock may be wrong by for reasons that repeat: the counter's steps, the cost of reading it.
+const SYSTEMATIC: f64 = 0.002;
 /// A level ends where the latency has made half the step to the next one; the interval reaches from a third of the step
 /// to two thirds. A sharp edge makes these one place. A cache whose sets are filled unevenly, because the pages under it
 /// are scattered in physical memory, gives way over an octave around its size.
@@ -63,14 +66,19 @@ struct Stretch {
 impl Stretch {
     fn level(&self, points: &[CurvePoint]) -> Found {
         let inside = &points[self.from..=self.to];
-        let mut values: Vec<Estimate> = calm(inside).into_iter().map(|p| p.latency).collect();
-        values.sort_by(|a, b| a.value.total_cmp(&b.value));
-        let mid = values[values.len() / 2];
-        let lo = values.iter().map(|e| e.lo).fold(f64::INFINITY, f64::min);
-        let hi = values.iter().map(|e| e.hi).fold(0.0, f64::max);
-        let latency = Estimate::new(mid.value, lo, hi);
+        let values: Vec<Estimate> = calm(inside).into_iter().map(|p| p.latency).collect();
+        let latency = middle(&values);
         Found { from: self.from, to: self.to, latency, size: None, slope: self.slope }
     }
+}
+
+/// What many points of one level say together: the median of their values, with the range of nine in ten of them, which
+/// is wider than the interval of that median: levels do depend a little on the size they are measured at.
+pub(crate) fn middle(values: &[Estimate]) -> Estimate {
+    let medians = stats::sorted(&values.iter().map(|e| e.value).collect::<Vec<f64>>());
+    let value = stats::quantile_sorted(&medians, 0.5);
+    let (lo, hi) = (stats::quantile_sorted(&medians, 0.05), stats::quantile_sorted(&medians, 0.95));
+    Estimate::new(value, lo.min(value * (1.0 - SYSTEMATIC)), hi.max(value * (1.0 + SYSTEMATIC)))
 }
 
 /// The points of a stretch that lie away from its edges, where the neighbouring levels shine through: the half octave

@@ -13,8 +13,6 @@ const SMALLEST: u64 = 1 << 10;
 const WINDOW: u64 = 16 << 12;
 /// Lines that the stride pattern moves at a time.
 const STRIDE_LINES: u64 = 5;
-/// Latencies that differ by more than this factor between neighbouring sizes call for sizes in between.
-const BEND: f64 = 1.05;
 
 /// The largest area: beyond four times the last cache, and what memory allows.
 pub(crate) fn largest(ctx: &Context<'_>) -> Bytes {
@@ -107,14 +105,14 @@ pub(crate) fn sparse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Settin
 
 /// Sizes between neighbours whose latencies differ.
 pub(crate) fn refine(ctx: &Context<'_>, line: u64, known: &[(u64, f64)]) -> Vec<Setting> {
-    let pieces = ctx.pick(3, 4, 8);
-    settings(&between(known, pieces), line, Pattern::Random, Access::Read)
+    let (bend, pieces) = ctx.pick((1.12, 3), (1.05, 4), (1.03, 8));
+    settings(&between(known, bend, pieces), line, Pattern::Random, Access::Read)
 }
 
-/// Up to `pieces - 1` sizes between neighbours that differ by more than [`BEND`], and beside such a step on either side,
+/// Up to `pieces - 1` sizes between neighbours whose latencies differ by more than the factor `bend`, and beside such a step on either side,
 /// so that the very edge is seen.
-fn between(known: &[(u64, f64)], pieces: usize) -> Vec<f64> {
-    let bends: Vec<bool> = known.windows(2).map(|w| (w[1].1 / w[0].1).max(w[0].1 / w[1].1) > BEND).collect();
+fn between(known: &[(u64, f64)], bend: f64, pieces: usize) -> Vec<f64> {
+    let bends: Vec<bool> = known.windows(2).map(|w| (w[1].1 / w[0].1).max(w[0].1 / w[1].1) > bend).collect();
     let mut sizes = Vec::new();
     for (i, w) in known.windows(2).enumerate() {
         let beside = (i > 0 && bends[i - 1]) || bends.get(i + 1) == Some(&true);
@@ -165,10 +163,10 @@ mod tests {
     #[test]
     fn sizes_are_added_where_the_curve_bends() {
         let known = [(1024, 4.0), (2048, 4.0), (4096, 4.01), (8192, 14.0), (16384, 14.0), (32768, 14.0)];
-        let sizes = between(&known, 4);
+        let sizes = between(&known, 1.05, 4);
         assert_eq!(sizes.iter().filter(|&&s| s > 4096.0 && s < 8192.0).count(), 3);
         assert!(sizes.iter().all(|&s| s > 2048.0 && s < 16384.0), "{sizes:?}");
-        assert!(between(&known[..2], 4).is_empty() && between(&[], 4).is_empty());
+        assert!(between(&known[..2], 1.05, 4).is_empty() && between(&[], 1.05, 4).is_empty());
     }
 
     #[test]

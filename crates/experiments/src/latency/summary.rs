@@ -77,13 +77,13 @@ fn describe(
     let same = |f: &dyn Fn(&Point) -> Option<Estimate>, unit| {
         let all: Vec<Estimate> = inside
             .iter()
-            .filter_map(|(p, c)| Some((f(p)?, c)))
-            .filter_map(|(e, c)| level.latency.contains(c.latency.value).then_some(e))
+            .filter(|(_, c)| level.latency.contains(c.latency.value))
+            .filter_map(|(p, _)| f(p))
             .collect();
-        match spread(&all) {
-            Some(e) => Quantity::measured(e, unit).disturbed_by(disturbed.clone()),
-            None => Quantity::unresolved("no point of this level was resolved"),
+        if all.is_empty() {
+            return Quantity::unresolved("no point of this level was resolved");
         }
+        Quantity::measured(levels::middle(&all), unit).disturbed_by(disturbed.clone())
     };
     let latency = Latency {
         ns: same(&|p| p.latency.ns.estimate(), Unit::Nanos),
@@ -112,15 +112,4 @@ fn shared_note(size: &Quantity, claimed: &Quantity) -> Option<String> {
     } else {
         None
     }
-}
-
-fn spread(all: &[Estimate]) -> Option<Estimate> {
-    let mut values: Vec<f64> = all.iter().map(|e| e.value).collect();
-    if values.is_empty() {
-        return None;
-    }
-    values.sort_by(f64::total_cmp);
-    let lo = all.iter().map(|e| e.lo).fold(f64::INFINITY, f64::min);
-    let hi = all.iter().map(|e| e.hi).fold(f64::NEG_INFINITY, f64::max);
-    Some(Estimate::new(values[values.len() / 2], lo, hi))
 }
