@@ -13,8 +13,11 @@ pub(crate) struct MemoryGroups {
 /// A version 1 limit at or above this is "none": the kernel writes the largest page-aligned number.
 const UNLIMITED: u64 = 1 << 60;
 
+const MEMORY_LIMITS: [&str; 2] = ["memory.max", "memory.limit_in_bytes"];
+const CPU_QUOTAS: [&str; 2] = ["cpu.max", "cpu.cfs_quota_us"];
+
 pub(crate) fn memory(source: &Source) -> MemoryGroups {
-    let limits = places(source, "memory", &["memory.max", "memory.limit_in_bytes"]);
+    let limits = places(source, "memory", &MEMORY_LIMITS);
     let mut tightest: Option<(u64, String)> = None;
     let mut read_one = false;
     for (path, text) in &limits {
@@ -45,7 +48,7 @@ pub(crate) fn memory(source: &Source) -> MemoryGroups {
 /// Thousandths of a CPU that the tightest quota allows.
 pub(crate) fn cpu_quota_milli(source: &Source) -> Fact<Option<u64>> {
     let mut tightest: Option<u64> = None;
-    for (path, text) in places(source, "cpu", &["cpu.max", "cpu.cfs_quota_us"]) {
+    for (path, text) in places(source, "cpu", &CPU_QUOTAS) {
         let mut words = text.split_whitespace().map(str::to_owned);
         let quota = words.next().and_then(|w| w.parse::<u64>().ok());
         let period = words
@@ -61,6 +64,24 @@ pub(crate) fn cpu_quota_milli(source: &Source) -> Fact<Option<u64>> {
         return Fact::unknown("no /proc/self/cgroup");
     }
     Fact::Known(tightest)
+}
+
+/// Every file that the readers above look at and that is there.
+pub(crate) fn files(source: &Source) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for (path, _) in
+        places(source, "memory", &MEMORY_LIMITS).into_iter().chain(places(source, "cpu", &CPU_QUOTAS))
+    {
+        files.push(usage_of(&path));
+        files.push(path.replace("quota", "period"));
+        files.push(path);
+    }
+    files.retain(|f| source.exists(f));
+    files
+}
+
+fn usage_of(limit: &str) -> String {
+    limit.replace("memory.max", "memory.current").replace("limit_in_bytes", "usage_in_bytes")
 }
 
 fn no_groups(source: &Source) -> bool {

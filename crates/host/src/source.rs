@@ -96,6 +96,16 @@ impl Source {
         }
     }
 
+    /// What a symbolic link names. Recorded trees keep it as the text of a file.
+    pub fn link(&self, path: &str) -> Fact<String> {
+        if let Place::Directory(root) = &self.place {
+            if let Ok(target) = std::fs::read_link(root.join(path)) {
+                return Fact::Known(target.to_string_lossy().into_owned());
+            }
+        }
+        self.text(path)
+    }
+
     pub fn exists(&self, path: &str) -> bool {
         match &self.place {
             Place::Directory(root) => root.join(path).exists(),

@@ -10,8 +10,6 @@ pub enum KernelError {
     NotAMultiple { what: &'static str, value: u64, of: u64 },
     #[error("the assembler refused: {0}")]
     Encoding(#[from] IcedError),
-    #[error("not written yet")]
-    NotWritten,
 }
 
 /// `Ok` if `min <= value <= max`; `what` names the parameter in the message.
@@ -20,5 +18,14 @@ pub(crate) fn in_range(what: &'static str, value: u32, min: u32, max: u32) -> Re
         Ok(())
     } else {
         Err(KernelError::OutOfRange { what, value: value.into(), min: min.into(), max: max.into() })
+    }
+}
+
+/// `Ok` if `of` divides `value`.
+pub(crate) fn multiple(what: &'static str, value: u32, of: u32) -> Result<(), KernelError> {
+    if value % of == 0 {
+        Ok(())
+    } else {
+        Err(KernelError::NotAMultiple { what, value: value.into(), of: of.into() })
     }
 }

@@ -1,28 +1,34 @@
-//! Measuring kernels: a [`Spec`] says what to measure, [`assemble`] turns it into x86-64 machine code. Pure: nothing here
-//! is ever executed; that is the lab's business.
+//! Measuring kernels: a [`Spec`] says what to measure, [`assemble`] turns it into x86-64 machine code. Pure:
+//! nothing here is ever executed; that is the lab's business.
 //!
 //! # What every kernel keeps to
 //!
-//! - `extern "sysv64" fn(rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64`. What the four mean stands at each
-//!   variant of [`Spec`]; `rsi` is always the number of loops, and 0 loops do nothing.
+//! - `extern "sysv64" fn(rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64`. What the four mean
+//!   stands at each variant of [`Spec`]; `rsi` is always the number of loops, and 0 loops do nothing.
 //! - Position-independent: it may be copied to any address.
-//! - Callee-saved registers and the stack pointer are as before at the return; the direction flag, MXCSR and the upper
-//!   halves of vector registers are left clean. The kernel uses no more than [`STACK_BYTES`] of its caller's stack.
+//! - Callee-saved registers and the stack pointer are as before at the return; the direction flag, MXCSR and
+//!   the upper halves of vector registers are left clean. The kernel uses no more than [`STACK_BYTES`] of its
+//!   caller's stack.
 //! - No calls, no system calls, no privileged instruction, one `ret`, which is the last instruction.
 //!
-//! To add a family: a variant in `spec.rs` with its contract, a file beside `chase.rs` that emits it, a line in
-//! [`assemble`], and its shape in `tests/`.
+//! To add a family: a variant in `spec.rs` with its contract, a file beside `chase.rs` that emits it, a line
+//! in [`assemble`], and its shape in `tests/`.
 
 #![forbid(unsafe_code)]
 
+mod chains;
 mod chase;
 mod clock;
 mod emit;
 mod error;
+mod filler;
+mod rob;
 mod sharing;
+mod shot;
 mod spec;
 mod stream;
 mod switch;
+mod windows;
 
 pub use error::KernelError;
 pub use spec::{Access, Fence, Filler, Isa, Role, Spec, StreamOp, Width};
@@ -55,7 +61,15 @@ pub fn assemble(spec: &Spec) -> Result<Kernel, KernelError> {
         Spec::Adds { unroll } => clock::adds(&mut a, unroll)?,
         Spec::Muls { unroll } => clock::muls(&mut a, unroll)?,
         Spec::Chase { unroll, access } => chase::emit(&mut a, unroll, access)?,
-        _ => return Err(KernelError::NotWritten),
+        Spec::ParallelChains { chains } => chains::emit(&mut a, chains)?,
+        Spec::Burst { accesses, gap, filler, fence } => shot::burst(&mut a, accesses, gap, filler, fence)?,
+        Spec::Sequence { accesses, fence } => shot::sequence(&mut a, accesses, fence)?,
+        Spec::Rob { filler, gap } => rob::emit(&mut a, filler, gap)?,
+        Spec::Stream { op, width, delay } => stream::emit(&mut a, op, width, delay)?,
+        Spec::Windows { bytes, vectorised } => windows::emit(&mut a, bytes, vectorised)?,
+        Spec::PingPong { role } => sharing::ping_pong(&mut a, role)?,
+        Spec::Bump { locked } => sharing::bump(&mut a, locked)?,
+        Spec::Switch { live, flags, vectors } => switch::emit(&mut a, live, flags, vectors)?,
     }
     // Nothing absolute is in it, so the address given here does not matter.
     let code = a.assemble(0)?;

@@ -218,17 +218,35 @@ fn link(chain: &Chain) {
     }
 }
 
-/// Walks the chain: it must close after exactly its number of nodes, and never leave the arena.
+/// Walks the chain: it must close after exactly its number of nodes, and never leave the arena. One walker would wait a
+/// memory latency for each node; so many walk a part each, and each must end where the next began. Since none of them
+/// meets the chain's start in between, the parts together are one cycle through all nodes.
 fn check(chain: &Chain) -> Result<(), ChainError> {
+    const WALKERS: u64 = 32;
     let n = chain.nodes();
     let base = chain.arena.base() as usize;
-    let mut at = chain.start;
-    for step in 1..=n {
-        // SAFETY: `at` is checked to lie in the arena (the first by construction).
-        at = unsafe { at.cast::<*mut u8>().read() };
-        let outside = (at as usize).wrapping_sub(base) + 8 > chain.arena.len();
-        if outside || (at == chain.start) != (step == n) {
-            return Err(ChainError::NotOneCycle { nodes: n, steps: step });
+    let walkers = if n < WALKERS * 4 { 1 } else { WALKERS };
+    let begins: Vec<u64> = (0..=walkers).map(|w| w * n / walkers).collect();
+    let mut at: Vec<*mut u8> = begins[..walkers as usize].iter().map(|&i| chain.address(i)).collect();
+    let longest = begins.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
+    for step in 1..=longest {
+        for (w, at) in at.iter_mut().enumerate() {
+            let length = begins[w + 1] - begins[w];
+            if step > length {
+                continue;
+            }
+            // SAFETY: `at` is checked to lie in the arena (the first by construction).
+            *at = unsafe { at.cast::<*mut u8>().read() };
+            let outside = (*at as usize).wrapping_sub(base).saturating_add(8) > chain.arena.len();
+            let last = begins[w + 1] == n && step == length;
+            if outside || (*at == chain.start) != last {
+                return Err(ChainError::NotOneCycle { nodes: n, steps: begins[w] + step });
+            }
+        }
+    }
+    for (w, at) in at.iter().enumerate() {
+        if *at != chain.address(begins[w + 1]) {
+            return Err(ChainError::NotOneCycle { nodes: n, steps: begins[w + 1] });
         }
     }
     Ok(())
@@ -280,13 +298,16 @@ mod tests {
 
     #[test]
     fn two_cycles_are_found_out() {
-        let chain = build_small(&[Layout::random(Bytes(4096), 64)]).remove(0);
-        let (a, b) = (chain.address(3), chain.address(10));
-        // SAFETY: both are nodes of the chain, and nothing else uses the arena. Swapping two successors splits it.
-        unsafe {
-            let (a, b) = (a.cast::<u64>(), b.cast::<u64>());
-            a.swap(b);
+        for (size, i, j) in [(4096, 3, 10), (1 << 16, 3, 10), (1 << 16, 3, 900), (1 << 16, 31, 32)] {
+            let chain = build_small(&[Layout::random(Bytes(size), 64)]).remove(0);
+            check(&chain).unwrap();
+            let (a, b) = (chain.address(i), chain.address(j));
+            // SAFETY: both are nodes of the chain, and nothing else uses the arena. Swapping two successors splits it.
+            unsafe {
+                let (a, b) = (a.cast::<u64>(), b.cast::<u64>());
+                a.swap(b);
+            }
+            assert!(matches!(check(&chain), Err(ChainError::NotOneCycle { .. })), "{size} {i} {j}");
         }
-        assert!(matches!(check(&chain), Err(ChainError::NotOneCycle { .. })));
     }
 }

@@ -18,6 +18,7 @@ pub mod code;
 pub mod grade;
 pub mod pace;
 pub mod pin;
+pub mod probe;
 pub mod rigs;
 pub mod rng;
 pub mod stats;

@@ -25,6 +25,8 @@ pub enum Chain {
 pub struct Pace {
     chain: Loaded,
     cycles_per_loop: u64,
+    /// What calling the kernel and reading the counter cost by themselves, in ticks: a third of a percent of a reading.
+    overhead: u64,
 }
 
 impl Pace {
@@ -39,7 +41,8 @@ impl Pace {
         };
         let kernel = assemble(&spec).expect("the pace kernel's parameters are constant");
         let cycles_per_loop = kernel.ops_per_loop * cycles;
-        let pace = Self { chain: Loaded::new(kernel)?, cycles_per_loop };
+        let mut pace = Self { chain: Loaded::new(kernel)?, cycles_per_loop, overhead: 0 };
+        pace.overhead = (0..256).map(|_| pace.ticks(0)).min().unwrap_or(0);
         pace.cycles_per_tick();
         Ok(pace)
     }
@@ -57,13 +60,17 @@ impl Pace {
     }
 
     fn reading(&self, loops: u64) -> f64 {
+        let ticks = self.ticks(loops).saturating_sub(self.overhead);
+        (loops * self.cycles_per_loop) as f64 / ticks.max(1) as f64
+    }
+
+    fn ticks(&self, loops: u64) -> u64 {
         let from = tsc::now();
         // SAFETY: the kernel touches no memory and takes only a loop count.
         unsafe {
             self.chain.call(std::ptr::null_mut(), loops, std::ptr::null_mut(), std::ptr::null_mut());
         }
-        let (to, _) = tsc::end();
-        (loops * self.cycles_per_loop) as f64 / (to - from).max(1) as f64
+        tsc::end().0 - from
     }
 }
 

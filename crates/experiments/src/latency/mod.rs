@@ -97,7 +97,8 @@ fn gather(
     let chains = chain::build(&layouts, pages, &Placement::FirstTouch, &mut ctx.rng)?;
     let read = load_chase(kernels::Access::Read)?;
     let write = load_chase(kernels::Access::ReadModifyWrite)?;
-    let last_cache = ctx.last_cache().0;
+    let warm_ticks = (ctx.tsc.value * ctx.pick(0.02, 0.1, 0.4)) as u64;
+    let warm_below = ctx.last_cache().0 * ctx.pick(1, 2, 3);
     let rigs: Vec<Box<dyn Rig>> = settings
         .iter()
         .zip(&chains)
@@ -106,7 +107,8 @@ fn gather(
                 Access::Read => read.clone(),
                 Access::ReadModifyWrite => write.clone(),
             };
-            Box::new(ChaseRig::new(kernel, chain.clone(), warm_limit(chain, last_cache))) as Box<dyn Rig>
+            Box::new(ChaseRig::new(kernel, chain.clone(), warm_limit(chain, warm_below), warm_ticks))
+                as Box<dyn Rig>
         })
         .collect();
     let supply = supply_of(&chains, pages);
@@ -127,10 +129,10 @@ pub(crate) fn load_chase(access: kernels::Access) -> Result<Loaded, Refused> {
     Ok(Loaded::new(kernels::assemble(&kernels::Spec::Chase { unroll: 64, access })?)?)
 }
 
-/// How many nodes are walked before a block is timed. A chain that a cache can hold is walked whole. One that no cache
-/// holds finds almost nothing of itself there, whatever was walked before, so a short walk will do.
-pub(crate) fn warm_limit(chain: &Chain, last_cache: u64) -> u64 {
-    if chain.layout.span.0 <= last_cache * 3 { chain.nodes() } else { 1 << 14 }
+/// Up to how many nodes a chain is walked whole, again and again, before a block is timed. One that no cache holds
+/// finds almost nothing of itself there, whatever was walked before, so a short walk will do.
+pub(crate) fn warm_limit(chain: &Chain, warm_below: u64) -> u64 {
+    if chain.layout.span.0 <= warm_below { chain.nodes() } else { 1 << 14 }
 }
 
 pub(crate) fn supply_of(chains: &[Chain], asked: PageKind) -> PageSupply {

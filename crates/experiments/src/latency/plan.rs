@@ -64,7 +64,7 @@ pub(crate) fn would_help(kind: PageKind) -> String {
 
 /// The main curve's first pass: three sizes an octave up to twice the last cache, then two.
 pub(crate) fn coarse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Setting> {
-    let dense_until = ctx.last_cache().0 as f64 * 2.0;
+    let dense_until = ctx.last_cache().0 as f64;
     let mut sizes = Vec::new();
     let mut size = SMALLEST as f64;
     while size < largest.0 as f64 * 0.99 {

@@ -23,8 +23,7 @@ pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32)
         .iter()
         .enumerate()
         .map(|(i, level)| {
-            let memory =
-                i + 1 == n && level.to + 1 == points.len() && reaches_memory(host, cpu, &points, level);
+            let memory = i + 1 == n && reaches_memory(host, cpu, &points, level);
             let name = if memory { "DRAM".to_owned() } else { format!("L{}", i + 1) };
             describe(level, name, memory, &resolved, claimed(host, cpu, i + 1, memory))
         })

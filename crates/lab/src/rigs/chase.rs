@@ -12,8 +12,10 @@ pub struct ChaseRig {
     kernel: Loaded,
     chain: Chain,
     cursor: *mut u8,
-    /// At most so many nodes are walked to warm up.
+    /// Chains of more nodes than this are taken not to fit into any cache; so many are walked to warm up.
     warm_limit: u64,
+    /// Smaller ones are walked again and again for so long at most.
+    warm_ticks: u64,
     /// Loads walked since the last warm-up that covered the whole chain.
     warmed: bool,
 }
@@ -23,10 +25,10 @@ unsafe impl Send for ChaseRig {}
 
 impl ChaseRig {
     /// `kernel` must be a `Chase`; anything else is a broken program.
-    pub fn new(kernel: Loaded, chain: Chain, warm_limit: u64) -> Self {
+    pub fn new(kernel: Loaded, chain: Chain, warm_limit: u64, warm_ticks: u64) -> Self {
         assert!(matches!(kernel.kernel.spec, kernels::Spec::Chase { .. }), "not a chase kernel");
         let cursor = chain.start();
-        Self { kernel, chain, cursor, warm_limit, warmed: false }
+        Self { kernel, chain, cursor, warm_limit, warm_ticks, warmed: false }
     }
 
     pub fn chain(&self) -> &Chain {
@@ -49,12 +51,25 @@ impl ChaseRig {
 }
 
 impl Rig for ChaseRig {
+    /// Walks the chain until it does not get faster any more: caches that guard themselves against streams take
+    /// several laps to believe that a chain is there to stay. A chain that no cache holds has nothing to win by that.
     fn warm(&mut self) {
-        let once = self.chain.nodes().min(self.warm_limit).div_ceil(self.ops());
-        // Small chains are walked a few times over: replacement policies need that to settle.
-        let laps = (4096 / self.chain.nodes().max(1)).clamp(2, 64);
-        let loops = if self.chain.nodes() > self.warm_limit { once } else { once * laps };
-        self.walk(loops);
+        let nodes = self.chain.nodes();
+        if nodes > self.warm_limit {
+            self.walk(self.warm_limit.div_ceil(self.ops()));
+        } else {
+            let loops = nodes.max(2048).div_ceil(self.ops());
+            let mut last = self.walk(loops);
+            let mut spent = last;
+            while spent < self.warm_ticks {
+                let lap = self.walk(loops);
+                spent += lap;
+                if lap as f64 > last as f64 * 0.97 {
+                    break;
+                }
+                last = lap;
+            }
+        }
         self.warmed = true;
     }
 

@@ -1,0 +1,72 @@
+//! What Gleaner can do on a host, from the facts about it.
+
+use crate::remedies::{self, Place};
+use records::host::{Ability, Host, Verdict};
+use std::collections::BTreeMap;
+use units::Bytes;
+
+/// The quick run's largest area and its page tables.
+const LEAST_MEMORY: Bytes = Bytes::mib(256);
+
+pub(crate) fn verdict(host: &Host) -> Verdict {
+    let place = Place::of(&host.virtualization);
+    let x86 = host.identity.architecture.get().map(|a| a == "x86_64");
+    let code = |yes: &dyn Fn() -> Ability| match x86 {
+        Some(true) => yes(),
+        Some(false) => Ability::no("kernels and twins exist for x86-64 only", remedies::architecture(host)),
+        None => Ability::unknown("the architecture is not known"),
+    };
+    let mut profile = BTreeMap::new();
+    profile.insert("probe".into(), code(&|| Ability::yes("times single loads in a twin: needs no counters")));
+    profile.insert("trace".into(), code(&|| Ability::yes("follows addresses in a twin: needs no counters")));
+    profile.insert("pebs".into(), host.counters.pebs.clone());
+    profile.insert("ibs".into(), host.counters.ibs.clone());
+    profile.insert("spe".into(), host.counters.spe.clone());
+    Verdict { measure: code(&|| measure(host)), profile, harvest: code(&|| harvest(host, &place)) }
+}
+
+fn measure(host: &Host) -> Ability {
+    if let Ability::No { why, would_help } = &host.clocks.counter_invariant {
+        return Ability::no(why.clone(), would_help.clone());
+    }
+    let cpus = host.usable_cpus();
+    if cpus.is_empty() {
+        return Ability::unknown("it is not known which CPUs may be used");
+    }
+    if let Some(memory) = host.memory.usable().filter(|m| *m < LEAST_MEMORY) {
+        return Ability::no(
+            format!("only {memory} of memory can be had"),
+            format!("free some memory, or raise the control group's limit, to {LEAST_MEMORY} or more"),
+        );
+    }
+    let mut without = Vec::new();
+    if cpus.len() < 2 {
+        without.push("threads and c2c (one CPU)");
+    }
+    if host.nodes.iter().filter(|n| n.total.value().is_none_or(|t| t.0 > 0)).count() < 2 {
+        without.push("numa (one node)");
+    }
+    let prefetchers = !host.prefetch.control.is_yes();
+    if prefetchers {
+        without.push("switching prefetchers (strides tell instead)");
+    }
+    Ability::yes(if without.is_empty() {
+        "all experiments".to_owned()
+    } else {
+        format!("all experiments but {}", without.join(", "))
+    })
+}
+
+fn harvest(host: &Host, place: &Place<'_>) -> Ability {
+    if host.limits.seccomp.get().is_some_and(|s| s == "strict") {
+        return Ability::no("a strict seccomp sandbox forbids it", "run outside the sandbox");
+    }
+    let fsgsbase = host.processor.fsgsbase.is_yes();
+    let switch = if fsgsbase {
+        "switches of the thread pointer cost no system call"
+    } else {
+        "switches need a system call each (no FSGSBASE)"
+    };
+    let company = if place.is_guest() { "; siblings cannot be trusted in a guest" } else { "" };
+    Ability::yes(format!("{switch}{company}"))
+}
