@@ -4,6 +4,7 @@ use crate::failure::OutputError;
 use crate::progress::{self, Progress};
 use records::{Document, Record};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 /// How this run talks.
 #[derive(Debug)]
@@ -22,7 +23,13 @@ impl Console {
         Self { json, quiet, colour: text_on_terminal && !refused }
     }
 
-    /// Whether `--json` was given.
+    /// The console of a run whose record goes to this file: `-` means what `--json` means.
+    pub(crate) fn with_output(&self, output: Option<&Path>) -> Self {
+        let dash = output.is_some_and(|path| path.as_os_str() == "-");
+        Self::new(self.json || dash, self.quiet)
+    }
+
+    /// Whether the record goes to standard output.
     pub(crate) fn json(&self) -> bool {
         self.json
     }
