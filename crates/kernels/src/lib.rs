@@ -69,7 +69,7 @@ pub fn assemble(spec: &Spec) -> Result<Kernel, KernelError> {
         Spec::Windows { bytes, vectorised } => windows::emit(&mut a, bytes, vectorised)?,
         Spec::PingPong { role } => sharing::ping_pong(&mut a, role)?,
         Spec::Bump { locked } => sharing::bump(&mut a, locked)?,
-        Spec::Switch { live, flags, vectors } => switch::emit(&mut a, live, flags, vectors)?,
+        Spec::Switch { live, flags, vectors, sites } => switch::emit(&mut a, live, flags, vectors, sites)?,
     }
     // Nothing absolute is in it, so the address given here does not matter.
     let code = a.assemble(0)?;

@@ -83,12 +83,15 @@ pub enum Spec {
 
     /// User-level switches between the [`SWITCH_CONTEXTS`](crate::SWITCH_CONTEXTS) contexts of a ring, saving
     /// and restoring in each `live` (0..=14) general registers beside the stack pointer, the flags if asked,
-    /// and the low 128 bits of `vectors` (0..=16) vector registers. `rdx` is
-    /// [`SWITCH_SCRATCH_BYTES`](crate::SWITCH_SCRATCH_BYTES) of memory, aligned to 64 bytes: contexts and
-    /// their stacks, large enough for a signal to arrive on one. `rdi`, `rcx` unused. One operation is one
+    /// and the low 128 bits of `vectors` (0..=16) vector registers. Each context goes through `sites` (1..=4)
+    /// switches a loop; with one, its jump has one target for ever and is the cheapest there is, with more
+    /// the targets take turns, as in life.
+    ///
+    /// `rdx` is [`SWITCH_SCRATCH_BYTES`](crate::SWITCH_SCRATCH_BYTES) of memory, aligned to 64 bytes: contexts
+    /// and their stacks, large enough for a signal to arrive on one. `rdi`, `rcx` unused. One operation is one
     /// switch. Returns the sum of what the first context's registers hold in the end, which is
     /// [`switch_checksum`](crate::switch_checksum) if nothing was lost.
-    Switch { live: u32, flags: bool, vectors: u32 },
+    Switch { live: u32, flags: bool, vectors: u32, sites: u32 },
 }
 
 /// What a chase does to each line.
@@ -213,7 +216,7 @@ impl Spec {
             Spec::Rob { .. } => 2,
             Spec::Stream { .. } => LINES_PER_LOOP,
             Spec::Bump { .. } => crate::sharing::BUMPS_PER_LOOP.into(),
-            Spec::Switch { .. } => crate::switch::PER_LOOP,
+            Spec::Switch { sites, .. } => crate::switch::CONTEXTS * u64::from(sites),
         }
     }
 }

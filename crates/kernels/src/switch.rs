@@ -1,8 +1,9 @@
 //! User-level switches around a ring of contexts, inlined at each site.
 //!
 //! ```text
-//! rdx ─► +0      8 contexts of 512 bytes      each: -64 next, -56 rsp, -48 resume point, -40 loops left, -32 flags,
-//!        +4096   7 stacks of 16 KiB                   0 general registers, 128 vectors; r15 points to its 0
+//! rdx ─► +0      8 contexts of 512 bytes      r15 points to 64 bytes beyond the beginning of one, and from there:
+//!        +4096   7 stacks of 16 KiB           -64 next, -56 rsp, -48 resume point, -40 loops left, -32 flags,
+//!                                             0 general registers, 128 vectors
 //! ```
 //!
 //! All contexts run the same loop, in turn. The first one entered from outside; it alone counts down to 0,
@@ -27,9 +28,7 @@ use iced_x86::code_asm::{
 pub const CONTEXTS: u64 = 8;
 /// Bytes that [`Spec::Switch`](crate::Spec::Switch) wants at `rdx`.
 pub const SCRATCH_BYTES: usize = 128 << 10;
-/// Sites in the loop. With one alone, its jump would have one target for ever, which is easier than life.
-const SITES: u64 = 2;
-pub(crate) const PER_LOOP: u64 = CONTEXTS * SITES;
+const MAX_SITES: u32 = 4;
 
 const CONTEXT_BYTES: i32 = 512;
 const STACKS: i32 = CONTEXTS as i32 * CONTEXT_BYTES;
@@ -73,7 +72,14 @@ struct Live {
     flags: bool,
 }
 
-pub(crate) fn emit(a: &mut CodeAssembler, live: u32, flags: bool, vectors: u32) -> Result<(), KernelError> {
+pub(crate) fn emit(
+    a: &mut CodeAssembler,
+    live: u32,
+    flags: bool,
+    vectors: u32,
+    sites: u32,
+) -> Result<(), KernelError> {
+    in_range("sites", sites, 1, MAX_SITES)?;
     in_range("live registers", live, 0, REGISTERS.len() as u32)?;
     in_range("vectors", vectors, 0, VECTORS.len() as u32)?;
     let live = Live { general: &REGISTERS[..live as usize], vectors: &VECTORS[..vectors as usize], flags };
@@ -84,7 +90,7 @@ pub(crate) fn emit(a: &mut CodeAssembler, live: u32, flags: bool, vectors: u32) 
         a.cmp(qword_ptr(r15 + LOOPS), 0)?;
         a.je(leave)?;
         a.set_label(&mut head)?;
-        for _ in 1..SITES {
+        for _ in 1..sites {
             switch(a, &live)?;
         }
         // Live flags are put to the test: the loop goes on by flags that have been through a switch.
@@ -120,7 +126,7 @@ fn set_up(a: &mut CodeAssembler, live: &Live, head: CodeLabel) -> Result<(), Ker
         let next = (context + 1) % CONTEXTS as i32;
         a.lea(rax, ptr(r15 + next * CONTEXT_BYTES))?;
         a.mov(here(NEXT), rax)?;
-        a.lea(rax, ptr(rdx + (STACKS + context * STACK_BYTES)))?; // a stack's upper end; the first context has none here
+        a.lea(rax, ptr(rdx + (STACKS + context * STACK_BYTES)))?; // its upper end; the first has none
         a.mov(here(STACK), rax)?;
         a.lea(rax, ptr(head))?;
         a.mov(here(RESUME), rax)?;

@@ -57,10 +57,11 @@ fn spec() -> impl Strategy<Value = Spec> {
         (number(), any::<bool>()).prop_map(|(bytes, vectorised)| Spec::Windows { bytes, vectorised }),
         select(vec![Role::Even, Role::Odd]).prop_map(|role| Spec::PingPong { role }),
         any::<bool>().prop_map(|locked| Spec::Bump { locked }),
-        (number(), any::<bool>(), number()).prop_map(|(live, flags, vectors)| Spec::Switch {
+        (number(), any::<bool>(), number(), 0..6u32).prop_map(|(live, flags, vectors, sites)| Spec::Switch {
             live,
             flags,
-            vectors
+            vectors,
+            sites
         }),
     ]
 }
@@ -81,7 +82,7 @@ fn is_in_range(spec: &Spec) -> bool {
         Spec::Rob { filler, gap } => gap <= 4096 && filler_ok(filler),
         Spec::Stream { delay, .. } => delay <= 4096,
         Spec::Windows { bytes, .. } => (64..=65536).contains(&bytes) && bytes % 64 == 0,
-        Spec::Switch { live, vectors, .. } => live <= 14 && vectors <= 16,
+        Spec::Switch { live, vectors, sites, .. } => live <= 14 && vectors <= 16 && (1..=4).contains(&sites),
     }
 }
 

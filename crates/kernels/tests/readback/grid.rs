@@ -52,7 +52,9 @@ pub(crate) fn everything() -> Vec<Spec> {
     specs.extend([false, true].map(|locked| Spec::Bump { locked }));
     for live in 0..=14 {
         for vectors in 0..=16 {
-            specs.extend([false, true].map(|flags| Spec::Switch { live, flags, vectors }));
+            for flags in [false, true] {
+                specs.extend((1..=4).map(|sites| Spec::Switch { live, flags, vectors, sites }));
+            }
         }
     }
     specs
