@@ -4,6 +4,7 @@ use crate::failure::OutputError;
 use crate::progress::{self, Progress};
 use records::{Document, Record};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 /// How this run talks.
 #[derive(Debug)]
@@ -11,20 +12,24 @@ pub(crate) struct Console {
     json: bool,
     quiet: bool,
     colour: bool,
-    stderr_is_terminal: bool,
 }
 
 impl Console {
     pub(crate) fn new(json: bool, quiet: bool) -> Self {
-        let stderr_is_terminal = io::stderr().is_terminal();
-        let text_on_terminal = if json { stderr_is_terminal } else { io::stdout().is_terminal() };
+        let text_on_terminal = if json { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
         // https://no-color.org: any value but the empty one means no.
         let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
             || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-        Self { json, quiet, colour: text_on_terminal && !refused, stderr_is_terminal }
+        Self { json, quiet, colour: text_on_terminal && !refused }
     }
 
-    /// Whether `--json` was given.
+    /// The console of a run whose record goes to this file: `-` means what `--json` means.
+    pub(crate) fn with_output(&self, output: Option<&Path>) -> Self {
+        let dash = output.is_some_and(|path| path.as_os_str() == "-");
+        Self::new(self.json || dash, self.quiet)
+    }
+
+    /// Whether the record goes to standard output.
     pub(crate) fn json(&self) -> bool {
         self.json
     }
@@ -67,6 +72,6 @@ impl Console {
 
     /// Progress on standard error: one line with the time left on a terminal, plain lines elsewhere, nothing if quiet.
     pub(crate) fn progress(&self) -> Box<dyn Progress> {
-        progress::on_stderr(self.quiet, self.stderr_is_terminal)
+        progress::on_stderr(self.quiet, io::stderr().is_terminal())
     }
 }

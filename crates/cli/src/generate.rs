@@ -48,7 +48,8 @@ fn man(mut command: clap::Command) -> anyhow::Result<Files> {
 
 fn page(command: &clap::Command) -> anyhow::Result<(String, Vec<u8>)> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-    let page = clap_mangen::Man::new(command.clone().version(env!("CARGO_PKG_VERSION")));
+    let version = concat!("gleaner ", env!("CARGO_PKG_VERSION"));
+    let page = clap_mangen::Man::new(command.clone()).source(version).manual("Gleaner");
     let mut bytes = Vec::new();
     page.render(&mut bytes)?;
     Ok((format!("{name}.1"), bytes))

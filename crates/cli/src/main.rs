@@ -23,16 +23,19 @@ use console::Console;
 use failure::Exit;
 use std::process::ExitCode;
 
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 the thing measured failed; 2 wrong use; 3 not possible on this host.";
+
 /// Measures how long a core waits on memory, shows which loads make it wait, and puts the waiting to work.
 #[derive(Debug, Parser)]
-#[command(name = "gleaner", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "gleaner", version, max_term_width = 100, disable_help_subcommand = true, after_help = EXIT_CODES)]
 struct Cli {
     /// Put the verb's record on standard output as JSON, and everything else on standard error
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Options of every verb")]
     json: bool,
 
     /// No progress and no remarks; errors are still told
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = "Options of every verb")]
     quiet: bool,
 
     #[command(subcommand)]

@@ -81,6 +81,7 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit> {
+    let console = &console.with_output(args.output.as_deref());
     if let Some(cpu) = args.cpu {
         cpu::check(cpu)?;
     }
@@ -103,6 +104,9 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
         Format::LatMemRd | Format::Csv => {}
     }
     console.document(&document)?;
+    if let Some(path) = &args.output {
+        console.remark(&format!("wrote {}", path.display()));
+    }
     Ok(if interrupted { Exit::Failed } else { Exit::Done })
 }
 

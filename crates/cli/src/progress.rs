@@ -37,7 +37,7 @@ impl Progress for Silent {
 }
 
 /// For a terminal: one line, redrawn in place.
-struct OneLine<W, C> {
+struct OneLine<W: Write, C> {
     out: W,
     width: usize,
     now: C,
@@ -59,6 +59,15 @@ impl<W: Write, C: Fn() -> Instant> OneLine<W, C> {
 
     fn clear(&mut self) {
         let _ = write!(self.out, "\r\x1b[K");
+    }
+}
+
+impl<W: Write, C> Drop for OneLine<W, C> {
+    /// Where a run ends early, what it says then must not follow on the half-drawn line.
+    fn drop(&mut self) {
+        if self.drawn.is_some() {
+            let _ = write!(self.out, "\r\x1b[K").and_then(|()| self.out.flush());
+        }
     }
 }
 
@@ -94,6 +103,7 @@ impl<W: Write, C: Fn() -> Instant> Progress for OneLine<W, C> {
     fn finish(&mut self) {
         self.clear();
         let _ = self.out.flush();
+        self.drawn = None;
     }
 }
 
@@ -151,12 +161,20 @@ mod tests {
         line.at("latency", 0.26); // too soon after: not drawn
         line.at("a name that is longer than this terminal is wide", 0.3);
         line.finish();
+        drop(line);
         let text = String::from_utf8(out).unwrap();
         let drawn: Vec<_> = text.split("\r\x1b[K").collect();
         assert_eq!(
             drawn,
             ["", "  0%  latency", " 25%  latency, 1 min 30 s left", " 30%  a name that is longer th", ""]
         );
+    }
+
+    #[test]
+    fn one_line_goes_away_when_the_run_ends_early() {
+        let mut out = Vec::new();
+        OneLine::new(&mut out, 80, Instant::now).at("latency", 0.5);
+        assert!(out.ends_with(b"\r\x1b[K"), "{}", String::from_utf8_lossy(&out));
     }
 
     #[test]

@@ -9,8 +9,11 @@ pub(crate) fn check(path: &Path) -> Result<(), Refusal> {
     records::check_writable(path).map_err(|e| refusal(path, &e.why))
 }
 
-/// Writes the record. Where that fails (a full disk), the record is kept in the directory for temporary files.
+/// Writes the record; not to `-`, which is the console's business. Where that fails (a full disk), the record is kept in the directory for temporary files.
 pub(crate) fn record<R: Record>(path: &Path, document: &Document<R>) -> Result<(), Refusal> {
+    if path.as_os_str() == "-" {
+        return Ok(());
+    }
     record_or_rescue(path, document, &std::env::temp_dir())
 }
 

@@ -1,6 +1,7 @@
 //! `gleaner show`: a record, or one thing in it, for people or for scripts.
 
 mod path;
+mod table;
 mod tree;
 
 use crate::console::Console;

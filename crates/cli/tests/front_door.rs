@@ -101,6 +101,48 @@ fn records_that_are_none_are_told_from_one_another() {
 }
 
 #[test]
+fn show_gives_figures_trees_and_json() {
+    let record = "../records/fixtures/machine.v1.interrupted.json";
+    let shown = |args: &[&str]| {
+        let output = gleaner(&[&["show", record], args].concat());
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(shown(&[".run.seed"]), "18446744073709551615\n");
+    assert_eq!(shown(&[".run.tsc"]), "not resolved: stopped before the clock was measured\n");
+    assert_eq!(shown(&[".run.grade.reasons[0]", "--json"]), "\"stopped before anything was measured\"\n");
+    let tree = shown(&[]);
+    assert!(
+        tree.starts_with("machine record, version 1, written by gleaner 0.1.0 at 2026-01-31T12:00:00Z\n"),
+        "{tree}"
+    );
+    assert!(!tree.contains('\x1b'), "colours, though this is no terminal: {tree:?}");
+    let whole: serde_json::Value = serde_json::from_str(&shown(&["--json"])).unwrap();
+    let file: serde_json::Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
+    assert_eq!(whole, file);
+
+    let (code, line) = refused(&["show", record, ".run.sead"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        line.starts_with(
+            "nothing at .run.sead: at .run: no field 'sead'; did you mean 'seed'? there are cpu, "
+        ),
+        "{line}"
+    );
+}
+
+#[test]
+fn show_reads_standard_input() {
+    let file = std::fs::File::open("../records/fixtures/machine.v1.interrupted.json").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_gleaner"))
+        .args(["show", "-", ".run.effort"])
+        .stdin(file)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "quick\n");
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_gleaner"))
         .args(["measure", "--help"])

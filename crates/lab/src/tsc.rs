@@ -30,9 +30,9 @@ pub fn end() -> (u64, u32) {
 
 /// Is there a counter that ticks at one rate whatever the core clock does, and the fenced way to read it?
 pub fn usable() -> Result<(), &'static str> {
-    use std::arch::x86_64::__cpuid;
-    let extended = __cpuid(0x8000_0000).eax;
-    if extended < 0x8000_0001 || __cpuid(0x8000_0001).edx & (1 << 27) == 0 {
+    use raw_cpuid::native_cpuid::cpuid_count;
+    let extended = cpuid_count(0x8000_0000, 0).eax;
+    if extended < 0x8000_0001 || cpuid_count(0x8000_0001, 0).edx & (1 << 27) == 0 {
         return Err("this CPU has no RDTSCP");
     }
     // The invariant bit is often masked in guests although the counter is invariant; a drifting one shows up in

@@ -170,10 +170,10 @@ mod tests {
         }
     }
 
-    fn from_zero(body: Value) -> Result<Value, String> {
-        let depth =
-            body["depth"].as_u64().and_then(|d| d.checked_sub(1)).ok_or("'depth' is no count from one")?;
-        Ok(serde_json::json!({ "depth": depth }))
+    fn from_zero(mut body: Value) -> Result<Value, String> {
+        let depth = body["depth"].as_u64().and_then(|d| d.checked_sub(1));
+        body["depth"] = depth.ok_or("'depth' is no count from one")?.into();
+        Ok(body)
     }
 
     impl Record for Well {

@@ -73,3 +73,37 @@ fn records_fit_the_schema_of_their_version() {
         assert!(errors.is_empty(), "{} does not fit {file}: {errors:#?}", path.display());
     }
 }
+
+#[test]
+fn a_record_cut_short_anywhere_is_refused_as_such() {
+    use gleaner_records::{Problem, machine::Machine, parse};
+    for path in fixtures() {
+        let bytes = std::fs::read(&path).expect("a fixture");
+        let end = bytes.trim_ascii_end().len();
+        for cut in 1..end {
+            let problem = parse::<Machine>(&bytes[..cut]).expect_err("half a record");
+            assert!(
+                matches!(problem, Problem::CutShort { .. }),
+                "{} cut at {cut}: {problem}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_record_with_any_byte_changed_reads_or_is_refused() {
+    use gleaner_records::{machine::Machine, parse};
+    let mut refused = 0;
+    for path in fixtures() {
+        let bytes = std::fs::read(&path).expect("a fixture");
+        for at in 0..bytes.len() {
+            for put in [b'"', b'{', b'9', b'-', b'\\', 0, 0xff] {
+                let mut changed = bytes.clone();
+                changed[at] = put;
+                refused += usize::from(parse::<Machine>(&changed).is_err());
+            }
+        }
+    }
+    assert!(refused > 0, "nothing was found wrong with any of them");
+}

@@ -2,6 +2,7 @@
 //!
 //! To show another small shape in one line (as quantities are): a case in [`known_shape`].
 
+use super::table;
 use serde_json::{Map, Value};
 use units::Quantity;
 
@@ -46,9 +47,17 @@ fn below(out: &mut String, value: &Value, depth: usize, style: &Style) {
         }
         Value::Array(elements) => {
             let shown = if style.whole || elements.len() <= LONG { elements.len() } else { BEGINNING };
-            let width = format!("[{}]", shown.saturating_sub(1)).len();
-            for (index, value) in elements[..shown].iter().enumerate() {
-                entry(out, &format!("[{index}]"), width, value, depth, style);
+            let elements_shown = &elements[..shown];
+            if let Some(rows) = table::rows(elements_shown) {
+                for row in rows {
+                    indent(out, depth);
+                    *out += &format!("{row}\n");
+                }
+            } else {
+                let width = format!("[{}]", shown.saturating_sub(1)).len();
+                for (index, value) in elements_shown.iter().enumerate() {
+                    entry(out, &format!("[{index}]"), width, value, depth, style);
+                }
             }
             if shown < elements.len() {
                 indent(out, depth);
@@ -88,11 +97,12 @@ fn paint(name: &str, style: &Style) -> String {
 }
 
 /// The value in one line, if it fits and is readable so.
-fn one_line(value: &Value) -> Option<String> {
+pub(super) fn one_line(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some("-".to_owned()),
         Value::Bool(yes) => Some(if *yes { "yes" } else { "no" }.to_owned()),
         Value::Number(number) => Some(number.to_string()),
+        Value::String(text) if text.is_empty() => Some("(empty)".to_owned()),
         Value::String(text) => Some(clean(text)),
         Value::Array(elements) if elements.is_empty() => Some("(none)".to_owned()),
         Value::Object(fields) if fields.is_empty() => Some("(none)".to_owned()),
@@ -141,7 +151,7 @@ fn known_shape(fields: &Map<String, Value>) -> Option<String> {
 }
 
 /// A text from a file must not steer the terminal.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
