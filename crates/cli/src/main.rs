@@ -9,6 +9,7 @@
 
 mod console;
 mod cpu;
+mod csv;
 mod failure;
 mod generate;
 mod measure;

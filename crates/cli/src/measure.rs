@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use crate::{cpu, save};
+use crate::{cpu, csv, save};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use experiments::{Refused, Request, catalogue};
@@ -11,6 +11,9 @@ use records::host::Host;
 use records::{Document, machine::Effort};
 use std::path::{Path, PathBuf};
 use units::Bytes;
+
+/// Below this, areas beyond the caches cannot be measured at all.
+const LEAST_MEMORY: Bytes = Bytes::mib(16);
 
 /// The experiments by name, in the order in which they are told.
 pub(crate) const EXPERIMENTS: [&str; 13] = [
@@ -88,6 +91,11 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     if let Some(output) = &args.output {
         save::check(output)?;
     }
+    if args.format == Format::LatMemRd
+        && !(args.experiments.is_empty() || args.experiments.iter().any(|e| e == "latency"))
+    {
+        return Err(Refusal::wrong_use("--format lat_mem_rd", "needs the latency experiment").into());
+    }
     let host = host::read(Path::new("/"));
     let request = request(args, &host)?;
     let mut progress = console.progress();
@@ -101,7 +109,18 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     }
     match args.format {
         Format::Text => console.text(&crate::summary::of(&document.body, console.colour()))?,
-        Format::LatMemRd | Format::Csv => {}
+        Format::LatMemRd => match csv::lat_mem_rd(&document.body) {
+            Some(columns) => console.text(&columns)?,
+            None => return Err(no_curve(&document.body).into()),
+        },
+        Format::Csv => {
+            for (name, table) in csv::of(&document.body) {
+                console.text(&format!("# {name}\n{table}"))?;
+            }
+        }
+    }
+    if let Some(directory) = &args.csv {
+        csv::save(&document.body, directory)?;
     }
     console.document(&document)?;
     if let Some(path) = &args.output {
@@ -121,6 +140,18 @@ fn request(args: &MeasureArgs, host: &Host) -> anyhow::Result<Request> {
         None => default_cpu()?,
     };
     let usable = host.memory.usable().unwrap_or(Bytes::gib(1));
+    if let Some(asked) = args.max_memory.filter(|&m| m < LEAST_MEMORY) {
+        return Err(Refusal::wrong_use(
+            format!("--max-memory {asked}"),
+            format!("at least {LEAST_MEMORY} are needed"),
+        )
+        .into());
+    }
+    if usable < LEAST_MEMORY {
+        return Err(Refusal::not_possible_here("measure", format!("only {usable} of memory can be had"))
+            .would_help(format!("free some, or raise the control group's limit, to {LEAST_MEMORY} at least"))
+            .into());
+    }
     let max_memory = args.max_memory.unwrap_or(Bytes(usable.0 / 2)).min(Bytes(usable.0 / 10 * 9));
     Ok(Request {
         experiments,
@@ -134,6 +165,17 @@ fn request(args: &MeasureArgs, host: &Host) -> anyhow::Result<Request> {
         max_memory,
         stop: Stop::on_signals(),
     })
+}
+
+/// Why `--format lat_mem_rd` has nothing to print.
+fn no_curve(machine: &records::machine::Machine) -> Refusal {
+    let what = "--format lat_mem_rd";
+    match &machine.experiments.latency {
+        Some(outcome) => {
+            Refusal::failed(what, outcome.why.clone().unwrap_or_else(|| "no point was resolved".to_owned()))
+        }
+        None => Refusal::failed(what, "stopped before the latency experiment"),
+    }
 }
 
 /// The last CPU that may be used: the first one often serves interrupts.

@@ -1,31 +1,97 @@
 //! A machine record as text that a person enjoys reading.
+//!
+//! To add an experiment's part: a file in `summary/` with `pub(super) fn lines(&Machine) -> Option<String>` (`None` where
+//! there is nothing to tell), and a line in [`parts`].
 
-use records::machine::Machine;
+mod clock;
+mod grade;
+mod head;
+mod levels;
+mod odd;
+mod plot;
+mod table;
+
+use records::machine::{Machine, Outcome, Status};
 use std::fmt::Write;
-use units::{Bytes, Quantity};
+use units::Quantity;
 
-pub(crate) fn of(machine: &Machine, _colour: bool) -> String {
-    let mut text = String::new();
-    for level in &machine.levels {
-        let size = level.size.value().map_or("-".to_owned(), |v| Bytes(v as u64).to_string());
-        let _ = writeln!(
-            text,
-            "{:5} {size:>10}  {}  {}  {}",
-            level.name,
-            figure(&level.latency.cycles),
-            figure(&level.latency.ns),
-            level.note.as_deref().unwrap_or("")
-        );
+type Part = fn(&Machine) -> Option<String>;
+
+/// The parts, in the order in which they are told.
+fn parts() -> Vec<(&'static str, Part)> {
+    vec![("Levels", levels::lines), ("Clock", clock::lines)]
+}
+
+pub(crate) fn of(machine: &Machine, colour: bool) -> String {
+    let mut text = head::lines(machine);
+    for (title, part) in parts() {
+        if let Some(lines) = part(machine) {
+            let _ = write!(text, "\n{}\n{lines}", heading(title, colour));
+        }
     }
-    let _ = writeln!(text, "{:?} {:?} {:.1} s", machine.run.grade, machine.run.blocks, machine.run.seconds);
+    let odd = odd::lines(machine);
+    if !odd.is_empty() {
+        let _ = write!(text, "\n{}\n{odd}", heading("Odd", colour));
+    }
+    let _ = write!(text, "\n{}", grade::lines(machine, colour));
     text
 }
 
-fn figure(q: &Quantity) -> String {
-    match q {
-        Quantity::Resolved { value, lo, hi, unit, .. } => {
-            format!("{value:9.3} [{lo:.3}, {hi:.3}] {}", unit.symbol())
+fn heading(title: &str, colour: bool) -> String {
+    if colour { format!("\x1b[1m{title}\x1b[0m") } else { title.to_owned() }
+}
+
+/// A figure with its interval, short enough for a table: `4.00 [3.99, 4.02]`; `~` before it where other work on the
+/// machine shone through. Claims have no interval.
+pub(super) fn figure(quantity: &Quantity) -> String {
+    match quantity {
+        Quantity::Resolved { value, lo, hi, disturbed, .. } => {
+            let mark = if disturbed.is_some() { "~" } else { "" };
+            if lo == hi {
+                return format!("{mark}{}", digits(*value, 0.0));
+            }
+            let wide = (hi - lo) / 2.0;
+            format!("{mark}{} [{}, {}]", digits(*value, wide), digits(*lo, wide), digits(*hi, wide))
         }
-        Quantity::Unresolved { unresolved } => format!("not resolved: {unresolved}"),
+        Quantity::Unresolved { .. } => "not resolved".to_owned(),
+    }
+}
+
+/// As many decimals as an uncertainty of `wide` warrants.
+fn digits(value: f64, wide: f64) -> String {
+    if wide <= 0.0 {
+        return if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") };
+    }
+    let decimals = (1.0 - wide.log10().floor()).clamp(0.0, 3.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// One line for an experiment that gave nothing, or not all of it.
+pub(super) fn trouble<T>(name: &str, outcome: Option<&Outcome<T>>) -> Option<String> {
+    let outcome = outcome?;
+    let what = match outcome.status {
+        Status::Done => return None,
+        Status::Interrupted => "stopped early",
+        Status::NotPossible => "not possible here",
+        Status::Failed => "failed",
+    };
+    let why = outcome.why.as_deref().unwrap_or("no reason given");
+    let help = outcome.would_help.as_deref().map(|h| format!("; would help: {h}")).unwrap_or_default();
+    Some(format!("{name}: {what}: {why}{help}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Estimate, Unit};
+
+    #[test]
+    fn figures_show_what_is_known_and_no_more() {
+        let q = |v, lo, hi| Quantity::measured(Estimate::new(v, lo, hi), Unit::Cycles);
+        assert_eq!(figure(&q(4.0004, 3.991, 4.019)), "4.000 [3.991, 4.019]");
+        assert_eq!(figure(&q(512.3, 498.0, 530.9)), "512 [498, 531]");
+        assert_eq!(figure(&q(26.0, 26.0, 26.0)), "26");
+        assert_eq!(figure(&q(14.0, 13.0, 15.0).disturbed_by(Some("x".into()))), "~14.0 [13.0, 15.0]");
+        assert_eq!(figure(&Quantity::unresolved("why")), "not resolved");
     }
 }

@@ -18,6 +18,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refu
     let muls = Pace::of(Chain::Muls)?;
     let watch = ctx.budget.mul_f64(0.8);
     let began = Instant::now();
+    let before = ctx.station.look();
     let (start, mut middle) = (Anchor::take(), None);
     let (mut by_adds, mut by_muls) = (Vec::new(), Vec::new());
     while began.elapsed() < watch && !ctx.stop.asked() {
@@ -32,6 +33,8 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refu
         }
     }
     let end = Anchor::take();
+    let seen = ctx.station.look().since(&before);
+    ctx.tally.note_watch(&by_adds, &seen);
     let rate = start.rate_until(&end);
     ctx.tsc = rate;
     let ratio = stats::median_interval(&by_adds, &mut ctx.rng);

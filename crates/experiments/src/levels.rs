@@ -29,6 +29,8 @@ pub struct Found {
 
 /// A plateau's latencies lie within this factor of each other.
 const FLAT: f64 = 1.10;
+/// Memory's latency goes on rising a little with size, for the TLB's sake; beyond this factor that is worth a note.
+const SAGGING: f64 = 1.25;
 /// A plateau is at least this long, in octaves of size.
 const LEAST_OCTAVES: f64 = 0.9;
 /// Two levels differ by at least this factor.
@@ -42,9 +44,13 @@ const SYSTEMATIC: f64 = 0.002;
 /// are scattered in physical memory, gives way over an octave around its size.
 const LEFT: [f64; 3] = [0.35, 0.5, 0.65];
 
-/// The levels, from the smallest sizes to the largest. Points must ascend in size.
-pub fn find(points: &[CurvePoint]) -> Vec<Found> {
+/// The levels, from the smallest sizes to the largest. Points must ascend in size. From `memory_from` on, a size well
+/// beyond every cache, the points are one level whether they are flat or not.
+pub fn find(points: &[CurvePoint], memory_from: Option<f64>) -> Vec<Found> {
     let mut stretches = plateaus(points);
+    if let Some(size) = memory_from {
+        memory(points, &mut stretches, size);
+    }
     shoulders(points, &mut stretches);
     stretches.sort_by_key(|s| s.from);
     let mut levels: Vec<Found> = stretches.iter().map(|s| s.level(points)).collect();
@@ -143,6 +149,31 @@ fn flat_end(points: &[CurvePoint], free: &[bool], from: usize) -> Option<usize> 
     end
 }
 
+/// Makes the points from `size` on the last level, together with a plateau that runs into them.
+fn memory(points: &[CurvePoint], stretches: &mut Vec<Stretch>, size: f64) {
+    let first = points.partition_point(|p| p.size < size);
+    if first + 1 >= points.len() {
+        return;
+    }
+    let mut all = Stretch { from: first, to: points.len() - 1, slope: false };
+    let height = all.level(points).latency.value;
+    let joins = |s: &Stretch| s.to >= first || s.level(points).latency.value * APART > height;
+    if let Some(early) = stretches.iter().find(|s| joins(s)) {
+        // A plateau that only touches the first of them is another level if it lies much lower.
+        if early.level(points).latency.value * APART > height {
+            all.from = all.from.min(early.from);
+        }
+    }
+    for s in stretches.iter_mut() {
+        s.to = s.to.min(all.from.saturating_sub(1));
+    }
+    stretches.retain(|s| s.from < all.from && s.to > s.from);
+    let inside = points[all.from..].iter().map(|p| p.latency.value);
+    let (lo, hi) = inside.fold((f64::INFINITY, 0f64), |(lo, hi), v| (lo.min(v), hi.max(v)));
+    all.slope = hi > lo * SAGGING;
+    stretches.push(all);
+}
+
 /// Between two plateaus that lie more than two octaves apart there may be a level that never gets flat.
 fn shoulders(points: &[CurvePoint], stretches: &mut Vec<Stretch>) {
     let gaps: Vec<(usize, usize)> = stretches.windows(2).map(|w| (w[0].to, w[1].from)).collect();
@@ -206,7 +237,7 @@ mod tests {
         let points = curve(|s| {
             4.0 + 10.0 * miss(s, 32.0 * k) + 36.0 * miss(s, 1024.0 * k) + 400.0 * miss(s, 16384.0 * k)
         });
-        let levels = find(&points);
+        let levels = find(&points, None);
         let values: Vec<f64> = levels.iter().map(|l| l.latency.value.round()).collect();
         assert_eq!(values, [4.0, 14.0, 50.0, 450.0]);
         for (level, size) in levels.iter().zip([32.0 * k, 1024.0 * k, 16384.0 * k]) {
@@ -229,10 +260,25 @@ mod tests {
                 + (shared - 14.0) * miss(s, 1024.0 * k)
                 + 350.0 * miss(s, 16384.0 * k)
         });
-        let levels = find(&points);
+        let levels = find(&points, None);
         assert_eq!(levels.len(), 4, "{levels:#?}");
         assert!(levels[2].slope);
         assert!((50.0..90.0).contains(&levels[2].latency.value));
+    }
+
+    #[test]
+    fn memory_that_keeps_climbing_is_still_one_level() {
+        let k = 1024.0;
+        let points = curve(|s| {
+            let memory = 350.0 * (s / (32768.0 * k)).max(1.0).powf(0.12);
+            4.0 + 10.0 * miss(s, 32.0 * k) + 36.0 * miss(s, 1024.0 * k) + memory * miss(s, 16384.0 * k)
+        });
+        for from in [None, Some(65536.0 * k)] {
+            let levels = find(&points, from);
+            assert_eq!(levels.len(), 4, "{levels:#?}");
+            assert!(levels[3].latency.value > 350.0);
+            assert!(levels[2].size.is_some() && levels[3].size.is_none());
+        }
     }
 
     #[test]
@@ -246,14 +292,14 @@ mod tests {
                 p
             })
             .collect();
-        assert_eq!(find(&points).len(), 2);
+        assert_eq!(find(&points, None).len(), 2);
     }
 
     #[test]
     fn few_points_do_not_panic() {
-        assert!(find(&[]).is_empty());
+        assert!(find(&[], None).is_empty());
         let one = curve(|_| 4.0);
-        assert!(find(&one[..1]).is_empty());
-        assert!(find(&one[..2]).is_empty());
+        assert!(find(&one[..1], None).is_empty());
+        assert!(find(&one[..2], Some(1.0)).len() <= 1);
     }
 }

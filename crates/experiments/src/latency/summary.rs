@@ -5,6 +5,9 @@ use records::host::{CacheKind, Host};
 use records::machine::{Access, Curve, LatencyCurves, Level, Outcome, Pattern, Point};
 use units::{Estimate, Latency, Quantity, Unit};
 
+/// Areas this many times as large as the last cache, as the host claims it, lie in memory.
+const BEYOND: f64 = 2.0;
+
 /// The levels that the main curve shows.
 pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32) -> Vec<Level> {
     let Some(curve) = outcome.result.as_ref().and_then(main_curve) else { return Vec::new() };
@@ -17,13 +20,15 @@ pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32)
         })
         .collect();
     let points: Vec<CurvePoint> = resolved.iter().map(|r| r.1).collect();
-    let found = levels::find(&points);
+    let last_cache = host.data_caches_of(cpu).last().and_then(|c| c.size.value());
+    let memory_from = last_cache.map(|size| size.0 as f64 * BEYOND);
+    let found = levels::find(&points, memory_from);
     let n = found.len();
     found
         .iter()
         .enumerate()
         .map(|(i, level)| {
-            let memory = i + 1 == n && reaches_memory(host, cpu, &points, level);
+            let memory = i + 1 == n && memory_from.is_none_or(|from| points[level.to].size >= from);
             let name = if memory { "DRAM".to_owned() } else { format!("L{}", i + 1) };
             describe(level, name, memory, &resolved, claimed(host, cpu, i + 1, memory))
         })
@@ -33,13 +38,6 @@ pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32)
 /// The curve that levels are read from: random reads in the pages that were asked for first.
 pub(crate) fn main_curve(curves: &LatencyCurves) -> Option<&Curve> {
     curves.curves.iter().find(|c| c.pattern == Pattern::Random && c.access == Access::Read)
-}
-
-/// The last stretch is memory if it reaches well beyond the last cache that the host claims (and if it claims none,
-/// whenever it is the last).
-fn reaches_memory(host: &Host, cpu: u32, points: &[CurvePoint], level: &Found) -> bool {
-    let last = host.data_caches_of(cpu).last().and_then(|c| c.size.value());
-    last.is_none_or(|size| points[level.to].size > size.0 as f64 * 2.0)
 }
 
 fn claimed(host: &Host, cpu: u32, number: usize, memory: bool) -> Quantity {

@@ -74,3 +74,26 @@ pub struct Point {
     pub blocks: usize,
     pub voided: usize,
 }
+
+impl Pattern {
+    /// As the record spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Windowed => "windowed",
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Stride => "stride",
+        }
+    }
+}
+
+impl Access {
+    /// As the record spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::ReadModifyWrite => "read_modify_write",
+        }
+    }
+}

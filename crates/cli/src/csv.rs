@@ -1,0 +1,42 @@
+//! Every point of every experiment as comma-separated values: one table an experiment, first line the column names.
+//!
+//! To add an experiment: a file in `csv/` with `pub(super) fn csv(&Machine) -> Option<String>`, and a line in [`tables`].
+
+mod latency;
+
+pub(crate) use latency::lat_mem_rd;
+
+use crate::failure::Refusal;
+use records::machine::Machine;
+use std::path::Path;
+use units::Quantity;
+
+type Table = fn(&Machine) -> Option<String>;
+
+/// Name and table of each experiment that has one.
+fn tables() -> Vec<(&'static str, Table)> {
+    vec![("latency", latency::csv)]
+}
+
+/// All tables that there are something to say of, by name.
+pub(crate) fn of(machine: &Machine) -> Vec<(&'static str, String)> {
+    tables().into_iter().filter_map(|(name, table)| Some((name, table(machine)?))).collect()
+}
+
+/// Writes each table to `DIR/NAME.csv`, creating the directory.
+pub(crate) fn save(machine: &Machine, directory: &Path) -> Result<(), Refusal> {
+    let failed = |path: &Path, e: &std::io::Error| {
+        Refusal::failed(format!("cannot write {}", path.display()), records::plain(e))
+    };
+    std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+    for (name, table) in of(machine) {
+        let path = directory.join(format!("{name}.csv"));
+        records::write_bytes_atomically(&path, table.as_bytes()).map_err(|e| failed(&path, &e.why))?;
+    }
+    Ok(())
+}
+
+/// `value,lo,hi` of a quantity; three empty cells where it was not resolved.
+pub(super) fn cells(quantity: &Quantity) -> String {
+    quantity.estimate().map_or(",,".to_owned(), |e| format!("{},{},{}", e.value, e.lo, e.hi))
+}

@@ -1,0 +1,19 @@
+//! What the run thinks of itself.
+
+use records::machine::{Machine, Verdict};
+
+pub(super) fn lines(machine: &Machine, colour: bool) -> String {
+    let grade = &machine.run.grade;
+    let (word, paint) = match grade.verdict {
+        Verdict::Quiet => ("quiet", "\x1b[32m"),
+        Verdict::Fair => ("fair", "\x1b[33m"),
+        Verdict::Noisy => ("noisy", "\x1b[31m"),
+    };
+    let word = if colour { format!("{paint}{word}\x1b[0m") } else { word.to_owned() };
+    let blocks = &machine.run.blocks;
+    let mut text = format!("Grade: {word} ({} blocks, {} void)\n", blocks.valid, blocks.voided);
+    for reason in &grade.reasons {
+        text.push_str(&format!("  - {reason}\n"));
+    }
+    text
+}

@@ -1,0 +1,96 @@
+//! The table of levels and the curve that it was read from.
+
+use super::table::row;
+use super::{figure, plot, table, trouble};
+use records::machine::{Access, Curve, Machine, Pattern};
+use units::{Bytes, Quantity};
+
+pub(super) fn lines(machine: &Machine) -> Option<String> {
+    let outcome = machine.experiments.latency.as_ref()?;
+    let mut text = String::new();
+    if let Some(line) = trouble("latency", Some(outcome)) {
+        text.push_str(&format!("  {line}\n"));
+    }
+    let Some(result) = &outcome.result else { return Some(text) };
+    let main = result.curves.iter().find(|c| c.pattern == Pattern::Random && c.access == Access::Read);
+    if machine.levels.is_empty() {
+        text.push_str("  no level was resolved\n");
+    } else {
+        let mut rows = vec![row(["", "size", "claimed", "cycles", "ns", "ticks"])];
+        for level in &machine.levels {
+            rows.push(vec![
+                level.name.clone(),
+                size(&level.size),
+                size(&level.size_claimed),
+                figure(&level.latency.cycles),
+                figure(&level.latency.ns),
+                figure(&level.latency.ticks),
+            ]);
+        }
+        text.push_str(&table::draw(&rows));
+        for level in &machine.levels {
+            if let Some(note) = &level.note {
+                text.push_str(&format!("  {}: {note}\n", level.name));
+            }
+        }
+    }
+    if let Some(curve) = main {
+        text.push('\n');
+        text.push_str(&format!(
+            "  random reads, {} pages ({:.0}% as asked); ns over size\n",
+            curve.pages.asked,
+            curve.pages.share * 100.0
+        ));
+        text.push_str(&plot::log_log(
+            &points(curve),
+            56,
+            7,
+            |x| Bytes(x.round() as u64).to_string(),
+            |y| format!("{y:.1}"),
+        ));
+    }
+    text.push_str(&others(&result.curves));
+    Some(text)
+}
+
+/// What the largest area costs in the other curves.
+fn others(curves: &[Curve]) -> String {
+    let mut rows = Vec::new();
+    for curve in curves {
+        if curve.pattern == Pattern::Random && curve.access == Access::Read && rows.is_empty() {
+            rows.push(row(["pattern", "pages", "area", "ns", "cycles"]));
+        }
+        let Some(point) = curve.points.last() else { continue };
+        let pattern = match (curve.pattern, curve.access) {
+            (_, Access::ReadModifyWrite) => "random, lines written",
+            (Pattern::Random, _) => "random",
+            (Pattern::Windowed, _) => "random in 64 KiB windows",
+            (Pattern::Forward, _) => "forward",
+            (Pattern::Backward, _) => "backward",
+            (Pattern::Stride, _) => "stride",
+        };
+        rows.push(vec![
+            pattern.to_owned(),
+            curve.pages.asked.clone(),
+            point.size.to_string(),
+            figure(&point.latency.ns),
+            figure(&point.latency.cycles),
+        ]);
+    }
+    if rows.len() > 2 { format!("\n{}", table::draw(&rows)) } else { String::new() }
+}
+
+fn points(curve: &Curve) -> Vec<(f64, f64)> {
+    curve.points.iter().filter_map(|p| Some((p.size.0 as f64, p.latency.ns.value()?))).collect()
+}
+
+fn size(quantity: &Quantity) -> String {
+    match quantity.estimate() {
+        Some(e) if e.lo == e.hi => Bytes(e.value as u64).to_string(),
+        Some(e) => {
+            let text = |v: f64| Bytes(v as u64).to_string();
+            format!("{} [{}, {}]", text(e.value), text(e.lo), text(e.hi))
+        }
+        None => "-".to_owned(),
+    }
+}

@@ -1,0 +1,35 @@
+//! What a reader should stumble over: claims that contradict each other or what was measured.
+
+use records::machine::Machine;
+
+pub(super) fn lines(machine: &Machine) -> String {
+    let mut text = String::new();
+    for c in &machine.host.contradictions {
+        let claims: Vec<String> =
+            c.claims.iter().map(|(source, says)| format!("{source} says {says}")).collect();
+        text.push_str(&format!("  {}: {}; {}\n", c.about, claims.join(", "), c.judgement));
+    }
+    for level in &machine.levels {
+        let (Some(size), Some(claimed)) = (level.size.estimate(), level.size_claimed.value()) else {
+            continue;
+        };
+        if size.lo > claimed * 1.25 || size.hi < claimed * 0.5 {
+            text.push_str(&format!(
+                "  {}: the host claims {}, but {} could be used\n",
+                level.name,
+                units::Bytes(claimed as u64),
+                units::Bytes(size.value as u64)
+            ));
+        }
+    }
+    if let Some(latency) = machine.experiments.latency.as_ref().and_then(|o| o.result.as_ref()) {
+        for curve in latency.curves.iter().filter(|c| c.pages.share < 0.95) {
+            text.push_str(&format!(
+                "  only {:.0}% of the memory of a curve had the {} pages that were asked for\n",
+                curve.pages.share * 100.0,
+                curve.pages.asked
+            ));
+        }
+    }
+    text
+}
