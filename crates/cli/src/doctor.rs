@@ -113,6 +113,25 @@ mod tests {
     }
 
     #[test]
+    fn nonsense_in_every_file_still_gets_a_page() {
+        for machine in machines() {
+            let text = std::fs::read_to_string(&machine).unwrap();
+            for nonsense in ["-1", "18446744073709551615", "[never]", "0-65535", "1 2 3 4 5 6 7 8 9 10"] {
+                let mut tree = Tree::default();
+                for path in text.lines().filter(|l| !l.starts_with(['\t', '#'])) {
+                    tree.insert(
+                        path.split('\t').next().unwrap().replace("{0-", "").replace('}', ""),
+                        nonsense,
+                    );
+                }
+                let source = Source::recorded(tree);
+                let host = host::read_with(&source, &RecordedProber::of(&source));
+                assert!(sections::render(&host, Style { colour: true, width: 60 }).contains("Verdict"));
+            }
+        }
+    }
+
+    #[test]
     fn a_machine_of_which_nothing_is_known_still_gets_a_page() {
         let text = sections::render(&host::Host::default(), Style { colour: true, width: 60 });
         assert!(text.contains("Verdict"));

@@ -139,7 +139,8 @@ impl Cpuid {
     pub fn brand(&self) -> Option<String> {
         let mut words = Vec::new();
         for leaf in 0x8000_0002..=0x8000_0004 {
-            let r = self.leaf(leaf)?;
+            // Short names leave the later leaves empty, which dumps leave out.
+            let r = self.leaf(leaf).unwrap_or_default();
             words.extend([r.eax, r.ebx, r.ecx, r.edx]);
         }
         Some(letters(&words)).filter(|b| !b.is_empty())
