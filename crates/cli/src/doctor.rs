@@ -2,6 +2,7 @@
 
 mod caches;
 mod page;
+mod rights;
 mod sections;
 
 use crate::console::Console;

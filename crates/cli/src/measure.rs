@@ -88,7 +88,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     if let Some(output) = &args.output {
         save::check(output)?;
     }
-    let host = host::read(Path::new("/"));
+    let host = host::read_with(&host::Source::open(Path::new("/")), &lab::probe::LiveProber);
     let request = request(args, &host)?;
     let mut progress = console.progress();
     let machine = experiments::measure(&request, host, &mut Adapter(progress.as_mut()))

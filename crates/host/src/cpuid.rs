@@ -176,14 +176,18 @@ fn last_leaf(first: u32, claimed: u32) -> u32 {
 /// Whether a page after the first holds nothing any more, by the leaf's own rule.
 fn ended(leaf: u32, sub: u32, r: Registers, zeroth: Registers) -> bool {
     match leaf {
-        4 | 0x8000_001d => r.eax & 0x1f == 0,
-        0xb | 0x1f | 0x8000_0026 => r.ecx >> 8 & 0xff == 0,
+        4 | 0x8000_001d => field(r.eax, 0, 5) == 0,
+        0xb | 0x1f | 0x8000_0026 => field(r.ecx, 8, 8) == 0,
         // Pages in between may be empty; the zeroth says which is the last.
         0x18 => sub > zeroth.eax,
         // Pages of these are sparse or endless, and nothing here reads beyond the second.
         7 | 0xd | 0xf | 0x10 | 0x14 => r == Registers::default(),
         _ => true,
     }
+}
+
+fn field(register: u32, from: u32, bits: u32) -> u32 {
+    register >> from & ((1 << bits) - 1)
 }
 
 fn line_of(line: &str) -> Option<((u32, u32), Registers)> {

@@ -119,7 +119,7 @@ fn power(text: &str, p: &mut Processor) {
         });
     if let Some([version, revision]) = pvr.as_deref() {
         p.family = Fact::Known(*version);
-        p.model = Fact::Known(*version);
+        p.model = Fact::unknown("POWER processors have a version and a revision only");
         p.stepping = Fact::Known(*revision);
     }
     p.microcode = Fact::unknown("POWER processors show none");
