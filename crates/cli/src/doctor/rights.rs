@@ -98,4 +98,3 @@ fn duration(seconds: u64) -> String {
         _ => format!("{} days", seconds / 86_400),
     }
 }
-
