@@ -34,7 +34,7 @@ pub(super) fn rights(page: &mut Page, host: &Host) {
     match l.seccomp.get().map(String::as_str) {
         Some("none") => page.line(Mark::Yes, "seccomp", "no filter"),
         Some(mode) => {
-            page.line(Mark::Plain, "seccomp", &format!("{mode}: a sandbox decides which calls get through"))
+            page.line(Mark::Plain, "seccomp", &format!("{mode}: a sandbox decides which calls get through"));
         }
         None => page.fact(Mark::Plain, "seccomp", &l.seccomp),
     }

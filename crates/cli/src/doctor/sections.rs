@@ -236,7 +236,7 @@ fn numa(page: &mut Page, host: &Host) {
     match host.nodes.as_slice() {
         [] => page.line(Mark::Unknown, "nodes", "the kernel lists none"),
         [only] => {
-            page.line(Mark::Plain, "nodes", &format!("one, with CPUs {}: nothing is remote", only.cpus))
+            page.line(Mark::Plain, "nodes", &format!("one, with CPUs {}: nothing is remote", only.cpus));
         }
         nodes => {
             for node in nodes {
