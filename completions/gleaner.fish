@@ -28,9 +28,15 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -l json -d 'Put the verb\'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s q -l quiet -d 'No progress and no remarks; errors are still told'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s h -l help -d 'Print help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print version'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Tell what works on this host, what does not and why, and what would help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latencies and sizes of each level, TLBs, parallelism, bandwidth and more'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or one figure of it'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l root -d 'Look at another machine: a directory laid out like /, or a file written by --record' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l record -d 'Write what was read to FILE (\'-\' for standard output), so that it can be looked at elsewhere with --root; it holds no host name, no serial number and no command line, but the paths of control groups' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l cpu -d 'Measure on this CPU' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l seed -d 'Repeat the random choices of an earlier run, whose record names its seed' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l format -d 'How to tell the results' -r -f -a "text\t'A summary for people'

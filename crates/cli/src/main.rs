@@ -10,6 +10,7 @@
 mod console;
 mod cpu;
 mod csv;
+mod doctor;
 mod failure;
 mod generate;
 mod measure;
@@ -45,6 +46,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Doctor(doctor::DoctorArgs),
     Measure(measure::MeasureArgs),
     Show(show::ShowArgs),
     Generate(generate::GenerateArgs),
@@ -52,6 +54,7 @@ enum Verb {
 
 fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
     match &cli.verb {
+        Verb::Doctor(args) => doctor::run(args, console),
         Verb::Measure(args) => measure::run(args, console),
         Verb::Show(args) => show::run(args, console),
         Verb::Generate(args) => generate::run(args),

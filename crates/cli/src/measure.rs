@@ -96,7 +96,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     {
         return Err(Refusal::wrong_use("--format lat_mem_rd", "needs the latency experiment").into());
     }
-    let host = host::read(Path::new("/"));
+    let host = host::read_with(&host::Source::open(Path::new("/")), &lab::probe::LiveProber);
     let request = request(args, &host)?;
     let mut progress = console.progress();
     let machine = experiments::measure(&request, host, &mut Adapter(progress.as_mut()))

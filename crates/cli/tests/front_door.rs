@@ -36,6 +36,11 @@ fn wrong_use_is_told_in_one_line() {
             "invalid value '3X' for '--max-memory <SIZE>': '3X' is not a size; write for example 32K, 1M or 1.5 GiB",
         ),
         (&["measure", "--cpu", "x"], "invalid value 'x' for '--cpu <N>': invalid digit found in string"),
+        (&["doctor", "--root", "/not/there"], "--root /not/there: No such file or directory"),
+        (
+            &["doctor", "--root", "/proc/version"],
+            "--root /proc/version: not a recorded machine: the first line is not '# gleaner tree 1'",
+        ),
         (&["show"], "the following required arguments were not provided: <RECORD>"),
     ] {
         assert_eq!(refused(args), (Some(2), line.to_owned()), "{args:?}");
@@ -206,4 +211,28 @@ fn on_a_full_disk_the_old_file_stays() {
     assert_eq!(stdout, "exit 1\noldfill\ngleaner.bash\n");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(stderr, "gleaner: cannot write ./gleaner.bash: No space left on device\n");
+}
+
+#[test]
+fn the_doctor_reads_a_machine_recorded_elsewhere() {
+    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/fixtures/power9-s922.tree");
+    let text = gleaner(&["doctor", "--root", machine]);
+    assert!(text.status.success());
+    assert!(String::from_utf8_lossy(&text.stdout).contains("POWER9"));
+    let json = gleaner(&["doctor", "--json", "--root", machine]);
+    assert!(json.status.success() && json.stderr.is_empty());
+    let host: serde_json::Value = serde_json::from_slice(&json.stdout).expect("nothing but JSON");
+    assert_eq!(host["topology"]["threads"], 32);
+}
+
+#[test]
+fn the_doctor_records_this_machine() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("here.tree");
+    let name = file.to_str().unwrap();
+    assert!(gleaner(&["doctor", "--record", name]).status.success());
+    let text = gleaner(&["doctor", "--root", name]);
+    assert!(String::from_utf8_lossy(&text.stdout).contains("Verdict"));
+    let (code, line) = refused(&["doctor", "--record", "/dev/full"]);
+    assert_eq!((code, line.as_str()), (Some(1), "cannot write /dev/full: No space left on device"));
 }

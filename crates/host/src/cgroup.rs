@@ -118,7 +118,7 @@ fn places(source: &Source, controller: &str, files: &[&str]) -> Vec<(String, Str
     found
 }
 
-/// `/a/b` → `/a/b`, `/a`, `` (the root).
+/// `/a/b` → `/a/b`, `/a`, and nothing, which is the root.
 fn with_ancestors(group: &str) -> Vec<&str> {
     let group = group.trim_end_matches('/');
     // Inside a cgroup namespace the path may climb out with "..": only the root can be read then.

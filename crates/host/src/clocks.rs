@@ -35,7 +35,8 @@ pub(crate) fn clocks(source: &Source, cpuid: &Cpuid, cpus: &[Cpu]) -> Clocks {
         base_hz: source
             .value::<u64>(&format!("{CPU}/cpu0/cpufreq/base_frequency"))
             .map(|khz| khz.saturating_mul(1000))
-            .or_else(|| leaf_16(|r| r.eax)),
+            .or_else(|| leaf_16(|r| r.eax))
+            .or_else(|| power_clock(&cpuinfo)),
         max_hz: cpus
             .iter()
             .filter_map(|c| c.max_hz.value())
@@ -56,7 +57,7 @@ fn invariant(cpuid: &Cpuid, cpuinfo: &str) -> Ability {
         } else {
             Ability::no(
                 "the time stamp counter is not said to be invariant",
-                "in a guest, pass it on (QEMU: -cpu host,migratable=no,+invtsc); on older silicon fix the frequency",
+                "in a guest, pass it on (QEMU: `-cpu host,migratable=no,+invtsc`); on older silicon fix the frequency",
             )
         };
     }
@@ -84,13 +85,24 @@ fn counter_rate(cpuid: &Cpuid, cpuinfo: &str) -> (Fact<u64>, Fact<String>) {
     }
     // The kernel's own calibration: bogomips is twice the counter's rate where loops are timed by it.
     let flags = field(cpuinfo, "flags").unwrap_or_default();
-    let bogomips =
-        field(cpuinfo, "bogomips").and_then(|b| b.parse::<f64>().ok()).filter(|b| (1.0..1e6).contains(b));
-    if let (true, Some(bogomips)) = (flags.split_whitespace().any(|f| f == "constant_tsc"), bogomips) {
+    let by_counter =
+        cpuinfo.contains("CPU implementer") || flags.split_whitespace().any(|f| f == "constant_tsc");
+    let bogomips = field(cpuinfo, "bogomips")
+        .or_else(|| field(cpuinfo, "BogoMIPS"))
+        .and_then(|b| b.parse::<f64>().ok())
+        .filter(|b| (1.0..1e6).contains(b));
+    if let (true, Some(bogomips)) = (by_counter, bogomips) {
         return known((bogomips / 2.0 * 1e6).round() as u64, "the kernel's calibration (bogomips / 2)");
     }
     let why = "nothing tells it";
     (Fact::unknown(why), Fact::unknown(why))
+}
+
+/// POWER has it in `/proc/cpuinfo`: `clock : 3800.000000MHz`.
+fn power_clock(cpuinfo: &str) -> Fact<u64> {
+    let mhz = field(cpuinfo, "clock").and_then(|c| c.strip_suffix("MHz")?.parse::<f64>().ok());
+    mhz.filter(|m| (1.0..1e6).contains(m))
+        .map_or_else(|| Fact::unknown("nothing tells it"), |m| Fact::Known((m * 1e6).round() as u64))
 }
 
 fn governors(source: &Source, cpus: &[Cpu]) -> Fact<Vec<String>> {

@@ -30,7 +30,7 @@ fn steal(source: &Source) -> (Fact<u64>, Fact<bool>) {
     };
     // Guest time (the last two) is counted in user time already.
     let all: u128 = ticks[..8].iter().map(|t| u128::from(*t)).sum();
-    let ppm = if all == 0 { 0 } else { u128::from(ticks[7]) * 1_000_000 / all };
+    let ppm = (u128::from(ticks[7]) * 1_000_000).checked_div(all).unwrap_or(0);
     (Fact::Known(ppm as u64), Fact::Known(ticks[7] > 0))
 }
 

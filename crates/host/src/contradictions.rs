@@ -42,7 +42,7 @@ fn caches(host: &Host) -> Vec<Contradiction> {
         claims.extend(other.map(|o| (format!("CPUID leaf {}", o.leaf), o.size.to_string())));
         claims.push(("sysfs".into(), seen.clone()));
         found.push(Contradiction {
-            about: format!("size of the L{} cache", claim.level),
+            about: format!("L{} size", claim.level),
             claims,
             judgement: if claim.leaf == "0x80000006" && claim.level == 3 {
                 format!(
@@ -80,7 +80,7 @@ fn threads_per_core(host: &Host, cpuid: &Cpuid) -> Option<Contradiction> {
     let cpuid = level.ebx & 0xffff;
     let switched_off = host.topology.smt.control.get().is_some_and(|c| c.contains("off"));
     (cpuid > kernel && !switched_off && cpuid <= 8).then(|| Contradiction {
-        about: "hardware threads per core".into(),
+        about: "threads a core".into(),
         claims: vec![("CPUID leaf 0xB".into(), cpuid.to_string()), ("the kernel".into(), kernel.to_string())],
         judgement: "believe neither before measuring: siblings may be hidden, or sold to somebody else"
             .into(),
@@ -121,7 +121,7 @@ fn clock(host: &Host) -> Option<Contradiction> {
     let source = host.clocks.clocksource.get()?;
     let Ability::Yes { detail } = &host.clocks.counter_invariant else { return None };
     matches!(source.as_str(), "hpet" | "acpi_pm" | "jiffies").then(|| Contradiction {
-        about: "the time stamp counter".into(),
+        about: "TSC".into(),
         claims: vec![("CPUID".into(), detail.clone()), ("the kernel's clock source".into(), source.clone())],
         judgement: "believe the kernel, which found the counter unstable: look in its log for 'clocksource'"
             .into(),

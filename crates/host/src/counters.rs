@@ -102,7 +102,7 @@ impl Trial<'_> {
             ),
             errno::EBUSY => Ability::no(
                 format!("taken by somebody else ({name})"),
-                "end other profilers, and sysctl kernel.nmi_watchdog=0",
+                "end other profilers, and `sysctl kernel.nmi_watchdog=0`",
             ),
             _ => Ability::no(format!("the event cannot be opened ({name})"), absent()),
         }

@@ -62,9 +62,10 @@ impl Cpuid {
             }
             let last = last_leaf(first, ask(first, 0).eax);
             for leaf in first..=last {
+                let zeroth = ask(leaf, 0);
                 for sub in 0..MOST_SUBLEAVES {
                     let registers = ask(leaf, sub);
-                    if sub > 0 && ended(leaf, sub, registers) {
+                    if sub > 0 && ended(leaf, sub, registers, zeroth) {
                         break;
                     }
                     leaves.insert((leaf, sub), registers);
@@ -94,11 +95,11 @@ impl Cpuid {
         cpuid
     }
 
-    /// The text that [`Cpuid::parse`] reads.
+    /// The text that [`Cpuid::parse`] reads. Leaves of nothing but zeroes are left out: they say nothing.
     pub fn dump(&self) -> String {
         use std::fmt::Write as _;
         let mut text = String::from("CPU 0:\n");
-        for ((leaf, sub), r) in &self.leaves {
+        for ((leaf, sub), r) in self.leaves.iter().filter(|(_, r)| **r != Registers::default()) {
             let _ = writeln!(
                 text,
                 "   0x{leaf:08x} 0x{sub:02x}: eax=0x{:08x} ebx=0x{:08x} ecx=0x{:08x} edx=0x{:08x}",
@@ -138,7 +139,8 @@ impl Cpuid {
     pub fn brand(&self) -> Option<String> {
         let mut words = Vec::new();
         for leaf in 0x8000_0002..=0x8000_0004 {
-            let r = self.leaf(leaf)?;
+            // Short names leave the later leaves empty, which dumps leave out.
+            let r = self.leaf(leaf).unwrap_or_default();
             words.extend([r.eax, r.ebx, r.ecx, r.edx]);
         }
         Some(letters(&words)).filter(|b| !b.is_empty())
@@ -172,15 +174,20 @@ fn last_leaf(first: u32, claimed: u32) -> u32 {
 }
 
 /// Whether a page after the first holds nothing any more, by the leaf's own rule.
-fn ended(leaf: u32, _sub: u32, r: Registers) -> bool {
+fn ended(leaf: u32, sub: u32, r: Registers, zeroth: Registers) -> bool {
     match leaf {
-        4 | 0x8000_001d => r.eax & 0x1f == 0,
-        0xb | 0x1f | 0x8000_0026 => r.ecx >> 8 & 0xff == 0,
-        0x18 => r.edx & 0x1f == 0,
+        4 | 0x8000_001d => field(r.eax, 0, 5) == 0,
+        0xb | 0x1f | 0x8000_0026 => field(r.ecx, 8, 8) == 0,
+        // Pages in between may be empty; the zeroth says which is the last.
+        0x18 => sub > zeroth.eax,
         // Pages of these are sparse or endless, and nothing here reads beyond the second.
         7 | 0xd | 0xf | 0x10 | 0x14 => r == Registers::default(),
         _ => true,
     }
+}
+
+fn field(register: u32, from: u32, bits: u32) -> u32 {
+    register >> from & ((1 << bits) - 1)
 }
 
 fn line_of(line: &str) -> Option<((u32, u32), Registers)> {

@@ -123,7 +123,9 @@ fn amd_tlbs(cpuid: &Cpuid) -> Vec<TlbClaim> {
 
 /// Leaf 0x18 where there is one, the descriptor bytes of leaf 2 otherwise.
 fn intel_tlbs(cpuid: &Cpuid) -> Vec<TlbClaim> {
-    let pages = (0..).map_while(|sub| cpuid.subleaf(0x18, sub));
+    // Empty pages lie between the full ones; the zeroth says which is the last.
+    let last = cpuid.leaf(0x18).map_or(0, |r| r.eax.min(64));
+    let pages = (0..=last).filter_map(|sub| cpuid.subleaf(0x18, sub));
     let claims: Vec<TlbClaim> = pages.filter_map(intel_tlb).collect();
     if claims.is_empty() { intel_descriptors(cpuid) } else { claims }
 }

@@ -119,7 +119,7 @@ fn power(text: &str, p: &mut Processor) {
         });
     if let Some([version, revision]) = pvr.as_deref() {
         p.family = Fact::Known(*version);
-        p.model = Fact::Known(*version);
+        p.model = Fact::unknown("POWER processors have a version and a revision only");
         p.stepping = Fact::Known(*revision);
     }
     p.microcode = Fact::unknown("POWER processors show none");
@@ -143,17 +143,17 @@ fn fsgsbase(source: &Source, cpuinfo: &str) -> Ability {
         };
     }
     let flag = features(cpuinfo).iter().any(|f| f == "fsgsbase");
-    match crate::auxv::entry(source, AT_HWCAP2) {
+    match crate::auxv::bits(source, AT_HWCAP2) {
         Fact::Known(bits) if bits & HWCAP2_FSGSBASE != 0 => {
             Ability::yes("user programs may set FS and GS bases (AT_HWCAP2)")
         }
         Fact::Known(_) if flag => Ability::no(
             "the processor has FSGSBASE but the kernel keeps it off (AT_HWCAP2)",
-            "boot Linux 5.9 or later without 'nofsgsbase'",
+            "boot Linux 5.9 or later, without `nofsgsbase` on its command line",
         ),
         Fact::Known(_) => Ability::no(
             "neither processor nor kernel offer FSGSBASE",
-            "it needs Ivy Bridge, Excavator or later; in a guest, a CPU model that passes it on (-cpu host)",
+            "it needs Ivy Bridge, Excavator or later; in a guest, a CPU model that passes it on (`-cpu host`)",
         ),
         Fact::Unknown { unknown } => Ability::unknown(unknown),
     }

@@ -10,19 +10,13 @@ use records::host::Fact;
 
 /// Files taken as they are.
 const FILES: &[&str] = &[
-    "etc/os-release",
     ".dockerenv",
     "run/.containerenv",
     "run/systemd/container",
-    "proc/cpuinfo",
     "proc/device-tree/hypervisor/compatible",
     "proc/device-tree/model",
     "proc/loadavg",
-    "proc/meminfo",
-    "proc/self/auxv",
     "proc/self/cgroup",
-    "proc/self/limits",
-    "proc/self/status",
     "proc/sys/kernel/arch",
     "proc/sys/kernel/osrelease",
     "proc/sys/kernel/perf_event_paranoid",
@@ -60,6 +54,14 @@ const DIRECTORIES: &[(&str, usize, &[&str])] = &[
     ("sys/bus/event_source/devices", 2, &["type", "cpus", "cpumask", "mem-loads", "mem-loads-aux"]),
 ];
 
+/// Files of many lines of which these are taken.
+const LINES: &[(&str, &[&str])] = &[
+    ("proc/meminfo", &["MemTotal", "MemFree", "MemAvailable", "SwapTotal", "Hugepagesize"]),
+    ("proc/self/limits", &["Limit", "Max locked memory", "Max address space", "Max open files"]),
+    ("proc/self/status", &["Uid", "CapEff", "NoNewPrivs", "Seccomp:", "Cpus_allowed_list"]),
+    ("etc/os-release", &["PRETTY_NAME"]),
+];
+
 /// Per CPU, below `sys/devices/system/cpu/cpuN`.
 const PER_CPU: &[&str] = &[
     "cpu_capacity",
@@ -84,13 +86,16 @@ const PER_CACHE: &[&str] = &[
     "ways_of_associativity",
 ];
 
-const PER_NODE: &[&str] = &["cpulist", "distance", "meminfo"];
+const PER_NODE: &[&str] = &["cpulist", "distance"];
 
 /// The machine behind a source, as text that [`Tree::parse`] reads.
 pub fn record(source: &Source, prober: &dyn Prober) -> String {
     let mut tree = Tree::default();
     for file in FILES {
         take(source, &mut tree, file);
+    }
+    for (path, lines) in LINES {
+        take_lines(source, &mut tree, path, lines);
     }
     for (directory, depth, names) in DIRECTORIES {
         take_below(source, &mut tree, directory, *depth, names);
@@ -111,6 +116,8 @@ pub fn record(source: &Source, prober: &dyn Prober) -> String {
     }
     for node in source.numbered("sys/devices/system/node", "node") {
         let directory = format!("sys/devices/system/node/node{node}");
+        let lines = ["MemTotal", "MemFree"].map(|l| format!("Node {node} {l}"));
+        take_lines(source, &mut tree, &format!("{directory}/meminfo"), &lines.each_ref().map(String::as_str));
         for file in PER_NODE {
             take(source, &mut tree, &format!("{directory}/{file}"));
         }
@@ -159,15 +166,42 @@ fn take_below(source: &Source, tree: &mut Tree, directory: &str, depth: usize, n
     }
 }
 
-/// Long files of which the beginning is all that is read.
+fn take_lines(source: &Source, tree: &mut Tree, path: &str, starts: &[&str]) {
+    if let Fact::Known(text) = source.text(path) {
+        let taken = text.lines().filter(|l| starts.iter().any(|s| l.starts_with(s)));
+        tree.insert(path, taken.fold(String::new(), |t, l| t + l + "\n"));
+    }
+}
+
+/// Long files of which not all is read.
 fn heads(source: &Source, tree: &mut Tree) {
+    if let Fact::Known(text) = source.text("proc/cpuinfo") {
+        tree.insert("proc/cpuinfo", short_cpuinfo(&text));
+    }
     if let Fact::Known(table) = source.bytes("sys/firmware/acpi/tables/FACP") {
         tree.insert("sys/firmware/acpi/tables/FACP", &table[..table.len().min(36)]);
     }
     if let Fact::Known(text) = source.text("proc/stat") {
         tree.insert("proc/stat", text.lines().take(1).fold(String::new(), |t, l| t + l + "\n"));
     }
+    if let Fact::Known(vector) = source.bytes("proc/self/auxv") {
+        tree.insert("proc/self/auxv", crate::auxv::without_addresses(&vector));
+    }
     if source.exists("proc/device-tree/ibm,partition-name") {
         tree.insert("proc/device-tree/ibm,partition-name", "(not recorded)\n");
     }
+}
+
+/// The first CPU's lines, the numbers of the others, and whatever concerns all of them.
+fn short_cpuinfo(text: &str) -> String {
+    let mut blocks = text.split("\n\n");
+    let mut short = blocks.next().unwrap_or_default().trim_end().to_owned() + "\n";
+    for block in blocks {
+        let first = block.lines().next().unwrap_or_default();
+        let one_cpu = first.split_once(':').is_some_and(|(key, _)| key.trim() == "processor");
+        short += "\n";
+        short += if one_cpu { first } else { block.trim_end() };
+        short += "\n";
+    }
+    short
 }

@@ -34,7 +34,7 @@ pub(crate) fn counters(place: &Place<'_>) -> String {
             "take a .metal size; among virtual ones only those that fill a whole socket show basic counters".into()
         }
         (Some("Google Cloud"), _) => {
-            "stop the VM and set performanceMonitoringUnit (gcloud: --performance-monitoring-unit=standard); only some \
+            "stop the VM and set performanceMonitoringUnit (gcloud: `--performance-monitoring-unit=standard`); only some \
              machine series such as C4 and C4A have it"
                 .into()
         }
@@ -45,24 +45,24 @@ pub(crate) fn counters(place: &Place<'_>) -> String {
         (Some("Oracle Cloud"), Some(h)) if h != name::NONE => "take a BM (bare-metal) shape".into(),
         (_, Some(name::FIRECRACKER)) => {
             "Firecracker gives its guests no counters at any setting: run on bare metal, or under QEMU with \
-             -cpu host,pmu=on"
+             `-cpu host,pmu=on`"
                 .into()
         }
         (_, Some(name::QEMU | name::KVM)) => {
-            "start the guest with -cpu host,pmu=on (libvirt: <cpu mode='host-passthrough'/> and <pmu state='on'/>), on \
-             a host whose kvm module has enable_pmu=Y"
+            "start the guest with `-cpu host,pmu=on` (libvirt: `<cpu mode='host-passthrough'/>` and `<pmu state='on'/>`), on \
+             a host whose kvm module has `enable_pmu=Y`"
                 .into()
         }
-        (_, Some(name::CLOUD_HYPERVISOR)) => "run on bare metal, or under QEMU with -cpu host,pmu=on".into(),
-        (_, Some(name::TCG)) => "software emulation has no counters: run QEMU with -accel kvm -cpu host,pmu=on".into(),
+        (_, Some(name::CLOUD_HYPERVISOR)) => "run on bare metal, or under QEMU with `-cpu host,pmu=on`".into(),
+        (_, Some(name::TCG)) => "software emulation has no counters: run QEMU with -accel kvm `-cpu host,pmu=on`".into(),
         (_, Some(name::VMWARE)) => {
-            "power the VM off and tick 'Virtualize CPU performance counters' (vpmc.enable = \"TRUE\")".into()
+            "power the VM off and tick 'Virtualize CPU performance counters' (`vpmc.enable = \"TRUE\"`)".into()
         }
         (_, Some(name::HYPER_V)) => {
-            "on the Hyper-V host, with the VM off: Set-VMProcessor NAME -Perfmon @(\"pmu\",\"lbr\",\"pebs\")".into()
+            "on the Hyper-V host, with the VM off: `Set-VMProcessor NAME -Perfmon @(\"pmu\",\"lbr\",\"pebs\")`".into()
         }
         (_, Some(name::WSL)) => "run on Linux itself, or under a hypervisor that passes counters on".into(),
-        (_, Some(name::XEN)) => "boot the Xen host with vpmu=1".into(),
+        (_, Some(name::XEN)) => "boot the Xen host with `vpmu=1`".into(),
         (_, Some(name::VIRTUALBOX)) => "VirtualBox gives its guests no counters: use KVM or VMware".into(),
         (_, Some(name::NONE)) => {
             "look in the kernel log for 'Performance Events' (a missing driver for this processor, or counters taken by \
@@ -78,14 +78,14 @@ pub(crate) fn load_sampling(place: &Place<'_>, what: &str) -> String {
     if place.is_guest() {
         match (what, place.hypervisor) {
             ("PEBS", Some(name::QEMU | name::KVM)) if place.cloud.is_none() => {
-                "PEBS reaches guests on Ice Lake servers and later, with Linux 6.0 on the host and -cpu host,pmu=on".into()
+                "PEBS reaches guests on Ice Lake servers and later, with Linux 6.0 on the host and `-cpu host,pmu=on`".into()
             }
             _ => format!("{what} does not reach guests here: run on bare metal"),
         }
     } else {
         match what {
             "SPE" => {
-                "boot with kpti=off and a kernel with CONFIG_ARM_SPE_PMU, on firmware that leaves SPE to the kernel".into()
+                "boot with `kpti=off` and a kernel with CONFIG_ARM_SPE_PMU, on firmware that leaves SPE to the kernel".into()
             }
             "IBS" => "enable IBS in the firmware's settings and boot a kernel with CONFIG_PERF_EVENTS_AMD_IBS".into(),
             _ => "look in the kernel log for 'PEBS' (microcode and kernel decide)".into(),
@@ -103,21 +103,21 @@ pub(crate) fn permission(place: &Place<'_>, paranoid: Option<i32>, limits: &Limi
         }
         Some(kind @ ("Docker" | "Podman")) => {
             let program = kind.to_ascii_lowercase();
-            format!("{program} run --cap-add PERFMON --security-opt seccomp=unconfined …")
+            format!("start it with `{program} run --cap-add PERFMON --security-opt seccomp=unconfined`")
         }
         Some(_) => "allow perf_event_open in the container's seccomp profile and give it CAP_PERFMON".into(),
         None if paranoid.is_some_and(|p| p > 2) => {
-            "sysctl kernel.perf_event_paranoid=2, or run as root".into()
+            "`sysctl kernel.perf_event_paranoid=2`, or run as root".into()
         }
         None if filtered => "run outside the sandbox whose seccomp filter forbids perf_event_open".into(),
-        None => "sysctl kernel.perf_event_paranoid=-1, run as root, or give the binary CAP_PERFMON".into(),
+        None => "`sysctl kernel.perf_event_paranoid=-1`, run as root, or give the binary CAP_PERFMON".into(),
     }
 }
 
 /// Model-specific registers cannot be reached.
 pub(crate) fn registers(place: &Place<'_>, reason: Registers) -> String {
     match reason {
-        Registers::NoDevice => "modprobe msr (or a kernel with CONFIG_X86_MSR=y)".into(),
+        Registers::NoDevice => "`modprobe msr` (or a kernel with CONFIG_X86_MSR=y)".into(),
         Registers::Forbidden => match place.container {
             Some(_) => "run outside the container, as root".into(),
             None => "run as root; with Secure Boot, kernel lockdown forbids it all the same".into(),
@@ -128,7 +128,7 @@ pub(crate) fn registers(place: &Place<'_>, reason: Registers) -> String {
                 .into()
         }
         Registers::NotImplemented => {
-            "this processor has no such register: look for a prefetcher setting in the firmware".into()
+            "look for a prefetcher setting in the firmware".into()
         }
     }
 }

@@ -153,7 +153,10 @@ impl Tree {
             let path = match numbers.as_slice() {
                 [] => path,
                 [one] => path.replacen("{}", &one.to_string(), 1),
-                many => path.replacen("{}", &format!("{{{}}}", CpuList::from_iter(many.iter().copied())), 1),
+                many => {
+                    let list: CpuList = many.iter().copied().collect();
+                    path.replacen("{}", &format!("{{{list}}}"), 1)
+                }
             };
             text.push_str(&path);
             write_content(&mut text, content);

@@ -26,9 +26,6 @@ pub(crate) fn verdict(host: &Host) -> Verdict {
 }
 
 fn measure(host: &Host) -> Ability {
-    if let Ability::No { why, would_help } = &host.clocks.counter_invariant {
-        return Ability::no(why.clone(), would_help.clone());
-    }
     let cpus = host.usable_cpus();
     if cpus.is_empty() {
         return Ability::unknown("it is not known which CPUs may be used");
@@ -46,15 +43,20 @@ fn measure(host: &Host) -> Ability {
     if host.nodes.iter().filter(|n| n.total.value().is_none_or(|t| t.0 > 0)).count() < 2 {
         without.push("numa (one node)");
     }
-    let prefetchers = !host.prefetch.control.is_yes();
-    if prefetchers {
+    if !host.prefetch.control.is_yes() {
         without.push("switching prefetchers (strides tell instead)");
     }
-    Ability::yes(if without.is_empty() {
-        "all experiments".to_owned()
-    } else {
-        format!("all experiments but {}", without.join(", "))
-    })
+    let mut text = "all experiments".to_owned();
+    if !without.is_empty() {
+        text += &format!(" but {}", without.join(", "));
+    }
+    if matches!(host.clocks.counter_invariant, Ability::No { .. }) {
+        text += "; look at the drift that clock reports, as the counter is not said to be invariant";
+    }
+    if host.limits.cpu_quota_milli.value().flatten().is_some() {
+        text += "; the CPU quota will void blocks";
+    }
+    Ability::yes(text)
 }
 
 fn harvest(host: &Host, place: &Place<'_>) -> Ability {

@@ -5,7 +5,7 @@
 use host::probe::{EventSpec, Prober, Refusal};
 use std::hint::black_box;
 use std::io::Read as _;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 
 /// Asks the kernel this process runs on.
@@ -93,7 +93,7 @@ fn open(event: &EventSpec, leader: Option<&OwnedFd>) -> Result<OwnedFd, Refusal>
         attributes.config1 = (&raw const WATCHED).addr() as u64;
         attributes.config2 = size_of_val(&WATCHED) as u64;
     }
-    let group = leader.map_or(-1, |l| l.as_raw_fd());
+    let group = leader.map_or(-1, AsRawFd::as_raw_fd);
     let (this_thread, any_cpu) = (0, -1);
     // SAFETY: the kernel reads `size` bytes of the attributes, which live through the call, and keeps no pointer.
     let fd = unsafe {

@@ -31,6 +31,17 @@ pub struct Thp {
     pub sizes: Vec<ThpSize>,
 }
 
+impl Thp {
+    /// Whether PMD-sized pages can be had, heeding the switch of that size where there is one.
+    pub fn effective(&self) -> Fact<ThpMode> {
+        let own = self.sizes.iter().find(|s| Some(s.size) == self.pmd_size.value());
+        match own.and_then(|s| s.enabled.value()) {
+            None | Some(ThpMode::Inherit) => self.enabled.clone(),
+            Some(mode) => Fact::Known(mode),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ThpMode {
@@ -100,6 +111,18 @@ pub struct Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_switch_of_its_own_beats_the_global_one() {
+        let mut thp = Thp { enabled: Fact::Known(ThpMode::Always), ..Thp::default() };
+        assert_eq!(thp.effective().value(), Some(ThpMode::Always));
+        thp.pmd_size = Fact::Known(Bytes::mib(2));
+        for (switch, effective) in [(ThpMode::Inherit, ThpMode::Always), (ThpMode::Never, ThpMode::Never)] {
+            thp.sizes =
+                vec![ThpSize { size: Bytes::mib(2), enabled: Fact::Known(switch), path: String::new() }];
+            assert_eq!(thp.effective().value(), Some(effective));
+        }
+    }
 
     #[test]
     fn usable_memory_heeds_the_control_group() {

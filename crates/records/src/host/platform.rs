@@ -182,6 +182,7 @@ pub struct CpuFreq {
 /// Claims that cannot all be true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Contradiction {
+    /// A word or two: `L3 size`, `memory`.
     pub about: String,
     /// Source and what it says.
     pub claims: Vec<(String, String)>,

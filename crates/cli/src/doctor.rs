@@ -1,0 +1,169 @@
+//! `gleaner doctor`: what works on this host, what does not and why, what would fix it.
+
+mod caches;
+mod page;
+mod rights;
+mod sections;
+
+use crate::console::Console;
+use crate::failure::{Exit, Refusal};
+use clap::Args;
+use host::probe::{Prober, RecordedProber};
+use host::{Source, Tree};
+use page::Style;
+use std::path::{Path, PathBuf};
+
+/// Tell what works on this host, what does not and why, and what would help
+///
+/// Counters, watchpoints and prefetcher switches are found by trying them; nothing is changed. What is told of the
+/// hardware is what it claims: measuring is for 'gleaner measure'.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Look at another machine: a directory laid out like /, or a file written by --record
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    root: PathBuf,
+
+    /// Write what was read to FILE ('-' for standard output), so that it can be looked at elsewhere with --root; it
+    /// holds no host name, no serial number and no command line, but the paths of control groups
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &DoctorArgs, console: &Console) -> anyhow::Result<Exit> {
+    let source = open(&args.root)?;
+    let (live, recorded) = (lab::probe::LiveProber, RecordedProber::of(&source));
+    let prober: &dyn Prober = if source.is_live() { &live } else { &recorded };
+    if let Some(file) = &args.record {
+        record(&host::record(&source, prober), file, console)?;
+        return Ok(Exit::Done);
+    }
+    let host = host::read_with(&source, prober);
+    if console.json() {
+        console.stdout(&format!("{:#}\n", serde_json::to_value(&host)?))?;
+    } else {
+        console.text(&sections::render(&host, Style { colour: console.colour(), width: width() }))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn open(root: &Path) -> Result<Source, Refusal> {
+    let refuse = |why: String| Refusal::wrong_use(format!("--root {}", root.display()), why);
+    let kind = std::fs::metadata(root).map_err(|e| refuse(records::plain(&e)))?;
+    if kind.is_dir() {
+        return Ok(Source::open(root));
+    }
+    let bytes = std::fs::read(root).map_err(|e| refuse(records::plain(&e)))?;
+    Tree::parse(&String::from_utf8_lossy(&bytes)).map(Source::recorded).map_err(|e| refuse(e.to_string()))
+}
+
+fn record(text: &str, file: &Path, console: &Console) -> anyhow::Result<()> {
+    if file == Path::new("-") {
+        return Ok(console.stdout(text)?);
+    }
+    records::write_bytes_atomically(file, text.as_bytes())
+        .map_err(|e| Refusal::failed(format!("cannot write {}", file.display()), records::plain(&e.why)))?;
+    console.remark(&format!("wrote {}; gleaner doctor --root {0} looks at it", file.display()));
+    Ok(())
+}
+
+/// The terminal's width, within what reads well.
+fn width() -> usize {
+    terminal_size::terminal_size().map_or(100, |(w, _)| usize::from(w.0)).clamp(60, 120)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machines() -> Vec<PathBuf> {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/fixtures");
+        let mut found: Vec<PathBuf> = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .filter(|p| p.is_file())
+            .collect();
+        found.retain(|p| p.extension().is_some_and(|e| e == "tree"));
+        found.sort();
+        found
+    }
+
+    /// Committed so that people read it: each page must make sense for its machine.
+    #[test]
+    fn the_page_of_every_recorded_machine_is_the_committed_one() {
+        let machines = machines();
+        assert!(machines.len() >= 8, "{machines:?}");
+        for machine in machines {
+            let text = sections::render(&host::read(&machine), Style { colour: false, width: 100 });
+            let name = machine.file_stem().unwrap().to_string_lossy().into_owned();
+            testkit::golden(&format!("crates/cli/tests/golden/doctor/{name}.txt"), &text);
+        }
+    }
+
+    #[test]
+    fn every_no_comes_with_a_help_and_every_line_fits() {
+        for machine in machines() {
+            let text = sections::render(&host::read(&machine), Style { colour: false, width: 80 });
+            let lines: Vec<&str> = text.lines().collect();
+            for line in &lines {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+            let refusals = lines.iter().filter(|l| l.trim_start().starts_with('✗')).count();
+            let helps = lines.iter().filter(|l| l.contains("would help:")).count();
+            assert_eq!(refusals, helps, "{}:\n{text}", machine.display());
+        }
+    }
+
+    #[test]
+    fn nonsense_in_every_file_still_gets_a_page() {
+        for machine in machines() {
+            let text = std::fs::read_to_string(&machine).unwrap();
+            for nonsense in ["-1", "18446744073709551615", "[never]", "0-65535", "1 2 3 4 5 6 7 8 9 10"] {
+                let mut tree = Tree::default();
+                for path in text.lines().filter(|l| !l.starts_with(['\t', '#'])) {
+                    tree.insert(
+                        path.split('\t').next().unwrap().replace("{0-", "").replace('}', ""),
+                        nonsense,
+                    );
+                }
+                let source = Source::recorded(tree);
+                let host = host::read_with(&source, &RecordedProber::of(&source));
+                assert!(sections::render(&host, Style { colour: true, width: 60 }).contains("Verdict"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_machine_of_which_nothing_is_known_still_gets_a_page() {
+        let text = sections::render(&host::Host::default(), Style { colour: true, width: 60 });
+        assert!(text.contains("Verdict"));
+    }
+
+    #[test]
+    fn refuses_what_is_no_machine() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("x");
+        assert!(open(&file).is_err());
+        std::fs::write(&file, "hello").unwrap();
+        assert!(open(&file).unwrap_err().to_string().contains("not a recorded machine"));
+    }
+
+    #[test]
+    fn this_machine_recorded_reads_like_this_machine() {
+        let source = Source::open(Path::new("/"));
+        let prober = lab::probe::LiveProber;
+        let live = host::read_with(&source, &prober);
+        let tree = Tree::parse(&host::record(&source, &prober)).unwrap();
+        let source = Source::recorded(tree);
+        let again = host::read_with(&source, &host::probe::RecordedProber::of(&source));
+        assert_eq!(again.processor, live.processor);
+        assert_eq!(again.cpus, live.cpus);
+        assert_eq!(again.caches, live.caches);
+        assert_eq!(again.counters, live.counters);
+        assert_eq!(again.prefetch, live.prefetch);
+        assert_eq!(again.limits, live.limits);
+        assert_eq!(again.virtualization, live.virtualization);
+        assert_eq!(again.pages.thp, live.pages.thp);
+        assert_eq!(again.memory.cgroup_limit, live.memory.cgroup_limit);
+        assert_eq!(again.clocks, live.clocks);
+    }
+}
