@@ -28,6 +28,9 @@ _gleaner() {
             gleaner,show)
                 cmd="gleaner__subcmd__show"
                 ;;
+            gleaner,tour)
+                cmd="gleaner__subcmd__tour"
+                ;;
             *)
                 ;;
         esac
@@ -35,7 +38,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version doctor measure show generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure show generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -133,6 +136,24 @@ _gleaner() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__tour)
+            opts="-q -h --directory --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -28,10 +28,15 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -l json -d 'Put the verb\'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s q -l quiet -d 'No progress and no remarks; errors are still told'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s h -l help -d 'Print help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print version'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'See what Gleaner does: what works on this host, then everything it measures, in about a minute'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Tell what works on this host, what does not and why, and what would help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latencies and sizes of each level, TLBs, parallelism, bandwidth and more'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or one figure of it'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
+complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Where the record goes; created if need be' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s h -l help -d 'Print help'
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l root -d 'Look at another machine: a directory laid out like /, or a file written by --record' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l record -d 'Write what was read to FILE (\'-\' for standard output), so that it can be looked at elsewhere with --root; it holds no host name, no serial number and no command line, but the paths of control groups' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'

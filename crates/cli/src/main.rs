@@ -18,6 +18,7 @@ mod progress;
 mod save;
 mod show;
 mod summary;
+mod tour;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -46,6 +47,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Tour(tour::TourArgs),
     Doctor(doctor::DoctorArgs),
     Measure(measure::MeasureArgs),
     Show(show::ShowArgs),
@@ -54,6 +56,7 @@ enum Verb {
 
 fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
     match &cli.verb {
+        Verb::Tour(args) => tour::run(args, console),
         Verb::Doctor(args) => doctor::run(args, console),
         Verb::Measure(args) => measure::run(args, console),
         Verb::Show(args) => show::run(args, console),

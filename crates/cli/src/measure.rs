@@ -72,6 +72,23 @@ pub(crate) struct MeasureArgs {
     pub(crate) max_memory: Option<Bytes>,
 }
 
+impl MeasureArgs {
+    /// Everything, quickly, into this file.
+    pub(crate) fn quickly(output: &Path) -> Self {
+        Self {
+            experiments: Vec::new(),
+            quick: true,
+            thorough: false,
+            cpu: None,
+            seed: None,
+            format: Format::Text,
+            csv: None,
+            output: Some(output.to_owned()),
+            max_memory: None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A summary for people
@@ -99,7 +116,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     let host = host::read_with(&host::Source::open(Path::new("/")), &lab::probe::LiveProber);
     let request = request(args, &host)?;
     let mut progress = console.progress();
-    let machine = experiments::measure(&request, host, &mut Adapter(progress.as_mut()))
+    let machine = experiments::measure(&request, &host, &mut Adapter(progress.as_mut()))
         .map_err(|refused| refusal("measure", refused))?;
     progress.finish();
     let interrupted = machine.run.interrupted;

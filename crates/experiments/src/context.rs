@@ -82,7 +82,7 @@ impl Observer for StageObserver<'_> {
     }
 }
 
-impl<'a> Context<'a> {
+impl Context<'_> {
     pub fn cpu(&self) -> usize {
         self.station.cpu()
     }

@@ -255,7 +255,7 @@ mod tests {
     fn a_shared_cache_that_gives_way_slowly_is_a_sloping_level() {
         let k = 1024.0;
         let points = curve(|s| {
-            let shared = 50.0 * (s / (2048.0 * k)).max(1.0).min(8.0).powf(0.25);
+            let shared = 50.0 * (s / (2048.0 * k)).clamp(1.0, 8.0).powf(0.25);
             4.0 + 10.0 * miss(s, 32.0 * k)
                 + (shared - 14.0) * miss(s, 1024.0 * k)
                 + 350.0 * miss(s, 16384.0 * k)

@@ -24,7 +24,7 @@ pub struct Request {
 }
 
 /// Runs the experiments. An interrupted run returns what it has.
-pub fn measure(request: &Request, host: Host, progress: &mut dyn Progress) -> Result<Machine, Refused> {
+pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> Result<Machine, Refused> {
     tsc::usable().map_err(|why| Refused::not_possible(why, "measure on an x86-64 CPU from 2008 or later"))?;
     let began = Instant::now();
     let first = tsc::Anchor::take();
@@ -47,7 +47,7 @@ pub fn measure(request: &Request, host: Host, progress: &mut dyn Progress) -> Re
         experiments: Experiments::default(),
     };
     let mut context = Context {
-        host: &host,
+        host,
         station,
         tsc: rate,
         effort: request.effort,

@@ -72,7 +72,7 @@ pub(crate) fn virtualization(source: &Source, cpuid: &Cpuid) -> Virtualization {
             Fact::Known("this is the host".into())
         } else {
             Fact::unknown(
-                "a guest cannot see which pages back its memory: H?G0 with base pages, H?G1 with THP",
+                "a guest cannot see which pages back its memory: H?G0 with THP, H?G1 with base pages",
             )
         },
         hypervisor,

@@ -203,6 +203,13 @@ fn assign(layouts: &[Layout]) -> (Vec<(usize, usize)>, Bytes) {
     (places, Bytes(used.into_iter().max().unwrap_or(0) as u64))
 }
 
+/// A node's address as that of the pointer it holds; nodes lie at multiples of eight bytes.
+#[allow(clippy::cast_ptr_alignment)] // checked in the next line
+fn pointer_at(node: *mut u8) -> *mut *mut u8 {
+    debug_assert_eq!(node as usize % 8, 0);
+    node.cast()
+}
+
 fn link(chain: &Chain) {
     let n = chain.nodes();
     let mut here = chain.address(0);
@@ -212,7 +219,7 @@ fn link(chain: &Chain) {
         // SAFETY: `address` stays inside the arena by the way `assign` sized it, and the arena is not used by any
         // kernel before `build` returns.
         unsafe {
-            here.cast::<*mut u8>().write(next);
+            pointer_at(here).write(next);
         }
         here = next;
     }
@@ -236,7 +243,7 @@ fn check(chain: &Chain) -> Result<(), ChainError> {
                 continue;
             }
             // SAFETY: `at` is checked to lie in the arena (the first by construction).
-            *at = unsafe { at.cast::<*mut u8>().read() };
+            *at = unsafe { pointer_at(*at).read() };
             let outside = (*at as usize).wrapping_sub(base).saturating_add(8) > chain.arena.len();
             let last = begins[w + 1] == n && step == length;
             if outside || (*at == chain.start) != last {
@@ -304,7 +311,7 @@ mod tests {
             let (a, b) = (chain.address(i), chain.address(j));
             // SAFETY: both are nodes of the chain, and nothing else uses the arena. Swapping two successors splits it.
             unsafe {
-                let (a, b) = (a.cast::<u64>(), b.cast::<u64>());
+                let (a, b) = (pointer_at(a), pointer_at(b));
                 a.swap(b);
             }
             assert!(matches!(check(&chain), Err(ChainError::NotOneCycle { .. })), "{size} {i} {j}");

@@ -1,7 +1,7 @@
 //! A small seeded generator (SplitMix64): runs are repeatable from the seed in their record, on any version of any
 //! dependency.
 
-/// SplitMix64. Passes BigCrush; one addition and a few multiplications a number.
+/// The generator of that name by Steele, Lea and Flood; one addition and a few multiplications a number.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 

@@ -1,4 +1,4 @@
-//! Latency over size, all curves in one table; and the two columns that lat_mem_rd prints.
+//! Latency over size, all curves in one table; and the two columns that `lat_mem_rd` prints.
 
 use super::cells;
 use records::machine::{Access, Curve, Machine, Pattern};
@@ -33,7 +33,7 @@ pub(super) fn csv(machine: &Machine) -> Option<String> {
     Some(text)
 }
 
-/// As lat_mem_rd prints it: the stride, then size in megabytes and nanoseconds a load.
+/// As `lat_mem_rd` prints it: the stride, then size in megabytes and nanoseconds a load.
 pub(crate) fn lat_mem_rd(machine: &Machine) -> Option<String> {
     let result = machine.experiments.latency.as_ref()?.result.as_ref()?;
     let main = |c: &&Curve| c.pattern == Pattern::Random && c.access == Access::Read && !c.points.is_empty();

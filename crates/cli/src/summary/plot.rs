@@ -78,7 +78,12 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5);
         assert!(lines[0].trim_start().starts_with("16") && lines[3].trim_start().starts_with('1'));
-        assert!(lines[3].contains('⡠') || lines[3].contains('⣀') || lines[3].contains('⡔'), "{text}");
+        for (row, line) in lines[..4].iter().enumerate() {
+            // Behind the scale: blanks, then one character with dots, further left the further down.
+            let cells: Vec<char> = line.chars().skip(11).collect();
+            let dotted: Vec<usize> = (0..cells.len()).filter(|&i| cells[i] != '\u{2800}').collect();
+            assert_eq!(dotted, [3 - row], "{text}");
+        }
         assert!(lines[4].trim().starts_with('1') && lines[4].ends_with("16"));
         assert_eq!(log_log(&points[..1], 4, 4, |_| String::new(), |_| String::new()), "");
     }
