@@ -1,6 +1,7 @@
 //! What the run thinks of itself.
 
 use records::machine::{Machine, Verdict};
+use units::Quantity;
 
 pub(super) fn lines(machine: &Machine, colour: bool) -> String {
     let grade = &machine.run.grade;
@@ -15,5 +16,14 @@ pub(super) fn lines(machine: &Machine, colour: bool) -> String {
     for reason in &grade.reasons {
         text.push_str(&format!("  - {reason}\n"));
     }
+    if machine.levels.iter().any(|l| disturbed(&l.latency.cycles)) {
+        text.push_str(
+            "  ~ before a figure: taken beside other work; the quiet value may lie outside its interval\n",
+        );
+    }
     text
+}
+
+fn disturbed(quantity: &Quantity) -> bool {
+    matches!(quantity, Quantity::Resolved { disturbed: Some(_), .. })
 }

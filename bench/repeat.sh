@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Five full runs: what each says of the levels, how long it took, how much memory, and its own grade.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+effort=${EFFORT:-} # --quick for a trial
+
+level() { # RECORD INDEX
+    for path in name latency.cycles.value latency.cycles.lo latency.cycles.hi; do
+        "$gleaner" show --json "$1" ".levels[$2].$path" 2>/dev/null || echo -
+    done | tr -d '"' | awk '{ v[NR] = $1 } END { if (v[1] != "-") printf "%s %.2f [%.2f, %.2f]", v[1], v[2], v[3], v[4] }'
+}
+
+{
+    echo "| run | levels, cycles [95%] | | | | seconds | peak memory | grade |"
+    echo "|---|---|---|---|---|---|---|---|"
+    for run in 1 2 3 4 5; do
+        record=$work/machine-$run.json
+        # shellcheck disable=SC2086
+        "$gleaner" measure $effort -q -o "$record" >/dev/null &
+        pid=$!
+        peak=0
+        while kill -0 $pid 2>/dev/null; do
+            now=$(awk '/^VmHWM/ { print $2 }' /proc/$pid/status 2>/dev/null || true)
+            [ "${now:-0}" -gt "$peak" ] && peak=$now
+            sleep 1
+        done
+        wait $pid
+        grade=$("$gleaner" show --json "$record" .run.grade.verdict | tr -d '"')
+        seconds=$("$gleaner" show --json "$record" .run.seconds)
+        printf '| %d | %s | %s | %s | %s | %.0f | %d MiB | %s |\n' "$run" "$(level "$record" 0)" "$(level "$record" 1)" \
+            "$(level "$record" 2)" "$(level "$record" 3)" "$seconds" $((peak / 1024)) "$grade"
+        if [ -n "$out" ]; then
+            mkdir -p "$out"
+            cp "$record" "$out/"
+        fi
+    done
+} | keep repeat.md
