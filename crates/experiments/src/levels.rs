@@ -39,10 +39,15 @@ const APART: f64 = 1.25;
 const SHOULDER: f64 = 0.40;
 /// What a reading of the core clock may be wrong by for reasons that repeat: the counter's steps, the cost of reading it.
 const SYSTEMATIC: f64 = 0.002;
-/// A level ends where the latency has made half the step to the next one; the interval reaches from a third of the step
-/// to two thirds. A sharp edge makes these one place. A cache whose sets are filled unevenly, because the pages under it
-/// are scattered in physical memory, gives way over an octave around its size.
-const LEFT: [f64; 3] = [0.35, 0.5, 0.65];
+/// Shares of the step from one level to the next. A sharp edge, all of them within [`SHARP`], ends the level where the
+/// first is reached: a few lines too many already push many out. A cache whose sets are filled unevenly, because the pages
+/// under it are scattered in physical memory, gives way over an octave around its size: half the step is nearest to it.
+const FIRST_SIGN: f64 = 0.15;
+const THIRD: f64 = 0.35;
+const HALF: f64 = 0.5;
+const TWO_THIRDS: f64 = 0.65;
+/// In octaves of size.
+const SHARP: f64 = 0.3;
 
 /// The levels, from the smallest sizes to the largest. Points must ascend in size. From `memory_from` on, a size well
 /// beyond every cache, the points are one level whether they are flat or not.
@@ -56,8 +61,11 @@ pub fn find(points: &[CurvePoint], memory_from: Option<f64>) -> Vec<Found> {
     let mut levels: Vec<Found> = stretches.iter().map(|s| s.level(points)).collect();
     for i in 1..levels.len() {
         let (inner, outer) = (levels[i - 1].latency.value, levels[i].latency.value);
-        let [lo, mid, hi] = LEFT.map(|share| end_of(points, &levels[i - 1], inner + share * (outer - inner)));
-        levels[i - 1].size = Some(Estimate::new(mid.0, lo.0, hi.1));
+        let at = |share: f64| end_of(points, &levels[i - 1], inner + share * (outer - inner));
+        let (first, last) = (at(FIRST_SIGN), at(TWO_THIRDS));
+        let sharp = (last.1 / first.0).log2() < SHARP;
+        let (lo, value) = if sharp { (first.0, first.0) } else { (at(THIRD).0, at(HALF).0) };
+        levels[i - 1].size = Some(Estimate::new(value, lo, last.1));
     }
     levels
 }
@@ -78,13 +86,17 @@ impl Stretch {
     }
 }
 
-/// What many points of one level say together: the median of their values, with the range of nine in ten of them, which
-/// is wider than the interval of that median: levels do depend a little on the size they are measured at.
+/// What many points of one level say together: the median of their values, with the range of nine in ten of them, and of
+/// most of their own intervals. That is wider than the interval of the median: levels do depend a little on the size they
+/// are measured at, and interference can lift them all.
 pub(crate) fn middle(values: &[Estimate]) -> Estimate {
-    let medians = stats::sorted(&values.iter().map(|e| e.value).collect::<Vec<f64>>());
-    let value = stats::quantile_sorted(&medians, 0.5);
-    let (lo, hi) = (stats::quantile_sorted(&medians, 0.05), stats::quantile_sorted(&medians, 0.95));
-    Estimate::new(value, lo.min(value * (1.0 - SYSTEMATIC)), hi.max(value * (1.0 + SYSTEMATIC)))
+    let of = |f: fn(&Estimate) -> f64, q| {
+        stats::quantile_sorted(&stats::sorted(&values.iter().map(f).collect::<Vec<f64>>()), q)
+    };
+    let value = of(|e| e.value, 0.5);
+    let lo = of(|e| e.value, 0.05).min(of(|e| e.lo, 0.25)).min(value * (1.0 - SYSTEMATIC));
+    let hi = of(|e| e.value, 0.95).max(of(|e| e.hi, 0.75)).max(value * (1.0 + SYSTEMATIC));
+    Estimate::new(value, lo, hi)
 }
 
 /// The points of a stretch that lie away from its edges, where the neighbouring levels shine through: the half octave
