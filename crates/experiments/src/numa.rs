@@ -182,7 +182,8 @@ fn placements(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<PlacementR
     let parallel = Loaded::new(kernels::assemble(&Spec::ParallelChains { chains: CHAINS })?)?;
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for p in placed {
-        rigs.push(Box::new(ChaseRig::new(chase.clone(), p.chain.clone(), WARM, 0)));
+        let begin = ctx.rng.below(p.chain.nodes());
+        rigs.push(Box::new(ChaseRig::new(chase.clone(), p.chain.clone(), WARM, 0).beginning_at(begin)));
         rigs.push(Box::new(ParallelRig::new(parallel.clone(), p.chain.clone())));
     }
     let gathered = ctx.measure(rigs, block(ctx), ctx.pick(7, 11, 21), 0.4);
@@ -243,7 +244,8 @@ fn matrix(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<NodePair>, Ref
     for &(node, cpu) in &from {
         for (to, area) in bound.iter().zip(&areas) {
             asked.push((node, cpu, to.plan.nodes[0]));
-            let chaser = ChaseRig::new(chase.clone(), to.chain.clone(), WARM, 0);
+            let begin = ctx.rng.below(to.chain.nodes());
+            let chaser = ChaseRig::new(chase.clone(), to.chain.clone(), WARM, 0).beginning_at(begin);
             let reader = StreamRig::new(read.clone(), Region::new(area, 0, area.len()), 1 << 18);
             for member in [Box::new(chaser) as CrewMember, Box::new(reader)] {
                 rigs.push(Box::new(CrewRig::new(&crew, vec![(cpu as usize, member)])));

@@ -18,15 +18,16 @@ use records::host::{Host, ThpMode};
 use records::machine::{Crowd, Machine, Nearness, Sharing, ThreadLatency, Threads};
 use std::cell::RefCell;
 use std::time::Duration;
-use units::{Bytes, Estimate, Unit};
+use units::{Bytes, Estimate, Quantity, Unit};
 
 /// Part of a cache that a chain fills where sharing is looked for: one fits, two do not.
 const MORE_THAN_HALF: f64 = 0.6;
 /// A few lines, which disturb nobody.
 const TINY: u64 = 1 << 10;
-/// Slow-downs above and below these settle whether a cache is shared.
-const SHARED_FROM: f64 = 1.10;
-const ALONE_BELOW: f64 = 1.05;
+/// Slow-downs above and below these settle whether a cache is shared: the next level costs twice as much or more, and
+/// most loads fall into it if two chains meet in one cache.
+const SHARED_FROM: f64 = 1.25;
+const ALONE_BELOW: f64 = 1.15;
 /// Chains of all threads together take no longer than this to build.
 const MOST_CHAINS: u64 = 4 << 30;
 
@@ -72,7 +73,11 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Re
             .map(|(i, &cpu)| ThreadLatency { cpu, ns: crews::latency_of(ctx, series, i).ns })
             .collect();
         let alone = measured.iter().find(|c| c.size == p.size && c.threads == 1);
-        let slowdown = crews::ratio(&latency.ns, &alone.map_or(&latency, |c| &c.latency).ns);
+        let slowdown = match alone {
+            Some(alone) => crews::ratio(&latency.ns, &alone.latency.ns),
+            None if p.threads == 1 => Quantity::measured(Estimate::exact(1.0), Unit::Ratio),
+            None => Quantity::unresolved("one thread alone was not measured"),
+        };
         measured.push(Crowd {
             within: p.within.clone(),
             size: p.size,
@@ -92,11 +97,13 @@ fn block(ctx: &Context<'_>) -> Duration {
     Duration::from_micros(ctx.pick(1500, 2000, 3000))
 }
 
-fn member(ctx: &Context<'_>, cpu: u32, kernel: &Loaded, chain: &Chain) -> (usize, CrewMember) {
+fn member(ctx: &mut Context<'_>, cpu: u32, kernel: &Loaded, chain: &Chain) -> (usize, CrewMember) {
+    let begin = ctx.rng.below(chain.nodes());
     let warm_ticks = (ctx.tsc.value * ctx.pick(0.03, 0.06, 0.2)) as u64;
     let fits = chain.layout.span.0 <= ctx.last_cache().0;
     let warm_limit = if fits { chain.nodes() } else { 1 << 14 };
-    (cpu as usize, Box::new(ChaseRig::new(kernel.clone(), chain.clone(), warm_limit, warm_ticks)))
+    let rig = ChaseRig::new(kernel.clone(), chain.clone(), warm_limit, warm_ticks).beginning_at(begin);
+    (cpu as usize, Box::new(rig))
 }
 
 /// So many threads, each over so much.
@@ -109,10 +116,11 @@ struct Planned {
 
 fn crowds(ctx: &Context<'_>, order: &[u32]) -> Vec<Planned> {
     let room = ctx.max_memory.0.min(MOST_CHAINS);
-    plan_crowds(ctx.host, order, ctx.pick(2, 4, 6), room)
+    plan_crowds(ctx.host, order, ctx.pick(5, 8, 12), room)
 }
 
-/// Half of the private caches, a quarter of the last one, and `times` the last one; as many threads as `room` allows.
+/// Half of the private caches, a quarter of the last one, and half of `times` the last one; as many threads as `room`
+/// allows.
 fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned> {
     let caches = crews::caches(host, order[0]);
     let last = caches.last().map_or(Bytes::mib(32), |c| c.size);
@@ -124,7 +132,7 @@ fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned
         sizes.push((cache.name.clone(), Bytes(cache.size.0 / 4)));
     }
     // Memory, whatever the claims: at least 64 MiB.
-    sizes.push(("DRAM".to_owned(), Bytes((last.0 * times).max(64 << 20).min(room))));
+    sizes.push(("DRAM".to_owned(), Bytes((last.0 * times / 2).max(64 << 20).min(room))));
     let mut plan = Vec::new();
     for (within, size) in sizes {
         for threads in crews::crowd_sizes(order.len()) {
@@ -255,7 +263,7 @@ mod tests {
     fn crowds_keep_to_the_memory_there_is() {
         let host = big_host();
         let order = crews::joining_order(&host, 0);
-        let plan = plan_crowds(&host, &order, 4, 1 << 30);
+        let plan = plan_crowds(&host, &order, 8, 1 << 30);
         let of = |within: &str| {
             let threads: Vec<usize> = plan.iter().filter(|p| p.within == within).map(|p| p.threads).collect();
             threads

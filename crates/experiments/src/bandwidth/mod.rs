@@ -47,7 +47,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, 
         let cpus = &order[..planned.threads];
         rigs.push(Box::new(CrewRig::new(&crew, fields.members(cpus, &kernel, planned.size))));
     }
-    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(7, 11, 21), 0.6);
+    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(21, 41, 81), 0.6);
     let mut streams = Vec::new();
     for (planned, series) in plan.iter().zip(&gathered.series) {
         let size = planned.size.unwrap_or_else(|| fields.share(&order[..planned.threads], order[0]).1);
@@ -195,8 +195,9 @@ fn loaded_curves(
     }
     let chain = chase_chain(ctx, home)?;
     let chase = load_chase(kernels::Access::Read)?;
-    let chaser = || -> (usize, CrewMember) {
-        (home as usize, Box::new(ChaseRig::new(chase.clone(), chain.clone(), 1 << 13, 0)))
+    let chaser = |ctx: &mut Context<'_>| -> (usize, CrewMember) {
+        let rig = ChaseRig::new(chase.clone(), chain.clone(), 1 << 13, 0);
+        (home as usize, Box::new(rig.beginning_at(ctx.rng.below(chain.nodes()))))
     };
     let pauses: &[u32] = ctx.pick(
         &[0, 64, 256, 1024][..],
@@ -209,16 +210,16 @@ fn loaded_curves(
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for &kind in kinds {
         settings.push((kind, None));
-        rigs.push(Box::new(CrewRig::new(crew, vec![chaser()])));
+        rigs.push(Box::new(CrewRig::new(crew, vec![chaser(ctx)])));
         for &pause in pauses.iter().rev() {
             let kernel = load_stream(kind, width, pause)?;
-            let mut members = vec![chaser()];
+            let mut members = vec![chaser(ctx)];
             members.extend(fields.members(&streaming, &kernel, None));
             settings.push((kind, Some(pause)));
             rigs.push(Box::new(CrewRig::new(crew, members)));
         }
     }
-    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(7, 11, 21), 0.4);
+    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(41, 61, 101), 0.4);
     let mut curves: Vec<LoadedCurve> = Vec::new();
     for ((kind, pause), series) in settings.into_iter().zip(&gathered.series) {
         let point = loaded_point(ctx, kind, pause, streaming.len(), series);

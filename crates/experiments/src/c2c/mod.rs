@@ -31,7 +31,8 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<CacheToCach
             "more CPUs: see taskset, and the cpuset of the control group",
         ));
     }
-    let blocks = ctx.pick(9, 15, 25);
+    // Hand-overs depend on the line's address, and each block takes another line.
+    let blocks = ctx.pick(32, 48, 64);
     let classes = sample::classes(ctx.host, &cpus);
     let time = ctx.budget.as_secs_f64() * 0.6;
     let room = (time / (BLOCK_WITH_COSTS.as_secs_f64() * blocks as f64)) as usize;

@@ -5,7 +5,7 @@ use crate::pace::Pace;
 use crate::pin::Pinned;
 use crate::rigs::Rig;
 use crate::sys::SysError;
-use crate::witness::{Sight, Witness};
+use crate::witness::{Seen, Sight, Witness};
 use std::time::Duration;
 
 /// A measuring place on one CPU.
@@ -81,11 +81,10 @@ impl Executor for Bench<'_> {
         let mut seen = self.station.witness.look().since(&before);
         let mut pace = (pace_before, pace_after);
         if let Some(elsewhere) = rig.elsewhere() {
-            // Rigs that work elsewhere need not have worked here: it is their clocks that count.
+            // Rigs that work elsewhere looked around where they worked, and only while it counted. Company is seen from
+            // anywhere.
             pace = elsewhere.pace;
-            seen.steal += elsewhere.seen.steal;
-            seen.switches += elsewhere.seen.switches;
-            seen.faults += elsewhere.seen.faults;
+            seen = Seen { company: seen.company, ..elsewhere.seen };
         }
         Reading { values, pace, seen }
     }

@@ -27,17 +27,18 @@ pub(super) fn take_part(member: &mut Member, pace: &Pace, muster: &Muster) -> Pa
         member.piece = loops_for(wanted, member.rig.ticks_per_loop());
     }
     member.rig.warm();
-    let before = (pace.cycles_per_tick(), sys::thread_usage());
-    let tally = muster.arrive().map(|window| run_in(member, window, wanted));
+    let window = muster.arrive();
+    // Only now: whoever is warm first waits for the others, and what happens meanwhile harms nobody.
+    let before = (sys::thread_usage(), pace.cycles_per_tick());
+    let tally = window.map(|window| run_in(member, window, wanted)).unwrap_or_default();
     let after = (sys::thread_usage(), pace.cycles_per_tick());
-    let tally = tally.unwrap_or_default();
     let missed = !tally.in_time || tally.pieces == 0;
     Part {
         ticks: tally.sum / tally.pieces.max(1) as f64,
-        pace: (before.0, after.1),
-        switches: (after.0.involuntary_switches - before.1.involuntary_switches).max(0) as u64
+        pace: (before.1, after.1),
+        switches: (after.0.involuntary_switches - before.0.involuntary_switches).max(0) as u64
             + u64::from(missed),
-        faults: (after.0.faults - before.1.faults).max(0) as u64,
+        faults: (after.0.faults - before.0.faults).max(0) as u64,
     }
 }
 

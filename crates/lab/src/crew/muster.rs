@@ -8,6 +8,9 @@ const OPEN: u64 = 0;
 /// Somebody waited too long for the others.
 const OFF: u64 = u64::MAX;
 
+/// Several times what taking the clock's pulse lasts, in ticks.
+const LEAD: u64 = 300_000;
+
 #[derive(Debug)]
 pub(super) struct Muster {
     of: usize,
@@ -36,9 +39,9 @@ impl Muster {
     /// Waits until all are here. `None` if somebody does not come.
     pub(super) fn arrive(&self) -> Option<Window> {
         if self.present.fetch_add(1, Ordering::AcqRel) + 1 == self.of {
-            // Everybody runs for a while before it counts: so the beginning finds caches, queues and clocks as they
-            // are in the middle.
-            let lead = self.ticks / 8 + 20_000;
+            // Everybody looks at the clock, and then runs for a while before it counts: so the beginning finds caches,
+            // queues and clocks as they are in the middle.
+            let lead = self.ticks / 8 + LEAD;
             let begin = tsc::now() + lead;
             let _ = self.begin.compare_exchange(OPEN, begin, Ordering::AcqRel, Ordering::Acquire);
         }

@@ -5,11 +5,18 @@ use crate::code::Loaded;
 use crate::tsc;
 use kernels::Spec;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Words to count in, some on one line, some far from each other.
+/// Words to count in, some on one line, some far from each other. There are several sets of them, as what a line costs
+/// depends on its address: each block uses another set.
 #[derive(Debug)]
-pub struct Words(Vec<Block>);
+pub struct Words {
+    blocks: Vec<Block>,
+    threads: usize,
+    set: AtomicUsize,
+}
+
+const SETS: usize = 32;
 
 /// More than a line and the neighbour that some prefetchers fetch with it.
 #[derive(Debug, Default)]
@@ -22,17 +29,24 @@ const PER_LINE: usize = 8;
 impl Words {
     /// Room for `threads` words, each alone.
     pub fn new(threads: usize) -> Arc<Self> {
-        Arc::new(Self((0..threads.max(1)).map(|_| Block::default()).collect()))
+        let threads = threads.max(1);
+        let blocks = (0..threads * SETS).map(|_| Block::default()).collect();
+        Arc::new(Self { blocks, threads, set: AtomicUsize::new(0) })
+    }
+
+    fn set(&self) -> &[Block] {
+        let from = self.set.load(Ordering::Acquire) % SETS * self.threads;
+        &self.blocks[from..from + self.threads]
     }
 
     /// The `i`th word that shares no line with another.
     fn alone(&self, i: usize) -> &AtomicU64 {
-        &self.0[i].0[0]
+        &self.set()[i].0[0]
     }
 
     /// The `i`th word of one line; from the eighth on they come again.
     fn together(&self, i: usize) -> &AtomicU64 {
-        &self.0[0].0[i % PER_LINE]
+        &self.set()[0].0[i % PER_LINE]
     }
 }
 
@@ -48,7 +62,7 @@ impl BumpRig {
     /// `kernel` must be `Bump`; anything else is a broken program. `member` is which of the words is this rig's.
     pub fn new(kernel: Loaded, words: Arc<Words>, member: usize, together: bool) -> Self {
         assert!(matches!(kernel.kernel.spec, Spec::Bump { .. }), "not a counting kernel");
-        assert!(member < words.0.len(), "there is no word for member {member}");
+        assert!(member < words.threads, "there is no word for member {member}");
         Self { kernel, words, member, together }
     }
 
@@ -59,6 +73,9 @@ impl BumpRig {
 
 impl Rig for BumpRig {
     fn warm(&mut self) {
+        if self.member == 0 {
+            self.words.set.fetch_add(1, Ordering::AcqRel);
+        }
         self.run(4);
     }
 
@@ -83,7 +100,6 @@ impl Rig for BumpRig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn each_counts_in_its_own_word() {

@@ -17,7 +17,7 @@ pub use stream::{Region, StreamRig, widest};
 
 use crate::witness::Seen;
 
-/// What happened on other CPUs than the caller's while a rig ran.
+/// What happened where a rig ran, on whatever CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elsewhere {
     /// Core cycles per tick before and after, where they differed most.
@@ -39,8 +39,8 @@ pub trait Rig {
     /// The block is over: lets go of whoever waits for this rig on another CPU.
     fn release(&mut self) {}
 
-    /// What the last run saw on other CPUs, for rigs that work there: it speaks for or against the block as what is
-    /// seen on the caller's own CPU does.
+    /// What the last run saw, for rigs that work on other CPUs too: it takes the place of what is seen on the caller's
+    /// own.
     fn elsewhere(&mut self) -> Option<Elsewhere> {
         None
     }

@@ -6,19 +6,30 @@ use crate::sys::SysError;
 use crate::tsc;
 use kernels::{Role, Spec};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Alone on its line, and on the neighbour that some prefetchers fetch with it.
 #[derive(Debug, Default)]
 #[repr(align(256))]
 struct Alone(AtomicU64);
 
-#[derive(Debug, Default)]
+/// Where a line's turn is kept track of depends on its address, so that hand-overs of one line are faster than of
+/// another: each game is about another line.
+const LINES: usize = 64;
+
+#[derive(Debug)]
 struct Table {
-    /// The word that is handed over.
-    ball: Alone,
+    /// The words that are handed over, one a game.
+    balls: Vec<Alone>,
+    game: AtomicUsize,
     /// Not 0: the game is over.
     over: Alone,
+}
+
+impl Table {
+    fn ball(&self) -> &AtomicU64 {
+        &self.balls[self.game.load(Ordering::Acquire) % LINES].0
+    }
 }
 
 /// One side; the other must run at the same time on another CPU, or this one waits until it is released.
@@ -35,7 +46,8 @@ const GUESS: f64 = 600.0;
 impl PingPongRig {
     /// Both sides of a game: the one that begins, and the other.
     pub fn pair() -> Result<(Self, Self), SysError> {
-        let table = Arc::new(Table::default());
+        let balls = (0..LINES).map(|_| Alone::default()).collect();
+        let table = Arc::new(Table { balls, game: AtomicUsize::new(0), over: Alone::default() });
         let side = |role| {
             let kernel = kernels::assemble(&Spec::PingPong { role }).expect("it has no parameters to be wrong");
             Ok(Self { kernel: Loaded::new(kernel)?, role, table: table.clone() })
@@ -48,7 +60,8 @@ impl Rig for PingPongRig {
     /// Lays the ball down for a new game; the other side must not be playing.
     fn warm(&mut self) {
         if self.role == Role::Even {
-            self.table.ball.0.store(0, Ordering::Release);
+            self.table.game.fetch_add(1, Ordering::AcqRel);
+            self.table.ball().store(0, Ordering::Release);
             self.table.over.0.store(0, Ordering::Release);
         }
     }
@@ -60,7 +73,7 @@ impl Rig for PingPongRig {
         // 8-byte loads and stores, which are atomic on x86-64.
         unsafe {
             self.kernel.call(
-                self.table.ball.0.as_ptr().cast(),
+                self.table.ball().as_ptr().cast(),
                 loops,
                 self.table.over.0.as_ptr(),
                 std::ptr::null_mut(),
@@ -99,7 +112,7 @@ mod tests {
             });
             (even.join().unwrap(), odd.join().unwrap())
         });
-        assert_eq!(table.ball.0.load(Ordering::Relaxed), 200);
+        assert_eq!(table.ball().load(Ordering::Relaxed), 200);
         even.release();
         odd.run(1_000_000_000);
         even.warm();

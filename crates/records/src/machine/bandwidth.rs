@@ -49,6 +49,7 @@ pub struct Counting {
     pub write_allocate: u32,
 }
 
+/// What starting each pass over the arrays costs is part of it, which matters in a first-level cache only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamRate {
     pub operation: StreamKind,

@@ -17,7 +17,8 @@ pub struct CacheToCache {
     pub false_sharing: Vec<FalseSharing>,
 }
 
-/// A line handed over and back, half a round trip.
+/// A line handed over and back, half a round trip: the other side's store is seen, and the line is then taken over to
+/// be written, which are two messages on most processors. Over many lines, as their addresses matter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Transfer {
     /// The CPU that has the first turn.
