@@ -31,9 +31,8 @@ pub(crate) fn joining_order(host: &Host, home: u32) -> Vec<u32> {
     left.sort_by_key(|&c| (nearness(host, home, c), c));
     while !left.is_empty() {
         // A round takes one CPU of each core that has fewest at work.
-        let taken = |c: u32| {
-            order.iter().filter(|&&o| o == c || nearness(host, o, c) == Nearness::SameCore).count()
-        };
+        let taken =
+            |c: u32| order.iter().filter(|&&o| o == c || nearness(host, o, c) == Nearness::SameCore).count();
         let fewest = left.iter().map(|&c| taken(c)).min().unwrap_or(0);
         let next = left.iter().position(|&c| taken(c) == fewest).unwrap_or(0);
         order.push(left.remove(next));

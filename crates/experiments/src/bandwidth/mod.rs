@@ -145,10 +145,10 @@ fn rate_of(ctx: &mut Context<'_>, planned: &Planned, size: Bytes, series: &Serie
         size,
         threads: n as u32,
         rate: ctx.quantity(series, Unit::BytesPerSecond, |b| each(b).iter().sum()),
-        slowest_thread: ctx.quantity(series, Unit::BytesPerSecond, |b| {
-            each(b).into_iter().fold(f64::INFINITY, f64::min)
-        }),
-        fastest_thread: ctx.quantity(series, Unit::BytesPerSecond, |b| each(b).into_iter().fold(0.0, f64::max)),
+        slowest_thread: ctx
+            .quantity(series, Unit::BytesPerSecond, |b| each(b).into_iter().fold(f64::INFINITY, f64::min)),
+        fastest_thread: ctx
+            .quantity(series, Unit::BytesPerSecond, |b| each(b).into_iter().fold(0.0, f64::max)),
     }
 }
 
@@ -204,8 +204,11 @@ fn loaded_curves(
         &[0, 16, 32, 64, 128, 256, 512, 1024, 2048],
         &[0, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096],
     );
-    let kinds: &[StreamKind] =
-        ctx.pick(&[StreamKind::Read][..], &[StreamKind::Read, StreamKind::Copy], &[StreamKind::Read, StreamKind::Copy]);
+    let kinds: &[StreamKind] = ctx.pick(
+        &[StreamKind::Read][..],
+        &[StreamKind::Read, StreamKind::Copy],
+        &[StreamKind::Read, StreamKind::Copy],
+    );
     let mut settings = Vec::new();
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for &kind in kinds {

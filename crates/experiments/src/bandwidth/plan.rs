@@ -150,7 +150,11 @@ mod tests {
     fn what_is_counted_is_what_the_program_moves() {
         for kind in KINDS {
             let c = counting(kind);
-            assert!(c.moved % 64 == 0 && (c.write_allocate == 64) == matches!(kind, StreamKind::Write | StreamKind::Copy | StreamKind::Triad));
+            assert!(
+                c.moved % 64 == 0
+                    && (c.write_allocate == 64)
+                        == matches!(kind, StreamKind::Write | StreamKind::Copy | StreamKind::Triad)
+            );
         }
     }
 }

@@ -23,6 +23,10 @@ use units::{Quantity, Unit};
 const BLOCK: Duration = Duration::from_micros(700);
 const BLOCK_WITH_COSTS: Duration = Duration::from_micros(1200);
 
+/// Hand-overs depend on the line's address, and each block takes another line: so there are many blocks.
+const LEAST_BLOCKS: usize = 32;
+const MOST_BLOCKS: usize = 256;
+
 pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<CacheToCache, Refused> {
     let cpus = crews::joining_order(ctx.host, ctx.cpu() as u32);
     if cpus.len() < 2 {
@@ -31,12 +35,11 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<CacheToCach
             "more CPUs: see taskset, and the cpuset of the control group",
         ));
     }
-    // Hand-overs depend on the line's address, and each block takes another line.
-    let blocks = ctx.pick(32, 48, 64);
     let classes = sample::classes(ctx.host, &cpus);
     let time = ctx.budget.as_secs_f64() * 0.6;
-    let room = (time / (BLOCK_WITH_COSTS.as_secs_f64() * blocks as f64)) as usize;
-    let drawn = sample::draw(&classes, room, &mut ctx.rng);
+    let room = (time / BLOCK_WITH_COSTS.as_secs_f64()) as usize;
+    let drawn = sample::draw(&classes, room / LEAST_BLOCKS, &mut ctx.rng);
+    let blocks = (room / drawn.len().max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS);
     // A thread each for those CPUs only that take part.
     let taking_part: Vec<u32> = cpus
         .iter()
@@ -64,7 +67,13 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<CacheToCach
     let false_sharing =
         if ctx.stop.asked() { Vec::new() } else { false_sharing(ctx, &crew, cpus[0], &partners, blocks)? };
     let pairs_possible = classes.values().map(Vec::len).sum();
-    Ok(CacheToCache { cpus: taking_part, pairs_possible, classes: summed(&classes, &pairs), pairs, false_sharing })
+    Ok(CacheToCache {
+        cpus: taking_part,
+        pairs_possible,
+        classes: summed(&classes, &pairs),
+        pairs,
+        false_sharing,
+    })
 }
 
 /// One CPU of each nearness to the measuring one, of those that take part.
@@ -112,7 +121,8 @@ fn false_sharing(
             let kernel = Loaded::new(kernels::assemble(&Spec::Bump { locked })?)?;
             let words = Words::new(2);
             for together in [false, true] {
-                let counter = |i| Box::new(BumpRig::new(kernel.clone(), words.clone(), i, together)) as CrewMember;
+                let counter =
+                    |i| Box::new(BumpRig::new(kernel.clone(), words.clone(), i, together)) as CrewMember;
                 let members = vec![(home as usize, counter(0)), (other as usize, counter(1))];
                 rigs.push(Box::new(CrewRig::new(crew, members)));
             }

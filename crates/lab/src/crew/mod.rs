@@ -57,7 +57,10 @@ pub struct Crew {
 
 impl std::fmt::Debug for Crew {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Crew").field("home", &self.home).field("hands", &self.hands.len()).finish_non_exhaustive()
+        f.debug_struct("Crew")
+            .field("home", &self.home)
+            .field("hands", &self.hands.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -54,7 +54,10 @@ fn all_members_run_and_each_has_its_channels() {
             assert_eq!(values.len(), 2 * cpus.len());
             let elsewhere = rig.elsewhere().unwrap();
             // A machine busy with other tests may void a block, but then it must say so.
-            assert!(values.iter().all(|v| *v > 0.0) || elsewhere.seen.switches > 0, "{values:?} {elsewhere:?}");
+            assert!(
+                values.iter().all(|v| *v > 0.0) || elsewhere.seen.switches > 0,
+                "{values:?} {elsewhere:?}"
+            );
             assert!(counters.iter().all(|[_, released]| released.load(Ordering::Relaxed) == block));
         }
         assert!(counters.iter().all(|[ran, _]| ran.load(Ordering::Relaxed) > 0));

@@ -49,7 +49,8 @@ impl PingPongRig {
         let balls = (0..LINES).map(|_| Alone::default()).collect();
         let table = Arc::new(Table { balls, game: AtomicUsize::new(0), over: Alone::default() });
         let side = |role| {
-            let kernel = kernels::assemble(&Spec::PingPong { role }).expect("it has no parameters to be wrong");
+            let kernel =
+                kernels::assemble(&Spec::PingPong { role }).expect("it has no parameters to be wrong");
             Ok(Self { kernel: Loaded::new(kernel)?, role, table: table.clone() })
         };
         Ok((side(Role::Even)?, side(Role::Odd)?))

@@ -36,16 +36,17 @@ pub struct ThreadLatency {
     pub ns: Quantity,
 }
 
-/// One CPU's chain fills more than half of a cache; does another CPU's chain of the same size push it out?
+/// One CPU's chain lies in a cache; does what another CPU does push it out? In a private cache both fill more than half
+/// of what is claimed; in the last one the other CPU streams through memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sharing {
     /// `L1`, `L2`, …
     pub level: String,
     pub cpus: [u32; 2],
     pub nearness: Nearness,
-    /// Of each chain.
+    /// Of the first CPU's chain.
     pub size: Bytes,
-    /// The first CPU's latency beside the second one's chain, against the same beside a chain of a few lines.
+    /// The first CPU's latency beside the second one, against the same while the second one keeps to a few lines.
     pub slowdown: Quantity,
     /// What the slow-down says; absent where it settles nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,9 +57,7 @@ pub struct Sharing {
 }
 
 /// How close two CPUs are, by what the host claims: the closest that holds.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Nearness {
     /// Two hardware threads of one core.

@@ -1,33 +1,23 @@
 //! **threads**: what several threads take from each other.
 //!
 //! 1, 2, 4 … threads on as many CPUs, each chasing a chain of its own, in areas that fit the private caches, that fit
-//! the last cache while few share it, and that fit none. Besides, pairs of CPUs: one CPU's chain fills more than half
-//! of a cache, and another's chain of the same size pushes it out if the cache is the same. What it is compared with
-//! runs beside a chain of a few lines, so that what two hardware threads of one core take from each other in any case
-//! does not count.
+//! the last cache while few share it, and that fit none. Besides, which caches do pairs of CPUs share?
+
+mod sharing;
 
 use crate::context::{Context, Refused};
-use crate::crews;
+use crate::crews::{self, Claimed};
 use crate::latency::load_chase;
 use lab::arena::{PageKind, Placement};
 use lab::chain::{self, Chain, Layout};
 use lab::code::Loaded;
-use lab::crew::{Crew, CrewMember, CrewRig};
+use lab::crew::{CrewMember, CrewRig};
 use lab::rigs::{ChaseRig, Rig};
 use records::host::{Host, ThpMode};
-use records::machine::{Crowd, Machine, Nearness, Sharing, ThreadLatency, Threads};
-use std::cell::RefCell;
+use records::machine::{Crowd, Machine, ThreadLatency, Threads};
 use std::time::Duration;
 use units::{Bytes, Estimate, Quantity, Unit};
 
-/// Part of a cache that a chain fills where sharing is looked for: one fits, two do not.
-const MORE_THAN_HALF: f64 = 0.6;
-/// A few lines, which disturb nobody.
-const TINY: u64 = 1 << 10;
-/// Slow-downs above and below these settle whether a cache is shared: the next level costs twice as much or more, and
-/// most loads fall into it if two chains meet in one cache.
-const SHARED_FROM: f64 = 1.25;
-const ALONE_BELOW: f64 = 1.15;
 /// Chains of all threads together take no longer than this to build.
 const MOST_CHAINS: u64 = 4 << 30;
 
@@ -57,7 +47,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Re
             let members = order[..p.threads]
                 .iter()
                 .zip(&chains)
-                .map(|(&cpu, stock)| member(ctx, cpu, &kernel, stock.of(p.size)))
+                .map(|(&cpu, stock)| chaser(ctx, cpu, &kernel, stock.of(p.size)))
                 .collect();
             Box::new(CrewRig::new(&crew, members)) as Box<dyn Rig>
         })
@@ -89,7 +79,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Re
     }
 
     ctx.stage(0.6, 1.0);
-    let sharing = if ctx.stop.asked() { Vec::new() } else { sharing(ctx, &crew, &kernel, &order)? };
+    let sharing = if ctx.stop.asked() { Vec::new() } else { sharing::run(ctx, &crew, &kernel, &order)? };
     Ok(Threads { order, crowds: measured, sharing })
 }
 
@@ -97,7 +87,8 @@ fn block(ctx: &Context<'_>) -> Duration {
     Duration::from_micros(ctx.pick(1500, 2000, 3000))
 }
 
-fn member(ctx: &mut Context<'_>, cpu: u32, kernel: &Loaded, chain: &Chain) -> (usize, CrewMember) {
+/// A member that chases this chain.
+fn chaser(ctx: &mut Context<'_>, cpu: u32, kernel: &Loaded, chain: &Chain) -> (usize, CrewMember) {
     let begin = ctx.rng.below(chain.nodes());
     let warm_ticks = (ctx.tsc.value * ctx.pick(0.03, 0.06, 0.2)) as u64;
     let fits = chain.layout.span.0 <= ctx.last_cache().0;
@@ -119,7 +110,7 @@ fn crowds(ctx: &Context<'_>, order: &[u32]) -> Vec<Planned> {
     plan_crowds(ctx.host, order, ctx.pick(5, 8, 12), room)
 }
 
-/// Half of the private caches, a quarter of the last one, and half of `times` the last one; as many threads as `room`
+/// Half of the private caches, an eighth of the last one, and half of `times` the last one; as many threads as `room`
 /// allows.
 fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned> {
     let caches = crews::caches(host, order[0]);
@@ -128,8 +119,8 @@ fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned
     if let [.., private, _] = &caches[..] {
         sizes.push((private.name.clone(), Bytes(private.size.0 / 2)));
     }
-    if let Some(cache) = caches.last() {
-        sizes.push((cache.name.clone(), Bytes(cache.size.0 / 4)));
+    if let (Some(cache), Some(part)) = (caches.last(), last_cache_part(&caches)) {
+        sizes.push((cache.name.clone(), part));
     }
     // Memory, whatever the claims: at least 64 MiB.
     sizes.push(("DRAM".to_owned(), Bytes((last.0 * times / 2).max(64 << 20).min(room))));
@@ -144,6 +135,13 @@ fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned
     plan
 }
 
+/// A modest part of the last cache, which lies in no cache before it and most likely in what we get of it.
+fn last_cache_part(caches: &[Claimed]) -> Option<Bytes> {
+    let last = caches.last()?.size.0;
+    let before = caches.iter().rev().nth(1).map_or(0, |c| c.size.0);
+    Some(Bytes((last / 8).max(before * 2).min(last / 2)))
+}
+
 /// One thread's chains, in memory of its own node.
 struct Stock(Vec<Chain>);
 
@@ -151,8 +149,8 @@ impl Stock {
     fn build(ctx: &mut Context<'_>, cpu: u32, sizes: &[Bytes]) -> Result<Self, Refused> {
         let line = ctx.line();
         let layouts: Vec<Layout> = sizes.iter().map(|&s| Layout::random(s, line)).collect();
-        let placement =
-            crews::node_to_bind(ctx.host, cpu).map_or(Placement::FirstTouch, |node| Placement::Bind(vec![node]));
+        let placement = crews::node_to_bind(ctx.host, cpu)
+            .map_or(Placement::FirstTouch, |node| Placement::Bind(vec![node]));
         Ok(Self(chain::build(&layouts, pages(ctx), &placement, &mut ctx.rng)?))
     }
 
@@ -176,84 +174,6 @@ fn distinct(sizes: impl Iterator<Item = Bytes>) -> Vec<Bytes> {
     all
 }
 
-/// For each of the first CPU's caches and some other CPUs: is it theirs too?
-fn sharing(
-    ctx: &mut Context<'_>,
-    crew: &RefCell<Crew>,
-    kernel: &Loaded,
-    order: &[u32],
-) -> Result<Vec<Sharing>, Refused> {
-    let home = order[0];
-    let others = partners(ctx.host, order, ctx.pick(1, 2, 4));
-    let caches = crews::caches(ctx.host, home);
-    let line = ctx.line();
-    let size_in = |size: Bytes| Bytes((size.0 as f64 * MORE_THAN_HALF) as u64 / line * line);
-    let sizes: Vec<Bytes> = caches.iter().map(|c| size_in(c.size)).collect();
-    let mut with_tiny = vec![Bytes(TINY)];
-    with_tiny.extend(&sizes);
-    let mine = Stock::build(ctx, home, &sizes)?;
-    let mut theirs = Vec::new();
-    for &other in &others {
-        theirs.push(Stock::build(ctx, other, &with_tiny)?);
-    }
-    let mut asked = Vec::new();
-    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
-    for (cache, &size) in caches.iter().zip(&sizes) {
-        for (&other, stock) in others.iter().zip(&theirs) {
-            asked.push((cache, size, other));
-            for beside in [size, Bytes(TINY)] {
-                let members = vec![
-                    member(ctx, home, kernel, mine.of(size)),
-                    member(ctx, other, kernel, stock.of(beside)),
-                ];
-                rigs.push(Box::new(CrewRig::new(crew, members)));
-            }
-        }
-    }
-    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(7, 9, 15), 0.4);
-    let mut found = Vec::new();
-    for ((cache, size, other), pair) in asked.into_iter().zip(gathered.series.chunks(2)) {
-        let beside = |ctx: &mut Context<'_>, i: usize| {
-            ctx.quantity(&pair[i], Unit::Cycles, |b| CrewRig::ticks(b, 0) * CrewRig::pace(b, 0))
-        };
-        let (crowded, quiet) = (beside(ctx, 0), beside(ctx, 1));
-        let slowdown = crews::ratio(&crowded, &quiet);
-        found.push(Sharing {
-            level: cache.name.clone(),
-            cpus: [home, other],
-            nearness: crews::nearness(ctx.host, home, other),
-            size,
-            shared: slowdown.estimate().and_then(is_shared),
-            slowdown,
-            claimed: Some(cache.shared_by.contains(other)),
-        });
-    }
-    Ok(found)
-}
-
-/// What a slow-down says.
-fn is_shared(slowdown: Estimate) -> Option<bool> {
-    if slowdown.lo > SHARED_FROM {
-        Some(true)
-    } else if slowdown.hi < ALONE_BELOW {
-        Some(false)
-    } else {
-        None
-    }
-}
-
-/// Some CPUs of each nearness to the first one.
-fn partners(host: &Host, order: &[u32], of_each: usize) -> Vec<u32> {
-    let mut taken: Vec<(Nearness, u32)> = Vec::new();
-    for &cpu in &order[1..] {
-        let near = crews::nearness(host, order[0], cpu);
-        if taken.iter().filter(|t| t.0 == near).count() < of_each {
-            taken.push((near, cpu));
-        }
-    }
-    taken.into_iter().map(|t| t.1).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,22 +193,5 @@ mod tests {
         assert_eq!(of("DRAM"), [1, 2, 4, 8], "16 times 128 MiB are too much");
         let bare = plan_crowds(&Host::default(), &[0], 4, 1 << 20);
         assert_eq!(bare.len(), 1, "no caches known: memory only");
-    }
-
-    #[test]
-    fn partners_of_each_kind() {
-        let host = big_host();
-        let order = crews::joining_order(&host, 0);
-        let partners = partners(&host, &order, 1);
-        let kinds: Vec<Nearness> = partners.iter().map(|&p| crews::nearness(&host, 0, p)).collect();
-        assert_eq!(kinds.len(), 4);
-        assert!(kinds.contains(&Nearness::SameCore) && kinds.contains(&Nearness::OtherPackage));
-    }
-
-    #[test]
-    fn slowdowns_settle_or_do_not() {
-        assert_eq!(is_shared(Estimate::new(2.0, 1.8, 2.2)), Some(true));
-        assert_eq!(is_shared(Estimate::new(1.0, 0.99, 1.02)), Some(false));
-        assert_eq!(is_shared(Estimate::new(1.07, 1.0, 1.2)), None);
     }
 }
