@@ -19,7 +19,7 @@ pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Patter
 pub use level::Level;
 pub use numa::{NodePages, NodePair, Numa, PlacementKind, PlacementResult};
 pub use run::{Blocks, Effort, Grade, Run, Verdict};
-pub use threads::{Crowd, Nearness, Sharing, ThreadLatency, Threads};
+pub use threads::{Crowd, Nearness, Sharing, SharingTest, ThreadLatency, Threads};
 
 use crate::{Record, host::Host};
 use schemars::JsonSchema;

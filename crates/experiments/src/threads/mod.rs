@@ -27,7 +27,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Re
     let kernel = load_chase(kernels::Access::Read)?;
 
     ctx.stage(0.0, 0.6);
-    let plan = crowds(ctx, &order);
+    let mut plan = crowds(ctx, &order);
     let widest = plan.iter().map(|p| p.threads).max().unwrap_or(1);
     let sizes = distinct(plan.iter().map(|p| p.size));
     let mut chains = Vec::new();
@@ -40,9 +40,9 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Re
             break;
         }
     }
+    plan.retain(|p| p.threads <= chains.len());
     let rigs = plan
         .iter()
-        .filter(|p| p.threads <= chains.len())
         .map(|p| {
             let members = order[..p.threads]
                 .iter()
@@ -87,13 +87,17 @@ fn block(ctx: &Context<'_>) -> Duration {
     Duration::from_micros(ctx.pick(1500, 2000, 3000))
 }
 
+/// The most ticks for which a chain is walked before a block.
+fn warmth(ctx: &Context<'_>) -> u64 {
+    (ctx.tsc.value * ctx.pick(0.03, 0.06, 0.2)) as u64
+}
+
 /// A member that chases this chain.
 fn chaser(ctx: &mut Context<'_>, cpu: u32, kernel: &Loaded, chain: &Chain) -> (usize, CrewMember) {
     let begin = ctx.rng.below(chain.nodes());
-    let warm_ticks = (ctx.tsc.value * ctx.pick(0.03, 0.06, 0.2)) as u64;
     let fits = chain.layout.span.0 <= ctx.last_cache().0;
     let warm_limit = if fits { chain.nodes() } else { 1 << 14 };
-    let rig = ChaseRig::new(kernel.clone(), chain.clone(), warm_limit, warm_ticks).beginning_at(begin);
+    let rig = ChaseRig::new(kernel.clone(), chain.clone(), warm_limit, warmth(ctx)).beginning_at(begin);
     (cpu as usize, Box::new(rig))
 }
 

@@ -2,35 +2,38 @@
 //!
 //! A private cache is believed to be as large as claimed: one CPU's chain fills more than half of it, another's chain of
 //! the same size fills more than half again, and both suffer if it is the same cache. Of a last cache, who knows how
-//! much of it we get: so a chain of a modest part of it runs beside a stream through memory, which pushes everything
-//! else out of the cache that it passes. What each is compared with is the same pair with the other one in a few lines.
+//! much of it we get, and some defend themselves well against being overrun. So there the other CPU writes to a chain
+//! that fills a modest part of it, and then the first one reads that chain: if the cache is the same, most of it is there.
+//! What each is compared with is a chain of the first CPU's own, while the other one keeps to a few lines.
 
-use super::{Stock, block, chaser, last_cache_part, pages};
+use super::{Stock, block, chaser, last_cache_part, warmth};
 use crate::context::{Context, Refused};
 use crate::crews::{self, Claimed};
-use kernels::{Spec, StreamOp};
-use lab::arena::{Arena, Placement};
+use crate::latency::load_chase;
+use lab::chain::Chain;
 use lab::code::Loaded;
 use lab::crew::{Crew, CrewMember, CrewRig};
-use lab::rigs::{Region, Rig, StreamRig, widest};
+use lab::rigs::{AfterRig, ChaseRig, Rig};
 use records::host::Host;
-use records::machine::{Nearness, Sharing};
+use records::machine::{Nearness, Sharing, SharingTest};
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::time::Duration;
 use units::{Bytes, Estimate, Unit};
 
 /// Part of a private cache that a chain fills: one fits, two do not.
 const MORE_THAN_HALF: f64 = 0.6;
 /// A few lines, which push out nobody.
 const TINY: u64 = 1 << 10;
-/// A stream over so little stays in its first-level cache.
-const TINY_STREAM: usize = 8 << 10;
-/// Slow-downs above and below these settle whether a cache is shared: the next level costs twice as much or more, and
-/// most loads fall into it if two chains meet in one cache.
-const SHARED_FROM: f64 = 1.25;
-const ALONE_BELOW: f64 = 1.15;
-/// A chain must go round several times in a block, so that it feels what was pushed out the round before.
-const LONGER: u32 = 3;
+/// Slow-downs above and below these say that two chains meet in one cache, or do not: the next level costs twice as much
+/// or more.
+const MET_FROM: f64 = 1.25;
+const APART_BELOW: f64 = 1.15;
+/// Lines from another cache cost several times as much as those from one's own last one, and those that the other CPU
+/// still has in its private caches are but a part.
+const NEAR_BELOW: f64 = 2.5;
+const FAR_FROM: f64 = 3.5;
+/// Of what another CPU wrote, only the first reading counts: a block must end before the chain does.
+const FIRST_READING: Duration = Duration::from_micros(200);
 
 /// For each of the first CPU's caches and some other CPUs: is it theirs too?
 pub(super) fn run(
@@ -43,54 +46,88 @@ pub(super) fn run(
     let others = partners(ctx.host, order, ctx.pick(1, 2, 4));
     let caches = crews::caches(ctx.host, home);
     let sizes = sizes(&caches, ctx.line());
+    let mine = Stock::build(ctx, home, &sizes)?;
+    let write = load_chase(kernels::Access::ReadModifyWrite)?;
     let mut with_tiny = vec![Bytes(TINY)];
     with_tiny.extend(&sizes);
-    let mine = Stock::build(ctx, home, &sizes)?;
-    let stream = Spec::Stream { op: StreamOp::Read, width: widest(), delay: 0 };
-    let stream = Loaded::new(kernels::assemble(&stream)?)?;
-    let (mut stocks, mut areas) = (Vec::new(), Vec::new());
+    let mut theirs = Vec::new();
     for &other in &others {
-        stocks.push(Stock::build(ctx, other, &with_tiny)?);
-        areas.push(area(ctx, other)?);
+        theirs.push(Stock::build(ctx, other, &with_tiny)?);
     }
-    let mut asked = Vec::new();
-    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
-    for (level, (cache, &size)) in caches.iter().zip(&sizes).enumerate() {
-        for ((&other, stock), area) in others.iter().zip(&stocks).zip(&areas) {
-            asked.push((cache, size, other));
-            for loud in [true, false] {
-                let partner = if level > 0 && level + 1 == caches.len() {
-                    let len = if loud { area.len() } else { TINY_STREAM };
-                    let rig = StreamRig::new(stream.clone(), Region::new(area, 0, len), TINY_STREAM);
-                    (other as usize, Box::new(rig) as CrewMember)
-                } else {
-                    let chain = stock.of(if loud { size } else { Bytes(TINY) });
-                    chaser(ctx, other, kernel, chain)
+    let mut sharing = Vec::new();
+    // Blocks of the two tests differ in length.
+    for test in [SharingTest::PushedOut, SharingTest::HandedOn] {
+        let mut asked = Vec::new();
+        let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+        for (level, (cache, &size)) in caches.iter().zip(&sizes).enumerate() {
+            if test_of(level, caches.len()) != test {
+                continue;
+            }
+            for (&other, stock) in others.iter().zip(&theirs) {
+                asked.push((cache, size, other));
+                let quiet = vec![
+                    chaser(ctx, home, kernel, mine.of(size)),
+                    chaser(ctx, other, kernel, stock.of(Bytes(TINY))),
+                ];
+                let loud = match test {
+                    SharingTest::PushedOut => vec![
+                        chaser(ctx, home, kernel, mine.of(size)),
+                        chaser(ctx, other, kernel, stock.of(size)),
+                    ],
+                    SharingTest::HandedOn => vec![
+                        reader(home, kernel, stock.of(size)),
+                        writer(ctx, other, &write, kernel, stock, size),
+                    ],
                 };
-                let members = vec![chaser(ctx, home, kernel, mine.of(size)), partner];
-                rigs.push(Box::new(CrewRig::new(crew, members)));
+                rigs.push(Box::new(CrewRig::new(crew, loud)));
+                rigs.push(Box::new(CrewRig::new(crew, quiet)));
             }
         }
+        let length = if test == SharingTest::HandedOn { FIRST_READING } else { block(ctx) };
+        let gathered = ctx.measure(rigs, length, ctx.pick(9, 15, 25), 0.2);
+        for ((cache, size, other), pair) in asked.into_iter().zip(gathered.series.chunks(2)) {
+            let beside = |ctx: &mut Context<'_>, i: usize| {
+                ctx.quantity(&pair[i], Unit::Cycles, |b| CrewRig::ticks(b, 0) * CrewRig::pace(b, 0))
+            };
+            let (loud, quiet) = (beside(ctx, 0), beside(ctx, 1));
+            let ratio = crews::ratio(&loud, &quiet);
+            sharing.push(Sharing {
+                level: cache.name.clone(),
+                cpus: [home, other],
+                nearness: crews::nearness(ctx.host, home, other),
+                test,
+                size,
+                shared: ratio.estimate().and_then(|r| is_shared(test, r)),
+                ratio,
+                claimed: Some(cache.shared_by.contains(other)),
+            });
+        }
     }
-    let gathered = ctx.measure(rigs, block(ctx) * LONGER, ctx.pick(9, 15, 25), 0.4);
-    let mut found = Vec::new();
-    for ((cache, size, other), pair) in asked.into_iter().zip(gathered.series.chunks(2)) {
-        let beside = |ctx: &mut Context<'_>, i: usize| {
-            ctx.quantity(&pair[i], Unit::Cycles, |b| CrewRig::ticks(b, 0) * CrewRig::pace(b, 0))
-        };
-        let (crowded, quiet) = (beside(ctx, 0), beside(ctx, 1));
-        let slowdown = crews::ratio(&crowded, &quiet);
-        found.push(Sharing {
-            level: cache.name.clone(),
-            cpus: [home, other],
-            nearness: crews::nearness(ctx.host, home, other),
-            size,
-            shared: slowdown.estimate().and_then(is_shared),
-            slowdown,
-            claimed: Some(cache.shared_by.contains(other)),
-        });
-    }
-    Ok(found)
+    Ok(sharing)
+}
+
+fn test_of(level: usize, levels: usize) -> SharingTest {
+    if level > 0 && level + 1 == levels { SharingTest::HandedOn } else { SharingTest::PushedOut }
+}
+
+/// Reads without having looked before.
+fn reader(cpu: u32, kernel: &Loaded, chain: &Chain) -> (usize, CrewMember) {
+    (cpu as usize, Box::new(ChaseRig::new(kernel.clone(), chain.clone(), 0, 0)))
+}
+
+/// Writes to every line before the block, so that nobody else has it, and then keeps to a few lines.
+fn writer(
+    ctx: &mut Context<'_>,
+    cpu: u32,
+    write: &Loaded,
+    read: &Loaded,
+    stock: &Stock,
+    size: Bytes,
+) -> (usize, CrewMember) {
+    let chain = stock.of(size);
+    let writes = ChaseRig::new(write.clone(), chain.clone(), chain.nodes(), warmth(ctx));
+    let (_, waits) = chaser(ctx, cpu, read, stock.of(Bytes(TINY)));
+    (cpu as usize, Box::new(AfterRig::new(Box::new(writes), waits)))
 }
 
 /// How large the first CPU's chain is in each of its caches.
@@ -103,23 +140,20 @@ fn sizes(caches: &[Claimed], line: u64) -> Vec<Bytes> {
     sizes
 }
 
-/// Memory that no cache holds, for a stream.
-fn area(ctx: &Context<'_>, cpu: u32) -> Result<Arc<Arena>, Refused> {
-    let size = Bytes((ctx.last_cache().0 * 2).clamp(8 << 20, ctx.max_memory.0.max(8 << 20)));
-    let placement =
-        crews::node_to_bind(ctx.host, cpu).map_or(Placement::FirstTouch, |n| Placement::Bind(vec![n]));
-    Ok(Arc::new(Arena::placed(size, pages(ctx), &placement)?))
-}
-
-/// What a slow-down says.
-fn is_shared(slowdown: Estimate) -> Option<bool> {
-    if slowdown.lo > SHARED_FROM {
-        Some(true)
-    } else if slowdown.hi < ALONE_BELOW {
-        Some(false)
+/// What a ratio says.
+fn is_shared(test: SharingTest, ratio: Estimate) -> Option<bool> {
+    let (low, high) = match test {
+        SharingTest::PushedOut => (APART_BELOW, MET_FROM),
+        SharingTest::HandedOn => (NEAR_BELOW, FAR_FROM),
+    };
+    let slower = if ratio.lo > high {
+        true
+    } else if ratio.hi < low {
+        false
     } else {
-        None
-    }
+        return None;
+    };
+    Some(slower == (test == SharingTest::PushedOut))
 }
 
 /// Some CPUs of each nearness to the first one.
@@ -150,10 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn slowdowns_settle_or_do_not() {
-        assert_eq!(is_shared(Estimate::new(2.0, 1.8, 2.2)), Some(true));
-        assert_eq!(is_shared(Estimate::new(1.0, 0.99, 1.02)), Some(false));
-        assert_eq!(is_shared(Estimate::new(1.07, 1.0, 1.2)), None);
+    fn ratios_settle_or_do_not() {
+        use SharingTest::{HandedOn, PushedOut};
+        assert_eq!(is_shared(PushedOut, Estimate::new(2.0, 1.8, 2.2)), Some(true));
+        assert_eq!(is_shared(PushedOut, Estimate::new(1.0, 0.99, 1.02)), Some(false));
+        assert_eq!(is_shared(PushedOut, Estimate::new(1.2, 1.0, 1.3)), None);
+        assert_eq!(is_shared(HandedOn, Estimate::new(1.4, 1.2, 1.7)), Some(true));
+        assert_eq!(is_shared(HandedOn, Estimate::new(7.0, 6.0, 8.0)), Some(false));
+        assert_eq!(is_shared(HandedOn, Estimate::new(3.0, 2.0, 4.0)), None);
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! A rig's constructor checks what the kernel's contract demands, so that running it is safe. To add one: a file here,
 //! with a constructor that owns (or keeps alive) all memory that the kernel touches, and [`Rig`] for it.
 
+mod after;
 mod bump;
 mod chase;
 mod parallel;
 mod ping_pong;
 mod stream;
 
+pub use after::AfterRig;
 pub use bump::{BumpRig, Words};
 pub use chase::ChaseRig;
 pub use parallel::ParallelRig;

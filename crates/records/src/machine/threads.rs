@@ -36,24 +36,35 @@ pub struct ThreadLatency {
     pub ns: Quantity,
 }
 
-/// One CPU's chain lies in a cache; does what another CPU does push it out? In a private cache both fill more than half
-/// of what is claimed; in the last one the other CPU streams through memory.
+/// Is a cache of one CPU also another's?
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sharing {
     /// `L1`, `L2`, …
     pub level: String,
     pub cpus: [u32; 2],
     pub nearness: Nearness,
+    pub test: SharingTest,
     /// Of the first CPU's chain.
     pub size: Bytes,
-    /// The first CPU's latency beside the second one, against the same while the second one keeps to a few lines.
-    pub slowdown: Quantity,
-    /// What the slow-down says; absent where it settles nothing.
+    /// The first CPU's latency in that test, against its latency while the second one keeps to a few lines of its own.
+    pub ratio: Quantity,
+    /// What the ratio says; absent where it settles nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<bool>,
     /// What sysfs says; absent where it says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed: Option<bool>,
+}
+
+/// How sharing is found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SharingTest {
+    /// Both CPUs' chains fill more than half of what is claimed: a slow-down says that they meet in one cache.
+    PushedOut,
+    /// The second CPU has just written the lines that the first one reads: they are near if the cache is common to
+    /// both, and far away if not. A slow-down says that they do *not* share it.
+    HandedOn,
 }
 
 /// How close two CPUs are, by what the host claims: the closest that holds.
