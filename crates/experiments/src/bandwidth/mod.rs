@@ -162,20 +162,9 @@ fn most(streams: &[StreamRate], which: impl Fn(&StreamRate) -> bool) -> (Quantit
     match best {
         Some((_, s)) => {
             let threads = if s.threads == 1 { "thread" } else { "threads" };
-            (s.rate.clone(), format!("{} on {} {threads}", name(s.operation), s.threads))
+            (s.rate.clone(), format!("{} on {} {threads}", s.operation.word(), s.threads))
         }
         None => (Quantity::unresolved("no stream in memory was resolved"), String::new()),
-    }
-}
-
-pub(crate) fn name(kind: StreamKind) -> &'static str {
-    match kind {
-        StreamKind::Read => "read",
-        StreamKind::Write => "write",
-        StreamKind::Copy => "copy",
-        StreamKind::Triad => "triad",
-        StreamKind::NtWrite => "nt-write",
-        StreamKind::NtCopy => "nt-copy",
     }
 }
 

@@ -38,6 +38,20 @@ pub enum StreamKind {
     NtCopy,
 }
 
+impl StreamKind {
+    /// As tables and CSV spell it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Copy => "copy",
+            Self::Triad => "triad",
+            Self::NtWrite => "nt-write",
+            Self::NtCopy => "nt-copy",
+        }
+    }
+}
+
 /// For each 64 bytes of each array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counting {

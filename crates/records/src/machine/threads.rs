@@ -82,3 +82,17 @@ pub enum Nearness {
     /// The host does not tell enough.
     Unknown,
 }
+
+impl Nearness {
+    /// As tables and CSV spell it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SameCore => "same core",
+            Self::SameLastCache => "same last cache",
+            Self::SameNode => "same node",
+            Self::SamePackage => "same package",
+            Self::OtherPackage => "other package",
+            Self::Unknown => "unknown",
+        }
+    }
+}
