@@ -2,7 +2,11 @@
 //!
 //! To add an experiment: a file in `csv/` with `pub(super) fn csv(&Machine) -> Option<String>`, and a line in [`tables`].
 
+mod bandwidth;
+mod c2c;
 mod latency;
+mod numa;
+mod threads;
 
 pub(crate) use latency::lat_mem_rd;
 
@@ -15,7 +19,13 @@ type Table = fn(&Machine) -> Option<String>;
 
 /// Name and table of each experiment that has one.
 fn tables() -> Vec<(&'static str, Table)> {
-    vec![("latency", latency::csv)]
+    vec![
+        ("latency", latency::csv),
+        ("numa", numa::csv),
+        ("threads", threads::csv),
+        ("bandwidth", bandwidth::csv),
+        ("c2c", c2c::csv),
+    ]
 }
 
 /// All tables that there are something to say of, by name.

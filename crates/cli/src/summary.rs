@@ -3,13 +3,17 @@
 //! To add an experiment's part: a file in `summary/` with `pub(super) fn lines(&Machine) -> Option<String>` (`None` where
 //! there is nothing to tell), and a line in [`parts`].
 
+mod bandwidth;
+mod c2c;
 mod clock;
 mod grade;
 mod head;
 mod levels;
+mod numa;
 mod odd;
 mod plot;
 mod table;
+mod threads;
 
 use records::machine::{Machine, Outcome, Status};
 use std::fmt::Write;
@@ -19,7 +23,14 @@ type Part = fn(&Machine) -> Option<String>;
 
 /// The parts, in the order in which they are told.
 fn parts() -> Vec<(&'static str, Part)> {
-    vec![("Levels", levels::lines), ("Clock", clock::lines)]
+    vec![
+        ("Levels", levels::lines),
+        ("NUMA", numa::lines),
+        ("Threads", threads::lines),
+        ("Bandwidth", bandwidth::lines),
+        ("From cache to cache", c2c::lines),
+        ("Clock", clock::lines),
+    ]
 }
 
 pub(crate) fn of(machine: &Machine, colour: bool) -> String {

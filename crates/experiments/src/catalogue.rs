@@ -1,7 +1,7 @@
 //! All experiments, in the order in which they run: later ones may use what earlier ones found.
 
 use crate::context::{Context, Refused};
-use crate::{clock, latency};
+use crate::{bandwidth, c2c, clock, latency, numa, threads};
 use records::machine::{Effort, Machine, Outcome, Status};
 use std::time::Instant;
 
@@ -47,6 +47,30 @@ pub const ALL: &[Entry] = &[
             machine.levels = latency::levels_of(&outcome, &machine.host, machine.run.cpu);
             machine.experiments.latency = Some(outcome);
         },
+    },
+    Entry {
+        name: "numa",
+        about: "memory placed on this node, on others, on all: latency and parallelism",
+        seconds: [2.0, 10.0, 40.0],
+        run: |ctx, machine| machine.experiments.numa = Some(conclude(ctx, machine, numa::run)),
+    },
+    Entry {
+        name: "threads",
+        about: "several threads at once: what they take from each other, who shares which cache",
+        seconds: [3.0, 15.0, 60.0],
+        run: |ctx, machine| machine.experiments.threads = Some(conclude(ctx, machine, threads::run)),
+    },
+    Entry {
+        name: "bandwidth",
+        about: "what caches and memory move, and what a load costs meanwhile",
+        seconds: [6.0, 40.0, 150.0],
+        run: |ctx, machine| machine.experiments.bandwidth = Some(conclude(ctx, machine, bandwidth::run)),
+    },
+    Entry {
+        name: "c2c",
+        about: "handing a cache line to another CPU, and the price of false sharing",
+        seconds: [2.0, 8.0, 30.0],
+        run: |ctx, machine| machine.experiments.c2c = Some(conclude(ctx, machine, c2c::run)),
     },
 ];
 

@@ -5,12 +5,17 @@
 //! `pub(crate) fn run(&mut Context, &Machine) -> Result<T, Refused>`, and a line in [`catalogue`].
 #![forbid(unsafe_code)]
 
+mod bandwidth;
+mod c2c;
 pub mod catalogue;
 mod clock;
 pub mod context;
+mod crews;
 mod latency;
 pub mod levels;
+mod numa;
 mod session;
+mod threads;
 
 pub use context::{Context, Progress, Refused};
 pub use session::{Request, measure};

@@ -1,6 +1,8 @@
 //! Memory for measuring: mapped at once, touched at once, and its pages *verified*, since asking for large pages and
 //! getting them are two things.
 
+use crate::pin::Pinned;
+use crate::rng::Rng;
 use crate::sys::{self, SysError};
 use units::Bytes;
 
@@ -62,6 +64,9 @@ pub enum Placement {
     Bind(Vec<u32>),
     /// Page by page over these NUMA nodes.
     Interleave(Vec<u32>),
+    /// Each page is touched first by a thread on one of these CPUs, drawn at random: where memory lies when the program
+    /// that fills it does not care.
+    TouchedBy { cpus: Vec<usize>, seed: u64 },
 }
 
 /// A mapping, resident and writable, at an address aligned to its page size.
@@ -135,7 +140,10 @@ impl Arena {
             }
         }
         arena.place(placement)?;
-        arena.populate()?;
+        match placement {
+            Placement::TouchedBy { cpus, seed } => arena.touch_by_turns(cpus, *seed)?,
+            _ => populate(arena.base, arena.len)?,
+        }
         arena.given = arena.verify();
         Ok(arena)
     }
@@ -190,7 +198,7 @@ impl Arena {
         const MPOL_BIND: libc::c_int = 2;
         const MPOL_INTERLEAVE: libc::c_int = 3;
         let (mode, nodes) = match placement {
-            Placement::FirstTouch => return Ok(()),
+            Placement::FirstTouch | Placement::TouchedBy { .. } => return Ok(()),
             Placement::Bind(nodes) => (MPOL_BIND, nodes),
             Placement::Interleave(nodes) => (MPOL_INTERLEAVE, nodes),
         };
@@ -206,29 +214,21 @@ impl Arena {
         if done == 0 { Ok(()) } else { Err(sys::failed(format!("placing memory on nodes {nodes:?}"))) }
     }
 
-    /// Touches every page for writing, so that no fault happens while something is timed.
-    fn populate(&self) -> Result<(), SysError> {
-        // SAFETY: populates our own mapping. Unlike touching, it reports a lack of memory (or of reserved huge
-        // pages) as an error instead of killing the process.
-        let done = unsafe { libc::madvise(self.base.cast(), self.len, libc::MADV_POPULATE_WRITE) };
-        if done == 0 {
-            return Ok(());
+    /// One thread a CPU, each touching the pages that the draw gives it.
+    fn touch_by_turns(&self, cpus: &[usize], seed: u64) -> Result<(), SysError> {
+        let page = self.given.asked.page_size() as usize;
+        let mut rng = Rng::new(seed);
+        let drawn: Vec<usize> =
+            (0..self.len / page).map(|_| rng.below(cpus.len().max(1) as u64) as usize).collect();
+        for (turn, &cpu) in cpus.iter().enumerate() {
+            let touch = || -> Result<(), SysError> {
+                let _pinned = Pinned::to(cpu)?;
+                let mine = drawn.iter().enumerate().filter(|(_, who)| **who == turn);
+                mine.map(|(i, _)| populate(self.base.wrapping_add(i * page), page)).collect()
+            };
+            std::thread::scope(|s| s.spawn(touch).join().expect("touching memory does not panic"))?;
         }
-        let error = std::io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EINVAL) {
-            return Err(SysError {
-                what: format!("filling {} of memory", Bytes(self.len as u64)),
-                source: error,
-            });
-        }
-        // Kernels before 5.14 do not know the advice.
-        for offset in (0..self.len).step_by(4096) {
-            // SAFETY: inside the mapping.
-            unsafe {
-                self.base.add(offset).write_volatile(0);
-            }
-        }
-        Ok(())
+        if cpus.is_empty() { populate(self.base, self.len) } else { Ok(()) }
     }
 
     fn verify(&self) -> PagesGiven {
@@ -245,6 +245,29 @@ impl Drop for Arena {
             libc::munmap(self.map, self.map_len);
         }
     }
+}
+
+/// Touches every page for writing, so that no fault happens while something is timed. `base` and `len` lie in a mapping
+/// that the caller owns.
+fn populate(base: *mut u8, len: usize) -> Result<(), SysError> {
+    // SAFETY: populates our own mapping. Unlike touching, it reports a lack of memory (or of reserved huge
+    // pages) as an error instead of killing the process.
+    let done = unsafe { libc::madvise(base.cast(), len, libc::MADV_POPULATE_WRITE) };
+    if done == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    if error.raw_os_error() != Some(libc::EINVAL) {
+        return Err(SysError { what: format!("filling {} of memory", Bytes(len as u64)), source: error });
+    }
+    // Kernels before 5.14 do not know the advice.
+    for offset in (0..len).step_by(4096) {
+        // SAFETY: inside the mapping.
+        unsafe {
+            base.add(offset).write_volatile(0);
+        }
+    }
+    Ok(())
 }
 
 /// Reads smaps for the areas that cover `start..end`. Areas may be split or merged with neighbours by the kernel, so
@@ -329,6 +352,16 @@ Private_Hugetlb:    4096 kB
         assert!(arena.given.as_asked <= Bytes::mib(4));
         arena.words_mut()[0] = 7;
         assert_eq!(arena.words_mut().len(), 4 << 17);
+    }
+
+    #[test]
+    fn pages_touched_by_turns_are_all_there() {
+        let cpus = crate::pin::allowed().unwrap();
+        let placement = Placement::TouchedBy { cpus, seed: 3 };
+        let arena = Arena::placed(Bytes::mib(4), PageKind::Small, &placement).unwrap();
+        assert_eq!(arena.given.resident, Bytes::mib(4));
+        let nowhere = Placement::TouchedBy { cpus: vec![100_000], seed: 3 };
+        assert!(Arena::placed(Bytes::mib(1), PageKind::Small, &nowhere).is_err());
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod arena;
 pub mod campaign;
 pub mod chain;
 pub mod code;
+pub mod crew;
 pub mod grade;
 pub mod pace;
 pub mod pin;

@@ -68,6 +68,11 @@ impl Witness {
             company: running.saturating_sub(1),
         }
     }
+    /// Clock ticks that the hypervisor took from these CPUs so far, together.
+    pub fn steal_on(&mut self, cpus: &[usize]) -> u64 {
+        let Some(text) = reread(self.stat.as_mut(), &mut self.buffer) else { return 0 };
+        cpus.iter().filter_map(|cpu| steal_of(text, &format!("cpu{cpu} "))).sum()
+    }
 }
 
 fn reread<'a>(file: Option<&mut File>, buffer: &'a mut Vec<u8>) -> Option<&'a str> {

@@ -3,15 +3,23 @@
 //! To add an experiment: a file in `machine/` with its result type, a field in [`Experiments`], and the experiment
 //! itself in the crate of that name.
 
+mod bandwidth;
+mod c2c;
 mod clock;
 mod latency;
 mod level;
+mod numa;
 mod run;
+mod threads;
 
+pub use bandwidth::{Bandwidth, Counting, LoadedCurve, LoadedPoint, StreamKind, StreamRate};
+pub use c2c::{CacheToCache, FalseSharing, Transfer, TransferClass};
 pub use clock::Clock;
 pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point};
 pub use level::Level;
+pub use numa::{NodePages, NodePair, Numa, PlacementKind, PlacementResult};
 pub use run::{Blocks, Effort, Grade, Run, Verdict};
+pub use threads::{Crowd, Nearness, Sharing, SharingTest, ThreadLatency, Threads};
 
 use crate::{Record, host::Host};
 use schemars::JsonSchema;
@@ -70,4 +78,12 @@ pub struct Experiments {
     pub clock: Option<Outcome<Clock>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Outcome<LatencyCurves>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numa: Option<Outcome<Numa>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Outcome<Threads>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Outcome<Bandwidth>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub c2c: Option<Outcome<CacheToCache>>,
 }

@@ -5,7 +5,7 @@ use crate::pace::Pace;
 use crate::pin::Pinned;
 use crate::rigs::Rig;
 use crate::sys::SysError;
-use crate::witness::{Sight, Witness};
+use crate::witness::{Seen, Sight, Witness};
 use std::time::Duration;
 
 /// A measuring place on one CPU.
@@ -78,7 +78,14 @@ impl Executor for Bench<'_> {
         let pace_before = self.station.pace.cycles_per_tick();
         let values = rig.run(self.loops[setting]);
         let pace_after = self.station.pace.cycles_per_tick();
-        let seen = self.station.witness.look().since(&before);
-        Reading { values, pace: (pace_before, pace_after), seen }
+        let mut seen = self.station.witness.look().since(&before);
+        let mut pace = (pace_before, pace_after);
+        if let Some(elsewhere) = rig.elsewhere() {
+            // Rigs that work elsewhere looked around where they worked, and only while it counted. Company is seen from
+            // anywhere.
+            pace = elsewhere.pace;
+            seen = Seen { company: seen.company, ..elsewhere.seen };
+        }
+        Reading { values, pace, seen }
     }
 }

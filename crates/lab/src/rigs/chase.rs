@@ -31,6 +31,14 @@ impl ChaseRig {
         Self { kernel, chain, cursor, warm_limit, warm_ticks, warmed: false }
     }
 
+    /// Begins at another node of the cycle. Rigs that take turns on one chain must not follow each other's tracks, or
+    /// they find what the one before them has just brought into the caches.
+    #[must_use]
+    pub fn beginning_at(mut self, node: u64) -> Self {
+        self.cursor = self.chain.address(node);
+        self
+    }
+
     pub fn chain(&self) -> &Chain {
         &self.chain
     }

@@ -3,9 +3,29 @@
 //! A rig's constructor checks what the kernel's contract demands, so that running it is safe. To add one: a file here,
 //! with a constructor that owns (or keeps alive) all memory that the kernel touches, and [`Rig`] for it.
 
+mod after;
+mod bump;
 mod chase;
+mod parallel;
+mod ping_pong;
+mod stream;
 
+pub use after::AfterRig;
+pub use bump::{BumpRig, Words};
 pub use chase::ChaseRig;
+pub use parallel::ParallelRig;
+pub use ping_pong::PingPongRig;
+pub use stream::{Region, StreamRig, widest};
+
+use crate::witness::Seen;
+
+/// What happened where a rig ran, on whatever CPUs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Elsewhere {
+    /// Core cycles per tick before and after, where they differed most.
+    pub pace: (f64, f64),
+    pub seen: Seen,
+}
 
 /// Something that can be run and timed.
 pub trait Rig {
@@ -17,4 +37,13 @@ pub trait Rig {
 
     /// How many ticks one loop takes, roughly, from a short run: for choosing how many make a block.
     fn ticks_per_loop(&mut self) -> f64;
+
+    /// The block is over: lets go of whoever waits for this rig on another CPU.
+    fn release(&mut self) {}
+
+    /// What the last run saw, for rigs that work on other CPUs too: it takes the place of what is seen on the caller's
+    /// own.
+    fn elsewhere(&mut self) -> Option<Elsewhere> {
+        None
+    }
 }

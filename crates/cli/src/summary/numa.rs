@@ -1,0 +1,62 @@
+//! Placements and the matrix of nodes.
+
+use super::{figure, table, trouble};
+use records::machine::{Machine, Numa, PlacementKind};
+use table::row;
+
+pub(super) fn lines(machine: &Machine) -> Option<String> {
+    let outcome = machine.experiments.numa.as_ref()?;
+    let mut text = String::new();
+    if let Some(result) = &outcome.result {
+        text.push_str(&placements(result));
+        text.push_str(&matrix(result));
+        text.extend(result.left_out.iter().map(|l| format!("  left out: {l}\n")));
+    }
+    text.push_str(&trouble("numa", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default());
+    Some(text)
+}
+
+fn placements(result: &Numa) -> String {
+    let mut rows = vec![row(["memory on", "ns", "ns of many at once", "at once", ""])];
+    for p in &result.placements {
+        let nodes: Vec<String> = p.nodes.iter().map(u32::to_string).collect();
+        let nodes = nodes.join(", ");
+        rows.push(vec![
+            match p.kind {
+                PlacementKind::Local => format!("this node ({nodes})"),
+                PlacementKind::Remote => format!("node {nodes}"),
+                PlacementKind::Interleaved => format!("nodes {nodes} in turn"),
+                PlacementKind::Off => "whatever node touched it first".to_owned(),
+            },
+            figure(&p.latency.ns),
+            figure(&p.parallel.ns),
+            figure(&p.parallelism),
+            if p.as_asked { "" } else { "its pages lie elsewhere" }.to_owned(),
+        ]);
+    }
+    table::draw(&rows)
+}
+
+fn matrix(result: &Numa) -> String {
+    let mut from: Vec<u32> = result.matrix.iter().map(|p| p.from).collect();
+    let mut to: Vec<u32> = result.matrix.iter().map(|p| p.to).collect();
+    for nodes in [&mut from, &mut to] {
+        nodes.sort_unstable();
+        nodes.dedup();
+    }
+    if from.is_empty() {
+        return String::new();
+    }
+    let mut head = row(["ns from"]);
+    head.extend(to.iter().map(|n| format!("to node {n}")));
+    let mut rows = vec![head];
+    for &a in &from {
+        let mut cells = vec![format!("node {a}")];
+        cells.extend(to.iter().map(|&b| {
+            let pair = result.matrix.iter().find(|p| p.from == a && p.to == b);
+            pair.map_or_else(|| "-".to_owned(), |p| figure(&p.latency.ns))
+        }));
+        rows.push(cells);
+    }
+    format!("\n{}", table::draw(&rows))
+}

@@ -1,0 +1,88 @@
+//! Several threads at once: what each pays, and which caches are common.
+
+use super::{figure, table, trouble};
+use records::machine::{Crowd, Machine, Sharing, Threads};
+use table::row;
+
+pub(super) fn lines(machine: &Machine) -> Option<String> {
+    let outcome = machine.experiments.threads.as_ref()?;
+    let mut text = String::new();
+    if let Some(result) = &outcome.result {
+        text.push_str(&crowds(result));
+        for s in &result.sharing {
+            text.push_str(&format!("  {}\n", shared(s)));
+        }
+    }
+    text.push_str(&trouble("threads", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default());
+    Some(text)
+}
+
+/// A row for each size, a column for each number of threads.
+fn crowds(result: &Threads) -> String {
+    let mut counts: Vec<u32> = result.crowds.iter().map(|c| c.threads).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let mut head = row(["ns a load in", "each"]);
+    head.extend(counts.iter().map(|n| if *n == 1 { "1 thread".to_owned() } else { format!("{n} threads") }));
+    let mut rows = vec![head];
+    let mut sizes: Vec<&Crowd> = Vec::new();
+    for c in &result.crowds {
+        if !sizes.iter().any(|s| s.size == c.size) {
+            sizes.push(c);
+        }
+    }
+    for of in sizes {
+        let mut cells = vec![of.within.clone(), of.size.to_string()];
+        cells.extend(counts.iter().map(|n| {
+            let crowd = result.crowds.iter().find(|c| c.size == of.size && c.threads == *n);
+            crowd.map_or_else(|| "-".to_owned(), |c| figure(&c.latency.ns))
+        }));
+        rows.push(cells);
+    }
+    table::draw(&rows)
+}
+
+fn shared(s: &Sharing) -> String {
+    let found = match s.shared {
+        Some(true) => "common",
+        Some(false) => "not common",
+        None => "common or not: not resolved",
+    };
+    let claim = match (s.claimed, s.shared) {
+        (Some(claimed), Some(found)) if claimed != found => "; the host claims the contrary",
+        (Some(true), _) => ", as the host claims",
+        (Some(false), _) if s.shared.is_some() => ", as the host claims",
+        (Some(false), _) => "; the host claims not",
+        (None, _) => "",
+    };
+    let [a, b] = s.cpus;
+    let claim =
+        if s.shared.is_none() && s.claimed == Some(true) { "; the host claims common" } else { claim };
+    format!("{} of CPU {a} and {b}: {found}{claim} (ratio {})", s.level, figure(&s.ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::machine::{Nearness, SharingTest};
+    use units::{Bytes, Estimate, Quantity, Unit};
+
+    #[test]
+    fn contradictions_are_said() {
+        let mut s = Sharing {
+            level: "L3".to_owned(),
+            cpus: [1, 0],
+            nearness: Nearness::SameLastCache,
+            test: SharingTest::HandedOn,
+            size: Bytes::mib(4),
+            ratio: Quantity::measured(Estimate::new(7.0, 6.0, 8.0), Unit::Ratio),
+            shared: Some(false),
+            claimed: Some(true),
+        };
+        assert!(shared(&s).contains("not common; the host claims the contrary"), "{}", shared(&s));
+        s.shared = Some(true);
+        assert!(shared(&s).contains("common, as the host claims"), "{}", shared(&s));
+        s.shared = None;
+        assert!(shared(&s).contains("not resolved; the host claims common"), "{}", shared(&s));
+    }
+}

@@ -1,0 +1,289 @@
+//! **bandwidth**: what caches and memory move, and what a load costs meanwhile.
+//!
+//! Passes over arrays with the widest loads and stores there are, on 1, 2, 4 … CPUs. A rate counts the bytes that the
+//! program loads and stores. A line that is overwritten is read first by most processors, unless the stores go past the
+//! caches: that traffic is named in the record, and not counted.
+//!
+//! Latency under load: one CPU chases a chain in memory while the others stream, held back more or less.
+
+mod plan;
+
+use crate::context::{Context, Refused};
+use crate::crews;
+use crate::latency::load_chase;
+use crate::threads::pages;
+use kernels::{Spec, Width};
+use lab::arena::{Arena, Placement};
+use lab::campaign::{Block, Series};
+use lab::chain::{self, Chain, Layout};
+use lab::code::Loaded;
+use lab::crew::{Crew, CrewMember, CrewRig};
+use lab::rigs::{ChaseRig, Region, Rig, StreamRig, widest};
+use plan::{MEMORY, Planned};
+use records::machine::{Bandwidth, LoadedCurve, LoadedPoint, Machine, StreamKind, StreamRate};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use units::{Bytes, Quantity, Unit};
+
+/// What streams in memory are warmed with; caches are filled whole.
+const MEMORY_WARM: usize = 256 << 10;
+const MOST_WARM: usize = 64 << 20;
+/// A chaser moves one line of this size with each step.
+const LINE: f64 = 64.0;
+
+pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, Refused> {
+    let order = crews::joining_order(ctx.host, ctx.cpu() as u32);
+    let crew = crews::crew(ctx, &order)?;
+    let width = widest();
+    let fields = Fields::new(ctx, &order)?;
+
+    ctx.stage(0.0, 0.6);
+    let plan = plan::streams(ctx.host, &order);
+    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+    for planned in &plan {
+        let kernel = load_stream(planned.kind, width, 0)?;
+        let cpus = &order[..planned.threads];
+        rigs.push(Box::new(CrewRig::new(&crew, fields.members(cpus, &kernel, planned.size))));
+    }
+    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(21, 41, 81), 0.6);
+    let mut streams = Vec::new();
+    for (planned, series) in plan.iter().zip(&gathered.series) {
+        let size = planned.size.unwrap_or_else(|| fields.share(&order[..planned.threads], order[0]).1);
+        streams.push(rate_of(ctx, planned, Bytes(size.0), series));
+    }
+
+    ctx.stage(0.6, 1.0);
+    let mut loaded = Vec::new();
+    if order.len() > 1 && !ctx.stop.asked() {
+        loaded = loaded_curves(ctx, &crew, &fields, &order, width)?;
+    }
+    let (platform_maximum, platform_maximum_by) = most(&streams, |_| true);
+    let (single_maximum, single_maximum_by) = most(&streams, |s| s.threads == 1);
+    Ok(Bandwidth {
+        platform_maximum,
+        platform_maximum_by,
+        single_maximum,
+        single_maximum_by,
+        vector_bytes: width.bytes(),
+        order,
+        counting: plan::KINDS.into_iter().map(plan::counting).collect(),
+        streams,
+        loaded,
+    })
+}
+
+fn block(ctx: &Context<'_>) -> Duration {
+    Duration::from_micros(ctx.pick(1500, 2500, 4000))
+}
+
+fn load_stream(kind: StreamKind, width: Width, delay: u32) -> Result<Loaded, Refused> {
+    Ok(Loaded::new(kernels::assemble(&Spec::Stream { op: plan::operation(kind), width, delay })?)?)
+}
+
+/// The memory in which streams run: one area on each node that has CPUs of ours, shared out among those of its CPUs
+/// that take part.
+struct Fields {
+    by_node: BTreeMap<Option<u32>, Arc<Arena>>,
+    node_of: BTreeMap<u32, Option<u32>>,
+}
+
+impl Fields {
+    fn new(ctx: &Context<'_>, order: &[u32]) -> Result<Self, Refused> {
+        let node_of: BTreeMap<u32, Option<u32>> =
+            order.iter().map(|&c| (c, crews::node_to_bind(ctx.host, c))).collect();
+        let mut cpus_on: BTreeMap<Option<u32>, Vec<u32>> = BTreeMap::new();
+        for &cpu in order {
+            cpus_on.entry(node_of[&cpu]).or_default().push(cpu);
+        }
+        // A chain for latency under load comes on top.
+        let room = Bytes(ctx.max_memory.0 / (cpus_on.len() as u64 + 1));
+        let mut by_node = BTreeMap::new();
+        for (node, cpus) in cpus_on {
+            let size = plan::memory_on_node(ctx.host, &cpus, ctx.pick(4, 5, 8), room);
+            let placement = node.map_or(Placement::FirstTouch, |n| Placement::Bind(vec![n]));
+            let mut arena = Arena::placed(size, pages(ctx), &placement)?;
+            // Ordinary numbers, and none that a processor might treat as special, as it may zeros.
+            arena.words_mut().fill(1f64.to_bits());
+            by_node.insert(node, Arc::new(arena));
+        }
+        Ok(Self { by_node, node_of })
+    }
+
+    /// Where a CPU's part begins and how long it is, if these CPUs take part.
+    fn share(&self, cpus: &[u32], cpu: u32) -> (Bytes, Bytes) {
+        let node = self.node_of[&cpu];
+        let here: Vec<u32> = cpus.iter().copied().filter(|c| self.node_of[c] == node).collect();
+        let part = self.by_node[&node].len() as u64 / here.len().max(1) as u64;
+        let nth = here.iter().position(|&c| c == cpu).unwrap_or(0) as u64;
+        (Bytes(nth * part), Bytes(part))
+    }
+
+    fn members(&self, cpus: &[u32], kernel: &Loaded, size: Option<Bytes>) -> Vec<(usize, CrewMember)> {
+        cpus.iter()
+            .map(|&cpu| {
+                let (from, part) = self.share(cpus, cpu);
+                let arena = &self.by_node[&self.node_of[&cpu]];
+                let len = size.map_or(part.0, |s| s.0.min(part.0));
+                let warm = if size.is_some() { MOST_WARM } else { MEMORY_WARM };
+                let region = Region::new(arena, from.0 as usize, len as usize);
+                (cpu as usize, Box::new(StreamRig::new(kernel.clone(), region, warm)) as CrewMember)
+            })
+            .collect()
+    }
+}
+
+fn rate_of(ctx: &mut Context<'_>, planned: &Planned, size: Bytes, series: &Series) -> StreamRate {
+    let n = planned.threads;
+    // Bytes a second of a member that takes so many ticks for a line of each array.
+    let scale = f64::from(plan::counting(planned.kind).moved) * ctx.tsc.value;
+    let each = move |b: &Block| (0..n).map(|i| scale / CrewRig::ticks(b, i)).collect::<Vec<f64>>();
+    StreamRate {
+        operation: planned.kind,
+        within: planned.within.clone(),
+        size,
+        threads: n as u32,
+        rate: ctx.quantity(series, Unit::BytesPerSecond, |b| each(b).iter().sum()),
+        slowest_thread: ctx
+            .quantity(series, Unit::BytesPerSecond, |b| each(b).into_iter().fold(f64::INFINITY, f64::min)),
+        fastest_thread: ctx
+            .quantity(series, Unit::BytesPerSecond, |b| each(b).into_iter().fold(0.0, f64::max)),
+    }
+}
+
+/// The highest rate in memory, and what it was reached by.
+fn most(streams: &[StreamRate], which: impl Fn(&StreamRate) -> bool) -> (Quantity, String) {
+    let best = streams
+        .iter()
+        .filter(|s| s.within == MEMORY && which(s))
+        .filter_map(|s| Some((s.rate.value()?, s)))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((_, s)) => {
+            let threads = if s.threads == 1 { "thread" } else { "threads" };
+            (s.rate.clone(), format!("{} on {} {threads}", s.operation.word(), s.threads))
+        }
+        None => (Quantity::unresolved("no stream in memory was resolved"), String::new()),
+    }
+}
+
+/// The measuring CPU chases, all others of its node stream.
+fn loaded_curves(
+    ctx: &mut Context<'_>,
+    crew: &RefCell<Crew>,
+    fields: &Fields,
+    order: &[u32],
+    width: Width,
+) -> Result<Vec<LoadedCurve>, Refused> {
+    let home = order[0];
+    let mut streaming: Vec<u32> =
+        order[1..].iter().copied().filter(|c| fields.node_of[c] == fields.node_of[&home]).collect();
+    if streaming.is_empty() {
+        streaming = order[1..].to_vec();
+    }
+    let chain = chase_chain(ctx, home)?;
+    let chase = load_chase(kernels::Access::Read)?;
+    let chaser = |ctx: &mut Context<'_>| -> (usize, CrewMember) {
+        let rig = ChaseRig::new(chase.clone(), chain.clone(), 1 << 13, 0);
+        (home as usize, Box::new(rig.beginning_at(ctx.rng.below(chain.nodes()))))
+    };
+    let pauses: &[u32] = ctx.pick(
+        &[0, 64, 256, 1024][..],
+        &[0, 16, 32, 64, 128, 256, 512, 1024, 2048],
+        &[0, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096],
+    );
+    let kinds: &[StreamKind] = ctx.pick(
+        &[StreamKind::Read][..],
+        &[StreamKind::Read, StreamKind::Copy],
+        &[StreamKind::Read, StreamKind::Copy],
+    );
+    let mut settings = Vec::new();
+    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+    for &kind in kinds {
+        settings.push((kind, None));
+        rigs.push(Box::new(CrewRig::new(crew, vec![chaser(ctx)])));
+        for &pause in pauses.iter().rev() {
+            let kernel = load_stream(kind, width, pause)?;
+            let mut members = vec![chaser(ctx)];
+            members.extend(fields.members(&streaming, &kernel, None));
+            settings.push((kind, Some(pause)));
+            rigs.push(Box::new(CrewRig::new(crew, members)));
+        }
+    }
+    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(41, 61, 101), 0.4);
+    let mut curves: Vec<LoadedCurve> = Vec::new();
+    for ((kind, pause), series) in settings.into_iter().zip(&gathered.series) {
+        let point = loaded_point(ctx, kind, pause, streaming.len(), series);
+        match curves.iter_mut().find(|c| c.traffic == kind) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(LoadedCurve {
+                traffic: kind,
+                cpu: home,
+                streams: streaming.len() as u32,
+                points: vec![point],
+            }),
+        }
+    }
+    Ok(curves)
+}
+
+fn loaded_point(
+    ctx: &mut Context<'_>,
+    kind: StreamKind,
+    pause: Option<u32>,
+    streaming: usize,
+    series: &Series,
+) -> LoadedPoint {
+    let streaming = if pause.is_some() { streaming } else { 0 };
+    let moved = f64::from(plan::counting(kind).moved);
+    let hertz = ctx.tsc.value;
+    let rate = ctx.quantity(series, Unit::BytesPerSecond, |b| {
+        let streams: f64 = (1..=streaming).map(|i| moved / CrewRig::ticks(b, i)).sum();
+        (streams + LINE / CrewRig::ticks(b, 0)) * hertz
+    });
+    LoadedPoint { pause, rate, latency: crews::latency_of(ctx, series, 0) }
+}
+
+fn chase_chain(ctx: &mut Context<'_>, cpu: u32) -> Result<Chain, Refused> {
+    let line = ctx.line();
+    let wanted = (ctx.last_cache().0 * ctx.pick(2, 3, 4)).clamp(64 << 20, 1 << 30);
+    let size = Bytes(wanted.min(ctx.max_memory.0 / 2).max(1 << 20));
+    let placement =
+        crews::node_to_bind(ctx.host, cpu).map_or(Placement::FirstTouch, |n| Placement::Bind(vec![n]));
+    Ok(chain::build(&[Layout::random(size, line)], pages(ctx), &placement, &mut ctx.rng)?.remove(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Estimate;
+
+    fn rate(operation: StreamKind, within: &str, threads: u32, value: f64) -> StreamRate {
+        let q = Quantity::measured(Estimate::exact(value), Unit::BytesPerSecond);
+        StreamRate {
+            operation,
+            within: within.to_owned(),
+            size: Bytes(1),
+            threads,
+            rate: if value > 0.0 { q.clone() } else { Quantity::unresolved("void") },
+            slowest_thread: q.clone(),
+            fastest_thread: q,
+        }
+    }
+
+    #[test]
+    fn the_maximum_is_of_memory_and_says_how() {
+        let streams = [
+            rate(StreamKind::Read, "L1", 1, 900.0),
+            rate(StreamKind::Read, MEMORY, 1, 20.0),
+            rate(StreamKind::NtWrite, MEMORY, 2, 35.0),
+            rate(StreamKind::Copy, MEMORY, 2, 0.0),
+        ];
+        let (all, by) = most(&streams, |_| true);
+        assert_eq!((all.value(), by.as_str()), (Some(35.0), "nt-write on 2 threads"));
+        let (one, by) = most(&streams, |s| s.threads == 1);
+        assert_eq!((one.value(), by.as_str()), (Some(20.0), "read on 1 thread"));
+        assert!(most(&streams[..1], |_| true).0.value().is_none());
+    }
+}

@@ -1,0 +1,176 @@
+//! **c2c**: from one core's cache to another's.
+//!
+//! A line is handed to and fro between two CPUs, each writing it in turn; the figure is half a round trip, for either
+//! side having the first turn. Between all pairs where time allows, else between some of every kind of neighbourhood.
+//! Then false sharing: two CPUs that count, each in a word of its own, on one line or on lines far apart; by plain and
+//! by atomic additions.
+
+mod sample;
+
+use crate::context::{Context, Refused};
+use crate::crews;
+use kernels::Spec;
+use lab::code::Loaded;
+use lab::crew::{Crew, CrewMember, CrewRig};
+use lab::rigs::{BumpRig, PingPongRig, Rig, Words};
+use records::machine::{CacheToCache, FalseSharing, Machine, Nearness, Transfer, TransferClass};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use units::{Quantity, Unit};
+
+/// A block of a hand-over, with what it takes to start and end one.
+const BLOCK: Duration = Duration::from_micros(700);
+const BLOCK_WITH_COSTS: Duration = Duration::from_micros(1200);
+
+/// Hand-overs depend on the line's address, and each block takes another line: so there are many blocks.
+const LEAST_BLOCKS: usize = 32;
+const MOST_BLOCKS: usize = 256;
+
+pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<CacheToCache, Refused> {
+    let cpus = crews::joining_order(ctx.host, ctx.cpu() as u32);
+    if cpus.len() < 2 {
+        return Err(Refused::not_possible(
+            "only one CPU may be used",
+            "more CPUs: see taskset, and the cpuset of the control group",
+        ));
+    }
+    let classes = sample::classes(ctx.host, &cpus);
+    let time = ctx.budget.as_secs_f64() * 0.6;
+    let room = (time / BLOCK_WITH_COSTS.as_secs_f64()) as usize;
+    let drawn = sample::draw(&classes, room / LEAST_BLOCKS, &mut ctx.rng);
+    let blocks = (room / drawn.len().max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS);
+    // A thread each for those CPUs only that take part.
+    let taking_part: Vec<u32> = cpus
+        .iter()
+        .copied()
+        .filter(|c| drawn.iter().any(|(_, (a, b))| a == c || b == c) || *c == cpus[0])
+        .collect();
+    let partners = partners(&drawn, cpus[0]);
+    let crew = crews::crew(ctx, &taking_part)?;
+
+    ctx.stage(0.0, 0.7);
+    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+    for &(_, (from, to)) in &drawn {
+        let (even, odd) = PingPongRig::pair()?;
+        let members: Vec<(usize, CrewMember)> =
+            vec![(from as usize, Box::new(even)), (to as usize, Box::new(odd))];
+        rigs.push(Box::new(CrewRig::new(&crew, members)));
+    }
+    let gathered = ctx.measure(rigs, BLOCK, blocks, 0.7);
+    let mut pairs = Vec::new();
+    for (&(nearness, (from, to)), series) in drawn.iter().zip(&gathered.series) {
+        pairs.push(Transfer { from, to, nearness, latency: crews::latency_of(ctx, series, 0) });
+    }
+
+    ctx.stage(0.7, 1.0);
+    let false_sharing =
+        if ctx.stop.asked() { Vec::new() } else { false_sharing(ctx, &crew, cpus[0], &partners, blocks)? };
+    let pairs_possible = classes.values().map(Vec::len).sum();
+    Ok(CacheToCache {
+        cpus: taking_part,
+        pairs_possible,
+        classes: summed(&classes, &pairs),
+        pairs,
+        false_sharing,
+    })
+}
+
+/// One CPU of each nearness to the measuring one, of those that take part.
+fn partners(drawn: &[(Nearness, (u32, u32))], home: u32) -> Vec<(Nearness, u32)> {
+    let mut found: BTreeMap<Nearness, u32> = BTreeMap::new();
+    for &(nearness, (a, b)) in drawn {
+        if a == home {
+            found.entry(nearness).or_insert(b);
+        }
+        if b == home {
+            found.entry(nearness).or_insert(a);
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn summed(classes: &BTreeMap<Nearness, Vec<(u32, u32)>>, pairs: &[Transfer]) -> Vec<TransferClass> {
+    classes
+        .iter()
+        .map(|(&nearness, possible)| {
+            let ns: Vec<Quantity> =
+                pairs.iter().filter(|p| p.nearness == nearness).map(|p| p.latency.ns.clone()).collect();
+            TransferClass {
+                nearness,
+                pairs_possible: possible.len(),
+                pairs_measured: ns.len(),
+                ns: crews::pooled(&ns, Unit::Nanos),
+            }
+        })
+        .collect()
+}
+
+fn false_sharing(
+    ctx: &mut Context<'_>,
+    crew: &RefCell<Crew>,
+    home: u32,
+    partners: &[(Nearness, u32)],
+    blocks: usize,
+) -> Result<Vec<FalseSharing>, Refused> {
+    let mut asked = Vec::new();
+    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+    for &(nearness, other) in partners {
+        for locked in [false, true] {
+            asked.push((nearness, other, locked));
+            let kernel = Loaded::new(kernels::assemble(&Spec::Bump { locked })?)?;
+            let words = Words::new(2);
+            for together in [false, true] {
+                let counter =
+                    |i| Box::new(BumpRig::new(kernel.clone(), words.clone(), i, together)) as CrewMember;
+                let members = vec![(home as usize, counter(0)), (other as usize, counter(1))];
+                rigs.push(Box::new(CrewRig::new(crew, members)));
+            }
+        }
+    }
+    let gathered = ctx.measure(rigs, BLOCK, blocks, 0.3);
+    let mut found = Vec::new();
+    for ((nearness, other, locked), pair) in asked.into_iter().zip(gathered.series.chunks(2)) {
+        let apart = crews::median_latency(ctx, &pair[0], 2);
+        let together = crews::median_latency(ctx, &pair[1], 2);
+        let price = crews::ratio(&together.ns, &apart.ns);
+        found.push(FalseSharing { cpus: [home, other], nearness, locked, apart, together, price });
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Estimate, Latency};
+
+    #[test]
+    fn classes_tell_how_much_of_them_was_measured() {
+        let ns = |value: f64| Quantity::measured(Estimate::new(value, value - 1.0, value + 1.0), Unit::Nanos);
+        let pair = |from, to, nearness, value| Transfer {
+            from,
+            to,
+            nearness,
+            latency: Latency { ns: ns(value), cycles: ns(value), ticks: ns(value) },
+        };
+        let near = Nearness::SameLastCache;
+        let far = Nearness::OtherPackage;
+        let classes = BTreeMap::from([(near, vec![(0, 1), (1, 0)]), (far, vec![(0, 2), (2, 0)])]);
+        let summed = summed(&classes, &[pair(0, 1, near, 20.0), pair(1, 0, near, 24.0)]);
+        assert_eq!((summed[0].pairs_measured, summed[0].pairs_possible), (2, 2));
+        assert_eq!(summed[0].ns.estimate().unwrap(), Estimate::new(22.0, 19.0, 25.0));
+        assert_eq!(summed[1].pairs_measured, 0);
+        assert!(summed[1].ns.estimate().is_none());
+    }
+
+    #[test]
+    fn partners_are_one_of_each_kind() {
+        let drawn = [
+            (Nearness::SameCore, (0, 8)),
+            (Nearness::SameLastCache, (1, 0)),
+            (Nearness::SameLastCache, (0, 2)),
+            (Nearness::OtherPackage, (3, 4)),
+        ];
+        assert_eq!(partners(&drawn, 0), [(Nearness::SameCore, 8), (Nearness::SameLastCache, 1)]);
+    }
+}

@@ -1,0 +1,80 @@
+//! What one member does in a block, on its own CPU.
+
+use super::Member;
+use super::muster::{Muster, Window};
+use crate::pace::Pace;
+use crate::sys;
+use crate::tsc;
+
+/// A block is made of so many pieces; one or two of them are lost at its ends.
+const PIECES: u64 = 32;
+
+/// What became of one member.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Part {
+    /// Ticks per operation, over the pieces that count.
+    pub ticks: f64,
+    /// Core cycles per tick before and after.
+    pub pace: (f64, f64),
+    /// Involuntary switches; 1 also where the member could not take part as it should.
+    pub switches: u64,
+    pub faults: u64,
+}
+
+pub(super) fn take_part(member: &mut Member, pace: &Pace, muster: &Muster) -> Part {
+    let wanted = (muster.ticks() / PIECES).max(1);
+    if member.piece == 0 {
+        member.piece = loops_for(wanted, member.rig.ticks_per_loop());
+    }
+    member.rig.warm();
+    let window = muster.arrive();
+    // Only now: whoever is warm first waits for the others, and what happens meanwhile harms nobody.
+    let before = (sys::thread_usage(), pace.cycles_per_tick());
+    let tally = window.map(|window| run_in(member, window, wanted)).unwrap_or_default();
+    let after = (sys::thread_usage(), pace.cycles_per_tick());
+    let missed = !tally.in_time || tally.pieces == 0;
+    Part {
+        ticks: tally.sum / tally.pieces.max(1) as f64,
+        pace: (before.1, after.1),
+        switches: (after.0.involuntary_switches - before.0.involuntary_switches).max(0) as u64
+            + u64::from(missed),
+        faults: (after.0.faults - before.0.faults).max(0) as u64,
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    sum: f64,
+    pieces: u64,
+    /// It was running before the window began.
+    in_time: bool,
+}
+
+fn run_in(member: &mut Member, window: Window, wanted: u64) -> Tally {
+    let mut tally = Tally::default();
+    let mut from = tsc::now();
+    loop {
+        let value = member.rig.run(member.piece)[0];
+        let to = tsc::now();
+        if from < window.begin {
+            tally.in_time = true;
+            // Only before anything counts: all counted pieces are of one length, so that their mean is the mean over
+            // all their operations.
+            member.piece = loops_for(wanted, (to - from) as f64 / member.piece as f64);
+        } else if to <= window.end {
+            tally.sum += value;
+            tally.pieces += 1;
+        }
+        if to >= window.end {
+            break;
+        }
+        from = to;
+    }
+    member.rig.release();
+    tally
+}
+
+/// Loops that take about `wanted` ticks.
+fn loops_for(wanted: u64, ticks_per_loop: f64) -> u64 {
+    (wanted as f64 / ticks_per_loop.max(1e-3)).max(1.0) as u64
+}

@@ -1,0 +1,305 @@
+//! A crew: several rigs at once, each on its own pinned thread, timed while *all* of them run.
+//!
+//! A [`Crew`] keeps one thread on each of its CPUs, asleep between blocks; the caller's own CPU needs none, the caller
+//! takes part there itself. A [`CrewRig`] is a rig like any other, so that settings with crews are interleaved with the
+//! rest of a campaign. A block goes like this: every member warms its rig, the last one to be ready names the time (in
+//! ticks of the time stamp counter) at which the block begins and ends, and from then on all of them run their rig in
+//! pieces that are short against the block. Pieces that began before the beginning or ended after the end do not count;
+//! so whatever counts ran while every other member ran too.
+//!
+//! Each member takes its own clock's pulse before and after and looks at its own switches and faults. What it saw goes
+//! into the block's verdict by [`Rig::elsewhere`]. Counters of different CPUs must agree for all this, which
+//! [`Crew::new`] checks.
+
+mod member;
+mod muster;
+mod skew;
+
+use crate::campaign::Block;
+use crate::pace::Pace;
+use crate::pin::Pinned;
+use crate::rigs::{Elsewhere, Rig};
+use crate::sys::SysError;
+use crate::tsc;
+use crate::witness::{Seen, Witness};
+use member::{Part, take_part};
+use muster::Muster;
+use skew::{Exchange, Skew};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+
+/// A rig that a crew's thread may run.
+pub type CrewMember = Box<dyn Rig + Send>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CrewError {
+    #[error(transparent)]
+    Sys(#[from] SysError),
+    #[error("starting a thread for CPU {cpu}: {source}")]
+    Thread { cpu: usize, source: std::io::Error },
+    #[error("the time stamp counters of CPU {home} and CPU {cpu} are {micros:.1} us apart")]
+    CountersApart { home: usize, cpu: usize, micros: f64 },
+    #[error("the thread of CPU {cpu} did not answer")]
+    Silent { cpu: usize },
+}
+
+/// Pinned threads, one for each CPU but the caller's.
+pub struct Crew {
+    home: usize,
+    pace: Pace,
+    hands: Vec<Hand>,
+    witness: Witness,
+    ticks_per_second: f64,
+    widest_skew: Skew,
+}
+
+impl std::fmt::Debug for Crew {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Crew")
+            .field("home", &self.home)
+            .field("hands", &self.hands.len())
+            .finish_non_exhaustive()
+    }
+}
+
+struct Hand {
+    cpu: usize,
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Job {
+    Part { index: usize, member: Member, muster: Arc<Muster>, done: Sender<(usize, Member, Part)> },
+    Skew { exchange: Arc<Exchange> },
+}
+
+/// A rig and how many of its loops make a piece; 0 until it has run once.
+struct Member {
+    rig: CrewMember,
+    piece: u64,
+}
+
+/// Counters that differ by more than this, beyond what their comparison leaves open, are not one clock.
+const TOLERATED_SKEW: f64 = 1e-6;
+/// So long a crew waits for its last member before it calls the block off.
+const PATIENCE: f64 = 0.25;
+/// So long its threads take at most to fall asleep after a block, so that nobody counts them as company.
+const TO_SLEEP: f64 = 60e-6;
+
+impl Crew {
+    /// A crew on these CPUs. The caller must be pinned to `home`, and does `home`'s work itself.
+    pub fn new(home: usize, cpus: &[usize], ticks_per_second: f64) -> Result<Self, CrewError> {
+        let mut crew = Self {
+            home,
+            pace: Pace::new()?,
+            hands: Vec::new(),
+            witness: Witness::on_cpu(home),
+            ticks_per_second,
+            widest_skew: Skew::default(),
+        };
+        let patience = (PATIENCE * ticks_per_second) as u64;
+        for &cpu in cpus.iter().filter(|&&cpu| cpu != home) {
+            if crew.hands.iter().any(|h| h.cpu == cpu) {
+                continue;
+            }
+            crew.hands.push(Hand::start(cpu)?);
+            let skew = crew.hands.last().expect("one was pushed").skew(patience)?;
+            let micros = skew.proven() / ticks_per_second * 1e6;
+            if micros > TOLERATED_SKEW * 1e6 {
+                return Err(CrewError::CountersApart { home, cpu, micros });
+            }
+            crew.widest_skew = crew.widest_skew.wider(skew);
+        }
+        crew.pause();
+        Ok(crew)
+    }
+
+    pub fn home(&self) -> usize {
+        self.home
+    }
+
+    /// How far apart the counters are at most, in ticks, all doubt included.
+    pub fn skew_bound(&self) -> f64 {
+        self.widest_skew.bound()
+    }
+
+    fn has(&self, cpu: usize) -> bool {
+        cpu == self.home || self.hands.iter().any(|h| h.cpu == cpu)
+    }
+
+    /// Runs all members at once for `ticks`, and gives each back with what became of it.
+    fn run(&mut self, cpus: &[usize], members: Vec<Member>, ticks: u64) -> Vec<(Member, Part)> {
+        let n = members.len();
+        let patience = (PATIENCE * self.ticks_per_second) as u64;
+        let muster = Arc::new(Muster::new(n, ticks, patience));
+        let (done, parts): (Sender<(usize, Member, Part)>, Receiver<_>) = mpsc::channel();
+        let mut mine = None;
+        for (index, (member, &cpu)) in members.into_iter().zip(cpus).enumerate() {
+            if cpu == self.home {
+                mine = Some((index, member));
+                continue;
+            }
+            let hand = self.hands.iter().find(|h| h.cpu == cpu).expect("checked by CrewRig::new");
+            hand.send(Job::Part { index, member, muster: muster.clone(), done: done.clone() });
+        }
+        drop(done);
+        let mut results: Vec<Option<(Member, Part)>> = (0..n).map(|_| None).collect();
+        if let Some((index, mut member)) = mine {
+            let part = take_part(&mut member, &self.pace, &muster);
+            results[index] = Some((member, part));
+        }
+        for (index, member, part) in parts {
+            results[index] = Some((member, part));
+        }
+        self.pause();
+        results.into_iter().map(|r| r.expect("a member's thread panicked")).collect()
+    }
+
+    /// Lets the threads fall asleep.
+    fn pause(&self) {
+        let until = tsc::now() + (TO_SLEEP * self.ticks_per_second) as u64;
+        while tsc::now() < until {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl Hand {
+    fn start(cpu: usize) -> Result<Self, CrewError> {
+        let (jobs, inbox) = mpsc::channel();
+        let (ready, is_ready) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name(format!("crew-{cpu}"))
+            .spawn(move || {
+                let place = Pinned::to(cpu).and_then(|pinned| Ok((pinned, Pace::new()?)));
+                let (pinned, pace) = match place {
+                    Ok(place) => place,
+                    Err(error) => {
+                        let _ = ready.send(Err(error));
+                        return;
+                    }
+                };
+                let _ = ready.send(Ok(()));
+                serve(&inbox, &pace);
+                drop(pinned);
+            })
+            .map_err(|source| CrewError::Thread { cpu, source })?;
+        let hand = Self { cpu, jobs: Some(jobs), thread: Some(thread) };
+        is_ready.recv().map_err(|_| CrewError::Silent { cpu })??;
+        Ok(hand)
+    }
+
+    fn send(&self, job: Job) {
+        // A hand lives until its crew is dropped; if it panicked, the caller will miss its part.
+        let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
+    }
+
+    fn skew(&self, patience: u64) -> Result<Skew, CrewError> {
+        let exchange = Arc::new(Exchange::new(patience));
+        self.send(Job::Skew { exchange: exchange.clone() });
+        exchange.ask().ok_or(CrewError::Silent { cpu: self.cpu })
+    }
+}
+
+/// A hand's life: one job after the other until its crew is gone.
+fn serve(inbox: &Receiver<Job>, pace: &Pace) {
+    for job in inbox {
+        match job {
+            Job::Part { index, mut member, muster, done } => {
+                let part = take_part(&mut member, pace, &muster);
+                // A caller that is gone has no use for it.
+                let _ = done.send((index, member, part));
+            }
+            Job::Skew { exchange } => exchange.answer(),
+        }
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Rigs that run at once. A block's values are ticks per operation of each member, then core cycles per tick of each:
+/// [`CrewRig::ticks`] and [`CrewRig::pace`] tell them apart.
+pub struct CrewRig<'a> {
+    crew: &'a RefCell<Crew>,
+    cpus: Vec<usize>,
+    members: Vec<Member>,
+    elsewhere: Option<Elsewhere>,
+}
+
+/// A loop of a crew is a stretch of time: all its members' rigs differ in theirs.
+const TICKS_PER_LOOP: u64 = 256;
+
+impl<'a> CrewRig<'a> {
+    /// Each CPU must be one of the crew's, and none may come twice.
+    pub fn new(crew: &'a RefCell<Crew>, members: Vec<(usize, CrewMember)>) -> Self {
+        let cpus: Vec<usize> = members.iter().map(|m| m.0).collect();
+        for (i, &cpu) in cpus.iter().enumerate() {
+            assert!(crew.borrow().has(cpu), "CPU {cpu} is not the crew's");
+            assert!(!cpus[..i].contains(&cpu), "two members on CPU {cpu}");
+        }
+        let members = members.into_iter().map(|(_, rig)| Member { rig, piece: 0 }).collect();
+        Self { crew, cpus, members, elsewhere: None }
+    }
+
+    /// Ticks per operation of the `i`th member in a block of a crew.
+    pub fn ticks(block: &Block, i: usize) -> f64 {
+        block.values[i]
+    }
+
+    /// Core cycles per tick of the `i`th member in a block of a crew.
+    pub fn pace(block: &Block, i: usize) -> f64 {
+        block.values[block.values.len() / 2 + i]
+    }
+}
+
+impl Rig for CrewRig<'_> {
+    /// Members warm up as part of each run, on their own CPUs.
+    fn warm(&mut self) {}
+
+    fn run(&mut self, loops: u64) -> Vec<f64> {
+        let mut crew = self.crew.borrow_mut();
+        let steal_before = crew.witness.steal_on(&self.cpus);
+        let results = crew.run(&self.cpus, std::mem::take(&mut self.members), loops * TICKS_PER_LOOP);
+        let steal = crew.witness.steal_on(&self.cpus).saturating_sub(steal_before);
+        let parts: Vec<Part> = results
+            .into_iter()
+            .map(|(member, part)| {
+                self.members.push(member);
+                part
+            })
+            .collect();
+        let mut seen = Seen { steal, ..Seen::default() };
+        let mut pace = (1.0, 1.0);
+        for part in &parts {
+            seen.switches += part.switches;
+            seen.faults += part.faults;
+            let moved = |(before, after): (f64, f64)| (after / before - 1.0).abs();
+            if moved(part.pace) >= moved(pace) {
+                pace = part.pace;
+            }
+        }
+        self.elsewhere = Some(Elsewhere { pace, seen });
+        let ticks = parts.iter().map(|p| p.ticks);
+        ticks.chain(parts.iter().map(|p| f64::midpoint(p.pace.0, p.pace.1))).collect()
+    }
+
+    fn ticks_per_loop(&mut self) -> f64 {
+        TICKS_PER_LOOP as f64
+    }
+
+    fn elsewhere(&mut self) -> Option<Elsewhere> {
+        self.elsewhere.take()
+    }
+}
+
+#[cfg(test)]
+mod tests;
