@@ -127,13 +127,7 @@ impl Chain {
                 }
             }
         };
-        let line = LINE as u64;
-        let shift = if scatter && pitch > line {
-            // Any fixed function of the unit serves; a multiplicative hash spreads neighbours well.
-            (unit.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % (pitch / line) * line
-        } else {
-            0
-        };
+        let shift = if scatter { place_in_unit(unit, pitch) } else { 0 };
         self.offset + (unit * pitch + shift) as usize + self.slot * 8
     }
 
@@ -145,6 +139,30 @@ impl Chain {
 /// The smallest line that any x86-64 or Arm server has; pointers of several chains share lines of this size.
 const LINE: usize = 64;
 const SLOTS: usize = LINE / 8;
+const PAGE: u64 = 4096;
+
+/// The byte at which a scattered node's line begins in its unit.
+///
+/// Caches and TLBs pick a set by low bits of the address, and a set that gets more than its share overflows before the
+/// whole is full. So lines are not drawn at random but dealt out: over any stretch of units each line of a page, and
+/// each page of a larger unit, comes equally often, and so does each low part of the page's number.
+fn place_in_unit(unit: u64, pitch: u64) -> u64 {
+    let line = LINE as u64;
+    let pages = (pitch / PAGE).max(1);
+    let lines = (pitch.min(PAGE) / line).max(1);
+    digit_sum(unit, pages) % pages * PAGE + digit_sum(unit, lines) % lines * line
+}
+
+/// The sum of a number's digits. Numbers that differ in one digit only have different ones, so that the units of one set
+/// are spread over all places whichever digits choose the set.
+fn digit_sum(mut number: u64, base: u64) -> u64 {
+    let mut sum = 0;
+    while base > 1 && number > 0 {
+        sum += number % base;
+        number /= base;
+    }
+    sum
+}
 
 /// Builds an arena that holds all of these chains, and the chains in the order of their layouts.
 pub fn build(
@@ -291,6 +309,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn scattered_nodes_fill_all_sets_alike() {
+        for pitch in [4096, 8192, 16384, 65536] {
+            let places: Vec<u64> = (0..4096).map(|unit| unit * pitch + place_in_unit(unit, pitch)).collect();
+            // Sets of a cache within a page, and of TLBs of several sizes.
+            for (shift, sets) in [(6, 64), (12, 16), (12, 128), (12, 256), (12, 512)] {
+                let mut filled = vec![0; sets as usize];
+                for place in &places[..sets as usize * 4] {
+                    filled[((place >> shift) % sets) as usize] += 1;
+                }
+                let most = *filled.iter().max().unwrap();
+                assert!(most <= 5, "{pitch} {sets}: {most} where 4 are fair");
+            }
+        }
+        assert!((0..1000).all(|unit| place_in_unit(unit, 64) == 0));
     }
 
     #[test]

@@ -4,8 +4,14 @@
 //! with a constructor that owns (or keeps alive) all memory that the kernel touches, and [`Rig`] for it.
 
 mod chase;
+mod shots;
+mod side_by_side;
+mod trail;
 
 pub use chase::ChaseRig;
+pub use shots::ShotRig;
+pub use side_by_side::SideBySideRig;
+pub use trail::Trail;
 
 /// Something that can be run and timed.
 pub trait Rig {
