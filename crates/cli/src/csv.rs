@@ -3,6 +3,9 @@
 //! To add an experiment: a file in `csv/` with `pub(super) fn csv(&Machine) -> Option<String>`, and a line in [`tables`].
 
 mod latency;
+mod mlp;
+mod rob;
+mod tlb;
 
 pub(crate) use latency::lat_mem_rd;
 
@@ -15,7 +18,7 @@ type Table = fn(&Machine) -> Option<String>;
 
 /// Name and table of each experiment that has one.
 fn tables() -> Vec<(&'static str, Table)> {
-    vec![("latency", latency::csv)]
+    vec![("latency", latency::csv), ("tlb", tlb::csv), ("mlp", mlp::csv), ("rob", rob::csv)]
 }
 
 /// All tables that there are something to say of, by name.

@@ -7,9 +7,12 @@ mod clock;
 mod grade;
 mod head;
 mod levels;
+mod mlp;
 mod odd;
 mod plot;
+mod rob;
 mod table;
+mod tlb;
 
 use records::machine::{Machine, Outcome, Status};
 use std::fmt::Write;
@@ -19,7 +22,13 @@ type Part = fn(&Machine) -> Option<String>;
 
 /// The parts, in the order in which they are told.
 fn parts() -> Vec<(&'static str, Part)> {
-    vec![("Levels", levels::lines), ("Clock", clock::lines)]
+    vec![
+        ("Levels", levels::lines),
+        ("Translation", tlb::lines),
+        ("Parallelism", mlp::lines),
+        ("Look-ahead", rob::lines),
+        ("Clock", clock::lines),
+    ]
 }
 
 pub(crate) fn of(machine: &Machine, colour: bool) -> String {

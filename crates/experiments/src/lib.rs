@@ -10,7 +10,11 @@ mod clock;
 pub mod context;
 mod latency;
 pub mod levels;
+mod mlp;
+mod resample;
+mod rob;
 mod session;
+mod tlb;
 
 pub use context::{Context, Progress, Refused};
 pub use session::{Request, measure};

@@ -6,12 +6,18 @@
 mod clock;
 mod latency;
 mod level;
+mod mlp;
+mod rob;
 mod run;
+mod tlb;
 
 pub use clock::Clock;
 pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point};
 pub use level::Level;
+pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot};
+pub use rob::{Cliff, GapPoint, Rob, RunsOut};
 pub use run::{Blocks, Effort, Grade, Run, Verdict};
+pub use tlb::{AfterMiss, Tlb, TlbLevel, TlbOfPages, TlbPoint};
 
 use crate::{Record, host::Host};
 use schemars::JsonSchema;
@@ -70,4 +76,10 @@ pub struct Experiments {
     pub clock: Option<Outcome<Clock>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Outcome<LatencyCurves>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tlb: Option<Outcome<Tlb>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mlp: Option<Outcome<Mlp>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rob: Option<Outcome<Rob>>,
 }
