@@ -5,8 +5,11 @@
 mod bandwidth;
 mod c2c;
 mod latency;
+mod mlp;
 mod numa;
+mod rob;
 mod threads;
+mod tlb;
 
 pub(crate) use latency::lat_mem_rd;
 
@@ -21,6 +24,9 @@ type Table = fn(&Machine) -> Option<String>;
 fn tables() -> Vec<(&'static str, Table)> {
     vec![
         ("latency", latency::csv),
+        ("tlb", tlb::csv),
+        ("mlp", mlp::csv),
+        ("rob", rob::csv),
         ("numa", numa::csv),
         ("threads", threads::csv),
         ("bandwidth", bandwidth::csv),

@@ -9,11 +9,14 @@ mod clock;
 mod grade;
 mod head;
 mod levels;
+mod mlp;
 mod numa;
 mod odd;
 mod plot;
+mod rob;
 mod table;
 mod threads;
+mod tlb;
 
 use records::machine::{Machine, Outcome, Status};
 use std::fmt::Write;
@@ -25,6 +28,9 @@ type Part = fn(&Machine) -> Option<String>;
 fn parts() -> Vec<(&'static str, Part)> {
     vec![
         ("Levels", levels::lines),
+        ("Translation", tlb::lines),
+        ("Parallelism", mlp::lines),
+        ("Look-ahead", rob::lines),
         ("NUMA", numa::lines),
         ("Threads", threads::lines),
         ("Bandwidth", bandwidth::lines),

@@ -1,7 +1,7 @@
 //! All experiments, in the order in which they run: later ones may use what earlier ones found.
 
 use crate::context::{Context, Refused};
-use crate::{bandwidth, c2c, clock, latency, numa, threads};
+use crate::{bandwidth, c2c, clock, latency, mlp, numa, rob, threads, tlb};
 use records::machine::{Effort, Machine, Outcome, Status};
 use std::time::Instant;
 
@@ -47,6 +47,24 @@ pub const ALL: &[Entry] = &[
             machine.levels = latency::levels_of(&outcome, &machine.host, machine.run.cpu);
             machine.experiments.latency = Some(outcome);
         },
+    },
+    Entry {
+        name: "tlb",
+        about: "entries of each translation buffer, cost of missing it",
+        seconds: [5.0, 30.0, 120.0],
+        run: |ctx, machine| machine.experiments.tlb = Some(conclude(ctx, machine, tlb::run)),
+    },
+    Entry {
+        name: "mlp",
+        about: "memory-level parallelism: how many misses overlap",
+        seconds: [6.0, 40.0, 150.0],
+        run: |ctx, machine| machine.experiments.mlp = Some(conclude(ctx, machine, mlp::run)),
+    },
+    Entry {
+        name: "rob",
+        about: "how far the core looks ahead: re-order buffer, registers, queues",
+        seconds: [6.0, 40.0, 150.0],
+        run: |ctx, machine| machine.experiments.rob = Some(conclude(ctx, machine, rob::run)),
     },
     Entry {
         name: "numa",

@@ -28,6 +28,10 @@ pub struct Refused {
 }
 
 impl Refused {
+    pub fn failed(why: impl Into<String>) -> Self {
+        Self { not_possible: false, why: why.into(), would_help: None }
+    }
+
     pub fn not_possible(why: impl Into<String>, would_help: impl Into<String>) -> Self {
         Self { not_possible: true, why: why.into(), would_help: Some(would_help.into()) }
     }

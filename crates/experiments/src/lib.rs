@@ -13,9 +13,13 @@ pub mod context;
 mod crews;
 mod latency;
 pub mod levels;
+mod mlp;
 mod numa;
+mod resample;
+mod rob;
 mod session;
 mod threads;
+mod tlb;
 
 pub use context::{Context, Progress, Refused};
 pub use session::{Request, measure};

@@ -23,6 +23,10 @@ pub enum Order {
     Forward,
     /// Descending.
     Backward,
+    /// Every line [`VISITS`] times a lap, each time by another pointer in it, all in one random order: close to drawing
+    /// lines at random. When a buffer holds C of n lines' pages, C/n of the visits find theirs whatever it replaces; in
+    /// a plain cycle that is a little too long a buffer that replaces the oldest would hold none.
+    Revisiting,
 }
 
 /// What a chain looks like.
@@ -44,8 +48,23 @@ impl Layout {
         Self { span, pitch: line, scatter: false, order: Order::Random }
     }
 
-    pub fn nodes(&self) -> u64 {
+    /// Lines that hold nodes.
+    pub fn lines(&self) -> u64 {
         (self.span.0 / self.pitch).max(1)
+    }
+
+    /// Steps of a lap.
+    pub fn nodes(&self) -> u64 {
+        self.lines() * if self.order == Order::Revisiting { VISITS } else { 1 }
+    }
+
+    fn reach(&self) -> usize {
+        (self.lines() * self.pitch).next_multiple_of(4096) as usize
+    }
+
+    /// How many chains of revisited lines can lie on the same pages, each on lines of its own.
+    fn lanes(&self) -> usize {
+        if self.scatter { (self.pitch.min(PAGE) / LINE as u64).max(1) as usize } else { 1 }
     }
 }
 
@@ -66,9 +85,18 @@ pub struct Chain {
     start: *mut u8,
     arena: Arc<Arena>,
     permutation: Option<Permutation>,
-    slot: usize,
-    offset: usize,
+    place: Place,
     seed: u64,
+}
+
+/// Where in its arena a chain lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    offset: usize,
+    /// Which pointer of each line is the chain's.
+    slot: usize,
+    /// How many lines farther on its nodes lie than those of the first chain on these pages.
+    lane: u64,
 }
 
 // SAFETY: a chain is an address in an arena that it keeps alive; a finished arena is only read, or written with what
@@ -109,8 +137,14 @@ impl Chain {
     fn node_offset(&self, i: u64) -> usize {
         let Layout { pitch, ref order, scatter, .. } = self.layout;
         let n = self.nodes();
+        let mut slot = self.place.slot;
         let unit = match order {
             Order::Random => self.permute(i),
+            Order::Revisiting => {
+                let visit = self.permute(i);
+                slot = (visit / self.layout.lines()) as usize;
+                visit % self.layout.lines()
+            }
             Order::Forward => i,
             Order::Backward => n - 1 - i,
             Order::Windowed(bytes) => {
@@ -127,14 +161,8 @@ impl Chain {
                 }
             }
         };
-        let line = LINE as u64;
-        let shift = if scatter && pitch > line {
-            // Any fixed function of the unit serves; a multiplicative hash spreads neighbours well.
-            (unit.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % (pitch / line) * line
-        } else {
-            0
-        };
-        self.offset + (unit * pitch + shift) as usize + self.slot * 8
+        let shift = if scatter { place_in_unit(unit, pitch, self.place.lane) } else { 0 };
+        self.place.offset + (unit * pitch + shift) as usize + slot * 8
     }
 
     fn permute(&self, i: u64) -> u64 {
@@ -145,6 +173,32 @@ impl Chain {
 /// The smallest line that any x86-64 or Arm server has; pointers of several chains share lines of this size.
 const LINE: usize = 64;
 const SLOTS: usize = LINE / 8;
+/// How often a lap of [`Order::Revisiting`] comes by each line: once for each pointer that it has room for.
+pub const VISITS: u64 = SLOTS as u64;
+const PAGE: u64 = 4096;
+
+/// The byte at which a scattered node's line begins in its unit.
+///
+/// Caches and TLBs pick a set by low bits of the address, and a set that gets more than its share overflows before the
+/// whole is full. So lines are not drawn at random but dealt out: over any stretch of units each line of a page, and
+/// each page of a larger unit, comes equally often, and so does each low part of the page's number.
+fn place_in_unit(unit: u64, pitch: u64, lane: u64) -> u64 {
+    let line = LINE as u64;
+    let pages = (pitch / PAGE).max(1);
+    let lines = (pitch.min(PAGE) / line).max(1);
+    digit_sum(unit, pages) % pages * PAGE + (digit_sum(unit, lines) + lane) % lines * line
+}
+
+/// The sum of a number's digits. Numbers that differ in one digit only have different ones, so that the units of one set
+/// are spread over all places whichever digits choose the set.
+fn digit_sum(mut number: u64, base: u64) -> u64 {
+    let mut sum = 0;
+    while base > 1 && number > 0 {
+        sum += number % base;
+        number /= base;
+    }
+    sum
+}
 
 /// Builds an arena that holds all of these chains, and the chains in the order of their layouts.
 pub fn build(
@@ -156,9 +210,9 @@ pub fn build(
     let (places, size) = assign(layouts);
     let arena = Arc::new(Arena::placed(size, kind, placement)?);
     let mut chains = Vec::with_capacity(layouts.len());
-    for (layout, (slot, offset)) in layouts.iter().zip(places) {
+    for (layout, place) in layouts.iter().zip(places) {
         let over = match layout.order {
-            Order::Random => Some(layout.nodes()),
+            Order::Random | Order::Revisiting => Some(layout.nodes()),
             Order::Windowed(bytes) => {
                 let per_window = (bytes / layout.pitch).clamp(1, layout.nodes());
                 Some((layout.nodes() / per_window).max(1))
@@ -171,8 +225,7 @@ pub fn build(
             start: std::ptr::null_mut(),
             arena: arena.clone(),
             permutation,
-            slot,
-            offset,
+            place,
             seed: rng.next_u64(),
         };
         chain.start = chain.address(0);
@@ -188,17 +241,37 @@ pub fn arena_size(layouts: &[Layout]) -> Bytes {
     assign(layouts).1
 }
 
-/// Gives every layout a pointer slot and a place in the arena, largest first, each where it fits lowest.
-fn assign(layouts: &[Layout]) -> (Vec<(usize, usize)>, Bytes) {
-    let reach = |l: &Layout| (l.nodes() * l.pitch).next_multiple_of(4096) as usize;
+/// Gives every layout its place: chains of revisited lines first, as many on the same pages as those have lines; then
+/// the others, largest first, each in the pointer slot where it fits lowest.
+fn assign(layouts: &[Layout]) -> (Vec<Place>, Bytes) {
     let mut by_size: Vec<usize> = (0..layouts.len()).collect();
-    by_size.sort_by_key(|&i| std::cmp::Reverse(reach(&layouts[i])));
-    let mut used = [0usize; SLOTS];
-    let mut places = vec![(0, 0); layouts.len()];
-    for i in by_size {
+    by_size.sort_by_key(|&i| std::cmp::Reverse(layouts[i].reach()));
+    let (revisiting, others): (Vec<usize>, Vec<usize>) =
+        by_size.into_iter().partition(|&i| layouts[i].order == Order::Revisiting);
+    let mut places = vec![Place::default(); layouts.len()];
+    let mut end = 0;
+    // Only chains of one pitch share pages: their lanes would cross otherwise.
+    let mut shared: Option<(u64, usize, usize)> = None;
+    for i in revisiting {
+        let layout = &layouts[i];
+        shared = match shared {
+            Some((pitch, offset, lane)) if pitch == layout.pitch && lane + 1 < layout.lanes() => {
+                Some((pitch, offset, lane + 1))
+            }
+            _ => {
+                let offset = end;
+                end += layout.reach();
+                Some((layout.pitch, offset, 0))
+            }
+        };
+        let (_, offset, lane) = shared.expect("just set");
+        places[i] = Place { offset, slot: 0, lane: lane as u64 };
+    }
+    let mut used = [end; SLOTS];
+    for i in others {
         let slot = (0..SLOTS).min_by_key(|&s| used[s]).expect("there are slots");
-        places[i] = (slot, used[slot]);
-        used[slot] += reach(&layouts[i]);
+        places[i] = Place { offset: used[slot], slot, lane: 0 };
+        used[slot] += layouts[i].reach();
     }
     (places, Bytes(used.into_iter().max().unwrap_or(0) as u64))
 }
@@ -282,7 +355,9 @@ mod tests {
 
     #[test]
     fn all_orders_close() {
-        for order in [Order::Random, Order::Forward, Order::Backward, Order::Windowed(4096)] {
+        let orders =
+            [Order::Random, Order::Forward, Order::Backward, Order::Windowed(4096), Order::Revisiting];
+        for order in orders {
             for (span, pitch) in [(64, 64), (1 << 16, 64), (100_032, 64), (1 << 16, 256), (1 << 18, 4096)] {
                 for scatter in [false, true] {
                     let layout = Layout { span: Bytes(span), pitch, scatter, order: order.clone() };
@@ -291,6 +366,49 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn revisiting_chains_share_pages_but_no_line() {
+        let layout = |pages: u64, pitch, scatter| Layout {
+            span: Bytes(pages * pitch),
+            pitch,
+            scatter,
+            order: Order::Revisiting,
+        };
+        let mut layouts: Vec<Layout> = (0..70).map(|i| layout(40 + i, 4096, true)).collect();
+        layouts.extend((0..4).map(|i| layout(40 + i, 64, false)));
+        layouts.push(Layout::random(Bytes(8192), 64));
+        let chains = build_small(&layouts);
+        let mut owner = std::collections::HashMap::new();
+        for (c, chain) in chains.iter().enumerate() {
+            check(chain).unwrap();
+            for i in 0..chain.nodes() {
+                assert_eq!(*owner.entry(chain.address(i) as usize / LINE).or_insert(c), c);
+            }
+        }
+        let lines: u64 = layouts.iter().map(Layout::lines).sum();
+        assert_eq!(owner.len() as u64, lines);
+        // Two sets of shared pages hold seventy chains.
+        assert!(chains[0].arena().len() < (110 + 110 + 20) * 4096, "{}", chains[0].arena().len());
+    }
+
+    #[test]
+    fn scattered_nodes_fill_all_sets_alike() {
+        for pitch in [4096, 8192, 16384, 65536] {
+            let places: Vec<u64> =
+                (0..4096).map(|unit| unit * pitch + place_in_unit(unit, pitch, 3)).collect();
+            // Sets of a cache within a page, and of TLBs of several sizes.
+            for (shift, sets) in [(6, 64), (12, 16), (12, 128), (12, 256), (12, 512)] {
+                let mut filled = vec![0; sets as usize];
+                for place in &places[..sets as usize * 4] {
+                    filled[((place >> shift) % sets) as usize] += 1;
+                }
+                let most = *filled.iter().max().unwrap();
+                assert!(most <= 5, "{pitch} {sets}: {most} where 4 are fair");
+            }
+        }
+        assert!((0..1000).all(|unit| place_in_unit(unit, 64, 3) == 0));
     }
 
     #[test]

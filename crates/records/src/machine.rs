@@ -8,18 +8,24 @@ mod c2c;
 mod clock;
 mod latency;
 mod level;
+mod mlp;
 mod numa;
+mod rob;
 mod run;
 mod threads;
+mod tlb;
 
 pub use bandwidth::{Bandwidth, Counting, LoadedCurve, LoadedPoint, StreamKind, StreamRate};
 pub use c2c::{CacheToCache, FalseSharing, Transfer, TransferClass};
 pub use clock::Clock;
 pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point};
 pub use level::Level;
+pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot};
 pub use numa::{NodePages, NodePair, Numa, PlacementKind, PlacementResult};
+pub use rob::{Cliff, GapPoint, Rob, RunsOut};
 pub use run::{Blocks, Effort, Grade, Run, Verdict};
 pub use threads::{Crowd, Nearness, Sharing, SharingTest, ThreadLatency, Threads};
+pub use tlb::{AfterMiss, Tlb, TlbLevel, TlbOfPages, TlbPoint};
 
 use crate::{Record, host::Host};
 use schemars::JsonSchema;
@@ -78,6 +84,12 @@ pub struct Experiments {
     pub clock: Option<Outcome<Clock>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Outcome<LatencyCurves>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tlb: Option<Outcome<Tlb>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mlp: Option<Outcome<Mlp>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rob: Option<Outcome<Rob>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numa: Option<Outcome<Numa>>,
     #[serde(skip_serializing_if = "Option::is_none")]

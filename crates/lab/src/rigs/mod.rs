@@ -8,14 +8,20 @@ mod bump;
 mod chase;
 mod parallel;
 mod ping_pong;
+mod shots;
+mod side_by_side;
 mod stream;
+mod trail;
 
 pub use after::AfterRig;
 pub use bump::{BumpRig, Words};
 pub use chase::ChaseRig;
 pub use parallel::ParallelRig;
 pub use ping_pong::PingPongRig;
+pub use shots::ShotRig;
+pub use side_by_side::SideBySideRig;
 pub use stream::{Region, StreamRig, widest};
+pub use trail::Trail;
 
 use crate::witness::Seen;
 

@@ -1,0 +1,36 @@
+//! How far the core looks ahead: a row for each filler.
+
+use super::table::row;
+use super::{figure, table, trouble};
+use records::machine::{Machine, RunsOut};
+
+pub(super) fn lines(machine: &Machine) -> Option<String> {
+    let outcome = machine.experiments.rob.as_ref()?;
+    let mut text = trouble("rob", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
+    let Some(result) = &outcome.result else { return Some(text) };
+    text.push_str(&format!(
+        "  re-order buffer: {} entries; no-operations to an entry: {}\n",
+        figure(&result.entries),
+        figure(&result.nops_per_entry)
+    ));
+    let mut rows = vec![row(["filler", "misses part at", "entries", "what runs out"])];
+    for cliff in &result.cliffs {
+        rows.push(vec![
+            cliff.filler.replace('_', " "),
+            figure(&cliff.gap),
+            // The shared buffer's size is told above; here it would look like the filler's own.
+            if cliff.runs_out == RunsOut::SharedEntries {
+                String::new()
+            } else {
+                known(&figure(&cliff.capacity))
+            },
+            cliff.meaning.clone(),
+        ]);
+    }
+    text.push_str(&table::draw(&rows));
+    Some(text)
+}
+
+fn known(figure: &str) -> String {
+    if figure == "not resolved" { "-".to_owned() } else { figure.to_owned() }
+}

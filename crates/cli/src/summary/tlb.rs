@@ -1,0 +1,54 @@
+//! Translation buffers: a row for each.
+
+use super::table::row;
+use super::{figure, table, trouble};
+use records::machine::{AfterMiss, Machine};
+use units::Quantity;
+
+pub(super) fn lines(machine: &Machine) -> Option<String> {
+    let outcome = machine.experiments.tlb.as_ref()?;
+    let mut text = trouble("tlb", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
+    let Some(result) = &outcome.result else { return Some(text) };
+    let mut rows = vec![row(["", "pages", "entries", "claimed", "a miss costs, cycles", "ns", "then"])];
+    let mut notes = String::new();
+    for kind in &result.kinds {
+        let pages = &kind.pages.asked;
+        for level in &kind.levels {
+            rows.push(vec![
+                format!("L{} dTLB", level.level),
+                pages.clone(),
+                figure(&level.entries),
+                level.claimed.value().map_or("-".to_owned(), |v| format!("{v:.0}")),
+                figure(&level.miss.cycles),
+                figure(&level.miss.ns),
+                match level.then {
+                    AfterMiss::NextLevel => "next level",
+                    AfterMiss::Walk => "page walk",
+                    AfterMiss::Unknown => "",
+                }
+                .to_owned(),
+            ]);
+            if let Quantity::Unresolved { unresolved } = &level.entries {
+                notes.push_str(&format!(
+                    "  L{} dTLB, {pages} pages: not resolved: {unresolved}\n",
+                    level.level
+                ));
+            }
+        }
+        if kind.levels.is_empty() {
+            let most = kind.points.iter().map(|p| p.pages).max().unwrap_or(0);
+            notes.push_str(&format!("  {pages} pages: no buffer's end was seen up to {most} pages\n"));
+        }
+    }
+    for refused in &result.pages_refused {
+        notes.push_str(&format!(
+            "  {} pages: {}; would help: {}\n",
+            refused.pages, refused.why, refused.would_help
+        ));
+    }
+    if rows.len() > 1 {
+        text.push_str(&table::draw(&rows));
+    }
+    text.push_str(&notes);
+    Some(text)
+}

@@ -1,0 +1,100 @@
+//! Figures that rest on many settings at once, such as the place of a cliff: what they would have been had the blocks
+//! fallen otherwise. Pure.
+
+use lab::campaign::{LEAST_BLOCKS, Series};
+use lab::rng::Rng;
+use lab::stats;
+use units::Estimate;
+
+/// So many times each figure is computed anew.
+pub(crate) const RESAMPLES: usize = 300;
+
+/// A setting (a gap, a number of accesses or pages) and what its blocks measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sample {
+    pub at: f64,
+    pub values: Vec<f64>,
+}
+
+impl Sample {
+    pub(crate) fn median(&self) -> f64 {
+        stats::median(&self.values)
+    }
+
+    /// The median of as many values, drawn from these with repetition.
+    pub(crate) fn redrawn(&self, rng: &mut Rng) -> f64 {
+        let n = self.values.len();
+        let drawn: Vec<f64> = (0..n).map(|_| self.values[rng.below(n as u64) as usize]).collect();
+        stats::median(&drawn)
+    }
+}
+
+/// The undisturbed blocks of a series; nothing where there are too few.
+pub(crate) fn sample(
+    at: f64,
+    series: &Series,
+    value: impl Fn(&lab::campaign::Block) -> f64,
+) -> Option<Sample> {
+    let counted = series.counted();
+    (counted.len() >= LEAST_BLOCKS).then(|| Sample { at, values: counted.into_iter().map(value).collect() })
+}
+
+pub(crate) fn medians(samples: &[Sample]) -> Vec<(f64, f64)> {
+    samples.iter().map(|s| (s.at, s.median())).collect()
+}
+
+/// A figure from the medians of samples, with the interval in which it falls when blocks are drawn anew. Nothing where
+/// the medians themselves give none, or fewer than half of the draws do.
+pub(crate) fn figure(
+    samples: &[Sample],
+    rng: &mut Rng,
+    f: impl Fn(&[(f64, f64)]) -> Option<f64>,
+) -> Option<Estimate> {
+    let value = f(&medians(samples))?;
+    let mut drawn: Vec<f64> = (0..RESAMPLES)
+        .filter_map(|_| f(&samples.iter().map(|s| (s.at, s.redrawn(rng))).collect::<Vec<_>>()))
+        .collect();
+    if drawn.len() < RESAMPLES / 2 {
+        return None;
+    }
+    drawn.sort_by(f64::total_cmp);
+    Some(Estimate::new(value, stats::quantile_sorted(&drawn, 0.025), stats::quantile_sorted(&drawn, 0.975)))
+}
+
+/// What is to be said of a figure that rests on all of these series.
+pub(crate) fn disturbed<'a>(series: impl IntoIterator<Item = &'a Series>) -> Option<String> {
+    let (mut all, mut disturbed) = (0, 0);
+    for s in series {
+        all += 1;
+        disturbed += usize::from(s.disturbed().is_some());
+    }
+    // A few settings among many do not carry the figure.
+    (disturbed * 4 > all).then(|| format!("other tasks were running beside {disturbed} of {all} settings"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_s_interval_follows_the_noise() {
+        let mut rng = Rng::new(1);
+        let mut samples = |noise: u64| -> Vec<Sample> {
+            (0..10)
+                .map(|i| Sample {
+                    at: f64::from(i),
+                    values: (0..9)
+                        .map(|_| f64::from(i) + (rng.below(1000) * noise) as f64 / 1000.0)
+                        .collect(),
+                })
+                .collect()
+        };
+        let sum = |points: &[(f64, f64)]| Some(points.iter().map(|p| p.1).sum());
+        let (quiet, loud) = (samples(1), samples(100));
+        let quiet = figure(&quiet, &mut Rng::new(2), sum).unwrap();
+        let loud = figure(&loud, &mut Rng::new(2), sum).unwrap();
+        assert!(quiet.contains(50.0) && quiet.hi - quiet.lo < 4.0, "{quiet:?}");
+        assert!(loud.hi - loud.lo > 20.0 * (quiet.hi - quiet.lo), "{loud:?}");
+        assert_eq!(figure(&samples(1), &mut Rng::new(2), |_| None), None);
+    }
+}

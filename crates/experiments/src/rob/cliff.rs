@@ -1,0 +1,168 @@
+//! Where the time of two misses jumps from one latency to two. Pure.
+
+use crate::resample::{self, RESAMPLES, Sample};
+use lab::rng::Rng;
+use lab::stats;
+use units::Estimate;
+
+/// A jump is at least this share of a lone miss (it should be all of it), within two steps of gap.
+const JUMP: f64 = 0.55;
+/// Of which this much within the first of them.
+const BEGIN: f64 = 0.15;
+
+/// The last gap below the jump and the first one surely above it, as indices. Points ascend in gap, the first few with
+/// gaps so small that any core holds both misses.
+pub(crate) fn bracket(points: &[(f64, f64)]) -> Option<(usize, usize)> {
+    if points.len() < 5 {
+        return None;
+    }
+    let alone = alone(points);
+    (1..points.len() - 1).find_map(|i| {
+        // Fillers take time of their own where the core works off few of them in a cycle: a slope, and no jump.
+        let slope = slope(&points[..=i]);
+        let rise = |j: usize| points[j].1 - points[i].1 - slope * (points[j].0 - points[i].0);
+        let to = (i + 2).min(points.len() - 1);
+        if rise(i + 1) < BEGIN * alone || rise(i + 1).max(rise(to)) < JUMP * alone {
+            return None;
+        }
+        // One wild point falls back again.
+        let above = points[i + 1..].iter().take(3).filter(|p| p.1 > points[i].1 + BEGIN * alone).count();
+        let there = if rise(i + 1) >= JUMP * alone { i + 1 } else { to };
+        (above >= 2.min(points.len() - i - 1)).then_some((i, there))
+    })
+}
+
+fn alone(points: &[(f64, f64)]) -> f64 {
+    stats::median(&points.iter().take(4).map(|p| p.1).collect::<Vec<f64>>())
+}
+
+fn slope(below: &[(f64, f64)]) -> f64 {
+    let near = &below[below.len().saturating_sub(12)..];
+    if near.len() < 4 { 0.0 } else { stats::robust_line(near).map_or(0.0, |l| l.0.max(0.0)) }
+}
+
+/// The gap at which the time has made this share of the jump.
+fn crossing(points: &[(f64, f64)], share: f64) -> Option<f64> {
+    let (low, high) = bracket(points)?;
+    let below = stats::median(&points[low.saturating_sub(2)..=low].iter().map(|p| p.1).collect::<Vec<f64>>());
+    let beyond = &points[high..(high + 3).min(points.len())];
+    let above = stats::median(&beyond.iter().map(|p| p.1).collect::<Vec<f64>>());
+    let threshold = below + share * (above - below);
+    let at = (low + 1..=high).find(|&i| points[i].1 >= threshold)?;
+    let (a, b) = (points[at - 1], points[at]);
+    let part = if b.1 > a.1 { ((threshold - a.1) / (b.1 - a.1)).clamp(0.0, 1.0) } else { 1.0 };
+    Some(a.0 + (b.0 - a.0) * part)
+}
+
+/// The gap at half the jump; the interval reaches from a quarter to three quarters of it, and never claims to know better
+/// than one filler.
+pub(crate) fn find(samples: &[Sample], rng: &mut Rng) -> Option<Estimate> {
+    let points = resample::medians(samples);
+    let value = crossing(&points, 0.5)?;
+    let (mut los, mut his) = (Vec::new(), Vec::new());
+    for _ in 0..RESAMPLES {
+        let drawn: Vec<(f64, f64)> = samples.iter().map(|s| (s.at, s.redrawn(rng))).collect();
+        los.extend(crossing(&drawn, 0.25));
+        his.extend(crossing(&drawn, 0.75));
+    }
+    if los.len() < RESAMPLES / 2 {
+        return None;
+    }
+    let lo = stats::quantile_sorted(&stats::sorted(&los), 0.025);
+    let hi = stats::quantile_sorted(&stats::sorted(&his), 0.975);
+    Some(Estimate::new(value, lo.min(value - 0.5), hi.max(value + 0.5)))
+}
+
+/// Gaps to look at next: between the two sides of the jump, and just beside them so that both sides stay known.
+pub(crate) fn between(points: &[(f64, f64)], pieces: u32) -> Vec<u32> {
+    let Some((low, high)) = bracket(points) else { return Vec::new() };
+    let (from, to) = (points[low].0 as u32, points[high].0 as u32);
+    let step = f64::from(to - from) / f64::from(pieces);
+    let beside = (step.round() as u32).max(1);
+    let mut gaps: Vec<u32> = (1..pieces)
+        .map(|i| from + (f64::from(i) * step).round() as u32)
+        .filter(|&g| g > from && g < to)
+        .collect();
+    gaps.extend([from.saturating_sub(beside), to + beside]);
+    gaps.sort_unstable();
+    gaps.dedup();
+    let known: Vec<u32> = points.iter().map(|p| p.0 as u32).collect();
+    gaps.retain(|g| *g > 0 && !known.contains(g));
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATENCY: f64 = 560.0;
+
+    fn time(gap: f64, cliff: f64, slope: f64) -> f64 {
+        LATENCY + slope * gap + if gap > cliff { LATENCY } else { 0.0 }
+    }
+
+    fn coarse() -> Vec<f64> {
+        (0..=30).map(|i| (8.0 * 2f64.powf(f64::from(i) / 3.77)).round().min(2000.0)).collect()
+    }
+
+    fn samples(gaps: &[f64], cliff: f64, slope: f64, noise: u64, rng: &mut Rng) -> Vec<Sample> {
+        gaps.iter()
+            .map(|&at| Sample {
+                at,
+                values: (0..7).map(|_| time(at, cliff, slope) + rng.below(noise) as f64).collect(),
+            })
+            .collect()
+    }
+
+    /// Coarse, then three rounds between, as the experiment does it.
+    fn search(cliff: f64, slope: f64, noise: u64, seed: u64) -> Option<Estimate> {
+        let mut rng = Rng::new(seed);
+        let mut known = samples(&coarse(), cliff, slope, noise, &mut rng);
+        for _ in 0..4 {
+            let gaps = between(&resample::medians(&known), 8);
+            let gaps: Vec<f64> = gaps.into_iter().map(f64::from).collect();
+            known.extend(samples(&gaps, cliff, slope, noise, &mut rng));
+            known.sort_by(|a, b| a.at.total_cmp(&b.at));
+        }
+        find(&known, &mut rng)
+    }
+
+    #[test]
+    fn any_cliff_is_found_to_a_filler() {
+        for seed in 0..3 {
+            for cliff in [40.0, 62.0, 117.0, 187.0, 224.0, 318.0, 512.0, 1270.0, 1800.0] {
+                for slope in [0.0, 0.1, 0.35] {
+                    let e = search(cliff, slope, 60, seed).unwrap_or_else(|| panic!("{cliff} {slope}"));
+                    assert!((e.value - cliff).abs() <= 1.5, "{cliff} {slope}: {e:?}");
+                    assert!(e.contains(cliff) || e.contains(cliff + 1.0), "{cliff} {slope}: {e:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slow_fillers_are_no_cliff() {
+        for seed in 0..10 {
+            for slope in [0.0, 0.3, 1.0, 2.0] {
+                assert_eq!(search(1e9, slope, 60, seed), None, "{slope}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cliff_on_a_steep_slope_is_found() {
+        for cliff in [56.0, 88.0] {
+            let e = search(cliff, 1.5, 40, 1).unwrap();
+            assert!((e.value - cliff).abs() <= 2.0, "{e:?}");
+        }
+    }
+
+    #[test]
+    fn wild_points_are_no_cliff() {
+        let mut points: Vec<(f64, f64)> = coarse().into_iter().map(|g| (g, time(g, 318.0, 0.1))).collect();
+        points[6].1 += 700.0;
+        let (low, high) = bracket(&points).unwrap();
+        assert!(points[low].0 <= 318.0 && points[high].0 > 318.0);
+        assert_eq!(bracket(&points[..3]), None);
+    }
+}

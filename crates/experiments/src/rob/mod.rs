@@ -1,0 +1,242 @@
+//! **rob**: how far the core looks ahead.
+//!
+//! Two chains whose every step misses all caches, a step of one, fillers, a step of the other, fillers. As long as the
+//! core holds both steps at once their misses overlap, and a pair takes one memory latency; with one filler too many it
+//! takes two. Which part of the core was full depends on the filler, so there are many, and each cliff is named for
+//! what it shows (`meaning.rs`).
+//!
+//! Gaps are measured coarsely first and then more and more finely around each filler's cliff (`cliff.rs`), those of all
+//! fillers interleaved.
+//!
+//! To add a filler: a line in [`FILLERS`], and what it uses up in `meaning.rs`.
+
+pub(crate) mod cliff;
+mod meaning;
+
+use crate::context::{Context, Refused};
+use crate::latency::supply_of;
+use crate::mlp::trail;
+use crate::resample::{self, Sample};
+use kernels::{Filler, Spec, assemble};
+use lab::arena::PageKind;
+use lab::campaign::Series;
+use lab::code::Loaded;
+use lab::rigs::{Rig, SideBySideRig, Trail};
+use records::host::ThpMode;
+use records::machine::{Cliff, GapPoint, Machine, Rob, RunsOut};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use units::{Estimate, Quantity, Unit};
+
+const FURTHEST: f64 = 2000.0;
+
+/// Fillers and their names; those marked are left out when in a hurry.
+const FILLERS: [(Filler, &str, bool); 18] = [
+    (Filler::Mixed, "mixed", false),
+    (Filler::Nop { bytes: 1 }, "nop1", false),
+    (Filler::Nop { bytes: 2 }, "nop2", true),
+    (Filler::Nop { bytes: 3 }, "nop3", true),
+    (Filler::Nop { bytes: 4 }, "nop4", false),
+    (Filler::Nop { bytes: 5 }, "nop5", true),
+    (Filler::Nop { bytes: 6 }, "nop6", true),
+    (Filler::Nop { bytes: 7 }, "nop7", true),
+    (Filler::Nop { bytes: 8 }, "nop8", false),
+    (Filler::Nop { bytes: 9 }, "nop9", true),
+    (Filler::IntAdd, "int_add", false),
+    (Filler::VectorAdd, "vector_add", false),
+    (Filler::Alternating, "alternating", false),
+    (Filler::Load, "load", false),
+    (Filler::Store, "store", false),
+    (Filler::Branch, "branch", false),
+    (Filler::TakenBranch, "taken_branch", false),
+    (Filler::Cmp, "cmp", false),
+];
+
+/// One filler's search.
+struct Search {
+    filler: Filler,
+    name: &'static str,
+    /// Blocks by gap; a gap measured twice is joined.
+    gaps: BTreeMap<u32, Vec<Series>>,
+}
+
+pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
+    let pages = match ctx.host.pages.thp.enabled.value() {
+        Some(ThpMode::Never) => PageKind::Small,
+        _ => PageKind::Transparent,
+    };
+    let trail = trail(ctx, pages)?;
+    let hurry = ctx.pick(true, false, false);
+    let mut searches: Vec<Search> = FILLERS
+        .iter()
+        .filter(|(_, _, spare)| !(hurry && *spare))
+        .map(|&(filler, name, _)| Search { filler, name, gaps: BTreeMap::new() })
+        .collect();
+
+    let first = coarse(ctx.pick(3.0, 4.0, 6.0));
+    let wanted: Vec<Vec<u32>> = searches.iter().map(|_| first.clone()).collect();
+    ctx.stage(0.0, 0.4);
+    gather(ctx, &trail, &mut searches, &wanted, 0.35)?;
+    let rounds = ctx.pick(3, 4, 4);
+    for round in 0..rounds {
+        if ctx.stop.asked() {
+            break;
+        }
+        let part = 0.6 / f64::from(rounds);
+        ctx.stage(0.4 + part * f64::from(round), 0.4 + part * f64::from(round + 1));
+        let wanted: Vec<Vec<u32>> = searches.iter().map(|s| cliff::between(&medians(s), 7)).collect();
+        gather(ctx, &trail, &mut searches, &wanted, part * 0.9)?;
+    }
+    Ok(conclude(ctx, &trail, pages, &searches))
+}
+
+/// Gaps that grow by equal factors, so many an octave.
+fn coarse(per_octave: f64) -> Vec<u32> {
+    let mut gaps: Vec<u32> = (0..)
+        .map(|i| 8.0 * 2f64.powf(f64::from(i) / per_octave))
+        .take_while(|&g| g < FURTHEST * 0.97)
+        .map(|g| g.round() as u32)
+        .collect();
+    gaps.insert(0, 1);
+    gaps.insert(1, 4);
+    gaps.push(FURTHEST as u32);
+    gaps.dedup();
+    gaps
+}
+
+fn gather(
+    ctx: &mut Context<'_>,
+    trail: &Trail,
+    searches: &mut [Search],
+    wanted: &[Vec<u32>],
+    share: f64,
+) -> Result<(), Refused> {
+    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+    let mut whose = Vec::new();
+    for (i, gaps) in wanted.iter().enumerate() {
+        for &gap in gaps {
+            let kernel = Loaded::new(assemble(&Spec::Rob { filler: searches[i].filler, gap })?)?;
+            rigs.push(Box::new(SideBySideRig::new(kernel, trail.clone())));
+            whose.push((i, gap));
+        }
+    }
+    if rigs.is_empty() {
+        return Ok(());
+    }
+    let (block, blocks) = ctx.pick((250, 5), (400, 11), (500, 25));
+    let gathered = ctx.measure(rigs, Duration::from_micros(block), blocks, share);
+    for ((i, gap), series) in whose.into_iter().zip(gathered.series) {
+        searches[i].gaps.entry(gap).or_default().push(series);
+    }
+    Ok(())
+}
+
+fn samples(search: &Search) -> Vec<Sample> {
+    let sample = |(&gap, series): (&u32, &Vec<Series>)| {
+        let values: Vec<f64> = series
+            .iter()
+            .filter_map(|s| resample::sample(f64::from(gap), s, |b| b.values[0] * b.pace))
+            .flat_map(|s| s.values)
+            .collect();
+        (!values.is_empty()).then_some(Sample { at: f64::from(gap), values })
+    };
+    search.gaps.iter().filter_map(sample).collect()
+}
+
+fn medians(search: &Search) -> Vec<(f64, f64)> {
+    resample::medians(&samples(search))
+}
+
+fn conclude(ctx: &mut Context<'_>, trail: &Trail, pages: PageKind, searches: &[Search]) -> Rob {
+    let found: Vec<Option<Estimate>> =
+        searches.iter().map(|s| cliff::find(&samples(s), &mut ctx.rng)).collect();
+    let of = |name: &str| searches.iter().position(|s| s.name == name).and_then(|i| found[i]);
+    let mixed = of("mixed");
+    let single: Vec<Estimate> = ["int_add", "vector_add"].into_iter().filter_map(of).collect();
+    let cliffs: Vec<Cliff> = searches
+        .iter()
+        .zip(&found)
+        .map(|(search, &cliff)| describe(ctx, search, cliff, mixed, &single))
+        .collect();
+    let entries = cliffs
+        .iter()
+        .find(|c| c.filler == "mixed")
+        .map_or_else(|| Quantity::unresolved("the mixed filler was not measured"), |c| c.capacity.clone());
+    let nops_per_entry = match (of("nop1"), mixed) {
+        (Some(nop), Some(mixed)) => {
+            let ratio = meaning::instructions(nop).over(meaning::instructions(mixed));
+            Quantity::measured(ratio, Unit::Ratio)
+        }
+        _ => Quantity::unresolved("one of the two cliffs was not found"),
+    };
+    Rob {
+        pages: supply_of(std::slice::from_ref(trail.chain()), pages),
+        area: trail.chain().layout.span,
+        entries,
+        nops_per_entry,
+        cliffs,
+    }
+}
+
+fn describe(
+    ctx: &mut Context<'_>,
+    search: &Search,
+    cliff: Option<Estimate>,
+    mixed: Option<Estimate>,
+    single: &[Estimate],
+) -> Cliff {
+    let points: Vec<GapPoint> = search
+        .gaps
+        .iter()
+        .filter_map(|(&gap, series)| {
+            let best = series.iter().max_by_key(|s| s.valid())?;
+            Some(GapPoint { gap, cycles: ctx.quantity(best, Unit::Cycles, |b| b.values[0] * b.pace) })
+        })
+        .collect();
+    let disturbed = resample::disturbed(search.gaps.values().flatten());
+    let filler = search.name.to_owned();
+    let Some(cliff) = cliff else {
+        let why = format!("no cliff up to a gap of {FURTHEST}");
+        return Cliff {
+            filler,
+            gap: Quantity::unresolved(why.clone()),
+            runs_out: RunsOut::Unknown,
+            capacity: Quantity::unresolved(why.clone()),
+            meaning: why,
+            points,
+        };
+    };
+    let meaning = meaning::of(search.filler, cliff, mixed, single);
+    let count = |e| Quantity::measured(e, Unit::Count).disturbed_by(disturbed.clone());
+    Cliff {
+        filler,
+        gap: count(cliff),
+        runs_out: meaning.runs_out,
+        capacity: meaning.capacity.map_or_else(|| Quantity::unresolved(meaning.words.clone()), count),
+        meaning: meaning.words,
+        points,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coarse_gaps_ascend_to_the_furthest() {
+        for per_octave in [3.0, 4.0, 6.0] {
+            let gaps = coarse(per_octave);
+            assert!(gaps.windows(2).all(|w| w[0] < w[1]), "{gaps:?}");
+            assert_eq!((gaps[0], *gaps.last().unwrap()), (1, 2000));
+        }
+    }
+
+    #[test]
+    fn fillers_have_names_of_their_own() {
+        let mut names: Vec<&str> = FILLERS.iter().map(|f| f.1).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), FILLERS.len());
+        assert!(FILLERS.iter().any(|f| f.0 == Filler::Mixed && !f.2));
+    }
+}

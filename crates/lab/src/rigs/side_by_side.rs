@@ -1,0 +1,63 @@
+//! Several cursors that walk one chain side by side, each a stretch of its own: what of their misses overlaps.
+
+use super::{Rig, Trail};
+use crate::code::Loaded;
+use crate::tsc;
+use kernels::Spec;
+
+const WARM_LOOPS: u64 = 16;
+
+/// A `ParallelChains` or a `Rob` kernel. A block's value: the ticks of a loop, in which every cursor takes one step.
+#[derive(Debug)]
+pub struct SideBySideRig {
+    kernel: Loaded,
+    trail: Trail,
+    /// Where the cursors stand: before and after for the one kernel, after for the other.
+    cursors: Vec<u64>,
+}
+
+impl SideBySideRig {
+    /// `kernel` must be a `ParallelChains` or a `Rob`; anything else is a broken program.
+    pub fn new(kernel: Loaded, trail: Trail) -> Self {
+        let cursors = match kernel.kernel.spec {
+            Spec::ParallelChains { chains } => chains as usize,
+            Spec::Rob { .. } => 2,
+            _ => panic!("not a kernel of several chains"),
+        };
+        Self { kernel, trail, cursors: vec![0; cursors] }
+    }
+
+    fn walk(&mut self, loops: u64) -> u64 {
+        let count = self.cursors.len() as u64;
+        let from = self.trail.take(loops * count);
+        for (cursor, i) in self.cursors.iter_mut().zip(0..) {
+            *cursor = self.trail.address(from + i * loops);
+        }
+        let (first, second) = match self.kernel.kernel.spec {
+            Spec::Rob { .. } => (self.cursors[0], self.cursors[1]),
+            _ => (0, 0),
+        };
+        let began = tsc::now();
+        // SAFETY: every cursor is a node of a checked chain, whose nodes all point to nodes; the kernels only follow
+        // them, and write as many words as there are cursors.
+        unsafe {
+            self.kernel.call(first as *mut u8, loops, self.cursors.as_mut_ptr(), second as *mut u64);
+        }
+        tsc::end().0 - began
+    }
+}
+
+impl Rig for SideBySideRig {
+    fn warm(&mut self) {
+        self.walk(WARM_LOOPS);
+    }
+
+    fn run(&mut self, loops: u64) -> Vec<f64> {
+        vec![self.walk(loops) as f64 / loops as f64]
+    }
+
+    fn ticks_per_loop(&mut self) -> f64 {
+        self.walk(WARM_LOOPS);
+        self.walk(64) as f64 / 64.0
+    }
+}

@@ -1,0 +1,86 @@
+//! Memory-level parallelism: how many misses are served at once.
+
+use super::{PageSupply, PagesRefused};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Latency, Quantity};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Mlp {
+    /// One for each kind of page: with small ones a page walk comes to most misses.
+    pub kinds: Vec<MlpOfPages>,
+    #[serde(default)]
+    pub pages_refused: Vec<PagesRefused>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MlpOfPages {
+    pub pages: PageSupply,
+    /// Huge pages on host and guest: `H0G1` means enabled on the host and disabled in the guest; `?` where nobody can
+    /// tell from inside, and no `G` where there is no guest.
+    pub combination: String,
+    /// The area that is accessed.
+    pub area: Bytes,
+    /// The largest number of independent accesses that take less time than two in sequence.
+    pub effective: Quantity,
+    /// Two accesses in sequence: two independent ones so far apart in the program that the core cannot hold both.
+    pub in_sequence: Latency,
+    /// The same number, with two dependent accesses for the two in sequence.
+    pub effective_by_dependent: Quantity,
+    /// N independent accesses, by N. Times of shots include reading the clock: see `empty`.
+    pub bursts: Vec<Shot>,
+    /// Two independent accesses, by the number of fillers between them.
+    pub gaps: Vec<GapShot>,
+    /// The largest gap at which the two still overlap.
+    pub cliff: Quantity,
+    /// As `effective`, with CPUID for a fence as the experiment was first published; not on guests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective_by_cpuid: Option<Quantity>,
+    /// What a shot without any access takes.
+    pub empty: Latency,
+    /// n dependent accesses, by n.
+    pub sequence: Vec<Shot>,
+    pub line: SequenceLine,
+    /// k chains side by side, by k.
+    pub chains: Vec<ChainsPoint>,
+    /// The fewest chains that come within a twentieth of the highest throughput.
+    pub saturation: Quantity,
+    /// Accesses in flight on average at the highest throughput: a lone access's time over the time per access then.
+    pub sustained: Quantity,
+    /// Time per access at the highest throughput.
+    pub per_access: Latency,
+}
+
+/// A shot of some accesses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Shot {
+    pub accesses: u32,
+    pub time: Latency,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GapShot {
+    /// No-operations of one byte.
+    pub gap: u32,
+    pub time: Latency,
+}
+
+/// `T(n) = n·M + C`, with every measured T(n) within its interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SequenceLine {
+    /// M: one access.
+    pub per_access: Latency,
+    /// C: what comes to every shot, however many accesses.
+    pub constant: Latency,
+    /// No line meets all intervals: each half of an interval was made wider by so many ticks.
+    pub widened: Quantity,
+    /// The numbers of accesses whose intervals contradict each other most; empty where none do.
+    pub conflict: Vec<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChainsPoint {
+    pub chains: u32,
+    /// Time in which every chain takes one step.
+    pub round: Latency,
+}
