@@ -97,3 +97,33 @@ pub(crate) fn raw_monotonic_ns() -> u64 {
     }
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
+
+/// Takes a file's lock for as long as the file is open; `WouldBlock` if another process has it.
+pub(crate) fn lock_file(file: &std::fs::File) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+    // SAFETY: takes a descriptor that is open and a constant.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Leaves the session that this process was started in, keeps no descriptor of it but the standard ones, and is deaf to
+/// the signals that end programs.
+pub(crate) fn stand_alone() {
+    // SAFETY: called at the start of `main`, while this process owns nothing yet that a closed descriptor could break;
+    // the rest takes constants.
+    unsafe {
+        libc::setsid();
+        if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) != 0 {
+            // Kernels before 5.9.
+            for descriptor in 3..4096 {
+                libc::close(descriptor);
+            }
+        }
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP]
+        {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+}
