@@ -2,6 +2,8 @@
 //!
 //! This program is also the victim (`victim DIRECTORY`) that changes settings until it is killed, and the watchdog.
 
+#![allow(clippy::zombie_processes, reason = "a test that fails before it has waited ends the program")]
+
 use gleaner_lab as lab;
 use lab::settings::{Change, Place, SettingError, reserve_huge_pages, reserve_huge_pages_under};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -71,7 +73,6 @@ fn victim(directory: &Path) -> ! {
     unreachable!("rounds do not end")
 }
 
-#[expect(clippy::zombie_processes, reason = "those who start a victim kill it and wait for it")]
 fn start_victim(directory: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.arg("victim").arg(directory).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -6,12 +6,20 @@
 mod clock;
 mod latency;
 mod level;
+mod prefetch;
 mod run;
+mod stride;
+mod windows;
+mod yields;
 
 pub use clock::Clock;
 pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point};
 pub use level::Level;
+pub use prefetch::{ControlOutcome, PrefetchState, Prefetching, Probe, ProbePoint, Revealed};
 pub use run::{Blocks, Effort, Grade, Run, Verdict};
+pub use stride::{Direction, PairPoint, Stride, StrideFollowed, StridePoint};
+pub use windows::{WindowCurve, WindowPoint, Windows};
+pub use yields::{Call, CallCost, HandOver, HandOverBy, UserSwitch, Yields};
 
 use crate::{Record, host::Host};
 use schemars::JsonSchema;
@@ -70,4 +78,12 @@ pub struct Experiments {
     pub clock: Option<Outcome<Clock>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Outcome<LatencyCurves>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stride: Option<Outcome<Stride>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<Outcome<Prefetching>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Outcome<Windows>>,
+    #[serde(rename = "yield", skip_serializing_if = "Option::is_none")]
+    pub yields: Option<Outcome<Yields>>,
 }
