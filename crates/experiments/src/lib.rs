@@ -6,11 +6,17 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+mod chases;
 mod clock;
 pub mod context;
+mod followed;
 mod latency;
 pub mod levels;
+mod prefetch;
 mod session;
+mod stride;
+mod windows;
+mod yields;
 
 pub use context::{Context, Progress, Refused};
 pub use session::{Request, measure};

@@ -5,12 +5,15 @@
 #![allow(clippy::zombie_processes, reason = "a test that fails before it has waited ends the program")]
 
 use gleaner_lab as lab;
+use lab::rigs::{Rig, Switch, Under};
 use lab::settings::{Change, Place, SettingError, reserve_huge_pages, reserve_huge_pages_under};
 use libtest_mimic::{Arguments, Failed, Trial};
+use std::cell::RefCell;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 use units::Bytes;
 
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         Trial::test("a_second_process_is_refused", a_second_process_is_refused),
         Trial::test("a_killed_watchdog_is_noticed", a_killed_watchdog_is_noticed),
         Trial::test("registers_keep_their_neighbours", registers_keep_their_neighbours),
+        Trial::test("rigs_run_under_their_setting", rigs_run_under_their_setting),
         Trial::test("what_cannot_be_put_back_is_said", what_cannot_be_put_back_is_said),
         Trial::test("huge_pages_under_a_root", huge_pages_under_a_root),
         Trial::test("huge_pages_of_this_kernel", huge_pages_of_this_kernel),
@@ -205,6 +209,47 @@ fn registers_keep_their_neighbours() -> Result<(), Failed> {
     }
     assert_eq!(fs::read(&msr)?, [7; 0x200]);
     Ok(())
+}
+
+/// What a rig sees of the setting when it runs.
+struct Reader(std::path::PathBuf, Rc<RefCell<Vec<String>>>);
+
+impl Rig for Reader {
+    fn warm(&mut self) {}
+
+    fn run(&mut self, _loops: u64) -> Vec<f64> {
+        self.1.borrow_mut().push(fs::read_to_string(&self.0).unwrap().trim().to_owned());
+        vec![1.0]
+    }
+
+    fn ticks_per_loop(&mut self) -> f64 {
+        1.0
+    }
+}
+
+fn rigs_run_under_their_setting() -> Result<(), Failed> {
+    let directory = prepare();
+    let path = directory.path();
+    let seen = Rc::default();
+    {
+        let switch = Switch::new(change(path, "setting0")?);
+        let under = |value: &str| {
+            let rig = Box::new(Reader(path.join("setting0"), Rc::clone(&seen)));
+            Under::new(rig, switch.clone(), value.as_bytes().to_vec())
+        };
+        let mut rigs = [under("7\n"), under("10\n"), under(ORIGINAL)];
+        for i in [0, 1, 1, 0, 2] {
+            rigs[i].warm();
+            rigs[i].run(1);
+        }
+        assert_eq!(switch.failure(), None);
+        fs::remove_file(path.join("setting0"))?;
+        rigs[0].warm();
+        assert!(switch.failure().is_some_and(|why| why.contains("setting0")), "{:?}", switch.failure());
+        fs::write(path.join("setting0"), "7\n")?;
+    }
+    assert_eq!(*seen.borrow(), ["7", "10", "10", "7", "original"]);
+    all_original(path)
 }
 
 /// A setting that turns unwritable after it was changed: a pipe in its place takes nothing and gives nothing back.

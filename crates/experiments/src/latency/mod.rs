@@ -10,6 +10,7 @@ mod plan;
 mod reserve;
 mod summary;
 
+pub(crate) use plan::{largest, main_pages};
 pub(crate) use summary::levels_of;
 
 use crate::context::{Context, Refused};

@@ -78,7 +78,8 @@ impl Executor for Bench<'_> {
         let pace_before = self.station.pace.cycles_per_tick();
         let values = rig.run(self.loops[setting]);
         let pace_after = self.station.pace.cycles_per_tick();
-        let seen = self.station.witness.look().since(&before);
+        let mut seen = self.station.witness.look().since(&before);
+        seen.switches = rig.foreign_switches(seen.switches);
         Reading { values, pace: (pace_before, pace_after), seen }
     }
 }

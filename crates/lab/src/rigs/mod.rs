@@ -4,8 +4,16 @@
 //! with a constructor that owns (or keeps alive) all memory that the kernel touches, and [`Rig`] for it.
 
 mod chase;
+mod hand_over;
+mod switching;
+mod under;
+mod windows;
 
 pub use chase::ChaseRig;
+pub use hand_over::{By, HandOverRig};
+pub use switching::{Little, LittleRig, SwitchRig};
+pub use under::{Switch, Under};
+pub use windows::{Doubles, Warming, WindowsRig};
 
 /// Something that can be run and timed.
 pub trait Rig {
@@ -17,4 +25,10 @@ pub trait Rig {
 
     /// How many ticks one loop takes, roughly, from a short run: for choosing how many make a block.
     fn ticks_per_loop(&mut self) -> f64;
+
+    /// How many of the involuntary switches around the last run were somebody else's doing: all, unless the rig itself
+    /// switches between threads and knows better.
+    fn foreign_switches(&self, involuntary: u64) -> u64 {
+        involuntary
+    }
 }

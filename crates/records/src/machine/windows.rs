@@ -30,6 +30,4 @@ pub struct WindowPoint {
     pub cost: Latency,
     pub blocks: usize,
     pub voided: usize,
-    /// Windows timed in a block, on average: what one block's value is the mean of.
-    pub windows_per_block: f64,
 }

@@ -21,6 +21,8 @@ pub struct UserSwitch {
     pub flags: bool,
     /// 128-bit vector registers.
     pub vectors: u32,
+    /// Places in the program where a context gives way, in turn: at one alone, its jump is easy to predict.
+    pub sites: u32,
     /// Of one switch.
     pub cost: Latency,
 }
