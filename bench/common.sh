@@ -1,4 +1,5 @@
 # What the benchmark scripts share: where things are, and how a record is kept. Sourced, not run.
+set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 gleaner=${GLEANER:-${CARGO_TARGET_DIR:-$root/target}/release/gleaner}

@@ -65,6 +65,9 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
 }
 
 fn main() -> ExitCode {
+    if let Some(exit) = lab::watchdog::serve_if_asked() {
+        return exit;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error),

@@ -1,7 +1,9 @@
 //! All experiments, in the order in which they run: later ones may use what earlier ones found.
 
 use crate::context::{Context, Refused};
-use crate::{bandwidth, c2c, clock, latency, mlp, numa, rob, threads, tlb};
+use crate::{
+    bandwidth, c2c, clock, latency, mlp, numa, prefetch, rob, stride, threads, tlb, windows, yields,
+};
 use records::machine::{Effort, Machine, Outcome, Status};
 use std::time::Instant;
 
@@ -47,6 +49,30 @@ pub const ALL: &[Entry] = &[
             machine.levels = latency::levels_of(&outcome, &machine.host, machine.run.cpu);
             machine.experiments.latency = Some(outcome);
         },
+    },
+    Entry {
+        name: "stride",
+        about: "latency over stride and size: lines, and how far prefetchers follow",
+        seconds: [3.0, 20.0, 80.0],
+        run: |ctx, machine| machine.experiments.stride = Some(conclude(ctx, machine, stride::run)),
+    },
+    Entry {
+        name: "prefetch",
+        about: "prefetchers: each of them off and on where possible, what patterns reveal where not",
+        seconds: [3.0, 15.0, 60.0],
+        run: |ctx, machine| machine.experiments.prefetch = Some(conclude(ctx, machine, prefetch::run)),
+    },
+    Entry {
+        name: "windows",
+        about: "windows at random in areas of all sizes: what a model of the hierarchy is fitted to",
+        seconds: [5.0, 35.0, 150.0],
+        run: |ctx, machine| machine.experiments.windows = Some(conclude(ctx, machine, windows::run)),
+    },
+    Entry {
+        name: "yield",
+        about: "what it costs to let somebody else run, with the kernel and without",
+        seconds: [3.0, 12.0, 40.0],
+        run: |ctx, machine| machine.experiments.yields = Some(conclude(ctx, machine, yields::run)),
     },
     Entry {
         name: "tlb",

@@ -8,18 +8,24 @@
 mod bandwidth;
 mod c2c;
 pub mod catalogue;
+mod chases;
 mod clock;
 pub mod context;
 mod crews;
+mod followed;
 mod latency;
 pub mod levels;
 mod mlp;
 mod numa;
+mod prefetch;
 mod resample;
 mod rob;
 mod session;
+mod stride;
 mod threads;
 mod tlb;
+mod windows;
+mod yields;
 
 pub use context::{Context, Progress, Refused};
 pub use session::{Request, measure};

@@ -23,7 +23,7 @@ mod identity;
 mod limits;
 mod memory;
 mod microarchitecture;
-mod prefetch;
+pub mod prefetch;
 pub mod probe;
 mod processor;
 mod recorder;

@@ -7,12 +7,14 @@ use crate::source::Source;
 use records::host::{Ability, Fact, Prefetch, PrefetchControl};
 
 /// A register whose set bits switch prefetchers off.
-struct Register {
-    address: u32,
-    bits: &'static [(u32, &'static str)],
+#[derive(Clone, Copy, Debug)]
+pub struct Register {
+    pub address: u32,
+    /// Bit and what it switches off.
+    pub bits: &'static [(u32, &'static str)],
 }
 
-const INTEL: Register = Register {
+pub const INTEL: Register = Register {
     address: 0x1a4,
     bits: &[
         (0, "L2 streamer"),
@@ -22,13 +24,13 @@ const INTEL: Register = Register {
     ],
 };
 
-const AMD: Register = Register {
+pub const AMD: Register = Register {
     address: 0xc000_0108,
     bits: &[(0, "L1 stream"), (1, "L1 stride"), (2, "L1 region"), (3, "L2 stream"), (5, "L2 up/down")],
 };
 
 /// POWER's default for new threads: bits 0-2 are the depth.
-const DSCR: &str = "sys/devices/system/cpu/dscr_default";
+pub const DSCR: &str = "sys/devices/system/cpu/dscr_default";
 
 pub(crate) fn prefetch(
     source: &Source,
@@ -108,9 +110,11 @@ fn register(register: &Register, prober: &dyn Prober, place: &Place<'_>, cpu: u3
     Prefetch { control, controls }
 }
 
+/// What the depths are called.
+pub const DEPTHS: [&str; 8] =
+    ["the processor's default", "none", "shallowest", "shallow", "medium", "deep", "deeper", "deepest"];
+
 fn dscr(source: &Source) -> Prefetch {
-    const DEPTHS: [&str; 8] =
-        ["the processor's default", "none", "shallowest", "shallow", "medium", "deep", "deeper", "deepest"];
     let state = source.hex(DSCR).map(|v| format!("{} ({v:#x})", DEPTHS[(v & 7) as usize]));
     let control = match &state {
         Fact::Known(_) => Ability::yes("DSCR can be read, and every thread may set its own"),

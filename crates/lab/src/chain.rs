@@ -6,35 +6,23 @@
 //! it is one cycle and not several, and every pointer in it lies in the arena. That check is also what makes running a
 //! chase kernel over it sound: nothing writes to a finished arena but kernels that store what they loaded.
 
+mod order;
+
+pub use order::Order;
+
 use crate::arena::{Arena, PageKind, PagesGiven, Placement};
-use crate::rng::{Permutation, Rng};
+use crate::rng::Rng;
 use crate::sys::SysError;
+use order::Visits;
 use std::sync::Arc;
 use units::Bytes;
-
-/// In which order a chain visits its nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// One random cycle through all nodes.
-    Random,
-    /// Random inside windows of this many bytes, window after window in random order: few TLB misses.
-    Windowed(u64),
-    /// Ascending.
-    Forward,
-    /// Descending.
-    Backward,
-    /// Every line [`VISITS`] times a lap, each time by another pointer in it, all in one random order: close to drawing
-    /// lines at random. When a buffer holds C of n lines' pages, C/n of the visits find theirs whatever it replaces; in
-    /// a plain cycle that is a little too long a buffer that replaces the oldest would hold none.
-    Revisiting,
-}
 
 /// What a chain looks like.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Bytes from the first node's unit to the end of the last one's.
     pub span: Bytes,
-    /// Distance of neighbouring nodes' units: the cache line, a stride, a page.
+    /// Distance of neighbouring nodes' units, a multiple of 8: a word, the cache line, a stride, a page.
     pub pitch: u64,
     /// Nodes lie at a different line of each unit (for units of several lines), so that caches indexed by low address
     /// bits do not collide.
@@ -84,9 +72,8 @@ pub struct Chain {
     pub layout: Layout,
     start: *mut u8,
     arena: Arc<Arena>,
-    permutation: Option<Permutation>,
+    visits: Visits,
     place: Place,
-    seed: u64,
 }
 
 /// Where in its arena a chain lies.
@@ -135,38 +122,15 @@ impl Chain {
     }
 
     fn node_offset(&self, i: u64) -> usize {
-        let Layout { pitch, ref order, scatter, .. } = self.layout;
-        let n = self.nodes();
+        let Layout { pitch, scatter, .. } = self.layout;
         let mut slot = self.place.slot;
-        let unit = match order {
-            Order::Random => self.permute(i),
-            Order::Revisiting => {
-                let visit = self.permute(i);
-                slot = (visit / self.layout.lines()) as usize;
-                visit % self.layout.lines()
-            }
-            Order::Forward => i,
-            Order::Backward => n - 1 - i,
-            Order::Windowed(bytes) => {
-                let per_window = (bytes / pitch).clamp(1, n);
-                let windows = n / per_window;
-                // The permutation runs over windows; inside, a cheap keyed one that differs from window to window.
-                let (window, inside) = (i / per_window, i % per_window);
-                if window >= windows {
-                    i
-                } else {
-                    let window = self.permute(window);
-                    let mut rng = Rng::new(self.seed ^ window.wrapping_mul(0x9e37_79b9));
-                    window * per_window + Permutation::new(per_window, &mut rng).at(inside)
-                }
-            }
-        };
+        let mut unit = self.visits.unit(i);
+        if self.layout.order == Order::Revisiting {
+            slot = (unit / self.layout.lines()) as usize;
+            unit %= self.layout.lines();
+        }
         let shift = if scatter { place_in_unit(unit, pitch, self.place.lane) } else { 0 };
         self.place.offset + (unit * pitch + shift) as usize + slot * 8
-    }
-
-    fn permute(&self, i: u64) -> u64 {
-        self.permutation.as_ref().map_or(i, |p| p.at(i))
     }
 }
 
@@ -211,22 +175,12 @@ pub fn build(
     let arena = Arc::new(Arena::placed(size, kind, placement)?);
     let mut chains = Vec::with_capacity(layouts.len());
     for (layout, place) in layouts.iter().zip(places) {
-        let over = match layout.order {
-            Order::Random | Order::Revisiting => Some(layout.nodes()),
-            Order::Windowed(bytes) => {
-                let per_window = (bytes / layout.pitch).clamp(1, layout.nodes());
-                Some((layout.nodes() / per_window).max(1))
-            }
-            Order::Forward | Order::Backward => None,
-        };
-        let permutation = over.map(|n| Permutation::new(n, rng));
         let mut chain = Chain {
             layout: layout.clone(),
             start: std::ptr::null_mut(),
             arena: arena.clone(),
-            permutation,
+            visits: Visits::new(&layout.order, layout.nodes(), layout.pitch, rng),
             place,
-            seed: rng.next_u64(),
         };
         chain.start = chain.address(0);
         link(&chain);
@@ -243,6 +197,9 @@ pub fn arena_size(layouts: &[Layout]) -> Bytes {
 
 /// Gives every layout its place: chains of revisited lines first, as many on the same pages as those have lines; then
 /// the others, largest first, each in the pointer slot where it fits lowest.
+///
+/// A chain whose pitch is whole lines has its pointers in one slot of eight. One whose pitch is not has them in several:
+/// all that are as far apart as the largest common part of pitch and line.
 fn assign(layouts: &[Layout]) -> (Vec<Place>, Bytes) {
     let mut by_size: Vec<usize> = (0..layouts.len()).collect();
     by_size.sort_by_key(|&i| std::cmp::Reverse(layouts[i].reach()));
@@ -269,9 +226,18 @@ fn assign(layouts: &[Layout]) -> (Vec<Place>, Bytes) {
     }
     let mut used = [end; SLOTS];
     for i in others {
-        let slot = (0..SLOTS).min_by_key(|&s| used[s]).expect("there are slots");
-        places[i] = Place { offset: used[slot], slot, lane: 0 };
-        used[slot] += layouts[i].reach();
+        let pitch = layouts[i].pitch as usize;
+        assert!(pitch > 0 && pitch % 8 == 0, "a pitch of {pitch} bytes cuts pointers");
+        let apart = common(pitch / 8, SLOTS);
+        let top = |used: &[usize; SLOTS], first: usize| {
+            (first..SLOTS).step_by(apart).map(|s| used[s]).max().unwrap_or(0)
+        };
+        let slot = (0..apart).min_by_key(|&s| top(&used, s)).expect("there are slots");
+        let offset = top(&used, slot);
+        places[i] = Place { offset, slot, lane: 0 };
+        for s in (slot..SLOTS).step_by(apart) {
+            used[s] = offset + layouts[i].reach();
+        }
     }
     (places, Bytes(used.into_iter().max().unwrap_or(0) as u64))
 }
@@ -281,6 +247,11 @@ fn assign(layouts: &[Layout]) -> (Vec<Place>, Bytes) {
 fn pointer_at(node: *mut u8) -> *mut *mut u8 {
     debug_assert_eq!(node as usize % 8, 0);
     node.cast()
+}
+
+/// The greatest common divisor.
+fn common(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { common(b, a % b) }
 }
 
 fn link(chain: &Chain) {
@@ -354,9 +325,37 @@ mod tests {
     }
 
     #[test]
+    fn chains_of_any_pitch_share_an_arena() {
+        let orders = [
+            Order::Random,
+            Order::Forward,
+            Order::Runs { bytes: 4096, descending: false },
+            Order::Strided { units: 5, descending: true },
+        ];
+        let mut layouts = Vec::new();
+        for (i, pitch) in [8, 16, 24, 32, 40, 64, 96, 128, 320, 4096, 4160].into_iter().enumerate() {
+            for span in [1 << 13, 1 << 16, 100_000] {
+                let order = orders[i % orders.len()].clone();
+                layouts.push(Layout { span: Bytes(span), pitch, scatter: i % 2 == 1, order });
+            }
+        }
+        let chains = build_small(&layouts);
+        for chain in &chains {
+            check(chain).unwrap();
+        }
+    }
+
+    #[test]
     fn all_orders_close() {
-        let orders =
-            [Order::Random, Order::Forward, Order::Backward, Order::Windowed(4096), Order::Revisiting];
+        let orders = [
+            Order::Random,
+            Order::Forward,
+            Order::Backward,
+            Order::Windowed(4096),
+            Order::Revisiting,
+            Order::Runs { bytes: 4096, descending: true },
+            Order::Strided { units: 3, descending: false },
+        ];
         for order in orders {
             for (span, pitch) in [(64, 64), (1 << 16, 64), (100_032, 64), (1 << 16, 256), (1 << 18, 4096)] {
                 for scatter in [false, true] {

@@ -53,6 +53,15 @@ impl Loaded {
         Ok(Self { kernel: Arc::new(kernel), pages: Arc::new(CodePages { at, len }) })
     }
 
+    /// Whether this processor, and the kernel, have what it takes.
+    pub fn runs_here(&self) -> bool {
+        match self.kernel.spec.isa() {
+            kernels::Isa::Baseline => true,
+            kernels::Isa::Avx2 => is_x86_feature_detected!("avx2"),
+            kernels::Isa::Avx512F => is_x86_feature_detected!("avx512f"),
+        }
+    }
+
     /// # Safety
     /// The arguments must satisfy the contract that the kernel's specification states; rigs see to that.
     #[inline]

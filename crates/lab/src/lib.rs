@@ -22,10 +22,12 @@ pub mod pin;
 pub mod probe;
 pub mod rigs;
 pub mod rng;
+pub mod settings;
 pub mod stats;
 pub mod stop;
 mod sys;
 pub mod tsc;
+pub mod watchdog;
 pub mod witness;
 
 pub use sys::{SysError, effective_uid};

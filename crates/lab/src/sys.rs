@@ -97,3 +97,107 @@ pub(crate) fn raw_monotonic_ns() -> u64 {
     }
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
+
+/// Takes a file's lock for as long as the file is open; `WouldBlock` if another process has it.
+pub(crate) fn lock_file(file: &std::fs::File) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+    // SAFETY: takes a descriptor that is open and a constant.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Leaves the session that this process was started in, keeps no descriptor of it but the standard ones, and is deaf to
+/// the signals that end programs.
+pub(crate) fn stand_alone() {
+    // SAFETY: called at the start of `main`, while this process owns nothing yet that a closed descriptor could break;
+    // the rest takes constants.
+    unsafe {
+        libc::setsid();
+        if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) != 0 {
+            // Kernels before 5.9.
+            for descriptor in 3..4096 {
+                libc::close(descriptor);
+            }
+        }
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP]
+        {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+}
+
+/// The system call that does least.
+pub(crate) fn empty_call() {
+    // SAFETY: takes nothing and touches nothing.
+    unsafe {
+        libc::syscall(libc::SYS_getppid);
+    }
+}
+
+/// Sleeps as long as the word has this value, or until woken.
+pub(crate) fn futex_wait(word: &std::sync::atomic::AtomicU32, value: u32) {
+    let no_limit = std::ptr::null::<libc::timespec>();
+    // SAFETY: the word lives through the call; waiting for ever is asked for.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            value,
+            no_limit,
+        );
+    }
+}
+
+/// Wakes one that sleeps on the word.
+pub(crate) fn futex_wake(word: &std::sync::atomic::AtomicU32) {
+    // SAFETY: the word lives through the call; waking touches nothing else.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
+    }
+}
+
+/// A pipe: its reading end and its writing end.
+pub(crate) fn pipe() -> Result<(std::fs::File, std::fs::File), SysError> {
+    use std::os::fd::FromRawFd as _;
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two descriptors into the array; both are new, and owned from here on by the files.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(failed("making a pipe"));
+        }
+        Ok((std::fs::File::from_raw_fd(ends[0]), std::fs::File::from_raw_fd(ends[1])))
+    }
+}
+
+/// The clock of the CPU time that one thread has used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadClock(libc::clockid_t);
+
+impl ThreadClock {
+    pub(crate) fn of<T>(thread: &std::thread::JoinHandle<T>) -> Self {
+        use std::os::unix::thread::JoinHandleExt as _;
+        let mut clock = libc::CLOCK_THREAD_CPUTIME_ID;
+        // SAFETY: a thread that is not joined yet has a valid handle; the call only writes the clock's name.
+        unsafe {
+            libc::pthread_getcpuclockid(thread.as_pthread_t(), &raw mut clock);
+        }
+        Self(clock)
+    }
+
+    pub(crate) fn mine_ns() -> u64 {
+        Self(libc::CLOCK_THREAD_CPUTIME_ID).ns()
+    }
+
+    /// 0 once the thread has ended.
+    pub(crate) fn ns(self) -> u64 {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: fills the timespec, or leaves it alone if the thread is gone.
+        unsafe {
+            libc::clock_gettime(self.0, &raw mut time);
+        }
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+}

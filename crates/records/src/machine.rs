@@ -10,10 +10,14 @@ mod latency;
 mod level;
 mod mlp;
 mod numa;
+mod prefetch;
 mod rob;
 mod run;
+mod stride;
 mod threads;
 mod tlb;
+mod windows;
+mod yields;
 
 pub use bandwidth::{Bandwidth, Counting, LoadedCurve, LoadedPoint, StreamKind, StreamRate};
 pub use c2c::{CacheToCache, FalseSharing, Transfer, TransferClass};
@@ -22,10 +26,14 @@ pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Patter
 pub use level::Level;
 pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot};
 pub use numa::{NodePages, NodePair, Numa, PlacementKind, PlacementResult};
+pub use prefetch::{ControlOutcome, PrefetchState, Prefetching, Probe, ProbePoint, Revealed};
 pub use rob::{Cliff, GapPoint, Rob, RunsOut};
 pub use run::{Blocks, Effort, Grade, Run, Verdict};
+pub use stride::{Direction, PairPoint, Stride, StrideFollowed, StridePoint};
 pub use threads::{Crowd, Nearness, Sharing, SharingTest, ThreadLatency, Threads};
 pub use tlb::{AfterMiss, Tlb, TlbLevel, TlbOfPages, TlbPoint};
+pub use windows::{WindowCurve, WindowPoint, Windows};
+pub use yields::{Call, CallCost, HandOver, HandOverBy, UserSwitch, Yields};
 
 use crate::{Record, host::Host};
 use schemars::JsonSchema;
@@ -84,6 +92,14 @@ pub struct Experiments {
     pub clock: Option<Outcome<Clock>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Outcome<LatencyCurves>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stride: Option<Outcome<Stride>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<Outcome<Prefetching>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Outcome<Windows>>,
+    #[serde(rename = "yield", skip_serializing_if = "Option::is_none")]
+    pub yields: Option<Outcome<Yields>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tlb: Option<Outcome<Tlb>>,
     #[serde(skip_serializing_if = "Option::is_none")]

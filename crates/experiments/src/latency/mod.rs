@@ -7,8 +7,10 @@
 //! written, so that evicting them costs too.
 
 mod plan;
+mod reserve;
 mod summary;
 
+pub(crate) use plan::{largest, main_pages};
 pub(crate) use summary::levels_of;
 
 use crate::context::{Context, Refused};
@@ -71,12 +73,18 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurv
         if ctx.stop.asked() {
             break;
         }
-        let settings = plan::sparse(ctx, line, plan::largest_in(ctx, kind, largest));
-        match gather(ctx, settings, kind, 0.20 / steps) {
+        // The pages are given back when this goes, after the chains made of them.
+        let measured = reserve::supply(kind, largest).and_then(|supply| {
+            let settings = plan::sparse(ctx, line, supply.largest);
+            let points = gather(ctx, settings, kind, 0.20 / steps).map_err(|refused| refused.why);
+            drop(supply);
+            points
+        });
+        match measured {
             Ok(points) => add_curves(&mut curves, points),
-            Err(refused) => pages_refused.push(PagesRefused {
+            Err(why) => pages_refused.push(PagesRefused {
                 pages: kind.name().to_owned(),
-                why: refused.why,
+                why,
                 would_help: plan::would_help(kind),
             }),
         }

@@ -38,18 +38,6 @@ pub(crate) fn other_pages(ctx: &Context<'_>, main: PageKind) -> Vec<PageKind> {
     all.iter().copied().filter(|&k| k != main).collect()
 }
 
-pub(crate) fn largest_in(ctx: &Context<'_>, kind: PageKind, largest: Bytes) -> Bytes {
-    let pool = ctx.host.pages.hugetlb.iter().find(|p| p.size.0 == kind.page_size());
-    match kind {
-        PageKind::Small | PageKind::Transparent => Bytes(largest.0 / 2),
-        PageKind::Huge2M | PageKind::Huge1G => {
-            let free = pool.and_then(|p| p.free.value()).unwrap_or(0) * kind.page_size();
-            // An empty pool is asked for all the same: the kernel's own refusal is the record's reason.
-            Bytes((largest.0 / 2).min(free).max(1 << 20))
-        }
-    }
-}
-
 pub(crate) fn would_help(kind: PageKind) -> String {
     match kind {
         PageKind::Huge2M => {

@@ -79,6 +79,7 @@ impl Executor for Bench<'_> {
         let values = rig.run(self.loops[setting]);
         let pace_after = self.station.pace.cycles_per_tick();
         let mut seen = self.station.witness.look().since(&before);
+        seen.switches = rig.foreign_switches(seen.switches);
         let mut pace = (pace_before, pace_after);
         if let Some(elsewhere) = rig.elsewhere() {
             // Rigs that work elsewhere looked around where they worked, and only while it counted. Company is seen from

@@ -7,7 +7,7 @@ use crate::tsc;
 
 /// A chase kernel on a chain. The cursor goes on from block to block, so that a chain larger than the caches is not
 /// measured over the same few lines again and again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ChaseRig {
     kernel: Loaded,
     chain: Chain,

@@ -6,22 +6,30 @@
 mod after;
 mod bump;
 mod chase;
+mod hand_over;
 mod parallel;
 mod ping_pong;
 mod shots;
 mod side_by_side;
 mod stream;
+mod switching;
 mod trail;
+mod under;
+mod windows;
 
 pub use after::AfterRig;
 pub use bump::{BumpRig, Words};
 pub use chase::ChaseRig;
+pub use hand_over::{By, HandOverRig};
 pub use parallel::ParallelRig;
 pub use ping_pong::PingPongRig;
 pub use shots::ShotRig;
 pub use side_by_side::SideBySideRig;
 pub use stream::{Region, StreamRig, widest};
+pub use switching::{Little, LittleRig, SwitchRig};
 pub use trail::Trail;
+pub use under::{Switch, Under};
+pub use windows::{Doubles, Warming, WindowsRig};
 
 use crate::witness::Seen;
 
@@ -43,6 +51,12 @@ pub trait Rig {
 
     /// How many ticks one loop takes, roughly, from a short run: for choosing how many make a block.
     fn ticks_per_loop(&mut self) -> f64;
+
+    /// How many of the involuntary switches around the last run were somebody else's doing: all, unless the rig itself
+    /// switches between threads and knows better.
+    fn foreign_switches(&self, involuntary: u64) -> u64 {
+        involuntary
+    }
 
     /// The block is over: lets go of whoever waits for this rig on another CPU.
     fn release(&mut self) {}

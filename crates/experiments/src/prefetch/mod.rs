@@ -1,0 +1,111 @@
+//! **prefetch**: what the hardware prefetchers do.
+//!
+//! The same patterns are walked with the prefetchers as they were found and, where the host lets us, with each of them
+//! switched to what it is not and with all off; all interleaved, and the original put back whatever happens. Where
+//! nothing can be switched, the patterns alone must tell: how much cheaper an ascending stream is than a random order
+//! says how many lines are on their way at once; runs of growing length say after how many lines a prefetcher believes,
+//! and what a page boundary costs it; interleaved streams say how many it follows at a time.
+
+mod controls;
+mod plan;
+mod reveal;
+
+use crate::chases::{self, Pass};
+use crate::context::{Context, Refused};
+use crate::latency;
+use controls::Control;
+use lab::chain::Layout;
+use lab::rigs::{ChaseRig, Rig, Switch, Under};
+use lab::settings::Change;
+use records::machine::{ControlOutcome, Machine, PrefetchState, Prefetching, ProbePoint};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+use units::Bytes;
+
+/// Switched controls: the setting, and the names of its states.
+type Switched = (Rc<Switch>, Vec<(String, Vec<u8>)>);
+
+pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Prefetching, Refused> {
+    let line = ctx.line();
+    let (outcome, switched) = take_control(ctx);
+    let mut states: Vec<PrefetchState> =
+        vec![PrefetchState { name: "as found".to_owned(), setting: None, probes: Vec::new() }];
+    if let Some((_, others)) = &switched {
+        states.extend(others.iter().map(|(name, value)| PrefetchState {
+            name: name.clone(),
+            setting: Some(lab_value(value)),
+            probes: Vec::new(),
+        }));
+    }
+
+    let settings = plan::settings(ctx, line);
+    let layouts: Vec<Layout> = settings.iter().map(|s| plan::layout(s.1, s.0, line)).collect();
+    let pass = Pass {
+        block: Duration::from_micros(ctx.pick(300, 1000, 1500)),
+        blocks: ctx.pick(5, 9, 21),
+        share: 0.7,
+        cap: latency::largest(ctx),
+    };
+    let pages = latency::main_pages(ctx);
+    let rigs_of = |rig: ChaseRig| -> Vec<Box<dyn Rig>> {
+        let Some((switch, others)) = &switched else { return vec![Box::new(rig)] };
+        let found = [switch.original().to_vec()];
+        let values = found.iter().chain(others.iter().map(|(_, value)| value));
+        values
+            .map(|value| {
+                Box::new(Under::new(Box::new(rig.clone()), switch.clone(), value.clone())) as Box<dyn Rig>
+            })
+            .collect()
+    };
+    let (chased, supply) = chases::chase_each(ctx, &layouts, pages, pass, &rigs_of)?;
+    if let Some(why) = switched.as_ref().and_then(|(switch, _)| switch.failure()) {
+        return Err(Refused { not_possible: false, why, would_help: None });
+    }
+    for ((size, probe), by_state) in settings.iter().zip(chased) {
+        for (state, chased) in states.iter_mut().zip(by_state) {
+            state.probes.push(ProbePoint {
+                size: *size,
+                probe: *probe,
+                latency: chased.latency,
+                blocks: chased.blocks,
+                voided: chased.voided,
+            });
+        }
+    }
+    let revealed = reveal::all(&states[0].probes, Bytes(line));
+    Ok(Prefetching { pages: supply, control: outcome, states, revealed })
+}
+
+fn lab_value(value: &[u8]) -> String {
+    match <[u8; 8]>::try_from(value) {
+        Ok(bytes) => format!("{:#x}", u64::from_le_bytes(bytes)),
+        Err(_) => String::from_utf8_lossy(value).trim().to_owned(),
+    }
+}
+
+/// The control, if there is one and it does what it is told: tried with its first state, before anything is measured.
+fn take_control(ctx: &Context<'_>) -> (ControlOutcome, Option<Switched>) {
+    let refused = |detail: String, help: String| {
+        (ControlOutcome { switched: false, detail, would_help: Some(help) }, None)
+    };
+    let Control { place, states } = match controls::find(Path::new("/"), ctx.host, ctx.cpu()) {
+        Ok(control) => control,
+        Err(none) => return refused(none.why, none.would_help),
+    };
+    let name = place.to_string();
+    let switch = match Change::of(place) {
+        Ok(change) => Switch::new(change),
+        Err(error) => return refused(error.to_string(), "run as root, alone".to_owned()),
+    };
+    let original = switch.original().to_vec();
+    let tried =
+        states.first().map_or(Ok(()), |(_, value)| switch.to(value)).and_then(|()| switch.to(&original));
+    match tried {
+        Ok(()) => {
+            let detail = format!("{name}, found as {}", lab_value(&original));
+            (ControlOutcome { switched: true, detail, would_help: None }, Some((switch, states)))
+        }
+        Err(why) => refused(why, "a host that lets root write it: bare metal, most often".to_owned()),
+    }
+}

@@ -1,0 +1,96 @@
+//! **stride**: what a load costs when loads follow each other at a fixed distance.
+//!
+//! Up to the size of a line several loads share one, and the mean falls accordingly; beyond it every load touches a new
+//! line, and is cheap only as long as a prefetcher sees the stride and runs ahead. Strides leave nothing out here: when
+//! the end of the area is reached, the next lap begins one line further, until all lines are visited, so that a long
+//! stride does not make a large area small enough for a cache. The area's size thus says where the lines come from,
+//! whatever the stride. Read a row (one size) beside its random latency: equal means that nobody prefetches.
+
+mod plan;
+mod reveal;
+
+use crate::chases::{self, Chased, Pass};
+use crate::context::{Context, Refused};
+use crate::latency;
+use lab::chain::{Layout, Order};
+use records::machine::{Direction, Machine, PairPoint, Stride, StridePoint};
+use std::time::Duration;
+use units::{Bytes, Quantity, Unit};
+
+pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Stride, Refused> {
+    let line = ctx.line();
+    let pages = latency::main_pages(ctx);
+    let cap = latency::largest(ctx);
+    let pass = Pass {
+        block: Duration::from_micros(ctx.pick(300, 1000, 1500)),
+        blocks: ctx.pick(4, 7, 15),
+        share: 0.7,
+        cap,
+    };
+
+    ctx.stage(0.0, 0.1);
+    let distances = plan::pair_distances();
+    let layouts: Vec<Layout> = distances.iter().map(|&d| pair(plan::pair_area(ctx), d)).collect();
+    let (chased, _) = chases::chase(ctx, &layouts, pages, Pass { share: 0.1, blocks: 15, ..pass })?;
+    let pairs: Vec<PairPoint> = distances
+        .iter()
+        .zip(chased)
+        .map(|(&distance, c)| PairPoint { distance: Bytes(distance), latency: c.latency })
+        .collect();
+
+    ctx.stage(0.1, 1.0);
+    let settings = plan::settings(ctx, line, cap);
+    let layouts: Vec<Layout> = settings.iter().map(|s| s.layout(line)).collect();
+    let (chased, supply) = chases::chase(ctx, &layouts, pages, pass)?;
+    let mut points: Vec<StridePoint> =
+        settings.iter().zip(chased).map(|(setting, chased)| point(setting, chased)).collect();
+    points.sort_by_key(|p| (p.size, p.direction, p.stride));
+
+    Ok(Stride {
+        line: reveal::line(&pairs),
+        line_claimed: Quantity::claimed(line as f64, Unit::Bytes),
+        pages: supply,
+        followed: reveal::how_far(&points, Bytes(line)),
+        page_boundary: reveal::page_boundary(&points, Bytes(line)),
+        points,
+        pairs,
+    })
+}
+
+/// Two words at a random place, `distance` apart: in one line, if it is large enough.
+fn pair(area: Bytes, distance: u64) -> Layout {
+    Layout {
+        span: area,
+        pitch: distance,
+        scatter: false,
+        order: Order::Runs { bytes: 2 * distance, descending: false },
+    }
+}
+
+fn point(setting: &plan::Setting, chased: Chased) -> StridePoint {
+    StridePoint {
+        size: setting.size,
+        stride: setting.stride,
+        direction: setting.direction,
+        latency: chased.latency,
+        blocks: chased.blocks,
+        voided: chased.voided,
+    }
+}
+
+impl plan::Setting {
+    fn layout(&self, line: u64) -> Layout {
+        let stride = self.stride.0;
+        let descending = self.direction == Direction::Backward;
+        let order = match self.direction {
+            Direction::Random => Order::Random,
+            Direction::Pages => Order::Runs { bytes: plan::PAGE, descending: false },
+            Direction::Forward | Direction::Backward if stride > line => {
+                Order::Strided { units: stride / line, descending }
+            }
+            Direction::Forward => Order::Forward,
+            Direction::Backward => Order::Backward,
+        };
+        Layout { span: self.size, pitch: stride.min(line), scatter: false, order }
+    }
+}

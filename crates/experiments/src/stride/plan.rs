@@ -1,0 +1,98 @@
+//! Which sizes and strides are measured.
+
+use crate::context::Context;
+use records::machine::Direction;
+use units::Bytes;
+
+pub(super) const PAGE: u64 = 4096;
+
+/// One cell of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Setting {
+    pub size: Bytes,
+    pub stride: Bytes,
+    pub direction: Direction,
+}
+
+/// Odd numbers of lines among the powers of two: those fall into few sets of a cache, these into all.
+const FORWARD: &[u64] = &[8, 16, 32, 64, 128, 192, 256, 320, 512, 1024, 2048, 4096, 4160, 8192, 16384];
+const BACKWARD: &[u64] = &[32, 64, 128, 256, 512, 1024, 4096];
+const HURRIED_FORWARD: &[u64] = &[16, 32, 64, 128, 256, 512, 1024, 4096];
+const HURRIED_BACKWARD: &[u64] = &[64, 256];
+/// A stride is measured in areas that hold at least so many of it.
+const LEAST_STEPS: u64 = 4;
+
+pub(super) fn pair_distances() -> Vec<u64> {
+    vec![8, 16, 32, 64, 128, 256, 512]
+}
+
+/// Well inside the second cache, so that the line is told by whether the first cache has it, which no noise of memory and
+/// no prefetcher of the second cache disturbs.
+pub(super) fn pair_area(ctx: &Context<'_>) -> Bytes {
+    let caches = claimed(ctx);
+    let first = caches.first().copied().unwrap_or(32 << 10);
+    let second = caches.get(1).copied().unwrap_or(first * 8);
+    Bytes((first * 6).min(second / 2).max(first * 2))
+}
+
+pub(super) fn settings(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Setting> {
+    let (forward, backward) =
+        ctx.pick((HURRIED_FORWARD, HURRIED_BACKWARD), (FORWARD, BACKWARD), (FORWARD, BACKWARD));
+    let sizes = if ctx.pick(true, false, false) {
+        hurried_sizes(&claimed(ctx), largest.0)
+    } else {
+        let every = ctx.pick(2, 2, 1);
+        (14..40).step_by(every).map(|i| 1 << i).take_while(|&s| s <= largest.0 / 2).collect()
+    };
+    sizes.iter().flat_map(|&size| row(size, line, forward, backward)).collect()
+}
+
+/// The sizes of the caches that the host claims.
+fn claimed(ctx: &Context<'_>) -> Vec<u64> {
+    let caches = ctx.host.data_caches_of(ctx.cpu() as u32);
+    caches.iter().filter_map(|c| Some(c.size.get()?.0)).collect()
+}
+
+/// One size inside each cache, one in memory.
+fn hurried_sizes(caches: &[u64], largest: u64) -> Vec<u64> {
+    let mut sizes: Vec<u64> = caches
+        .windows(2)
+        .map(|w| (w[0] * 4).min(w[1] / 2))
+        .filter(|&s| s < largest / 4)
+        .chain([largest / 4])
+        .map(|s| s.next_multiple_of(PAGE))
+        .collect();
+    sizes.dedup();
+    sizes
+}
+
+fn row(size: u64, line: u64, forward: &[u64], backward: &[u64]) -> Vec<Setting> {
+    let fits = |&stride: &u64| {
+        stride * LEAST_STEPS <= size && if stride < line { line % stride == 0 } else { stride % line == 0 }
+    };
+    let setting = |stride: u64, direction| Setting { size: Bytes(size), stride: Bytes(stride), direction };
+    let mut row = vec![setting(line, Direction::Random), setting(line, Direction::Pages)];
+    row.extend(forward.iter().copied().filter(fits).map(|s| setting(s, Direction::Forward)));
+    row.extend(backward.iter().copied().filter(fits).map(|s| setting(s, Direction::Backward)));
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_hold_what_fits() {
+        let row = row(16384, 128, FORWARD, BACKWARD);
+        assert!(row.iter().all(|s| s.stride.0 * LEAST_STEPS <= 16384));
+        // 192 is not a whole number of these lines, 32 is a whole part of one.
+        assert!(!row.iter().any(|s| s.stride.0 == 192) && row.iter().any(|s| s.stride.0 == 32));
+    }
+
+    #[test]
+    fn hurried_sizes_are_one_a_level() {
+        let sizes = hurried_sizes(&[32 << 10, 1 << 20, 32 << 20], 160 << 20);
+        assert_eq!(sizes, [128 << 10, 4 << 20, 40 << 20]);
+        assert_eq!(hurried_sizes(&[], 64 << 20), [16 << 20]);
+    }
+}

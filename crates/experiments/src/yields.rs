@@ -1,0 +1,116 @@
+//! **yield**: what it costs to let somebody else run.
+//!
+//! Without the kernel: a switch between contexts of one thread, inlined, by how many registers live across it. With it:
+//! two threads that hand over to each other by futex, pipe or `sched_yield`, on one CPU (each hand-over a switch of
+//! threads) and between two (each a wake-up elsewhere). Beside them what such things are made of: a call, a reading of
+//! the clock, an empty system call. A hand-over's cost is half a round trip.
+
+use crate::chases::Chased;
+use crate::context::{Context, Refused};
+use kernels::{Spec, assemble};
+use lab::code::Loaded;
+use lab::rigs::{By, HandOverRig, Little, LittleRig, Rig, SwitchRig};
+use records::machine::{Call, CallCost, HandOver, HandOverBy, Machine, UserSwitch, Yields};
+use std::time::Duration;
+use units::{Latency, Unit};
+
+/// Live general registers, flags, vector registers, sites.
+const SWITCHES: &[(u32, bool, u32, u32)] = &[
+    (0, false, 0, 1),
+    (1, false, 0, 1),
+    (2, false, 0, 1),
+    (0, false, 0, 2),
+    (1, false, 0, 2),
+    (2, false, 0, 2),
+    (4, false, 0, 2),
+    (8, false, 0, 2),
+    (14, false, 0, 2),
+    (2, true, 0, 2),
+    (2, false, 1, 2),
+    (2, false, 4, 2),
+    (2, false, 16, 2),
+    (14, true, 16, 2),
+    (2, false, 0, 4),
+];
+
+const CALLS: [Call; 4] = [Call::Function, Call::ReadTsc, Call::SystemCall, Call::YieldToNobody];
+const WAYS: [(HandOverBy, By); 3] =
+    [(HandOverBy::Futex, By::Futex), (HandOverBy::Pipe, By::Pipe), (HandOverBy::SchedYield, By::SchedYield)];
+
+pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
+    let block = Duration::from_micros(ctx.pick(500, 1000, 2000));
+    let blocks = ctx.pick(9, 21, 41);
+
+    ctx.stage(0.0, 0.5);
+    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+    for &(live, flags, vectors, sites) in SWITCHES {
+        rigs.push(Box::new(SwitchRig::new(load(&Spec::Switch { live, flags, vectors, sites })?)));
+    }
+    for what in CALLS {
+        let what = match what {
+            Call::Function => Little::Function(load(&Spec::Nothing)?),
+            Call::ReadTsc => Little::ReadTsc,
+            Call::SystemCall => Little::SystemCall,
+            Call::YieldToNobody => Little::YieldToNobody,
+        };
+        rigs.push(Box::new(LittleRig::new(what)));
+    }
+    let gathered = ctx.measure(rigs, block, blocks, 0.4);
+    let costs: Vec<Latency> = gathered.series.iter().map(|s| Chased::of(ctx, s).latency).collect();
+    let (of_switches, of_calls) = costs.split_at(SWITCHES.len());
+    let user = SWITCHES
+        .iter()
+        .zip(of_switches)
+        .map(|(&(live, flags, vectors, sites), cost)| UserSwitch {
+            live,
+            flags,
+            vectors,
+            sites,
+            cost: cost.clone(),
+        })
+        .collect();
+    let calls =
+        CALLS.into_iter().zip(of_calls).map(|(what, cost)| CallCost { what, cost: cost.clone() }).collect();
+
+    ctx.stage(0.5, 1.0);
+    let kernel = if ctx.stop.asked() { Vec::new() } else { hand_overs(ctx, block, blocks)? };
+    Ok(Yields { user, kernel, calls })
+}
+
+fn load(spec: &Spec) -> Result<Loaded, Refused> {
+    Ok(Loaded::new(assemble(spec)?)?)
+}
+
+/// On our own CPU, and with another one where there is another: a sibling on the same core last, as it shares it.
+fn hand_overs(ctx: &mut Context<'_>, block: Duration, blocks: usize) -> Result<Vec<HandOver>, Refused> {
+    let cpu = ctx.cpu();
+    let other = ctx.host.usable_cpus().into_iter().map(|c| c as usize).find(|&c| c != cpu);
+    let mut settings = Vec::new();
+    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+    for partner in [Some(cpu), other].into_iter().flatten() {
+        for (by, way) in WAYS {
+            // Between CPUs it is no hand-over: nobody else wants the CPU that is given up.
+            if partner != cpu && by == HandOverBy::SchedYield {
+                continue;
+            }
+            rigs.push(Box::new(HandOverRig::new(way, cpu, partner)?));
+            settings.push((by, partner));
+        }
+    }
+    let gathered = ctx.measure(rigs, block * 4, blocks, 0.5);
+    Ok(settings
+        .into_iter()
+        .zip(&gathered.series)
+        .map(|((by, partner), series)| {
+            let calls = (by == HandOverBy::SchedYield)
+                .then(|| ctx.quantity(series, Unit::Count, |b| b.values.get(1).copied().unwrap_or(f64::NAN)));
+            HandOver {
+                by,
+                partner_cpu: partner as u32,
+                same_cpu: partner == cpu,
+                cost: Chased::of(ctx, series).latency,
+                calls,
+            }
+        })
+        .collect())
+}

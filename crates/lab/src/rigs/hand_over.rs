@@ -1,0 +1,275 @@
+//! Two threads that hand over to each other by way of the kernel.
+//!
+//! The partner lives as long as the rig and sleeps between blocks, so that it is nobody's company. In a block it takes
+//! part in as many round trips as it is told. On one CPU every hand-over is a switch, and the kernel counts some of them
+//! as involuntary: there, whether a third party ran is told by the clock instead: what time there was and what the two
+//! of us used of it.
+
+use super::Rig;
+use crate::pin::Pinned;
+use crate::sys::{self, SysError, ThreadClock};
+use crate::tsc;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::thread::JoinHandle;
+
+/// How they hand over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A word that changes, and a sleep until it does.
+    Futex,
+    /// A byte through a pipe, there and back.
+    Pipe,
+    /// Giving up the CPU until it is one's turn.
+    SchedYield,
+}
+
+/// Round trips before the clock starts, and when warming.
+const PRELUDE: u64 = 16;
+/// A share of the time that is used by neither of the two threads, beyond this, was a third's. Interrupts stay below it.
+const THIRD_PARTY: f64 = 0.02;
+
+const SLEEP: u32 = 0;
+const GO: u32 = 1;
+const QUIT: u32 = 2;
+const OURS: u32 = 0;
+const THEIRS: u32 = 1;
+
+#[repr(align(64))]
+struct Line<T>(T);
+
+struct Shared {
+    by: By,
+    command: Line<AtomicU32>,
+    turn: Line<AtomicU32>,
+    rounds: AtomicU64,
+    asleep: AtomicU32,
+    there: (File, File),
+    back: (File, File),
+}
+
+impl Shared {
+    /// From one side to the other and, for the partner, the other way round.
+    fn pass(&self, to: u32) {
+        match self.by {
+            By::Pipe => {
+                let mut pipe = if to == THEIRS { &self.there.1 } else { &self.back.1 };
+                pipe.write_all(&[1]).expect("a pipe of our own takes a byte");
+            }
+            By::Futex => {
+                self.turn.0.store(to, SeqCst);
+                sys::futex_wake(&self.turn.0);
+            }
+            By::SchedYield => self.turn.0.store(to, SeqCst),
+        }
+    }
+
+    /// Until it is our turn. Returns how many calls of the kernel that took.
+    fn wait(&self, me: u32) -> u64 {
+        let mut calls = 0;
+        match self.by {
+            By::Pipe => {
+                let mut pipe = if me == THEIRS { &self.there.0 } else { &self.back.0 };
+                pipe.read_exact(&mut [0]).expect("a pipe of our own gives a byte");
+                calls += 1;
+            }
+            By::Futex => {
+                while self.turn.0.load(SeqCst) != me {
+                    sys::futex_wait(&self.turn.0, 1 - me);
+                    calls += 1;
+                }
+            }
+            By::SchedYield => {
+                while self.turn.0.load(SeqCst) != me {
+                    std::thread::yield_now();
+                    calls += 1;
+                }
+            }
+        }
+        calls
+    }
+
+    fn live(&self) {
+        loop {
+            self.asleep.store(1, SeqCst);
+            while self.command.0.load(SeqCst) == SLEEP {
+                sys::futex_wait(&self.command.0, SLEEP);
+            }
+            self.asleep.store(0, SeqCst);
+            if self.command.0.load(SeqCst) == QUIT {
+                return;
+            }
+            self.command.0.store(SLEEP, SeqCst);
+            for _ in 0..self.rounds.load(SeqCst) {
+                self.wait(THEIRS);
+                self.pass(OURS);
+            }
+        }
+    }
+}
+
+pub struct HandOverRig {
+    shared: Arc<Shared>,
+    same_cpu: bool,
+    partner: Option<JoinHandle<()>>,
+    clock: ThreadClock,
+    third_party: bool,
+}
+
+impl std::fmt::Debug for HandOverRig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HandOverRig")
+            .field("by", &self.shared.by)
+            .field("same_cpu", &self.same_cpu)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HandOverRig {
+    /// For a calling thread that is pinned to `cpu`, with a partner pinned to `partner_cpu`.
+    pub fn new(by: By, cpu: usize, partner_cpu: usize) -> Result<Self, SysError> {
+        let shared = Arc::new(Shared {
+            by,
+            command: Line(AtomicU32::new(SLEEP)),
+            turn: Line(AtomicU32::new(OURS)),
+            rounds: AtomicU64::new(0),
+            asleep: AtomicU32::new(0),
+            there: sys::pipe()?,
+            back: sys::pipe()?,
+        });
+        let (tell, told) = std::sync::mpsc::channel();
+        let theirs = Arc::clone(&shared);
+        let partner = std::thread::spawn(move || {
+            let pinned = Pinned::to(partner_cpu);
+            let ready = pinned.is_ok();
+            if tell.send(pinned.as_ref().map(|_| ()).map_err(|e| e.source.raw_os_error())).is_ok() && ready {
+                theirs.live();
+            }
+        });
+        match told.recv() {
+            Ok(Ok(())) => {}
+            other => {
+                let _ = partner.join();
+                let source = match other {
+                    Ok(Err(Some(errno))) => std::io::Error::from_raw_os_error(errno),
+                    _ => std::io::Error::other("its thread ended"),
+                };
+                return Err(SysError { what: format!("putting a partner on CPU {partner_cpu}"), source });
+            }
+        }
+        let clock = ThreadClock::of(&partner);
+        let rig =
+            Self { shared, same_cpu: cpu == partner_cpu, partner: Some(partner), clock, third_party: false };
+        rig.let_sleep();
+        Ok(rig)
+    }
+
+    /// Ticks of `rounds` round trips, and how often we had to wait for one.
+    fn go(&mut self, rounds: u64) -> (u64, u64) {
+        let shared = &self.shared;
+        shared.rounds.store(rounds + PRELUDE, SeqCst);
+        shared.asleep.store(0, SeqCst);
+        shared.command.0.store(GO, SeqCst);
+        sys::futex_wake(&shared.command.0);
+        for _ in 0..PRELUDE {
+            shared.pass(THEIRS);
+            shared.wait(OURS);
+        }
+        let used = ThreadClock::mine_ns() + self.clock.ns();
+        let began = sys::raw_monotonic_ns();
+        let from = tsc::now();
+        let mut calls = 0;
+        for _ in 0..rounds {
+            shared.pass(THEIRS);
+            calls += shared.wait(OURS);
+        }
+        let ticks = tsc::end().0 - from;
+        let passed = (sys::raw_monotonic_ns() - began) as f64;
+        let used = (ThreadClock::mine_ns() + self.clock.ns()).saturating_sub(used) as f64;
+        self.third_party = self.same_cpu && passed - used > passed * THIRD_PARTY;
+        self.let_sleep();
+        (ticks, calls)
+    }
+
+    /// Waits until the partner sleeps, so that nobody takes it for company.
+    fn let_sleep(&self) {
+        while self.shared.asleep.load(SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        // It has said so, and is about to: on our CPU it needs a turn for that, on another a moment.
+        for _ in 0..8 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Rig for HandOverRig {
+    fn warm(&mut self) {
+        self.go(PRELUDE);
+    }
+
+    /// Ticks a hand-over, and calls of the kernel for each time that we waited.
+    fn run(&mut self, loops: u64) -> Vec<f64> {
+        let (ticks, calls) = self.go(loops);
+        vec![ticks as f64 / (loops * 2) as f64, calls as f64 / loops as f64]
+    }
+
+    fn ticks_per_loop(&mut self) -> f64 {
+        self.warm();
+        self.go(64).0 as f64 / 64.0
+    }
+
+    fn foreign_switches(&self, involuntary: u64) -> u64 {
+        if self.same_cpu { u64::from(self.third_party) } else { involuntary }
+    }
+}
+
+impl Drop for HandOverRig {
+    fn drop(&mut self) {
+        self.shared.command.0.store(QUIT, SeqCst);
+        sys::futex_wake(&self.shared.command.0);
+        if let Some(partner) = self.partner.take() {
+            let _ = partner.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_hands_over_on_one_cpu_and_between_two() {
+        let cpus = crate::pin::allowed().unwrap();
+        let (here, there) = (cpus[0], *cpus.last().unwrap());
+        let _pinned = Pinned::to(here).unwrap();
+        for by in [By::Futex, By::Pipe, By::SchedYield] {
+            for partner in [here, there] {
+                let mut rig = HandOverRig::new(by, here, partner).unwrap();
+                assert!(rig.ticks_per_loop() > 0.0);
+                let values = rig.run(50);
+                assert!(values[0] > 0.0 && values.len() == 2, "{by:?} {values:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sleeping_partner_does_not_keep_the_cpu() {
+        let cpu = *crate::pin::allowed().unwrap().last().unwrap();
+        let _pinned = Pinned::to(cpu).unwrap();
+        let mut rig = HandOverRig::new(By::SchedYield, cpu, cpu).unwrap();
+        rig.run(20);
+        let (before, mine) = (rig.clock.ns(), ThreadClock::mine_ns());
+        while ThreadClock::mine_ns() - mine < 5_000_000 {
+            std::hint::spin_loop();
+        }
+        assert_eq!(rig.clock.ns(), before, "it ran although nobody told it to");
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_refused() {
+        assert!(HandOverRig::new(By::Futex, 0, 100_000).is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! A rig that is warmed and run under a host setting of its own, so that settings can be interleaved like anything else.
+
+use super::Rig;
+use crate::settings::Change;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A setting that several rigs switch to and fro. Its original comes back when the last of them is gone.
+#[derive(Debug)]
+pub struct Switch {
+    change: Change,
+    now: RefCell<Vec<u8>>,
+    failed: RefCell<Option<String>>,
+}
+
+impl Switch {
+    pub fn new(change: Change) -> Rc<Self> {
+        let now = RefCell::new(change.original().to_owned());
+        Rc::new(Self { change, now, failed: RefCell::new(None) })
+    }
+
+    pub fn original(&self) -> &[u8] {
+        self.change.original()
+    }
+
+    /// Sets it, if it is not so already. Fails, too, if the host takes the value and then does not have it.
+    pub fn to(&self, value: &[u8]) -> Result<(), String> {
+        if *self.now.borrow() == value {
+            return Ok(());
+        }
+        let there = self.change.set(value).map_err(|e| e.to_string())?;
+        let place = self.change.place();
+        if !place.same(&there, value) {
+            return Err(format!("{place} became {} and not {}", place.show(&there), place.show(value)));
+        }
+        value.clone_into(&mut self.now.borrow_mut());
+        Ok(())
+    }
+
+    /// What went wrong while rigs ran, if anything did: their readings are worth nothing then.
+    pub fn failure(&self) -> Option<String> {
+        self.failed.borrow().clone()
+    }
+}
+
+/// The rig itself.
+pub struct Under {
+    rig: Box<dyn Rig>,
+    switch: Rc<Switch>,
+    value: Vec<u8>,
+}
+
+impl std::fmt::Debug for Under {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Under").field("value", &self.value).finish_non_exhaustive()
+    }
+}
+
+impl Under {
+    pub fn new(rig: Box<dyn Rig>, switch: Rc<Switch>, value: Vec<u8>) -> Self {
+        Self { rig, switch, value }
+    }
+
+    fn enter(&self) {
+        if let Err(why) = self.switch.to(&self.value) {
+            self.switch.failed.borrow_mut().get_or_insert(why);
+        }
+    }
+}
+
+impl Rig for Under {
+    fn warm(&mut self) {
+        self.enter();
+        self.rig.warm();
+    }
+
+    fn run(&mut self, loops: u64) -> Vec<f64> {
+        self.rig.run(loops)
+    }
+
+    fn ticks_per_loop(&mut self) -> f64 {
+        self.enter();
+        self.rig.ticks_per_loop()
+    }
+}

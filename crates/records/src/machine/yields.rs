@@ -1,0 +1,68 @@
+//! What it costs to let somebody else run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Latency, Quantity};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Yields {
+    /// Switches between contexts without the kernel, by what is saved and restored.
+    pub user: Vec<UserSwitch>,
+    /// Hand-overs between two threads by way of the kernel.
+    pub kernel: Vec<HandOver>,
+    /// What to compare them with.
+    pub calls: Vec<CallCost>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UserSwitch {
+    /// General registers saved and restored, beside the stack pointer.
+    pub live: u32,
+    pub flags: bool,
+    /// 128-bit vector registers.
+    pub vectors: u32,
+    /// Places in the program where a context gives way, in turn: at one alone, its jump is easy to predict.
+    pub sites: u32,
+    /// Of one switch.
+    pub cost: Latency,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HandOverBy {
+    Futex,
+    Pipe,
+    SchedYield,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HandOver {
+    pub by: HandOverBy,
+    /// The other thread's CPU; the first one's is the run's.
+    pub partner_cpu: u32,
+    pub same_cpu: bool,
+    /// Of one hand-over, half a round trip.
+    pub cost: Latency,
+    /// For `sched_yield`: calls for each hand-over; more than one where the kernel let the same thread go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Quantity>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// A call of an empty function by its address.
+    Function,
+    /// Reading the time stamp counter, with fences.
+    ReadTsc,
+    /// The system call that does least: `getppid`.
+    SystemCall,
+    /// `sched_yield` with nobody to yield to.
+    YieldToNobody,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallCost {
+    pub what: Call,
+    pub cost: Latency,
+}
