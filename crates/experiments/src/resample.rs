@@ -36,8 +36,7 @@ pub(crate) fn sample(
     value: impl Fn(&lab::campaign::Block) -> f64,
 ) -> Option<Sample> {
     let counted = series.counted();
-    (counted.len() >= LEAST_BLOCKS)
-        .then(|| Sample { at, values: counted.into_iter().map(value).collect() })
+    (counted.len() >= LEAST_BLOCKS).then(|| Sample { at, values: counted.into_iter().map(value).collect() })
 }
 
 pub(crate) fn medians(samples: &[Sample]) -> Vec<(f64, f64)> {
@@ -84,7 +83,9 @@ mod tests {
             (0..10)
                 .map(|i| Sample {
                     at: f64::from(i),
-                    values: (0..9).map(|_| f64::from(i) + (rng.below(1000) * noise) as f64 / 1000.0).collect(),
+                    values: (0..9)
+                        .map(|_| f64::from(i) + (rng.below(1000) * noise) as f64 / 1000.0)
+                        .collect(),
                 })
                 .collect()
         };

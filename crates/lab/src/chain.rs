@@ -396,7 +396,8 @@ mod tests {
     #[test]
     fn scattered_nodes_fill_all_sets_alike() {
         for pitch in [4096, 8192, 16384, 65536] {
-            let places: Vec<u64> = (0..4096).map(|unit| unit * pitch + place_in_unit(unit, pitch, 3)).collect();
+            let places: Vec<u64> =
+                (0..4096).map(|unit| unit * pitch + place_in_unit(unit, pitch, 3)).collect();
             // Sets of a cache within a page, and of TLBs of several sizes.
             for (shift, sets) in [(6, 64), (12, 16), (12, 128), (12, 256), (12, 512)] {
                 let mut filled = vec![0; sets as usize];

@@ -19,7 +19,11 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
             cliff.filler.replace('_', " "),
             figure(&cliff.gap),
             // The shared buffer's size is told above; here it would look like the filler's own.
-            if cliff.runs_out == RunsOut::SharedEntries { String::new() } else { known(&figure(&cliff.capacity)) },
+            if cliff.runs_out == RunsOut::SharedEntries {
+                String::new()
+            } else {
+                known(&figure(&cliff.capacity))
+            },
             cliff.meaning.clone(),
         ]);
     }

@@ -29,7 +29,10 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
                 .to_owned(),
             ]);
             if let Quantity::Unresolved { unresolved } = &level.entries {
-                notes.push_str(&format!("  L{} dTLB, {pages} pages: not resolved: {unresolved}\n", level.level));
+                notes.push_str(&format!(
+                    "  L{} dTLB, {pages} pages: not resolved: {unresolved}\n",
+                    level.level
+                ));
             }
         }
         if kind.levels.is_empty() {
@@ -38,7 +41,10 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
         }
     }
     for refused in &result.pages_refused {
-        notes.push_str(&format!("  {} pages: {}; would help: {}\n", refused.pages, refused.why, refused.would_help));
+        notes.push_str(&format!(
+            "  {} pages: {}; would help: {}\n",
+            refused.pages, refused.why, refused.would_help
+        ));
     }
     if rows.len() > 1 {
         text.push_str(&table::draw(&rows));

@@ -77,9 +77,8 @@ pub(crate) fn throughput(rounds: &[Sample], rng: &mut Rng) -> Option<Throughput>
         [rounds[first].at, per[0] / best, best]
     };
     let value = of(&rounds.iter().map(Sample::median).collect::<Vec<f64>>());
-    let drawn: Vec<[f64; 3]> = (0..RESAMPLES)
-        .map(|_| of(&rounds.iter().map(|s| s.redrawn(rng)).collect::<Vec<f64>>()))
-        .collect();
+    let drawn: Vec<[f64; 3]> =
+        (0..RESAMPLES).map(|_| of(&rounds.iter().map(|s| s.redrawn(rng)).collect::<Vec<f64>>())).collect();
     let estimate = |i: usize| {
         let v = stats::sorted(&drawn.iter().map(|d| d[i]).collect::<Vec<f64>>());
         Estimate::new(value[i], stats::quantile_sorted(&v, 0.025), stats::quantile_sorted(&v, 0.975))

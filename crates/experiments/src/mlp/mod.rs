@@ -26,9 +26,7 @@ use lab::code::Loaded;
 use lab::rigs::{Rig, ShotRig, SideBySideRig, Trail};
 use line::Strip;
 use records::host::ThpMode;
-use records::machine::{
-    ChainsPoint, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot,
-};
+use records::machine::{ChainsPoint, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot};
 use std::time::Duration;
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
 
@@ -163,8 +161,9 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Res
 }
 
 fn settings(ctx: &Context<'_>, bare: bool) -> Vec<Setting> {
-    let counts: Vec<u32> = (1..=MOST_ACCESSES).filter(|n| ctx.pick(*n <= 32 || n % 4 == 0, true, true)).collect();
-    let coarse: Vec<u32> = (0..)
+    let counts: Vec<u32> =
+        (1..=MOST_ACCESSES).filter(|n| ctx.pick(*n <= 32 || n % 4 == 0, true, true)).collect();
+    let coarse: Vec<u32> = (0..100)
         .map(|i| (8.0 * 2f64.powf(f64::from(i) / ctx.pick(2.0, 3.0, 4.0))).round() as u32)
         .take_while(|&g| g < FURTHEST_GAP)
         .chain([1, 4, FURTHEST_GAP])
@@ -222,7 +221,8 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         count(by(&found.samples(bursts(Fence::Cpuid)), two.as_ref(), ctx))
     });
     let cliff = count(
-        cliff::find(&gap_samples, &mut ctx.rng).ok_or_else(|| format!("no cliff up to a gap of {FURTHEST_GAP}")),
+        cliff::find(&gap_samples, &mut ctx.rng)
+            .ok_or_else(|| format!("no cliff up to a gap of {FURTHEST_GAP}")),
     );
     let throughput = effective::throughput(&found.samples(chains), &mut ctx.rng);
     let too_few = || "too few chains were measured".to_owned();
@@ -239,7 +239,9 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         area: trail.chain().layout.span,
         effective,
         in_sequence: match two {
-            Some(two) => pace.latency(lab::stats::median_interval(&two.values, &mut ctx.rng), Quantity::measured),
+            Some(two) => {
+                pace.latency(lab::stats::median_interval(&two.values, &mut ctx.rng), Quantity::measured)
+            }
             None => Latency::unresolved("no cliff was found over the gap"),
         },
         effective_by_dependent,

@@ -5,8 +5,8 @@ use lab::rng::Rng;
 use lab::stats;
 use units::Estimate;
 
-/// A jump is at least this share of a lone miss; it should be all of it.
-const JUMP: f64 = 0.55;
+/// A jump is at least this share of a lone miss. It should be all of it, but for what fillers and clock take of either.
+const JUMP: f64 = 0.35;
 /// It is made within two steps of gap, or within this share of the gap and a few fillers: which instructions share an
 /// entry, and when entries come free, differs from pair to pair.
 const WITHIN: (f64, f64) = (0.10, 6.0);
@@ -88,8 +88,10 @@ pub(crate) fn between(points: &[(f64, f64)], pieces: u32) -> Vec<u32> {
     let (from, to) = (points[low].0 as u32, points[high].0 as u32);
     let step = f64::from(to - from) / f64::from(pieces);
     let beside = (step.round() as u32).max(1);
-    let mut gaps: Vec<u32> =
-        (1..pieces).map(|i| from + (f64::from(i) * step).round() as u32).filter(|&g| g > from && g < to).collect();
+    let mut gaps: Vec<u32> = (1..pieces)
+        .map(|i| from + (f64::from(i) * step).round() as u32)
+        .filter(|&g| g > from && g < to)
+        .collect();
     gaps.extend([from.saturating_sub(beside), to + beside]);
     gaps.sort_unstable();
     gaps.dedup();

@@ -64,7 +64,9 @@ pub(crate) fn of(filler: Filler, cliff: Estimate, mixed: Option<Estimate>, singl
 fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estimate]) -> Meaning {
     // The loop's two misses take a load queue entry each, and of everything else as good as nothing.
     let (runs_out, capacity, what) = match filler {
-        Filler::IntAdd => (RunsOut::IntegerRegisters, cliff, "free integer registers (or flags renamed with them)"),
+        Filler::IntAdd => {
+            (RunsOut::IntegerRegisters, cliff, "free integer registers (or flags renamed with them)")
+        }
         Filler::VectorAdd => (RunsOut::VectorRegisters, cliff, "free vector registers"),
         Filler::Load => (RunsOut::LoadQueue, inside, "load queue entries"),
         Filler::Store => (RunsOut::StoreQueue, cliff, "store queue entries"),
@@ -78,11 +80,7 @@ fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estima
             } else {
                 "registers: no later than with one kind, so something is shared by both"
             };
-            return Meaning {
-                runs_out: RunsOut::Registers,
-                capacity: Some(cliff),
-                words: words.to_owned(),
-            };
+            return Meaning { runs_out: RunsOut::Registers, capacity: Some(cliff), words: words.to_owned() };
         }
         Filler::Nop { .. } | Filler::Mixed => {
             return unknown("no-operations use nothing but the re-order buffer, and yet end before the mix");
@@ -117,7 +115,7 @@ mod tests {
         assert_eq!(of(Filler::Load, 134.0).runs_out, RunsOut::LoadQueue);
         assert_eq!(of(Filler::Store, 64.0).capacity.unwrap().value, 64.5);
         assert_eq!(of(Filler::Branch, 318.0).runs_out, RunsOut::ReorderBuffer);
-        assert_eq!(of(Filler::Alternating, 190.0).words.contains("shared"), true);
+        assert!(of(Filler::Alternating, 190.0).words.contains("shared"));
         assert!(of(Filler::Alternating, 290.0).words.contains("its own"));
     }
 

@@ -21,9 +21,7 @@ use lab::chain::{self, Layout, Order};
 use lab::rigs::{ChaseRig, Rig};
 use lab::stats;
 use records::host::{CacheKind, ThpMode};
-use records::machine::{
-    AfterMiss, Machine, PageSupply, PagesRefused, Tlb, TlbLevel, TlbOfPages, TlbPoint,
-};
+use records::machine::{AfterMiss, Machine, PageSupply, PagesRefused, Tlb, TlbLevel, TlbOfPages, TlbPoint};
 use std::time::Duration;
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
 
@@ -149,7 +147,7 @@ fn layout(lines: u64, pitch: u64, scatter: bool) -> Layout {
 
 /// Numbers of pages, so many an octave.
 fn counts(most: u64, per_octave: f64) -> Vec<u64> {
-    let mut counts: Vec<u64> = (0..)
+    let mut counts: Vec<u64> = (0..1000)
         .map(|i| (FEWEST as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64)
         .take_while(|&n| n < most)
         .collect();
@@ -186,11 +184,8 @@ fn knees(ctx: &mut Context<'_>, pairs: &[(u64, Series, Series)], range: &Range) 
 fn find(points: &[(f64, f64)], range: &Range) -> Vec<Knee> {
     let near: Vec<(f64, f64)> = points.iter().copied().filter(|p| p.0 <= range.first).collect();
     let Some(first) = fit::knee(&near) else { return Vec::new() };
-    let rest: Vec<(f64, f64)> = points
-        .iter()
-        .filter(|p| p.0 >= first.entries * 2.0)
-        .map(|p| (p.0, p.1 - first.cost(p.0)))
-        .collect();
+    let rest: Vec<(f64, f64)> =
+        points.iter().filter(|p| p.0 >= first.entries * 2.0).map(|p| (p.0, p.1 - first.cost(p.0))).collect();
     std::iter::once(first).chain(fit::knee(&rest)).collect()
 }
 
@@ -235,7 +230,8 @@ fn pass_quantity(e: Option<Estimate>) -> Quantity {
 fn agreed(passes: &[Option<Estimate>], unit: Unit) -> Quantity {
     let (first, second) = passes.split_at(passes.len().div_ceil(2));
     match (typical(first), typical(second)) {
-        (Ok(a), Ok(b)) if (a.value / b.value - 1.0).abs() <= AGREE || a.overlaps(&b) => match typical(passes) {
+        (Ok(a), Ok(b)) if (a.value / b.value - 1.0).abs() <= AGREE || a.overlaps(&b) => match typical(passes)
+        {
             Ok(e) => Quantity::measured(e, unit),
             Err(why) => Quantity::unresolved(why),
         },
@@ -284,9 +280,10 @@ fn latency(
 
 fn claimed(ctx: &Context<'_>, kind: PageKind, level: u32) -> Quantity {
     let size = if kind == PageKind::Small { "4K" } else { "2M" };
-    let claim = ctx.host.tlb_claims.iter().find(|c| {
-        c.level == level && c.kind != CacheKind::Instruction && c.pages.iter().any(|p| p == size)
-    });
+    let claim =
+        ctx.host.tlb_claims.iter().find(|c| {
+            c.level == level && c.kind != CacheKind::Instruction && c.pages.iter().any(|p| p == size)
+        });
     match claim {
         Some(c) => Quantity::claimed(f64::from(c.entries), Unit::Count),
         None => Quantity::unresolved("CPUID does not say"),

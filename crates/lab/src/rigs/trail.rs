@@ -45,7 +45,8 @@ mod tests {
     #[test]
     fn no_node_is_given_twice_before_all_were() {
         let layout = Layout::random(Bytes(64 << 10), 64);
-        let chain = build(&[layout], PageKind::Small, &Placement::FirstTouch, &mut Rng::new(1)).unwrap().remove(0);
+        let chain =
+            build(&[layout], PageKind::Small, &Placement::FirstTouch, &mut Rng::new(1)).unwrap().remove(0);
         let trail = Trail::along(chain);
         let other = trail.clone();
         let mut seen = HashSet::new();
