@@ -38,6 +38,10 @@ impl PageKind {
     }
 }
 
+/// Where an arena may begin: where a huge page may, and in small pages too. A buffer of translations picks a set by bits
+/// of the address, and pages that begin at a round one are spread evenly over its sets.
+const ALIGNMENT: usize = 2 << 20;
+
 /// What the kernel really gave, as smaps tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PagesGiven {
@@ -69,7 +73,7 @@ pub enum Placement {
     TouchedBy { cpus: Vec<usize>, seed: u64 },
 }
 
-/// A mapping, resident and writable, at an address aligned to its page size.
+/// A mapping, resident and writable, at an address aligned to 2 MiB, and to its page size.
 #[derive(Debug)]
 pub struct Arena {
     map: *mut libc::c_void,
@@ -103,10 +107,9 @@ impl Arena {
                 flags |= libc::MAP_HUGETLB | libc::MAP_HUGE_1GB;
                 0
             }
-            PageKind::Small => 0,
-            PageKind::Transparent => {
+            PageKind::Small | PageKind::Transparent => {
                 flags |= libc::MAP_NORESERVE;
-                page
+                ALIGNMENT
             }
         };
         let map_len = len + slack;
@@ -117,7 +120,7 @@ impl Arena {
             if map == libc::MAP_FAILED {
                 return Err(sys::failed(what()));
             }
-            let skip = map.cast::<u8>().align_offset(page.min(slack.max(1)));
+            let skip = map.cast::<u8>().align_offset(slack.max(1));
             (map, map.cast::<u8>().add(skip))
         };
         let mut arena = Self {

@@ -5,11 +5,14 @@ use super::{figure, plot, table, trouble};
 use records::machine::{Machine, MlpOfPages};
 use units::Quantity;
 
+/// A figure of one kind of page.
+type Cell = fn(&MlpOfPages) -> String;
+
 pub(super) fn lines(machine: &Machine) -> Option<String> {
     let outcome = machine.experiments.mlp.as_ref()?;
     let mut text = trouble("mlp", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
-    let rows: [(&str, fn(&MlpOfPages) -> String); 7] = [
+    let rows: [(&str, Cell); 7] = [
         ("effective parallelism", |k| figure(&k.effective)),
         ("  against two dependent accesses", |k| figure(&k.effective_by_dependent)),
         ("  with CPUID for a fence", |k| k.effective_by_cpuid.as_ref().map_or(String::new(), figure)),

@@ -163,7 +163,7 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Res
 fn settings(ctx: &Context<'_>, bare: bool) -> Vec<Setting> {
     let counts: Vec<u32> =
         (1..=MOST_ACCESSES).filter(|n| ctx.pick(*n <= 32 || n % 4 == 0, true, true)).collect();
-    let coarse: Vec<u32> = (0..)
+    let coarse: Vec<u32> = (0..100)
         .map(|i| (8.0 * 2f64.powf(f64::from(i) / ctx.pick(2.0, 3.0, 4.0))).round() as u32)
         .take_while(|&g| g < FURTHEST_GAP)
         .chain([1, 4, FURTHEST_GAP])

@@ -5,13 +5,16 @@ use lab::rng::Rng;
 use lab::stats;
 use units::Estimate;
 
-/// A jump is at least this share of a lone miss (it should be all of it), within two steps of gap.
-const JUMP: f64 = 0.55;
-/// Of which this much within the first of them.
-const BEGIN: f64 = 0.15;
+/// A jump is at least this share of a lone miss. It should be all of it, but for what fillers and clock take of either.
+const JUMP: f64 = 0.35;
+/// It is made within two steps of gap, or within this share of the gap and a few fillers: which instructions share an
+/// entry, and when entries come free, differs from pair to pair.
+const WITHIN: (f64, f64) = (0.10, 6.0);
+/// Parts of the jump that still count as below it, and as above.
+const SIDES: (f64, f64) = (0.15, 0.85);
 
-/// The last gap below the jump and the first one surely above it, as indices. Points ascend in gap, the first few with
-/// gaps so small that any core holds both misses.
+/// The last gap below the jump and the first one above it, as indices. Points ascend in gap, the first few with gaps so
+/// small that any core holds both misses.
 pub(crate) fn bracket(points: &[(f64, f64)]) -> Option<(usize, usize)> {
     if points.len() < 5 {
         return None;
@@ -21,14 +24,20 @@ pub(crate) fn bracket(points: &[(f64, f64)]) -> Option<(usize, usize)> {
         // Fillers take time of their own where the core works off few of them in a cycle: a slope, and no jump.
         let slope = slope(&points[..=i]);
         let rise = |j: usize| points[j].1 - points[i].1 - slope * (points[j].0 - points[i].0);
-        let to = (i + 2).min(points.len() - 1);
-        if rise(i + 1) < BEGIN * alone || rise(i + 1).max(rise(to)) < JUMP * alone {
+        let reach = points[i].0 * (1.0 + WITHIN.0) + WITHIN.1;
+        let near = points.iter().rposition(|p| p.0 <= reach).unwrap_or(i);
+        let end = near.max(i + 2).min(points.len() - 1);
+        let top = (i + 1..=end).max_by(|&a, &b| rise(a).total_cmp(&rise(b)))?;
+        let jump = rise(top);
+        if jump < JUMP * alone {
             return None;
         }
+        let high = (i + 1..=top).find(|&j| rise(j) >= SIDES.1 * jump)?;
+        let low = (i..high).rev().find(|&j| rise(j) <= SIDES.0 * jump)?;
         // One wild point falls back again.
-        let above = points[i + 1..].iter().take(3).filter(|p| p.1 > points[i].1 + BEGIN * alone).count();
-        let there = if rise(i + 1) >= JUMP * alone { i + 1 } else { to };
-        (above >= 2.min(points.len() - i - 1)).then_some((i, there))
+        let after = &points[high + 1..(high + 4).min(points.len())];
+        let stay = after.iter().filter(|p| p.1 - points[i].1 > 0.5 * jump).count();
+        (stay * 2 >= after.len()).then_some((low, high))
     })
 }
 
@@ -137,6 +146,27 @@ mod tests {
                     assert!(e.contains(cliff) || e.contains(cliff + 1.0), "{cliff} {slope}: {e:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_cliff_that_is_made_over_several_fillers_is_found() {
+        for (cliff, width) in [(200.0, 8.0), (318.0, 6.0), (1256.0, 20.0), (62.0, 4.0)] {
+            let mut rng = Rng::new(3);
+            let time = |gap: f64| LATENCY * (1.0 + ((gap - cliff) / width + 0.5).clamp(0.0, 1.0)) + 0.1 * gap;
+            let mut known: Vec<Sample> = Vec::new();
+            let mut gaps = coarse();
+            for _ in 0..5 {
+                known.extend(gaps.iter().map(|&at| Sample {
+                    at,
+                    values: (0..7).map(|_| time(at) + rng.below(60) as f64).collect(),
+                }));
+                known.sort_by(|a, b| a.at.total_cmp(&b.at));
+                gaps = between(&resample::medians(&known), 7).into_iter().map(f64::from).collect();
+            }
+            let e = find(&known, &mut rng).unwrap_or_else(|| panic!("{cliff}"));
+            assert!((e.value - cliff).abs() <= width / 4.0 + 1.0, "{cliff}: {e:?}");
+            assert!(e.hi - e.lo > width / 4.0, "a gradual cliff has a wide interval: {e:?}");
         }
     }
 

@@ -92,7 +92,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refuse
 
 /// Gaps that grow by equal factors, so many an octave.
 fn coarse(per_octave: f64) -> Vec<u32> {
-    let mut gaps: Vec<u32> = (0..)
+    let mut gaps: Vec<u32> = (0..100)
         .map(|i| 8.0 * 2f64.powf(f64::from(i) / per_octave))
         .take_while(|&g| g < FURTHEST * 0.97)
         .map(|g| g.round() as u32)

@@ -147,7 +147,7 @@ fn layout(lines: u64, pitch: u64, scatter: bool) -> Layout {
 
 /// Numbers of pages, so many an octave.
 fn counts(most: u64, per_octave: f64) -> Vec<u64> {
-    let mut counts: Vec<u64> = (0..)
+    let mut counts: Vec<u64> = (0..1000)
         .map(|i| (FEWEST as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64)
         .take_while(|&n| n < most)
         .collect();
