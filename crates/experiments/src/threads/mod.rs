@@ -79,8 +79,9 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Re
     }
 
     ctx.stage(0.6, 1.0);
-    let sharing = if ctx.stop.asked() { Vec::new() } else { sharing::run(ctx, &crew, &kernel, &order)? };
-    Ok(Threads { order, crowds: measured, sharing })
+    let (sharing, notes) =
+        if ctx.stop.asked() { Default::default() } else { sharing::run(ctx, &crew, &kernel, &order)? };
+    Ok(Threads { order, crowds: measured, sharing, notes })
 }
 
 fn block(ctx: &Context<'_>) -> Duration {
