@@ -85,7 +85,7 @@ pub(super) fn run(
             }
         }
         let length = if test == SharingTest::HandedOn { FIRST_READING } else { block(ctx) };
-        let gathered = ctx.measure(rigs, length, ctx.pick(9, 15, 25), 0.2);
+        let gathered = ctx.measure(rigs, length, ctx.pick(11, 41, 121), 0.2);
         for ((cache, size, other), pair) in asked.into_iter().zip(gathered.series.chunks(2)) {
             let cycles = |b: &Block| CrewRig::ticks(b, 0) * CrewRig::pace(b, 0);
             let (loud, modes) = crews::wherever(ctx, &pair[0], Unit::Cycles, cycles);
