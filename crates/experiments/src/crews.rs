@@ -143,6 +143,66 @@ pub(crate) fn latency_by(
     }
 }
 
+/// Blocks that fall into two groups: the slower at least so many times the faster, neither of them rare.
+const TWO_MODES: f64 = 1.4;
+const NOT_RARE: f64 = 0.1;
+
+/// The medians of two groups of values, if they fall into two: a gap in the middle, and none as wide elsewhere.
+pub(crate) fn two_modes(values: &[f64]) -> Option<(f64, f64)> {
+    let sorted = stats::sorted(values);
+    let rare = ((sorted.len() as f64 * NOT_RARE).ceil() as usize).max(2);
+    if sorted.len() < 4 * rare.min(3) {
+        return None;
+    }
+    let gap = |i: usize| sorted[i] / sorted[i - 1];
+    let widest = (rare..=sorted.len() - rare).max_by(|&a, &b| gap(a).total_cmp(&gap(b)))?;
+    let (low, high) = (stats::median(&sorted[..widest]), stats::median(&sorted[widest..]));
+    // Two groups stand apart if the gap is most of what is between them; a long tail has no such gap.
+    let apart = gap(widest).ln() > 0.4 * (high / low).ln();
+    (low > 0.0 && high / low > TWO_MODES && apart).then_some((low, high))
+}
+
+/// A figure that depends on where CPUs really are. A hypervisor may move them between last-level caches and nodes while
+/// we measure; then blocks fall into two groups, their median only says which of the two lasted longer, and the interval
+/// has to reach over both.
+pub(crate) fn wherever(
+    ctx: &mut Context<'_>,
+    series: &Series,
+    unit: Unit,
+    f: impl Fn(&Block) -> f64,
+) -> (Quantity, Option<(f64, f64)>) {
+    let quantity = ctx.quantity(series, unit, &f);
+    let values: Vec<f64> = series.counted().iter().map(|b| f(b)).collect();
+    match (two_modes(&values), quantity.estimate(), &quantity) {
+        (Some((low, high)), Some(e), Quantity::Resolved { disturbed, .. }) => {
+            let wide = Estimate::new(e.value, e.lo.min(low), e.hi.max(high));
+            (Quantity::measured(wide, unit).disturbed_by(disturbed.clone()), Some((low, high)))
+        }
+        _ => (quantity, None),
+    }
+}
+
+/// A member's latency, with the two groups that its blocks fell into (in ns), if they did.
+pub(crate) fn latency_wherever(
+    ctx: &mut Context<'_>,
+    series: &Series,
+    ticks: impl Fn(&Block) -> f64,
+    pace: impl Fn(&Block) -> f64,
+) -> (Latency, Option<(f64, f64)>) {
+    let ns_per_tick = ctx.ns_per_tick();
+    let (ns, modes) = wherever(ctx, series, Unit::Nanos, |b| ticks(b) * ns_per_tick);
+    let cycles = wherever(ctx, series, Unit::Cycles, |b| ticks(b) * pace(b)).0;
+    (Latency { ns, cycles, ticks: wherever(ctx, series, Unit::Ticks, ticks).0 }, modes)
+}
+
+/// What to say of two groups.
+pub(crate) fn moved(what: &str, (low, high): (f64, f64), unit: &str) -> String {
+    format!(
+        "{what}: {low:.0} and {high:.0} {unit} by turns; a hypervisor that moves virtual CPUs between last-level caches \
+         makes it so, and the interval spans both"
+    )
+}
+
 /// One figure over another.
 pub(crate) fn ratio(over: &Quantity, under: &Quantity) -> Quantity {
     match (over, under) {
@@ -268,6 +328,20 @@ pub(crate) mod tests {
         assert_eq!(last_caches(&host, &[0, 1, 8], Bytes(1)), Bytes::mib(32));
         assert_eq!(last_caches(&Host::default(), &[0], Bytes(7)), Bytes(7));
         assert_eq!(node_to_bind(&host, 12), Some(1));
+    }
+
+    #[test]
+    fn two_groups_are_told_from_a_tail() {
+        let two: Vec<f64> =
+            (0..40).map(|i| if i % 3 == 0 { 160.0 } else { 37.0 } + f64::from(i % 5)).collect();
+        let (low, high) = two_modes(&two).unwrap();
+        assert!((37.0..42.0).contains(&low) && (160.0..165.0).contains(&high));
+        let tail: Vec<f64> = (0..40).map(|i| 37.0 * 1.03f64.powi(i)).collect();
+        assert_eq!(two_modes(&tail), None, "no gap");
+        let mut rare = vec![37.0; 40];
+        rare[7] = 160.0;
+        assert_eq!(two_modes(&rare), None, "one wild block is none");
+        assert_eq!(two_modes(&[1.0, 9.0]), None);
     }
 
     #[test]

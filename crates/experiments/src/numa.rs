@@ -186,7 +186,7 @@ fn placements(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<PlacementR
         rigs.push(Box::new(ChaseRig::new(chase.clone(), p.chain.clone(), WARM, 0).beginning_at(begin)));
         rigs.push(Box::new(ParallelRig::new(parallel.clone(), p.chain.clone())));
     }
-    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(7, 11, 21), 0.4);
+    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(9, 31, 81), 0.4);
     let mut results = Vec::new();
     for (p, pair) in placed.iter().zip(gathered.series.chunks(2)) {
         let (latency, parallel) = (ctx.latency(&pair[0]), ctx.latency(&pair[1]));
@@ -252,7 +252,7 @@ fn matrix(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<NodePair>, Ref
             }
         }
     }
-    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(7, 11, 21), 0.4);
+    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(9, 31, 81), 0.4);
     let hertz = ctx.tsc.value;
     let mut pairs = Vec::new();
     for ((from, cpu, to), series) in asked.into_iter().zip(gathered.series.chunks(2)) {
@@ -288,6 +288,7 @@ mod tests {
 
     #[test]
     fn every_placement_is_planned() {
+        use PlacementKind::{Interleaved, Local, Off, Remote};
         let mut host = big_host();
         // A node of memory only.
         host.nodes.push(Node { id: 2, cpus: CpuList::default(), ..host.nodes[0].clone() });
@@ -295,7 +296,6 @@ mod tests {
         assert_eq!(nodes, [0, 1, 2]);
         let plans = plans_for(&host, &nodes, 1, 7);
         let kinds: Vec<PlacementKind> = plans.iter().map(|p| p.kind).collect();
-        use PlacementKind::{Interleaved, Local, Off, Remote};
         assert_eq!(kinds, [Remote, Local, Remote, Interleaved, Off]);
         assert_eq!(plans[3].nodes, [0, 1, 2]);
         assert_eq!(plans[4].nodes, [0, 1], "nobody runs on a node without CPUs");

@@ -226,8 +226,8 @@ impl Arena {
         for (turn, &cpu) in cpus.iter().enumerate() {
             let touch = || -> Result<(), SysError> {
                 let _pinned = Pinned::to(cpu)?;
-                let mine = drawn.iter().enumerate().filter(|(_, who)| **who == turn);
-                mine.map(|(i, _)| populate(self.base.wrapping_add(i * page), page)).collect()
+                let mut mine = drawn.iter().enumerate().filter(|(_, who)| **who == turn);
+                mine.try_for_each(|(i, _)| populate(self.base.wrapping_add(i * page), page))
             };
             std::thread::scope(|s| s.spawn(touch).join().expect("touching memory does not panic"))?;
         }

@@ -18,6 +18,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
             result.single_maximum_by
         ));
         text.extend(result.loaded.iter().map(curve));
+        text.extend(result.notes.iter().map(|n| format!("  {n}\n")));
     }
     text.push_str(&trouble("bandwidth", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default());
     Some(text)

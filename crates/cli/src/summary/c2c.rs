@@ -30,6 +30,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
                 figure(&f.price)
             ));
         }
+        text.extend(result.notes.iter().map(|n| format!("  {n}\n")));
     }
     text.push_str(&trouble("c2c", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default());
     Some(text)

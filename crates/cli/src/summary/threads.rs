@@ -12,6 +12,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
         for s in &result.sharing {
             text.push_str(&format!("  {}\n", shared(s)));
         }
+        text.extend(result.notes.iter().map(|n| format!("  {n}\n")));
     }
     text.push_str(&trouble("threads", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default());
     Some(text)

@@ -48,10 +48,15 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, 
         rigs.push(Box::new(CrewRig::new(&crew, fields.members(cpus, &kernel, planned.size))));
     }
     let gathered = ctx.measure(rigs, block(ctx), ctx.pick(21, 41, 81), 0.6);
-    let mut streams = Vec::new();
+    let (mut streams, mut notes) = (Vec::new(), Vec::new());
     for (planned, series) in plan.iter().zip(&gathered.series) {
         let size = planned.size.unwrap_or_else(|| fields.share(&order[..planned.threads], order[0]).1);
-        streams.push(rate_of(ctx, planned, Bytes(size.0), series));
+        let (rate, modes) = rate_of(ctx, planned, size, series);
+        if let Some((low, high)) = modes.filter(|_| planned.threads > 1) {
+            let what = format!("{} in {} on {} threads", rate.operation.word(), rate.within, rate.threads);
+            notes.push(crews::moved(&what, (low / 1e9, high / 1e9), "GB/s"));
+        }
+        streams.push(rate);
     }
 
     ctx.stage(0.6, 1.0);
@@ -71,6 +76,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, 
         counting: plan::KINDS.into_iter().map(plan::counting).collect(),
         streams,
         loaded,
+        notes,
     })
 }
 
@@ -134,22 +140,30 @@ impl Fields {
     }
 }
 
-fn rate_of(ctx: &mut Context<'_>, planned: &Planned, size: Bytes, series: &Series) -> StreamRate {
+/// The rate, and the two groups that its blocks fell into, if they did.
+fn rate_of(
+    ctx: &mut Context<'_>,
+    planned: &Planned,
+    size: Bytes,
+    series: &Series,
+) -> (StreamRate, Option<(f64, f64)>) {
     let n = planned.threads;
     // Bytes a second of a member that takes so many ticks for a line of each array.
     let scale = f64::from(plan::counting(planned.kind).moved) * ctx.tsc.value;
     let each = move |b: &Block| (0..n).map(|i| scale / CrewRig::ticks(b, i)).collect::<Vec<f64>>();
-    StreamRate {
+    let (rate, modes) = crews::wherever(ctx, series, Unit::BytesPerSecond, |b| each(b).iter().sum());
+    let rate = StreamRate {
         operation: planned.kind,
         within: planned.within.clone(),
         size,
         threads: n as u32,
-        rate: ctx.quantity(series, Unit::BytesPerSecond, |b| each(b).iter().sum()),
+        rate,
         slowest_thread: ctx
             .quantity(series, Unit::BytesPerSecond, |b| each(b).into_iter().fold(f64::INFINITY, f64::min)),
         fastest_thread: ctx
             .quantity(series, Unit::BytesPerSecond, |b| each(b).into_iter().fold(0.0, f64::max)),
-    }
+    };
+    (rate, modes)
 }
 
 /// The highest rate in memory, and what it was reached by.

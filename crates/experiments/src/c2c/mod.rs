@@ -27,7 +27,7 @@ const BLOCK_WITH_COSTS: Duration = Duration::from_micros(1200);
 const LEAST_BLOCKS: usize = 32;
 const MOST_BLOCKS: usize = 256;
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<CacheToCache, Refused> {
+pub(crate) fn run(ctx: &mut Context<'_>, known: &Machine) -> Result<CacheToCache, Refused> {
     let cpus = crews::joining_order(ctx.host, ctx.cpu() as u32);
     if cpus.len() < 2 {
         return Err(Refused::not_possible(
@@ -58,22 +58,50 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<CacheToCach
         rigs.push(Box::new(CrewRig::new(&crew, members)));
     }
     let gathered = ctx.measure(rigs, BLOCK, blocks, 0.7);
-    let mut pairs = Vec::new();
+    let (mut pairs, mut notes) = (Vec::new(), Vec::new());
     for (&(nearness, (from, to)), series) in drawn.iter().zip(&gathered.series) {
-        pairs.push(Transfer { from, to, nearness, latency: crews::latency_of(ctx, series, 0) });
+        let (latency, modes) =
+            crews::latency_wherever(ctx, series, |b| CrewRig::ticks(b, 0), |b| CrewRig::pace(b, 0));
+        notes.extend(modes.map(|m| crews::moved(&format!("CPU {from} to {to}"), m, "ns")));
+        pairs.push(Transfer { from, to, nearness, latency });
     }
 
     ctx.stage(0.7, 1.0);
     let false_sharing =
         if ctx.stop.asked() { Vec::new() } else { false_sharing(ctx, &crew, cpus[0], &partners, blocks)? };
     let pairs_possible = classes.values().map(Vec::len).sum();
-    Ok(CacheToCache {
-        cpus: taking_part,
-        pairs_possible,
-        classes: summed(&classes, &pairs),
-        pairs,
-        false_sharing,
-    })
+    notes.extend(doubts(&pairs, last_cache_ns(known)));
+    let classes = summed(&classes, &pairs);
+    Ok(CacheToCache { cpus: taking_part, pairs_possible, pairs, classes, false_sharing, notes })
+}
+
+/// A hand-over inside one last-level cache costs two or three times a load from it.
+const TOO_FAR: f64 = 6.0;
+
+/// What a load from the last-level cache costs, if the experiment on threads found out.
+fn last_cache_ns(known: &Machine) -> Option<f64> {
+    let threads = known.experiments.threads.as_ref()?.result.as_ref()?;
+    let cached = threads.crowds.iter().filter(|c| c.threads == 1 && c.within != "DRAM");
+    cached.max_by_key(|c| c.size)?.latency.ns.value()
+}
+
+/// Pairs that are too far apart for the cache that they are said to share.
+fn doubts(pairs: &[Transfer], last_cache_ns: Option<f64>) -> Vec<String> {
+    let Some(near) = last_cache_ns else { return Vec::new() };
+    let together = |p: &&Transfer| matches!(p.nearness, Nearness::SameCore | Nearness::SameLastCache);
+    pairs
+        .iter()
+        .filter(together)
+        .filter_map(|p| Some((p, p.latency.ns.estimate()?)))
+        .filter(|(_, ns)| ns.lo > near * TOO_FAR)
+        .map(|(p, ns)| {
+            format!(
+                "CPU {} to {}: {:.0} ns is too much for a common last-level cache ({near:.0} ns a load), which the host \
+                 claims: virtual CPUs may be anywhere, and may move",
+                p.from, p.to, ns.value
+            )
+        })
+        .collect()
 }
 
 /// One CPU of each nearness to the measuring one, of those that take part.
@@ -161,6 +189,25 @@ mod tests {
         assert_eq!(summed[0].ns.estimate().unwrap(), Estimate::new(22.0, 19.0, 25.0));
         assert_eq!(summed[1].pairs_measured, 0);
         assert!(summed[1].ns.estimate().is_none());
+    }
+
+    #[test]
+    fn pairs_that_cannot_share_what_they_claim_are_doubted() {
+        let ns = |value: f64| Quantity::measured(Estimate::exact(value), Unit::Nanos);
+        let pair = |nearness, value| Transfer {
+            from: 0,
+            to: 1,
+            nearness,
+            latency: Latency { ns: ns(value), cycles: ns(value), ticks: ns(value) },
+        };
+        let pairs = [
+            pair(Nearness::SameLastCache, 37.0),
+            pair(Nearness::SameLastCache, 163.0),
+            pair(Nearness::OtherPackage, 200.0),
+        ];
+        let doubts = super::doubts(&pairs, Some(15.4));
+        assert!(doubts.len() == 1 && doubts[0].contains("163 ns"), "{doubts:?}");
+        assert!(super::doubts(&pairs, None).is_empty());
     }
 
     #[test]

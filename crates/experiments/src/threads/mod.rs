@@ -52,7 +52,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Re
             Box::new(CrewRig::new(&crew, members)) as Box<dyn Rig>
         })
         .collect();
-    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(7, 11, 21), 0.6);
+    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(11, 41, 121), 0.6);
     drop(chains);
     let mut measured: Vec<Crowd> = Vec::new();
     for (p, series) in plan.iter().zip(&gathered.series) {
@@ -79,8 +79,9 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Re
     }
 
     ctx.stage(0.6, 1.0);
-    let sharing = if ctx.stop.asked() { Vec::new() } else { sharing::run(ctx, &crew, &kernel, &order)? };
-    Ok(Threads { order, crowds: measured, sharing })
+    let (sharing, notes) =
+        if ctx.stop.asked() { Default::default() } else { sharing::run(ctx, &crew, &kernel, &order)? };
+    Ok(Threads { order, crowds: measured, sharing, notes })
 }
 
 fn block(ctx: &Context<'_>) -> Duration {

@@ -10,6 +10,7 @@ use super::{Stock, block, chaser, last_cache_part, warmth};
 use crate::context::{Context, Refused};
 use crate::crews::{self, Claimed};
 use crate::latency::load_chase;
+use lab::campaign::Block;
 use lab::chain::Chain;
 use lab::code::Loaded;
 use lab::crew::{Crew, CrewMember, CrewRig};
@@ -41,7 +42,7 @@ pub(super) fn run(
     crew: &RefCell<Crew>,
     kernel: &Loaded,
     order: &[u32],
-) -> Result<Vec<Sharing>, Refused> {
+) -> Result<(Vec<Sharing>, Vec<String>), Refused> {
     let home = order[0];
     let others = partners(ctx.host, order, ctx.pick(1, 2, 4));
     let caches = crews::caches(ctx.host, home);
@@ -54,7 +55,7 @@ pub(super) fn run(
     for &other in &others {
         theirs.push(Stock::build(ctx, other, &with_tiny)?);
     }
-    let mut sharing = Vec::new();
+    let (mut sharing, mut notes) = (Vec::new(), Vec::new());
     // Blocks of the two tests differ in length.
     for test in [SharingTest::PushedOut, SharingTest::HandedOn] {
         let mut asked = Vec::new();
@@ -84,12 +85,15 @@ pub(super) fn run(
             }
         }
         let length = if test == SharingTest::HandedOn { FIRST_READING } else { block(ctx) };
-        let gathered = ctx.measure(rigs, length, ctx.pick(9, 15, 25), 0.2);
+        let gathered = ctx.measure(rigs, length, ctx.pick(11, 41, 121), 0.2);
         for ((cache, size, other), pair) in asked.into_iter().zip(gathered.series.chunks(2)) {
-            let beside = |ctx: &mut Context<'_>, i: usize| {
-                ctx.quantity(&pair[i], Unit::Cycles, |b| CrewRig::ticks(b, 0) * CrewRig::pace(b, 0))
-            };
-            let (loud, quiet) = (beside(ctx, 0), beside(ctx, 1));
+            let cycles = |b: &Block| CrewRig::ticks(b, 0) * CrewRig::pace(b, 0);
+            let (loud, modes) = crews::wherever(ctx, &pair[0], Unit::Cycles, cycles);
+            let quiet = ctx.quantity(&pair[1], Unit::Cycles, cycles);
+            if test == SharingTest::HandedOn {
+                let what = format!("lines that CPU {other} wrote and CPU {home} reads");
+                notes.extend(modes.map(|m| crews::moved(&what, m, "cycles")));
+            }
             let ratio = crews::ratio(&loud, &quiet);
             sharing.push(Sharing {
                 level: cache.name.clone(),
@@ -103,7 +107,7 @@ pub(super) fn run(
             });
         }
     }
-    Ok(sharing)
+    Ok((sharing, notes))
 }
 
 fn test_of(level: usize, levels: usize) -> SharingTest {

@@ -23,6 +23,9 @@ pub struct Bandwidth {
     /// Latency beside traffic; none on a single CPU.
     #[serde(default)]
     pub loaded: Vec<LoadedCurve>,
+    /// What a reader should know of these figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -15,6 +15,9 @@ pub struct CacheToCache {
     /// The same by how close the two CPUs are.
     pub classes: Vec<TransferClass>,
     pub false_sharing: Vec<FalseSharing>,
+    /// What a reader should know of these figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A line handed over and back, half a round trip: the other side's store is seen, and the line is then taken over to

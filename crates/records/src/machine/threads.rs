@@ -12,6 +12,9 @@ pub struct Threads {
     pub crowds: Vec<Crowd>,
     /// What pairs of CPUs do to each other in a cache, level by level.
     pub sharing: Vec<Sharing>,
+    /// What a reader should know of these figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// So many threads at once, each over its own memory of this size.
