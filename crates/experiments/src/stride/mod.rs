@@ -23,7 +23,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Stride, Ref
     let cap = latency::largest(ctx);
     let pass = Pass {
         block: Duration::from_micros(ctx.pick(300, 1000, 1500)),
-        blocks: ctx.pick(4, 7, 15),
+        blocks: ctx.pick(6, 11, 21),
         share: 0.7,
         cap,
     };
