@@ -7,9 +7,13 @@ mod c2c;
 mod latency;
 mod mlp;
 mod numa;
+mod prefetch;
 mod rob;
+mod stride;
 mod threads;
 mod tlb;
+mod windows;
+mod yields;
 
 pub(crate) use latency::lat_mem_rd;
 
@@ -27,10 +31,14 @@ fn tables() -> Vec<(&'static str, Table)> {
         ("tlb", tlb::csv),
         ("mlp", mlp::csv),
         ("rob", rob::csv),
+        ("stride", stride::csv),
+        ("prefetch", prefetch::csv),
         ("numa", numa::csv),
         ("threads", threads::csv),
         ("bandwidth", bandwidth::csv),
+        ("windows", windows::csv),
         ("c2c", c2c::csv),
+        ("yield", yields::csv),
     ]
 }
 

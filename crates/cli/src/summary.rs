@@ -13,10 +13,14 @@ mod mlp;
 mod numa;
 mod odd;
 mod plot;
+mod prefetch;
 mod rob;
+mod stride;
 mod table;
 mod threads;
 mod tlb;
+mod windows;
+mod yields;
 
 use records::machine::{Machine, Outcome, Status};
 use std::fmt::Write;
@@ -31,10 +35,14 @@ fn parts() -> Vec<(&'static str, Part)> {
         ("Translation", tlb::lines),
         ("Parallelism", mlp::lines),
         ("Look-ahead", rob::lines),
+        ("Strides", stride::lines),
+        ("Prefetchers", prefetch::lines),
         ("NUMA", numa::lines),
         ("Threads", threads::lines),
         ("Bandwidth", bandwidth::lines),
+        ("Windows", windows::lines),
         ("From cache to cache", c2c::lines),
+        ("Letting others run", yields::lines),
         ("Clock", clock::lines),
     ]
 }
@@ -71,6 +79,14 @@ pub(super) fn figure(quantity: &Quantity) -> String {
             format!("{mark}{} [{}, {}]", digits(*value, wide), digits(*lo, wide), digits(*hi, wide))
         }
         Quantity::Unresolved { .. } => "not resolved".to_owned(),
+    }
+}
+
+/// Why there is no figure; nothing where there is one.
+fn why(quantity: &Quantity) -> String {
+    match quantity {
+        Quantity::Unresolved { unresolved } => unresolved.clone(),
+        Quantity::Resolved { .. } => String::new(),
     }
 }
 

@@ -105,7 +105,7 @@ fn gather(
         curves.push((window, vectorised, areas));
     }
     let block = Duration::from_micros(ctx.pick(300, 1000, 1500));
-    let gathered = ctx.measure(rigs, block, ctx.pick(5, 9, 21), share);
+    let gathered = ctx.measure(rigs, block, ctx.pick(9, 25, 51), share);
     let mut series = gathered.series.iter();
     Ok(curves
         .into_iter()

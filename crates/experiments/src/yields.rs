@@ -39,7 +39,7 @@ const WAYS: [(HandOverBy, By); 3] =
 
 pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
     let block = Duration::from_micros(ctx.pick(500, 1000, 2000));
-    let blocks = ctx.pick(9, 21, 41);
+    let blocks = ctx.pick(15, 61, 121);
 
     ctx.stage(0.0, 0.5);
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();

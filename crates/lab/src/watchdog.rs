@@ -197,7 +197,12 @@ impl Entry {
 
 /// The empty sequence is `.`, so that there is always a word.
 fn hex(bytes: &[u8]) -> String {
-    if bytes.is_empty() { ".".to_owned() } else { bytes.iter().map(|b| format!("{b:02x}")).collect() }
+    use std::fmt::Write as _;
+    let mut text = String::from(if bytes.is_empty() { "." } else { "" });
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -43,7 +43,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Prefetching
     let layouts: Vec<Layout> = settings.iter().map(|s| plan::layout(s.1, s.0, line)).collect();
     let pass = Pass {
         block: Duration::from_micros(ctx.pick(300, 1000, 1500)),
-        blocks: ctx.pick(5, 9, 21),
+        blocks: ctx.pick(9, 15, 31),
         share: 0.7,
         cap: latency::largest(ctx),
     };

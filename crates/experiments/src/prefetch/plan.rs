@@ -56,9 +56,7 @@ pub(super) fn layout(probe: Probe, span: Bytes, line: u64) -> Layout {
         Probe::Backward { lines } => Order::Strided { units: lines, descending: true },
         Probe::Run { lines } => Order::Runs { bytes: lines * line, descending: false },
         Probe::RunBackward { lines } => Order::Runs { bytes: lines * line, descending: true },
-        Probe::Streams { count } => {
-            Order::Strided { units: stream_length(span.0 / line, count, line), descending: false }
-        }
+        Probe::Streams { count } => Order::Streams { length: stream_length(span.0 / line, count, line) },
     };
     Layout { span, pitch: line, scatter: false, order }
 }

@@ -2,9 +2,9 @@
 //!
 //! Up to the size of a line several loads share one, and the mean falls accordingly; beyond it every load touches a new
 //! line, and is cheap only as long as a prefetcher sees the stride and runs ahead. Strides leave nothing out here: when
-//! the end of the area is reached, the next lap begins one line further, until all lines are visited, so that a long
-//! stride does not make a large area small enough for a cache. The area's size thus says where the lines come from,
-//! whatever the stride. Read a row (one size) beside its random latency: equal means that nobody prefetches.
+//! the end of the area is reached, the next lap begins at another line, until all lines are visited, so that a long stride
+//! does not make a large area small enough for a cache. The area's size thus says where the lines come from, whatever
+//! the stride. Read a row (one size) beside its random latency: equal means that nobody prefetches.
 
 mod plan;
 mod reveal;
@@ -23,7 +23,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Stride, Ref
     let cap = latency::largest(ctx);
     let pass = Pass {
         block: Duration::from_micros(ctx.pick(300, 1000, 1500)),
-        blocks: ctx.pick(4, 7, 15),
+        blocks: ctx.pick(6, 11, 21),
         share: 0.7,
         cap,
     };

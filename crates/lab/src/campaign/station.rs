@@ -71,6 +71,7 @@ impl Executor for Bench<'_> {
         if self.loops[setting] == 0 {
             let per_loop = rig.ticks_per_loop().max(1e-3);
             self.loops[setting] = ((self.ticks / per_loop).ceil() as u64).max(1);
+            rig.prepare(self.loops[setting]);
         }
         // The look around is dear and disturbs the caches, so it comes first; warming up repairs them.
         let before = self.station.witness.look();

@@ -19,14 +19,16 @@ pub enum Order {
     /// Neighbours in turn inside windows of this many bytes, ascending or descending; window after window in random
     /// order. What a prefetcher learns in one window is of no use in the next.
     Runs { bytes: u64, descending: bool },
-    /// Every `units`th node, then back to the next node after the first and again every `units`th, until all are
-    /// visited: a stride that leaves nothing out, however long it is. Where `units` is so large that few fit into the
-    /// span, this is that many ascending streams, a step of each in turn.
+    /// Every `units`th node; then again every `units`th from another of the first nodes, until all are visited: a
+    /// stride that leaves nothing out, however long it is. Laps follow each other at random, so that what a lap fetched
+    /// beside its own lines is long gone when it is the next one's.
     Strided { units: u64, descending: bool },
     /// Every line [`VISITS`](super::VISITS) times a lap, each time by another pointer in it, all in one random order: close
     /// to drawing lines at random. When a buffer holds C of n lines' pages, C/n of the visits find theirs whatever it
     /// replaces; in a plain cycle that is a little too long a buffer that replaces the oldest would hold none.
     Revisiting,
+    /// Ascending streams, each so many nodes long, a step of each in turn.
+    Streams { length: u64 },
 }
 
 /// An order over a given number of units.
@@ -36,7 +38,7 @@ pub(super) struct Visits {
     nodes: u64,
     /// Units in a window, for the orders that have windows.
     per_window: u64,
-    /// Over all units, or over the windows.
+    /// Over all units, or over the windows, or over the laps.
     permutation: Option<Permutation>,
     seed: u64,
 }
@@ -47,9 +49,14 @@ impl Visits {
             Order::Windowed(bytes) | Order::Runs { bytes, .. } => (bytes / pitch).clamp(1, nodes),
             _ => 1,
         };
-        let permuted =
-            matches!(order, Order::Random | Order::Revisiting | Order::Windowed(_) | Order::Runs { .. });
-        let permutation = permuted.then(|| Permutation::new((nodes / per_window).max(1), rng));
+        let permuted = match order {
+            Order::Random | Order::Revisiting | Order::Windowed(_) | Order::Runs { .. } => {
+                Some((nodes / per_window).max(1))
+            }
+            Order::Strided { units, .. } => Some((*units).clamp(1, nodes)),
+            Order::Forward | Order::Backward | Order::Streams { .. } => None,
+        };
+        let permutation = permuted.map(|n| Permutation::new(n, rng));
         Self { order: order.clone(), nodes, per_window, permutation, seed: rng.next_u64() }
     }
 
@@ -69,12 +76,10 @@ impl Visits {
                 self.in_window(i, |_, inside| if descending { self.per_window - 1 - inside } else { inside })
             }
             Order::Strided { units, descending } => {
-                let units = units.clamp(1, n);
-                let steps = n / units;
-                // What is left over at the end of the span comes last.
-                let unit = if i < steps * units { i % steps * units + i / steps } else { i };
+                let unit = interleaved(i, n, units.clamp(1, n), |lap| self.permute(lap));
                 if descending { n - 1 - unit } else { unit }
             }
+            Order::Streams { length } => interleaved(i, n, length.clamp(1, n), |step| step),
         }
     }
 
@@ -90,6 +95,13 @@ impl Visits {
     fn permute(&self, i: u64) -> u64 {
         self.permutation.as_ref().map_or(i, |p| p.at(i))
     }
+}
+
+/// Units `apart` from each other in turn, beginning where `first` says for each lap. What is left over at the end of the
+/// span comes last.
+fn interleaved(i: u64, n: u64, apart: u64, first: impl Fn(u64) -> u64) -> u64 {
+    let steps = n / apart;
+    if i < steps * apart { i % steps * apart + first(i / steps) } else { i }
 }
 
 #[cfg(test)]
@@ -113,6 +125,7 @@ mod tests {
         for descending in [false, true] {
             orders.extend([64, 128, 448, 4096].map(|bytes| Order::Runs { bytes, descending }));
             orders.extend([1, 2, 7, 50, 1000].map(|units| Order::Strided { units, descending }));
+            orders.extend([1, 2, 7, 50, 1000].map(|length| Order::Streams { length }));
         }
         for order in &orders {
             for nodes in [1, 2, 3, 63, 64, 100, 1001] {
@@ -135,16 +148,19 @@ mod tests {
 
     #[test]
     fn strides_leave_nothing_out() {
-        assert_eq!(
-            visited(&Order::Strided { units: 4, descending: false }, 10, 64),
-            [0, 4, 1, 5, 2, 6, 3, 7, 8, 9]
-        );
+        for descending in [false, true] {
+            let units = visited(&Order::Strided { units: 8, descending }, 80, 64);
+            let step = if descending { -8 } else { 8 };
+            assert!(units.chunks(10).all(|lap| lap.windows(2).all(|w| w[1] as i64 - w[0] as i64 == step)));
+            let beside =
+                units.chunks(10).zip(units.chunks(10).skip(1)).filter(|(a, b)| a[0].abs_diff(b[0]) == 1);
+            assert!(beside.count() < 5, "laps are to be at random: {units:?}");
+        }
+    }
+
+    #[test]
+    fn streams_take_turns() {
         // Three streams of three, and one left over.
-        assert_eq!(
-            visited(&Order::Strided { units: 3, descending: false }, 10, 64),
-            [0, 3, 6, 1, 4, 7, 2, 5, 8, 9]
-        );
-        let down = visited(&Order::Strided { units: 4, descending: true }, 10, 64);
-        assert_eq!(down, [9, 5, 8, 4, 7, 3, 6, 2, 1, 0]);
+        assert_eq!(visited(&Order::Streams { length: 3 }, 10, 64), [0, 3, 6, 1, 4, 7, 2, 5, 8, 9]);
     }
 }

@@ -46,6 +46,11 @@ pub trait Rig {
     /// Brings caches, TLBs and predictors into the state that the timed run presumes.
     fn warm(&mut self);
 
+    /// Told once, before anything is timed, how many loops a block will have: the moment to get memory for them.
+    fn prepare(&mut self, loops: u64) {
+        let _ = loops;
+    }
+
     /// Runs `loops` loops. The values are what a block of this rig measures, most often one: ticks per operation.
     fn run(&mut self, loops: u64) -> Vec<f64>;
 

@@ -5,14 +5,15 @@ use crate::code::Loaded;
 use crate::{sys, tsc};
 use kernels::{SWITCH_SCRATCH_BYTES, Spec};
 
-/// Contexts and stacks of a switch kernel, aligned as it wants them.
+/// A piece of the contexts and stacks of a switch kernel, aligned as it wants them.
+#[derive(Clone)]
 #[repr(C, align(64))]
-struct Scratch([u8; SWITCH_SCRATCH_BYTES]);
+struct Scratch([u64; 8]);
 
 /// A ring of contexts switching to each other.
 pub struct SwitchRig {
     kernel: Loaded,
-    scratch: Box<Scratch>,
+    scratch: Vec<Scratch>,
     expected: u64,
 }
 
@@ -27,11 +28,11 @@ impl SwitchRig {
     pub fn new(kernel: Loaded) -> Self {
         let Spec::Switch { live, vectors, .. } = kernel.kernel.spec else { panic!("not a switch kernel") };
         let expected = kernels::switch_checksum(live, vectors);
-        Self { kernel, scratch: Box::new(Scratch([0; SWITCH_SCRATCH_BYTES])), expected }
+        Self { kernel, scratch: vec![Scratch([0; 8]); SWITCH_SCRATCH_BYTES.div_ceil(64)], expected }
     }
 
     fn go(&mut self, loops: u64) -> u64 {
-        let scratch = self.scratch.0.as_mut_ptr().cast::<u64>();
+        let scratch = self.scratch.as_mut_ptr().cast::<u64>();
         let from = tsc::now();
         // SAFETY: the scratch memory is as large and as aligned as the kernel wants it, and nobody else uses it.
         let sum = unsafe { self.kernel.call(std::ptr::null_mut(), loops, scratch, std::ptr::null_mut()) };

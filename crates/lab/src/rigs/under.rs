@@ -74,6 +74,10 @@ impl Rig for Under {
         self.rig.warm();
     }
 
+    fn prepare(&mut self, loops: u64) {
+        self.rig.prepare(loops);
+    }
+
     fn run(&mut self, loops: u64) -> Vec<f64> {
         self.rig.run(loops)
     }

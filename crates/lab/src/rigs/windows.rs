@@ -50,7 +50,7 @@ pub struct WindowsRig {
     warming: Warming,
     table: Vec<u64>,
     scratch: Vec<u64>,
-    /// Windows of the next block, as far as the last one tells.
+    /// Windows of a block.
     planned: usize,
     rng: Rng,
 }
@@ -116,11 +116,15 @@ impl Rig for WindowsRig {
         self.warm_with(random, |rng, _| rng.below(windows));
     }
 
+    fn prepare(&mut self, loops: u64) {
+        self.planned = loops as usize;
+        self.draw(self.planned);
+    }
+
     fn run(&mut self, loops: u64) -> Vec<f64> {
         let loops = loops as usize;
         if self.table.len() != loops {
             self.draw(loops);
-            self.planned = loops;
         }
         let ticks = self.go(&self.table);
         vec![ticks as f64 / loops.max(1) as f64]
@@ -148,6 +152,7 @@ mod tests {
         let warming = Warming { whole_below: Bytes::mib(1), bytes: Bytes::mib(1) };
         let mut rig = WindowsRig::new(kernel.unwrap(), Rc::clone(&memory), area, warming, Rng::new(1));
         assert!(rig.ticks_per_loop() > 0.0);
+        rig.prepare(101);
         for _ in 0..3 {
             rig.warm();
             assert!(rig.run(101)[0] > 0.0);

@@ -89,3 +89,18 @@ pub struct Revealed {
     /// The same, read out: what these figures say.
     pub remarks: Vec<String>,
 }
+
+impl Probe {
+    /// As the record spells it, and its number, if it has one.
+    pub fn word(self) -> (&'static str, Option<u64>) {
+        match self {
+            Self::Random => ("random", None),
+            Self::RandomInPages => ("random_in_pages", None),
+            Self::Forward { lines } => ("forward", Some(lines)),
+            Self::Backward { lines } => ("backward", Some(lines)),
+            Self::Run { lines } => ("run", Some(lines)),
+            Self::RunBackward { lines } => ("run_backward", Some(lines)),
+            Self::Streams { count } => ("streams", Some(count)),
+        }
+    }
+}

@@ -60,3 +60,15 @@ pub struct StrideFollowed {
     /// How many times faster than a random order the best one is.
     pub gain: Quantity,
 }
+
+impl Direction {
+    /// As the record spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Random => "random",
+            Self::Pages => "pages",
+        }
+    }
+}

@@ -66,3 +66,26 @@ pub struct CallCost {
     pub what: Call,
     pub cost: Latency,
 }
+
+impl HandOverBy {
+    /// As the record spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Futex => "futex",
+            Self::Pipe => "pipe",
+            Self::SchedYield => "sched_yield",
+        }
+    }
+}
+
+impl Call {
+    /// As the record spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::ReadTsc => "read_tsc",
+            Self::SystemCall => "system_call",
+            Self::YieldToNobody => "yield_to_nobody",
+        }
+    }
+}

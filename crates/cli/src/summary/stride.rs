@@ -1,0 +1,75 @@
+//! Latency over stride: a row a size, and what the strides reveal.
+
+use super::table::row;
+use super::{figure, table, trouble};
+use records::machine::{Direction, Machine, Stride, StridePoint};
+use units::{Bytes, Quantity};
+
+/// Sizes that are shown: the table is for a terminal, the record has all.
+const ROWS: usize = 5;
+
+pub(super) fn lines(machine: &Machine) -> Option<String> {
+    let outcome = machine.experiments.stride.as_ref()?;
+    let mut text = trouble("stride", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
+    let Some(result) = &outcome.result else { return Some(text) };
+    text.push_str("  ns a load, ascending by so many bytes; every line of the area is visited\n");
+    text.push_str(&grid(result));
+    text.push_str(&format!(
+        "  a line has {} bytes (claimed: {})\n",
+        figure(&result.line),
+        figure(&result.line_claimed)
+    ));
+    for f in result.followed.iter().rev().take(1) {
+        text.push_str(&format!(
+            "  in {}: strides followed ascending: {}; descending: {}; the best is {} times faster than random\n",
+            f.size,
+            reach(&f.forward),
+            reach(&f.backward),
+            figure(&f.gain)
+        ));
+    }
+    text.push_str(&format!(
+        "  entering a page from its neighbour saves {} ns against entering it from elsewhere\n",
+        figure(&result.page_boundary)
+    ));
+    Some(text)
+}
+
+/// `256 bytes`, and where it ends if that is known: `256 bytes (not 512)`.
+fn reach(q: &Quantity) -> String {
+    match q.estimate() {
+        Some(e) => format!("{} (not {})", Bytes(e.value as u64), Bytes(e.hi as u64)),
+        None => super::why(q),
+    }
+}
+
+fn grid(result: &Stride) -> String {
+    let mut sizes: Vec<Bytes> = result.points.iter().map(|p| p.size).collect();
+    sizes.dedup();
+    let every = sizes.len().div_ceil(ROWS).max(1);
+    let shown: Vec<Bytes> = sizes.iter().rev().step_by(every).rev().copied().collect();
+    let mut strides: Vec<Bytes> =
+        result.points.iter().filter(|p| p.direction == Direction::Forward).map(|p| p.stride).collect();
+    strides.sort();
+    strides.dedup();
+    strides.retain(|s| s.0.is_power_of_two());
+    let find = |size: Bytes, direction: Direction, stride: Option<Bytes>| -> String {
+        let is = |p: &&StridePoint| {
+            p.size == size && p.direction == direction && stride.is_none_or(|s| p.stride == s)
+        };
+        match result.points.iter().find(is).and_then(|p| p.latency.ns.value()) {
+            Some(ns) if ns < 10.0 => format!("{ns:.1}"),
+            Some(ns) => format!("{ns:.0}"),
+            None => "-".to_owned(),
+        }
+    };
+    let mut head = row(["", "random"]);
+    head.extend(strides.iter().map(|s| s.0.to_string()));
+    let mut rows = vec![head];
+    for size in shown {
+        let mut cells = vec![size.to_string(), find(size, Direction::Random, None)];
+        cells.extend(strides.iter().map(|&s| find(size, Direction::Forward, Some(s))));
+        rows.push(cells);
+    }
+    table::draw(&rows)
+}

@@ -1,0 +1,54 @@
+//! What it costs to let somebody else run.
+
+use super::table::row;
+use super::{figure, table, trouble};
+use records::machine::{Call, HandOverBy, Machine, UserSwitch};
+use units::Latency;
+
+pub(super) fn lines(machine: &Machine) -> Option<String> {
+    let outcome = machine.experiments.yields.as_ref()?;
+    let mut text = trouble("yield", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
+    let Some(result) = &outcome.result else { return Some(text) };
+    let mut rows = vec![row(["", "cycles", "ns"])];
+    let mut add =
+        |what: String, cost: &Latency| rows.push(vec![what, figure(&cost.cycles), figure(&cost.ns)]);
+    for user in &result.user {
+        add(user_switch(user), &user.cost);
+    }
+    for hand in &result.kernel {
+        let by = match hand.by {
+            HandOverBy::Futex => "futex",
+            HandOverBy::Pipe => "pipe",
+            HandOverBy::SchedYield => "sched_yield",
+        };
+        let place =
+            if hand.same_cpu { "on one CPU".to_owned() } else { format!("to CPU {}", hand.partner_cpu) };
+        add(format!("threads, {by}, {place}"), &hand.cost);
+    }
+    for call in &result.calls {
+        let what = match call.what {
+            Call::Function => "calling a function",
+            Call::ReadTsc => "reading the counter, fenced",
+            Call::SystemCall => "an empty system call",
+            Call::YieldToNobody => "sched_yield, nobody there",
+        };
+        add(what.to_owned(), &call.cost);
+    }
+    text.push_str(&table::draw(&rows));
+    Some(text)
+}
+
+fn user_switch(user: &UserSwitch) -> String {
+    let mut what = format!("switch, {} registers", user.live);
+    if user.flags {
+        what.push_str(", flags");
+    }
+    if user.vectors > 0 {
+        what.push_str(&format!(", {} vectors", user.vectors));
+    }
+    match user.sites {
+        1 => what.push_str(", at one site"),
+        n => what.push_str(&format!(", at {n} sites")),
+    }
+    what
+}
