@@ -375,6 +375,24 @@ impl Path {
     pub fn leave(&mut self, branch: &Instruction, taken: bool) {
         use iced_x86::ConditionCode as Cc;
         let Some((term, value)) = self.compared else { return };
+        let least = match (branch.condition_code(), taken) {
+            (Cc::ae, true) | (Cc::b, false) => Some(value),
+            (Cc::a, true) | (Cc::be, false) => value.checked_add(1),
+            _ => None,
+        };
+        let bits = match self.significant_bits(term) {
+            0..=8 => 8,
+            9..=16 => 16,
+            17..=32 => 32,
+            _ => 64,
+        };
+        let greatest = u64::MAX >> (64 - bits);
+        if let Some(least) = least.filter(|&least| least <= greatest && bits >= 32) {
+            // x >= n means that x - n does not wrap around.
+            let above = self.offset(term, (least as i64).wrapping_neg());
+            let above = self.zext(above, bits);
+            self.bounds.push((above, greatest - least));
+        }
         let bound = match (branch.condition_code(), taken) {
             (Cc::a, false) | (Cc::be, true) | (Cc::e, true) | (Cc::ne, false) => Some(value),
             (Cc::ae, false) | (Cc::b, true) => value.checked_sub(1),

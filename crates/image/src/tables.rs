@@ -53,7 +53,8 @@ pub fn resolve(
     image: &Image<'_>,
 ) -> (Vec<JumpTable>, Vec<OpenJump>) {
     let cfg = Cfg::build(start, code, insns, known, roots);
-    let search = Search { start, code, insns, cfg: &cfg, image };
+    let extends = insns.iter().any(|insn| sign_extends(insn.bytes(code)));
+    let search = Search { start, code, insns, cfg: &cfg, image, extends };
     let (mut tables, mut open) = (Vec::new(), Vec::new());
     for (index, insn) in insns.iter().enumerate() {
         if insn.flow != Flow::JumpIndirect {
@@ -80,6 +81,8 @@ struct Search<'a, 'd> {
     insns: &'a [Insn],
     cfg: &'a Cfg,
     image: &'a Image<'d>,
+    /// Whether the unit sign-extends anything from 32 to 64 bits, as every table of offsets needs.
+    extends: bool,
 }
 
 /// The parts of a jump's target expression.
@@ -101,7 +104,11 @@ impl Search<'_, '_> {
         for attempt in 0..2 {
             let mut path = self.walk(&way, None, &known);
             let Some(target) = path.operand(&jump, 0) else { break };
-            is_pointer = matches!(path.node(target), Node::Load(_, 64, _));
+            is_pointer = match path.node(target) {
+                Node::Load(_, 64, _) => true,
+                Node::Initial(_) | Node::Unknown(_) => !self.extends,
+                _ => false,
+            };
             if let Some(table) = self.table(&mut path, target, insn, block, way[0]) {
                 return Ok(table);
             }
@@ -341,6 +348,12 @@ impl Search<'_, '_> {
         let ip = self.start.0 + u64::from(insn.at);
         Decoder::with_ip(64, insn.bytes(self.code), ip, DecoderOptions::NONE).decode()
     }
+}
+
+/// `movsxd` to 64 bits, or `cdqe`.
+fn sign_extends(bytes: &[u8]) -> bool {
+    let prefixes = bytes.iter().take_while(|&&b| matches!(b, 0x66 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x67));
+    matches!(bytes[prefixes.count()..], [0x48..=0x4f, 0x63 | 0x98, ..])
 }
 
 fn shape(path: &Path, target: Term) -> Option<Shape> {
