@@ -72,16 +72,53 @@ pub fn decode(
     if descent.indirect {
         resolve_tables(&mut descent, roots, scratch);
     }
+    descent.out.insns.sort_unstable_by_key(|insn| insn.at);
+    for attempt in 0..FRESH_STARTS {
+        if descent.out.tables.is_empty() || !overlap(&descent.out.insns) {
+            break;
+        }
+        // A table that was believed for a while may have led into the middle of instructions.
+        if attempt > 0 {
+            descent.out.tables.retain(|table| table.is_guarded);
+        }
+        start_afresh(&mut descent, roots, scratch);
+    }
     let mut out = descent.out;
-    out.insns.sort_unstable_by_key(|insn| insn.at);
     out.insns.shrink_to_fit();
-    out.overlaps = out.insns.windows(2).any(|pair| pair[0].end() > pair[1].at);
+    out.overlaps = overlap(&out.insns);
     for list in [&mut out.jumps_out, &mut out.calls, &mut out.code_references] {
         list.sort_unstable();
         list.dedup();
     }
     out.undecoded.sort_unstable();
     out
+}
+
+const FRESH_STARTS: usize = 4;
+
+fn overlap(insns: &[Insn]) -> bool {
+    insns.windows(2).any(|pair| pair[0].end() > pair[1].at)
+}
+
+/// Decodes once more, with only the tables believed in the end, and keeps those of them that are believed still.
+fn start_afresh(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut Scratch) {
+    let tables = std::mem::take(&mut descent.out.tables);
+    descent.out = Decoded { insns: Vec::with_capacity(descent.code.len() / 4 + 1), ..Decoded::default() };
+    scratch.started.fill(0);
+    scratch.work.clear();
+    scratch.work.extend(roots);
+    scratch.work.push(0);
+    for table in &tables {
+        descent.follow(table, scratch);
+    }
+    descent.run(scratch);
+    descent.out.insns.sort_unstable_by_key(|insn| insn.at);
+    let (start, code, image) = (descent.start, descent.code, descent.around.image);
+    let (found, mut open) = tables::resolve(start, code, &descent.out.insns, &tables, roots, image);
+    let (kept, lost): (Vec<_>, Vec<_>) = found.into_iter().partition(|table| tables.contains(table));
+    open.extend(lost.iter().map(|table| OpenJump { at: table.jump_at, is_pointer: false }));
+    descent.out.tables = kept;
+    descent.out.open_jumps = open;
 }
 
 /// Finds jump tables, decodes what they lead to, and asks again, until nothing is new. In the end every table is looked
@@ -108,12 +145,8 @@ fn resolve_tables(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mu
         if settled {
             return;
         }
-        let size = descent.code.len() as u64;
-        for target in descent.out.tables.iter().flat_map(|table| &table.targets) {
-            match target.0.wrapping_sub(descent.start.0) {
-                inside if inside < size => scratch.work.push(inside as u32),
-                _ => descent.out.jumps_out.push(*target),
-            }
+        for table in descent.out.tables.clone() {
+            descent.follow(&table, scratch);
         }
         descent.run(scratch);
     }
@@ -157,6 +190,16 @@ impl Descent<'_, '_, '_> {
                     break;
                 }
                 at = insn.end();
+            }
+        }
+    }
+
+    /// Goes on where a jump table leads.
+    fn follow(&mut self, table: &JumpTable, scratch: &mut Scratch) {
+        for &target in &table.targets {
+            match target.0.wrapping_sub(self.start.0) {
+                inside if inside < self.code.len() as u64 => scratch.work.push(inside as u32),
+                _ => self.out.jumps_out.push(target),
             }
         }
     }

@@ -401,6 +401,14 @@ impl Path {
         self.bounds.extend(bound.map(|bound| (term, bound)));
     }
 
+    /// Whether a comparison on this path, and not only its form, says how large a term can be.
+    pub fn is_compared(&mut self, term: Term) -> bool {
+        let by_form = std::mem::take(&mut self.bounds);
+        let natural = self.bound(term);
+        self.bounds = by_form;
+        self.bound(term) != natural
+    }
+
     /// The largest value a term can have here, if a comparison on this path or its own form says so.
     pub fn bound(&mut self, term: Term) -> Option<u64> {
         let compared = self.bounds.iter().filter(|(bounded, _)| *bounded == term).map(|&(_, bound)| bound).min();

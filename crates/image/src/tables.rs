@@ -26,6 +26,8 @@ pub struct JumpTable {
     pub entry_size: u8,
     /// What is added to an entry; `None` if entries are addresses.
     pub base: Option<u64>,
+    /// Its length comes from a comparison, not only from the width of the index.
+    pub is_guarded: bool,
     /// Where each entry leads.
     pub targets: Vec<Svma>,
 }
@@ -157,12 +159,20 @@ impl Search<'_, '_> {
             return None;
         }
         let targets = self.targets(Svma(table), bound + 1, &shape)?;
+        // A compiler that knows more about the index than its width makes a table shorter than the width allows; what
+        // follows it is not part of it, and shows by leading astray.
+        let inside = |target: &Svma| target.0.wrapping_sub(self.start.0) < self.code.len() as u64;
+        let is_guarded = path.is_compared(index) || path.bound(index).is_none();
+        if !is_guarded && !targets.iter().all(inside) {
+            return None;
+        }
         Some(JumpTable {
             jump_at: jump.at,
             load_at,
             table: Svma(table),
             entry_size: shape.entry_size,
             base: shape.base,
+            is_guarded,
             targets,
         })
     }
