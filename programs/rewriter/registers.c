@@ -75,5 +75,6 @@ int main(void) {
     printf("%.15Lf\n", old(1.25L, 0.75L));
     printf("%d %d %d\n", compare("same", "same", 4), compare("abd", "abc", 3), compare("abb", "abc", 3));
     unsigned long x[2] = {~0ul, ~0ul}, y[2] = {1, 0}, z[2];
-    printf("%lu %lu %lu\n", carry(x, y, z), z[0], z[1]);
+    unsigned long out = carry(x, y, z);
+    printf("%lu %lu %lu\n", out, z[0], z[1]);
 }
