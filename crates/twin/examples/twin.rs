@@ -10,7 +10,11 @@ fn main() {
         std::process::exit(2);
     };
     let mode = match mode.as_str() {
-        "--poison" => Mode::Poison(VectorWidth::Sse),
+        "--poison" => match std::env::var("WIDTH").as_deref() {
+            Ok("sse") => Mode::Poison(VectorWidth::Sse),
+            Ok("avx") => Mode::Poison(VectorWidth::Avx),
+            _ => Mode::Poison(VectorWidth::Avx512),
+        },
         _ => Mode::Identity,
     };
     let data = std::fs::read(from).expect("the input can be read");

@@ -21,6 +21,7 @@ mod insertions;
 mod layout;
 pub mod map;
 mod mode;
+mod poison;
 mod put;
 pub mod report;
 mod rewrite;

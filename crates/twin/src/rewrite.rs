@@ -7,11 +7,13 @@ use crate::insertions::Insertions;
 use crate::layout::{escapes_after, lay_out};
 use crate::map;
 use crate::mode::Mode;
+use crate::poison::Poison;
 use crate::report::{Coverage, Noted, Phase};
 use crate::select::{Choice, Entry, choose};
 use crate::symbols;
 use crate::unwind;
 use image::Module;
+use image::liveness::Liveness;
 use rayon::prelude::*;
 use std::time::Instant;
 use units::Svma;
@@ -115,6 +117,10 @@ fn refuse_module(module: &Module<'_>) -> Result<(), TwinError> {
 }
 
 fn lay_out_all<'a, 'd>(module: &'a Module<'d>, choices: &[Choice], mode: Mode) -> Twins<'a, 'd> {
+    let poison = match mode {
+        Mode::Identity => None,
+        Mode::Poison(width) => Some((Poison::new(width), Liveness::of(module))),
+    };
     let twins = choices
         .par_iter()
         .enumerate()
@@ -123,9 +129,9 @@ fn lay_out_all<'a, 'd>(module: &'a Module<'d>, choices: &[Choice], mode: Mode) -
             if matches!(choice, Choice::Refused(_)) {
                 return None;
             }
-            let inserted = match mode {
-                Mode::Identity | Mode::Poison(_) => Insertions::default(),
-            };
+            let inserted = poison.as_ref().map_or_else(Insertions::default, |(poison, liveness)| {
+                poison.unit(module, unit, &liveness.before[unit])
+            });
             let tables = movable_tables(module, unit);
             let layout = lay_out(module, unit, &tables, &inserted);
             let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();

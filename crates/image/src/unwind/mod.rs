@@ -3,3 +3,4 @@
 pub mod cfi;
 pub mod frames;
 pub mod lsda;
+pub mod needed;
