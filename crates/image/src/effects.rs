@@ -61,7 +61,7 @@ pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -
         } else {
             register.is_k()
         };
-        if certainly && wholly {
+        if certainly && wholly && !may_leave_its_result(instruction) {
             effect.kills |= reach;
         }
     }
@@ -123,6 +123,22 @@ fn reads_everything(instruction: &Instruction) -> bool {
             | Mnemonic::Tilerelease
     ) || instruction.flow_control() == FlowControl::Exception
         || instruction.is_privileged()
+}
+
+/// Instructions that at times leave their result register as it was: a search that finds nothing, and what is a no-op
+/// on (or set up so on) some machines.
+fn may_leave_its_result(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Bsf
+            | Mnemonic::Bsr
+            | Mnemonic::Tzcnt
+            | Mnemonic::Lzcnt
+            | Mnemonic::Lar
+            | Mnemonic::Lsl
+            | Mnemonic::Rdsspd
+            | Mnemonic::Rdsspq
+    )
 }
 
 /// A count of zero leaves all flags as they were.
@@ -221,6 +237,8 @@ mod tests {
         let xor = of(&[0x31, 0xc0]);
         assert!(xor.reads.is_empty() && xor.kills.contains(general(&[RAX])), "xor eax, eax");
         assert!(of(&[0x0f, 0x94, 0xc0]).kills.is_empty(), "sete al");
+        assert!(!of(&[0x0f, 0xbc, 0xc7]).kills.meets(general(&[RAX])), "bsf eax, edi may find nothing");
+        assert!(of(&[0xf3, 0x48, 0x0f, 0x1e, 0xc8]).kills.is_empty(), "rdsspq rax may be a no-op");
     }
 
     #[test]

@@ -301,7 +301,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let mut live = match step.kind {
             Kind::Plain => step.reads | (after - step.kills),
             Kind::Return => step.reads | outside.at_return,
-            Kind::Unknown => step.reads & outside.unknown | after,
+            Kind::Unknown => outside.unknown | after,
             Kind::Foreign => step.reads | outside.arguments | (after - abi::CLOBBERED),
             Kind::Local(unit) => {
                 let summary = self.summary(unit);

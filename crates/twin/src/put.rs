@@ -24,9 +24,6 @@ impl<'o> Encoder<'o> {
     pub(crate) fn u32(&mut self, value: u32) {
         self.bytes(&value.to_le_bytes());
     }
-    pub(crate) fn u64(&mut self, value: u64) {
-        self.bytes(&value.to_le_bytes());
-    }
     pub(crate) fn uleb(&mut self, value: u64) {
         put_uleb(self.out, value);
     }
