@@ -26,13 +26,32 @@ fn main() {
                 if std::env::var_os("OPEN").is_some() {
                     for (unit, decoded) in module.units.iter().zip(&module.decoded) {
                         for jump in decoded.open_jumps.iter().filter(|jump| !jump.is_pointer) {
-                            println!("  open {:#x} in {:#x}", unit.start.0 + u64::from(jump.at), unit.start.0);
+                            println!(
+                                "  open {:#x} in {:#x}",
+                                unit.start.0 + u64::from(jump.at),
+                                unit.start.0
+                            );
                         }
-                        for table in decoded.tables.iter().filter(|_| decoded.overlaps || std::env::var_os("TABLES").is_some()) {
-                            println!("  table {:#x} of {} base {:x?} for {:#x} {:x?}", table.table.0, table.targets.len(), table.base, unit.start.0 + u64::from(table.jump_at), table.targets);
+                        for table in decoded
+                            .tables
+                            .iter()
+                            .filter(|_| decoded.overlaps || std::env::var_os("TABLES").is_some())
+                        {
+                            println!(
+                                "  table {:#x} of {} base {:x?} for {:#x} {:x?}",
+                                table.table.0,
+                                table.targets.len(),
+                                table.base,
+                                unit.start.0 + u64::from(table.jump_at),
+                                table.targets
+                            );
                         }
                         for pair in decoded.insns.windows(2).filter(|pair| pair[0].end() > pair[1].at) {
-                            println!("  overlap {:#x} in {:#x}", unit.start.0 + u64::from(pair[1].at), unit.start.0);
+                            println!(
+                                "  overlap {:#x} in {:#x}",
+                                unit.start.0 + u64::from(pair[1].at),
+                                unit.start.0
+                            );
                         }
                     }
                 }

@@ -107,7 +107,9 @@ fn is_executable_range(image: &Image<'_>, start: Svma, length: u64) -> bool {
 fn is_named_part(symbols: &Symbols<'_>, start: Svma) -> bool {
     let here = symbols.at(start);
     let part = |name: &[u8]| {
-        name.ends_with(b".cold") || name.windows(6).any(|window| window == b".cold.") || name.ends_with(b".cold.0")
+        name.ends_with(b".cold")
+            || name.windows(6).any(|window| window == b".cold.")
+            || name.ends_with(b".cold.0")
     };
     !here.is_empty() && here.iter().all(|symbol| part(symbol.name))
 }

@@ -128,15 +128,20 @@ fn resolve_tables(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mu
     for round in 0..ROUNDS {
         descent.out.insns.sort_unstable_by_key(|insn| insn.at);
         let known = &descent.out;
-        let (tables, open) =
-            tables::resolve(descent.start, descent.code, &known.insns, &known.tables, roots, descent.around.image);
+        let (tables, open) = tables::resolve(
+            descent.start,
+            descent.code,
+            &known.insns,
+            &known.tables,
+            roots,
+            descent.around.image,
+        );
         let settled = tables == descent.out.tables;
         let last = round + 1 == ROUNDS;
         if last && !settled {
             // Never settled: trust none.
             let jumps = descent.out.insns.iter().filter(|insn| insn.flow == Flow::JumpIndirect);
-            descent.out.open_jumps =
-                jumps.map(|insn| OpenJump { at: insn.at, is_pointer: false }).collect();
+            descent.out.open_jumps = jumps.map(|insn| OpenJump { at: insn.at, is_pointer: false }).collect();
             descent.out.tables.clear();
             return;
         }
@@ -166,8 +171,7 @@ impl Descent<'_, '_, '_> {
         let mut instruction = Instruction::default();
         while let Some(mut at) = scratch.work.pop() {
             let mut placed = false;
-            loop {
-                let Some(word) = scratch.started.get_mut(at as usize / 64) else { break };
+            while let Some(word) = scratch.started.get_mut(at as usize / 64) {
                 let bit = 1 << (at % 64);
                 if *word & bit != 0 || at as usize >= self.code.len() {
                     break;
@@ -209,13 +213,8 @@ impl Descent<'_, '_, '_> {
         if flow != Flow::Next && has_vague_size(&self.code[at as usize..]) {
             return None;
         }
-        let mut insn = Insn {
-            at,
-            len: instruction.len() as u8,
-            flow,
-            rip_displacement: 0,
-            never_returns: false,
-        };
+        let mut insn =
+            Insn { at, len: instruction.len() as u8, flow, rip_displacement: 0, never_returns: false };
         if instruction.is_ip_rel_memory_operand() {
             if instruction.memory_base() != iced_x86::Register::RIP {
                 return None; // EIP-relative: 32-bit wrap-around
@@ -270,7 +269,9 @@ impl Descent<'_, '_, '_> {
 fn wide_immediate(instruction: &Instruction) -> Option<u64> {
     let last = instruction.op_count() - 1;
     match instruction.op_kind(last) {
-        OpKind::Immediate32 | OpKind::Immediate64 | OpKind::Immediate32to64 => Some(instruction.immediate(last)),
+        OpKind::Immediate32 | OpKind::Immediate64 | OpKind::Immediate32to64 => {
+            Some(instruction.immediate(last))
+        }
         _ => None,
     }
 }

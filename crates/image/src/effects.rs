@@ -69,9 +69,8 @@ pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -
     effect.reads |= flags(instruction.rflags_read());
     effect.writes |= flags(instruction.rflags_modified());
     if !keeps_flags_at_times(instruction) {
-        effect.kills |= flags(
-            instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set(),
-        );
+        effect.kills |=
+            flags(instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set());
     }
     effect.kills = effect.kills - RegSet::flag(Flag::Direction);
     if is_repeated(instruction) {
@@ -147,7 +146,7 @@ fn keeps_flags_at_times(instruction: &Instruction) -> bool {
         .any(|op| instruction.op_kind(op) == OpKind::Register && instruction.op_register(op) == Register::CL);
     let by_constant = instruction.op_count() >= 2
         && instruction.op_kind(instruction.op_count() - 1) == OpKind::Immediate8
-        && instruction.immediate8() & 0x1f == 0;
+        && instruction.immediate8().trailing_zeros() >= 5;
     let shifts = matches!(
         instruction.mnemonic(),
         Mnemonic::Shl
@@ -192,7 +191,8 @@ fn instruction_writes_whole_xmm(instruction: &Instruction) -> bool {
         Mnemonic::Movss | Mnemonic::Movsd => from_memory,
         // Of a register with itself: zero. The decoder knows that it does not read then.
         Mnemonic::Pxor | Mnemonic::Xorps | Mnemonic::Xorpd => {
-            instruction.op1_kind() == OpKind::Register && instruction.op0_register() == instruction.op1_register()
+            instruction.op1_kind() == OpKind::Register
+                && instruction.op0_register() == instruction.op1_register()
         }
         _ => false,
     }
@@ -208,7 +208,10 @@ fn flags(bits: u32) -> RegSet {
         (RflagsBits::OF, Flag::Overflow),
         (RflagsBits::DF, Flag::Direction),
     ];
-    pairs.into_iter().filter(|&(bit, _)| bits & bit != 0).fold(RegSet::EMPTY, |set, (_, flag)| set | RegSet::flag(flag))
+    pairs
+        .into_iter()
+        .filter(|&(bit, _)| bits & bit != 0)
+        .fold(RegSet::EMPTY, |set, (_, flag)| set | RegSet::flag(flag))
 }
 
 #[cfg(test)]

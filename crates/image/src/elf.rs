@@ -231,7 +231,7 @@ impl<'d> Image<'d> {
         self.dynamic().find(|&(found, _)| found == tag).map(|(_, value)| value)
     }
 
-    /// The notes of every PT_NOTE segment (or, without segments, SHT_NOTE section): owner, type, contents.
+    /// The notes of every `PT_NOTE` segment: owner, type, contents.
     pub fn notes(&self) -> Vec<(&'d [u8], u32, &'d [u8])> {
         let mut notes = Vec::new();
         for segment in self.segments.iter().filter(|segment| segment.kind == abi::PT_NOTE) {
@@ -342,7 +342,8 @@ fn notes_in<'d>(mut bytes: &'d [u8], align: u64, notes: &mut Vec<(&'d [u8], u32,
     let align = if align == 8 { 8 } else { 4 };
     let up = |size: u32| (size as usize).checked_next_multiple_of(align);
     loop {
-        let (Some(name_size), Some(size), Some(kind)) = (u32_at(bytes, 0), u32_at(bytes, 4), u32_at(bytes, 8))
+        let (Some(name_size), Some(size), Some(kind)) =
+            (u32_at(bytes, 0), u32_at(bytes, 4), u32_at(bytes, 8))
         else {
             return;
         };

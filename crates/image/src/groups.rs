@@ -113,7 +113,8 @@ impl<'m> Group<'m> {
             let unit = unit as usize;
             let decoded = &module.decoded[unit];
             let start = module.units[unit].start;
-            let cfg = Cfg::build(start, module.code(unit), &decoded.insns, &decoded.tables, module.roots(unit));
+            let cfg =
+                Cfg::build(start, module.code(unit), &decoded.insns, &decoded.tables, module.roots(unit));
             group.first_block.push(group.blocks.len() as u32);
             let member = group.first_block.len() as u32 - 1;
             group.blocks.extend(cfg.blocks.iter().map(|block| Block {

@@ -75,7 +75,8 @@ impl Liveness {
             .with_min_len(8)
             .map(|members| {
                 let work = Work::new(module, members, &summaries);
-                let wanted = members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
+                let wanted =
+                    members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
                 work.live(wanted)
             })
             .collect();
@@ -244,7 +245,7 @@ impl<'a, 'd> Work<'a, 'd> {
             decoder.decode_out(&mut instruction);
             let Effect { reads, kills, writes } = effect(&instruction, factory);
             let (kind, reads, kills) = match insn.flow {
-                Flow::Call32 => (self.direct_call(insn, start, code), RegSet::general(RSP), RegSet::EMPTY),
+                Flow::Call32 => (self.direct_call(*insn, start, code), RegSet::general(RSP), RegSet::EMPTY),
                 Flow::CallIndirect if is_tls_descriptor_call(insns, index, code) => {
                     (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
                 }
@@ -261,7 +262,7 @@ impl<'a, 'd> Work<'a, 'd> {
         steps
     }
 
-    fn direct_call(&self, insn: &Insn, start: Svma, code: &[u8]) -> Kind {
+    fn direct_call(&self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
         let Some(target) = insn.target(start, code) else { return Kind::Unknown };
         if self.module.imports.stub(target).is_some() {
             return Kind::Foreign;
@@ -294,7 +295,14 @@ impl<'a, 'd> Work<'a, 'd> {
     }
 
     /// Live before an instruction, given what is live after it.
-    fn before(&self, member: usize, index: usize, after: RegSet, outside: &Outside, entry: &[RegSet]) -> RegSet {
+    fn before(
+        &self,
+        member: usize,
+        index: usize,
+        after: RegSet,
+        outside: &Outside,
+        entry: &[RegSet],
+    ) -> RegSet {
         let step = &self.steps[member][index];
         let never_returns = self.insn(member, index).never_returns;
         let after = if never_returns { RegSet::EMPTY } else { after };
@@ -390,7 +398,13 @@ impl<'a, 'd> Work<'a, 'd> {
     }
 
     /// Goes through a block backwards, telling what is live before each instruction (by its index).
-    fn walk(&self, block: usize, outside: &Outside, entry: &[RegSet], mut tell: impl FnMut(usize, RegSet)) -> RegSet {
+    fn walk(
+        &self,
+        block: usize,
+        outside: &Outside,
+        entry: &[RegSet],
+        mut tell: impl FnMut(usize, RegSet),
+    ) -> RegSet {
         let bounds = &self.group.blocks[block];
         let member = bounds.member as usize;
         let mut live = self.after_block(block, outside, entry);
@@ -401,7 +415,7 @@ impl<'a, 'd> Work<'a, 'd> {
         live
     }
 
-    fn reading(&self) -> Outside {
+    fn reading() -> Outside {
         Outside {
             at_return: RegSet::EMPTY,
             unknown: RegSet::ALL,
@@ -410,14 +424,14 @@ impl<'a, 'd> Work<'a, 'd> {
             by_evidence: false,
         }
     }
-    fn evidence(&self) -> Outside {
-        Outside { unknown: RegSet::EMPTY, arguments: RegSet::EMPTY, by_evidence: true, ..self.reading() }
+    fn evidence() -> Outside {
+        Outside { unknown: RegSet::EMPTY, arguments: RegSet::EMPTY, by_evidence: true, ..Self::reading() }
     }
 
     /// The summaries of the group's units.
     fn summaries(&self) -> Vec<(u32, Summary)> {
-        let reads = self.solve(&self.reading());
-        let seen_read = self.solve(&self.evidence());
+        let reads = self.solve(&Self::reading());
+        let seen_read = self.solve(&Self::evidence());
         let overwrites = self.overwrites();
         self.group
             .units
@@ -429,7 +443,11 @@ impl<'a, 'd> Work<'a, 'd> {
                         reads: reads[block as usize],
                         seen_read: seen_read[block as usize],
                         // It holds from every entry to every return, but a part is no entry.
-                        overwrites: if self.group.blocks[block as usize].is_entry { overwrites } else { RegSet::EMPTY },
+                        overwrites: if self.group.blocks[block as usize].is_entry {
+                            overwrites
+                        } else {
+                            RegSet::EMPTY
+                        },
                     },
                     None => Summary::UNKNOWN,
                 };
@@ -489,7 +507,7 @@ impl<'a, 'd> Work<'a, 'd> {
 
     /// Callees of which results are read in places where by the ABI there are none.
     fn read_after_calls(&self) -> Vec<(u32, RegSet)> {
-        let outside = self.evidence();
+        let outside = Self::evidence();
         let calls = self.steps.iter().flatten().any(|step| matches!(step.kind, Kind::Local(_)));
         if !calls {
             return Vec::new();
@@ -501,7 +519,7 @@ impl<'a, 'd> Work<'a, 'd> {
             let mut after = self.after_block(block, &outside, &entry);
             self.walk(block, &outside, &entry, |index, live| {
                 if let Kind::Local(unit) = self.steps[member][index].kind {
-                    let unusual = after & abi::CLOBBERED - abi::RETURNED;
+                    let unusual = after & (abi::CLOBBERED - abi::RETURNED);
                     if !unusual.is_empty() && !self.insn(member, index).never_returns {
                         found.push((unit, unusual));
                     }
@@ -516,7 +534,10 @@ impl<'a, 'd> Work<'a, 'd> {
     fn live(&self, wanted: RegSet) -> Vec<(u32, Vec<RegSet>)> {
         let never_written = !self.written;
         let outside = Outside {
-            at_return: abi::CALLEE_SAVED | abi::RETURNED | (never_written - RegSet::ARITHMETIC_FLAGS) | wanted,
+            at_return: abi::CALLEE_SAVED
+                | abi::RETURNED
+                | (never_written - RegSet::ARITHMETIC_FLAGS)
+                | wanted,
             unknown: RegSet::ALL,
             arguments: abi::ARGUMENTS,
             unwinding: true,
@@ -539,7 +560,9 @@ impl<'a, 'd> Work<'a, 'd> {
 fn is_tls_descriptor_call(insns: &[Insn], index: usize, code: &[u8]) -> bool {
     let bytes = insns[index].bytes(code);
     bytes.ends_with(&[0xff, 0x10])
-        && insns[..index].iter().rev().take(6).any(|insn| {
-            insn.rip_displacement != 0 && matches!(insn.bytes(code), [0x48, 0x8d, 0x05, ..])
-        })
+        && insns[..index]
+            .iter()
+            .rev()
+            .take(6)
+            .any(|insn| insn.rip_displacement != 0 && matches!(insn.bytes(code), [0x48, 0x8d, 0x05, ..]))
 }

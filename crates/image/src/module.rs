@@ -88,8 +88,7 @@ impl<'d> Module<'d> {
         self.add_roots(pads);
         self.decode_units(&(0..self.units.len()).collect::<Vec<_>>());
         // Units enter each other in the middle: hand-written code, split functions. What is entered must be known.
-        const ROUNDS: usize = 8;
-        for _ in 0..ROUNDS {
+        for _ in 0..ROUNDS_OF_ENTRIES {
             let entered = self.entered_from_outside();
             let changed = self.add_roots(entered);
             if changed.is_empty() {
@@ -192,15 +191,18 @@ impl<'d> Module<'d> {
         for load in self.image.loads().iter().filter(|load| !load.is_executable()) {
             let bytes = self.image.segment_bytes(load).unwrap_or(&[]);
             let skew = (load.address.wrapping_neg() & 7) as usize;
-            odd.par_extend(bytes.get(skew..).unwrap_or(&[]).par_chunks_exact(8).with_min_len(4096).filter_map(
-                |word| {
+            odd.par_extend(
+                bytes.get(skew..).unwrap_or(&[]).par_chunks_exact(8).with_min_len(4096).filter_map(|word| {
                     let value = crate::bytes::u64_at(word, 0)?;
                     (low <= value && value < high && is_odd(Svma(value))).then_some(Svma(value))
-                },
-            ));
+                }),
+            );
         }
         odd.par_extend(
-            (0..self.units.len()).into_par_iter().with_min_len(64).flat_map_iter(|unit| self.possible_targets(unit)),
+            (0..self.units.len())
+                .into_par_iter()
+                .with_min_len(64)
+                .flat_map_iter(|unit| self.possible_targets(unit)),
         );
         odd.extend(self.symbols.all().iter().map(|symbol| symbol.address).filter(|&target| is_odd(target)));
         odd.par_sort_unstable();
@@ -259,6 +261,9 @@ impl<'d> Module<'d> {
         (self.decoded.iter().map(all).sum(), self.decoded.iter().map(|d| d.tables.len()).sum())
     }
 }
+
+/// How often units are decoded anew because others were found to enter them.
+const ROUNDS_OF_ENTRIES: usize = 8;
 
 fn is_dead_end(import: Option<Import<'_>>) -> bool {
     matches!(import, Some(Import::Named(name)) if never_returns::is_known_by_name(name))

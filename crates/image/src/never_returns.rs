@@ -53,10 +53,9 @@ pub fn is_known_by_name(name: &[u8]) -> bool {
 
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern.first(), name.first()) {
-        (Some(b'*'), _) => true,
+        (Some(b'*'), _) | (None, None) => true,
         (Some(b'?'), Some(_)) => matches(&pattern[1..], &name[1..]),
         (Some(a), Some(b)) if a == b => matches(&pattern[1..], &name[1..]),
-        (None, None) => true,
         _ => false,
     }
 }
@@ -84,12 +83,11 @@ pub fn propagate(module: &mut Module<'_>) {
             if may_return[index] {
                 continue;
             }
-            let leads_to_return = module.decoded[index].jumps_out.iter().any(|&target| {
-                match module.unit_at(target) {
+            let leads_to_return =
+                module.decoded[index].jumps_out.iter().any(|&target| match module.unit_at(target) {
                     Some(unit) => may_return[unit],
                     None => !module.is_known_not_to_return(target),
-                }
-            });
+                });
             if leads_to_return {
                 may_return[index] = true;
                 changed = true;
@@ -128,7 +126,9 @@ mod tests {
 
     #[test]
     fn names_with_versions_and_wildcards() {
-        for name in ["abort", "exit@GLIBC_2.2.5", "_ZSt20__throw_length_errorPKc", "_ZN4core9panicking5panic17h0E"] {
+        for name in
+            ["abort", "exit@GLIBC_2.2.5", "_ZSt20__throw_length_errorPKc", "_ZN4core9panicking5panic17h0E"]
+        {
             assert!(is_known_by_name(name.as_bytes()), "{name}");
         }
         for name in ["aborted", "exi", "", "__cxa_throwing", "_ZSt4sortIPiEvT_S1_"] {

@@ -88,7 +88,9 @@ mod tests {
         // 0 -> 1 -> 2 -> 1, 2 -> 3; 4 -> 3; 5 alone
         let graph = [vec![1], vec![2], vec![1, 3], vec![], vec![3], vec![5]];
         let mut levels = bottom_up(&graph);
-        levels.iter_mut().for_each(|level| level.sort_unstable());
+        for level in &mut levels {
+            level.sort_unstable();
+        }
         assert_eq!(levels, [vec![3, 5], vec![1, 2, 4], vec![0]]);
         assert!(bottom_up(&[]).is_empty());
     }

@@ -69,6 +69,7 @@ impl RegSet {
     pub const fn vector(number: u32) -> Self {
         Self(Self::xmm(number).0 | Self::ymm_upper(number).0 | Self::zmm_upper(number).0)
     }
+    #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -134,8 +135,8 @@ impl Not for RegSet {
 impl std::fmt::Debug for RegSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const GENERAL: [&str; 16] = [
-            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
-            "r15",
+            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+            "r14", "r15",
         ];
         const FLAGS: [&str; 7] = ["cf", "pf", "af", "zf", "sf", "of", "df"];
         let mut list = f.debug_set();
@@ -177,6 +178,9 @@ pub mod abi {
     pub const RETURNED: RegSet = RegSet(0x0107).union(vectors(4));
     /// What a call may change: everything else that there is a bit for, but the direction flag.
     pub const CLOBBERED: RegSet = RegSet(
-        (0xffff & !CALLEE_SAVED.0) | RegSet::ARITHMETIC_FLAGS.0 | RegSet::MASK_REGISTERS.0 | RegSet::VECTORS.0,
+        (0xffff & !CALLEE_SAVED.0)
+            | RegSet::ARITHMETIC_FLAGS.0
+            | RegSet::MASK_REGISTERS.0
+            | RegSet::VECTORS.0,
     );
 }

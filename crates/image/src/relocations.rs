@@ -26,7 +26,8 @@ pub fn dynamic_relocations(image: &Image<'_>) -> Vec<Relocation> {
     }
     if tables.is_empty() {
         // A static program has no dynamic section, but resolves its IFUNCs by a table all the same.
-        let rela = image.sections().iter().filter(|s| s.kind == abi::SHT_RELA && s.flags & abi::SHF_ALLOC != 0);
+        let rela =
+            image.sections().iter().filter(|s| s.kind == abi::SHT_RELA && s.flags & abi::SHF_ALLOC != 0);
         tables.extend(rela.map(|section| (section.address, section.size)));
     }
     let mut all = Vec::new();

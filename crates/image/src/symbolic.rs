@@ -62,8 +62,8 @@ impl Path {
             loaded_by: HashMap::new(),
             factory: InstructionInfoFactory::new(),
         };
-        for register in 0..16 {
-            let node = known[register].map_or(Node::Initial(register as u8), Node::Constant);
+        for (register, constant) in known.iter().enumerate() {
+            let node = constant.map_or(Node::Initial(register as u8), Node::Constant);
             path.registers[register] = path.term(node);
         }
         path
@@ -177,7 +177,8 @@ impl Path {
 
     fn read_register(&mut self, register: Register) -> Option<Term> {
         let bits = (register.size() * 8) as u8;
-        if !register.is_gpr() || matches!(register, Register::AH | Register::BH | Register::CH | Register::DH) {
+        if !register.is_gpr() || matches!(register, Register::AH | Register::BH | Register::CH | Register::DH)
+        {
             return None;
         }
         let term = self.registers[register.full_register().number()];
@@ -195,8 +196,10 @@ impl Path {
 
     /// The address of the memory operand.
     pub fn address(&mut self, instruction: &Instruction) -> Option<Term> {
-        if !matches!(instruction.segment_prefix(), Register::None | Register::DS | Register::CS | Register::SS | Register::ES)
-        {
+        if !matches!(
+            instruction.segment_prefix(),
+            Register::None | Register::DS | Register::CS | Register::SS | Register::ES
+        ) {
             return None;
         }
         if instruction.is_ip_rel_memory_operand() {
@@ -231,10 +234,21 @@ impl Path {
                 let address = self.address(instruction)?;
                 let term = self.term(Node::Load(address, bits as u8, self.writes));
                 let by = Some(instruction.ip());
-                self.loaded_by.entry(term).and_modify(|old| if *old != by { *old = None }).or_insert(by);
+                self.loaded_by
+                    .entry(term)
+                    .and_modify(|old| {
+                        if *old != by {
+                            *old = None;
+                        }
+                    })
+                    .or_insert(by);
                 Some(term)
             }
-            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64 | OpKind::FarBranch16 | OpKind::FarBranch32 => None,
+            OpKind::NearBranch16
+            | OpKind::NearBranch32
+            | OpKind::NearBranch64
+            | OpKind::FarBranch16
+            | OpKind::FarBranch32 => None,
             _ => Some(instruction.immediate(operand)).map(|value| self.term(Node::Constant(value))),
         }
     }
@@ -394,7 +408,7 @@ impl Path {
             self.bounds.push((above, greatest - least));
         }
         let bound = match (branch.condition_code(), taken) {
-            (Cc::a, false) | (Cc::be, true) | (Cc::e, true) | (Cc::ne, false) => Some(value),
+            (Cc::a | Cc::ne, false) | (Cc::be | Cc::e, true) => Some(value),
             (Cc::ae, false) | (Cc::b, true) => value.checked_sub(1),
             _ => None,
         };
@@ -411,7 +425,8 @@ impl Path {
 
     /// The largest value a term can have here, if a comparison on this path or its own form says so.
     pub fn bound(&mut self, term: Term) -> Option<u64> {
-        let compared = self.bounds.iter().filter(|(bounded, _)| *bounded == term).map(|&(_, bound)| bound).min();
+        let compared =
+            self.bounds.iter().filter(|(bounded, _)| *bounded == term).map(|&(_, bound)| bound).min();
         let natural = match self.node(term) {
             Node::Masked(_, mask) => Some(u64::from(mask)),
             Node::Zext(_, bits @ 0..=8) | Node::Load(_, bits @ 0..=8, _) => Some((1 << bits) - 1),

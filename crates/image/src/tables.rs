@@ -100,7 +100,7 @@ impl Search<'_, '_> {
         let insn = &self.insns[index];
         let block = self.cfg.block_of(index);
         let way = self.way_to(block);
-        let jump = self.instruction(insn);
+        let jump = self.instruction(*insn);
         let mut known = [None; 16];
         let mut is_pointer = false;
         for attempt in 0..2 {
@@ -111,7 +111,7 @@ impl Search<'_, '_> {
                 Node::Initial(_) | Node::Unknown(_) => !self.extends,
                 _ => false,
             };
-            if let Some(table) = self.table(&mut path, target, insn, block, way[0]) {
+            if let Some(table) = self.table(&mut path, target, *insn, block, way[0]) {
                 return Ok(table);
             }
             if attempt == 0 && !self.learn_constants(&path, target, way[0], &mut known) {
@@ -125,7 +125,7 @@ impl Search<'_, '_> {
         &self,
         path: &mut Path,
         target: Term,
-        jump: &Insn,
+        jump: Insn,
         block: usize,
         head: usize,
     ) -> Option<JumpTable> {
@@ -143,17 +143,16 @@ impl Search<'_, '_> {
         if factor != shape.entry_size {
             return None;
         }
-        let bound = match self.bound(path, index, head) {
-            Some(bound) => bound,
-            None => {
-                // The comparison may have been made with a constant subtracted that is folded into the address here.
-                let (offset, bound) = path.bounds.iter().find_map(|&(term, bound)| match path.node(term) {
-                    Node::Offset(inner, offset) if inner == index => Some((offset, bound)),
-                    _ => None,
-                })?;
-                table = table.wrapping_sub((offset as u64).wrapping_mul(u64::from(factor)));
-                bound
-            }
+        let bound = if let Some(bound) = self.bound(path, index, head) {
+            bound
+        } else {
+            // The comparison may have been made with a constant subtracted that is folded into the address here.
+            let (offset, bound) = path.bounds.iter().find_map(|&(term, bound)| match path.node(term) {
+                Node::Offset(inner, offset) if inner == index => Some((offset, bound)),
+                _ => None,
+            })?;
+            table = table.wrapping_sub((offset as u64).wrapping_mul(u64::from(factor)));
+            bound
         };
         if bound >= LONGEST_TABLE {
             return None;
@@ -279,7 +278,10 @@ impl Search<'_, '_> {
         let mut next = 0;
         while let Some(&(block, register)) = seen.get(next) {
             next += 1;
-            if self.cfg.blocks[block].is_root || self.cfg.edges_to(block).len() == 0 || seen.len() > MOST_BLOCKS {
+            if self.cfg.blocks[block].is_root
+                || self.cfg.edges_to(block).len() == 0
+                || seen.len() > MOST_BLOCKS
+            {
                 return None;
             }
             for edge in self.cfg.edges_to(block) {
@@ -344,7 +346,7 @@ impl Search<'_, '_> {
                 if matches!(insn.flow, Flow::JumpIndirect) {
                     continue;
                 }
-                let instruction = self.instruction(insn);
+                let instruction = self.instruction(*insn);
                 if let (Flow::Branch8 | Flow::Branch32, Some(edge)) = (insn.flow, edge) {
                     path.leave(&instruction, edge.kind == EdgeKind::Taken);
                 }
@@ -354,7 +356,7 @@ impl Search<'_, '_> {
         path
     }
 
-    fn instruction(&self, insn: &Insn) -> Instruction {
+    fn instruction(&self, insn: Insn) -> Instruction {
         let ip = self.start.0 + u64::from(insn.at);
         Decoder::with_ip(64, insn.bytes(self.code), ip, DecoderOptions::NONE).decode()
     }
@@ -362,7 +364,8 @@ impl Search<'_, '_> {
 
 /// `movsxd` to 64 bits, or `cdqe`.
 fn sign_extends(bytes: &[u8]) -> bool {
-    let prefixes = bytes.iter().take_while(|&&b| matches!(b, 0x66 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x67));
+    let prefixes =
+        bytes.iter().take_while(|&&b| matches!(b, 0x66 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x67));
     matches!(bytes[prefixes.count()..], [0x48..=0x4f, 0x63 | 0x98, ..])
 }
 

@@ -97,12 +97,13 @@ impl Twins<'_, '_> {
             let bytes = insn.bytes(code);
             match form {
                 Form::WideDisplacement => {
-                    let table = twin.tables.iter().find(|table| table.table.load_at == insn.at).ok_or(TOO_FAR)?;
+                    let table =
+                        twin.tables.iter().find(|table| table.table.load_at == insn.at).ok_or(TOO_FAR)?;
                     put_load(&mut writer, bytes, table)?;
                 }
                 Form::Long => {
                     let target = insn.target(start, code).ok_or(TOO_FAR)?;
-                    put_long(&mut writer, insn, bytes, self.destination(unit, target))?;
+                    put_long(&mut writer, *insn, bytes, self.destination(unit, target))?;
                 }
                 Form::Same => {
                     let begin = writer.at;
@@ -172,7 +173,7 @@ impl Writer<'_> {
     }
 }
 
-fn put_long(writer: &mut Writer<'_>, insn: &Insn, bytes: &[u8], to: u64) -> Result<(), TwinError> {
+fn put_long(writer: &mut Writer<'_>, insn: Insn, bytes: &[u8], to: u64) -> Result<(), TwinError> {
     let opcode = bytes[bytes.len() - 2];
     let prefixes = &bytes[..bytes.len() - 2];
     match insn.flow {

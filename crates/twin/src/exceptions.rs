@@ -10,7 +10,8 @@ use image::unwind::lsda::Lsda;
 /// Type entries are re-encoded; 4 and 8 byte ones can be.
 pub(crate) fn is_portable(lsda: &Lsda<'_>) -> bool {
     lsda.types.is_empty()
-        || (lsda.type_encoding & 0x70 <= 0x10 && matches!(lsda.type_encoding & 0x0f, 0x00 | 0x03 | 0x04 | 0x0b | 0x0c))
+        || (lsda.type_encoding & 0x70 <= 0x10
+            && matches!(lsda.type_encoding & 0x0f, 0x00 | 0x03 | 0x04 | 0x0b | 0x0c))
 }
 
 /// The size of a twin's table. It hangs on nothing but the layout of units, so it is known before anything has a place.

@@ -38,7 +38,9 @@ impl Layout {
         let index = insns.partition_point(|insn| u64::from(insn.at) < at);
         let offset = self.offsets.get(index).copied().unwrap_or(self.size);
         match index.checked_sub(1) {
-            Some(before) if u64::from(insns[before].end()) == at && escapes_after(insns, before) => offset - JUMP_SIZE,
+            Some(before) if u64::from(insns[before].end()) == at && escapes_after(insns, before) => {
+                offset - JUMP_SIZE
+            }
             _ => offset,
         }
     }
@@ -54,7 +56,7 @@ pub(crate) fn escapes_after(insns: &[Insn], index: usize) -> bool {
 }
 
 /// How many bytes an instruction takes in a form.
-pub(crate) fn size_in_form(insn: &Insn, form: Form, code: &[u8]) -> u32 {
+pub(crate) fn size_in_form(insn: Insn, form: Form, code: &[u8]) -> u32 {
     let len = u32::from(insn.len);
     match (form, insn.flow) {
         (Form::Same, _) => len,
@@ -79,16 +81,24 @@ pub(crate) fn displacement_size(bytes: &[u8]) -> usize {
     }
 }
 
-/// Where the ModRM byte of a one-byte-opcode instruction lies.
+/// Where the `ModRM` byte of a one-byte-opcode instruction lies.
 pub(crate) fn modrm_at(bytes: &[u8]) -> usize {
     let prefixes = bytes.iter().take_while(|&&byte| {
-        matches!(byte, 0x66 | 0x67 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f)
+        matches!(
+            byte,
+            0x66 | 0x67 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f
+        )
     });
     prefixes.count() + 1
 }
 
 /// Lays a unit out.
-pub(crate) fn lay_out(module: &Module<'_>, unit: usize, tables: &[JumpTable], inserted: &Insertions) -> Layout {
+pub(crate) fn lay_out(
+    module: &Module<'_>,
+    unit: usize,
+    tables: &[JumpTable],
+    inserted: &Insertions,
+) -> Layout {
     let insns = &module.decoded[unit].insns;
     let start = module.units[unit].start;
     let code = module.code(unit);
@@ -123,7 +133,8 @@ pub(crate) fn lay_out(module: &Module<'_>, unit: usize, tables: &[JumpTable], in
         let mut grown = Vec::new();
         short.retain(|&(index, target)| {
             let insn = &insns[index as usize];
-            let end = layout.offsets[index as usize] + inserted.size_before(index as usize) + u32::from(insn.len);
+            let end =
+                layout.offsets[index as usize] + inserted.size_before(index as usize) + u32::from(insn.len);
             let distance = i64::from(layout.offsets[target as usize]) - i64::from(end);
             let fits = i8::try_from(distance).is_ok();
             if !fits {
@@ -148,7 +159,7 @@ fn place(layout: &mut Layout, insns: &[Insn], code: &[u8], inserted: &Insertions
             Some(&(_, form)) => form,
             None => Form::Same,
         };
-        at += inserted.size_before(index) + size_in_form(insn, form, code);
+        at += inserted.size_before(index) + size_in_form(*insn, form, code);
         if escapes_after(insns, index) {
             at += JUMP_SIZE;
         }

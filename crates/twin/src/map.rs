@@ -105,7 +105,7 @@ fn stream(twins: &Twins<'_, '_>, unit: usize) -> Vec<u8> {
             None => Form::Same,
         };
         let inserted = twin.inserted.size_before(index);
-        let size = size_in_form(insn, form, code);
+        let size = size_in_form(*insn, form, code);
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
         out.push(
             insn.len

@@ -30,7 +30,8 @@ impl Poison {
     pub(crate) fn new(width: VectorWidth) -> Self {
         use Register::{K0, XMM0, YMM0, ZMM0};
         let same = |code, register: Register| Instruction::with3(code, register, register, register);
-        let low = (0..16).map(|n| assemble(Instruction::with2(Code::Pcmpeqd_xmm_xmmm128, XMM0 + n, XMM0 + n)));
+        let low =
+            (0..16).map(|n| assemble(Instruction::with2(Code::Pcmpeqd_xmm_xmmm128, XMM0 + n, XMM0 + n)));
         let whole: Vec<Vec<u8>> = match width {
             VectorWidth::Sse => Vec::new(),
             VectorWidth::Avx => (0..16)
@@ -48,7 +49,9 @@ impl Poison {
                 .collect(),
         };
         let masks = match width {
-            VectorWidth::Avx512 => (0..8).map(|n| assemble(same(Code::VEX_Kxnorw_kr_kr_kr, K0 + n))).collect(),
+            VectorWidth::Avx512 => {
+                (0..8).map(|n| assemble(same(Code::VEX_Kxnorw_kr_kr_kr, K0 + n))).collect()
+            }
             _ => Vec::new(),
         };
         Self { low: low.collect(), whole, masks }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Why a unit has no twin. To add a reason: a variant, its text, and the test that calls for it in `select.rs`.
+/// Why a unit has no twin. To add a reason: a variant, its text below, and the test that
+/// calls for it in `select.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -31,6 +32,24 @@ pub enum Refusal {
     UnreadableExceptions,
 }
 
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoUnwindEntry => "not in the unwind table",
+            Self::OverlapsAnother => "its unwind entry overlaps another",
+            Self::LinkageStub => "a stub of the linkage table",
+            Self::NotDecodable => "its first instruction cannot be decoded",
+            Self::OverlappingInstructions => "instructions share bytes",
+            Self::ReadsOwnAddress => "calls the next instruction to learn its address",
+            Self::CallsAddressReader => "calls a function that uses its return address as data",
+            Self::CallsTwiceReturning => "calls a function that may return twice",
+            Self::SignalFrame => "the trampoline of signal handlers",
+            Self::UnportableUnwind => "unwind rules that hang on its address",
+            Self::UnreadableExceptions => "an unusual exception table",
+        })
+    }
+}
+
 /// Why a twin is reached only from other twins: its original's entry is left as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -45,6 +64,18 @@ pub enum EntryKept {
     ComputedJumps,
     /// Not all of those bytes were seen to be its instructions.
     NotAllCode,
+}
+
+impl std::fmt::Display for EntryKept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::TooShort => "shorter than a jump",
+            Self::BranchIntoEntry => "something may branch into its first bytes",
+            Self::SplitPart => "a split-off part of a function, never called",
+            Self::ComputedJumps => "computes where it jumps to",
+            Self::NotAllCode => "its first bytes are not all known to be instructions",
+        })
+    }
 }
 
 /// A unit that was left alone, or whose entry was.

@@ -38,7 +38,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode) -> Result<Rewritte
     let tables = unwind::Tables::plan(&twins);
     let (text_size, tables_size) = place_relatively(&mut twins);
     let sizes = Sizes {
-        unwind_header: tables.header_size(&twins),
+        unwind_header: unwind::Tables::header_size(&twins),
         frames: tables.frames_size(&twins),
         exceptions: tables.exceptions_size(),
         tables: tables_size,

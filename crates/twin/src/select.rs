@@ -180,7 +180,13 @@ fn address_readers(module: &Module<'_>) -> HashSet<u64> {
 }
 
 fn twice_returning(module: &Module<'_>) -> HashSet<u64> {
-    module.symbols.all().iter().filter(|symbol| returns_twice(symbol.name)).map(|symbol| symbol.address.0).collect()
+    module
+        .symbols
+        .all()
+        .iter()
+        .filter(|symbol| returns_twice(symbol.name))
+        .map(|symbol| symbol.address.0)
+        .collect()
 }
 
 fn is_twice_stub(module: &Module<'_>, call: Svma) -> bool {
@@ -210,5 +216,6 @@ fn returns_twice(name: &[u8]) -> bool {
 
 /// Whether a branch from another unit may lead to this place of a twin: where the unit is known to be entered.
 pub(crate) fn is_enterable(module: &Module<'_>, unit: usize, at: u32) -> bool {
-    (at == 0 || module.roots(unit).binary_search(&at).is_ok()) && index_at(&module.decoded[unit].insns, at).is_some()
+    (at == 0 || module.roots(unit).binary_search(&at).is_ok())
+        && index_at(&module.decoded[unit].insns, at).is_some()
 }

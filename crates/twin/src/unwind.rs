@@ -33,6 +33,9 @@ pub(crate) struct Places {
 
 const HEADER_SIZE: u64 = 12;
 
+/// The address of each piece of code, and of its entry.
+type Index = Vec<(u64, u64)>;
+
 impl Tables {
     pub(crate) fn plan(twins: &Twins<'_, '_>) -> Self {
         let all = (0..twins.twins.len()).into_par_iter().with_min_len(64);
@@ -40,7 +43,11 @@ impl Tables {
             .map(|unit| match &twins.twins[unit] {
                 Some(twin) => (
                     carry_over(twins.module, unit, &twin.layout),
-                    twins.module.exceptions(unit).flatten().map_or(0, |lsda| exceptions::size(twins, unit, &lsda)) as u32,
+                    twins
+                        .module
+                        .exceptions(unit)
+                        .flatten()
+                        .map_or(0, |lsda| exceptions::size(twins, unit, &lsda)) as u32,
                 ),
                 None => (Vec::new(), 0),
             })
@@ -48,7 +55,7 @@ impl Tables {
         Self { programs, exceptions }
     }
 
-    pub(crate) fn header_size(&self, twins: &Twins<'_, '_>) -> u64 {
+    pub(crate) fn header_size(twins: &Twins<'_, '_>) -> u64 {
         let originals = twins.module.frames.fdes.iter().filter(|fde| fde.length > 0).count();
         let new = twins.twins.iter().filter(|twin| twin.is_some()).count();
         HEADER_SIZE + 8 * (originals + new) as u64
@@ -91,17 +98,19 @@ impl Tables {
     }
 
     /// The frames, and the address of every piece of code with that of its entry.
-    fn write_frames(
-        &self,
-        twins: &Twins<'_, '_>,
-        places: Places,
-    ) -> Result<(Vec<u8>, Vec<(u64, u64)>), TwinError> {
+    fn write_frames(&self, twins: &Twins<'_, '_>, places: Places) -> Result<(Vec<u8>, Index), TwinError> {
         let frames = &twins.module.frames;
         let mut out = Vec::with_capacity(self.frames_size(twins) as usize);
         out.extend_from_slice(frames.bytes);
         for cie in &frames.cies {
             if let Some(personality) = cie.personality {
-                repoint(&mut out, personality.offset, personality.encoding, personality.pointer, places.frames)?;
+                repoint(
+                    &mut out,
+                    personality.offset,
+                    personality.encoding,
+                    personality.pointer,
+                    places.frames,
+                )?;
             }
         }
         let mut index = Vec::with_capacity(frames.fdes.len() + twins.twins.len());
@@ -201,7 +210,7 @@ fn advance(out: &mut Vec<u8>, by: u32) {
 }
 
 /// The binary-search header: addresses relative to it, ascending.
-fn write_header(places: Places, mut index: Vec<(u64, u64)>) -> Result<Vec<u8>, TwinError> {
+fn write_header(places: Places, mut index: Index) -> Result<Vec<u8>, TwinError> {
     const FAR: TwinError = TwinError::OutOfReach("the header of the unwind table");
     index.sort_unstable();
     let relative = |address: u64| i32::try_from(address.wrapping_sub(places.header) as i64).map_err(|_| FAR);

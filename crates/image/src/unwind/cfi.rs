@@ -44,10 +44,12 @@ impl<'d> Steps<'d> {
                 cursor.uleb()?; // offset; restore_extended, undefined, same_value; def_cfa_register, _offset; args_size
             }
             0x05 | 0x09 | 0x0c | 0x14 => {
-                (cursor.uleb()?, cursor.uleb()?); // offset_extended, register, def_cfa, val_offset
+                cursor.uleb()?;
+                cursor.uleb()?; // offset_extended, register, def_cfa, val_offset
             }
             0x11 | 0x12 | 0x15 => {
-                (cursor.uleb()?, cursor.sleb()?); // the signed ones
+                cursor.uleb()?;
+                cursor.sleb()?; // the signed ones
             }
             0x13 => {
                 cursor.sleb()?; // def_cfa_offset_sf

@@ -1,8 +1,8 @@
 //! The language-specific data area of a function with exception handling, in the layout that the personalities of C++,
 //! C, Rust, Ada, D and Objective-C share (`.gcc_except_table`).
 
-use crate::cursor::{Cursor, ENCODED_OMIT, encoded_size};
 use crate::Image;
+use crate::cursor::{Cursor, ENCODED_OMIT, encoded_size};
 use units::Svma;
 
 /// A range of code in which calls may throw.
@@ -146,8 +146,7 @@ mod tests {
     use super::*;
 
     /// call sites: [0,5) pad 9 action 1; action record (filter 2, end); two absolute 4-byte types.
-    const TABLE: [u8; 18] =
-        [0xff, 0x03, 15, 0x01, 4, 0, 5, 9, 1, 2, 0, 0, 0x22, 0x11, 0, 0, 0x44, 0x33];
+    const TABLE: [u8; 18] = [0xff, 0x03, 15, 0x01, 4, 0, 5, 9, 1, 2, 0, 0, 0x22, 0x11, 0, 0, 0x44, 0x33];
 
     #[test]
     fn chains_say_how_far_a_table_reaches() {

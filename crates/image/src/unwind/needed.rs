@@ -81,7 +81,9 @@ impl State {
 fn named_by(cursor: Cursor<'_>, rule: &[u8]) -> RegSet {
     let expression = &rule[cursor.position().min(rule.len())..];
     match expression {
-        [base @ 0x70..=0x7f, rest @ ..] if rest.iter().all(|byte| !(0x70..=0x7f).contains(byte) || *byte == 0x78) => {
+        [base @ 0x70..=0x7f, rest @ ..]
+            if rest.iter().all(|byte| !(0x70..=0x7f).contains(byte) || *byte == 0x78) =>
+        {
             register(u64::from(base - 0x70)) | abi::CALLEE_SAVED
         }
         _ => RegSet::GENERAL,
@@ -109,7 +111,8 @@ mod tests {
         // push rbp; mov rbp, rsp; then rbx saved and restored
         let program = [0x41, 0x0e, 0x10, 0x86, 0x02, 0x43, 0x0d, 0x06, 0x41, 0x83, 0x03, 0x44, 0xc3];
         let rows = rows(&initial, &program);
-        let without = |numbers: &[u32]| numbers.iter().fold(abi::CALLEE_SAVED, |s, &n| s - RegSet::general(n));
+        let without =
+            |numbers: &[u32]| numbers.iter().fold(abi::CALLEE_SAVED, |s, &n| s - RegSet::general(n));
         let rbp = RegSet::general(RBP);
         assert_eq!(rows[0], (0, abi::CALLEE_SAVED));
         assert_eq!(rows[1], (1, without(&[RBP]) | RegSet::general(RSP)));
