@@ -19,6 +19,7 @@ mod save;
 mod show;
 mod summary;
 mod tour;
+mod twin;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -50,6 +51,7 @@ enum Verb {
     Tour(tour::TourArgs),
     Doctor(doctor::DoctorArgs),
     Measure(measure::MeasureArgs),
+    Twin(twin::TwinArgs),
     Show(show::ShowArgs),
     Generate(generate::GenerateArgs),
 }
@@ -59,6 +61,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Tour(args) => tour::run(args, console),
         Verb::Doctor(args) => doctor::run(args, console),
         Verb::Measure(args) => measure::run(args, console),
+        Verb::Twin(args) => twin::run(args, console),
         Verb::Show(args) => show::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

@@ -1,2 +1,35 @@
 //! ELF reading, decoding, functions, control flow and liveness. Pure: bytes in, facts out.
+//!
+//! Start from [`Module::analyse`]. Facts come in layers, a file each: the container ([`elf`]), what it names
+//! ([`symbols`], [`relocations`], [`imports`]), unwind tables ([`unwind`]), where code is ([`code_units`]), its
+//! instructions ([`descend`], [`insn`]), its jump tables ([`tables`], by way of [`symbolic`]) and its control flow
+//! ([`cfg`]). Nothing here writes or guesses: what cannot be known is left out, and the users of this crate treat what is
+//! left out as "anything may happen".
 #![forbid(unsafe_code)]
+
+pub mod abi;
+pub mod bytes;
+pub mod cfg;
+pub mod code_units;
+pub mod cursor;
+pub mod descend;
+pub mod effects;
+pub mod elf;
+mod error;
+pub mod groups;
+pub mod imports;
+pub mod insn;
+pub mod liveness;
+pub mod module;
+pub mod never_returns;
+pub mod order;
+pub mod regs;
+pub mod relocations;
+pub mod symbolic;
+pub mod symbols;
+pub mod tables;
+pub mod unwind;
+
+pub use elf::Image;
+pub use error::ImageError;
+pub use module::Module;

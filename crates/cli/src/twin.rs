@@ -1,0 +1,116 @@
+//! `gleaner twin`: rewrites a program so that every function has a twin.
+
+use crate::console::Console;
+use crate::failure::{Exit, Refusal};
+use ::twin::{Coverage, Mode, Rewritten, VectorWidth};
+use clap::{ArgGroup, Args};
+use std::fmt::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original
+///
+/// The result is an ordinary ELF file. What could not be rewritten runs as it did; it is listed with its reasons.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("mode").required(true))]
+pub(crate) struct TwinArgs {
+    /// An x86-64 ELF executable or shared object
+    #[arg(value_name = "BINARY")]
+    binary: PathBuf,
+
+    /// Twins are copies, with nothing put in
+    #[arg(long, group = "mode")]
+    identity: bool,
+
+    /// Fill whatever is claimed dead with garbage before every instruction: a test of those claims
+    #[arg(long, group = "mode")]
+    poison: bool,
+
+    /// Separate debug information of the binary, for the names in it
+    #[arg(long, value_name = "FILE")]
+    debug: Option<PathBuf>,
+
+    /// Where the rewritten file goes
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
+    let refuse = |why: String| Refusal::wrong_use(args.binary.display().to_string(), why);
+    let metadata = std::fs::metadata(&args.binary).map_err(|e| refuse(records::plain(&e)))?;
+    if !metadata.is_file() {
+        return Err(refuse("not a regular file".to_owned()).into());
+    }
+    if metadata.mode() & 0o6000 != 0 {
+        return Err(
+            refuse("setuid or setgid: a rewritten copy would run without its rights".to_owned()).into()
+        );
+    }
+    crate::save::check(&args.output)?;
+    let data = std::fs::read(&args.binary).map_err(|e| refuse(records::plain(&e)))?;
+    let debug = args.debug.as_deref().map(read_debug).transpose()?;
+    let mode = if args.poison { Mode::Poison(vector_width()) } else { Mode::Identity };
+    let Rewritten { bytes, coverage } =
+        ::twin::rewrite(&data, debug.as_deref(), mode).map_err(|e| refuse(e.to_string()))?;
+    write(&args.output, &bytes, metadata.mode())?;
+    if console.json() {
+        console.stdout(&format!("{:#}\n", serde_json::to_value(&coverage)?))?;
+    } else {
+        console.text(&table(&coverage))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn read_debug(path: &Path) -> Result<Vec<u8>, Refusal> {
+    std::fs::read(path).map_err(|e| Refusal::wrong_use(path.display().to_string(), records::plain(&e)))
+}
+
+fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Refusal> {
+    let failed =
+        |e: &std::io::Error| Refusal::failed(format!("cannot write {}", path.display()), records::plain(e));
+    records::write_bytes_atomically(path, bytes).map_err(|e| failed(&e.why))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o777)).map_err(|e| failed(&e))
+}
+
+/// How wide the vector registers are that poison may go to, on this machine.
+fn vector_width() -> VectorWidth {
+    if std::is_x86_feature_detected!("avx512f") {
+        VectorWidth::Avx512
+    } else if std::is_x86_feature_detected!("avx") {
+        VectorWidth::Avx
+    } else {
+        VectorWidth::Sse
+    }
+}
+
+fn table(coverage: &Coverage) -> String {
+    let mut text = String::new();
+    let share = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
+    let c = coverage;
+    let _ = writeln!(
+        text,
+        "functions     {} of {} twinned ({:.2}%), {} entries lead to their twins",
+        c.functions_twinned,
+        c.functions_with_unwind_entry,
+        share(c.functions_twinned, c.functions_with_unwind_entry),
+        c.entries_patched,
+    );
+    let _ = writeln!(
+        text,
+        "instructions  {} of {} ({:.2}%)",
+        c.instructions_twinned,
+        c.instructions_known,
+        share(c.instructions_twinned, c.instructions_known),
+    );
+    let _ = writeln!(text, "jump tables   {} of {} indirect jumps", c.jump_tables, c.indirect_jumps);
+    let _ = writeln!(text, "bytes         {} became {}", c.bytes_before, c.bytes_after);
+    for (reason, count) in &c.refusals {
+        let _ = writeln!(text, "no twin       {count:>7}  {reason}");
+    }
+    for (reason, count) in &c.entries_kept {
+        let _ = writeln!(text, "entry kept    {count:>7}  {reason}");
+    }
+    let seconds = c.phases.iter().map(|phase| phase.nanos).sum::<u64>() as f64 / 1e9;
+    let _ = writeln!(text, "time          {seconds:.2} s");
+    text
+}

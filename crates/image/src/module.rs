@@ -1,0 +1,270 @@
+//! Everything known about a module, put together: the one thing other crates start from.
+
+use crate::code_units::{self, Unit};
+use crate::descend::{Decoded, Scratch, Surroundings, decode};
+use crate::imports::{Import, Imports};
+use crate::insn::{Flow, index_at};
+use crate::relocations::{Relocation, dynamic_relocations};
+use crate::symbols::Symbols;
+use crate::unwind::{frames::Frames, lsda};
+use crate::{Image, ImageError, never_returns};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use units::Svma;
+
+/// A module, read and decoded.
+pub struct Module<'d> {
+    pub image: Image<'d>,
+    pub frames: Frames<'d>,
+    pub symbols: Symbols<'d>,
+    pub relocations: Vec<Relocation>,
+    pub imports: Imports<'d>,
+    /// By ascending start.
+    pub units: Vec<Unit>,
+    /// One for each unit.
+    pub decoded: Vec<Decoded>,
+    /// Where a unit may be entered besides its first byte, as sorted offsets: landing pads, and what other units jump
+    /// to or call. Units without any are not listed.
+    roots: BTreeMap<usize, Vec<u32>>,
+    /// Addresses of functions that never return, by name.
+    dead_ends: HashSet<u64>,
+}
+
+impl<'d> Module<'d> {
+    /// Reads and decodes a module. `debug` is its separate debug information, if any.
+    pub fn analyse(data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Self, ImageError> {
+        let image = Image::parse(data)?;
+        let debug = debug.map(Image::parse).transpose()?;
+        let frames = Frames::of(&image)?;
+        let relocations = dynamic_relocations(&image);
+        let imports = Imports::of(&image, &relocations);
+        let symbols = Symbols::of(&image, debug.as_ref());
+        let units = code_units::discover(&image, &frames, &symbols, &relocations);
+        let dead_ends = symbols
+            .all()
+            .iter()
+            .filter(|symbol| never_returns::is_known_by_name(symbol.name))
+            .map(|symbol| symbol.address.0)
+            .collect();
+        let mut module = Self {
+            image,
+            frames,
+            symbols,
+            relocations,
+            imports,
+            units,
+            decoded: Vec::new(),
+            roots: BTreeMap::new(),
+            dead_ends,
+        };
+        module.decode_all();
+        never_returns::propagate(&mut module);
+        Ok(module)
+    }
+
+    /// The bytes of a unit.
+    pub fn code(&self, unit: usize) -> &'d [u8] {
+        let unit = &self.units[unit];
+        self.image.bytes_at(unit.start, unit.size as usize).unwrap_or(&[])
+    }
+    /// The unit that holds an address.
+    pub fn unit_at(&self, address: Svma) -> Option<usize> {
+        code_units::unit_at(&self.units, address)
+    }
+    /// Where a unit may be entered besides its first byte.
+    pub fn roots(&self, unit: usize) -> &[u32] {
+        self.roots.get(&unit).map_or(&[], Vec::as_slice)
+    }
+    pub fn name(&self, unit: usize) -> Option<&'d [u8]> {
+        self.symbols.name(self.units[unit].start)
+    }
+    /// Whether a call to this address is known not to return, by the name of what is called.
+    pub fn is_known_not_to_return(&self, target: Svma) -> bool {
+        self.dead_ends.contains(&target.0) || is_dead_end(self.imports.stub(target))
+    }
+
+    fn decode_all(&mut self) {
+        let pads = self.landing_pads();
+        self.add_roots(pads);
+        self.decode_units(&(0..self.units.len()).collect::<Vec<_>>());
+        // Units enter each other in the middle: hand-written code, split functions. What is entered must be known.
+        for _ in 0..ROUNDS_OF_ENTRIES {
+            let entered = self.entered_from_outside();
+            let changed = self.add_roots(entered);
+            if changed.is_empty() {
+                break;
+            }
+            self.decode_units(&changed);
+        }
+    }
+
+    fn decode_units(&mut self, wanted: &[usize]) {
+        let never_returns = |target: Svma| self.is_known_not_to_return(target);
+        let slot_never_returns = |slot: Svma| is_dead_end(self.imports.slot(slot));
+        let executable = || self.image.loads().iter().filter(|load| load.is_executable());
+        let around = Surroundings {
+            image: &self.image,
+            code: (
+                executable().map(|load| load.address).min().unwrap_or(0),
+                executable().map(|load| load.address + load.file_size).max().unwrap_or(0),
+            ),
+            never_returns: &never_returns,
+            slot_never_returns: &slot_never_returns,
+        };
+        let decoded: Vec<Decoded> = wanted
+            .par_iter()
+            .with_min_len(16)
+            .map_init(Scratch::default, |scratch, &unit| {
+                decode(self.units[unit].start, self.code(unit), self.roots(unit), &around, scratch)
+            })
+            .collect();
+        if self.decoded.is_empty() {
+            self.decoded = decoded;
+        } else {
+            for (&unit, decoded) in wanted.iter().zip(decoded) {
+                self.decoded[unit] = decoded;
+            }
+        }
+    }
+
+    /// The exception table of a unit; `None` if it has none, `Some(None)` if it has one that cannot be read.
+    pub fn exceptions(&self, unit: usize) -> Option<Option<lsda::Lsda<'d>>> {
+        let unit = &self.units[unit];
+        let address = self.frames.fdes[unit.fde? as usize].lsda?;
+        Some(lsda::parse(&self.image, address, unit.start))
+    }
+
+    fn landing_pads(&self) -> Vec<(usize, u32)> {
+        (0..self.units.len())
+            .into_par_iter()
+            .with_min_len(64)
+            .flat_map_iter(|unit| {
+                let pads = self.exceptions(unit).flatten().map(|lsda| lsda.call_sites).unwrap_or_default();
+                pads.into_iter().filter_map(|site| self.place(site.landing_pad?))
+            })
+            .collect()
+    }
+
+    fn entered_from_outside(&self) -> Vec<(usize, u32)> {
+        self.decoded
+            .par_iter()
+            .with_min_len(64)
+            .flat_map_iter(|decoded| decoded.jumps_out.iter().chain(&decoded.calls))
+            .filter_map(|&target| self.place(target))
+            .filter(|&(_, at)| at != 0)
+            .collect()
+    }
+
+    fn place(&self, target: Svma) -> Option<(usize, u32)> {
+        let unit = self.unit_at(target)?;
+        Some((unit, (target.0 - self.units[unit].start.0) as u32))
+    }
+
+    /// Adds entries to units; which units got new ones.
+    fn add_roots(&mut self, entries: Vec<(usize, u32)>) -> Vec<usize> {
+        let mut changed = BTreeSet::new();
+        for (unit, at) in entries {
+            let roots = self.roots.entry(unit).or_default();
+            if let Err(place) = roots.binary_search(&at) {
+                roots.insert(place, at);
+                changed.insert(unit);
+            }
+        }
+        changed.into_iter().collect()
+    }
+
+    /// Addresses inside units, but not at their starts, that something refers to or may jump to: branches of every
+    /// decoded instruction, constants in code, relocations, pointers anywhere in data, and, in code that was not
+    /// decoded, everything that would be a branch if a branch began there. Sorted.
+    pub fn odd_targets(&self) -> Vec<Svma> {
+        let is_odd = |target: Svma| self.unit_at(target).is_some_and(|unit| self.units[unit].start != target);
+        let mut odd: Vec<Svma> = self
+            .decoded
+            .par_iter()
+            .with_min_len(64)
+            .flat_map_iter(|d| d.jumps_out.iter().chain(&d.calls).chain(&d.code_references))
+            .copied()
+            .filter(|&target| is_odd(target))
+            .collect();
+        odd.extend(self.relocations.iter().map(|r| Svma(r.addend)).filter(|&target| is_odd(target)));
+        let (low, high) = self.image.span();
+        for load in self.image.loads().iter().filter(|load| !load.is_executable()) {
+            let bytes = self.image.segment_bytes(load).unwrap_or(&[]);
+            let skew = (load.address.wrapping_neg() & 7) as usize;
+            odd.par_extend(
+                bytes.get(skew..).unwrap_or(&[]).par_chunks_exact(8).with_min_len(4096).filter_map(|word| {
+                    let value = crate::bytes::u64_at(word, 0)?;
+                    (low <= value && value < high && is_odd(Svma(value))).then_some(Svma(value))
+                }),
+            );
+        }
+        odd.par_extend(
+            (0..self.units.len())
+                .into_par_iter()
+                .with_min_len(64)
+                .flat_map_iter(|unit| self.possible_targets(unit)),
+        );
+        odd.extend(self.symbols.all().iter().map(|symbol| symbol.address).filter(|&target| is_odd(target)));
+        odd.par_sort_unstable();
+        odd.dedup();
+        odd
+    }
+
+    /// What branches in the undecoded bytes of a unit, and between it and the next one, would lead to.
+    fn possible_targets(&self, unit: usize) -> Vec<Svma> {
+        let (start, size) = (self.units[unit].start, self.units[unit].size);
+        let next = self.units.get(unit + 1).map_or(u64::MAX, |next| next.start.0);
+        let bytes = self.image.bytes_from(start).unwrap_or(&[]);
+        let bytes = &bytes[..bytes.len().min((next - start.0).max(u64::from(size)) as usize)];
+        let mut found = Vec::new();
+        let mut gap = |from: usize, to: usize| {
+            for at in from..to {
+                let end = match bytes[at..] {
+                    [0x70..=0x7f | 0xe0..=0xe3 | 0xeb, ..] => at + 2,
+                    [0xe8 | 0xe9, ..] => at + 5,
+                    [0x0f, 0x80..=0x8f, ..] | [0xc7, 0xf8, ..] => at + 6,
+                    _ => continue,
+                };
+                if end > bytes.len() {
+                    continue;
+                }
+                let distance = match end - at {
+                    2 => i64::from(bytes[end - 1] as i8),
+                    _ => crate::bytes::u32_at(bytes, end - 4).map_or(0, |d| i64::from(d as i32)),
+                };
+                let target = Svma((start.0 + end as u64).wrapping_add_signed(distance));
+                if self.unit_at(target).is_some_and(|unit| self.units[unit].start != target) {
+                    found.push(target);
+                }
+            }
+        };
+        let mut reached = 0;
+        for insn in &self.decoded[unit].insns {
+            if insn.at as usize > reached {
+                gap(reached, insn.at as usize);
+            }
+            reached = reached.max(insn.end() as usize);
+        }
+        if reached < bytes.len() {
+            gap(reached, bytes.len());
+        }
+        found
+    }
+
+    /// Whether any instruction of a unit starts at this offset.
+    pub fn is_decoded(&self, unit: usize, at: u32) -> bool {
+        index_at(&self.decoded[unit].insns, at).is_some()
+    }
+    /// How many indirect jumps of the module there are, and how many lead through a recognised table.
+    pub fn indirect_jumps(&self) -> (usize, usize) {
+        let all = |d: &Decoded| d.insns.iter().filter(|insn| insn.flow == Flow::JumpIndirect).count();
+        (self.decoded.iter().map(all).sum(), self.decoded.iter().map(|d| d.tables.len()).sum())
+    }
+}
+
+/// How often units are decoded anew because others were found to enter them.
+const ROUNDS_OF_ENTRIES: usize = 8;
+
+fn is_dead_end(import: Option<Import<'_>>) -> bool {
+    matches!(import, Some(Import::Named(name)) if never_returns::is_known_by_name(name))
+}

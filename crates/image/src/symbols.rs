@@ -1,0 +1,81 @@
+//! Names of functions: `.symtab`, `.dynsym`, and the symbol table of separate debug information.
+
+use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::elf::string;
+use crate::{Image, abi};
+use units::Svma;
+
+/// A symbol that names code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<'d> {
+    pub address: Svma,
+    pub size: u64,
+    pub name: &'d [u8],
+    /// A function by its type; without that, only a label (as hand-written assembly has).
+    pub is_function: bool,
+}
+
+/// All symbols that name code, by ascending address; typed before labels, long before short where several share one.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols<'d> {
+    all: Vec<Symbol<'d>>,
+}
+
+impl<'d> Symbols<'d> {
+    /// Those of the module itself and, if given, of its separate debug information.
+    pub fn of(image: &Image<'d>, debug: Option<&Image<'d>>) -> Self {
+        let mut all = Vec::new();
+        collect(image, image, &mut all);
+        if let Some(debug) = debug {
+            collect(debug, image, &mut all);
+        }
+        all.sort_unstable_by(|a, b| {
+            let key = |s: &Symbol<'d>| (s.address, !s.is_function, std::cmp::Reverse(s.size), s.name);
+            key(a).cmp(&key(b))
+        });
+        all.dedup();
+        Self { all }
+    }
+
+    pub fn all(&self) -> &[Symbol<'d>] {
+        &self.all
+    }
+    /// Those at exactly this address.
+    pub fn at(&self, address: Svma) -> &[Symbol<'d>] {
+        let first = self.all.partition_point(|symbol| symbol.address < address);
+        let rest = &self.all[first..];
+        &rest[..rest.partition_point(|symbol| symbol.address == address)]
+    }
+    /// The best name for this address.
+    pub fn name(&self, address: Svma) -> Option<&'d [u8]> {
+        self.at(address).first().map(|symbol| symbol.name)
+    }
+}
+
+fn collect<'d>(from: &Image<'d>, code: &Image<'_>, all: &mut Vec<Symbol<'d>>) {
+    for section in from.sections() {
+        if section.kind != abi::SHT_SYMTAB && section.kind != abi::SHT_DYNSYM {
+            continue;
+        }
+        let Some(bytes) = from.section_bytes(section) else { continue };
+        let strings = from
+            .sections()
+            .get(section.link as usize)
+            .and_then(|strings| from.section_bytes(strings))
+            .unwrap_or(&[]);
+        all.extend(bytes.chunks_exact(24).filter_map(|entry| symbol(entry, strings, code)));
+    }
+}
+
+fn symbol<'d>(entry: &[u8], strings: &'d [u8], code: &Image<'_>) -> Option<Symbol<'d>> {
+    let kind = entry[4] & 0xf;
+    let is_function = kind == abi::STT_FUNC || kind == abi::STT_GNU_IFUNC;
+    let section = u16_at(entry, 6)?;
+    let address = Svma(u64_at(entry, 8)?);
+    let named = is_function || kind == abi::STT_NOTYPE;
+    if !named || section == 0 || !code.is_code(address) {
+        return None;
+    }
+    let name = string(strings, u32_at(entry, 0)?);
+    (!name.is_empty()).then_some(Symbol { address, size: u64_at(entry, 16)?, name, is_function })
+}

@@ -1,0 +1,6 @@
+//! Unwind tables: `.eh_frame` entries, call-frame programs, and the language-specific tables of exceptions.
+
+pub mod cfi;
+pub mod frames;
+pub mod lsda;
+pub mod needed;

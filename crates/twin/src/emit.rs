@@ -1,0 +1,231 @@
+//! The bytes of a twin, once every twin has its place.
+//!
+//! An instruction is copied as it stands; only displacements change (and short branches that no longer reach become
+//! long ones). So whatever an instruction does, its copy does.
+
+use crate::error::TwinError;
+use crate::insertions::Insertions;
+use crate::layout::{Form, JUMP_SIZE, Layout, displacement_size, escapes_after, modrm_at};
+use crate::select;
+use image::Module;
+use image::bytes::u32_at;
+use image::insn::{Flow, Insn, index_at};
+use image::tables::JumpTable;
+use units::Svma;
+
+/// A recognised jump table and where its twin lies.
+#[derive(Clone, Debug)]
+pub(crate) struct TwinTable {
+    pub table: JumpTable,
+    pub address: u64,
+}
+
+/// A unit's twin.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Twin {
+    pub layout: Layout,
+    pub inserted: Insertions,
+    pub tables: Vec<TwinTable>,
+    pub address: u64,
+}
+
+/// All twins of a module with their places.
+pub(crate) struct Twins<'a, 'd> {
+    pub module: &'a Module<'d>,
+    /// One for each unit.
+    pub twins: Vec<Option<Twin>>,
+}
+
+const TOO_FAR: TwinError = TwinError::OutOfReach("the twins");
+
+impl Twins<'_, '_> {
+    /// The twin of the instruction at this address, if a branch from anywhere may lead there.
+    pub(crate) fn enterable(&self, target: Svma) -> Option<u64> {
+        let unit = self.module.unit_at(target)?;
+        let twin = self.twins[unit].as_ref()?;
+        let at = (target.0 - self.module.units[unit].start.0) as u32;
+        if !select::is_enterable(self.module, unit, at) {
+            return None;
+        }
+        let index = index_at(&self.module.decoded[unit].insns, at)?;
+        Some(twin.address + u64::from(twin.layout.offsets[index]))
+    }
+
+    /// Where a branch of this unit's twin leads: to a twin, or else to the original.
+    fn destination(&self, unit: usize, target: Svma) -> u64 {
+        let at = target.0.wrapping_sub(self.module.units[unit].start.0);
+        if at < u64::from(self.module.units[unit].size) {
+            let index = index_at(&self.module.decoded[unit].insns, at as u32);
+            if let (Some(twin), Some(index)) = (&self.twins[unit], index) {
+                return twin.address + u64::from(twin.layout.offsets[index]);
+            }
+            return target.0;
+        }
+        self.enterable(target).unwrap_or(target.0)
+    }
+
+    /// The entries of a unit's twin tables, as bytes.
+    pub(crate) fn table_bytes(&self, unit: usize, table: &JumpTable) -> Result<Vec<u8>, TwinError> {
+        let mut bytes = Vec::with_capacity(table.targets.len() * usize::from(table.entry_size));
+        for &target in &table.targets {
+            let to = self.destination(unit, target);
+            match table.base {
+                Some(base) => {
+                    let distance = i32::try_from(to.wrapping_sub(base) as i64).map_err(|_| TOO_FAR)?;
+                    bytes.extend(distance.to_le_bytes());
+                }
+                None => bytes.extend(to.to_le_bytes()),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Writes a unit's twin; `out` has exactly its size.
+    pub(crate) fn emit(&self, unit: usize, out: &mut [u8]) -> Result<(), TwinError> {
+        let Some(twin) = &self.twins[unit] else { return Ok(()) };
+        let start = self.module.units[unit].start;
+        let code = self.module.code(unit);
+        let insns = &self.module.decoded[unit].insns;
+        let mut writer = Writer { out, at: 0, address: twin.address };
+        let mut changed = twin.layout.changed().iter().peekable();
+        for (index, insn) in insns.iter().enumerate() {
+            let form = match changed.next_if(|&&(next, _)| next == index as u32) {
+                Some(&(_, form)) => form,
+                None => Form::Same,
+            };
+            writer.put(twin.inserted.before(index));
+            let bytes = insn.bytes(code);
+            match form {
+                Form::WideDisplacement => {
+                    let table =
+                        twin.tables.iter().find(|table| table.table.load_at == insn.at).ok_or(TOO_FAR)?;
+                    put_load(&mut writer, bytes, table)?;
+                }
+                Form::Long => {
+                    let target = insn.target(start, code).ok_or(TOO_FAR)?;
+                    put_long(&mut writer, *insn, bytes, self.destination(unit, target))?;
+                }
+                Form::Same => {
+                    let begin = writer.at;
+                    writer.put(bytes);
+                    if insn.rip_displacement != 0 {
+                        let target = insn.rip_target(start, code).ok_or(TOO_FAR)?;
+                        writer.fix32(begin + usize::from(insn.rip_displacement), target.0)?;
+                    } else if let Some(target) = insn.target(start, code) {
+                        let to = self.destination(unit, target);
+                        if insn.flow.displacement_size() == 4 {
+                            writer.fix32(writer.at - 4, to)?;
+                        } else {
+                            writer.fix8(to)?;
+                        }
+                    } else if insn.flow == Flow::JumpIndirect || !twin.tables.is_empty() {
+                        if let Some(table) = twin.tables.iter().find(|table| table.table.load_at == insn.at) {
+                            writer.at = begin;
+                            put_load(&mut writer, bytes, table)?;
+                        }
+                    }
+                }
+            }
+            if escapes_after(insns, index) {
+                let next = Svma(start.0 + u64::from(insn.end()));
+                let to = self.enterable(next).unwrap_or(next.0);
+                writer.put(&[0xe9, 0, 0, 0, 0]);
+                writer.fix32(writer.at - 4, to)?;
+            }
+        }
+        debug_assert_eq!(writer.at, twin.layout.size as usize);
+        Ok(())
+    }
+
+    /// The jump that is put at an original's entry, to the twin of what it takes the place of.
+    pub(crate) fn entry_patch(&self, unit: usize, at: u32) -> Result<[u8; JUMP_SIZE as usize], TwinError> {
+        let from = Svma(self.module.units[unit].start.0 + u64::from(at));
+        let to = self.destination(unit, from);
+        let distance = to.wrapping_sub(from.0 + u64::from(JUMP_SIZE)) as i64;
+        let distance = i32::try_from(distance).map_err(|_| TOO_FAR)?.to_le_bytes();
+        Ok([0xe9, distance[0], distance[1], distance[2], distance[3]])
+    }
+}
+
+struct Writer<'o> {
+    out: &'o mut [u8],
+    at: usize,
+    address: u64,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+    /// Sets the 32-bit displacement at `place` of the instruction that ends here.
+    fn fix32(&mut self, place: usize, to: u64) -> Result<(), TwinError> {
+        let distance = to.wrapping_sub(self.address + self.at as u64) as i64;
+        let distance = i32::try_from(distance).map_err(|_| TOO_FAR)?;
+        self.out[place..place + 4].copy_from_slice(&distance.to_le_bytes());
+        Ok(())
+    }
+    /// Sets the 8-bit displacement that ends the instruction that ends here.
+    fn fix8(&mut self, to: u64) -> Result<(), TwinError> {
+        let distance = to.wrapping_sub(self.address + self.at as u64) as i64;
+        self.out[self.at - 1] = i8::try_from(distance).map_err(|_| TOO_FAR)? as u8;
+        Ok(())
+    }
+}
+
+fn put_long(writer: &mut Writer<'_>, insn: Insn, bytes: &[u8], to: u64) -> Result<(), TwinError> {
+    let opcode = bytes[bytes.len() - 2];
+    let prefixes = &bytes[..bytes.len() - 2];
+    match insn.flow {
+        Flow::Jump8 => {
+            writer.put(prefixes);
+            writer.put(&[0xe9, 0, 0, 0, 0]);
+        }
+        Flow::Branch8 => {
+            writer.put(prefixes);
+            writer.put(&[0x0f, opcode + 0x10, 0, 0, 0, 0]);
+        }
+        _ => {
+            writer.put(&bytes[..bytes.len() - 1]);
+            writer.put(&[2, 0xeb, JUMP_SIZE as u8, 0xe9, 0, 0, 0, 0]);
+        }
+    }
+    writer.fix32(writer.at - 4, to)
+}
+
+/// The load of a jump table, its displacement moved by the distance from the original table to its twin: so whatever
+/// registers hold, they hold the same as in the original.
+fn put_load(writer: &mut Writer<'_>, bytes: &[u8], table: &TwinTable) -> Result<(), TwinError> {
+    let modrm = modrm_at(bytes);
+    let has_sib = bytes[modrm] & 7 == 4;
+    let size = displacement_size(bytes);
+    let at = modrm + 1 + usize::from(has_sib);
+    let old = match size {
+        4 => u32_at(bytes, at).map_or(0, |value| i64::from(value as i32)),
+        1 => i64::from(bytes[at] as i8),
+        _ => 0,
+    };
+    let new = old.wrapping_add(table.address.wrapping_sub(table.table.table.0) as i64);
+    let new = i32::try_from(new).map_err(|_| TOO_FAR)?;
+    writer.put(&bytes[..modrm]);
+    writer.put(&[if size == 4 { bytes[modrm] } else { bytes[modrm] & 0x3f | 0x80 }]);
+    writer.put(&bytes[modrm + 1..at]);
+    writer.put(&new.to_le_bytes());
+    writer.put(&bytes[at + size..]);
+    Ok(())
+}
+
+/// The tables of a unit whose loads can be led to a twin table: plain loads of one-byte opcodes.
+pub(crate) fn movable_tables(module: &Module<'_>, unit: usize) -> Vec<JumpTable> {
+    let decoded = &module.decoded[unit];
+    let code = module.code(unit);
+    let movable = |table: &&JumpTable| {
+        let Some(index) = index_at(&decoded.insns, table.load_at) else { return false };
+        let insn = &decoded.insns[index];
+        let bytes = insn.bytes(code);
+        let modrm = modrm_at(bytes);
+        let Some(&form) = bytes.get(modrm) else { return false };
+        matches!(bytes[modrm - 1], 0x8b | 0x63 | 0xff) && form >> 6 != 3 && insn.rip_displacement == 0
+    };
+    decoded.tables.iter().filter(movable).cloned().collect()
+}

@@ -1,0 +1,19 @@
+//! Why a file cannot be rewritten at all: one clear line each.
+
+use image::ImageError;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TwinError {
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error("already rewritten: it carries this program's note")]
+    AlreadyRewritten,
+    #[error("a {0} program: its runtime looks up return addresses in tables of its own")]
+    ForeignRuntime(&'static str),
+    #[error("no unwind table, so no functions that could be rewritten safely")]
+    NoUnwindTable,
+    #[error("{0} would not fit where this file's addresses reach")]
+    OutOfReach(&'static str),
+    #[error("unwind table: {0}")]
+    UnwindTable(&'static str),
+}

@@ -1,0 +1,256 @@
+//! The phases of a rewrite, one after the other.
+
+use crate::emit::{Twin, TwinTable, Twins, movable_tables};
+use crate::error::TwinError;
+use crate::file::{self, Places, Sizes};
+use crate::insertions::Insertions;
+use crate::layout::{escapes_after, lay_out};
+use crate::map;
+use crate::mode::Mode;
+use crate::poison::Poison;
+use crate::report::{Coverage, Noted, Phase};
+use crate::select::{Choice, Entry, choose};
+use crate::symbols;
+use crate::unwind;
+use image::Module;
+use image::liveness::Liveness;
+use rayon::prelude::*;
+use std::time::Instant;
+use units::Svma;
+
+/// A rewritten file and what there is to say about it.
+pub struct Rewritten {
+    pub bytes: Vec<u8>,
+    pub coverage: Coverage,
+}
+
+/// Rewrites the module in `data`; `debug` is its separate debug information, if any.
+pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode) -> Result<Rewritten, TwinError> {
+    let mut clock = Clock { last: Instant::now(), phases: Vec::new() };
+    let module = Module::analyse(data, debug)?;
+    refuse_module(&module)?;
+    clock.phase("read and decode");
+    let choices = choose(&module);
+    clock.phase("choose");
+    let mut twins = lay_out_all(&module, &choices, mode);
+    clock.phase("lay out");
+
+    let tables = unwind::Tables::plan(&twins);
+    let (text_size, tables_size) = place_relatively(&mut twins);
+    let sizes = Sizes {
+        unwind_header: unwind::Tables::header_size(&twins),
+        frames: tables.frames_size(&twins),
+        exceptions: tables.exceptions_size(),
+        tables: tables_size,
+        text: text_size,
+    };
+    let places = Places::choose(&module.image, &sizes)?;
+    for twin in twins.twins.iter_mut().flatten() {
+        twin.address += places.text.address;
+        for table in &mut twin.tables {
+            table.address += places.tables.address;
+        }
+    }
+    let unwind_places = unwind::Places {
+        header: places.unwind_header.address,
+        frames: places.frames.address,
+        exceptions: places.exceptions.address,
+    };
+    let [header, frames, exceptions] = tables.write(&twins, unwind_places)?;
+    clock.phase("unwind tables");
+
+    let mapping = map::write(&twins, &choices, mode);
+    let symbols = symbols::write(&twins, file::text_section(&module.image));
+    clock.phase("mapping and symbols");
+
+    let loaded = places.end_of_loaded() as usize;
+    let extra = mapping.len() + symbols.symbols.len() + symbols.strings.len();
+    let mut bytes = Vec::with_capacity(loaded + extra + (1 << 16));
+    bytes.extend_from_slice(data);
+    bytes.resize(loaded, 0);
+    let note = map::note(mode, (loaded as u64).next_multiple_of(8), mapping.len() as u64, data.len() as u64);
+    for (span, piece) in [
+        (places.program_headers, file::program_headers(&module.image, &places)),
+        (places.note, note),
+        (places.unwind_header, header),
+        (places.frames, frames),
+        (places.exceptions, exceptions),
+    ] {
+        if piece.len() as u64 != span.size {
+            return Err(TwinError::UnwindTable("a table of another size than planned"));
+        }
+        bytes[span.offset as usize..][..piece.len()].copy_from_slice(&piece);
+    }
+    emit_all(&twins, &places, &mut bytes)?;
+    patch_entries(&twins, &choices, &mut bytes)?;
+    file::finish(&mut bytes, &twins, &places, &mapping, &symbols)?;
+    clock.phase("write");
+
+    let mut coverage = coverage(&twins, &choices);
+    coverage.bytes_before = data.len() as u64;
+    coverage.bytes_after = bytes.len() as u64;
+    coverage.twin_code_bytes = places.text.size;
+    clock.phase("report");
+    coverage.phases = clock.phases;
+    Ok(Rewritten { bytes, coverage })
+}
+
+/// Modules that must not be rewritten at all.
+fn refuse_module(module: &Module<'_>) -> Result<(), TwinError> {
+    let image = &module.image;
+    if image.notes().iter().any(|(owner, kind, _)| *owner == map::NOTE_OWNER && *kind == map::NOTE_TYPE) {
+        return Err(TwinError::AlreadyRewritten);
+    }
+    // These runtimes look up return addresses in tables made by their compilers, when they collect garbage or grow a
+    // stack; the twins' would not be in them.
+    if image.section(".gopclntab").is_some() || image.section(".note.go.buildid").is_some() {
+        return Err(TwinError::ForeignRuntime("Go"));
+    }
+    let has = |name: &[u8]| module.symbols.all().iter().any(|symbol| symbol.name == name);
+    if has(b"caml_startup__code_begin") || has(b"caml_call_gc") {
+        return Err(TwinError::ForeignRuntime("OCaml"));
+    }
+    if module.frames.fdes.is_empty() {
+        return Err(TwinError::NoUnwindTable);
+    }
+    Ok(())
+}
+
+fn lay_out_all<'a, 'd>(module: &'a Module<'d>, choices: &[Choice], mode: Mode) -> Twins<'a, 'd> {
+    let poison = match mode {
+        Mode::Identity => None,
+        Mode::Poison(width) => Some((Poison::new(width), Liveness::of(module))),
+    };
+    let twins = choices
+        .par_iter()
+        .enumerate()
+        .with_min_len(64)
+        .map(|(unit, choice)| {
+            if matches!(choice, Choice::Refused(_)) {
+                return None;
+            }
+            let inserted = poison.as_ref().map_or_else(Insertions::default, |(poison, liveness)| {
+                poison.unit(module, unit, &liveness.before[unit])
+            });
+            let tables = movable_tables(module, unit);
+            let layout = lay_out(module, unit, &tables, &inserted);
+            let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();
+            Some(Twin { layout, inserted, tables, address: 0 })
+        })
+        .collect();
+    Twins { module, twins }
+}
+
+/// Gives every twin and every table a place relative to the start of theirs; the sizes of all.
+fn place_relatively(twins: &mut Twins<'_, '_>) -> (u64, u64) {
+    /// A twin lies in its cache lines as its original does, so that loops keep their alignment; small ones only nearly.
+    const LINE: u64 = 64;
+    const SMALL: u32 = 256;
+    let (mut text, mut tables) = (0u64, 0u64);
+    for (unit, twin) in twins.twins.iter_mut().enumerate() {
+        let Some(twin) = twin else { continue };
+        let line = if twin.layout.size < SMALL { 16 } else { LINE };
+        let skew = twins.module.units[unit].start.0.wrapping_sub(text) % line;
+        twin.address = text + skew;
+        text = twin.address + u64::from(twin.layout.size);
+        for table in &mut twin.tables {
+            let entry = u64::from(table.table.entry_size);
+            table.address = tables.next_multiple_of(entry);
+            tables = table.address + entry * table.table.targets.len() as u64;
+        }
+    }
+    (text, tables)
+}
+
+fn emit_all(twins: &Twins<'_, '_>, places: &Places, bytes: &mut [u8]) -> Result<(), TwinError> {
+    const INT3: u8 = 0xcc;
+    for (unit, twin) in twins.twins.iter().enumerate() {
+        for table in twin.iter().flat_map(|twin| &twin.tables) {
+            let piece = twins.table_bytes(unit, &table.table)?;
+            let at = places.tables.offset + (table.address - places.tables.address);
+            bytes[at as usize..][..piece.len()].copy_from_slice(&piece);
+        }
+    }
+    let text = &mut bytes[places.text.offset as usize..][..places.text.size as usize];
+    let mut slices = Vec::new();
+    let mut rest = text;
+    let mut at = places.text.address;
+    for (unit, twin) in twins.twins.iter().enumerate() {
+        let Some(twin) = twin else { continue };
+        let (gap, after) = rest.split_at_mut((twin.address - at) as usize);
+        gap.fill(INT3);
+        let (slice, after) = after.split_at_mut(twin.layout.size as usize);
+        slices.push((unit, slice));
+        rest = after;
+        at = twin.address + u64::from(twin.layout.size);
+    }
+    slices.par_iter_mut().with_min_len(64).try_for_each(|(unit, slice)| twins.emit(*unit, slice))
+}
+
+fn patch_entries(twins: &Twins<'_, '_>, choices: &[Choice], bytes: &mut [u8]) -> Result<(), TwinError> {
+    for (unit, choice) in choices.iter().enumerate() {
+        let Choice::Twin(Entry::Patched(at)) = *choice else { continue };
+        let patch = twins.entry_patch(unit, at)?;
+        let address = Svma(twins.module.units[unit].start.0 + u64::from(at));
+        let Some(offset) = twins.module.image.file_offset(address) else { continue };
+        bytes[offset.0 as usize..][..patch.len()].copy_from_slice(&patch);
+    }
+    Ok(())
+}
+
+fn coverage(twins: &Twins<'_, '_>, choices: &[Choice]) -> Coverage {
+    let module = twins.module;
+    let (indirect_jumps, jump_tables) = module.indirect_jumps();
+    let mut coverage = Coverage {
+        functions: module.units.len(),
+        functions_with_unwind_entry: module.units.iter().filter(|unit| unit.fde.is_some()).count(),
+        instructions_known: module.decoded.iter().map(|d| d.insns.len()).sum(),
+        indirect_jumps,
+        jump_tables,
+        ..Coverage::default()
+    };
+    for (unit, choice) in choices.iter().enumerate() {
+        match *choice {
+            Choice::Refused(reason) => {
+                *coverage.refusals.entry(reason).or_default() += 1;
+                coverage.refused.push(noted(module, unit, reason));
+            }
+            Choice::Twin(entry) => {
+                let insns = &module.decoded[unit].insns;
+                coverage.functions_twinned += 1;
+                coverage.instructions_twinned += insns.len();
+                coverage.escapes += (0..insns.len()).filter(|&index| escapes_after(insns, index)).count();
+                match entry {
+                    Entry::Patched(_) => coverage.entries_patched += 1,
+                    Entry::Kept(reason) => {
+                        *coverage.entries_kept.entry(reason).or_default() += 1;
+                        coverage.kept.push(noted(module, unit, reason));
+                    }
+                }
+            }
+        }
+    }
+    coverage
+}
+
+fn noted<Reason>(module: &Module<'_>, unit: usize, reason: Reason) -> Noted<Reason> {
+    Noted {
+        address: module.units[unit].start.0,
+        name: module.name(unit).map(|name| String::from_utf8_lossy(name).into_owned()),
+        bytes: module.units[unit].size,
+        reason,
+    }
+}
+
+struct Clock {
+    last: Instant,
+    phases: Vec<Phase>,
+}
+
+impl Clock {
+    fn phase(&mut self, name: &str) {
+        let now = Instant::now();
+        self.phases.push(Phase { name: name.to_owned(), nanos: (now - self.last).as_nanos() as u64 });
+        self.last = now;
+    }
+}

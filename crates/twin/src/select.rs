@@ -1,0 +1,221 @@
+//! Which units get twins, and which twins their originals lead to.
+
+use crate::report::{EntryKept, Refusal};
+use image::imports::Import;
+use image::insn::{Flow, index_at};
+use image::unwind::cfi::Steps;
+use image::{Module, abi};
+use rayon::prelude::*;
+use std::collections::HashSet;
+use units::Svma;
+
+/// What is decided about a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Refused(Refusal),
+    Twin(Entry),
+}
+
+/// What happens to the original's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Five bytes at this offset become a jump.
+    Patched(u32),
+    Kept(EntryKept),
+}
+
+/// The size of the jump that is put at an original's entry.
+pub(crate) const PATCH_SIZE: u32 = 5;
+const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+
+/// Decides for every unit.
+pub(crate) fn choose(module: &Module<'_>) -> Vec<Choice> {
+    let readers = address_readers(module);
+    let twice = twice_returning(module);
+    let odd = module.odd_targets();
+    (0..module.units.len())
+        .into_par_iter()
+        .with_min_len(64)
+        .map(|unit| match refusal(module, unit, &readers, &twice) {
+            Some(refusal) => Choice::Refused(refusal),
+            None => Choice::Twin(entry(module, unit, &odd)),
+        })
+        .collect()
+}
+
+fn refusal(
+    module: &Module<'_>,
+    index: usize,
+    readers: &HashSet<u64>,
+    twice: &HashSet<u64>,
+) -> Option<Refusal> {
+    let unit = &module.units[index];
+    let decoded = &module.decoded[index];
+    let Some(fde) = unit.fde else { return Some(Refusal::NoUnwindEntry) };
+    let fde = &module.frames.fdes[fde as usize];
+    let cie = &module.frames.cies[fde.cie as usize];
+    if unit.is_overlapped {
+        return Some(Refusal::OverlapsAnother);
+    }
+    if is_linkage_stub(module, unit.start) {
+        return Some(Refusal::LinkageStub);
+    }
+    if cie.is_signal {
+        return Some(Refusal::SignalFrame);
+    }
+    if decoded.insns.first().is_none_or(|insn| insn.at != 0) {
+        return Some(Refusal::NotDecodable);
+    }
+    if decoded.overlaps {
+        return Some(Refusal::OverlappingInstructions);
+    }
+    if decoded.reads_own_address {
+        return Some(Refusal::ReadsOwnAddress);
+    }
+    if decoded.calls.iter().any(|call| readers.contains(&call.0)) {
+        return Some(Refusal::CallsAddressReader);
+    }
+    let calls_twice = |slot| matches!(module.imports.slot(slot), Some(Import::Named(n)) if returns_twice(n));
+    let code = module.code(index);
+    if decoded.calls.iter().any(|call| twice.contains(&call.0) || is_twice_stub(module, *call))
+        || decoded
+            .insns
+            .iter()
+            .filter(|insn| insn.flow == Flow::CallIndirect)
+            .filter_map(|insn| insn.rip_target(unit.start, code))
+            .any(calls_twice)
+    {
+        return Some(Refusal::CallsTwiceReturning);
+    }
+    if Steps::new(module.frames.program(&fde.program)).any(|step| step.is_err())
+        || Steps::new(module.frames.program(&cie.program)).any(|step| step.is_err())
+        || cie.code_align != 1
+        || cie.return_register != 16
+    {
+        return Some(Refusal::UnportableUnwind);
+    }
+    match module.exceptions(index) {
+        Some(None) => Some(Refusal::UnreadableExceptions),
+        Some(Some(lsda)) if !crate::exceptions::is_portable(&lsda) => Some(Refusal::UnreadableExceptions),
+        _ => None,
+    }
+}
+
+fn entry(module: &Module<'_>, index: usize, odd: &[Svma]) -> Entry {
+    let unit = &module.units[index];
+    let decoded = &module.decoded[index];
+    let code = module.code(index);
+    if unit.is_part {
+        return Entry::Kept(EntryKept::SplitPart);
+    }
+    let patch = if code.starts_with(&ENDBR64) { ENDBR64.len() as u32 } else { 0 };
+    let end = patch + PATCH_SIZE;
+    if unit.size < end {
+        return Entry::Kept(EntryKept::TooShort);
+    }
+    let inner = patch + 1..end;
+    let mut boundaries = 0;
+    let mut reached = 0;
+    for insn in decoded.insns.iter().take_while(|insn| insn.at < end) {
+        if insn.at != reached {
+            break;
+        }
+        boundaries += usize::from(inner.contains(&insn.at));
+        reached = insn.end();
+    }
+    if reached < end {
+        return Entry::Kept(EntryKept::NotAllCode);
+    }
+    let branched_to = |at: u32| {
+        let target = Svma(unit.start.0 + u64::from(at));
+        odd.binary_search(&target).is_ok()
+    };
+    let from_inside = || {
+        decoded
+            .insns
+            .iter()
+            .filter(|insn| insn.flow != Flow::Next)
+            .filter_map(|insn| insn.target(unit.start, code))
+            .chain(decoded.tables.iter().flat_map(|table| table.targets.iter().copied()))
+            .any(|target| {
+                let at = target.0.wrapping_sub(unit.start.0);
+                at < u64::from(end) && inner.contains(&(at as u32))
+            })
+    };
+    if inner.clone().any(branched_to)
+        || module.roots(index).iter().any(|root| inner.contains(root))
+        || from_inside()
+    {
+        return Entry::Kept(EntryKept::BranchIntoEntry);
+    }
+    if boundaries > 0 && decoded.open_jumps.iter().any(|jump| !jump.is_pointer) {
+        return Entry::Kept(EntryKept::ComputedJumps);
+    }
+    Entry::Patched(patch)
+}
+
+fn is_linkage_stub(module: &Module<'_>, start: Svma) -> bool {
+    let inside = |s: &&image::elf::Section<'_>| {
+        s.flags & abi::SHF_EXECINSTR != 0 && start.0.wrapping_sub(s.address) < s.size
+    };
+    module.image.sections().iter().find(inside).is_some_and(|section| section.name.starts_with(b".plt"))
+}
+
+/// Functions that begin by reading their return address: the caller may take it for its own place.
+fn address_readers(module: &Module<'_>) -> HashSet<u64> {
+    (0..module.units.len())
+        .into_par_iter()
+        .with_min_len(256)
+        .filter(|&unit| {
+            let code = module.code(unit);
+            let code = code.strip_prefix(&ENDBR64).unwrap_or(code);
+            match code {
+                [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..] => true,
+                [0x48 | 0x4c, 0x8b, modrm, 0x24, ..] => modrm & 0xc7 == 0x04,
+                _ => false,
+            }
+        })
+        .map(|unit| module.units[unit].start.0)
+        .collect()
+}
+
+fn twice_returning(module: &Module<'_>) -> HashSet<u64> {
+    module
+        .symbols
+        .all()
+        .iter()
+        .filter(|symbol| returns_twice(symbol.name))
+        .map(|symbol| symbol.address.0)
+        .collect()
+}
+
+fn is_twice_stub(module: &Module<'_>, call: Svma) -> bool {
+    matches!(module.imports.stub(call), Some(Import::Named(name)) if returns_twice(name))
+}
+
+fn returns_twice(name: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b"setjmp",
+        b"_setjmp",
+        b"__setjmp",
+        b"sigsetjmp",
+        b"__sigsetjmp",
+        b"savectx",
+        b"vfork",
+        b"__vfork",
+        b"getcontext",
+        b"__getcontext",
+        b"swapcontext",
+        b"mcount",
+        b"_mcount",
+        b"__fentry__",
+    ];
+    let name = name.split(|&byte| byte == b'@').next().unwrap_or(name);
+    NAMES.contains(&name)
+}
+
+/// Whether a branch from another unit may lead to this place of a twin: where the unit is known to be entered.
+pub(crate) fn is_enterable(module: &Module<'_>, unit: usize, at: u32) -> bool {
+    (at == 0 || module.roots(unit).binary_search(&at).is_ok())
+        && index_at(&module.decoded[unit].insns, at).is_some()
+}

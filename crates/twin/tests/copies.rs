@@ -1,0 +1,175 @@
+//! A rewritten file, read by its published format with other decoders than the rewriter's: instructions are those of the
+//! original, and so are the rows of the unwind table and the landing pads.
+
+mod common;
+
+use common::{Unit, compile, programs, units};
+use gimli::{BaseAddresses, EhFrame, EndianSlice, LittleEndian, UnwindContext, UnwindSection};
+use gleaner_twin::{Mode, VectorWidth, rewrite};
+use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
+use image::Image;
+use std::collections::HashMap;
+use units::Svma;
+
+/// Programs in every shape of file, each in every mode.
+fn samples(mut check: impl FnMut(&str, &[u8], &[u8])) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut checked = 0;
+    for (index, source) in programs().iter().enumerate() {
+        let shapes: [&[&str]; 3] = [&["-O2", "-no-pie"], &["-O2", "-fPIE", "-pie"], &["-O1", "-static"]];
+        let shape = shapes[index % 3];
+        let path = directory.path().join("program");
+        if compile(source, "gcc", shape, &path).is_none() {
+            continue;
+        }
+        let original = std::fs::read(&path).unwrap();
+        for mode in [Mode::Identity, Mode::Poison(VectorWidth::Sse)] {
+            let rewritten = rewrite(&original, None, mode).expect("it can be rewritten");
+            check(&format!("{} {shape:?} {mode:?}", source.display()), &original, &rewritten.bytes);
+            checked += 1;
+        }
+    }
+    assert!(checked > 4, "a compiler is needed for this test");
+}
+
+fn decode(image: &Image<'_>, address: u64, len: u32) -> Instruction {
+    let bytes = image.bytes_at(Svma(address), len as usize).expect("code lies in the file");
+    Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
+}
+
+/// From any original place to its twin.
+fn places(units: &[Unit]) -> HashMap<u64, u64> {
+    units.iter().flat_map(|unit| unit.pairs.iter().map(|pair| (pair.original, pair.begin))).collect()
+}
+
+fn same_but_for_targets(original: &Instruction, twin: &Instruction, twin_of: &HashMap<u64, u64>) -> bool {
+    let same_code = original.mnemonic() == twin.mnemonic() && original.op_count() == twin.op_count();
+    same_code
+        && (0..original.op_count()).all(|op| match original.op_kind(op) {
+            OpKind::NearBranch64 => {
+                let (from, to) = (original.near_branch64(), twin.near_branch64());
+                // loop and jrcxz that became long go around a jump of their own
+                to == from || twin_of.get(&from) == Some(&to) || twin.len() != original.len()
+            }
+            OpKind::Memory if original.is_ip_rel_memory_operand() => {
+                twin.is_ip_rel_memory_operand()
+                    && original.ip_rel_memory_address() == twin.ip_rel_memory_address()
+                    && original.op0_kind() == twin.op0_kind()
+            }
+            OpKind::Memory => {
+                (original.memory_base(), original.memory_index(), original.memory_index_scale())
+                    == (twin.memory_base(), twin.memory_index(), twin.memory_index_scale())
+                    && original.segment_prefix() == twin.segment_prefix()
+                    && original.memory_size() == twin.memory_size()
+            }
+            OpKind::Register => original.op_register(op) == twin.op_register(op),
+            kind => kind == twin.op_kind(op) && original.immediate(op) == twin.immediate(op),
+        })
+}
+
+#[test]
+fn instructions_are_those_of_the_original() {
+    samples(|name, original, rewritten| {
+        let (before, after) = (Image::parse(original).unwrap(), Image::parse(rewritten).unwrap());
+        let units = units(rewritten);
+        let twin_of = places(&units);
+        for pair in units.iter().flat_map(|unit| &unit.pairs) {
+            let a = decode(&before, pair.original, u32::from(pair.original_len));
+            let b = decode(&after, pair.twin, pair.twin_len);
+            assert!(same_but_for_targets(&a, &b, &twin_of), "{name}: {:#x} {a} became {b}", pair.original);
+            if pair.escape {
+                let jump = decode(&after, pair.twin + u64::from(pair.twin_len), 5);
+                let next = pair.original + u64::from(pair.original_len);
+                let to = jump.near_branch64();
+                assert!(
+                    to == next || twin_of.get(&next) == Some(&to),
+                    "{name}: escape of {:#x}",
+                    pair.original
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn nothing_of_the_original_changes_but_header_and_entries() {
+    samples(|name, original, rewritten| {
+        let image = Image::parse(original).unwrap();
+        let mut allowed = vec![32..48usize, 54..64];
+        let units = units(rewritten);
+        for unit in &units {
+            let Some(patch) = unit.patch else { continue };
+            let at = image.file_offset(Svma(unit.original + u64::from(patch))).unwrap().0 as usize;
+            allowed.push(at..at + 5);
+            let jump = decode(&Image::parse(rewritten).unwrap(), unit.original + u64::from(patch), 5);
+            assert_eq!(jump.near_branch64(), places(&units)[&(unit.original + u64::from(patch))], "{name}");
+        }
+        allowed.sort_by_key(|range| range.start);
+        let mut ranges = allowed.iter().peekable();
+        for (at, (a, b)) in original.iter().zip(rewritten).enumerate() {
+            while ranges.next_if(|range| range.end <= at).is_some() {}
+            assert!(a == b || ranges.peek().is_some_and(|range| range.contains(&at)), "{name}: byte {at:#x}");
+        }
+    });
+}
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+fn unwind_table<'a>(image: &Image<'a>) -> (EhFrame<Slice<'a>>, BaseAddresses) {
+    let section = image.section(".eh_frame").unwrap();
+    let bytes = image.section_bytes(section).unwrap();
+    let bases = BaseAddresses::default().set_eh_frame(section.address);
+    (EhFrame::new(bytes, LittleEndian), bases)
+}
+
+#[test]
+fn unwinding_finds_the_same_rows() {
+    samples(|name, original, rewritten| {
+        let (before, after) = (Image::parse(original).unwrap(), Image::parse(rewritten).unwrap());
+        let ((old, old_bases), (new, new_bases)) = (unwind_table(&before), unwind_table(&after));
+        let header = after.section(".eh_frame_hdr").unwrap();
+        let header_bytes = after.section_bytes(header).unwrap();
+        let search = gimli::EhFrameHdr::new(header_bytes, LittleEndian);
+        let bases = new_bases.clone().set_eh_frame_hdr(header.address);
+        let search = search.parse(&bases, 8).unwrap();
+        let search = search.table().unwrap();
+        let (mut a, mut b) = (UnwindContext::new(), UnwindContext::new());
+        let mut fdes = old.entries(&old_bases);
+        let mut old_fdes = HashMap::new();
+        while let Some(entry) = fdes.next().unwrap() {
+            if let gimli::CieOrFde::Fde(partial) = entry {
+                let fde = partial.parse(EhFrame::cie_from_offset).unwrap();
+                old_fdes.insert(fde.initial_address(), fde);
+            }
+        }
+        for unit in units(rewritten) {
+            let old_fde = &old_fdes[&unit.original];
+            let new_fde = search
+                .fde_for_address(&new, &bases, unit.twin, EhFrame::cie_from_offset)
+                .unwrap_or_else(|error| panic!("{name}: {:#x}: {error}", unit.twin));
+            assert_eq!(new_fde.initial_address(), unit.twin, "{name}");
+            for pair in &unit.pairs {
+                let expected =
+                    old_fde.unwind_info_for_address(&old, &old_bases, &mut a, pair.original).unwrap();
+                for address in [pair.begin, pair.twin] {
+                    let row = new_fde.unwind_info_for_address(&new, &bases, &mut b, address).unwrap();
+                    assert_eq!(row.cfa(), expected.cfa(), "{name}: {:#x}", pair.original);
+                    let (x, y): (Vec<_>, Vec<_>) =
+                        (row.registers().collect(), expected.registers().collect());
+                    assert_eq!(x, y, "{name}: {:#x}", pair.original);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_rewritten_file_is_not_rewritten_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("program");
+    let source = programs().into_iter().next().unwrap();
+    compile(&source, "gcc", &["-O1"], &path).expect("a compiler is needed for this test");
+    let once = rewrite(&std::fs::read(&path).unwrap(), None, Mode::Identity).unwrap();
+    let twice = rewrite(&once.bytes, None, Mode::Identity).err();
+    assert_eq!(twice, Some(gleaner_twin::TwinError::AlreadyRewritten));
+}

@@ -1,0 +1,94 @@
+//! Files that are cut short or damaged are refused or rewritten, never a panic.
+
+mod common;
+
+use common::{compile, programs};
+use gleaner_twin::{Mode, VectorWidth, rewrite};
+
+/// A small generator with a fixed seed, so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound.max(1) as u64) as usize
+    }
+}
+
+fn sample(options: &[&str]) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("program");
+    let source = programs().into_iter().find(|path| path.ends_with("exceptions.cpp")).unwrap();
+    compile(&source, "gcc", options, &path).expect("a compiler is needed for this test");
+    std::fs::read(&path).unwrap()
+}
+
+/// Ranges worth damaging: headers and tables rather than debug information.
+fn sensitive(data: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let image = image::Image::parse(data).unwrap();
+    let mut ranges = vec![0..64, 64..64 + 56 * image.header().program_header_count];
+    let sections = image.header().section_headers.0 as usize;
+    ranges.push(sections..sections + 64 * image.header().section_header_count);
+    let names = [
+        ".eh_frame",
+        ".eh_frame_hdr",
+        ".gcc_except_table",
+        ".dynamic",
+        ".rela.dyn",
+        ".text",
+        ".symtab",
+        ".dynsym",
+    ];
+    for section in names.iter().filter_map(|name| image.section(name)) {
+        ranges.push(section.offset as usize..(section.offset + section.size) as usize);
+    }
+    ranges
+}
+
+#[test]
+fn damage_does_not_cause_panic() {
+    let mut random = Random(0x5eed_1234_5678_9abc);
+    for options in [&["-O2"][..], &["-O2", "-no-pie"]] {
+        let good = sample(options);
+        let ranges = sensitive(&good);
+        for round in 0..400 {
+            let mut data = good.clone();
+            for _ in 0..=random.below(6) {
+                let range = ranges[random.below(ranges.len())].clone();
+                let at = range.start + random.below(range.len());
+                data[at] = match random.below(4) {
+                    0 => 0xff,
+                    1 => 0,
+                    2 => data[at] ^ (1 << random.below(8)),
+                    _ => random.below(256) as u8,
+                };
+            }
+            let mode = if round % 8 == 0 { Mode::Poison(VectorWidth::Sse) } else { Mode::Identity };
+            drop(rewrite(&data, None, mode));
+        }
+    }
+}
+
+#[test]
+fn cut_files_are_refused() {
+    let good = sample(&["-O2"]);
+    for size in [0, 3, 4, 17, 63, 64, 100, 500, good.len() / 2] {
+        assert!(rewrite(&good[..size], None, Mode::Identity).is_err(), "{size} bytes");
+    }
+}
+
+#[test]
+fn each_kind_of_wrong_file_has_its_line() {
+    let good = sample(&["-O2"]);
+    let with = |at: usize, byte: u8| {
+        let mut data = good.clone();
+        data[at] = byte;
+        rewrite(&data, None, Mode::Identity).map(|_| ()).unwrap_err().to_string()
+    };
+    assert_eq!(with(0, b'#'), "not an ELF file");
+    assert_eq!(with(4, 1), "a 32-bit ELF file; only 64-bit x86-64 is supported");
+    assert_eq!(with(18, 183), "an ELF file for machine 183; only x86-64 (62) is supported");
+    assert_eq!(with(16, 1), "an ELF file of type 1; only executables and shared objects are supported");
+}
