@@ -31,6 +31,9 @@ _gleaner() {
             gleaner,tour)
                 cmd="gleaner__subcmd__tour"
                 ;;
+            gleaner,twin)
+                cmd="gleaner__subcmd__twin"
+                ;;
             *)
                 ;;
         esac
@@ -38,7 +41,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version tour doctor measure show generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure twin show generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -151,6 +154,32 @@ _gleaner() {
             fi
             case "${prev}" in
                 --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__twin)
+            opts="-o -q -h --identity --poison --debug --output --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --debug)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

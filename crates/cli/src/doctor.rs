@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Tell what works on this host, what does not and why, and what would help
 ///
-/// Counters, watchpoints and prefetcher switches are found by trying them; nothing is changed. What is told of the
-/// hardware is what it claims: measuring is for 'gleaner measure'.
+/// Counters, watchpoints and prefetcher switches are found by trying them, siblings by running two CPUs at once; nothing is
+/// changed. What else is told of the hardware is what it claims: measuring is for 'gleaner measure'.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Look at another machine: a directory laid out like /, or a file written by --record
@@ -37,7 +37,10 @@ pub(crate) fn run(args: &DoctorArgs, console: &Console) -> anyhow::Result<Exit> 
         record(&host::record(&source, prober), file, console)?;
         return Ok(Exit::Done);
     }
-    let host = host::read_with(&source, prober);
+    let mut host = host::read_with(&source, prober);
+    if source.is_live() {
+        crate::live::try_siblings(&mut host);
+    }
     if console.json() {
         console.stdout(&format!("{:#}\n", serde_json::to_value(&host)?))?;
     } else {

@@ -13,6 +13,7 @@ mod csv;
 mod doctor;
 mod failure;
 mod generate;
+mod live;
 mod measure;
 mod progress;
 mod save;

@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use crate::{cpu, csv, save};
+use crate::{cpu, csv, live, save};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use experiments::{Refused, Request, catalogue};
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     {
         return Err(Refusal::wrong_use("--format lat_mem_rd", "needs the latency experiment").into());
     }
-    let host = host::read_with(&host::Source::open(Path::new("/")), &lab::probe::LiveProber);
+    let host = live::host();
     let request = request(args, &host)?;
     let mut progress = console.progress();
     let machine = experiments::measure(&request, &host, &mut Adapter(progress.as_mut()))

@@ -6,7 +6,7 @@ use crate::measure::{self, MeasureArgs};
 use clap::Args;
 use records::host::Ability;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// See what Gleaner does: what works on this host, then everything it measures, in about a minute
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
             records::plain(&e),
         )
     })?;
-    let host = host::read_with(&host::Source::open(Path::new("/")), &lab::probe::LiveProber);
+    let host = crate::live::host();
     let mut text = String::from("What works here (more: gleaner doctor)\n");
     tell(&mut text, "measure", &host.verdict.measure);
     for (backend, ability) in &host.verdict.profile {

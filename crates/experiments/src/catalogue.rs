@@ -51,30 +51,6 @@ pub const ALL: &[Entry] = &[
         },
     },
     Entry {
-        name: "stride",
-        about: "latency over stride and size: lines, and how far prefetchers follow",
-        seconds: [3.0, 20.0, 80.0],
-        run: |ctx, machine| machine.experiments.stride = Some(conclude(ctx, machine, stride::run)),
-    },
-    Entry {
-        name: "prefetch",
-        about: "prefetchers: each of them off and on where possible, what patterns reveal where not",
-        seconds: [3.0, 15.0, 60.0],
-        run: |ctx, machine| machine.experiments.prefetch = Some(conclude(ctx, machine, prefetch::run)),
-    },
-    Entry {
-        name: "windows",
-        about: "windows at random in areas of all sizes: what a model of the hierarchy is fitted to",
-        seconds: [5.0, 35.0, 150.0],
-        run: |ctx, machine| machine.experiments.windows = Some(conclude(ctx, machine, windows::run)),
-    },
-    Entry {
-        name: "yield",
-        about: "what it costs to let somebody else run, with the kernel and without",
-        seconds: [3.0, 12.0, 40.0],
-        run: |ctx, machine| machine.experiments.yields = Some(conclude(ctx, machine, yields::run)),
-    },
-    Entry {
         name: "tlb",
         about: "entries of each translation buffer, cost of missing it",
         seconds: [5.0, 30.0, 120.0],
@@ -91,6 +67,18 @@ pub const ALL: &[Entry] = &[
         about: "how far the core looks ahead: re-order buffer, registers, queues",
         seconds: [6.0, 40.0, 150.0],
         run: |ctx, machine| machine.experiments.rob = Some(conclude(ctx, machine, rob::run)),
+    },
+    Entry {
+        name: "stride",
+        about: "latency over stride and size: lines, and how far prefetchers follow",
+        seconds: [3.0, 20.0, 80.0],
+        run: |ctx, machine| machine.experiments.stride = Some(conclude(ctx, machine, stride::run)),
+    },
+    Entry {
+        name: "prefetch",
+        about: "prefetchers: each of them off and on where possible, what patterns reveal where not",
+        seconds: [3.0, 15.0, 60.0],
+        run: |ctx, machine| machine.experiments.prefetch = Some(conclude(ctx, machine, prefetch::run)),
     },
     Entry {
         name: "numa",
@@ -111,10 +99,22 @@ pub const ALL: &[Entry] = &[
         run: |ctx, machine| machine.experiments.bandwidth = Some(conclude(ctx, machine, bandwidth::run)),
     },
     Entry {
+        name: "windows",
+        about: "windows at random in areas of all sizes: what a model of the hierarchy is fitted to",
+        seconds: [5.0, 35.0, 150.0],
+        run: |ctx, machine| machine.experiments.windows = Some(conclude(ctx, machine, windows::run)),
+    },
+    Entry {
         name: "c2c",
         about: "handing a cache line to another CPU, and the price of false sharing",
         seconds: [2.0, 8.0, 30.0],
         run: |ctx, machine| machine.experiments.c2c = Some(conclude(ctx, machine, c2c::run)),
+    },
+    Entry {
+        name: "yield",
+        about: "what it costs to let somebody else run, with the kernel and without",
+        seconds: [3.0, 12.0, 40.0],
+        run: |ctx, machine| machine.experiments.yields = Some(conclude(ctx, machine, yields::run)),
     },
 ];
 

@@ -5,13 +5,13 @@ use crate::stats;
 use crate::witness::Seen;
 
 /// Everything that speaks for or against trusting a run's figures.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     pub valid: usize,
     pub in_company: usize,
     pub voids: VoidCounts,
-    /// Lowest and highest core clock seen, in cycles per tick.
-    pub pace: Option<(f64, f64)>,
+    /// Core clocks seen, in cycles per tick.
+    pub paces: Vec<f64>,
     /// Settings, and those of them that were not resolved.
     pub settings: usize,
     pub unresolved: usize,
@@ -26,8 +26,7 @@ impl Tally {
             self.unresolved += usize::from(series.valid() < crate::campaign::LEAST_BLOCKS);
             for block in series.blocks() {
                 self.in_company += usize::from(block.in_company);
-                let (lo, hi) = self.pace.unwrap_or((block.pace, block.pace));
-                self.pace = Some((lo.min(block.pace), hi.max(block.pace)));
+                self.paces.push(block.pace);
             }
         }
     }
@@ -38,12 +37,7 @@ impl Tally {
         let interrupted = (seen.switches as usize).min(paces.len());
         self.valid += paces.len() - interrupted;
         self.voids.switch += interrupted;
-        if !paces.is_empty() {
-            let v = stats::sorted(paces);
-            let (low, high) = (stats::quantile_sorted(&v, 0.05), stats::quantile_sorted(&v, 0.99));
-            let (lo, hi) = self.pace.unwrap_or((low, high));
-            self.pace = Some((lo.min(low), hi.max(high)));
-        }
+        self.paces.extend_from_slice(paces);
     }
 }
 
@@ -95,8 +89,10 @@ pub fn grade(tally: &Tally) -> (Noise, Vec<String>) {
         0.30,
         format!("other tasks were running on this machine in {:.0}% of the blocks", company * 100.0),
     );
-    if let Some((lo, hi)) = tally.pace {
-        let wander = hi / lo - 1.0;
+    if !tally.paces.is_empty() {
+        // One reading in a hundred at each end is an interrupted one, not the clock.
+        let paces = stats::sorted(&tally.paces);
+        let wander = stats::quantile_sorted(&paces, 0.99) / stats::quantile_sorted(&paces, 0.01) - 1.0;
         judge(
             wander,
             0.05,
@@ -121,33 +117,39 @@ pub fn grade(tally: &Tally) -> (Noise, Vec<String>) {
 mod tests {
     use super::*;
 
-    const QUIET: Tally = Tally {
-        valid: 1000,
-        in_company: 3,
-        voids: VoidCounts { steal: 0, switch: 4, fault: 0, clock_moved: 6 },
-        pace: Some((1.41, 1.43)),
-        settings: 100,
-        unresolved: 0,
-    };
+    fn quiet() -> Tally {
+        Tally {
+            valid: 1000,
+            in_company: 3,
+            voids: VoidCounts { steal: 0, switch: 4, fault: 0, clock_moved: 6 },
+            paces: vec![1.41, 1.42, 1.43],
+            settings: 100,
+            unresolved: 0,
+        }
+    }
 
     #[test]
     fn quiet_run_is_quiet() {
-        assert_eq!(grade(&QUIET), (Noise::Quiet, vec![]));
+        assert_eq!(grade(&quiet()), (Noise::Quiet, vec![]));
     }
 
     #[test]
     fn each_trouble_lowers_the_grade_and_is_named() {
         let cases = [
-            (Tally { in_company: 900, ..QUIET }, Noise::Noisy, "other tasks"),
-            (Tally { in_company: 100, ..QUIET }, Noise::Fair, "other tasks"),
+            (Tally { in_company: 900, ..quiet() }, Noise::Noisy, "other tasks"),
+            (Tally { in_company: 100, ..quiet() }, Noise::Fair, "other tasks"),
             (
-                Tally { voids: VoidCounts { switch: 900, ..QUIET.voids }, ..QUIET },
+                Tally { voids: VoidCounts { switch: 900, ..quiet().voids }, ..quiet() },
                 Noise::Noisy,
                 "switched away",
             ),
-            (Tally { voids: VoidCounts { steal: 30, ..QUIET.voids }, ..QUIET }, Noise::Fair, "hypervisor"),
-            (Tally { pace: Some((1.0, 1.5)), ..QUIET }, Noise::Noisy, "core clock"),
-            (Tally { unresolved: 1, ..QUIET }, Noise::Fair, "not resolved"),
+            (
+                Tally { voids: VoidCounts { steal: 30, ..quiet().voids }, ..quiet() },
+                Noise::Fair,
+                "hypervisor",
+            ),
+            (Tally { paces: vec![1.0, 1.5], ..quiet() }, Noise::Noisy, "core clock"),
+            (Tally { unresolved: 1, ..quiet() }, Noise::Fair, "not resolved"),
             (Tally::default(), Noise::Noisy, "nothing"),
         ];
         for (tally, noise, word) in cases {

@@ -23,6 +23,7 @@ pub mod probe;
 pub mod rigs;
 pub mod rng;
 pub mod settings;
+pub mod smt;
 pub mod stats;
 pub mod stop;
 mod sys;
