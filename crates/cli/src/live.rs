@@ -21,7 +21,8 @@ pub(crate) fn try_siblings(host: &mut Host) {
     }
     let mut claimed: Vec<(usize, usize)> = Vec::new();
     for cpu in &host.cpus {
-        let others = cpu.siblings.get().into_iter().flat_map(|list| list.iter()).filter(|&c| c > cpu.id);
+        let others =
+            cpu.siblings.get().into_iter().flat_map(records::host::CpuList::iter).filter(|&c| c > cpu.id);
         claimed.extend(others.map(|other| (cpu.id as usize, other as usize)));
     }
     host.topology.smt.measured = match smt::siblings(&cpus, &claimed, 1) {

@@ -51,12 +51,18 @@ const SHARP: f64 = 0.3;
 
 /// The levels, from the smallest sizes to the largest. Points must ascend in size. From `memory_from` on, a size well
 /// beyond every cache, the points are one level whether they are flat or not.
-pub fn find(points: &[CurvePoint], memory_from: Option<f64>) -> Vec<Found> {
+/// Of the slopes between plateaus only as many count as levels as are missing from the `caches` that the host claims: a
+/// long way from the last cache to memory may look like a level of its own.
+pub fn find(points: &[CurvePoint], memory_from: Option<f64>, caches: Option<usize>) -> Vec<Found> {
     let mut stretches = plateaus(points);
     if let Some(size) = memory_from {
         memory(points, &mut stretches, size);
     }
-    shoulders(points, &mut stretches);
+    stretches.sort_by_key(|s| s.from);
+    let found = shoulders(points, &stretches);
+    let missing = caches.map_or(found.len(), |caches| (caches + 1).saturating_sub(stretches.len()));
+    // The first ones: caches are nearer than memory.
+    stretches.extend(found.into_iter().take(missing));
     stretches.sort_by_key(|s| s.from);
     let mut levels: Vec<Found> = stretches.iter().map(|s| s.level(points)).collect();
     for i in 1..levels.len() {
@@ -187,7 +193,8 @@ fn memory(points: &[CurvePoint], stretches: &mut Vec<Stretch>, size: f64) {
 }
 
 /// Between two plateaus that lie more than two octaves apart there may be a level that never gets flat.
-fn shoulders(points: &[CurvePoint], stretches: &mut Vec<Stretch>) {
+fn shoulders(points: &[CurvePoint], stretches: &[Stretch]) -> Vec<Stretch> {
+    let mut found = Vec::new();
     let gaps: Vec<(usize, usize)> = stretches.windows(2).map(|w| (w[0].to, w[1].from)).collect();
     for (left, right) in gaps {
         if right <= left + 3 || octaves(points, left, right) < 2.0 {
@@ -209,9 +216,10 @@ fn shoulders(points: &[CurvePoint], stretches: &mut Vec<Stretch>) {
             })
             .max_by(|a, b| octaves(points, a.0, a.1).total_cmp(&octaves(points, b.0, b.1)));
         if let Some((from, to)) = best {
-            stretches.push(Stretch { from, to, slope: true });
+            found.push(Stretch { from, to, slope: true });
         }
     }
+    found
 }
 
 /// The last size at which the latency is at most `threshold`, coming from the level, and the next size measured.
@@ -249,7 +257,7 @@ mod tests {
         let points = curve(|s| {
             4.0 + 10.0 * miss(s, 32.0 * k) + 36.0 * miss(s, 1024.0 * k) + 400.0 * miss(s, 16384.0 * k)
         });
-        let levels = find(&points, None);
+        let levels = find(&points, None, None);
         let values: Vec<f64> = levels.iter().map(|l| l.latency.value.round()).collect();
         assert_eq!(values, [4.0, 14.0, 50.0, 450.0]);
         for (level, size) in levels.iter().zip([32.0 * k, 1024.0 * k, 16384.0 * k]) {
@@ -272,8 +280,14 @@ mod tests {
                 + (shared - 14.0) * miss(s, 1024.0 * k)
                 + 350.0 * miss(s, 16384.0 * k)
         });
-        let levels = find(&points, None);
+        let levels = find(&points, None, None);
         assert_eq!(levels.len(), 4, "{levels:#?}");
+        assert_eq!(find(&points, None, Some(3)), levels);
+        assert_eq!(
+            find(&points, None, Some(2)).len(),
+            3,
+            "a slope beyond what is claimed is the way to memory"
+        );
         assert!(levels[2].slope);
         assert!((50.0..90.0).contains(&levels[2].latency.value));
     }
@@ -286,7 +300,7 @@ mod tests {
             4.0 + 10.0 * miss(s, 32.0 * k) + 36.0 * miss(s, 1024.0 * k) + memory * miss(s, 16384.0 * k)
         });
         for from in [None, Some(65536.0 * k)] {
-            let levels = find(&points, from);
+            let levels = find(&points, from, Some(3));
             assert_eq!(levels.len(), 4, "{levels:#?}");
             assert!(levels[3].latency.value > 350.0);
             assert!(levels[2].size.is_some() && levels[3].size.is_none());
@@ -304,14 +318,14 @@ mod tests {
                 p
             })
             .collect();
-        assert_eq!(find(&points, None).len(), 2);
+        assert_eq!(find(&points, None, None).len(), 2);
     }
 
     #[test]
     fn few_points_do_not_panic() {
-        assert!(find(&[], None).is_empty());
+        assert!(find(&[], None, None).is_empty());
         let one = curve(|_| 4.0);
-        assert!(find(&one[..1], None).is_empty());
-        assert!(find(&one[..2], Some(1.0)).len() <= 1);
+        assert!(find(&one[..1], None, None).is_empty());
+        assert!(find(&one[..2], Some(1.0), None).len() <= 1);
     }
 }

@@ -20,9 +20,10 @@ pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32)
         })
         .collect();
     let points: Vec<CurvePoint> = resolved.iter().map(|r| r.1).collect();
-    let last_cache = host.data_caches_of(cpu).last().and_then(|c| c.size.value());
+    let caches = host.data_caches_of(cpu);
+    let last_cache = caches.last().and_then(|c| c.size.value());
     let memory_from = last_cache.map(|size| size.0 as f64 * BEYOND);
-    let found = levels::find(&points, memory_from);
+    let found = levels::find(&points, memory_from, (!caches.is_empty()).then_some(caches.len()));
     let n = found.len();
     found
         .iter()

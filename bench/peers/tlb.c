@@ -1,0 +1,93 @@
+// The plain peer of `gleaner measure tlb`: a chase over one line in each of so many 4 KiB pages, lines dealt out over the
+// cache's sets; nanoseconds a load over the number of pages, the best and the median of fifteen tries, each on memory of
+// its own. A second run with MODE 8 visits each page eight times a lap at random instead of once.
+// usage: tlb CPU MODE(1|8) FROM TO STEP
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { LINE = 64, PAGE = 4096, HUGE_PAGE = 2 << 20, TRIES = 15, LOADS = 200000 };
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static uint64_t state = 88172645463325252ull;
+static uint64_t random_below(uint64_t n) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % n;
+}
+
+static char *place(char *area, size_t pages, size_t node) {
+    size_t page = node % pages;
+    return area + page * PAGE + page * 29 % (PAGE / LINE) * LINE + node / pages * sizeof(void *);
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double chase(size_t pages, size_t visits) {
+    size_t length = pages * PAGE, nodes = pages * visits;
+    char *map = mmap(0, length + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint32_t *order = malloc(nodes * sizeof *order);
+    if (map == MAP_FAILED || !order) {
+        perror("tlb: memory");
+        exit(1);
+    }
+    char *area = (char *)(((uintptr_t)map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+    madvise(area, length, MADV_NOHUGEPAGE);
+    memset(area, 0, length);
+    for (size_t i = 0; i < nodes; i++)
+        order[i] = i;
+    for (size_t i = nodes - 1; i > 0; i--) { // Sattolo: one cycle
+        size_t j = random_below(i);
+        uint32_t t = order[i];
+        order[i] = order[j];
+        order[j] = t;
+    }
+    for (size_t i = 0; i < nodes; i++)
+        *(void **)place(area, pages, i) = place(area, pages, order[i]);
+    void **p = (void **)place(area, pages, 0);
+    for (size_t i = 0; i < nodes * 4; i++)
+        p = *p;
+    double from = now();
+    for (size_t i = 0; i < LOADS; i++)
+        p = *p;
+    double to = now();
+    if (!p)
+        puts("");
+    free(order);
+    munmap(map, length + HUGE_PAGE);
+    return (to - from) / LOADS;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 6) {
+        fprintf(stderr, "usage: tlb CPU MODE(1|8) FROM TO STEP\n");
+        return 2;
+    }
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(atoi(argv[1]), &set);
+    if (sched_setaffinity(0, sizeof set, &set))
+        return perror("tlb: pinning"), 1;
+    for (size_t pages = atol(argv[3]); pages <= (size_t)atol(argv[4]); pages += atol(argv[5])) {
+        double tries[TRIES];
+        for (int i = 0; i < TRIES; i++)
+            tries[i] = chase(pages, atol(argv[2]));
+        qsort(tries, TRIES, sizeof *tries, ascending);
+        printf("%zu %.2f %.2f\n", pages, tries[0], tries[TRIES / 2]);
+    }
+    return 0;
+}
