@@ -22,6 +22,20 @@ pub(super) fn lines(machine: &Machine) -> String {
             ));
         }
     }
+    let tlb = machine.experiments.tlb.as_ref().and_then(|o| o.result.as_ref());
+    for kind in tlb.map_or(&[][..], |t| &t.kinds) {
+        for level in &kind.levels {
+            let (Some(found), Some(claimed)) = (level.entries.estimate(), level.claimed.value()) else {
+                continue;
+            };
+            if found.hi < claimed * 0.9 || found.lo > claimed * 1.1 {
+                text.push_str(&format!(
+                    "  L{} dTLB, {} pages: CPUID claims {claimed:.0} entries, {:.0} could be used (others may share it)\n",
+                    level.level, kind.pages.asked, found.value
+                ));
+            }
+        }
+    }
     if let Some(latency) = machine.experiments.latency.as_ref().and_then(|o| o.result.as_ref()) {
         for curve in latency.curves.iter().filter(|c| c.pages.share < 0.95) {
             text.push_str(&format!(
