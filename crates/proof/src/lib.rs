@@ -1,0 +1,234 @@
+//! The independent checker of rewritten ELF files. It is given the original and the rewritten file and knows nothing of
+//! how the second was made: it shares no code with the rewriter, decodes on its own, reads unwind tables on its own and
+//! has its own idea of what is dead. What it goes by is `docs/twin-format.md`.
+//!
+//! # The rules
+//!
+//! Let U be the units of the mapping, T(a) the place in a twin of the instruction at a, *mapped* what has a T, P the patched
+//! entries, and P⁻ the four bytes behind the first of each patch.
+//!
+//! - **R1 unchanged.** Every byte of the original file is unchanged in the rewritten one, but for e_phoff, e_shoff,
+//!   e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx, and the five bytes of each p ∈ P.
+//! - **R2 entry.** p ∈ P is a unit's first byte, or the one behind the `endbr64` it begins with. In its place stands
+//!   `jmp rel32` to T(p). Mapped instructions without gaps cover the five bytes, which lie in their unit, and in no part
+//!   of the file that is also loaded as data. Nothing refers to P⁻: no branch, address operand or constant of mapped
+//!   instructions; nothing that would be a branch if code began at any byte of a unit's unmapped bytes; no instruction of
+//!   a linear sweep over code without twins; no relocation, dynamic entry, symbol, landing pad, jump table entry; in
+//!   modules with fixed addresses no aligned word of data. Where a unit jumps to a computed address, no instruction begins
+//!   in its P⁻.
+//! - **R3 headers.** Program headers are the original's, in order, but for `PT_PHDR` and `PT_GNU_EH_FRAME`, which lie in the
+//!   new data segment; behind the last `PT_LOAD` two new ones follow, R and RX, each from bytes behind the original's,
+//!   congruent to its file offset, in pages that no other segment has; last comes the note. Section headers are the
+//!   original's but for what the format says moves. Padding is zero.
+//! - **R4 copy.** Every mapped instruction's copy is the same bytes, but for the displacement of a RIP-relative operand, which
+//!   gives the same address, that of a direct branch, a longer form of a short direct branch, and the displacement of a load
+//!   from a jump table (R8).
+//! - **R5 flow.** Let →a be: T(a) if a is mapped in the same unit; T(a) or a if it is mapped in another; a if it is not mapped
+//!   and not in P⁻. A direct branch to a leads to →a. Behind the copy of an instruction that may go on, at b, stands T(b) or a
+//!   `jmp rel32` to →b.
+//! - **R6 calls.** A direct call of a leads to →a. Behind every call stands T(b) or a jump to →b, b being what follows it in
+//!   the original: a return address is never without code. No call is made for its return address.
+//! - **R7 inserted.** Inserted code is of the closed list: in identity twins none. It writes only what is dead by this crate's
+//!   own liveness.
+//! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
+//!   the original's leads); the load reads it with every register holding what it holds in the original; the original's
+//!   lies in memory that is never written.
+//! - **R9 unwind.** The unwind table is the original's, entry by entry, and one for each twin that covers it exactly. For each
+//!   byte of an instruction's copy and escape, the rules for the frame and all registers, from both programs run, are those
+//!   of the original's instruction (behind it, for an escape). The index is sorted, lists each description once and no
+//!   other. At each instruction's first and last byte, both exception tables give the same action, with the same types, and
+//!   landing pads →pad (or pad).
+//! - **R10 relocations.** No relocation writes into a unit with a twin, a jump table with a twin, an exception table with a
+//!   twin, a patch, or a new segment. (That they and the dynamic section are unchanged follows from R1 and R3.)
+//! - **R11 symbols.** The symbol table is the original's, and behind it functions that are exactly twins, named by a name of
+//!   their original and `.twin`.
+//! - **R12 mapping.** Note and mapping are of a known version and hang together. Units ascend, lie in code of the original, do
+//!   not overlap, and each is the whole range of exactly one frame description. Twins do the same in the new code, which
+//!   holds traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
+//!   its twin.
+//!
+//! What is not proven: that code is not read as data, that nobody but the program's own code knows addresses inside of
+//! functions, that a jump table has no more entries than the mapping says.
+//!
+//! A file's head names its rules. To add a rule: a variant of [`Rule`], a line above, a file, a call in [`check`], and
+//! wrong twins in `tests/`.
+#![forbid(unsafe_code)]
+
+mod cfa;
+mod claims;
+mod computed;
+mod container;
+mod copy;
+mod frames;
+mod lsda;
+mod mapping;
+mod names;
+mod patches;
+mod read;
+mod references;
+mod relocations;
+mod rule;
+mod stream;
+mod tables;
+mod unit;
+mod unwind;
+
+use image::{Image, ImageError};
+use mapping::{Mapping, Note};
+use patches::Patched;
+use rayon::prelude::*;
+use relocations::Relocations;
+pub use rule::{Place, Rule, Violation};
+use rule::Findings;
+use unit::{Scratch, View};
+
+/// What was looked at, when nothing was wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counts {
+    pub units: usize,
+    pub patches: usize,
+    pub instructions: usize,
+    pub escapes: usize,
+    pub tables: usize,
+    pub call_sites: usize,
+}
+
+impl Counts {
+    fn and(self, other: Self) -> Self {
+        Self {
+            units: self.units + other.units,
+            patches: self.patches + other.patches,
+            instructions: self.instructions + other.instructions,
+            escapes: self.escapes + other.escapes,
+            tables: self.tables + other.tables,
+            call_sites: self.call_sites + other.call_sites,
+        }
+    }
+}
+
+/// Why there is no proof.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the original cannot be read: {0}")]
+    Original(ImageError),
+    #[error("the rewritten file cannot be read: {0}")]
+    Rewritten(ImageError),
+    #[error("the second file is not a rewritten one: it has no note of a rewriter")]
+    NotRewritten,
+    #[error("{}", told(violations, *total))]
+    Wrong {
+        /// Those with the lowest addresses, by address.
+        violations: Vec<Violation>,
+        total: usize,
+    },
+}
+
+fn told(violations: &[Violation], total: usize) -> String {
+    let first = violations.first().map_or(String::new(), ToString::to_string);
+    match total {
+        0 | 1 => first,
+        _ => format!("{first} (and {} more)", total - 1),
+    }
+}
+
+/// What all units are looked at with.
+pub(crate) struct Context<'d> {
+    pub(crate) original: Image<'d>,
+    pub(crate) rewritten: Image<'d>,
+    pub(crate) position_independent: bool,
+    pub(crate) note: Note,
+    pub(crate) mapping: Mapping<'d>,
+    pub(crate) patched: Patched,
+    pub(crate) relocations: Relocations,
+    pub(crate) unwind: unwind::Tables<'d>,
+    pub(crate) findings: Findings,
+}
+
+/// Checks that `rewritten` is `original` with twins, by the rules above.
+pub fn check(original: &[u8], rewritten: &[u8]) -> Result<Counts, Refusal> {
+    let findings = Findings::default();
+    let counts = look(original, rewritten, findings)?;
+    match counts {
+        (counts, findings) if findings.none() => Ok(counts),
+        (_, findings) => {
+            let (violations, total) = findings.finish();
+            Err(Refusal::Wrong { violations, total })
+        }
+    }
+}
+
+fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings), Refusal> {
+    let nothing = Counts::default();
+    let original = Image::parse(old).map_err(Refusal::Original)?;
+    let rewritten = Image::parse(new).map_err(Refusal::Rewritten)?;
+    let note = Note::of(&rewritten, &findings).ok_or(Refusal::NotRewritten)?;
+    let Some(mapping) = Mapping::read(&original, &rewritten, &note, &findings) else {
+        return Ok((nothing, findings));
+    };
+    container::header(&original, &rewritten, &findings);
+    let Some(added) = container::segments(&original, &rewritten, &findings) else { return Ok((nothing, findings)) };
+    container::sections(&original, &rewritten, &added, &findings);
+    container::padding(&original, &rewritten, &added, &mapping, &findings);
+    let places = patches::places(&original, &mapping, &findings);
+    container::unchanged(old, new, &note, &places, &findings);
+    let span = (added.data.address, added.text.address.saturating_add(added.text.memory_size));
+    let room = tables::room(&rewritten, &added.data);
+    if !tables::apart(&mapping, room, &findings) {
+        return Ok((nothing, findings));
+    }
+    let Some(unwind) = unwind::Tables::read(&original, &rewritten, &mapping, &findings) else {
+        return Ok((nothing, findings));
+    };
+    let relocations = Relocations::of(&original);
+    relocations.check(&mapping, span, &findings);
+    names::check(&original, &rewritten, &mapping, &findings);
+    let patched = Patched::of(&original, &mapping);
+    references::look(&original, &mapping, &unwind.starts(), &relocations, &patched, &findings);
+    let context = Context {
+        position_independent: original.is_position_independent(),
+        original,
+        rewritten,
+        note,
+        mapping,
+        patched,
+        relocations,
+        unwind,
+        findings,
+    };
+    context.landing_pads();
+    let (counts, claims) = context.units();
+    claims::check(&context.mapping, claims, &context.findings);
+    Ok((counts, context.findings))
+}
+
+impl Context<'_> {
+    /// R2 for landing pads.
+    fn landing_pads(&self) {
+        self.unwind.with_exceptions().into_par_iter().for_each(|fde| {
+            for pad in self.unwind.pads(&self.original, fde).into_iter().filter(|&pad| self.patched.holds(pad)) {
+                self.findings.at(Rule::Entry, pad, "a landing pad inside an entry patch");
+            }
+        });
+    }
+
+    fn units(&self) -> (Counts, Vec<claims::Claim>) {
+        let units = &self.mapping.units;
+        let parts = units.par_iter().enumerate().with_min_len(32).fold(Scratch::default, |mut scratch, (index, unit)| {
+            let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
+            let view = View { context: self, unit, tables };
+            scratch.counts.units += 1;
+            if view.instructions(&mut scratch) {
+                view.jump_tables(&mut scratch);
+                view.unwinding(index, &mut scratch);
+            }
+            scratch
+        });
+        parts.map(|scratch| (scratch.counts, scratch.claims)).reduce(
+            || (Counts::default(), Vec::new()),
+            |(counts, mut claims), (more, mut others)| {
+                claims.append(&mut others);
+                (counts.and(more), claims)
+            },
+        )
+    }
+}

@@ -1,0 +1,137 @@
+//! What refers to code from outside the units that have twins (rule R2): other code, relocations, data, symbols.
+
+use crate::mapping::Mapping;
+use crate::patches::Patched;
+use crate::read::number;
+use crate::relocations::Relocations;
+use crate::rule::{Findings, Rule};
+use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
+use image::Image;
+use image::abi::{DT_FINI, DT_INIT, SHT_DYNSYM, SHT_SYMTAB};
+use rayon::prelude::*;
+
+/// Looks for whatever would lead into the inside of a patch.
+pub(crate) fn look(
+    original: &Image<'_>,
+    mapping: &Mapping<'_>,
+    starts: &[u64],
+    relocations: &Relocations,
+    patched: &Patched,
+    findings: &Findings,
+) {
+    let check = |from: u64, to: u64, what: &str| {
+        if patched.holds(to) {
+            findings.at(Rule::Entry, to, format!("{what} at {from:#x} refers to the inside of an entry patch"));
+        }
+    };
+    check(0, original.entry().0, "the ELF header");
+    for tag in [DT_INIT, DT_FINI] {
+        check(0, original.dynamic_value(tag).unwrap_or(0), "the dynamic section");
+    }
+    for &(place, to) in &relocations.addresses {
+        check(place, to, "the relocation");
+    }
+    let tables = original.sections().iter().filter(|s| s.kind == SHT_SYMTAB || s.kind == SHT_DYNSYM);
+    for bytes in tables.filter_map(|section| original.section_bytes(section)) {
+        bytes.par_chunks_exact(24).for_each(|symbol| {
+            // Not the undefined, the absolute and the thread-local ones: those are no addresses.
+            let section = number(symbol, 6, 2).unwrap_or(0);
+            if section != 0 && section != 0xfff1 && symbol[4] & 0xf != 6 {
+                check(0, number(symbol, 8, 8).unwrap_or(0), "a symbol, which cannot be");
+            }
+        });
+    }
+    if !original.is_position_independent() {
+        for load in original.loads().iter().filter(|load| !load.is_executable()) {
+            let skip = load.address.wrapping_neg() % 8;
+            let words = original.segment_bytes(load).and_then(|bytes| bytes.get(skip as usize..)).unwrap_or(&[]);
+            words.par_chunks_exact(8).with_min_len(1 << 14).enumerate().for_each(|(index, word)| {
+                let value = number(word, 0, 8).unwrap_or(0);
+                check(load.address + skip + 8 * index as u64, value, "a word of data");
+            });
+        }
+    }
+    other_code(original, mapping, starts).into_par_iter().for_each(|(from, to)| {
+        let Some(code) = original.bytes_at(units::Svma(from), (to - from) as usize) else { return };
+        sweep(code, from, original.is_position_independent(), &check);
+    });
+}
+
+/// The executable ranges that have no twins, cut where functions are known to begin.
+fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, starts: &[u64]) -> Vec<(u64, u64)> {
+    let mut ranges = Vec::new();
+    for load in original.loads().iter().filter(|load| load.is_executable()) {
+        let end = load.address + load.file_size;
+        let mut from = load.address;
+        let first = mapping.units.partition_point(|unit| unit.start < load.address);
+        let inside = mapping.units[first..].iter().take_while(|unit| unit.start < end);
+        let stops = inside.map(|unit| (unit.start, unit.start + unit.code.len() as u64));
+        for (stop, next) in stops.chain([(end, end)]) {
+            let cuts = starts.partition_point(|&start| start <= from);
+            for &cut in starts[cuts..].iter().take_while(|&&cut| cut < stop) {
+                ranges.push((from, cut));
+                from = cut;
+            }
+            if from < stop {
+                ranges.push((from, stop));
+            }
+            from = next;
+        }
+    }
+    ranges
+}
+
+/// Decodes from the first byte on, whatever it is; from the next byte where there is no instruction.
+fn sweep(code: &[u8], address: u64, position_independent: bool, check: &impl Fn(u64, u64, &str)) {
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let mut insn = Instruction::default();
+    while decoder.can_decode() {
+        let at = decoder.position();
+        decoder.decode_out(&mut insn);
+        if insn.is_invalid() {
+            decoder.set_ip(address + at as u64 + 1);
+            if decoder.set_position(at + 1).is_err() {
+                return;
+            }
+            continue;
+        }
+        operands(&insn, position_independent, check);
+    }
+}
+
+/// The addresses that an instruction names: of a branch, of an operand, as a constant.
+pub(crate) fn operands(insn: &Instruction, position_independent: bool, check: &impl Fn(u64, u64, &str)) {
+    if insn.op_count() == 0 {
+        return;
+    }
+    if insn.op0_kind() == OpKind::NearBranch64 {
+        check(insn.ip(), insn.near_branch64(), "the branch");
+        return;
+    }
+    if insn.is_ip_rel_memory_operand() {
+        check(insn.ip(), insn.ip_rel_memory_address(), "the operand");
+    }
+    if !position_independent {
+        let last = insn.op_count() - 1;
+        if matches!(insn.op_kind(last), OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64) {
+            check(insn.ip(), insn.immediate(last), "the constant");
+        }
+    }
+}
+
+/// Whatever would be a branch if code began at some byte of `code`, a gap in the known code of a unit.
+pub(crate) fn hidden(code: &[u8], size: usize, address: u64, check: &impl Fn(u64, u64, &str)) {
+    for at in 0..size.min(code.len()) {
+        let (length, displacement) = match code[at..] {
+            [0xe8 | 0xe9, ..] => (5, 4),
+            [0x0f, 0x80..=0x8f, ..] | [0xc7, 0xf8, ..] => (6, 4),
+            [0x70..=0x7f | 0xeb | 0xe0..=0xe3, ..] => (2, 1),
+            _ => continue,
+        };
+        let distance = crate::read::Reader::new(code, at + length - displacement).signed(displacement);
+        if let Some(distance) = distance {
+            let from = address + at as u64;
+            check(from, (from + length as u64).wrapping_add_signed(distance), "a possible branch");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The rules by name, what is said when one is broken, and where such sayings are gathered.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use units::{FileOffset, Svma};
+
+/// The rules that stand at the head of the crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    Unchanged = 1,
+    Entry,
+    Headers,
+    Copy,
+    Flow,
+    Calls,
+    Inserted,
+    Tables,
+    Unwind,
+    Relocations,
+    Symbols,
+    Mapping,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "R{} {}", *self as u8, format!("{self:?}").to_lowercase())
+    }
+}
+
+/// Where a rule is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    Address(Svma),
+    File(FileOffset),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => write!(f, "address {address}"),
+            Self::File(offset) => write!(f, "file offset {offset}"),
+        }
+    }
+}
+
+/// One broken rule.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Violation {
+    pub rule: Rule,
+    pub place: Place,
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.place, self.rule, self.what)
+    }
+}
+
+/// How many violations are kept; a file full of them is rejected all the same.
+const KEPT: usize = 64;
+
+/// Gathers violations from all threads.
+#[derive(Default)]
+pub(crate) struct Findings {
+    kept: Mutex<Vec<Violation>>,
+    total: AtomicUsize,
+}
+
+impl Findings {
+    pub(crate) fn at(&self, rule: Rule, address: u64, what: impl Into<String>) {
+        self.add(rule, Place::Address(Svma(address)), what.into());
+    }
+    pub(crate) fn in_file(&self, rule: Rule, offset: u64, what: impl Into<String>) {
+        self.add(rule, Place::File(FileOffset(offset)), what.into());
+    }
+    fn add(&self, rule: Rule, place: Place, what: String) {
+        self.total.fetch_add(1, Ordering::Relaxed);
+        let Ok(mut kept) = self.kept.lock() else { return };
+        kept.push(Violation { rule, place, what });
+        // The lowest places stay, whichever thread was first, so that two runs say the same.
+        if kept.len() >= 2 * KEPT {
+            kept.sort_by_key(|found| (found.place, found.rule));
+            kept.truncate(KEPT);
+        }
+    }
+    pub(crate) fn none(&self) -> bool {
+        self.total.load(Ordering::Relaxed) == 0
+    }
+    /// What was found, by place, and how many there were in all.
+    pub(crate) fn finish(self) -> (Vec<Violation>, usize) {
+        let total = self.total.into_inner();
+        let mut kept = self.kept.into_inner().unwrap_or_default();
+        kept.sort_by(|a, b| (a.place, a.rule, &a.what).cmp(&(b.place, b.rule, &b.what)));
+        kept.truncate(KEPT);
+        (kept, total)
+    }
+}

@@ -1,0 +1,269 @@
+//! Rule R9: unwinding finds in a twin what it finds in its original.
+
+use crate::frames::{Fde, Frames};
+use crate::lsda::{Lsda, Site, Sites};
+use crate::cfa::Rows;
+use crate::mapping::Mapping;
+use crate::rule::{Findings, Rule};
+use crate::unit::{Scratch, View};
+use image::Image;
+use units::Svma;
+
+/// The unwind tables of both files, side by side.
+#[derive(Default)]
+pub(crate) struct Tables<'d> {
+    old: Frames<'d>,
+    new: Frames<'d>,
+    /// For each unit, the description of its original in `old`.
+    of_unit: Vec<u32>,
+}
+
+impl<'d> Tables<'d> {
+    /// R9 for the tables as a whole: old entries kept, one more for each twin, the index sorted and complete.
+    pub(crate) fn read(
+        original: &Image<'d>,
+        rewritten: &Image<'d>,
+        mapping: &Mapping<'_>,
+        findings: &Findings,
+    ) -> Option<Self> {
+        let read = |image| {
+            Frames::of(image).map_err(|(at, what)| findings.at(Rule::Unwind, at, what)).ok()
+        };
+        let (old, new) = (read(original)?, read(rewritten)?);
+        let address = new.address;
+        if new.list.len() != old.list.len() + mapping.units.len() {
+            findings.at(Rule::Unwind, address, "not the original's frame descriptions and one for each twin");
+            return None;
+        }
+        let (kept, twins) = new.list.split_at(old.list.len());
+        for (was, is) in old.list.iter().zip(kept) {
+            let same = (was.start, was.size, was.exceptions) == (is.start, is.size, is.exceptions)
+                && was.bare_program() == is.bare_program()
+                && old.shared[was.shared as usize].same(&new.shared[is.shared as usize]);
+            if !same {
+                findings.at(Rule::Unwind, is.at, "a frame description of the original has changed");
+                return None;
+            }
+        }
+        let mut order: Vec<u32> = (0..old.list.len() as u32).collect();
+        order.sort_by_key(|&index| old.list[index as usize].start);
+        let mut of_unit = Vec::with_capacity(mapping.units.len());
+        let mut next = 0;
+        for (unit, fde) in mapping.units.iter().zip(twins) {
+            while order.get(next).is_some_and(|&at| old.list[at as usize].start < unit.start) {
+                next += 1;
+            }
+            let size = unit.code.len() as u64;
+            // Empty descriptions are not in the index, so nobody finds them.
+            let mut here = order[next..].iter().copied().take_while(|&at| {
+                old.list[at as usize].start < unit.start.saturating_add(size)
+            });
+            let here = here.by_ref().filter(|&at| old.list[at as usize].size > 0).take(2).collect::<Vec<_>>();
+            let exact = |&at: &u32| {
+                let fde = &old.list[at as usize];
+                fde.start == unit.start && fde.size == size
+            };
+            match here.as_slice() {
+                [one] if exact(one) => of_unit.push(*one),
+                _ => {
+                    findings.at(Rule::Mapping, unit.start, "a unit that is not the range of one frame description");
+                    return None;
+                }
+            }
+            if (fde.start, fde.size) != (unit.twin, unit.copy.len() as u64) {
+                findings.at(Rule::Unwind, fde.at, "a twin's frame description does not cover that twin");
+                return None;
+            }
+        }
+        let tables = Self { old, new, of_unit };
+        tables.index(rewritten, findings);
+        Some(tables)
+    }
+
+    fn index(&self, rewritten: &Image<'d>, findings: &Findings) {
+        let Some(index) = &self.new.index else {
+            if !self.new.list.is_empty() {
+                findings.at(Rule::Unwind, self.new.address, "no sorted index of frame descriptions");
+            }
+            return;
+        };
+        let header = rewritten.section(".eh_frame").map(|section| section.address);
+        if header.is_some_and(|address| address != self.new.address) {
+            findings.at(Rule::Unwind, index.address, "the index belongs to another unwind table");
+        }
+        let mut wanted: Vec<(u64, u64)> =
+            self.new.list.iter().filter(|fde| fde.size > 0).map(|fde| (fde.start, fde.at)).collect();
+        wanted.sort_unstable();
+        if index.len() != wanted.len() {
+            findings.at(Rule::Unwind, index.address, "the index does not list every frame description once");
+            return;
+        }
+        let mut found: Vec<(u64, u64)> = (0..index.len()).map(|at| index.entry(at)).collect();
+        if !found.is_sorted_by_key(|entry| entry.0) {
+            findings.at(Rule::Unwind, index.address, "the index is not sorted");
+            return;
+        }
+        found.sort_unstable();
+        if let Some((entry, _)) = found.iter().zip(&wanted).find(|(found, wanted)| found != wanted) {
+            let what = format!("the index leads from {:#x} to a wrong frame description", entry.0);
+            findings.at(Rule::Unwind, index.address, what);
+        }
+    }
+
+    /// Landing pads of every unit, with or without twin: where unwinding may enter code (rule R2).
+    pub(crate) fn pads(&self, image: &Image<'d>, fde: usize) -> Vec<u64> {
+        let fde = &self.old.list[fde];
+        let table = exceptions(image, fde, fde.start, fde.size);
+        let Some(Ok(table)) = table else { return Vec::new() };
+        table.sites.iter().map(|site| site.pad).filter(|&pad| pad != 0).collect()
+    }
+    pub(crate) fn with_exceptions(&self) -> Vec<usize> {
+        (0..self.old.list.len()).filter(|&at| self.old.list[at].exceptions != 0).collect()
+    }
+    /// Where functions begin, ascending.
+    pub(crate) fn starts(&self) -> Vec<u64> {
+        let mut starts: Vec<u64> = self.old.list.iter().map(|fde| fde.start).collect();
+        starts.sort_unstable();
+        starts
+    }
+}
+
+fn exceptions<'d>(image: &Image<'d>, fde: &Fde<'d>, start: u64, size: u64) -> Option<Result<Lsda<'d>, &'static str>> {
+    if fde.exceptions == 0 {
+        return None;
+    }
+    let bytes = image.bytes_from(Svma(fde.exceptions));
+    Some(bytes.ok_or("no exception table where there should be one").and_then(|bytes| {
+        Lsda::read(bytes, fde.exceptions, start, size)
+    }))
+}
+
+impl View<'_, '_> {
+    /// R9 for this unit.
+    pub(crate) fn unwinding(&self, index: usize, scratch: &mut Scratch) {
+        let tables = &self.context.unwind;
+        let old = tables.old.list[tables.of_unit[index] as usize];
+        let new = tables.new.list[tables.old.list.len() + index];
+        if let Err((at, what)) = self.rows(tables, &old, &new, scratch) {
+            self.context.findings.at(Rule::Unwind, self.unit.twin + at, what);
+        }
+        let image = &self.context.original;
+        let was = exceptions(image, &old, old.start, old.size);
+        let is = exceptions(&self.context.rewritten, &new, new.start, new.size);
+        let wrong = |at: u64, what: &str| self.context.findings.at(Rule::Unwind, at, what);
+        match (was, is) {
+            (None, None) => {}
+            (Some(Ok(was)), Some(Ok(is))) => {
+                if self.context.relocations.touch(old.exceptions, was.span()) {
+                    let what = "a twin of an exception table that the loader relocates";
+                    self.context.findings.at(Rule::Relocations, old.exceptions, what);
+                }
+                self.call_sites(&was, &is, scratch);
+            }
+            (_, Some(Err(what))) => wrong(new.exceptions, what),
+            (Some(Err(what)), _) => wrong(old.exceptions, what),
+            _ => wrong(new.at, "a twin and its original do not both have an exception table"),
+        }
+    }
+
+    fn rows(
+        &self,
+        tables: &Tables<'_>,
+        old: &Fde<'_>,
+        new: &Fde<'_>,
+        scratch: &Scratch,
+    ) -> Result<(), (u64, &'static str)> {
+        let (old_shared, new_shared) = (&tables.old.shared[old.shared as usize], &tables.new.shared[new.shared as usize]);
+        if !old_shared.same(new_shared) {
+            return Err((0, "a twin's frame description belongs to another kind than its original's"));
+        }
+        let malformed = (0, "a frame program that cannot be understood");
+        let mut was = Rows::new(old_shared, old).ok_or(malformed)?;
+        let mut is = Rows::new(new_shared, new).ok_or(malformed)?;
+        let mut compare = |original: u32, from: u32, to: u32| {
+            let at = u64::from(from);
+            let moved = was.advance(u64::from(original)).ok_or((at, malformed.1))?;
+            let also_moved = is.advance(at).ok_or((at, malformed.1))?;
+            if (moved || also_moved || original == 0) && !was.same(&is) {
+                return Err((at, "unwinding finds another frame than at the original"));
+            }
+            if is.until() < u64::from(to) {
+                return Err((is.until(), "the frame changes in the middle of an instruction"));
+            }
+            if was.depends_on_place() || is.depends_on_place() {
+                return Err((at, "the frame depends on where the code lies"));
+            }
+            Ok(())
+        };
+        let mut first = true;
+        for item in &scratch.items {
+            compare(item.at, if first { 0 } else { item.place }, item.copy_end())?;
+            first = false;
+            if item.escape {
+                compare(item.end(), item.copy_end(), item.copy_end() + 5)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn call_sites(&self, was: &Lsda<'_>, is: &Lsda<'_>, scratch: &mut Scratch) {
+        let (mut old, mut new) = (Sites::new(&was.sites), Sites::new(&is.sites));
+        let mut seen: Vec<u64> = Vec::new();
+        let mut last = (None, None);
+        let items = std::mem::take(&mut scratch.items);
+        for item in &items {
+            // A fault is looked up where the instruction begins, a call by the byte before its return address.
+            let places = [(item.at, item.copy()), (item.end() - 1, item.copy_end() - 1)];
+            for (original, twin) in places {
+                let pair = (old.at(u64::from(original)), new.at(u64::from(twin)));
+                let is_new = !same_site(pair.0, last.0) || !same_site(pair.1, last.1);
+                last = pair;
+                if !is_new {
+                    continue;
+                }
+                scratch.counts.call_sites += 1;
+                let at = self.unit.twin + u64::from(twin);
+                let wrong = |what: &str| self.context.findings.at(Rule::Unwind, at, what);
+                let (Some(old), Some(new)) = pair else {
+                    if pair.0.is_some() || pair.1.is_some() {
+                        wrong("a call site that twin and original do not share");
+                    }
+                    continue;
+                };
+                if old.action != new.action || (old.pad == 0) != (new.pad == 0) {
+                    wrong("a call site with another action than its original");
+                    continue;
+                }
+                if old.pad != 0 {
+                    self.landing(at, old.pad, new.pad, scratch);
+                }
+                if let Err(place) = seen.binary_search(&new.action) {
+                    seen.insert(place, new.action);
+                    if !was.same_action(is, new.action) {
+                        wrong("a call site whose action catches something else");
+                    }
+                }
+            }
+        }
+        scratch.items = items;
+    }
+
+    /// A landing pad may be the original's or the twin of it: the frame is the same.
+    fn landing(&self, from: u64, pad: u64, to: u64, scratch: &mut Scratch) {
+        if to == pad {
+            if self.context.patched.holds(to) {
+                self.context.findings.at(Rule::Unwind, from, "lands inside an entry patch");
+            }
+            return;
+        }
+        self.leads(Rule::Unwind, from, pad, to, scratch);
+    }
+}
+
+fn same_site(a: Option<&Site>, b: Option<&Site>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => std::ptr::eq(a, b),
+        (None, None) => true,
+        _ => false,
+    }
+}
