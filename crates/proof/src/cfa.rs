@@ -16,11 +16,12 @@ enum Saved<'d> {
     ValueExpression(&'d [u8]),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cfa<'d> {
-    None,
-    Register(u64, i64),
-    Expression(&'d [u8]),
+/// Where the frame is. Unwinders keep register and offset while an expression holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cfa<'d> {
+    register: u64,
+    offset: i64,
+    expression: Option<&'d [u8]>,
 }
 
 /// Registers 0-16 are the general ones and the return address; few programs speak of others.
@@ -77,7 +78,7 @@ impl<'d> Rows<'d> {
     /// Begins at the first row; `None` if the programs cannot be understood.
     pub(crate) fn new(cie: &Cie<'d>, fde: &Fde<'d>) -> Option<Self> {
         let empty = State {
-            cfa: Cfa::None,
+            cfa: Cfa::default(),
             general: [Saved::Unspecified; GENERAL],
             others: Vec::new(),
             arguments: 0,
@@ -201,16 +202,20 @@ impl<'d> Rows<'d> {
                 self.remembered.push(self.state.clone());
             }
             0x0b => self.state = self.remembered.pop()?,
-            0x0c => self.state.cfa = Cfa::Register(self.reader.uleb()?, self.reader.uleb()? as i64),
+            0x0c => {
+                let register = self.reader.uleb()?;
+                let offset = self.reader.uleb()? as i64;
+                self.frame(Some(register), Some(offset));
+            }
             0x0d => {
-                let Cfa::Register(_, offset) = self.state.cfa else { return None };
-                self.state.cfa = Cfa::Register(self.reader.uleb()?, offset);
+                let register = self.reader.uleb()?;
+                self.frame(Some(register), None);
             }
             0x0e => {
-                let Cfa::Register(register, _) = self.state.cfa else { return None };
-                self.state.cfa = Cfa::Register(register, self.reader.uleb()? as i64);
+                let offset = self.reader.uleb()? as i64;
+                self.frame(None, Some(offset));
             }
-            0x0f => self.state.cfa = Cfa::Expression(self.expression()?),
+            0x0f => self.state.cfa.expression = Some(self.expression()?),
             0x10 => {
                 let register = self.reader.uleb()?;
                 let expression = self.expression()?;
@@ -224,12 +229,11 @@ impl<'d> Rows<'d> {
             0x12 => {
                 let register = self.reader.uleb()?;
                 let offset = self.reader.sleb()?.checked_mul(self.data_factor)?;
-                self.state.cfa = Cfa::Register(register, offset);
+                self.frame(Some(register), Some(offset));
             }
             0x13 => {
-                let Cfa::Register(register, _) = self.state.cfa else { return None };
                 let offset = self.reader.sleb()?.checked_mul(self.data_factor)?;
-                self.state.cfa = Cfa::Register(register, offset);
+                self.frame(None, Some(offset));
             }
             0x14 => {
                 let register = self.reader.uleb()?;
@@ -251,6 +255,14 @@ impl<'d> Rows<'d> {
         }
         // The list of rare registers stays as short as their number.
         (self.state.others.len() <= 128).then_some(())
+    }
+
+    fn frame(&mut self, register: Option<u64>, offset: Option<i64>) {
+        let cfa = &mut self.state.cfa;
+        cfa.register = register.unwrap_or(cfa.register);
+        cfa.offset = offset.unwrap_or(cfa.offset);
+        // A new offset alone does not end an expression.
+        cfa.expression = cfa.expression.filter(|_| register.is_none());
     }
 
     fn factored(&mut self) -> Option<i64> {
@@ -309,13 +321,14 @@ mod tests {
         let fde = fde(Box::leak(Box::new(program)));
         let mut rows = Rows::new(&shared, &fde).expect("a sound program");
         let first = rows.state.clone();
-        assert_eq!(first.cfa, Cfa::Register(7, 8));
+        let frame = |register, offset| Cfa { register, offset, expression: None };
+        assert_eq!(first.cfa, frame(7, 8));
         assert_eq!(first.general[16], Saved::At(-8));
         assert_eq!((rows.until(), rows.advance(0)), (1, Some(false)));
         assert_eq!(rows.advance(1), Some(true));
-        assert_eq!((rows.state.cfa, rows.state.general[6]), (Cfa::Register(7, 16), Saved::At(-16)));
+        assert_eq!((rows.state.cfa, rows.state.general[6]), (frame(7, 16), Saved::At(-16)));
         assert_eq!(rows.advance(13), Some(true));
-        assert_eq!(rows.state.cfa, Cfa::Register(7, 8));
+        assert_eq!(rows.state.cfa, frame(7, 8));
         assert_eq!(rows.state.general[6], Saved::Unspecified);
         assert_eq!(rows.until(), 14);
         assert_eq!(rows.advance(14), Some(true));

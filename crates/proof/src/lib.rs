@@ -183,7 +183,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     relocations.check(&mapping, span, &findings);
     names::check(&original, &rewritten, &mapping, &findings);
     let patched = Patched::of(&original, &mapping);
-    references::look(&original, &mapping, &unwind.starts(), &relocations, &patched, &findings);
+    references::look(&original, &mapping, &unwind.functions(), &relocations, &patched, &findings);
     let context = Context {
         position_independent: original.is_position_independent(),
         original,

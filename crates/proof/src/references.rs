@@ -14,7 +14,7 @@ use rayon::prelude::*;
 pub(crate) fn look(
     original: &Image<'_>,
     mapping: &Mapping<'_>,
-    starts: &[u64],
+    functions: &[(u64, u64)],
     relocations: &Relocations,
     patched: &Patched,
     findings: &Findings,
@@ -51,15 +51,24 @@ pub(crate) fn look(
             });
         }
     }
-    other_code(original, mapping, starts).into_par_iter().for_each(|(from, to)| {
+    other_code(original, mapping, functions).into_par_iter().for_each(|(from, to)| {
         let Some(code) = original.bytes_at(units::Svma(from), (to - from) as usize) else { return };
-        sweep(code, from, original.is_position_independent(), &check);
+        let known = functions.binary_search(&(from, to)).is_ok();
+        sweep(code, from, &|insn| {
+            // What is not known to be a function may be data, in which any number may stand.
+            if known || insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
+                operands(insn, original.is_position_independent(), &check);
+            }
+        });
     });
 }
 
-/// The executable ranges that have no twins, cut where functions are known to begin.
-fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, starts: &[u64]) -> Vec<(u64, u64)> {
+/// The executable ranges that have no twins, cut where functions begin and end.
+fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, functions: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut ranges = Vec::new();
+    let mut cuts: Vec<u64> = functions.iter().flat_map(|&(start, end)| [start, end]).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
     for load in original.loads().iter().filter(|load| load.is_executable()) {
         let end = load.address + load.file_size;
         let mut from = load.address;
@@ -67,8 +76,8 @@ fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, starts: &[u64]) -> Ve
         let inside = mapping.units[first..].iter().take_while(|unit| unit.start < end);
         let stops = inside.map(|unit| (unit.start, unit.start + unit.code.len() as u64));
         for (stop, next) in stops.chain([(end, end)]) {
-            let cuts = starts.partition_point(|&start| start <= from);
-            for &cut in starts[cuts..].iter().take_while(|&&cut| cut < stop) {
+            let first = cuts.partition_point(|&cut| cut <= from);
+            for &cut in cuts[first..].iter().take_while(|&&cut| cut < stop) {
                 ranges.push((from, cut));
                 from = cut;
             }
@@ -82,20 +91,20 @@ fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, starts: &[u64]) -> Ve
 }
 
 /// Decodes from the first byte on, whatever it is; from the next byte where there is no instruction.
-fn sweep(code: &[u8], address: u64, position_independent: bool, check: &impl Fn(u64, u64, &str)) {
+fn sweep(code: &[u8], address: u64, look: &impl Fn(&Instruction)) {
     let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
     let mut insn = Instruction::default();
     while decoder.can_decode() {
         let at = decoder.position();
         decoder.decode_out(&mut insn);
-        if insn.is_invalid() {
-            decoder.set_ip(address + at as u64 + 1);
-            if decoder.set_position(at + 1).is_err() {
-                return;
-            }
+        if !insn.is_invalid() {
+            look(&insn);
             continue;
         }
-        operands(&insn, position_independent, check);
+        decoder.set_ip(address + at as u64 + 1);
+        if decoder.set_position(at + 1).is_err() {
+            return;
+        }
     }
 }
 

@@ -120,11 +120,12 @@ impl<'d> Tables<'d> {
     pub(crate) fn with_exceptions(&self) -> Vec<usize> {
         (0..self.old.list.len()).filter(|&at| self.old.list[at].exceptions != 0).collect()
     }
-    /// Where functions begin, ascending.
-    pub(crate) fn starts(&self) -> Vec<u64> {
-        let mut starts: Vec<u64> = self.old.list.iter().map(|fde| fde.start).collect();
-        starts.sort_unstable();
-        starts
+    /// Where functions begin and end, ascending.
+    pub(crate) fn functions(&self) -> Vec<(u64, u64)> {
+        let range = |fde: &Fde<'_>| (fde.start, fde.start.saturating_add(fde.size));
+        let mut functions: Vec<(u64, u64)> = self.old.list.iter().map(range).collect();
+        functions.sort_unstable();
+        functions
     }
 }
 
