@@ -327,10 +327,8 @@ mod tests {
         assert_eq!((rows.until(), rows.advance(0)), (1, Some(false)));
         assert_eq!(rows.advance(1), Some(true));
         assert_eq!((rows.state.cfa, rows.state.general[6]), (frame(7, 16), Saved::At(-16)));
-        assert_eq!(rows.advance(13), Some(true));
-        assert_eq!(rows.state.cfa, frame(7, 8));
-        assert_eq!(rows.state.general[6], Saved::Unspecified);
-        assert_eq!(rows.until(), 14);
+        assert_eq!((rows.advance(13), rows.until()), (Some(true), 14));
+        assert_eq!(rows.state.cfa, frame(6, 16));
         assert_eq!(rows.advance(14), Some(true));
         assert_eq!(rows.until(), u64::MAX);
         assert_eq!(rows.state, first);

@@ -1,0 +1,105 @@
+//! Deliberately wrong twins, each of which must be rejected by the rule it breaks; and the correct ones they were made
+//! from, which must not. To add one: an entry in the `ALL` of the file of its kind.
+
+mod code;
+mod entries;
+mod headers;
+mod map;
+mod specimen;
+mod unwinding;
+
+use gleaner_proof::{Refusal, Rule, check};
+use specimen::{Specimen, compile};
+use std::sync::LazyLock;
+
+/// A way to make a rewritten file wrong. It gets both files, for some wrongs lie in what both say; `None`: this program
+/// has nothing of the kind.
+pub(crate) struct Wrong {
+    pub(crate) name: &'static str,
+    pub(crate) rule: Rule,
+    pub(crate) make: fn(&Specimen, &mut Vec<u8>, &mut Vec<u8>) -> Option<()>,
+}
+
+static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
+    let programs: [(&str, &[&str]); 7] = [
+        ("switches.c", &["-O2"]),
+        ("switches.c", &["-O2", "-no-pie"]),
+        ("switches.c", &["-O0", "-fcf-protection=full"]),
+        ("exceptions.cpp", &["-O2"]),
+        ("exceptions.cpp", &["-O0", "-no-pie", "-s"]),
+        ("calls.c", &["-O1"]),
+        ("jumps.c", &["-O3"]),
+    ];
+    let specimen = |&(source, options): &(&str, &[&str])| {
+        Specimen::of(&format!("{source} {}", options.join(" ")), compile(source, options), twin::Mode::Identity)
+    };
+    programs.iter().map(specimen).collect()
+});
+
+#[test]
+fn correct_ones_are_accepted() {
+    for specimen in SPECIMENS.iter() {
+        let found = check(&specimen.original, &specimen.rewritten);
+        let counts = found.unwrap_or_else(|refusal| panic!("{}: {refusal:?}", specimen.name));
+        assert_eq!(counts.units, specimen.units.len(), "{}", specimen.name);
+        assert_eq!(counts.tables, specimen.tables.len(), "{}", specimen.name);
+        assert_eq!(counts.instructions, specimen.items().count(), "{}", specimen.name);
+    }
+}
+
+fn each_is_rejected(all: &[Wrong]) {
+    for wrong in all {
+        let mut made = 0;
+        for specimen in SPECIMENS.iter() {
+            let (mut original, mut rewritten) = (specimen.original.clone(), specimen.rewritten.clone());
+            if (wrong.make)(specimen, &mut original, &mut rewritten).is_none() {
+                continue;
+            }
+            made += 1;
+            let rejected = match check(&original, &rewritten) {
+                Err(Refusal::Wrong { violations, .. }) => violations.iter().any(|found| found.rule == wrong.rule),
+                _ => false,
+            };
+            let said = check(&original, &rewritten);
+            assert!(rejected, "{} in {}: {} expected, got {said:?}", wrong.name, specimen.name, wrong.rule);
+        }
+        assert!(made > 0, "no program to make wrong: {}", wrong.name);
+    }
+}
+
+#[test]
+fn wrong_code() {
+    each_is_rejected(code::ALL);
+}
+#[test]
+fn wrong_entries() {
+    each_is_rejected(entries::ALL);
+}
+#[test]
+fn wrong_headers() {
+    each_is_rejected(headers::ALL);
+}
+#[test]
+fn wrong_mappings() {
+    each_is_rejected(map::ALL);
+}
+#[test]
+fn wrong_unwind_tables() {
+    each_is_rejected(unwinding::ALL);
+}
+
+#[test]
+fn there_are_many_wrong_twins() {
+    let all = [code::ALL, entries::ALL, headers::ALL, map::ALL, unwinding::ALL];
+    assert!(all.iter().map(|all| all.len()).sum::<usize>() >= 70);
+}
+
+#[test]
+fn files_that_are_no_pair_are_refused() {
+    let [a, b] = [&SPECIMENS[0], &SPECIMENS[3]];
+    assert!(matches!(check(&a.original, &a.original), Err(Refusal::NotRewritten)));
+    assert!(matches!(check(&a.original, &b.rewritten), Err(Refusal::Wrong { .. })));
+    assert!(matches!(check(&a.rewritten, &a.original), Err(Refusal::NotRewritten)));
+    assert!(matches!(check(b"", &a.rewritten), Err(Refusal::Original(_))));
+    assert!(matches!(check(&a.original, b"\x7fELF"), Err(Refusal::Rewritten(_))));
+}

@@ -1,0 +1,171 @@
+//! Wrong notes and mappings.
+
+use crate::Wrong;
+use crate::specimen::{add, get, put};
+use gleaner_proof::Rule::{Inserted, Mapping, Unchanged};
+
+pub(crate) const ALL: &[Wrong] = &[
+    Wrong {
+        name: "a note of another version",
+        rule: Mapping,
+        make: |it, _, new| {
+            put(new, it.note, 4, 2);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a mapping of another mode",
+        rule: Mapping,
+        make: |it, _, new| {
+            put(new, it.map + 12, 4, 2);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "another size of the original",
+        rule: Unchanged,
+        make: |it, _, new| {
+            add(new, it.note + 24, 8, -1);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a mapping outside the file",
+        rule: Mapping,
+        make: |it, _, new| {
+            let size = new.len() as u64;
+            put(new, it.note + 8, 8, size - 8);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a mapping without end",
+        rule: Mapping,
+        make: |it, _, new| {
+            put(new, it.note + 16, 8, u64::MAX);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "more units than anything holds",
+        rule: Mapping,
+        make: |it, _, new| {
+            put(new, it.map + 16, 8, u64::MAX / 40);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a unit listed twice",
+        rule: Mapping,
+        make: |it, _, new| {
+            let record = it.units[0].record;
+            let bytes = new[record..record + 40].to_vec();
+            new[record + 40..record + 80].copy_from_slice(&bytes);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "the last unit missing",
+        rule: Mapping,
+        make: |it, _, new| {
+            // Its tables go with it, so that it is not them that are noticed.
+            let last = it.units.last()?;
+            let inside = |load: u64| load.wrapping_sub(last.start) < u64::from(last.size);
+            let tables = it.tables.iter().filter(|table| !inside(table.load)).count();
+            put(new, it.map + 24, 8, tables as u64);
+            add(new, it.map + 16, 8, -1);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "units exchanged",
+        rule: Mapping,
+        make: |it, _, new| {
+            let record = it.units[0].record;
+            let (a, b) = (new[record..record + 40].to_vec(), new[record + 40..record + 80].to_vec());
+            new[record..record + 40].copy_from_slice(&b);
+            new[record + 40..record + 80].copy_from_slice(&a);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a unit shorter than its function",
+        rule: Mapping,
+        make: |it, _, new| {
+            let unit = it.units.iter().find(|unit| {
+                unit.items.last().is_some_and(|last| last.at + (last.len as u64) < unit.start + u64::from(unit.size))
+            });
+            let unit = unit.or(it.units.last())?;
+            add(new, unit.record + 24, 4, -1);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "an instruction fewer",
+        rule: Mapping,
+        make: |it, _, new| {
+            add(new, it.units[0].record + 32, 4, -1);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "an instruction of another length",
+        rule: Mapping,
+        make: |it, _, new| {
+            let unit = it.units.iter().find(|unit| unit.items.len() > 3)?;
+            let pair = unit.items.windows(2).find(|pair| pair[0].len == 1 && pair[1].len > 2 && pair[1].gap == 0)?;
+            // One byte goes over to the neighbour, so that all sums stay.
+            new[pair[0].record] += 1;
+            new[pair[1].record] -= 1;
+            Some(())
+        },
+    },
+    Wrong {
+        name: "twins that overlap",
+        rule: Mapping,
+        make: |it, _, new| {
+            add(new, it.units[0].record + 28, 4, 4096);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a twin elsewhere",
+        rule: Mapping,
+        make: |it, _, new| {
+            let unit = it.units.last()?;
+            put(new, unit.record + 8, 8, unit.start);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "streams that overlap",
+        rule: Mapping,
+        make: |it, _, new| {
+            let stream = get(new, it.units[0].record + 16, 8);
+            put(new, it.units[1].record + 16, 8, stream);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "an instruction said to be inserted code",
+        rule: Inserted,
+        make: |it, _, new| {
+            // [gap, A][B] becomes [gap + A, inserted A, B]: as many bytes.
+            let (unit, index) = it.units.iter().find_map(|unit| {
+                let fits = |pair: &[crate::specimen::Item]| {
+                    let [a, b] = pair else { return false };
+                    (1..100).contains(&a.gap) && !a.escape && b.gap == 0 && b.record - a.record == 2
+                        && a.len == a.twin_len && b.len == b.twin_len
+                };
+                unit.items.windows(2).position(fits).map(|index| (unit, index))
+            })?;
+            let (a, b) = (unit.items[index], unit.items[index + 1]);
+            let head = new[b.record];
+            new[a.record] = head | 0x30;
+            new[a.record + 1] = (a.gap + a.len as u64) as u8;
+            new[a.record + 2] = a.len as u8;
+            add(new, unit.record + 32, 4, -1);
+            Some(())
+        },
+    },
+];
