@@ -16,6 +16,7 @@ mod generate;
 mod live;
 mod measure;
 mod progress;
+mod proof;
 mod save;
 mod show;
 mod summary;
@@ -53,6 +54,7 @@ enum Verb {
     Doctor(doctor::DoctorArgs),
     Measure(measure::MeasureArgs),
     Twin(twin::TwinArgs),
+    Proof(proof::ProofArgs),
     Show(show::ShowArgs),
     Generate(generate::GenerateArgs),
 }
@@ -63,6 +65,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Doctor(args) => doctor::run(args, console),
         Verb::Measure(args) => measure::run(args, console),
         Verb::Twin(args) => twin::run(args, console),
+        Verb::Proof(args) => proof::run(args, console),
         Verb::Show(args) => show::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

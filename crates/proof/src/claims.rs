@@ -31,7 +31,8 @@ pub(crate) fn check(mapping: &Mapping<'_>, mut claims: Vec<Claim>, findings: &Fi
             let found = items.binary_search_by_key(&at, |item| item.at).ok();
             let place = found.map(|index| unit.twin + u64::from(items[index].place));
             if place != Some(claim.place) {
-                let what = format!("{:#x} is not the twin of {:#x}, where this must lead", claim.place, claim.of);
+                let what =
+                    format!("{:#x} is not the twin of {:#x}, where this must lead", claim.place, claim.of);
                 findings.at(claim.rule, claim.from, what);
             }
         }

@@ -3,7 +3,9 @@
 
 use crate::mapping::{Table, Unit};
 use crate::stream::Item;
-use iced_x86::{ConditionCode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{
+    ConditionCode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
+};
 
 /// A set of general registers, a bit each: those that may hold what arithmetic made.
 type Registers = u16;
@@ -80,7 +82,8 @@ fn step(unit: &Unit<'_>, item: &Item, items: &[Item], tables: &[Table]) -> Step 
         }
         FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
             let at = insn.near_branch64().wrapping_sub(unit.start);
-            step.target = items.binary_search_by_key(&at, |item| u64::from(item.at)).ok().map(|index| index as u32);
+            step.target =
+                items.binary_search_by_key(&at, |item| u64::from(item.at)).ok().map(|index| index as u32);
             return step;
         }
         // What a callee leaves in its registers is an address or of no use as one.
@@ -92,13 +95,21 @@ fn step(unit: &Unit<'_>, item: &Item, items: &[Item], tables: &[Table]) -> Step 
     }
     if insn.op_count() > 0 && insn.op0_kind() == OpKind::Register {
         let to = bit(insn.op0_register());
-        let from = if insn.op_count() > 1 && insn.op1_kind() == OpKind::Register { bit(insn.op1_register()) } else { 0 };
+        let from = if insn.op_count() > 1 && insn.op1_kind() == OpKind::Register {
+            bit(insn.op1_register())
+        } else {
+            0
+        };
         let conditional = is_conditional_move(&insn);
         match insn.mnemonic() {
-            Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push | Mnemonic::Bt => {}
+            Mnemonic::Cmp
+            | Mnemonic::Test
+            | Mnemonic::Push
+            | Mnemonic::Bt
+            | Mnemonic::Ror
+            | Mnemonic::Rol => {}
             // A zero; and the C library's guarded pointers: rotated, and mixed with a word of memory.
             Mnemonic::Xor | Mnemonic::Sub if to == from => step.given = to,
-            Mnemonic::Ror | Mnemonic::Rol => {}
             Mnemonic::Xor if insn.op1_kind() == OpKind::Memory => {}
             Mnemonic::Xchg => (step.copied, step.from) = (to | from, to | from),
             Mnemonic::Mov | Mnemonic::Pop => (step.given, step.copied, step.from) = (to & !from, to, from),

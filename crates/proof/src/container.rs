@@ -6,6 +6,7 @@ use crate::rule::{Findings, Rule};
 use image::Image;
 use image::abi::{PF_R, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE, PT_PHDR, SHT_NOBITS};
 use image::elf::{Section, Segment};
+use rayon::prelude::*;
 
 /// Fields of the ELF header that a rewrite may change: offset and size.
 const HEADER_FIELDS: [(usize, usize); 4] = [(32, 8), (40, 8), (54, 4), (58, 6)];
@@ -38,21 +39,22 @@ pub(crate) fn unchanged(
         patches[..after].last().is_some_and(|&(start, size)| offset as u64 - start < size)
             || HEADER_FIELDS.iter().any(|&(start, size)| offset.wrapping_sub(start) < size)
     };
-    use rayon::prelude::*;
-    original.par_chunks(BLOCK).zip(rewritten.par_chunks(BLOCK)).enumerate().for_each(|(index, (old, new))| {
-        let new = &new[..old.len()];
-        if old == new {
-            return;
-        }
-        let changed = (0..old.len()).filter(|&at| old[at] != new[at]).map(|at| index * BLOCK + at);
-        if let Some(offset) = changed.into_iter().find(|&offset| !allowed(offset)) {
-            findings.in_file(
-                Rule::Unchanged,
-                offset as u64,
-                "a byte of the original differs that is no header field and no entry patch",
-            );
-        }
-    });
+    original.par_chunks(BLOCK).zip(rewritten.par_chunks(BLOCK)).enumerate().for_each(
+        |(index, (old, new))| {
+            let new = &new[..old.len()];
+            if old == new {
+                return;
+            }
+            let changed = (0..old.len()).filter(|&at| old[at] != new[at]).map(|at| index * BLOCK + at);
+            if let Some(offset) = changed.into_iter().find(|&offset| !allowed(offset)) {
+                findings.in_file(
+                    Rule::Unchanged,
+                    offset as u64,
+                    "a byte of the original differs that is no header field and no entry patch",
+                );
+            }
+        },
+    );
 }
 
 /// R3 for program headers: the original's, with what the format names changed, and two new segments that are sound.
@@ -122,7 +124,8 @@ pub(crate) fn segments(original: &Image<'_>, rewritten: &Image<'_>, findings: &F
         }
         end_of_last = end_of_last.max((load.address + load.memory_size).next_multiple_of(4096));
     }
-    let header = rewritten.bytes_at(units::Svma(data.address.wrapping_add(table.wrapping_sub(data.offset))), 56);
+    let header =
+        rewritten.bytes_at(units::Svma(data.address.wrapping_add(table.wrapping_sub(data.offset))), 56);
     if table < data.offset || header.is_none() {
         return wrong(0, "the program headers are not in the new data");
     }
@@ -195,7 +198,13 @@ pub(crate) fn sections(original: &Image<'_>, rewritten: &Image<'_>, added: &Adde
 }
 
 /// R3: what lies between the original, the new segments and the rest is zero; between twins, traps.
-pub(crate) fn padding(original: &Image<'_>, rewritten: &Image<'_>, added: &Added, mapping: &Mapping<'_>, findings: &Findings) {
+pub(crate) fn padding(
+    original: &Image<'_>,
+    rewritten: &Image<'_>,
+    added: &Added,
+    mapping: &Mapping<'_>,
+    findings: &Findings,
+) {
     let data = rewritten.data();
     for (from, to) in [
         (original.data().len() as u64, added.data.offset),

@@ -13,7 +13,7 @@ fn equal_around(original: &[u8], copy: &[u8], at: usize, size: usize) -> bool {
 pub(crate) fn relative_operand(
     original: &[u8],
     copy: &[u8],
-    offsets: &ConstantOffsets,
+    offsets: ConstantOffsets,
     narrow: bool,
     moved: u64,
 ) -> bool {
@@ -21,7 +21,8 @@ pub(crate) fn relative_operand(
     if size != 4 || at + size > original.len() || !equal_around(original, copy, at, size) {
         return false;
     }
-    let (Some(old), Some(new)) = (Reader::new(original, at).signed(4), Reader::new(copy, at).signed(4)) else {
+    let (Some(old), Some(new)) = (Reader::new(original, at).signed(4), Reader::new(copy, at).signed(4))
+    else {
         return false;
     };
     let difference = (new as u64).wrapping_add(moved).wrapping_sub(old as u64);
@@ -56,7 +57,9 @@ pub(crate) fn branch_target(original: &[u8], copy: &[u8], end: u64) -> Option<u6
 fn displacement_size(original: &[u8]) -> Option<usize> {
     match *original {
         [.., 0x70..=0x7f | 0xeb | 0xe0..=0xe3, _] if is_short(original) => Some(1),
-        [.., 0xe8 | 0xe9, _, _, _, _] | [.., 0x0f, 0x80..=0x8f, _, _, _, _] | [.., 0xc7, 0xf8, _, _, _, _] => Some(4),
+        [.., 0xe8 | 0xe9, _, _, _, _]
+        | [.., 0x0f, 0x80..=0x8f, _, _, _, _]
+        | [.., 0xc7, 0xf8, _, _, _, _] => Some(4),
         _ => None,
     }
 }
@@ -64,7 +67,9 @@ fn displacement_size(original: &[u8]) -> Option<usize> {
 /// A long branch may end in two bytes that look like a short one: what stands before those must be prefixes.
 fn is_short(original: &[u8]) -> bool {
     let prefixes = &original[..original.len() - 2];
-    prefixes.iter().all(|byte| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f))
+    prefixes.iter().all(
+        |byte| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f),
+    )
 }
 
 /// Whether `copy` is the instruction with `delta` added to the displacement of its memory operand, however wide.

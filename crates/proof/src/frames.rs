@@ -101,8 +101,10 @@ impl<'d> Frames<'d> {
             (None, Some(section)) => (section.address, Some(section.size as usize)),
             (None, None) => return Ok(Self::default()),
         };
-        let mut bytes = image.bytes_from(Svma(address)).ok_or((address, "no unwind table where the header says"))?;
-        let section = section.filter(|section| section.address == address).map(|section| section.size as usize);
+        let mut bytes =
+            image.bytes_from(Svma(address)).ok_or((address, "no unwind table where the header says"))?;
+        let section =
+            section.filter(|section| section.address == address).map(|section| section.size as usize);
         let size = size.or(section);
         if let Some(size) = size {
             bytes = bytes.get(..size).unwrap_or(bytes);
@@ -147,7 +149,7 @@ impl<'d> Frames<'d> {
     }
 }
 
-fn shared<'d>(mut reader: Reader<'d>, at: u64, base: u64) -> Option<Cie<'d>> {
+fn shared(mut reader: Reader<'_>, at: u64, base: u64) -> Option<Cie<'_>> {
     let version = reader.byte()?;
     let augmentation = reader.text()?;
     let code_factor = reader.uleb()?;

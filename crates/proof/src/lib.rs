@@ -7,8 +7,8 @@
 //! Let U be the units of the mapping, T(a) the place in a twin of the instruction at a, *mapped* what has a T, P the patched
 //! entries, and P⁻ the four bytes behind the first of each patch.
 //!
-//! - **R1 unchanged.** Every byte of the original file is unchanged in the rewritten one, but for e_phoff, e_shoff,
-//!   e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx, and the five bytes of each p ∈ P.
+//! - **R1 unchanged.** Every byte of the original file is unchanged in the rewritten one, but for `e_phoff`,
+//!   `e_shoff`, `e_phentsize`, `e_phnum`, `e_shentsize`, `e_shnum`, `e_shstrndx`, and the five bytes of each p ∈ P.
 //! - **R2 entry.** p ∈ P is a unit's first byte, or the one behind the `endbr64` it begins with. In its place stands
 //!   `jmp rel32` to T(p). Mapped instructions without gaps cover the five bytes, which lie in their unit, and in no part
 //!   of the file that is also loaded as data. Nothing refers to P⁻: no branch, address operand or constant of mapped
@@ -78,8 +78,8 @@ use mapping::{Mapping, Note};
 use patches::Patched;
 use rayon::prelude::*;
 use relocations::Relocations;
-pub use rule::{Place, Rule, Violation};
 use rule::Findings;
+pub use rule::{Place, Rule, Violation};
 use unit::{Scratch, View};
 
 /// What was looked at, when nothing was wrong.
@@ -166,7 +166,9 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
         return Ok((nothing, findings));
     };
     container::header(&original, &rewritten, &findings);
-    let Some(added) = container::segments(&original, &rewritten, &findings) else { return Ok((nothing, findings)) };
+    let Some(added) = container::segments(&original, &rewritten, &findings) else {
+        return Ok((nothing, findings));
+    };
     container::sections(&original, &rewritten, &added, &findings);
     container::padding(&original, &rewritten, &added, &mapping, &findings);
     let places = patches::places(&original, &mapping, &findings);
@@ -205,7 +207,9 @@ impl Context<'_> {
     /// R2 for landing pads.
     fn landing_pads(&self) {
         self.unwind.with_exceptions().into_par_iter().for_each(|fde| {
-            for pad in self.unwind.pads(&self.original, fde).into_iter().filter(|&pad| self.patched.holds(pad)) {
+            for pad in
+                self.unwind.pads(&self.original, fde).into_iter().filter(|&pad| self.patched.holds(pad))
+            {
                 self.findings.at(Rule::Entry, pad, "a landing pad inside an entry patch");
             }
         });
@@ -213,16 +217,19 @@ impl Context<'_> {
 
     fn units(&self) -> (Counts, Vec<claims::Claim>) {
         let units = &self.mapping.units;
-        let parts = units.par_iter().enumerate().with_min_len(32).fold(Scratch::default, |mut scratch, (index, unit)| {
-            let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
-            let view = View { context: self, unit, tables };
-            scratch.counts.units += 1;
-            if view.instructions(&mut scratch) {
-                view.jump_tables(&mut scratch);
-                view.unwinding(index, &mut scratch);
-            }
-            scratch
-        });
+        let parts = units.par_iter().enumerate().with_min_len(32).fold(
+            Scratch::default,
+            |mut scratch, (index, unit)| {
+                let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
+                let view = View { context: self, unit, tables };
+                scratch.counts.units += 1;
+                if view.instructions(&mut scratch) {
+                    view.jump_tables(&mut scratch);
+                    view.unwinding(index, &mut scratch);
+                }
+                scratch
+            },
+        );
         parts.map(|scratch| (scratch.counts, scratch.claims)).reduce(
             || (Counts::default(), Vec::new()),
             |(counts, mut claims), (more, mut others)| {

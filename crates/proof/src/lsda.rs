@@ -119,13 +119,14 @@ impl<'d> Lsda<'d> {
             return self.catches(filter as u64).is_some_and(|to| Some(to) == other.catches(filter as u64));
         }
         // An exception specification: a list of types that may pass.
-        let list = |table: &Self| Some(table.types?.1.checked_add((-(filter + 1)) as usize)?);
+        let list = |table: &Self| table.types?.1.checked_add((-(filter + 1)) as usize);
         let (Some(mine), Some(its)) = (list(self), list(other)) else { return false };
         let (mut a, mut b) = (Reader::new(self.bytes, mine), Reader::new(other.bytes, its));
         for _ in 0..=256 {
             match (a.uleb(), b.uleb()) {
                 (Some(0), Some(0)) => return true,
-                (Some(a), Some(b)) if a == b && self.catches(a).is_some_and(|to| Some(to) == other.catches(b)) => {}
+                (Some(a), Some(b))
+                    if a == b && self.catches(a).is_some_and(|to| Some(to) == other.catches(b)) => {}
                 _ => return false,
             }
         }

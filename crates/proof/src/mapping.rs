@@ -66,7 +66,7 @@ impl Unit<'_> {
 pub(crate) struct Table {
     pub(crate) jump: u64,
     pub(crate) load: u64,
-    pub(crate) table: u64,
+    pub(crate) original: u64,
     pub(crate) twin: u64,
     pub(crate) base: u64,
     pub(crate) count: u32,
@@ -78,7 +78,7 @@ impl Table {
         u64::from(self.count) * u64::from(self.entry)
     }
     pub(crate) fn delta(&self) -> u64 {
-        self.twin.wrapping_sub(self.table)
+        self.twin.wrapping_sub(self.original)
     }
 }
 
@@ -164,7 +164,8 @@ impl<'d> Mapping<'d> {
             let (Some(code), Some(copy)) = (code, copy) else {
                 return wrong(at, "a unit or its twin does not lie in code");
             };
-            let Some((items, stream_size)) = map.get(stream as usize..).and_then(|rest| stream_end(rest, count))
+            let Some((items, stream_size)) =
+                map.get(stream as usize..).and_then(|rest| stream_end(rest, count))
             else {
                 return wrong(at, "an instruction stream reaches beyond the mapping");
             };
@@ -215,7 +216,7 @@ fn table(bytes: &[u8]) -> Table {
     Table {
         jump: long(0),
         load: long(8),
-        table: long(16),
+        original: long(16),
         twin: long(24),
         base: long(32),
         count: word(40),

@@ -16,7 +16,8 @@ struct Names<'d> {
 impl<'d> Names<'d> {
     fn of(image: &Image<'d>, kind: u32) -> Option<Self> {
         let section = image.sections().iter().find(|section| section.kind == kind)?;
-        let strings = image.sections().get(section.link as usize).and_then(|strings| image.section_bytes(strings));
+        let strings =
+            image.sections().get(section.link as usize).and_then(|strings| image.section_bytes(strings));
         let entries = image.section_bytes(section)?;
         Some(Self { entries, strings: strings.unwrap_or(&[]), offset: section.offset })
     }

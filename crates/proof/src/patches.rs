@@ -33,7 +33,9 @@ impl Patched {
         for unit in &mapping.units {
             let Some(offset) = unit.patch else { continue };
             for address in (1..PATCH).map(|byte| (unit.start + u64::from(offset)).wrapping_add(byte)) {
-                if let Some((span, at)) = patched.spans.iter_mut().find_map(|span| span.at(address).map(|at| (span, at))) {
+                if let Some((span, at)) =
+                    patched.spans.iter_mut().find_map(|span| span.at(address).map(|at| (span, at)))
+                {
                     span.bits[at / 64] |= 1 << (at % 64);
                 }
             }

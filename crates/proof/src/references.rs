@@ -21,7 +21,11 @@ pub(crate) fn look(
 ) {
     let check = |from: u64, to: u64, what: &str| {
         if patched.holds(to) {
-            findings.at(Rule::Entry, to, format!("{what} at {from:#x} refers to the inside of an entry patch"));
+            findings.at(
+                Rule::Entry,
+                to,
+                format!("{what} at {from:#x} refers to the inside of an entry patch"),
+            );
         }
     };
     check(0, original.entry().0, "the ELF header");
@@ -44,7 +48,8 @@ pub(crate) fn look(
     if !original.is_position_independent() {
         for load in original.loads().iter().filter(|load| !load.is_executable()) {
             let skip = load.address.wrapping_neg() % 8;
-            let words = original.segment_bytes(load).and_then(|bytes| bytes.get(skip as usize..)).unwrap_or(&[]);
+            let words =
+                original.segment_bytes(load).and_then(|bytes| bytes.get(skip as usize..)).unwrap_or(&[]);
             words.par_chunks_exact(8).with_min_len(1 << 14).enumerate().for_each(|(index, word)| {
                 let value = number(word, 0, 8).unwrap_or(0);
                 check(load.address + skip + 8 * index as u64, value, "a word of data");

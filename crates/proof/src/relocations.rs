@@ -32,13 +32,15 @@ impl Relocations {
             Some((start, image.bytes_at(Svma(start), size as usize)?))
         };
         let mut seen: Vec<u64> = Vec::new();
-        for (start, bytes) in [table(DT_RELA, DT_RELASZ), table(DT_JMPREL, DT_PLTRELSZ)].into_iter().flatten() {
+        for (start, bytes) in [table(DT_RELA, DT_RELASZ), table(DT_JMPREL, DT_PLTRELSZ)].into_iter().flatten()
+        {
             seen.push(start);
             found.explicit(bytes);
         }
         // Static programs relocate themselves, without a dynamic section.
         for section in image.sections() {
-            if section.kind == SHT_RELA && section.flags & SHF_ALLOC != 0 && !seen.contains(&section.address) {
+            if section.kind == SHT_RELA && section.flags & SHF_ALLOC != 0 && !seen.contains(&section.address)
+            {
                 found.explicit(image.section_bytes(section).unwrap_or(&[]));
             }
         }
@@ -99,8 +101,12 @@ impl Relocations {
             }
         }
         for table in &mapping.tables {
-            if self.touch(table.table, table.size()) {
-                findings.at(Rule::Relocations, table.table, "a twin of a jump table that the loader relocates");
+            if self.touch(table.original, table.size()) {
+                findings.at(
+                    Rule::Relocations,
+                    table.original,
+                    "a twin of a jump table that the loader relocates",
+                );
             }
         }
     }

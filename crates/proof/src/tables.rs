@@ -18,7 +18,7 @@ pub(crate) fn apart(mapping: &Mapping<'_>, added: (u64, u64), findings: &Finding
             findings.at(Rule::Tables, table.twin, "a twin's jump table lies outside the new data");
             return false;
         }
-        spans.push((table.twin, table.size(), table.table, table.base));
+        spans.push((table.twin, table.size(), table.original, table.base));
     }
     spans.sort_unstable();
     spans.dedup();
@@ -64,14 +64,14 @@ impl View<'_, '_> {
         if load.memory_size().size() != table.entry as usize {
             return wrong(table.load, "does not read entries of the table's size");
         }
-        if !context.original.is_constant(Svma(table.table)) {
-            return wrong(table.table, "a twin of a jump table that the program may change");
+        if !context.original.is_constant(Svma(table.original)) {
+            return wrong(table.original, "a twin of a jump table that the program may change");
         }
         let size = table.size() as usize;
-        let old = context.original.bytes_at(Svma(table.table), size);
+        let old = context.original.bytes_at(Svma(table.original), size);
         let new = context.rewritten.bytes_at(Svma(table.twin), size);
         let (Some(old), Some(new)) = (old, new) else {
-            return wrong(table.table, "a jump table that is not in the file");
+            return wrong(table.original, "a jump table that is not in the file");
         };
         if table.entry == 8 && context.position_independent {
             return wrong(table.twin, "a table of addresses in a module that may be loaded anywhere");
@@ -85,7 +85,8 @@ impl View<'_, '_> {
             let from = table.twin + (index * size) as u64;
             let to = target(old);
             if context.patched.holds(to) {
-                let what = format!("the jump table at {:#x} refers to the inside of an entry patch", table.table);
+                let what =
+                    format!("the jump table at {:#x} refers to the inside of an entry patch", table.original);
                 context.findings.at(Rule::Entry, to, what);
             }
             self.leads(Rule::Tables, from, to, target(new), scratch);
@@ -95,6 +96,7 @@ impl View<'_, '_> {
 
 /// The part of the new data where tables may lie.
 pub(crate) fn room(rewritten: &Image<'_>, data: &image::elf::Segment) -> (u64, u64) {
-    let section = rewritten.section(".rodata.twin").map(|section| (section.address, section.address + section.size));
+    let section =
+        rewritten.section(".rodata.twin").map(|section| (section.address, section.address + section.size));
     section.unwrap_or((data.address, data.address + data.file_size))
 }

@@ -61,7 +61,11 @@ impl View<'_, '_> {
             decoder.decode_out(&mut insn);
             if insn.is_invalid() || insn.len() != usize::from(item.len) {
                 let address = unit.start + u64::from(item.at);
-                self.context.findings.at(Rule::Mapping, address, "the mapping lists an instruction that is none");
+                self.context.findings.at(
+                    Rule::Mapping,
+                    address,
+                    "the mapping lists an instruction that is none",
+                );
                 return false;
             }
             jumps_anywhere |= self.instruction(&decoder, &insn, item, items.get(index + 1), scratch);
@@ -85,7 +89,9 @@ impl View<'_, '_> {
         if from < to {
             let code = &self.unit.code[from as usize..];
             let address = self.unit.start + u64::from(from);
-            references::hidden(code, (to - from) as usize, address, &|at, to, what| self.refers(at, to, what));
+            references::hidden(code, (to - from) as usize, address, &|at, to, what| {
+                self.refers(at, to, what);
+            });
         }
     }
     fn refers(&self, from: u64, to: u64, what: &str) {
@@ -109,7 +115,11 @@ impl View<'_, '_> {
         let twin = &unit.copy[item.copy() as usize..item.copy_end() as usize];
         let (end, twin_end) = (unit.start + u64::from(item.end()), unit.twin + u64::from(item.copy_end()));
         if item.inserted > 0 && context.note.mode == IDENTITY {
-            context.findings.at(Rule::Inserted, unit.twin + u64::from(item.place), "inserted code in an identity twin");
+            context.findings.at(
+                Rule::Inserted,
+                unit.twin + u64::from(item.place),
+                "inserted code in an identity twin",
+            );
         }
         references::operands(insn, context.position_independent, &|at, to, what| self.refers(at, to, what));
         let flow = insn.flow_control();
@@ -127,12 +137,16 @@ impl View<'_, '_> {
             }
         } else if let Some(table) = self.tables.iter().find(|table| table.load == insn.ip()) {
             if !copy::shifted_operand(insn, twin, twin_end - twin.len() as u64, table.delta()) {
-                self.wrong(Rule::Tables, item, "does not read the twin's table as the original reads its own");
+                self.wrong(
+                    Rule::Tables,
+                    item,
+                    "does not read the twin's table as the original reads its own",
+                );
             }
         } else if insn.is_ip_rel_memory_operand() {
             let narrow = insn.memory_base() == Register::EIP;
             let offsets = decoder.get_constant_offsets(insn);
-            if !copy::relative_operand(original, twin, &offsets, narrow, twin_end.wrapping_sub(end)) {
+            if !copy::relative_operand(original, twin, offsets, narrow, twin_end.wrapping_sub(end)) {
                 self.wrong(Rule::Copy, item, "differs from its original, or its operand has another address");
             }
         } else if original != twin {
@@ -161,8 +175,10 @@ impl View<'_, '_> {
             }
             return;
         }
-        let ends = matches!(flow, FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return)
-            || matches!(insn.code(), Code::Ud2 | Code::Hlt)
+        let ends = matches!(
+            flow,
+            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return
+        ) || matches!(insn.code(), Code::Ud2 | Code::Hlt)
             || flow == FlowControl::Exception;
         if !ends && next.is_none_or(|next| next.at != item.end()) {
             self.wrong(rule, item, "goes on, but not with what follows its original");
@@ -174,7 +190,9 @@ impl View<'_, '_> {
         if !self.unit.holds(target) || target == self.unit.start {
             return;
         }
-        if let [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..] = self.unit.code[(target - self.unit.start) as usize..] {
+        if let [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..] =
+            self.unit.code[(target - self.unit.start) as usize..]
+        {
             self.wrong(Rule::Calls, item, "a call that is made for its return address");
         }
     }

@@ -1,8 +1,8 @@
 //! Rule R9: unwinding finds in a twin what it finds in its original.
 
+use crate::cfa::Rows;
 use crate::frames::{Fde, Frames};
 use crate::lsda::{Lsda, Site, Sites};
-use crate::cfa::Rows;
 use crate::mapping::Mapping;
 use crate::rule::{Findings, Rule};
 use crate::unit::{Scratch, View};
@@ -26,9 +26,7 @@ impl<'d> Tables<'d> {
         mapping: &Mapping<'_>,
         findings: &Findings,
     ) -> Option<Self> {
-        let read = |image| {
-            Frames::of(image).map_err(|(at, what)| findings.at(Rule::Unwind, at, what)).ok()
-        };
+        let read = |image| Frames::of(image).map_err(|(at, what)| findings.at(Rule::Unwind, at, what)).ok();
         let (old, new) = (read(original)?, read(rewritten)?);
         let address = new.address;
         if new.list.len() != old.list.len() + mapping.units.len() {
@@ -55,9 +53,10 @@ impl<'d> Tables<'d> {
             }
             let size = unit.code.len() as u64;
             // Empty descriptions are not in the index, so nobody finds them.
-            let mut here = order[next..].iter().copied().take_while(|&at| {
-                old.list[at as usize].start < unit.start.saturating_add(size)
-            });
+            let mut here = order[next..]
+                .iter()
+                .copied()
+                .take_while(|&at| old.list[at as usize].start < unit.start.saturating_add(size));
             let here = here.by_ref().filter(|&at| old.list[at as usize].size > 0).take(2).collect::<Vec<_>>();
             let exact = |&at: &u32| {
                 let fde = &old.list[at as usize];
@@ -66,7 +65,11 @@ impl<'d> Tables<'d> {
             match here.as_slice() {
                 [one] if exact(one) => of_unit.push(*one),
                 _ => {
-                    findings.at(Rule::Mapping, unit.start, "a unit that is not the range of one frame description");
+                    findings.at(
+                        Rule::Mapping,
+                        unit.start,
+                        "a unit that is not the range of one frame description",
+                    );
                     return None;
                 }
             }
@@ -129,14 +132,21 @@ impl<'d> Tables<'d> {
     }
 }
 
-fn exceptions<'d>(image: &Image<'d>, fde: &Fde<'d>, start: u64, size: u64) -> Option<Result<Lsda<'d>, &'static str>> {
+fn exceptions<'d>(
+    image: &Image<'d>,
+    fde: &Fde<'d>,
+    start: u64,
+    size: u64,
+) -> Option<Result<Lsda<'d>, &'static str>> {
     if fde.exceptions == 0 {
         return None;
     }
     let bytes = image.bytes_from(Svma(fde.exceptions));
-    Some(bytes.ok_or("no exception table where there should be one").and_then(|bytes| {
-        Lsda::read(bytes, fde.exceptions, start, size)
-    }))
+    Some(
+        bytes
+            .ok_or("no exception table where there should be one")
+            .and_then(|bytes| Lsda::read(bytes, fde.exceptions, start, size)),
+    )
 }
 
 impl View<'_, '_> {
@@ -145,7 +155,7 @@ impl View<'_, '_> {
         let tables = &self.context.unwind;
         let old = tables.old.list[tables.of_unit[index] as usize];
         let new = tables.new.list[tables.old.list.len() + index];
-        if let Err((at, what)) = self.rows(tables, &old, &new, scratch) {
+        if let Err((at, what)) = rows(tables, &old, &new, scratch) {
             self.context.findings.at(Rule::Unwind, self.unit.twin + at, what);
         }
         let image = &self.context.original;
@@ -165,46 +175,6 @@ impl View<'_, '_> {
             (Some(Err(what)), _) => wrong(old.exceptions, what),
             _ => wrong(new.at, "a twin and its original do not both have an exception table"),
         }
-    }
-
-    fn rows(
-        &self,
-        tables: &Tables<'_>,
-        old: &Fde<'_>,
-        new: &Fde<'_>,
-        scratch: &Scratch,
-    ) -> Result<(), (u64, &'static str)> {
-        let (old_shared, new_shared) = (&tables.old.shared[old.shared as usize], &tables.new.shared[new.shared as usize]);
-        if !old_shared.same(new_shared) {
-            return Err((0, "a twin's frame description belongs to another kind than its original's"));
-        }
-        let malformed = (0, "a frame program that cannot be understood");
-        let mut was = Rows::new(old_shared, old).ok_or(malformed)?;
-        let mut is = Rows::new(new_shared, new).ok_or(malformed)?;
-        let mut compare = |original: u32, from: u32, to: u32| {
-            let at = u64::from(from);
-            let moved = was.advance(u64::from(original)).ok_or((at, malformed.1))?;
-            let also_moved = is.advance(at).ok_or((at, malformed.1))?;
-            if (moved || also_moved || original == 0) && !was.same(&is) {
-                return Err((at, "unwinding finds another frame than at the original"));
-            }
-            if is.until() < u64::from(to) {
-                return Err((is.until(), "the frame changes in the middle of an instruction"));
-            }
-            if was.depends_on_place() || is.depends_on_place() {
-                return Err((at, "the frame depends on where the code lies"));
-            }
-            Ok(())
-        };
-        let mut first = true;
-        for item in &scratch.items {
-            compare(item.at, if first { 0 } else { item.place }, item.copy_end())?;
-            first = false;
-            if item.escape {
-                compare(item.end(), item.copy_end(), item.copy_end() + 5)?;
-            }
-        }
-        Ok(())
     }
 
     fn call_sites(&self, was: &Lsda<'_>, is: &Lsda<'_>, scratch: &mut Scratch) {
@@ -267,4 +237,45 @@ fn same_site(a: Option<&Site>, b: Option<&Site>) -> bool {
         (None, None) => true,
         _ => false,
     }
+}
+
+/// Runs both programs side by side; says where in the twin they differ.
+fn rows(
+    tables: &Tables<'_>,
+    old: &Fde<'_>,
+    new: &Fde<'_>,
+    scratch: &Scratch,
+) -> Result<(), (u64, &'static str)> {
+    let (old_shared, new_shared) =
+        (&tables.old.shared[old.shared as usize], &tables.new.shared[new.shared as usize]);
+    if !old_shared.same(new_shared) {
+        return Err((0, "a twin's frame description belongs to another kind than its original's"));
+    }
+    let malformed = (0, "a frame program that cannot be understood");
+    let mut was = Rows::new(old_shared, old).ok_or(malformed)?;
+    let mut is = Rows::new(new_shared, new).ok_or(malformed)?;
+    let mut compare = |original: u32, from: u32, to: u32| {
+        let at = u64::from(from);
+        let moved = was.advance(u64::from(original)).ok_or((at, malformed.1))?;
+        let also_moved = is.advance(at).ok_or((at, malformed.1))?;
+        if (moved || also_moved || original == 0) && !was.same(&is) {
+            return Err((at, "unwinding finds another frame than at the original"));
+        }
+        if is.until() < u64::from(to) {
+            return Err((is.until(), "the frame changes in the middle of an instruction"));
+        }
+        if was.depends_on_place() || is.depends_on_place() {
+            return Err((at, "the frame depends on where the code lies"));
+        }
+        Ok(())
+    };
+    let mut first = true;
+    for item in &scratch.items {
+        compare(item.at, if first { 0 } else { item.place }, item.copy_end())?;
+        first = false;
+        if item.escape {
+            compare(item.end(), item.copy_end(), item.copy_end() + 5)?;
+        }
+    }
+    Ok(())
 }

@@ -12,13 +12,22 @@ static PAIR: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
     let done = Command::new("g++").args([source, "-O1", "-pthread", "-o"]).arg(&to).status();
     assert!(done.is_ok_and(|status| status.success()), "a compiler");
     let original = std::fs::read(to).expect("what was compiled");
-    let rewritten = twin::rewrite(&original, None, twin::Mode::Identity).expect("a program that can be rewritten");
+    let rewritten =
+        twin::rewrite(&original, None, twin::Mode::Identity).expect("a program that can be rewritten");
     (original, rewritten.bytes)
 });
 
 /// Numbers that tend to be too much for somebody.
 fn extreme() -> impl Strategy<Value = u64> {
-    prop_oneof![any::<u64>(), Just(0), Just(u64::MAX), Just(1 << 63), Just(0xffff_ffff), Just(u64::MAX - 7), 0..300u64]
+    prop_oneof![
+        any::<u64>(),
+        Just(0),
+        Just(u64::MAX),
+        Just(1 << 63),
+        Just(0xffff_ffff),
+        Just(u64::MAX - 7),
+        0..300u64
+    ]
 }
 
 fn damage(bytes: &mut [u8], hits: &[(usize, u64, usize)]) {

@@ -10,10 +10,9 @@ fn relative(it: &Specimen) -> Option<usize> {
     (at..at + size).step_by(24).find(|&entry| get(&it.rewritten, entry + 8, 8) == 8)
 }
 
-fn in_both(old: &mut [u8], new: &mut [u8], at: usize, size: usize, value: u64) -> Option<()> {
+fn in_both(old: &mut [u8], new: &mut [u8], at: usize, size: usize, value: u64) {
     put(old, at, size, value);
     put(new, at, size, value);
-    Some(())
 }
 
 pub(crate) const ALL: &[Wrong] = &[
@@ -117,7 +116,8 @@ pub(crate) const ALL: &[Wrong] = &[
         rule: Entry,
         make: |it, old, new| {
             let unit = it.patched()?.1;
-            in_both(old, new, 24, 8, unit.start + u64::from(unit.patch?) + 1)
+            in_both(old, new, 24, 8, unit.start + u64::from(unit.patch?) + 1);
+            Some(())
         },
     },
     Wrong {
@@ -125,7 +125,8 @@ pub(crate) const ALL: &[Wrong] = &[
         rule: Entry,
         make: |it, old, new| {
             let unit = it.patched()?.1;
-            in_both(old, new, relative(it)? + 16, 8, unit.start + u64::from(unit.patch?) + 2)
+            in_both(old, new, relative(it)? + 16, 8, unit.start + u64::from(unit.patch?) + 2);
+            Some(())
         },
     },
     Wrong {
@@ -135,7 +136,8 @@ pub(crate) const ALL: &[Wrong] = &[
             let unit = it.patched()?.1;
             let (at, size) = it.section(".dynsym")?;
             let entry = (at..at + size).step_by(24).find(|&entry| get(&it.rewritten, entry + 6, 2) != 0)?;
-            in_both(old, new, entry + 8, 8, unit.start + u64::from(unit.patch?) + 4)
+            in_both(old, new, entry + 8, 8, unit.start + u64::from(unit.patch?) + 4);
+            Some(())
         },
     },
     Wrong {
@@ -148,7 +150,8 @@ pub(crate) const ALL: &[Wrong] = &[
             put(old, at, 1, 0xe9);
             put(new, at, 1, 0xe9);
             let target = unit.start + u64::from(unit.patch?) + 3;
-            in_both(old, new, at + 1, 4, target.wrapping_sub(address + 5))
+            in_both(old, new, at + 1, 4, target.wrapping_sub(address + 5));
+            Some(())
         },
     },
     Wrong {
@@ -161,7 +164,8 @@ pub(crate) const ALL: &[Wrong] = &[
             let unit = it.patched()?.1;
             let (at, size) = it.section(".data")?;
             let at = (at..at + size - 7).find(|at| at % 8 == 0)?;
-            in_both(old, new, at, 8, unit.start + u64::from(unit.patch?) + 1)
+            in_both(old, new, at, 8, unit.start + u64::from(unit.patch?) + 1);
+            Some(())
         },
     },
     Wrong {
@@ -169,20 +173,25 @@ pub(crate) const ALL: &[Wrong] = &[
         rule: Relocations,
         make: |it, old, new| {
             let unit = it.units.iter().find(|unit| unit.size > 40)?;
-            in_both(old, new, relative(it)?, 8, unit.start + 20)
+            in_both(old, new, relative(it)?, 8, unit.start + 20);
+            Some(())
         },
     },
     Wrong {
         name: "a relocation that writes into the new code",
         rule: Relocations,
-        make: |it, old, new| in_both(old, new, relative(it)?, 8, it.units[0].twin),
+        make: |it, old, new| {
+            in_both(old, new, relative(it)?, 8, it.units[0].twin);
+            Some(())
+        },
     },
     Wrong {
         name: "a relocation that writes into a patch",
         rule: Relocations,
         make: |it, old, new| {
             let unit = it.patched()?.1;
-            in_both(old, new, relative(it)?, 8, unit.start + 1)
+            in_both(old, new, relative(it)?, 8, unit.start + 1);
+            Some(())
         },
     },
     Wrong {

@@ -117,9 +117,14 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "the new data at another distance than the first segment",
         rule: Headers,
         make: |it, _, new| {
-            let page = 4096;
+            let (data, page) = (it.added().0, 4096);
+            let last = it.segment(1, image::Image::parse(&it.original).ok()?.loads().len() - 1)?;
+            let end = get(new, last + 16, 8) + get(new, last + 40, 8);
+            if end.next_multiple_of(page) > get(new, data + 16, 8) - page {
+                return None;
+            }
             for field in [16, 24] {
-                add(new, it.added().0 + field, 8, -page);
+                add(new, data + field, 8, -(page as i64));
             }
             Some(())
         },
@@ -166,7 +171,10 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "code between twins",
         rule: Mapping,
         make: |it, _, new| {
-            let pair = it.units.windows(2).find(|pair| pair[0].twin + u64::from(pair[0].twin_size) < pair[1].twin)?;
+            let pair = it
+                .units
+                .windows(2)
+                .find(|pair| pair[0].twin + u64::from(pair[0].twin_size) < pair[1].twin)?;
             new[it.offset(pair[1].twin) - 1] = 0x90;
             Some(())
         },

@@ -31,7 +31,11 @@ static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
         ("jumps.c", &["-O3"]),
     ];
     let specimen = |&(source, options): &(&str, &[&str])| {
-        Specimen::of(&format!("{source} {}", options.join(" ")), compile(source, options), twin::Mode::Identity)
+        Specimen::of(
+            &format!("{source} {}", options.join(" ")),
+            compile(source, options),
+            twin::Mode::Identity,
+        )
     };
     programs.iter().map(specimen).collect()
 });
@@ -57,7 +61,9 @@ fn each_is_rejected(all: &[Wrong]) {
             }
             made += 1;
             let rejected = match check(&original, &rewritten) {
-                Err(Refusal::Wrong { violations, .. }) => violations.iter().any(|found| found.rule == wrong.rule),
+                Err(Refusal::Wrong { violations, .. }) => {
+                    violations.iter().any(|found| found.rule == wrong.rule)
+                }
                 _ => false,
             };
             let said = check(&original, &rewritten);

@@ -93,7 +93,9 @@ pub(crate) const ALL: &[Wrong] = &[
         rule: Mapping,
         make: |it, _, new| {
             let unit = it.units.iter().find(|unit| {
-                unit.items.last().is_some_and(|last| last.at + (last.len as u64) < unit.start + u64::from(unit.size))
+                unit.items
+                    .last()
+                    .is_some_and(|last| last.at + (last.len as u64) < unit.start + u64::from(unit.size))
             });
             let unit = unit.or(it.units.last())?;
             add(new, unit.record + 24, 4, -1);
@@ -113,7 +115,8 @@ pub(crate) const ALL: &[Wrong] = &[
         rule: Mapping,
         make: |it, _, new| {
             let unit = it.units.iter().find(|unit| unit.items.len() > 3)?;
-            let pair = unit.items.windows(2).find(|pair| pair[0].len == 1 && pair[1].len > 2 && pair[1].gap == 0)?;
+            let pair =
+                unit.items.windows(2).find(|pair| pair[0].len == 1 && pair[1].len > 2 && pair[1].gap == 0)?;
             // One byte goes over to the neighbour, so that all sums stay.
             new[pair[0].record] += 1;
             new[pair[1].record] -= 1;
@@ -154,8 +157,12 @@ pub(crate) const ALL: &[Wrong] = &[
             let (unit, index) = it.units.iter().find_map(|unit| {
                 let fits = |pair: &[crate::specimen::Item]| {
                     let [a, b] = pair else { return false };
-                    (1..100).contains(&a.gap) && !a.escape && b.gap == 0 && b.record - a.record == 2
-                        && a.len == a.twin_len && b.len == b.twin_len
+                    (1..100).contains(&a.gap)
+                        && !a.escape
+                        && b.gap == 0
+                        && b.record - a.record == 2
+                        && a.len == a.twin_len
+                        && b.len == b.twin_len
                 };
                 unit.items.windows(2).position(fits).map(|index| (unit, index))
             })?;

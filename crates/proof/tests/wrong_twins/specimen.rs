@@ -102,13 +102,13 @@ impl Specimen {
                 patch: Some(get(bytes, record + 36, 4) as u32).filter(|&patch| patch != u32::MAX),
                 items: Vec::new(),
             };
-            let mut at = map + get(bytes, record + 16, 8) as usize;
+            let mut stream = map + get(bytes, record + 16, 8) as usize;
             let (mut original, mut place) = (unit.start, unit.twin);
             for _ in 0..get(bytes, record + 32, 4) {
-                let item = at;
-                let head = bytes[at];
-                at += 1;
-                let mut number = |bit: u8| if head & bit != 0 { uleb(bytes, &mut at) } else { 0 };
+                let item = stream;
+                let head = bytes[stream];
+                stream += 1;
+                let mut number = |bit: u8| if head & bit != 0 { uleb(bytes, &mut stream) } else { 0 };
                 let (gap, inserted, resized) = (number(0x10), number(0x20), number(0x40));
                 let len = usize::from(head & 15);
                 let twin_len = if head & 0x40 != 0 { resized as usize } else { len };
@@ -149,7 +149,10 @@ impl Specimen {
     /// File offset and size of a section of the rewritten file.
     pub(crate) fn section(&self, name: &str) -> Option<(usize, usize)> {
         let image = Image::parse(&self.rewritten).expect("a sound file");
-        image.section(name).map(|section| (section.offset as usize, section.size as usize)).filter(|&(_, size)| size > 0)
+        image
+            .section(name)
+            .map(|section| (section.offset as usize, section.size as usize))
+            .filter(|&(_, size)| size > 0)
     }
     /// File offset of the nth program header of a kind in the rewritten file.
     pub(crate) fn segment(&self, kind: u32, nth: usize) -> Option<usize> {
@@ -209,7 +212,7 @@ pub(crate) fn compile(source: &str, options: &[&str]) -> Vec<u8> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/rewriter/");
     let folder = tempfile::tempdir().expect("a folder");
     let to = folder.path().join("program");
-    let compiler = if source.ends_with(".cpp") { "g++" } else { "gcc" };
+    let compiler = if source.contains(".cpp") { "g++" } else { "gcc" };
     let mut command = Command::new(compiler);
     command.arg(format!("{root}{source}")).args(options).arg("-pthread").arg("-o").arg(&to);
     let done = command.output().expect("a compiler");

@@ -22,8 +22,7 @@ fn operation(it: &Specimen, wanted: impl Fn(&[u8]) -> bool) -> Option<usize> {
             }
             at += match bytes[0] {
                 0x00 | 0x0a | 0x0b | 0x40..=0x7f | 0xc0..=0xff => 1,
-                0x02 | 0x0d | 0x0e => 2,
-                0x80..=0xbf => 2,
+                0x02 | 0x0d | 0x0e | 0x80..=0xbf => 2,
                 0x03 | 0x0c => 3,
                 0x04 => 5,
                 _ => return None,
@@ -43,7 +42,8 @@ fn call_site(it: &Specimen) -> Option<(usize, usize)> {
         }
         let frames = it.section(".eh_frame")?.0;
         let base = image::Image::parse(&it.rewritten).ok()?.section(".eh_frame")?.address - frames as u64;
-        let address = (base + pointer as u64).wrapping_add_signed(i64::from(get(&it.rewritten, pointer, 4) as i32));
+        let address =
+            (base + pointer as u64).wrapping_add_signed(i64::from(get(&it.rewritten, pointer, 4) as i32));
         let mut at = it.offset(address);
         assert_ne!(it.rewritten[at], 0xff, "the base of landing pads is given");
         at += 1 + match it.rewritten[at] & 0xf {
@@ -314,9 +314,10 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "an exception table of another function",
         rule: Unwind,
         make: |it, _, new| {
-            let mut with = it.descriptions().into_iter().filter(|&at| {
-                it.rewritten[at + 16] == 4 && get(&it.rewritten, at + 17, 4) != 0
-            });
+            let mut with = it
+                .descriptions()
+                .into_iter()
+                .filter(|&at| it.rewritten[at + 16] == 4 && get(&it.rewritten, at + 17, 4) != 0);
             let (a, b) = (with.next()?, with.next()?);
             let to = get(new, b + 17, 4).wrapping_add(b as u64).wrapping_sub(a as u64);
             put(new, a + 17, 4, to);
@@ -327,9 +328,10 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "an exception table lost",
         rule: Unwind,
         make: |it, _, new| {
-            let at = it.descriptions().into_iter().find(|&at| {
-                it.rewritten[at + 16] == 4 && get(&it.rewritten, at + 17, 4) != 0
-            })?;
+            let at = it
+                .descriptions()
+                .into_iter()
+                .find(|&at| it.rewritten[at + 16] == 4 && get(&it.rewritten, at + 17, 4) != 0)?;
             put(new, at + 17, 4, 0);
             Some(())
         },

@@ -1,0 +1,76 @@
+//! `gleaner proof`: checks a rewritten program against its original.
+
+use crate::console::Console;
+use crate::failure::{Exit, Refusal};
+use ::proof::{Counts, Refusal as Unproven, Violation, check};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Check that a rewritten program is its original with twins, and nothing else
+///
+/// The checker shares no code with the rewriter. It looks at every byte of the file and every instruction of every twin,
+/// and says which rule is broken where.
+#[derive(Debug, Args)]
+pub(crate) struct ProofArgs {
+    /// The program as it was
+    #[arg(value_name = "ORIGINAL")]
+    original: PathBuf,
+
+    /// The program as `gleaner twin` rewrote it
+    #[arg(value_name = "REWRITTEN")]
+    rewritten: PathBuf,
+}
+
+pub(crate) fn run(args: &ProofArgs, console: &Console) -> anyhow::Result<Exit> {
+    let (original, rewritten) = (read(&args.original)?, read(&args.rewritten)?);
+    let found = check(&original, &rewritten);
+    if console.json() {
+        console.stdout(&format!("{:#}\n", document(&found)))?;
+    }
+    match found {
+        Ok(counts) => {
+            if !console.json() {
+                console.text(&proven(counts))?;
+            }
+            Ok(Exit::Done)
+        }
+        Err(Unproven::Wrong { violations, total }) => {
+            if !console.json() {
+                console.text(&listed(&violations))?;
+            }
+            let what = args.rewritten.display().to_string();
+            Err(Refusal::failed(what, format!("{total} violations: not what a rewrite may be")).into())
+        }
+        Err(Unproven::Original(error)) => Err(refused(&args.original, &error)),
+        Err(unreadable) => Err(refused(&args.rewritten, &unreadable)),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
+    std::fs::read(path).map_err(|e| Refusal::wrong_use(path.display().to_string(), records::plain(&e)))
+}
+
+fn refused(path: &Path, why: &impl ToString) -> anyhow::Error {
+    Refusal::wrong_use(path.display().to_string(), why.to_string()).into()
+}
+
+fn document(found: &Result<Counts, Unproven>) -> serde_json::Value {
+    match found {
+        Ok(counts) => serde_json::json!({ "proven": true, "checked": counts }),
+        Err(Unproven::Wrong { violations, total }) => {
+            serde_json::json!({ "proven": false, "violations": violations, "total": total })
+        }
+        Err(refusal) => serde_json::json!({ "proven": false, "why": refusal.to_string() }),
+    }
+}
+
+fn proven(counts: Counts) -> String {
+    format!(
+        "proven: {} units with twins, {} entries, {} instructions, {} escapes, {} jump tables, {} call sites\n",
+        counts.units, counts.patches, counts.instructions, counts.escapes, counts.tables, counts.call_sites
+    )
+}
+
+fn listed(violations: &[Violation]) -> String {
+    violations.iter().fold(String::new(), |text, violation| text + &violation.to_string() + "\n")
+}
