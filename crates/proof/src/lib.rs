@@ -59,7 +59,9 @@ mod claims;
 mod computed;
 mod container;
 mod copy;
+mod dead;
 mod frames;
+mod inserted;
 mod lsda;
 mod mapping;
 mod names;
@@ -141,6 +143,8 @@ pub(crate) struct Context<'d> {
     pub(crate) patched: Patched,
     pub(crate) relocations: Relocations,
     pub(crate) unwind: unwind::Tables<'d>,
+    /// What is dead where, if anything may be inserted.
+    pub(crate) dead: Option<dead::Module>,
     pub(crate) findings: Findings,
 }
 
@@ -186,7 +190,13 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     names::check(&original, &rewritten, &mapping, &findings);
     let patched = Patched::of(&original, &mapping);
     references::look(&original, &mapping, &unwind.functions(), &relocations, &patched, &findings);
+    let poisoned = note.mode == mapping::POISON;
+    let dead = if poisoned { dead::Module::of(&original, &mapping, unwind.catching()) } else { None };
+    if poisoned && dead.is_none() {
+        findings.at(Rule::Inserted, 0, "what is dead cannot be told");
+    }
     let context = Context {
+        dead,
         position_independent: original.is_position_independent(),
         original,
         rewritten,
@@ -226,6 +236,10 @@ impl Context<'_> {
                 if view.instructions(&mut scratch) {
                     view.jump_tables(&mut scratch);
                     view.unwinding(index, &mut scratch);
+                    if self.dead.is_some() {
+                        std::mem::swap(&mut scratch.items, &mut scratch.room.items);
+                        view.poison(index, &mut scratch.room);
+                    }
                 }
                 scratch
             },

@@ -123,6 +123,10 @@ impl<'d> Tables<'d> {
     pub(crate) fn with_exceptions(&self) -> Vec<usize> {
         (0..self.old.list.len()).filter(|&at| self.old.list[at].exceptions != 0).collect()
     }
+    /// For each unit, whether it has an exception table.
+    pub(crate) fn catching(&self) -> Vec<bool> {
+        self.of_unit.iter().map(|&fde| self.old.list[fde as usize].exceptions != 0).collect()
+    }
     /// Where functions begin and end, ascending.
     pub(crate) fn functions(&self) -> Vec<(u64, u64)> {
         let range = |fde: &Fde<'_>| (fde.start, fde.start.saturating_add(fde.size));
