@@ -191,7 +191,18 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let patched = Patched::of(&original, &mapping);
     references::look(&original, &mapping, &unwind.functions(), &relocations, &patched, &findings);
     let poisoned = note.mode == mapping::POISON;
-    let dead = if poisoned { dead::Module::of(&original, &mapping, unwind.catching()) } else { None };
+    let dead = if poisoned {
+        let others = references::targets(&original, &mapping, &unwind.functions());
+        dead::Module::of(
+            &original,
+            &mapping,
+            unwind.catching(),
+            unwind.landings(&original, &mapping),
+            &others,
+        )
+    } else {
+        None
+    };
     if poisoned && dead.is_none() {
         findings.at(Rule::Inserted, 0, "what is dead cannot be told");
     }

@@ -60,6 +60,8 @@ struct Step {
     call: bool,
     /// The unit that is called or gone to.
     other: Option<u32>,
+    /// All units that control may go to but by calls.
+    leaves: Vec<u32>,
 }
 
 /// Room for one unit at a time.
@@ -71,6 +73,8 @@ pub(crate) struct Room {
     pub(crate) live: Vec<Set>,
     written: Vec<Set>,
     pub(crate) reads_flags_behind_call: bool,
+    /// What this unit needs of others when those return.
+    pub(crate) keeps: Vec<(u32, Set)>,
     /// The units whose summaries were asked for.
     pub(crate) needs: Vec<u32>,
 }
@@ -81,7 +85,8 @@ impl Room {
         let unit = &around.mapping.units[at];
         self.read(unit, around);
         let writes = self.forwards(around.module);
-        self.backwards(around.module, around.module.catches[at]);
+        self.backwards(around.module, at);
+        self.keep(around, at);
         let reads = if unit.begins_with_item() { self.live.first().copied().unwrap_or(ALL) } else { ALL };
         Summary { reads, writes }
     }
@@ -173,7 +178,26 @@ impl Room {
         if returns { result } else { ALL & !RED_ZONE }
     }
 
-    fn backwards(&mut self, module: &Module, catches: bool) {
+    /// What other units must leave alone for this one's sake: those that it calls, what it needs behind the call; those
+    /// that it leaves for, what its own callers need.
+    fn keep(&mut self, around: &Around<'_, '_>, at: usize) {
+        let own = around.module.kept[at];
+        self.keeps.clear();
+        for (index, step) in self.steps.iter().enumerate() {
+            let after = if step.next { self.live.get(index + 1).copied().unwrap_or(ALL) } else { ALL };
+            if let (true, Some(unit)) = (step.call, step.other) {
+                self.keeps.push((unit, after));
+            }
+            self.keeps.extend(step.leaves.iter().map(|&unit| (unit, own)));
+        }
+        self.keeps.extend(around.module.lands[at].iter().map(|&unit| (unit, own)));
+        self.keeps.retain(|&(unit, kept)| kept & !around.module.kept[unit as usize] != 0);
+        self.keeps.sort_unstable();
+        self.keeps.dedup();
+    }
+
+    fn backwards(&mut self, module: &Module, at: usize) {
+        let catches = module.catches[at];
         let count = self.steps.len();
         self.live.clear();
         self.live.resize(count, 0);
@@ -188,8 +212,9 @@ impl Room {
                     Exit::Unit(unit) => module.summaries[unit as usize].reads | CALLEE_SAVED,
                     Exit::Return => {
                         let flags = if module.flags_return { 0 } else { STATUS_FLAGS };
-                        let gone = self.written[index] & !(CALLEE_SAVED | RESULTS | STATUS_FLAGS);
-                        ALL & !(gone | flags | RED_ZONE)
+                        let kept = module.kept[at] & !self.written[index] & !flags;
+                        let carried = if module.flags_return { STATUS_FLAGS } else { 0 };
+                        (CALLEE_SAVED | RESULTS | kept | carried) & !RED_ZONE
                     }
                 };
                 let next = step.next.then_some(index as u32 + 1);
@@ -232,6 +257,22 @@ impl Around<'_, '_> {
         Some(targets)
     }
 
+    /// The other units that the jump table of a jump leads to.
+    fn far_entries(&self, unit: &Unit<'_>, jump: u64) -> Vec<u32> {
+        let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
+        let Some(table) = tables.iter().find(|table| table.jump == jump) else { return Vec::new() };
+        let bytes = self.original.bytes_at(units::Svma(table.original), table.size() as usize).unwrap_or(&[]);
+        let target = |entry: &[u8]| {
+            let distance = crate::read::Reader::new(entry, 0).signed(entry.len())?;
+            let to = table.base.wrapping_add_signed(distance);
+            self.mapping.index_at(to).filter(|_| !unit.holds(to)).map(|index| index as u32)
+        };
+        let mut found: Vec<u32> = bytes.chunks_exact(table.entry as usize).filter_map(target).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     fn step(
         &self,
         unit: &Unit<'_>,
@@ -249,6 +290,7 @@ impl Around<'_, '_> {
             exit: if adjacent { Exit::None } else { Exit::Anywhere },
             call: false,
             other: None,
+            leaves: Vec::new(),
         };
         match flow {
             FlowControl::Return => (step.next, step.exit) = (false, Exit::Return),
@@ -295,6 +337,18 @@ impl Around<'_, '_> {
         }
         if let Exit::Unit(unit) = step.exit {
             step.other = Some(unit);
+        }
+        let within = |address: u64| self.mapping.index_at(address).map(|index| index as u32);
+        if matches!(flow, FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch)
+            && step.target.is_none()
+        {
+            step.leaves.extend(within(insn.near_branch64()));
+        }
+        if !adjacent {
+            step.leaves.extend(within(insn.next_ip()).filter(|_| !unit.holds(insn.next_ip())));
+        }
+        if flow == FlowControl::IndirectBranch && step.exit == Exit::Anywhere {
+            step.leaves.extend(self.far_entries(unit, insn.ip()));
         }
         step
     }
