@@ -25,6 +25,9 @@ _gleaner() {
             gleaner,measure)
                 cmd="gleaner__subcmd__measure"
                 ;;
+            gleaner,proof)
+                cmd="gleaner__subcmd__proof"
+                ;;
             gleaner,show)
                 cmd="gleaner__subcmd__show"
                 ;;
@@ -41,7 +44,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version tour doctor measure twin show generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure twin proof show generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -125,6 +128,20 @@ _gleaner() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__proof)
+            opts="-q -h --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -32,6 +32,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'See what 
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Tell what works on this host, what does not and why, and what would help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latencies and sizes of each level, TLBs, parallelism, bandwidth and more'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "twin" -d 'Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check that a rewritten program is its original with twins, and nothing else'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or one figure of it'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Where the record goes; created if need be' -r -F
@@ -63,6 +64,9 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l poison -d 'Fill
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s q -l quiet -d 'No progress and no remarks; errors are still told'
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s q -l quiet -d 'No progress and no remarks; errors are still told'
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'

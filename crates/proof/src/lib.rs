@@ -48,7 +48,9 @@
 //!   its twin.
 //!
 //! What is not proven: that code is not read as data, that nobody but the program's own code knows addresses inside of
-//! functions, that a jump table has no more entries than the mapping says.
+//! functions, that a listed load always reads the table listed with it, that a jump table has no more entries than the
+//! mapping says. Poison is proven where this crate's liveness, which knows less than it could, agrees; elsewhere it is
+//! rejected, rightly or not: a jump to an address from memory is taken to need everything.
 //!
 //! A file's head names its rules. To add a rule: a variant of [`Rule`], a line above, a file, a call in [`check`], and
 //! wrong twins in `tests/`.
