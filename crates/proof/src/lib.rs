@@ -48,7 +48,9 @@
 //!   its twin.
 //!
 //! What is not proven: that code is not read as data, that nobody but the program's own code knows addresses inside of
-//! functions, that a jump table has no more entries than the mapping says.
+//! functions, that a listed load always reads the table listed with it, that a jump table has no more entries than the
+//! mapping says. Poison is proven where this crate's liveness, which knows less than it could, agrees; elsewhere it is
+//! rejected, rightly or not: a jump to an address from memory is taken to need everything.
 //!
 //! A file's head names its rules. To add a rule: a variant of [`Rule`], a line above, a file, a call in [`check`], and
 //! wrong twins in `tests/`.
@@ -59,7 +61,9 @@ mod claims;
 mod computed;
 mod container;
 mod copy;
+mod dead;
 mod frames;
+mod inserted;
 mod lsda;
 mod mapping;
 mod names;
@@ -141,6 +145,8 @@ pub(crate) struct Context<'d> {
     pub(crate) patched: Patched,
     pub(crate) relocations: Relocations,
     pub(crate) unwind: unwind::Tables<'d>,
+    /// What is dead where, if anything may be inserted.
+    pub(crate) dead: Option<dead::Module>,
     pub(crate) findings: Findings,
 }
 
@@ -186,7 +192,24 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     names::check(&original, &rewritten, &mapping, &findings);
     let patched = Patched::of(&original, &mapping);
     references::look(&original, &mapping, &unwind.functions(), &relocations, &patched, &findings);
+    let poisoned = note.mode == mapping::POISON;
+    let dead = if poisoned {
+        let others = references::targets(&original, &mapping, &unwind.functions());
+        dead::Module::of(
+            &original,
+            &mapping,
+            unwind.catching(),
+            unwind.landings(&original, &mapping),
+            &others,
+        )
+    } else {
+        None
+    };
+    if poisoned && dead.is_none() {
+        findings.at(Rule::Inserted, 0, "what is dead cannot be told");
+    }
     let context = Context {
+        dead,
         position_independent: original.is_position_independent(),
         original,
         rewritten,
@@ -226,6 +249,10 @@ impl Context<'_> {
                 if view.instructions(&mut scratch) {
                     view.jump_tables(&mut scratch);
                     view.unwinding(index, &mut scratch);
+                    if self.dead.is_some() {
+                        std::mem::swap(&mut scratch.items, &mut scratch.room.items);
+                        view.poison(index, &mut scratch.room);
+                    }
                 }
                 scratch
             },

@@ -6,6 +6,7 @@ use crate::rule::{Findings, Rule};
 use image::Image;
 
 pub(crate) const IDENTITY: u32 = 1;
+pub(crate) const POISON: u32 = 2;
 
 /// The contents of the note.
 #[derive(Clone, Copy)]
@@ -26,6 +27,9 @@ impl Note {
         let long = |at| number(contents, at, 8).unwrap_or(0);
         if ours.next().is_some() {
             findings.in_file(Rule::Mapping, 0, "two notes of a rewriter");
+        }
+        if !matches!(word(4), IDENTITY | POISON) {
+            findings.in_file(Rule::Mapping, 0, "the rewrite's mode is not known");
         }
         if contents.len() != 48 || word(0) != 1 || contents[32..].iter().any(|&byte| byte != 0) {
             findings.in_file(Rule::Mapping, 0, "the note is of no known version");
@@ -91,8 +95,11 @@ pub(crate) struct Mapping<'d> {
 impl<'d> Mapping<'d> {
     /// The unit whose original holds this address.
     pub(crate) fn at(&self, address: u64) -> Option<&Unit<'d>> {
-        let after = self.starts.partition_point(|&start| start <= address);
-        self.units[..after].last().filter(|unit| unit.holds(address))
+        self.index_at(address).map(|index| &self.units[index])
+    }
+    pub(crate) fn index_at(&self, address: u64) -> Option<usize> {
+        let last = self.starts.partition_point(|&start| start <= address).checked_sub(1)?;
+        self.units[last].holds(address).then_some(last)
     }
     /// The unit whose twin holds this address; twins ascend like units.
     pub(crate) fn at_twin(&self, address: u64) -> Option<&Unit<'d>> {

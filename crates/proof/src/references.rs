@@ -68,6 +68,35 @@ pub(crate) fn look(
     });
 }
 
+/// Where branches and calls of code without twins lead, gaps in units included.
+pub(crate) fn targets(original: &Image<'_>, mapping: &Mapping<'_>, functions: &[(u64, u64)]) -> Vec<u64> {
+    let mut ranges = other_code(original, mapping, functions);
+    let mut items = Vec::new();
+    for unit in &mapping.units {
+        if crate::stream::read(unit, &mut items).is_err() {
+            continue;
+        }
+        let mut from = 0;
+        for (at, end) in items.iter().map(|item| (item.at, item.end())).chain([(unit.code.len() as u32, 0)]) {
+            if from < at {
+                ranges.push((unit.start + u64::from(from), unit.start + u64::from(at)));
+            }
+            from = end;
+        }
+    }
+    let found = ranges.into_par_iter().map(|(from, to)| {
+        let found = std::cell::RefCell::new(Vec::new());
+        let code = original.bytes_at(units::Svma(from), (to - from) as usize).unwrap_or(&[]);
+        sweep(code, from, &|insn| {
+            if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
+                found.borrow_mut().push(insn.near_branch64());
+            }
+        });
+        found.into_inner()
+    });
+    found.flatten_iter().collect()
+}
+
 /// The executable ranges that have no twins, cut where functions begin and end.
 fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, functions: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut ranges = Vec::new();

@@ -123,6 +123,23 @@ impl<'d> Tables<'d> {
     pub(crate) fn with_exceptions(&self) -> Vec<usize> {
         (0..self.old.list.len()).filter(|&at| self.old.list[at].exceptions != 0).collect()
     }
+    /// For each unit, the other units where its exceptions land.
+    pub(crate) fn landings(&self, image: &Image<'d>, mapping: &Mapping<'_>) -> Vec<Vec<u32>> {
+        let of = |(unit, &fde): (usize, &u32)| {
+            let pads = self.pads(image, fde as usize);
+            let units = pads.into_iter().filter_map(|pad| mapping.index_at(pad));
+            let mut units: Vec<u32> =
+                units.filter(|&other| other != unit).map(|other| other as u32).collect();
+            units.sort_unstable();
+            units.dedup();
+            units
+        };
+        self.of_unit.iter().enumerate().map(of).collect()
+    }
+    /// For each unit, whether it has an exception table.
+    pub(crate) fn catching(&self) -> Vec<bool> {
+        self.of_unit.iter().map(|&fde| self.old.list[fde as usize].exceptions != 0).collect()
+    }
     /// Where functions begin and end, ascending.
     pub(crate) fn functions(&self) -> Vec<(u64, u64)> {
         let range = |fde: &Fde<'_>| (fde.start, fde.start.saturating_add(fde.size));

@@ -104,7 +104,8 @@ impl Specimen {
             };
             let mut stream = map + get(bytes, record + 16, 8) as usize;
             let (mut original, mut place) = (unit.start, unit.twin);
-            for _ in 0..get(bytes, record + 32, 4) {
+            let count = get(bytes, record + 32, 4);
+            while (unit.items.len() as u64) < count {
                 let item = stream;
                 let head = bytes[stream];
                 stream += 1;
