@@ -113,6 +113,12 @@ impl Arena {
             }
         };
         let map_len = len + slack;
+        if matches!(kind, PageKind::Small | PageKind::Transparent)
+            && available().is_some_and(|free| len as u64 > free)
+        {
+            // Kernels that overcommit would grant it, and then kill this process or another one while it is filled.
+            return Err(SysError { what: what(), source: std::io::ErrorKind::OutOfMemory.into() });
+        }
         // SAFETY: a fresh anonymous mapping; the pointer arithmetic stays inside it (slack covers the alignment).
         let (map, base) = unsafe {
             let map =
@@ -271,6 +277,13 @@ fn populate(base: *mut u8, len: usize) -> Result<(), SysError> {
         }
     }
     Ok(())
+}
+
+/// Memory that can be had without pushing out others, as the kernel estimates it.
+fn available() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
 }
 
 /// Reads smaps for the areas that cover `start..end`. Areas may be split or merged with neighbours by the kernel, so
