@@ -47,6 +47,12 @@ pub struct Scratch {
     work: Vec<u32>,
 }
 
+impl Scratch {
+    fn is_started(&self, at: u32) -> bool {
+        self.started.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+}
+
 /// Decodes the unit at `start`, whose bytes are `code`, from its first byte and the `roots` (offsets) on.
 pub fn decode(
     start: Svma,
@@ -61,6 +67,7 @@ pub fn decode(
         around,
         decoder: Decoder::with_ip(64, code, start.0, DecoderOptions::NONE),
         indirect: false,
+        followed: Vec::new(),
         out: Decoded { insns: Vec::with_capacity(code.len() / 4 + 1), ..Decoded::default() },
     };
     scratch.started.clear();
@@ -83,6 +90,9 @@ pub fn decode(
         }
         start_afresh(&mut descent, roots, scratch);
     }
+    if descent.was_misled() {
+        keep_reached(&mut descent, roots, scratch);
+    }
     let mut out = descent.out;
     out.insns.shrink_to_fit();
     out.overlaps = overlap(&out.insns);
@@ -104,6 +114,7 @@ fn overlap(insns: &[Insn]) -> bool {
 fn start_afresh(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut Scratch) {
     let tables = std::mem::take(&mut descent.out.tables);
     descent.out = Decoded { insns: Vec::with_capacity(descent.code.len() / 4 + 1), ..Decoded::default() };
+    descent.followed.clear();
     scratch.started.fill(0);
     scratch.work.clear();
     scratch.work.extend(roots);
@@ -119,6 +130,37 @@ fn start_afresh(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut 
     open.extend(lost.iter().map(|table| OpenJump { at: table.jump_at, is_pointer: false }));
     descent.out.tables = kept;
     descent.out.open_jumps = open;
+}
+
+/// Decodes once more, along the tables that are believed in the end and no others: what only a table that was dropped
+/// since had led to may be no code at all. The tables stay as judged, for that was done with more code in view, and more
+/// code only ever shows more ways around a bounds check.
+fn keep_reached(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut Scratch) {
+    let mut tables = std::mem::take(&mut descent.out.tables);
+    let open_jumps = std::mem::take(&mut descent.out.open_jumps);
+    descent.out = Decoded { insns: Vec::with_capacity(descent.code.len() / 4 + 1), ..Decoded::default() };
+    descent.followed.clear();
+    scratch.started.fill(0);
+    scratch.work.clear();
+    scratch.work.extend(roots);
+    scratch.work.push(0);
+    loop {
+        descent.run(scratch);
+        let (reached, others): (Vec<_>, Vec<_>) =
+            tables.into_iter().partition(|table| scratch.is_started(table.jump_at));
+        tables = others;
+        if reached.is_empty() {
+            break;
+        }
+        for table in reached {
+            descent.follow(&table, scratch);
+            descent.out.tables.push(table);
+        }
+    }
+    descent.out.tables.sort_by_key(|table| table.jump_at);
+    descent.out.open_jumps = open_jumps;
+    descent.out.open_jumps.retain(|jump| scratch.is_started(jump.at));
+    descent.out.insns.sort_unstable_by_key(|insn| insn.at);
 }
 
 /// Finds jump tables, decodes what they lead to, and asks again, until nothing is new. In the end every table is looked
@@ -163,6 +205,8 @@ struct Descent<'a, 'd, 'c> {
     around: &'a Surroundings<'a, 'd>,
     decoder: Decoder<'c>,
     indirect: bool,
+    /// Where tables led: the place of the jump, and the target.
+    followed: Vec<(u32, Svma)>,
     out: Decoded,
 }
 
@@ -200,12 +244,24 @@ impl Descent<'_, '_, '_> {
 
     /// Goes on where a jump table leads.
     fn follow(&mut self, table: &JumpTable, scratch: &mut Scratch) {
+        self.followed.extend(table.targets.iter().map(|&target| (table.jump_at, target)));
         for &target in &table.targets {
             match target.0.wrapping_sub(self.start.0) {
                 inside if inside < self.code.len() as u64 => scratch.work.push(inside as u32),
                 _ => self.out.jumps_out.push(target),
             }
         }
+    }
+
+    /// Was a table entry followed that is not believed in the end?
+    fn was_misled(&self) -> bool {
+        let believed: std::collections::HashSet<(u32, Svma)> = self
+            .out
+            .tables
+            .iter()
+            .flat_map(|table| table.targets.iter().map(|&target| (table.jump_at, target)))
+            .collect();
+        self.followed.iter().any(|entry| !believed.contains(entry))
     }
 
     fn take(&mut self, at: u32, instruction: &Instruction, work: &mut Vec<u32>) -> Option<Insn> {
