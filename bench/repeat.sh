@@ -31,7 +31,7 @@ level() { # RECORD INDEX
             "$(level "$record" 2)" "$(level "$record" 3)" "$seconds" $((peak / 1024)) "$grade"
         if [ -n "$out" ]; then
             mkdir -p "$out"
-            cp "$record" "$out/"
+            gzip -9nc "$record" >"$out/machine-$run.json.gz"
         fi
     done
 } | keep repeat.md
