@@ -113,12 +113,7 @@ fn overlap(insns: &[Insn]) -> bool {
 /// Decodes once more, with only the tables believed in the end, and keeps those of them that are believed still.
 fn start_afresh(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut Scratch) {
     let tables = std::mem::take(&mut descent.out.tables);
-    descent.out = Decoded { insns: Vec::with_capacity(descent.code.len() / 4 + 1), ..Decoded::default() };
-    descent.followed.clear();
-    scratch.started.fill(0);
-    scratch.work.clear();
-    scratch.work.extend(roots);
-    scratch.work.push(0);
+    descent.forget(roots, scratch);
     for table in &tables {
         descent.follow(table, scratch);
     }
@@ -138,12 +133,7 @@ fn start_afresh(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut 
 fn keep_reached(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut Scratch) {
     let mut tables = std::mem::take(&mut descent.out.tables);
     let open_jumps = std::mem::take(&mut descent.out.open_jumps);
-    descent.out = Decoded { insns: Vec::with_capacity(descent.code.len() / 4 + 1), ..Decoded::default() };
-    descent.followed.clear();
-    scratch.started.fill(0);
-    scratch.work.clear();
-    scratch.work.extend(roots);
-    scratch.work.push(0);
+    descent.forget(roots, scratch);
     loop {
         descent.run(scratch);
         let (reached, others): (Vec<_>, Vec<_>) =
@@ -240,6 +230,16 @@ impl Descent<'_, '_, '_> {
                 at = insn.end();
             }
         }
+    }
+
+    /// Back to where nothing is decoded yet.
+    fn forget(&mut self, roots: &[u32], scratch: &mut Scratch) {
+        self.out = Decoded { insns: Vec::with_capacity(self.code.len() / 4 + 1), ..Decoded::default() };
+        self.followed.clear();
+        scratch.started.fill(0);
+        scratch.work.clear();
+        scratch.work.extend(roots);
+        scratch.work.push(0);
     }
 
     /// Goes on where a jump table leads.
