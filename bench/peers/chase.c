@@ -2,28 +2,14 @@
 // chased for a while; prints nanoseconds a load. Nothing clever: no clock correction, no voiding, no intervals.
 // usage: chase BYTES LOADS [CPU]
 #define _GNU_SOURCE
+#include "chain.h"
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e9 + t.tv_nsec;
-}
-
-static uint64_t state = 88172645463325252ull;
-static uint64_t random_below(uint64_t n) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % n;
-}
 
 int main(int argc, char **argv) {
     if (argc < 3) {
@@ -46,14 +32,7 @@ int main(int argc, char **argv) {
     uint32_t *order = malloc(lines * sizeof *order);
     if (!order)
         return perror("chase: memory"), 1;
-    for (size_t i = 0; i < lines; i++)
-        order[i] = i;
-    for (size_t i = lines - 1; i > 0; i--) { // Sattolo: one cycle
-        size_t j = random_below(i);
-        uint32_t t = order[i];
-        order[i] = order[j];
-        order[j] = t;
-    }
+    one_cycle(order, lines);
     for (size_t i = 0; i < lines; i++)
         *(void **)(area + i * LINE) = area + (size_t)order[i] * LINE;
     free(order);

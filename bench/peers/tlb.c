@@ -3,29 +3,15 @@
 // its own. A second run with MODE 8 visits each page eight times a lap at random instead of once.
 // usage: tlb CPU MODE(1|8) FROM TO STEP
 #define _GNU_SOURCE
+#include "chain.h"
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 enum { LINE = 64, PAGE = 4096, HUGE_PAGE = 2 << 20, TRIES = 15, LOADS = 200000 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e9 + t.tv_nsec;
-}
-
-static uint64_t state = 88172645463325252ull;
-static uint64_t random_below(uint64_t n) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % n;
-}
 
 static char *place(char *area, size_t pages, size_t node) {
     size_t page = node % pages;
@@ -48,14 +34,7 @@ static double chase(size_t pages, size_t visits) {
     char *area = (char *)(((uintptr_t)map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
     madvise(area, length, MADV_NOHUGEPAGE);
     memset(area, 0, length);
-    for (size_t i = 0; i < nodes; i++)
-        order[i] = i;
-    for (size_t i = nodes - 1; i > 0; i--) { // Sattolo: one cycle
-        size_t j = random_below(i);
-        uint32_t t = order[i];
-        order[i] = order[j];
-        order[j] = t;
-    }
+    one_cycle(order, nodes);
     for (size_t i = 0; i < nodes; i++)
         *(void **)place(area, pages, i) = place(area, pages, order[i]);
     void **p = (void **)place(area, pages, 0);
