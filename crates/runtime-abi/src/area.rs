@@ -1,0 +1,18 @@
+//! The area of a kernel thread, found through its GS base: offsets in bytes.
+
+/// Address of the area itself.
+pub const SELF: u32 = 0x00;
+/// The context that runs now.
+pub const CUR: u32 = 0x08;
+/// Three words of scratch for inserted code, never live across a yield.
+pub const SCRATCH: [u32; 3] = [0x10, 0x18, 0x20];
+/// Cycles left until a bound yield, by static estimate; 32 bits, signed.
+pub const BUDGET: u32 = 0x28;
+/// One byte: 1 in the area of a primary, 0 in a home.
+pub const GUEST: u32 = 0x2c;
+/// Where a guest goes that must go home.
+pub const LEAVE: u32 = 0x30;
+/// The context of the thread whose area this is.
+pub const OWN: u32 = 0x38;
+/// From here on everything is the runtime's.
+pub const RUNTIME: u32 = 0x40;
