@@ -342,14 +342,14 @@ mod tests {
             "je short 000000000000000Fh",
             "jb short 000000000000000Fh",
             "jns short 000000000000000Fh",
-            "lea r9, [rip]",
+            "lea r9, [0Fh]",
             "mov dword ptr gs:[28h], 3E8h",
             "sub dword ptr gs:[28h], 7",
             "sub dword ptr gs:[28h], 2BCh",
             "cmp byte ptr gs:[2Ch], 0",
             "jmp qword ptr gs:[30h]",
             "cmp rbx, 0",
-            "lea r12, [rip]",
+            "lea r12, [4Fh]",
             "lahf",
             "seto al",
             "add al, 7Fh",
@@ -368,7 +368,7 @@ mod tests {
             asm.place(label);
         });
         assert_eq!(piece.bytes.len(), 206);
-        assert_eq!(read(&piece)[0], "je near ptr 00000000000000CEh");
+        assert_eq!(read(&piece)[0], "je 00000000000000CEh");
     }
 
     #[test]

@@ -129,18 +129,14 @@ mod tests {
     #[test]
     fn operands_are_fetched_as_they_are_used() {
         let of = |bytes: &[u8]| fetched(bytes).unwrap();
-        assert_eq!(of(&[0x48, 0x8b, 0x47, 0x08]), "prefetcht0 byte ptr [rdi+8]", "mov rax, [rdi+8]");
-        assert_eq!(of(&[0x48, 0x8b, 0x04, 0xca]), "prefetcht0 byte ptr [rdx+rcx*8]");
-        assert_eq!(of(&[0xf0, 0x83, 0x07, 0x01]), "prefetchw byte ptr [rdi]", "lock add dword [rdi], 1");
-        assert_eq!(of(&[0x48, 0x89, 0x47, 0x08]), "prefetchw byte ptr [rdi+8]", "mov [rdi+8], rax");
-        assert_eq!(of(&[0xff, 0x50, 0x18]), "prefetcht0 byte ptr [rax+18h]", "call [rax+18h]");
-        assert_eq!(of(&[0x41, 0x8b, 0x84, 0x24, 0, 2, 0, 0]), "prefetcht0 byte ptr [r12+200h]");
-        assert_eq!(of(&[0x8b, 0x04, 0x8d, 0, 0x10, 0, 0]), "prefetcht0 byte ptr [rcx*4+1000h]");
-        assert_eq!(
-            of(&[0x62, 0xf1, 0x7c, 0x48, 0x10, 0x47, 1]),
-            "prefetcht0 byte ptr [rdi+40h]",
-            "vmovups zmm"
-        );
+        assert_eq!(of(&[0x48, 0x8b, 0x47, 0x08]), "prefetcht0 [rdi+8]", "mov rax, [rdi+8]");
+        assert_eq!(of(&[0x48, 0x8b, 0x04, 0xca]), "prefetcht0 [rdx+rcx*8]");
+        assert_eq!(of(&[0xf0, 0x83, 0x07, 0x01]), "prefetchw [rdi]", "lock add dword [rdi], 1");
+        assert_eq!(of(&[0x48, 0x89, 0x47, 0x08]), "prefetchw [rdi+8]", "mov [rdi+8], rax");
+        assert_eq!(of(&[0xff, 0x50, 0x18]), "prefetcht0 [rax+18h]", "call [rax+18h]");
+        assert_eq!(of(&[0x41, 0x8b, 0x84, 0x24, 0, 2, 0, 0]), "prefetcht0 [r12+200h]");
+        assert_eq!(of(&[0x8b, 0x04, 0x8d, 0, 0x10, 0, 0]), "prefetcht0 [rcx*4+1000h]");
+        assert_eq!(of(&[0x62, 0xf1, 0x7c, 0x48, 0x10, 0x47, 1]), "prefetcht0 [rdi+40h]", "vmovups zmm");
     }
 
     #[test]

@@ -4,7 +4,6 @@ use crate::emit::{Twin, TwinTable, Twins, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
 use crate::harvest::Harvest;
-use crate::insertions::Insertions;
 use crate::layout::{escapes_after, lay_out};
 use crate::leaves::leave_anywhere;
 use crate::map;
