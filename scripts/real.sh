@@ -80,6 +80,10 @@ rewritten() {
     echo "$to"
 }
 
+why() { # MODE FILE: where the reason lies that it was refused for
+    echo "$base/rewritten/${1#libraries-}${2//\//_}.why"
+}
+
 # perform WORKLOAD OUTPUT [ORIGINAL REWRITTEN]…
 perform() {
     local script=$PWD/$1 output=$2
@@ -110,12 +114,22 @@ verdict() { # WORKLOAD MODE WHAT [DETAIL]
 try() {
     local script=$1 mode=$2 pairs=() files twin began=$SECONDS
     mapfile -t files < <(programs "$script")
-    if [[ $mode == libraries-* ]]; then mapfile -t -O "${#files[@]}" files < <(libraries "${files[@]}" /usr/bin/bash); fi
+    while read -r file reason; do
+        # Some are refused for good reason, and must be: in one line, with no file left.
+        if rewritten "${mode#libraries-}" "$file" >/dev/null || [ "$(grep -c . "$(why "$mode" "$file")")" != 1 ] || ! grep -q "$reason" "$(why "$mode" "$file")"; then
+            failed=$((failed + 1)); verdict "$script" "$mode" FAILED "$file is not refused for: $reason"; return
+        fi
+    done < <(said "$script" refused)
+    if [[ $mode == libraries-* ]]; then
+        mapfile -t -O "${#files[@]}" files < <(libraries "${files[@]}" /usr/bin/bash)
+        # Each file once, whatever asks for it.
+        mapfile -t files < <(printf '%s\n' "${files[@]}" | sort -u)
+    fi
     for file in "${files[@]}"; do
         if twin=$(rewritten "${mode#libraries-}" "$file"); then
             pairs+=("$file" "$twin")
         else
-            echo "   $file: $(cat "$base/rewritten/${mode#libraries-}${file//\//_}.why")"
+            echo "   $file: $(cat "$(why "$mode" "$file")")"
             # A library without code is none that fails; a program is.
             if [[ $mode != libraries-* ]]; then failed=$((failed + 1)); verdict "$script" "$mode" FAILED "not rewritten"; return; fi
         fi
@@ -151,6 +165,9 @@ for script in programs/real/*.sh; do
     while read -r command package; do
         have "$command" "$package" || missing="'$command' is not there (Debian: apt install $package, as root)"
     done < <(said "$script" needs)
+    while read -r file package; do
+        [ -e "$file" ] || missing="'$file' is not there (in Debian's $package; not installed for a test)"
+    done < <(said "$script" present)
     if [ -n "$missing" ]; then skipped+=("$name with twins: $missing"); continue; fi
     perform "$script" "$base/expected"
     if ! grep -q '^exit code 0$' "$base/expected"; then
