@@ -1,0 +1,9 @@
+//! Harvesting: which loads of which program become yields, and what runs in them.
+//!
+//! [`program`] finds what would run, [`planner`] chooses its sites by [`prices`], [`cache`] keeps the rewritten files.
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod planner;
+pub mod prices;
+pub mod program;
