@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod candidates;
 pub mod launch;
+pub mod names;
 pub mod planner;
 pub mod prices;
 pub mod program;
