@@ -167,3 +167,19 @@ impl Cfg {
         self.blocks.partition_point(|block| block.first as usize <= insn) - 1
     }
 }
+
+/// A graph for tests: so many blocks, those entered from outside, and edges.
+#[cfg(test)]
+pub(crate) fn graph(count: u32, roots: &[u32], edges: &[(u32, u32)]) -> Cfg {
+    let block =
+        |index: u32| Block { first: index, end: index + 1, is_root: roots.contains(&index), leaves: false };
+    let mut cfg = Cfg { blocks: (0..count).map(block).collect(), ..Cfg::default() };
+    for from in 0..count {
+        cfg.first_edge.push(cfg.edges.len() as u32);
+        let out = edges.iter().filter(|edge| edge.0 == from);
+        cfg.edges.extend(out.map(|&(from, to)| Edge { from, to, kind: EdgeKind::Taken }));
+    }
+    cfg.first_edge.push(cfg.edges.len() as u32);
+    cfg.group_incoming();
+    cfg
+}

@@ -3,7 +3,7 @@
 //! Start from [`Module::analyse`]. Facts come in layers, a file each: the container ([`elf`]), what it names
 //! ([`symbols`], [`relocations`], [`imports`]), unwind tables ([`unwind`]), where code is ([`code_units`]), its
 //! instructions ([`descend`], [`insn`]), its jump tables ([`tables`], by way of [`symbolic`]) and its control flow
-//! ([`cfg`]). Nothing here writes or guesses: what cannot be known is left out, and the users of this crate treat what is
+//! ([`cfg`], [`dominators`], [`loops`]). Nothing here writes or guesses: what cannot be known is left out, and the users of this crate treat what is
 //! left out as "anything may happen".
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod cfg;
 pub mod code_units;
 pub mod cursor;
 pub mod descend;
+pub mod dominators;
 pub mod effects;
 pub mod elf;
 mod error;
@@ -20,6 +21,7 @@ pub mod groups;
 pub mod imports;
 pub mod insn;
 pub mod liveness;
+pub mod loops;
 pub mod module;
 pub mod never_returns;
 pub mod order;

@@ -13,6 +13,8 @@ pub struct Symbol<'d> {
     pub name: &'d [u8],
     /// A function by its type; without that, only a label (as hand-written assembly has).
     pub is_function: bool,
+    /// An indirect function: not what is called, but what is asked where that is.
+    pub is_resolver: bool,
 }
 
 /// All symbols that name code, by ascending address; typed before labels, long before short where several share one.
@@ -77,5 +79,6 @@ fn symbol<'d>(entry: &[u8], strings: &'d [u8], code: &Image<'_>) -> Option<Symbo
         return None;
     }
     let name = string(strings, u32_at(entry, 0)?);
-    (!name.is_empty()).then_some(Symbol { address, size: u64_at(entry, 16)?, name, is_function })
+    let is_resolver = kind == abi::STT_GNU_IFUNC;
+    (!name.is_empty()).then_some(Symbol { address, size: u64_at(entry, 16)?, name, is_function, is_resolver })
 }

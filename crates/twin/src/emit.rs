@@ -4,7 +4,8 @@
 //! long ones). So whatever an instruction does, its copy does.
 
 use crate::error::TwinError;
-use crate::insertions::Insertions;
+use crate::file::Span;
+use crate::insertions::{Insertions, Reference};
 use crate::layout::{Form, JUMP_SIZE, Layout, displacement_size, escapes_after, modrm_at};
 use crate::select;
 use image::Module;
@@ -34,6 +35,10 @@ pub(crate) struct Twins<'a, 'd> {
     pub module: &'a Module<'d>,
     /// One for each unit.
     pub twins: Vec<Option<Twin>>,
+    /// What comes before the jump of every escape.
+    pub before_escape: Vec<u8>,
+    /// Where all twins lie, once they do.
+    pub text: Span,
 }
 
 const TOO_FAR: TwinError = TwinError::OutOfReach("the twins");
@@ -93,7 +98,11 @@ impl Twins<'_, '_> {
                 Some(&(_, form)) => form,
                 None => Form::Same,
             };
+            let begin = writer.at;
             writer.put(twin.inserted.before(index));
+            for (at, to) in twin.inserted.references_before(index) {
+                writer.refer(begin + at, to, self.text)?;
+            }
             let bytes = insn.bytes(code);
             match form {
                 Form::WideDisplacement => {
@@ -101,6 +110,7 @@ impl Twins<'_, '_> {
                         twin.tables.iter().find(|table| table.table.load_at == insn.at).ok_or(TOO_FAR)?;
                     put_load(&mut writer, bytes, table)?;
                 }
+                Form::Replaced(_) => writer.put(twin.inserted.replacement(index).unwrap_or(&[])),
                 Form::Long => {
                     let target = insn.target(start, code).ok_or(TOO_FAR)?;
                     put_long(&mut writer, *insn, bytes, self.destination(unit, target))?;
@@ -129,6 +139,7 @@ impl Twins<'_, '_> {
             if escapes_after(insns, index) {
                 let next = Svma(start.0 + u64::from(insn.end()));
                 let to = self.enterable(next).unwrap_or(next.0);
+                writer.put(&self.before_escape);
                 writer.put(&[0xe9, 0, 0, 0, 0]);
                 writer.fix32(writer.at - 4, to)?;
             }
@@ -163,6 +174,18 @@ impl Writer<'_> {
         let distance = to.wrapping_sub(self.address + self.at as u64) as i64;
         let distance = i32::try_from(distance).map_err(|_| TOO_FAR)?;
         self.out[place..place + 4].copy_from_slice(&distance.to_le_bytes());
+        Ok(())
+    }
+    /// Fills in four bytes of inserted code.
+    fn refer(&mut self, place: usize, to: Reference, text: Span) -> Result<(), TwinError> {
+        let end = self.address + place as u64 + 4;
+        let distance = |to: u64| i32::try_from(to.wrapping_sub(end) as i64).map_err(|_| TOO_FAR);
+        let number = match to {
+            Reference::TextBegin => distance(text.address)?,
+            Reference::TextSize => i32::try_from(text.size).map_err(|_| TOO_FAR)?,
+            Reference::Address(to) => distance(to)?,
+        };
+        self.out[place..place + 4].copy_from_slice(&number.to_le_bytes());
         Ok(())
     }
     /// Sets the 8-bit displacement that ends the instruction that ends here.

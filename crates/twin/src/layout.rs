@@ -20,6 +20,8 @@ pub(crate) enum Form {
     Long,
     /// A jump table's load that got a 32-bit displacement.
     WideDisplacement,
+    /// Another instruction in its place, of so many bytes.
+    Replaced(u8),
 }
 
 /// The layout of one twin.
@@ -30,6 +32,8 @@ pub(crate) struct Layout {
     /// Indices of the instructions that do not keep their form, ascending.
     changed: Vec<(u32, Form)>,
     pub size: u32,
+    /// What comes between an instruction and the jump of its escape.
+    before_escape: u32,
 }
 
 impl Layout {
@@ -39,7 +43,7 @@ impl Layout {
         let offset = self.offsets.get(index).copied().unwrap_or(self.size);
         match index.checked_sub(1) {
             Some(before) if u64::from(insns[before].end()) == at && escapes_after(insns, before) => {
-                offset - JUMP_SIZE
+                offset - self.before_escape - JUMP_SIZE
             }
             _ => offset,
         }
@@ -64,6 +68,7 @@ pub(crate) fn size_in_form(insn: Insn, form: Form, code: &[u8]) -> u32 {
         (Form::Long, Flow::Branch8) => len + 4,
         // loop over; jmp past; over: jmp there
         (Form::Long, _) => len + 2 + JUMP_SIZE,
+        (Form::Replaced(size), _) => u32::from(size),
         (Form::WideDisplacement, _) => len + 4 - displacement_size(insn.bytes(code)) as u32,
     }
 }
@@ -98,11 +103,16 @@ pub(crate) fn lay_out(
     unit: usize,
     tables: &[JumpTable],
     inserted: &Insertions,
+    before_escape: u32,
 ) -> Layout {
     let insns = &module.decoded[unit].insns;
     let start = module.units[unit].start;
     let code = module.code(unit);
-    let mut forms: Vec<(u32, Form)> = Vec::new();
+    let mut forms: Vec<(u32, Form)> = inserted
+        .replaced()
+        .iter()
+        .map(|(index, bytes)| (*index, Form::Replaced(bytes.len() as u8)))
+        .collect();
     for table in tables {
         if let Some(index) = index_at(insns, table.load_at) {
             if displacement_size(insns[index].bytes(code)) != 4 {
@@ -127,7 +137,7 @@ pub(crate) fn lay_out(
         }
     }
     forms.sort_unstable_by_key(|&(index, _)| index);
-    let mut layout = Layout { offsets: vec![0; insns.len()], changed: forms, size: 0 };
+    let mut layout = Layout { offsets: vec![0; insns.len()], changed: forms, size: 0, before_escape };
     loop {
         place(&mut layout, insns, code, inserted);
         let mut grown = Vec::new();
@@ -161,7 +171,7 @@ fn place(layout: &mut Layout, insns: &[Insn], code: &[u8], inserted: &Insertions
         };
         at += inserted.size_before(index) + size_in_form(*insn, form, code);
         if escapes_after(insns, index) {
-            at += JUMP_SIZE;
+            at += layout.before_escape + JUMP_SIZE;
         }
     }
     layout.size = at;

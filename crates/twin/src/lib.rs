@@ -13,23 +13,34 @@
 //! [`rewrite`] goes through the phases; [`mod@map`] describes the result for checkers.
 #![forbid(unsafe_code)]
 
+mod assembler;
+mod bounds;
+mod early;
 mod emit;
 mod error;
 mod exceptions;
 mod file;
+mod harvest;
+mod hazards;
 mod insertions;
 mod layout;
+mod leaves;
 pub mod map;
 mod mode;
+mod operands;
 mod poison;
 mod put;
 pub mod report;
 mod rewrite;
 mod select;
+mod sites;
 mod symbols;
+mod tls;
 mod unwind;
+mod yields;
 
 pub use error::TwinError;
 pub use mode::{Mode, VectorWidth};
-pub use report::Coverage;
+pub use report::{Coverage, Harvested, SiteRefusal};
 pub use rewrite::{Rewritten, rewrite};
+pub use sites::{Bounds, Costs, Prefetch, Reach, Site, Sites, Which};

@@ -27,7 +27,7 @@ const RESIZED: u8 = 0x40;
 const ESCAPE: u8 = 0x80;
 
 /// The note: where the mapping lies in the file.
-pub(crate) fn note(mode: Mode, offset: u64, size: u64, original_size: u64) -> Vec<u8> {
+pub(crate) fn note(mode: Mode<'_>, offset: u64, size: u64, original_size: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(NOTE_SIZE as usize);
     out.extend((NOTE_OWNER.len() as u32).to_le_bytes());
     out.extend(48u32.to_le_bytes());
@@ -42,7 +42,7 @@ pub(crate) fn note(mode: Mode, offset: u64, size: u64, original_size: u64) -> Ve
 }
 
 /// The section.
-pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[Choice], mode: Mode) -> Vec<u8> {
+pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[Choice], mode: Mode<'_>) -> Vec<u8> {
     let units: Vec<usize> = (0..twins.twins.len()).filter(|&unit| twins.twins[unit].is_some()).collect();
     let streams: Vec<Vec<u8>> = units.par_iter().with_min_len(64).map(|&unit| stream(twins, unit)).collect();
     let tables: usize = twins.twins.iter().flatten().map(|twin| twin.tables.len()).sum();

@@ -1,15 +1,19 @@
 //! What is put between the instructions of twins.
 
+use crate::sites::{Bounds, Sites};
 use serde::{Deserialize, Serialize};
 
 /// The mode of a rewrite. Its number is written into the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode<'s> {
     /// Nothing: twins are copies.
     Identity,
     /// Garbage into everything claimed dead, before every instruction.
     Poison(VectorWidth),
+    /// Yields at sites, for a program that is to keep its pace (`docs/harvest-abi.md`).
+    Primary(&'s Sites),
+    /// Yields at sites and bounds, for a program that runs in the waits of others.
+    Scavenger(&'s Sites, Bounds),
 }
 
 /// How wide the vector registers of the machine are that the result will run on.
@@ -21,11 +25,13 @@ pub enum VectorWidth {
     Avx512,
 }
 
-impl Mode {
+impl Mode<'_> {
     pub fn number(self) -> u32 {
         match self {
             Self::Identity => 1,
             Self::Poison(_) => 2,
+            Self::Primary(_) => 3,
+            Self::Scavenger(..) => 4,
         }
     }
 }

@@ -78,6 +78,76 @@ impl std::fmt::Display for EntryKept {
     }
 }
 
+/// Why there is no yield where one was wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SiteRefusal {
+    /// No instruction with a twin begins there.
+    NoTwin,
+    /// Nothing that could be fetched.
+    NoMemoryOperand,
+    /// Of many lines, of thread-local storage, or of the stack as it will be.
+    OddOperand,
+    /// It may run before its thread has an area.
+    Early,
+    /// State that is not switched may hold something: x87, MMX, the direction flag.
+    UnswitchedState,
+}
+
+impl std::fmt::Display for SiteRefusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoTwin => "no instruction with a twin begins there",
+            Self::NoMemoryOperand => "no memory operand",
+            Self::OddOperand => "an operand that cannot be fetched ahead",
+            Self::Early => "may run before the runtime does",
+            Self::UnswitchedState => "state that is not switched may be in use",
+        })
+    }
+}
+
+/// What was put into harvest twins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Harvested {
+    /// Site yields.
+    pub sites: usize,
+    /// Loads that are fetched at another's site.
+    pub coalesced: usize,
+    /// Bound yields.
+    pub bounds: usize,
+    /// Places where a guest goes home.
+    pub leaves: usize,
+    pub return_checks: usize,
+    /// Accesses to thread-local storage by way of the context, and those that have to be made at home.
+    pub thread_local: usize,
+    pub thread_local_left: usize,
+    /// Sites that were wanted and are none.
+    pub left_out: BTreeMap<SiteRefusal, usize>,
+    /// Those of them that were asked for by address.
+    pub left_out_at: BTreeMap<u64, SiteRefusal>,
+}
+
+impl Harvested {
+    pub(crate) fn leave_out(&mut self, address: u64, why: SiteRefusal) {
+        if self.left_out_at.insert(address, why).is_none() {
+            *self.left_out.entry(why).or_default() += 1;
+        }
+    }
+    pub(crate) fn add(&mut self, other: Self) {
+        self.sites += other.sites;
+        self.coalesced += other.coalesced;
+        self.bounds += other.bounds;
+        self.leaves += other.leaves;
+        self.return_checks += other.return_checks;
+        self.thread_local += other.thread_local;
+        self.thread_local_left += other.thread_local_left;
+        for (why, count) in other.left_out {
+            *self.left_out.entry(why).or_default() += count;
+        }
+        self.left_out_at.extend(other.left_out_at);
+    }
+}
+
 /// A unit that was left alone, or whose entry was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted<Reason> {
@@ -119,6 +189,9 @@ pub struct Coverage {
     pub refused: Vec<Noted<Refusal>>,
     pub kept: Vec<Noted<EntryKept>>,
     pub phases: Vec<Phase>,
+    /// Of harvest twins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harvest: Option<Harvested>,
 }
 
 impl Coverage {

@@ -3,13 +3,15 @@
 use crate::emit::{Twin, TwinTable, Twins, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
-use crate::insertions::Insertions;
+use crate::harvest::Harvest;
 use crate::layout::{escapes_after, lay_out};
+use crate::leaves::leave_anywhere;
 use crate::map;
 use crate::mode::Mode;
 use crate::poison::Poison;
-use crate::report::{Coverage, Noted, Phase};
+use crate::report::{Coverage, Harvested, Noted, Phase, SiteRefusal};
 use crate::select::{Choice, Entry, choose};
+use crate::sites::Which;
 use crate::symbols;
 use crate::unwind;
 use image::Module;
@@ -25,14 +27,14 @@ pub struct Rewritten {
 }
 
 /// Rewrites the module in `data`; `debug` is its separate debug information, if any.
-pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode) -> Result<Rewritten, TwinError> {
+pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewritten, TwinError> {
     let mut clock = Clock { last: Instant::now(), phases: Vec::new() };
     let module = Module::analyse(data, debug)?;
     refuse_module(&module)?;
     clock.phase("read and decode");
     let choices = choose(&module);
     clock.phase("choose");
-    let mut twins = lay_out_all(&module, &choices, mode);
+    let (mut twins, harvested) = lay_out_all(&module, &choices, mode);
     clock.phase("lay out");
 
     let tables = unwind::Tables::plan(&twins);
@@ -45,6 +47,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode) -> Result<Rewritte
         text: text_size,
     };
     let places = Places::choose(&module.image, &sizes)?;
+    twins.text = places.text;
     for twin in twins.twins.iter_mut().flatten() {
         twin.address += places.text.address;
         for table in &mut twin.tables {
@@ -90,6 +93,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode) -> Result<Rewritte
     coverage.bytes_before = data.len() as u64;
     coverage.bytes_after = bytes.len() as u64;
     coverage.twin_code_bytes = places.text.size;
+    coverage.harvest = harvested;
     clock.phase("report");
     coverage.phases = clock.phases;
     Ok(Rewritten { bytes, coverage })
@@ -116,29 +120,65 @@ fn refuse_module(module: &Module<'_>) -> Result<(), TwinError> {
     Ok(())
 }
 
-fn lay_out_all<'a, 'd>(module: &'a Module<'d>, choices: &[Choice], mode: Mode) -> Twins<'a, 'd> {
-    let poison = match mode {
-        Mode::Identity => None,
-        Mode::Poison(width) => Some((Poison::new(width), Liveness::of(module))),
+/// What decides what is put into a unit.
+enum Inserter<'a, 'd> {
+    Nothing,
+    Poison(Poison, Liveness),
+    Harvest(Harvest<'a, 'd>),
+}
+
+fn lay_out_all<'a, 'd>(
+    module: &'a Module<'d>,
+    choices: &'a [Choice],
+    mode: Mode<'a>,
+) -> (Twins<'a, 'd>, Option<Harvested>) {
+    let inserter = match mode {
+        Mode::Identity => Inserter::Nothing,
+        Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module)),
+        Mode::Primary(sites) => Inserter::Harvest(Harvest::new(module, choices, sites, None)),
+        Mode::Scavenger(sites, bounds) => {
+            Inserter::Harvest(Harvest::new(module, choices, sites, Some(bounds)))
+        }
     };
-    let twins = choices
+    let before_escape = if matches!(mode, Mode::Scavenger(..)) { leave_anywhere().bytes } else { Vec::new() };
+    let (twins, done): (Vec<Option<Twin>>, Vec<Harvested>) = choices
         .par_iter()
         .enumerate()
         .with_min_len(64)
         .map(|(unit, choice)| {
             if matches!(choice, Choice::Refused(_)) {
-                return None;
+                return (None, Harvested::default());
             }
-            let inserted = poison.as_ref().map_or_else(Insertions::default, |(poison, liveness)| {
-                poison.unit(module, unit, &liveness.before[unit])
-            });
             let tables = movable_tables(module, unit);
-            let layout = lay_out(module, unit, &tables, &inserted);
+            let (inserted, done) = match &inserter {
+                Inserter::Nothing => <_>::default(),
+                Inserter::Poison(poison, liveness) => {
+                    (poison.unit(module, unit, &liveness.before[unit]), Harvested::default())
+                }
+                Inserter::Harvest(harvest) => harvest.unit(unit, &tables),
+            };
+            let layout = lay_out(module, unit, &tables, &inserted, before_escape.len() as u32);
             let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();
-            Some(Twin { layout, inserted, tables, address: 0 })
+            (Some(Twin { layout, inserted, tables, address: 0 }), done)
         })
-        .collect();
-    Twins { module, twins }
+        .unzip();
+    let harvested = match mode {
+        Mode::Primary(sites) | Mode::Scavenger(sites, _) => {
+            let mut all = Harvested::default();
+            done.into_iter().for_each(|done| all.add(done));
+            if let Which::Listed(listed) = &sites.which {
+                for &address in listed.keys() {
+                    let unit = module.unit_at(Svma(address));
+                    if unit.is_none_or(|unit| twins[unit].is_none()) {
+                        all.leave_out(address, SiteRefusal::NoTwin);
+                    }
+                }
+            }
+            Some(all)
+        }
+        _ => None,
+    };
+    (Twins { module, twins, before_escape, text: file::Span::default() }, harvested)
 }
 
 /// Gives every twin and every table a place relative to the start of theirs; the sizes of all.

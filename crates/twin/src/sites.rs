@@ -1,0 +1,86 @@
+//! Which instructions get a yield, and how.
+
+use crate::mode::VectorWidth;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The sites of one module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sites {
+    pub which: Which,
+    /// How wide the vector registers are that have to be saved on the machine the result will run on.
+    pub width: VectorWidth,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Every instruction that loads: a test of the rewriter, and an upper limit.
+    EveryLoad(Reach),
+    /// These, by address in the module.
+    Listed(BTreeMap<u64, Site>),
+}
+
+/// Which loads `EveryLoad` means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Not those from the stack and from fixed places, which hardly ever miss.
+    #[default]
+    Usual,
+    All,
+}
+
+/// A place to yield at: before an instruction with a memory operand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// Loads further down the same block whose lines are fetched here too, so that they need no yield. One whose address
+    /// is not known here yet gets a yield of its own.
+    pub with: Vec<u64>,
+    /// What the line is fetched for; `None`: as the instruction itself says.
+    pub prefetch: Option<Prefetch>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prefetch {
+    /// `prefetcht0`
+    Read,
+    /// `prefetchw`
+    Write,
+}
+
+/// How far apart the yields of a scavenger may be, and how that is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Cycles between two yields.
+    pub quantum: u32,
+    pub costs: Costs,
+}
+
+/// Static estimates, in sixteenths of a cycle: of throughput, since what waits for memory has a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Costs {
+    pub plain: u32,
+    pub memory: u32,
+    pub branch: u32,
+    pub call: u32,
+    pub divide: u32,
+    /// Locked instructions and fences.
+    pub locked: u32,
+    /// A repeated string instruction, whatever its count.
+    pub repeated: u32,
+    /// A site where nobody else is in the ring, or whose line is there already.
+    pub site: u32,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self { plain: 5, memory: 8, branch: 10, call: 32, divide: 320, locked: 320, repeated: 1600, site: 64 }
+    }
+}
+
+impl Default for Bounds {
+    /// About a third of a microsecond, the order of a wait for memory.
+    fn default() -> Self {
+        Self { quantum: 1000, costs: Costs::default() }
+    }
+}

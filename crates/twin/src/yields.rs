@@ -1,0 +1,206 @@
+//! Site yields and bound yields, as `docs/harvest-abi.md` has them.
+//!
+//! Two forms: the short one where the flags and some register are dead, and a general one, which makes room first. To add
+//! one that is cheaper somewhere: a function beside [`short`], a case in [`assemble_yield`], its listing in the document.
+
+use crate::assembler::{Assembler, Extent, RAX, RSP, Register, assemble};
+use crate::insertions::Piece;
+use crate::mode::VectorWidth;
+use image::regs::{Flag, RegSet};
+use runtime_abi::{area, context};
+
+/// What a yield is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Site,
+    /// Taken when the budget is used up by so many cycles.
+    Bound(u32),
+}
+
+/// A yield to be written.
+pub(crate) struct Yield<'a> {
+    pub kind: Kind,
+    /// What is live before the instruction that follows.
+    pub live: RegSet,
+    /// Prefetches, whose operands use only what is live.
+    pub prefetches: &'a Piece,
+    pub width: VectorWidth,
+    /// What the budget is set to on coming back; `None` in primaries.
+    pub quantum: Option<u32>,
+}
+
+/// Registers in the order in which they are best used: the context comes back in `rax`, and the last ones take longer
+/// instructions.
+const PREFERRED: [Register; 15] = [0, 1, 2, 6, 7, 8, 9, 10, 11, 3, 5, 14, 15, 13, 12];
+
+/// A register that is dead, but for those in `not`.
+pub(crate) fn dead(live: RegSet, not: RegSet) -> Option<Register> {
+    PREFERRED.into_iter().find(|&register| !(live | not).contains(RegSet::general(register)))
+}
+
+pub(crate) fn flags_live(live: RegSet) -> bool {
+    live.meets(RegSet::ARITHMETIC_FLAGS)
+}
+
+impl Yield<'_> {
+    /// Live general registers that have a slot.
+    fn general(&self) -> impl Iterator<Item = Register> {
+        let live = self.live;
+        (0..16).filter(move |&register| register != RSP && live.contains(RegSet::general(register)))
+    }
+
+    fn vectors(&self, asm: &mut Assembler, store: bool, base: Register) {
+        let high = if self.width == VectorWidth::Avx512 { 32 } else { 16 };
+        for number in 0..high {
+            let part = |set| self.live.meets(set);
+            let extent = if self.width == VectorWidth::Avx512 && part(RegSet::zmm_upper(number)) {
+                Extent::All
+            } else if self.width >= VectorWidth::Avx && part(RegSet::ymm_upper(number)) {
+                Extent::Half
+            } else if part(RegSet::xmm(number)) {
+                Extent::Low
+            } else {
+                continue;
+            };
+            asm.vector(store, number, extent, base, self.width);
+        }
+        if self.width == VectorWidth::Avx512 {
+            for number in (0..8).filter(|&number| self.live.contains(RegSet::mask(number))) {
+                asm.mask(store, number, base);
+            }
+        }
+    }
+
+    /// From "all but `base` and `free` is saved, `base` is the context" to "back again, the context in rax".
+    fn switch(&self, asm: &mut Assembler, base: Register, free: Register) {
+        let resume = asm.label();
+        self.vectors(asm, true, base);
+        asm.store(base, context::RSP, RSP);
+        asm.load_place(free, resume);
+        asm.store(base, context::RIP, free);
+        asm.load(RAX, base, context::NEXT);
+        asm.store_area(area::CUR, RAX);
+        asm.jump_through(RAX, context::RIP);
+        asm.place(resume);
+    }
+
+    /// Everything but rax, the context being there.
+    fn restore(&self, asm: &mut Assembler) {
+        asm.load(RSP, RAX, context::RSP);
+        for register in self.general().filter(|&register| register != RAX) {
+            asm.load(register, RAX, context::slot(register as u8));
+        }
+        self.vectors(asm, false, RAX);
+    }
+
+    fn set_budget(&self, asm: &mut Assembler) {
+        if let Some(quantum) = self.quantum {
+            asm.set_area32(area::BUDGET, quantum);
+        }
+    }
+}
+
+/// The code of a yield.
+pub(crate) fn assemble_yield(wanted: &Yield<'_>) -> Piece {
+    match dead(wanted.live, RegSet::EMPTY) {
+        Some(base) if !flags_live(wanted.live) => assemble(|asm| short(asm, wanted, base)),
+        _ => assemble(|asm| general(asm, wanted)),
+    }
+}
+
+/// With a dead register for the context, and dead flags.
+fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
+    let (skip, go) = (asm.label(), asm.label());
+    if let Kind::Bound(cost) = wanted.kind {
+        asm.subtract_area32(area::BUDGET, cost);
+        asm.jump_if_not_negative(go);
+    }
+    asm.load_area(base, area::CUR);
+    asm.compare_with(base, base, context::NEXT);
+    asm.jump_if_equal(skip);
+    asm.append(wanted.prefetches);
+    for register in wanted.general() {
+        asm.store(base, context::slot(register as u8), register);
+    }
+    // Whatever is not the base is dead or saved by now.
+    let free = if base == RAX { 1 } else { RAX };
+    wanted.switch(asm, base, free);
+    if wanted.kind == Kind::Site {
+        wanted.set_budget(asm);
+    }
+    wanted.restore(asm);
+    if wanted.live.contains(RegSet::general(RAX)) {
+        asm.load(RAX, RAX, context::slot(RAX as u8));
+    }
+    asm.place(skip);
+    if wanted.kind != Kind::Site {
+        wanted.set_budget(asm);
+    }
+    asm.place(go);
+}
+
+/// Anywhere: rax makes room for the context, and for the flags.
+fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
+    let rax_lives = wanted.live.contains(RegSet::general(RAX));
+    let flags = flags_live(wanted.live);
+    let [kept, flags_kept, _] = area::SCRATCH;
+    let (alone, enough, past) = (asm.label(), asm.label(), asm.label());
+    asm.append(wanted.prefetches);
+    if rax_lives {
+        asm.store_area(kept, RAX);
+    }
+    if flags {
+        asm.flags_to_rax();
+        asm.store_area(flags_kept, RAX);
+    }
+    if let Kind::Bound(cost) = wanted.kind {
+        asm.subtract_area32(area::BUDGET, cost);
+        asm.jump_if_not_negative(enough);
+    }
+    asm.load_area(RAX, area::CUR);
+    asm.compare_with(RAX, RAX, context::NEXT);
+    asm.jump_if_equal(alone);
+    for register in wanted.general().filter(|&register| register != RAX) {
+        asm.store(RAX, context::slot(register as u8), register);
+    }
+    let free = 1;
+    if rax_lives {
+        asm.load_area(free, kept);
+        asm.store(RAX, context::slot(RAX as u8), free);
+    }
+    if flags {
+        asm.load_area(free, flags_kept);
+        asm.store(RAX, context::FLAGS, free);
+    }
+    wanted.switch(asm, RAX, free);
+    wanted.set_budget(asm);
+    wanted.restore(asm);
+    if flags {
+        // The context is the one that runs now.
+        asm.load(RAX, RAX, context::FLAGS);
+        asm.flags_from_rax();
+        if rax_lives {
+            asm.load_area(RAX, area::CUR);
+        }
+    }
+    if rax_lives {
+        asm.load(RAX, RAX, context::slot(RAX as u8));
+    }
+    asm.jump(past);
+    asm.place(alone);
+    if wanted.kind != Kind::Site {
+        wanted.set_budget(asm);
+    }
+    asm.place(enough);
+    if flags {
+        asm.load_area(RAX, flags_kept);
+        asm.flags_from_rax();
+    }
+    if rax_lives {
+        asm.load_area(RAX, kept);
+    }
+    asm.place(past);
+}
+
+/// The direction flag is clear at yields and stays so; the others count.
+const _: () = assert!(Flag::Direction as u32 == 22);

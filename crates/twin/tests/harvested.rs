@@ -1,0 +1,140 @@
+//! Harvest twins do what their originals do: alone in a ring, beside a context that leaves garbage in everything a switch
+//! may change, and as guests that go home at every leave (to where they are).
+
+mod common;
+
+use common::{compile, programs, write_program};
+use gleaner_twin::{Bounds, Mode, Reach, Sites, VectorWidth, Which, rewrite};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn widest() -> VectorWidth {
+    if std::is_x86_feature_detected!("avx512bw") {
+        VectorWidth::Avx512
+    } else if std::is_x86_feature_detected!("avx") {
+        VectorWidth::Avx
+    } else {
+        VectorWidth::Sse
+    }
+}
+
+/// Compiles what stands in for the runtime.
+fn stand_in(directory: &Path) -> PathBuf {
+    use runtime_abi::{area, context};
+    let numbers = [
+        ("SELF", i64::from(area::SELF)),
+        ("CUR", area::CUR.into()),
+        ("S0", area::SCRATCH[0].into()),
+        ("S1", area::SCRATCH[1].into()),
+        ("S2", area::SCRATCH[2].into()),
+        ("BUDGET", area::BUDGET.into()),
+        ("GUEST", area::GUEST.into()),
+        ("LEAVE", area::LEAVE.into()),
+        ("OWN", area::OWN.into()),
+        ("NEXT", context::NEXT.into()),
+        ("RIP", context::RIP.into()),
+        ("FS", context::FS.into()),
+    ];
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/area.c");
+    let library = directory.join("area.so");
+    let status = Command::new("gcc")
+        .args(numbers.map(|(name, number)| format!("-DABI_{name}={number}")))
+        .args(["-O1", "-shared", "-fPIC", "-mno-avx", "-o"])
+        .arg(&library)
+        .arg(source)
+        .arg("-ldl")
+        .status()
+        .expect("a compiler is needed for this test");
+    assert!(status.success());
+    library
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Company {
+    garbage: bool,
+    guest: bool,
+}
+
+const COMPANIES: [Company; 3] = [
+    Company { garbage: false, guest: false },
+    Company { garbage: true, guest: false },
+    Company { garbage: true, guest: true },
+];
+
+type Outcome = (String, Option<i32>);
+
+fn outcome(program: &Path, library: &Path, company: Option<Company>) -> (Outcome, u64) {
+    let counts = program.with_extension("yields");
+    let _ = std::fs::remove_file(&counts);
+    let mut command = Command::new("timeout");
+    command.arg("60").arg("env").arg(format!("LD_PRELOAD={}", library.display()));
+    if let Some(company) = company {
+        command.arg(format!("YIELDS_TO={}", counts.display()));
+        command.args(company.garbage.then_some("GARBAGE=1"));
+        command.args(company.guest.then_some("GUEST=1"));
+    }
+    let output = command.arg(program).output().expect("the program can be started");
+    let yields =
+        std::fs::read(&counts).ok().and_then(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?)));
+    let yields = yields.unwrap_or(0);
+    ((String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code()), yields)
+}
+
+fn compare(program: &Path, library: &Path, name: &str) {
+    let (expected, _) = outcome(program, library, None);
+    let original = std::fs::read(program).unwrap();
+    let sites = Sites { which: Which::EveryLoad(Reach::All), width: widest() };
+    let bounds = Bounds { quantum: 20, ..Bounds::default() };
+    for mode in [Mode::Primary(&sites), Mode::Scavenger(&sites, bounds)] {
+        let rewritten = rewrite(&original, None, mode).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let harvest = rewritten.coverage.harvest.as_ref().expect("a report");
+        let any = harvest.sites + harvest.bounds > 0;
+        assert!(any || matches!(mode, Mode::Primary(_)), "{name}: {harvest:?}");
+        let path = program.with_extension("twin");
+        write_program(&path, &rewritten.bytes);
+        for company in COMPANIES {
+            if matches!(mode, Mode::Primary(_)) && company.guest {
+                continue;
+            }
+            let (found, yields) = outcome(&path, library, Some(company));
+            assert_eq!(found, expected, "{name} {} {company:?}", mode.number());
+            assert_eq!(yields > 0, company.garbage && any, "{name} {} {company:?}: {yields}", mode.number());
+        }
+    }
+}
+
+fn try_all(compiler: &str, options: &[&[&str]]) {
+    let directory = tempfile::tempdir().unwrap();
+    let library = stand_in(directory.path());
+    let mut tried = 0;
+    for source in programs() {
+        for options in options {
+            let path = directory.path().join("program");
+            if compile(&source, compiler, options, &path).is_some() {
+                compare(&path, &library, &format!("{} {compiler} {options:?}", source.display()));
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 0 || compiler != "gcc", "a compiler is needed for this test");
+}
+
+#[test]
+fn optimised() {
+    try_all("gcc", &[&["-O2", "-pie", "-fPIE"]]);
+}
+
+#[test]
+fn plain() {
+    try_all("gcc", &[&["-O0", "-no-pie", "-fstack-protector-all"]]);
+}
+
+#[test]
+fn with_vectors() {
+    try_all("gcc", &[&["-O3", "-march=native"]]);
+}
+
+#[test]
+fn by_clang() {
+    try_all("clang", &[&["-O2", "-pie", "-fPIE"]]);
+}
