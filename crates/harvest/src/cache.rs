@@ -12,6 +12,7 @@ use records::run::Proof;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -57,6 +58,8 @@ fn hex(bytes: &[u8]) -> String {
 pub struct Note {
     pub counts: Counts,
     pub proof: Proof,
+    /// Sites that could not be made, by address, and why.
+    pub left_out: BTreeMap<u64, String>,
 }
 
 /// A rewritten file to be kept.
@@ -242,7 +245,7 @@ mod tests {
     fn made(text: &str) -> Made {
         Made {
             bytes: text.as_bytes().to_vec(),
-            note: Note { counts: Counts::default(), proof: Proof::Proven },
+            note: Note { counts: Counts::default(), proof: Proof::Proven, left_out: BTreeMap::new() },
         }
     }
 
