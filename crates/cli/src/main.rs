@@ -13,6 +13,7 @@ mod csv;
 mod doctor;
 mod failure;
 mod generate;
+mod harvest;
 mod live;
 mod measure;
 mod progress;
@@ -53,6 +54,7 @@ enum Verb {
     Tour(tour::TourArgs),
     Doctor(doctor::DoctorArgs),
     Measure(measure::MeasureArgs),
+    Harvest(Box<harvest::HarvestArgs>),
     Twin(twin::TwinArgs),
     Proof(proof::ProofArgs),
     Show(show::ShowArgs),
@@ -64,6 +66,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Tour(args) => tour::run(args, console),
         Verb::Doctor(args) => doctor::run(args, console),
         Verb::Measure(args) => measure::run(args, console),
+        Verb::Harvest(args) => harvest::run(args, console),
         Verb::Twin(args) => twin::run(args, console),
         Verb::Proof(args) => proof::run(args, console),
         Verb::Show(args) => show::run(args, console),

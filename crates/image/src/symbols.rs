@@ -15,6 +15,8 @@ pub struct Symbol<'d> {
     pub is_function: bool,
     /// An indirect function: not what is called, but what is asked where that is.
     pub is_resolver: bool,
+    /// In the dynamic symbol table, where other modules find it.
+    pub is_exported: bool,
 }
 
 /// All symbols that name code, by ascending address; typed before labels, long before short where several share one.
@@ -35,7 +37,13 @@ impl<'d> Symbols<'d> {
             let key = |s: &Symbol<'d>| (s.address, !s.is_function, std::cmp::Reverse(s.size), s.name);
             key(a).cmp(&key(b))
         });
-        all.dedup();
+        all.dedup_by(|next, kept| {
+            let same = (next.address, next.size, next.name, next.is_function)
+                == (kept.address, kept.size, kept.name, kept.is_function);
+            kept.is_exported |= same && next.is_exported;
+            kept.is_resolver |= same && next.is_resolver;
+            same
+        });
         Self { all }
     }
 
@@ -65,7 +73,9 @@ fn collect<'d>(from: &Image<'d>, code: &Image<'_>, all: &mut Vec<Symbol<'d>>) {
             .get(section.link as usize)
             .and_then(|strings| from.section_bytes(strings))
             .unwrap_or(&[]);
-        all.extend(bytes.chunks_exact(24).filter_map(|entry| symbol(entry, strings, code)));
+        let is_exported = section.kind == abi::SHT_DYNSYM;
+        let symbols = bytes.chunks_exact(24).filter_map(|entry| symbol(entry, strings, code));
+        all.extend(symbols.map(|symbol| Symbol { is_exported, ..symbol }));
     }
 }
 
@@ -80,5 +90,12 @@ fn symbol<'d>(entry: &[u8], strings: &'d [u8], code: &Image<'_>) -> Option<Symbo
     }
     let name = string(strings, u32_at(entry, 0)?);
     let is_resolver = kind == abi::STT_GNU_IFUNC;
-    (!name.is_empty()).then_some(Symbol { address, size: u64_at(entry, 16)?, name, is_function, is_resolver })
+    (!name.is_empty()).then_some(Symbol {
+        address,
+        size: u64_at(entry, 16)?,
+        name,
+        is_function,
+        is_resolver,
+        is_exported: false,
+    })
 }

@@ -4,7 +4,9 @@
 
 use crate::envelope::{Document, Header, Record, Upgrade};
 use crate::machine::Machine;
+use crate::plan::Plan;
 use crate::read::{self, Problem, ReadError};
+use crate::run::Run;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 use std::path::Path;
@@ -20,7 +22,7 @@ pub struct Kind {
 }
 
 /// All of them.
-pub const KINDS: &[Kind] = &[Kind::of::<Machine>()];
+pub const KINDS: &[Kind] = &[Kind::of::<Machine>(), Kind::of::<Plan>(), Kind::of::<Run>()];
 
 impl Kind {
     const fn of<R: Record + JsonSchema>() -> Self {

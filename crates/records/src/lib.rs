@@ -9,7 +9,9 @@ mod envelope;
 pub mod host;
 mod kinds;
 pub mod machine;
+pub mod plan;
 mod read;
+pub mod run;
 mod write;
 
 pub use envelope::{Document, Header, Record, Upgrade};

@@ -7,3 +7,4 @@
 
 pub mod area;
 pub mod context;
+pub mod control;

@@ -183,6 +183,8 @@ void (*signal(int number, void (*handler)(int)))(int) {
 /* The child of vfork shares the parent's area but not its time, and a forked one has copies: nothing to do for them. */
 
 __attribute__((constructor(101))) static void start(void) {
+    /* At once: even getenv may be the program's own. */
+    give_area();
     with_garbage = getenv("GARBAGE") != 0;
     is_guest = getenv("GUEST") != 0;
     const char *path = getenv("YIELDS_TO");

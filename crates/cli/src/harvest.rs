@@ -1,0 +1,144 @@
+//! `gleaner harvest`: runs a program as it is, and others in the time it waits for memory.
+
+mod args;
+mod ended;
+mod explain;
+mod live;
+
+use crate::console::Console;
+use crate::failure::{Exit, Refusal};
+use ::harvest::cache::Cache;
+use ::harvest::launch::LaunchError;
+use ::harvest::planner::{Asked, Priors, Wishes};
+use ::harvest::session::{self, Cast, SessionError};
+use ::harvest::twins::TwinsError;
+use ::harvest::{prices, program::ProgramError};
+pub(crate) use args::HarvestArgs;
+use records::machine::Machine;
+use records::plan::{Plan, Prices};
+use records::{Document, ReadError};
+use std::path::Path;
+
+pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit> {
+    refuse_what_is_not_there(args, console)?;
+    let cast = args.cast()?;
+    cast.check().map_err(|e| refused(&e.into()))?;
+    let plan = match &args.plan {
+        Some(path) => {
+            let plan = records::read::<Plan>(path)?.body;
+            session::check_plan(&plan, &cast).map_err(|e| refused(&e))?;
+            plan
+        }
+        None => make_plan(args, &cast)?,
+    };
+    let cache = cache(args, console)?;
+    let prepared = session::prepare(plan, cast, &cache).map_err(|e| refused(&e))?;
+    if args.dry_run {
+        let document = Document::now(prepared.plan.clone());
+        if let Some(path) = &args.record {
+            crate::save::record(path, &document)?;
+        }
+        console.text(&explain::plan(&document.body))?;
+        console.document(&document)?;
+        return Ok(Exit::Done);
+    }
+    let mut live = live::Live::open(args.live, prepared.plan.bounds.ring);
+    let (run, outcome) = prepared.run(|snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
+    live.close();
+    let document = Document::now(run);
+    for line in ended::troubles(&document.body) {
+        console.remark(&format!("gleaner: {line}"));
+    }
+    if args.live {
+        console.remark(ended::summary(&document.body).trim_end());
+    }
+    // The primary's end counts, whatever becomes of the record.
+    let kept = args.record.as_deref().map_or(Ok(()), |path| crate::save::record(path, &document));
+    if let Err(refusal) = kept {
+        crate::failure::tell(&refusal.to_string());
+    }
+    drop((prepared, cache));
+    std::process::exit(::harvest::end_like(outcome.primary))
+}
+
+fn refuse_what_is_not_there(args: &HarvestArgs, console: &Console) -> anyhow::Result<()> {
+    if args.siblings {
+        let why = "threads of one program as each other's guests are not built yet";
+        return Err(Refusal::not_possible_here("--siblings", why)
+            .would_help("run more copies as scavengers (--scavengers 'N x CMD')")
+            .into());
+    }
+    if console.json() && !args.dry_run {
+        return Err(Refusal::wrong_use("--json", "standard output is the primary's")
+            .would_help("use --record FILE")
+            .into());
+    }
+    if let Some(path) = &args.record {
+        if path.as_os_str() == "-" && !args.dry_run {
+            return Err(Refusal::wrong_use("--record -", "standard output is the primary's").into());
+        }
+        crate::save::check(path)?;
+    }
+    Ok(())
+}
+
+fn make_plan(args: &HarvestArgs, cast: &Cast) -> anyhow::Result<Plan> {
+    let wishes = Wishes {
+        choice: args.choose.into(),
+        coalesce: !args.no_coalescing,
+        least_gain: args.least_gain,
+        most_sites: args.most_sites,
+        excluded: args.exclude.iter().map(|address| address.0).collect(),
+        asked: Asked {
+            scavengers: cast.scavengers.len() as u32,
+            ring: args.ring,
+            max_slowdown: args.max_slowdown.0,
+            max_absence_seconds: args.max_absence.0,
+        },
+    };
+    let prices = prices_of(args)?;
+    Ok(session::plan(cast, &prices, &Priors, &wishes).map_err(|e| refused(&e))?)
+}
+
+/// By the machine record that was named, or the one in the usual place, or none.
+fn prices_of(args: &HarvestArgs) -> Result<Prices, ReadError> {
+    let read = |path: &Path| Ok(prices::from_machine(path, &records::read::<Machine>(path)?));
+    if let Some(path) = &args.machine {
+        return read(path);
+    }
+    Ok(match prices::usual_place().filter(|path| path.exists()) {
+        Some(path) => read(&path).unwrap_or_else(|error| prices::assumed(error.to_string())),
+        None => prices::assumed(match prices::usual_place() {
+            Some(path) => format!("no machine record in {}", path.display()),
+            None => "no place for a machine record".to_owned(),
+        }),
+    })
+}
+
+fn cache(args: &HarvestArgs, console: &Console) -> Result<Cache, Refusal> {
+    let temporary =
+        || Cache::temporary().map_err(|e| Refusal::not_possible_here("rewritten files", records::plain(&e)));
+    if args.no_cache {
+        return temporary();
+    }
+    Cache::of_user().or_else(|why| {
+        let why = records::plain(&why);
+        console.remark(&format!("gleaner: no cache of rewritten files: {why}; made anew for this run"));
+        temporary()
+    })
+}
+
+/// Wrong use, or not possible here, or failed.
+fn refused(error: &SessionError) -> Refusal {
+    let text = error.to_string();
+    let (what, why) = text.split_once(": ").unwrap_or(("harvest", &text));
+    match error {
+        SessionError::Program(ProgramError::StaticPrimary(_) | ProgramError::OriginLibraries(_))
+        | SessionError::Launch(LaunchError::StaticPrimary(_) | LaunchError::Memfd(_) | LaunchError::NoProc) => {
+            Refusal::not_possible_here(what, why)
+        }
+        SessionError::Twins(TwinsError::Unproven { .. } | TwinsError::Cache(_))
+        | SessionError::Launch(LaunchError::Wait(_)) => Refusal::failed(what, why),
+        _ => Refusal::wrong_use(what, why),
+    }
+}

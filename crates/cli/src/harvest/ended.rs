@@ -1,0 +1,51 @@
+//! What there is to say after a harvest: troubles in any case, a summary for those who watched.
+
+use records::run::{Ended, Run, Scavenger};
+use std::fmt::Write;
+
+/// What went otherwise than asked, a line each.
+pub(super) fn troubles(run: &Run) -> Vec<String> {
+    let refused = run.refusals.iter().map(|r| {
+        let help = r.would_help.as_ref().map_or(String::new(), |help| format!("; {help}"));
+        format!("{}: {}{help}", r.what, r.why)
+    });
+    let scavengers = run.scavengers.iter().filter_map(|s| {
+        let how = match &s.process.ended {
+            Ended::Killed { signal, .. } => format!("killed by signal {signal}"),
+            Ended::NotStarted { why } | Ended::Unknown { why } => format!("not started: {why}"),
+            Ended::Exited { code } if *code != 0 => format!("exit code {code}"),
+            _ => return None,
+        };
+        Some(format!("scavenger {}: {how}", told(s)))
+    });
+    refused.chain(scavengers).collect()
+}
+
+pub(super) fn summary(run: &Run) -> String {
+    let mut text = format!("harvest: {} with a ring of {}\n", run.wall, run.bounds.ring);
+    for scavenger in &run.scavengers {
+        let trips: u64 = scavenger.trips_home.iter().map(|trip| trip.count).sum();
+        let _ = writeln!(
+            text,
+            "  {}: aboard {}, home {} times, {}",
+            told(scavenger),
+            scavenger.times.aboard,
+            trips,
+            how(&scavenger.process.ended)
+        );
+    }
+    text
+}
+
+fn told(scavenger: &Scavenger) -> String {
+    format!("{} ({})", scavenger.process.command.join(" "), scavenger.copy)
+}
+
+fn how(ended: &Ended) -> String {
+    match ended {
+        Ended::Exited { code } => format!("exit code {code}"),
+        Ended::Killed { signal, .. } => format!("killed by signal {signal}"),
+        Ended::WithThePrimary => "ended with the primary".to_owned(),
+        Ended::NotStarted { why } | Ended::Unknown { why } => why.clone(),
+    }
+}

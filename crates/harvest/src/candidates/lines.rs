@@ -1,0 +1,112 @@
+//! Which accesses share a line, and which loads can share a yield.
+
+use super::sources::Region;
+use super::unit::{Place, Unit};
+use image::regs::RegSet;
+use std::collections::{HashMap, HashSet};
+
+/// The size of a cache line of every x86-64 processor.
+const LINE: u64 = 64;
+
+/// What tells that two accesses are to one object: base and index registers, the definitions of them that may hold, scale.
+#[derive(PartialEq, Eq, Hash, Clone)]
+struct Pointer {
+    registers: Vec<(u8, Vec<u32>, bool)>,
+    scale: u32,
+}
+
+/// For each of these accesses, whether one before it on every way has fetched its line.
+pub(super) fn behind_another(unit: &Unit, places: &[u32]) -> Vec<bool> {
+    let mut by_pointer: HashMap<Pointer, Vec<usize>> = HashMap::new();
+    for (number, &at) in places.iter().enumerate() {
+        by_pointer.entry(pointer(unit, at)).or_default().push(number);
+    }
+    let mut behind = vec![false; places.len()];
+    for members in by_pointer.values() {
+        for (second, &later) in members.iter().enumerate() {
+            let near = |other: usize| {
+                let displacement =
+                    |number: usize| unit.instructions[places[number] as usize].memory_displacement64() as i64;
+                displacement(other).abs_diff(displacement(later)) < LINE
+            };
+            behind[later] = members[..second].iter().chain(&members[second + 1..]).any(|&other| {
+                !behind[other] && near(other) && comes_before(unit, places[other], places[later])
+            });
+        }
+    }
+    behind
+}
+
+fn pointer(unit: &Unit, at: u32) -> Pointer {
+    let everywhere = |_| true;
+    let region = Region { unit, holds: &everywhere };
+    let instruction = &unit.instructions[at as usize];
+    let registers = [instruction.memory_base(), instruction.memory_index()]
+        .into_iter()
+        .filter_map(Place::of)
+        .map(|place| {
+            let (definitions, outside) = region.reaching(place, at);
+            let Place::General(number) = place else { unreachable!("registers are general") };
+            (number, definitions.into_iter().collect(), outside)
+        })
+        .collect();
+    Pointer { registers, scale: instruction.memory_index_scale() }
+}
+
+/// Whether every way to `later` leads through `earlier` with nothing behind it that changes the pointer.
+fn comes_before(unit: &Unit, earlier: u32, later: u32) -> bool {
+    let (from, to) = (unit.cfg.block_of(earlier as usize) as u32, unit.cfg.block_of(later as usize) as u32);
+    let registers = registers(unit, later);
+    if from == to {
+        return earlier < later && unit.is_same_until(registers, earlier, later);
+    }
+    if !unit.dominators.dominates(from as usize, to as usize) {
+        return false;
+    }
+    // Back from `later`, all ways end at `earlier`.
+    let mut seen: HashSet<u32> = HashSet::from([to]);
+    let mut work = vec![to];
+    while let Some(block) = work.pop() {
+        let bounds = unit.cfg.blocks[block as usize];
+        let (first, end) = match block {
+            _ if block == from => (earlier, bounds.end),
+            _ if block == to => (bounds.first, later),
+            _ => (bounds.first, bounds.end),
+        };
+        if !unit.is_same_until(registers, first, end) {
+            return false;
+        }
+        if block != from {
+            work.extend(unit.cfg.edges_to(block as usize).map(|edge| edge.from).filter(|&b| seen.insert(b)));
+        }
+    }
+    true
+}
+
+fn registers(unit: &Unit, at: u32) -> RegSet {
+    let instruction = &unit.instructions[at as usize];
+    RegSet::of(instruction.memory_base()) | RegSet::of(instruction.memory_index())
+}
+
+/// For each access the number of its group: those of a block whose addresses are known at the group's first.
+pub(super) fn groups(unit: &Unit, places: &[u32], behind: &[bool]) -> Vec<u32> {
+    let mut next = 0;
+    let mut leader: Option<(u32, u32)> = None;
+    let mut groups = Vec::with_capacity(places.len());
+    for (&at, &behind) in places.iter().zip(behind) {
+        let joins = leader.filter(|&(_, first)| {
+            !behind
+                && unit.cfg.block_of(first as usize) == unit.cfg.block_of(at as usize)
+                && unit.is_same_until(registers(unit, at), first, at)
+        });
+        let group = joins.map_or(next, |(group, _)| group);
+        if joins.is_none() {
+            next += 1;
+            if !behind {
+                leader = Some((group, at));
+            }
+        }
+        groups.push(group);
+    }
+    groups
+}

@@ -1,0 +1,92 @@
+//! Classes of loads as compilers write them: small C functions, compiled here.
+
+use super::*;
+use std::process::Command;
+
+/// The candidates of a C text, by the function they are in, as (instruction, class, same line).
+fn compiled(text: &str, flags: &[&str]) -> Vec<Candidate> {
+    let directory = tempfile::tempdir().unwrap();
+    let (source, object) = (directory.path().join("x.c"), directory.path().join("x.so"));
+    std::fs::write(&source, text).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-g", "-o"]).arg(&object).args(flags).arg(&source);
+    let status = compiler.status().expect("a C compiler");
+    assert!(status.success());
+    let data = std::fs::read(&object).unwrap();
+    look_through("x.so", Role::Primary, &data, None).unwrap().candidates
+}
+
+fn of<'c>(candidates: &'c [Candidate], function: &str) -> Vec<&'c Candidate> {
+    candidates.iter().filter(|c| c.place.function.as_deref() == Some(function)).collect()
+}
+
+fn classes(candidates: &[Candidate], function: &str) -> Vec<LoadClass> {
+    of(candidates, function).into_iter().filter(|c| !c.same_line).map(|c| c.class).collect()
+}
+
+const TEXT: &str = r"
+#include <stddef.h>
+#include <stdint.h>
+struct node { struct node *next, *left, *right; long key, value; };
+void *chase(void **p, long n) { while (n--) p = *p; return p; }
+long list(struct node *p) { long s = 0; for (; p; p = p->next) s += p->value; return s; }
+struct node *find(struct node *t, long k) {
+    while (t && t->key != k) t = k < t->key ? t->left : t->right;
+    return t;
+}
+long scan(long *a, long n) { long s = 0; for (long i = 0; i < n; i++) s += a[i]; return s; }
+long gather(long *a, int *i, long n) { long s = 0; for (; n--; i++) s += a[*i]; return s; }
+long hashed(long *a, uint64_t n, uint64_t mask) {
+    uint64_t x = 1; long s = 0;
+    while (n--) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; s += a[x & mask]; }
+    return s;
+}
+long pointers(struct node **a, long n) { long s = 0; for (long i = 0; i < n; i++) s += a[i]->value; return s; }
+long walk(struct node *n) { return n ? n->value + walk(n->left) + walk(n->right) : 0; }
+";
+
+#[test]
+fn loads_are_classed_by_where_their_addresses_come_from() {
+    use LoadClass::{Chased, Gathered, Pointed, Scattered, Strided};
+    let found = compiled(TEXT, &["-O2", "-fno-tree-vectorize", "-fno-unroll-loops"]);
+    assert_eq!(classes(&found, "chase"), [Chased]);
+    assert_eq!(classes(&found, "list"), [Chased]);
+    assert_eq!(classes(&found, "find"), [Chased]);
+    assert_eq!(classes(&found, "scan"), [Strided]);
+    let mut gather = classes(&found, "gather");
+    gather.sort();
+    assert_eq!(gather, [Gathered, Strided]);
+    assert_eq!(classes(&found, "hashed"), [Scattered]);
+    let mut pointers = classes(&found, "pointers");
+    pointers.sort();
+    assert_eq!(pointers, [Pointed, Strided]);
+    assert!(classes(&found, "walk").iter().all(|class| [Pointed, Chased].contains(class)));
+}
+
+#[test]
+fn values_kept_in_the_frame_are_followed() {
+    let found = compiled(TEXT, &["-O0"]);
+    assert!(classes(&found, "chase").contains(&LoadClass::Chased), "{:#?}", of(&found, "chase"));
+    assert!(classes(&found, "gather").contains(&LoadClass::Gathered), "{:?}", classes(&found, "gather"));
+    assert!(!classes(&found, "scan").contains(&LoadClass::Chased));
+}
+
+#[test]
+fn places_are_named() {
+    let found = compiled(TEXT, &["-O2"]);
+    let chase = of(&found, "chase")[0];
+    let source = chase.place.source.as_ref().expect("a line");
+    assert!(source.file.ends_with("x.c"), "{source:?}");
+    assert_eq!(TEXT.lines().nth(source.line as usize - 1).map(|l| l.starts_with("void *chase")), Some(true));
+    assert!(!chase.live.flags || !chase.live.general.is_empty());
+}
+
+#[test]
+fn independent_loads_of_a_block_form_a_group() {
+    let text = "long two(long **a, long **b, long n) { long s = 0;\n\
+        while (n--) { s += (long)a ^ (long)b; a = (long **)*a; b = (long **)*b; } return s; }";
+    let found = compiled(text, &["-O2"]);
+    let two = of(&found, "two");
+    assert_eq!(two.len(), 2, "{two:?}");
+    assert_eq!(two[0].group, two[1].group);
+}

@@ -1,0 +1,171 @@
+//! The control page as the launcher sees it: written before the start, read and given orders through afterwards.
+
+use super::blob::{Blob, memory_file};
+use super::{Harvest, LaunchError, Scavenger, Stream};
+use runtime_abi::control::{self, Control, ScavengerRow};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::mem::offset_of;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+pub(super) struct Page {
+    file: File,
+    path: PathBuf,
+}
+
+/// Where the row of a scavenger begins.
+pub(super) const fn row(index: usize) -> usize {
+    offset_of!(Control, scavenger) + index * size_of::<ScavengerRow>()
+}
+
+impl Page {
+    pub(super) fn new(harvest: &Harvest, blob: &Blob) -> Result<Self, LaunchError> {
+        let (file, path) = memory_file("gleaner-control")?;
+        let image = Image::of(harvest, blob)?;
+        file.write_all_at(&image.bytes, 0).map_err(LaunchError::Memfd)?;
+        Ok(Self { file, path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn u32(&self, offset: usize) -> u32 {
+        let mut bytes = [0; 4];
+        // A memory file of ours that is long enough: reading it cannot fail; 0 is what nobody has written yet.
+        self.file.read_exact_at(&mut bytes, offset as u64).map_or(0, |()| u32::from_ne_bytes(bytes))
+    }
+
+    pub(super) fn u64(&self, offset: usize) -> u64 {
+        let mut bytes = [0; 8];
+        self.file.read_exact_at(&mut bytes, offset as u64).map_or(0, |()| u64::from_ne_bytes(bytes))
+    }
+
+    pub(super) fn order_u32(&self, offset: usize, value: u32) -> std::io::Result<()> {
+        self.file.write_all_at(&value.to_ne_bytes(), offset as u64)
+    }
+}
+
+/// The page being put together.
+struct Image {
+    bytes: Vec<u8>,
+}
+
+impl Image {
+    fn of(harvest: &Harvest, blob: &Blob) -> Result<Self, LaunchError> {
+        let mut image = Self { bytes: vec![0; size_of::<Control>()] };
+        image.put64(offset_of!(Control, magic), control::MAGIC);
+        image.put(offset_of!(Control, version), control::VERSION);
+        image.put(offset_of!(Control, scavengers), harvest.scavengers.len() as u32);
+        image.put(offset_of!(Control, launcher), std::process::id());
+        image.put(offset_of!(Control, ring), harvest.ring);
+        image.put64(offset_of!(Control, recall_ns), harvest.recall.as_nanos() as u64);
+        image.put(offset_of!(Control, outlive_launcher), u32::from(harvest.outlive_launcher));
+        if let Some(cpus) = &harvest.home_cpus {
+            let mask = cpus.iter().filter(|cpu| **cpu < 64).fold(0_u64, |mask, cpu| mask | 1 << cpu);
+            image.put(offset_of!(Control, home_cpus_known), 1);
+            image.put64(offset_of!(Control, home_cpus), mask);
+        }
+        let whose = &harvest.primary.file;
+        let preload = image.string(blob.path().as_os_str(), whose)?;
+        image.put(offset_of!(Control, preload), preload);
+        if let Some(before) = std::env::var_os("LD_PRELOAD") {
+            let before = image.string(&before, whose)?;
+            image.put(offset_of!(Control, preload_before), before);
+        }
+        let own = environment();
+        let first = image.strings(&own, whose)?;
+        image.put(offset_of!(Control, envp), first);
+        image.put(offset_of!(Control, envc), own.len() as u32);
+        for (index, scavenger) in harvest.scavengers.iter().enumerate() {
+            image.scavenger(row(index), scavenger, (first, own.len()))?;
+        }
+        Ok(image)
+    }
+
+    fn scavenger(
+        &mut self,
+        row: usize,
+        scavenger: &Scavenger,
+        own_environment: (u32, usize),
+    ) -> Result<(), LaunchError> {
+        let whose = &scavenger.program.file;
+        let file = self.string(whose.as_os_str(), whose)?;
+        self.put(row + offset_of!(ScavengerRow, file), file);
+        let argv = self.strings(&scavenger.program.argv, whose)?;
+        self.put(row + offset_of!(ScavengerRow, argv), argv);
+        self.put(row + offset_of!(ScavengerRow, argc), scavenger.program.argv.len() as u32);
+        let (envp, envc) = match &scavenger.environment {
+            None => own_environment,
+            Some(variables) => {
+                let variables: Vec<OsString> = variables.iter().map(assignment).collect();
+                (self.strings(&variables, whose)?, variables.len())
+            }
+        };
+        self.put(row + offset_of!(ScavengerRow, envp), envp);
+        self.put(row + offset_of!(ScavengerRow, envc), envc as u32);
+        if let Some(directory) = &scavenger.directory {
+            let directory = self.string(directory.as_os_str(), whose)?;
+            self.put(row + offset_of!(ScavengerRow, directory), directory);
+        }
+        let mut append = 0;
+        for (number, stream) in
+            [&scavenger.stdin, &scavenger.stdout, &scavenger.stderr].into_iter().enumerate()
+        {
+            let path = match stream {
+                Stream::Primarys => continue,
+                Stream::Null => Path::new("/dev/null"),
+                Stream::File(path) => path,
+                Stream::Append(path) => {
+                    append |= 1 << number;
+                    path
+                }
+            };
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            let at = self.string(path.as_os_str(), whose)?;
+            self.put(row + offset_of!(ScavengerRow, streams) + 4 * number, at);
+        }
+        self.put(row + offset_of!(ScavengerRow, append), append);
+        Ok(())
+    }
+
+    fn put(&mut self, offset: usize, value: u32) {
+        self.bytes[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+
+    fn put64(&mut self, offset: usize, value: u64) {
+        self.bytes[offset..offset + 8].copy_from_slice(&value.to_ne_bytes());
+    }
+
+    fn string(&mut self, text: &OsStr, whose: &Path) -> Result<u32, LaunchError> {
+        if text.as_bytes().contains(&0) {
+            return Err(LaunchError::ZeroByte(whose.to_owned()));
+        }
+        let at = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.bytes.push(0);
+        Ok(at)
+    }
+
+    fn strings(&mut self, texts: &[OsString], whose: &Path) -> Result<u32, LaunchError> {
+        let at = self.bytes.len() as u32;
+        for text in texts {
+            self.string(text, whose)?;
+        }
+        Ok(at)
+    }
+}
+
+fn assignment((name, value): &(OsString, OsString)) -> OsString {
+    let mut text = name.clone();
+    text.push("=");
+    text.push(value);
+    text
+}
+
+/// The environment of this process, in its order.
+fn environment() -> Vec<OsString> {
+    std::env::vars_os().map(|variable| assignment(&variable)).collect()
+}

@@ -1,0 +1,296 @@
+//! A harvest that runs: what it does now, and how everybody ended.
+
+use super::blob::Blob;
+use super::page::{Page, row};
+use super::{After, Harvest, LaunchError};
+use runtime_abi::control::{self, AreaRow, Control, ScavengerRow, life, refusal, stage, trip};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// How long scavengers are waited for that were killed, and the butler that has nothing left to do.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a scavenger did so far.
+#[derive(Clone, Debug, Default)]
+pub struct ScavengerNow {
+    pub pid: i32,
+    /// Its program runs (not: is being started, failed, ended).
+    pub running: bool,
+    pub threads: u32,
+    pub aboard: u32,
+    pub boardings: u64,
+    /// Trips home by reason, see [`runtime_abi::control::trip`].
+    pub trips: [u64; trip::COUNT],
+    pub parked: Duration,
+    pub aboard_time: Duration,
+}
+
+/// What a harvest does now.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The primary harvests; otherwise it runs alone, or has not come that far.
+    pub harvesting: bool,
+    /// Guests aboard each thread of the primary that has an area.
+    pub guests: Vec<u32>,
+    pub scavengers: Vec<ScavengerNow>,
+    /// Guests that were taken from threads that slept.
+    pub stolen: u64,
+    pub butler_rounds: u64,
+}
+
+impl Snapshot {
+    /// Guests aboard now.
+    pub fn aboard(&self) -> u32 {
+        self.scavengers.iter().map(|scavenger| scavenger.aboard).sum()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct ScavengerOutcome {
+    /// How its process ended; or, in words, why it was never started.
+    pub exit: Result<ExitStatus, String>,
+    /// It had to be killed, since the primary was killed while running it.
+    pub lost: bool,
+    /// It ended because the primary had ended and [`After::Kill`] was asked for.
+    pub killed_at_end: bool,
+    pub figures: ScavengerNow,
+}
+
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub primary: ExitStatus,
+    /// Why the primary ran without the runtime.
+    pub refused: Option<String>,
+    pub scavengers: Vec<ScavengerOutcome>,
+    pub elapsed: Duration,
+    pub last: Snapshot,
+}
+
+pub struct Running {
+    page: Page,
+    _blob: Blob,
+    child: Child,
+    after: After,
+    watch_every: Duration,
+    started: Instant,
+    count: usize,
+    ended: Vec<Option<ExitStatus>>,
+}
+
+impl Running {
+    pub(super) fn new(harvest: &Harvest, page: Page, blob: Blob, child: Child) -> Self {
+        Self {
+            page,
+            _blob: blob,
+            child,
+            after: harvest.after,
+            watch_every: harvest.watch_every,
+            started: Instant::now(),
+            count: harvest.scavengers.len(),
+            ended: vec![None; harvest.scavengers.len()],
+        }
+    }
+
+    /// The primary's process id.
+    pub fn primary(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Orders another ring length; 0 sends everybody home.
+    pub fn set_ring(&self, ring: u32) -> io::Result<()> {
+        self.page.order_u32(offset_of!(Control, ring), ring)
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        let page = &self.page;
+        let areas = (0..control::AREAS).map(|i| offset_of!(Control, area) + i * size_of::<AreaRow>());
+        Snapshot {
+            harvesting: page.u32(offset_of!(Control, stage)) == stage::RUNNING,
+            guests: areas
+                .filter(|row| page.u32(row + offset_of!(AreaRow, tid)) != 0)
+                .map(|row| page.u32(row + offset_of!(AreaRow, guests)))
+                .collect(),
+            scavengers: (0..self.count).map(|index| self.scavenger(index)).collect(),
+            stolen: page.u64(offset_of!(Control, stolen)),
+            butler_rounds: page.u64(offset_of!(Control, rounds)),
+        }
+    }
+
+    fn scavenger(&self, index: usize) -> ScavengerNow {
+        let at = |offset: usize| row(index) + offset;
+        let u32 = |offset| self.page.u32(at(offset));
+        let u64 = |offset| self.page.u64(at(offset));
+        ScavengerNow {
+            pid: u32(offset_of!(ScavengerRow, pid)) as i32,
+            running: u32(offset_of!(ScavengerRow, life)) == life::RUNNING,
+            threads: u32(offset_of!(ScavengerRow, threads)),
+            aboard: u32(offset_of!(ScavengerRow, aboard)),
+            boardings: u64(offset_of!(ScavengerRow, boardings)),
+            trips: std::array::from_fn(|why| u64(offset_of!(ScavengerRow, trips) + 8 * why)),
+            parked: Duration::from_nanos(u64(offset_of!(ScavengerRow, parked_ns))),
+            aboard_time: Duration::from_nanos(u64(offset_of!(ScavengerRow, aboard_ns))),
+        }
+    }
+
+    /// Waits for the primary and, as [`After`] says, for the scavengers, and has `watch` look on meanwhile.
+    pub fn wait(mut self, mut watch: impl FnMut(&Snapshot)) -> Result<Outcome, LaunchError> {
+        let primary = self.pid(self.child.id() as i32);
+        let status = self.until_ended(primary, &mut watch).map_err(LaunchError::Wait)?;
+        let elapsed = self.started.elapsed();
+        let last = self.snapshot();
+        let killed = self.end_scavengers(&mut watch).map_err(LaunchError::Wait)?;
+        Ok(Outcome {
+            primary: status,
+            refused: self.refused(),
+            scavengers: (0..self.count).map(|index| self.outcome(index, killed[index])).collect(),
+            elapsed,
+            last,
+        })
+    }
+
+    fn pid(&self, raw: i32) -> Option<Pid> {
+        Pid::from_raw(raw).filter(|_| raw > 0)
+    }
+
+    /// Waits for one process, and takes note of scavengers that end meanwhile.
+    fn until_ended(&mut self, pid: Option<Pid>, watch: &mut impl FnMut(&Snapshot)) -> io::Result<ExitStatus> {
+        let pid = pid.ok_or(io::ErrorKind::NotFound)?;
+        let handle = pidfd_open(pid, PidfdFlags::empty())?;
+        loop {
+            if let Some(status) = reap(pid)? {
+                return Ok(status);
+            }
+            self.pause(&handle)?;
+            self.reap_scavengers()?;
+            watch(&self.snapshot());
+        }
+    }
+
+    fn pause(&self, handle: &OwnedFd) -> io::Result<()> {
+        let timeout = Timespec::try_from(self.watch_every).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        match poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn scavenger_pid(&self, index: usize) -> Option<Pid> {
+        self.pid(self.page.u32(row(index) + offset_of!(ScavengerRow, pid)) as i32)
+    }
+
+    fn reap_scavengers(&mut self) -> io::Result<()> {
+        for index in 0..self.count {
+            if let (None, Some(pid)) = (self.ended[index], self.scavenger_pid(index)) {
+                self.ended[index] = reap(pid)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whose scavengers had to be killed.
+    fn end_scavengers(&mut self, watch: &mut impl FnMut(&Snapshot)) -> io::Result<Vec<bool>> {
+        self.until_home()?;
+        let mut killed = vec![false; self.count];
+        for index in 0..self.count {
+            self.reap_scavengers()?;
+            let Some(pid) = self.scavenger_pid(index).filter(|_| self.ended[index].is_none()) else {
+                continue;
+            };
+            if self.after == After::Kill {
+                killed[index] = true;
+                kill_process(pid, Signal::KILL)?;
+            }
+            self.ended[index] = Some(self.until_ended(Some(pid), watch)?);
+        }
+        self.end_butler()?;
+        Ok(killed)
+    }
+
+    /// Guests of a primary that ended are brought home by the butler; without one they are as they are.
+    fn until_home(&mut self) -> io::Result<()> {
+        let patience = Instant::now() + GRACE;
+        while self.page.u32(offset_of!(Control, stage)) == stage::RUNNING && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.reap_scavengers()
+    }
+
+    fn end_butler(&mut self) -> io::Result<()> {
+        let Some(pid) = self.pid(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
+        let patience = Instant::now() + GRACE;
+        loop {
+            if reap(pid)?.is_some() {
+                return Ok(());
+            }
+            if Instant::now() > patience {
+                kill_process(pid, Signal::KILL)?;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn refused(&self) -> Option<String> {
+        let text = match self.page.u32(offset_of!(Control, refusal)) {
+            refusal::VERSION => "launcher and runtime are of different builds",
+            refusal::MEMORY => "no memory for the areas of its threads",
+            refusal::GS_BASE => "the GS base is in use or cannot be set",
+            refusal::BUTLER => "the butler's process could not be made",
+            refusal::XSAVE => "the processor's vector state cannot be kept (XSAVE)",
+            _ if self.page.u32(offset_of!(Control, stage)) == stage::NONE => {
+                "the runtime was not loaded into it (is it linked statically, or set-user-id?)"
+            }
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+
+    fn outcome(&self, index: usize, killed_at_end: bool) -> ScavengerOutcome {
+        let at = |offset: usize| self.page.u32(row(index) + offset);
+        let exit = match (at(offset_of!(ScavengerRow, failure)), self.ended[index]) {
+            (0, Some(status)) => Ok(status),
+            (0, None) => Err("the primary ended before it was started".to_owned()),
+            (why, _) => Err(failure_text(why, at(offset_of!(ScavengerRow, errno)) as i32)),
+        };
+        ScavengerOutcome {
+            exit,
+            lost: at(offset_of!(ScavengerRow, lost)) != 0,
+            killed_at_end,
+            figures: self.scavenger(index),
+        }
+    }
+}
+
+fn failure_text(failure: u32, errno: i32) -> String {
+    use runtime_abi::control::failure as f;
+    let what = match failure {
+        f::CLONE => "its process could not be made",
+        f::STREAMS => "a file for its standard streams could not be opened",
+        f::DIRECTORY => "its working directory is not there",
+        f::FILE => "its file could not be read",
+        f::FORMAT => "its file is not an x86-64 ELF executable",
+        f::INTERPRETER => "its dynamic loader could not be loaded",
+        f::OCCUPIED => "it is linked to fixed addresses, and they are occupied (-pie would help)",
+        f::MEMORY => "no memory for it",
+        f::SECCOMP => "system call filters (seccomp) are not to be had here",
+        f::ARGUMENTS => "its arguments and environment are too large",
+        _ => "it could not be started",
+    };
+    match errno {
+        0 => what.to_owned(),
+        errno => format!("{what}: {}", io::Error::from_raw_os_error(errno)),
+    }
+}
+
+fn reap(pid: Pid) -> io::Result<Option<ExitStatus>> {
+    match waitpid(Some(pid), WaitOptions::NOHANG) {
+        Ok(Some((_, status))) => Ok(Some(ExitStatus::from_raw(status.as_raw()))),
+        Ok(None) | Err(rustix::io::Errno::INTR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

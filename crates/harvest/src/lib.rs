@@ -1,0 +1,21 @@
+//! Harvesting: which loads of which program become yields, and what runs in them.
+//!
+//! A [`session`] goes from what was asked for to what became of it: [`program`] finds what would run, [`candidates`] looks
+//! for loads that might wait, [`planner`] chooses among them by [`prices`], [`twins`] has the files rewritten and [`cache`]
+//! keeps them, and [`launch`] starts a primary with its scavengers in its address space, watches them and gathers how
+//! they ended.
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod candidates;
+pub mod launch;
+pub mod names;
+mod outcome;
+pub mod planner;
+pub mod prices;
+pub mod program;
+pub mod session;
+mod signals;
+pub mod twins;
+
+pub use signals::end_like;

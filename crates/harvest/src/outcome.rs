@@ -1,0 +1,132 @@
+//! The run record, put together from a plan and what became of its programs.
+
+use crate::launch::{Outcome, ScavengerNow, ScavengerOutcome};
+use crate::session::{Prepared, WantedScavenger};
+use records::plan::Role;
+use records::run::{
+    Absences, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, Times, TwinUsed, Yields,
+};
+use runtime_abi::control::trip;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+use units::{Estimate, Quantity, Unit};
+
+pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
+    let cast = prepared.cast();
+    let scavengers = cast
+        .scavengers
+        .iter()
+        .zip(&outcome.scavengers)
+        .map(|(wanted, ended)| scavenger(prepared, wanted, ended, outcome.elapsed))
+        .collect();
+    let refusals = outcome.refused.iter().map(|why| Refused {
+        what: "harvesting: the primary ran alone".to_owned(),
+        why: why.clone(),
+        would_help: None,
+    });
+    Run {
+        primary: Process {
+            command: texts(&cast.primary.command),
+            file: cast.primary.file.display().to_string(),
+            pid: Some(pid),
+            ended: ended(outcome.primary),
+            twin: twin(prepared, &cast.primary.file, Role::Primary),
+        },
+        scavengers,
+        bounds: prepared.plan.bounds.clone(),
+        wall: time(outcome.elapsed),
+        cycles: Cycles {
+            stalled: Quantity::unresolved("the primary was not profiled"),
+            harvested: Quantity::unresolved("guests' cycles are not told apart from the primary's"),
+        },
+        yields: Yields {
+            primary: Quantity::unresolved("yields are not counted"),
+            guests: Quantity::unresolved("yields are not counted"),
+            cost: Quantity::unresolved("yields are not timed"),
+        },
+        absences: Absences::unresolved("absences are not timed"),
+        sites: Vec::new(),
+        switched_off: Vec::new(),
+        refusals: refusals.collect(),
+    }
+}
+
+fn scavenger(
+    prepared: &Prepared,
+    wanted: &WantedScavenger,
+    outcome: &ScavengerOutcome,
+    elapsed: Duration,
+) -> Scavenger {
+    let figures = &outcome.figures;
+    Scavenger {
+        process: Process {
+            command: texts(&wanted.program.command),
+            file: wanted.program.file.display().to_string(),
+            pid: u32::try_from(figures.pid).ok().filter(|&pid| pid != 0),
+            ended: match &outcome.exit {
+                Ok(_) if outcome.killed_at_end => Ended::WithThePrimary,
+                Ok(status) => ended(*status),
+                Err(why) => Ended::NotStarted { why: why.clone() },
+            },
+            twin: twin(prepared, &wanted.program.file, Role::Scavenger),
+        },
+        copy: wanted.copy,
+        output: wanted.output.clone(),
+        times: times(figures, elapsed),
+        progress: Quantity::unresolved("yields are not counted"),
+        faults_aboard: count(figures.trips[trip::FAULT]),
+        trips_home: trips(figures),
+    }
+}
+
+fn times(figures: &ScavengerNow, elapsed: Duration) -> Times {
+    if figures.threads > 1 {
+        let why = "it had several threads, whose times overlap";
+        return Times { aboard: time(figures.aboard_time), at_home: Quantity::unresolved(why) };
+    }
+    let home = elapsed.saturating_sub(figures.aboard_time);
+    Times { aboard: time(figures.aboard_time), at_home: time(home) }
+}
+
+fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
+    const WHY: [(usize, &str); trip::COUNT] = [
+        (trip::LEAVE, "a library, a system call, or a return into code without twin"),
+        (trip::FAULT, "a fault"),
+        (trip::RECALL, "recalled, so that its signals are served"),
+        (trip::MODES, "other floating-point modes than the primary's"),
+        (trip::ENDED, "the primary's thread slept, ended or wanted fewer guests"),
+    ];
+    WHY.into_iter()
+        .map(|(index, because)| HomeTrip { because: because.to_owned(), count: figures.trips[index] })
+        .filter(|trip| trip.count > 0)
+        .collect()
+}
+
+fn twin(prepared: &Prepared, file: &Path, role: Role) -> TwinUsed {
+    let entry = prepared.entry(file, role);
+    TwinUsed { counts: entry.note.counts, cached: entry.cached, proof: entry.note.proof.clone() }
+}
+
+fn ended(status: ExitStatus) -> Ended {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Exited { code },
+        (None, Some(signal)) => Ended::Killed { signal, core_dumped: status.core_dumped() },
+        (None, None) => Ended::Unknown { why: format!("{status}") },
+    }
+}
+
+fn texts(words: &[OsString]) -> Vec<String> {
+    words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// The clock that counts these is exact to what the butler's rounds make of it; told as it was read.
+fn time(duration: Duration) -> Quantity {
+    Quantity::measured(Estimate::exact(duration.as_secs_f64()), Unit::Seconds)
+}
+
+fn count(count: u64) -> Quantity {
+    Quantity::measured(Estimate::exact(count as f64), Unit::Count)
+}

@@ -1,0 +1,271 @@
+//! The planner: candidates and prices in, a plan out. Pure.
+//!
+//! A load gives way where P(miss) × miss − yield − pollution is above what was asked for (nothing, unless told
+//! otherwise). Probabilities are priors of the load's class until a profile knows better. Loads of one group share one
+//! yield. The same arithmetic over other choices gives the alternatives that a plan is compared with.
+//!
+//! To add a choice: a variant of [`Choice`], its name, and which candidates it takes.
+
+mod bounds;
+mod gain;
+mod priors;
+
+pub use bounds::{Asked, bounds};
+pub use priors::{MissRates, Priors};
+
+use crate::prices::Pricing;
+use gain::Worth;
+use records::plan::{
+    Alternative, Because, Bounds, Counts, Gain, Live, LoadClass, Place, Plan, PlannedModule, Prefetch,
+    Prices, Rejected, Role, Site,
+};
+use units::{Bytes, Estimate, Quantity, Unit};
+
+/// A load that might give way, as static analysis sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub place: Place,
+    pub class: LoadClass,
+    pub prefetch: Prefetch,
+    pub loop_depth: u32,
+    pub live: Live,
+    /// Candidates that one yield can serve have the same number, the one that comes first in the program first.
+    pub group: u32,
+    /// Its line is that of an access before it.
+    pub same_line: bool,
+    /// Why no yield can be put before it.
+    pub barred: Option<String>,
+}
+
+/// A file in its role, looked through.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subject {
+    pub path: String,
+    pub role: Role,
+    pub build_id: Option<String>,
+    pub content: String,
+    pub size: Bytes,
+    pub functions: usize,
+    pub accesses: usize,
+    /// Ascending by address.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Which loads may become sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Those that are expected to pay.
+    Paying,
+    /// Of those, only where an address was loaded a round before: chases.
+    Chases,
+    /// All in loops, whatever is expected of them.
+    EveryLoad,
+}
+
+/// What is wanted of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wishes {
+    pub choice: Choice,
+    pub coalesce: bool,
+    /// Cycles that a site must be expected to gain.
+    pub least_gain: f64,
+    pub most_sites: Option<usize>,
+    /// Stated addresses that are left alone, whatever is expected of them.
+    pub excluded: Vec<u64>,
+    pub asked: Asked,
+}
+
+impl Choice {
+    pub const ALL: [Self; 3] = [Self::Paying, Self::Chases, Self::EveryLoad];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Paying => "paying",
+            Self::Chases => "chases",
+            Self::EveryLoad => "every-load",
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Self::Paying => "loads whose yield is expected to pay",
+            Self::Chases => "of those, only loads whose address was loaded by themselves a round before",
+            Self::EveryLoad => "every load of a loop, whatever is expected of it",
+        }
+    }
+
+    fn takes(self, candidate: &Candidate, net: &Estimate, least_gain: f64) -> bool {
+        let pays = net.value > least_gain;
+        match self {
+            Self::Paying => pays,
+            Self::Chases => pays && candidate.class == LoadClass::Chased,
+            Self::EveryLoad => candidate.loop_depth > 0,
+        }
+    }
+}
+
+/// The plan for these programs, with what else was weighed.
+pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Plan {
+    let bounds = bounds(prices, &wishes.asked);
+    let weighed = |choice, coalesce| {
+        let wishes = Wishes { choice, coalesce, ..wishes.clone() };
+        subjects.iter().map(|s| Sorted::of(s, prices, rates, &wishes)).collect::<Vec<_>>()
+    };
+    let chosen = weighed(wishes.choice, wishes.coalesce);
+    let alternatives = Choice::ALL
+        .into_iter()
+        .flat_map(|choice| [(choice, true), (choice, false)])
+        .map(|(choice, coalesce)| {
+            let is_chosen = (choice, coalesce) == (wishes.choice, wishes.coalesce);
+            alternative(choice, coalesce, is_chosen, &weighed(choice, coalesce), prices, &bounds)
+        })
+        .collect();
+    let modules = subjects.iter().zip(chosen).map(|(subject, sorted)| module(subject, sorted)).collect();
+    Plan { prices: prices.clone(), bounds, modules, alternatives }
+}
+
+/// The candidates of a subject, sorted into what gives way and what does not.
+struct Sorted {
+    role: Role,
+    sites: Vec<Site>,
+    rejected: Vec<Rejected>,
+}
+
+impl Sorted {
+    fn of(subject: &Subject, prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Self {
+        let mut sorted = Self { role: subject.role, sites: Vec::new(), rejected: Vec::new() };
+        let worth = Worth { prices, rates, content: &subject.content };
+        let mut groups: Vec<(u32, Vec<&Candidate>)> = Vec::new();
+        for candidate in &subject.candidates {
+            let alone = worth.alone(candidate);
+            if let Some((because, why)) = barred(candidate, wishes) {
+                sorted.reject(candidate, because, why, None);
+            } else if !wishes.choice.takes(candidate, &net(&alone), wishes.least_gain) {
+                let why = gain::told(&alone, wishes.least_gain);
+                sorted.reject(candidate, Because::DoesNotPay, why, Some(alone));
+            } else {
+                match groups.iter_mut().rev().find(|(group, _)| wishes.coalesce && *group == candidate.group)
+                {
+                    Some((_, members)) => members.push(candidate),
+                    None => groups.push((candidate.group, vec![candidate])),
+                }
+            }
+        }
+        for (_, members) in groups {
+            let (first, others) = members.split_first().expect("a group has members");
+            sorted.sites.push(Site {
+                place: first.place.clone(),
+                class: first.class,
+                prefetch: first.prefetch,
+                loop_depth: first.loop_depth,
+                with: others.iter().map(|other| other.place.address).collect(),
+                live: first.live.clone(),
+                gain: worth.together(&members),
+            });
+            for other in others {
+                let why = format!("the yield at {:#x} fetches its line too", first.place.address);
+                sorted.reject(other, Because::ServedByNeighbour, why, None);
+            }
+        }
+        sorted.keep_the_best(wishes.most_sites);
+        sorted.sites.sort_by_key(|site| site.place.address);
+        sorted.rejected.sort_by_key(|rejected| rejected.place.address);
+        sorted
+    }
+
+    fn reject(&mut self, candidate: &Candidate, because: Because, why: String, gain: Option<Gain>) {
+        self.rejected.push(Rejected {
+            place: candidate.place.clone(),
+            class: candidate.class,
+            loop_depth: candidate.loop_depth,
+            because,
+            why,
+            gain,
+        });
+    }
+
+    /// Deeper loops run more often: they go first, then what gains more.
+    fn keep_the_best(&mut self, most: Option<usize>) {
+        let Some(most) = most.filter(|&most| most < self.sites.len()) else { return };
+        self.sites.sort_by(|a, b| {
+            b.loop_depth.cmp(&a.loop_depth).then(net(&b.gain).value.total_cmp(&net(&a.gain).value))
+        });
+        for site in self.sites.split_off(most) {
+            self.rejected.push(Rejected {
+                place: site.place,
+                class: site.class,
+                loop_depth: site.loop_depth,
+                because: Because::Limit,
+                why: format!("the plan was limited to {most} sites of a file"),
+                gain: Some(site.gain),
+            });
+        }
+    }
+}
+
+fn barred(candidate: &Candidate, wishes: &Wishes) -> Option<(Because, String)> {
+    if wishes.excluded.contains(&candidate.place.address) {
+        return Some((Because::Excluded, "excluded by hand".to_owned()));
+    }
+    if let Some(why) = &candidate.barred {
+        return Some((Because::NoTwin, why.clone()));
+    }
+    candidate.same_line.then(|| (Because::SameLine, "an access before it fetched its line".to_owned()))
+}
+
+fn net(gain: &Gain) -> Estimate {
+    gain.net.estimate().unwrap_or(Estimate::exact(0.0))
+}
+
+fn module(subject: &Subject, sorted: Sorted) -> PlannedModule {
+    let coalesced = sorted.sites.iter().map(|site| site.with.len()).sum();
+    PlannedModule {
+        path: subject.path.clone(),
+        role: subject.role,
+        build_id: subject.build_id.clone(),
+        content: subject.content.clone(),
+        size: subject.size,
+        counts: Counts {
+            functions: subject.functions,
+            accesses: subject.accesses,
+            candidates: subject.candidates.len(),
+            sites: sorted.sites.len(),
+            coalesced,
+        },
+        sites: sorted.sites,
+        rejected: sorted.rejected,
+    }
+}
+
+fn alternative(
+    choice: Choice,
+    coalesce: bool,
+    chosen: bool,
+    weighed: &[Sorted],
+    prices: &Prices,
+    bounds: &Bounds,
+) -> Alternative {
+    let all = || weighed.iter().flat_map(|sorted| &sorted.sites);
+    let gain = all().fold(Estimate::exact(0.0), |sum, site| gain::plus(sum, net(&site.gain)));
+    let round = bounds::segment(prices).scaled(f64::from(bounds.ring));
+    let cost = weighed
+        .iter()
+        .filter(|sorted| sorted.role == Role::Primary)
+        .flat_map(|sorted| &sorted.sites)
+        .fold(Estimate::exact(0.0), |sum, site| {
+            let cost = prices.yield_cost(site.live.general.len() as u32, site.live.flags, site.live.vectors);
+            gain::plus(sum, gain::plus(cost, round))
+        });
+    let shared = if coalesce { "" } else { ", each with a yield of its own" };
+    Alternative {
+        name: format!("{}{}", choice.name(), if coalesce { "" } else { "-alone" }),
+        what: format!("{}{shared}", choice.what()),
+        sites: all().count(),
+        gain: Quantity::modelled(gain, Unit::Cycles),
+        cost_if_all_hit: Quantity::modelled(cost, Unit::Cycles),
+        chosen,
+    }
+}
+
+#[cfg(test)]
+mod tests;

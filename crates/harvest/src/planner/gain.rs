@@ -1,0 +1,78 @@
+//! What a yield is expected to gain, in core cycles for each time its load runs.
+
+use super::{Candidate, MissRates};
+use crate::prices::Pricing;
+use records::plan::{Gain, Origin, Prices};
+use units::{Basis, Estimate, Quantity, Unit};
+
+pub(super) struct Worth<'a, R> {
+    pub prices: &'a Prices,
+    pub rates: &'a R,
+    pub content: &'a str,
+}
+
+impl<R: MissRates> Worth<'_, R> {
+    pub(super) fn alone(&self, candidate: &Candidate) -> Gain {
+        self.together(&[candidate])
+    }
+
+    /// Of one yield that serves all of these: it is worth its cost if any of them misses, and their misses overlap.
+    pub(super) fn together(&self, members: &[&Candidate]) -> Gain {
+        let mut hit = Estimate::exact(1.0);
+        let mut from = Origin::Profile;
+        for member in members {
+            let (rate, origin) = self.rates.rate(self.content, member.place.address, member.class);
+            hit = times(hit, Estimate { value: 1.0 - rate.value, lo: 1.0 - rate.hi, hi: 1.0 - rate.lo });
+            if origin == Origin::Prior {
+                from = Origin::Prior;
+            }
+        }
+        let p = Estimate { value: 1.0 - hit.value, lo: 1.0 - hit.hi, hi: 1.0 - hit.lo };
+        let live = &members[0].live;
+        let (level, miss) = self.prices.miss();
+        let cost = self.prices.yield_cost(live.general.len() as u32, live.flags, live.vectors);
+        let pollution = self.prices.pollution.estimate().unwrap_or(Estimate::exact(0.0));
+        let net = times(p, miss).minus(cost).minus(pollution);
+        Gain {
+            p_miss: with_basis(
+                p,
+                Unit::Ratio,
+                if from == Origin::Prior { Basis::Claimed } else { Basis::Measured },
+            ),
+            p_miss_from: from,
+            miss: Quantity::modelled(miss, Unit::Cycles),
+            miss_level: level,
+            yield_cost: Quantity::modelled(cost, Unit::Cycles),
+            pollution: self.prices.pollution.clone(),
+            net: Quantity::modelled(net, Unit::Cycles),
+        }
+    }
+}
+
+fn with_basis(e: Estimate, unit: Unit, basis: Basis) -> Quantity {
+    Quantity::Resolved { value: e.value, lo: e.lo, hi: e.hi, unit, basis, disturbed: None }
+}
+
+/// Why it does not pay, with its figures.
+pub(super) fn told(gain: &Gain, least: f64) -> String {
+    let value = |q: &Quantity| q.value().unwrap_or(0.0);
+    let than = if least > 0.0 { format!(", less than {least:.0}") } else { String::new() };
+    format!(
+        "{:.3} × {:.0} − {:.0} − {:.0} = {:.1} cycles{than}",
+        value(&gain.p_miss),
+        value(&gain.miss),
+        value(&gain.yield_cost),
+        value(&gain.pollution),
+        value(&gain.net)
+    )
+}
+
+/// The sum of two independent estimates.
+pub(super) fn plus(a: Estimate, b: Estimate) -> Estimate {
+    a.minus(b.scaled(-1.0))
+}
+
+/// The product of two estimates that are not negative: the widest interval.
+fn times(a: Estimate, b: Estimate) -> Estimate {
+    Estimate::new(a.value * b.value, a.lo * b.lo, a.hi * b.hi)
+}

@@ -1,0 +1,33 @@
+//! How often a load misses: what is assumed of its class, until somebody has watched the program.
+//!
+//! To bring in what a profile saw: an implementation of [`MissRates`] that answers for the loads it knows with
+//! [`Origin::Profile`] and leaves the others to [`Priors`].
+
+use records::plan::{LoadClass, Origin};
+use units::Estimate;
+
+/// Where probabilities come from.
+pub trait MissRates {
+    /// How often the load at this address of the file with this checksum misses, and how that is known.
+    fn rate(&self, content: &str, address: u64, class: LoadClass) -> (Estimate, Origin);
+}
+
+/// What is assumed of a class. The intervals hold whatever programs may do: a chase through a small list never misses,
+/// one through a large one always.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Priors;
+
+impl MissRates for Priors {
+    fn rate(&self, _content: &str, _address: u64, class: LoadClass) -> (Estimate, Origin) {
+        let (value, lo, hi) = match class {
+            LoadClass::Chased => (0.50, 0.0, 1.0),
+            LoadClass::Gathered | LoadClass::Scattered => (0.30, 0.0, 1.0),
+            LoadClass::Pointed => (0.20, 0.0, 1.0),
+            LoadClass::Loose => (0.05, 0.0, 1.0),
+            LoadClass::Unknown => (0.03, 0.0, 1.0),
+            LoadClass::Strided => (0.01, 0.0, 0.125), // a line serves eight words, and prefetchers run ahead
+            LoadClass::Fixed => (0.001, 0.0, 0.1),
+        };
+        (Estimate::new(value, lo, hi), Origin::Prior)
+    }
+}

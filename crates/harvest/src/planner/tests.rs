@@ -1,0 +1,147 @@
+use super::*;
+use crate::prices;
+use records::plan::Origin;
+
+fn candidate(address: u64, class: LoadClass, group: u32) -> Candidate {
+    Candidate {
+        place: Place {
+            address,
+            instruction: "mov rax,[rax]".to_owned(),
+            function: Some("f".to_owned()),
+            offset: address as u32,
+            source: None,
+        },
+        class,
+        prefetch: Prefetch::Read,
+        loop_depth: 1,
+        live: Live { general: vec!["rax".to_owned()], ..Live::default() },
+        group,
+        same_line: false,
+        barred: None,
+    }
+}
+
+fn subject(role: Role, candidates: Vec<Candidate>) -> Subject {
+    Subject {
+        path: "/bin/x".to_owned(),
+        role,
+        build_id: None,
+        content: "c".to_owned(),
+        size: Bytes(1),
+        functions: 1,
+        accesses: 9,
+        candidates,
+    }
+}
+
+fn wishes() -> Wishes {
+    Wishes {
+        choice: Choice::Paying,
+        coalesce: true,
+        least_gain: 0.0,
+        most_sites: None,
+        excluded: Vec::new(),
+        asked: Asked { scavengers: 12, ring: None, max_slowdown: 0.05, max_absence_seconds: 1e-5 },
+    }
+}
+
+fn sorted(candidates: Vec<Candidate>, wishes: &Wishes) -> PlannedModule {
+    let prices = prices::assumed("a test");
+    plan(&[subject(Role::Primary, candidates)], &prices, &Priors, wishes).modules.remove(0)
+}
+
+fn addresses(module: &PlannedModule) -> (Vec<u64>, Vec<(u64, Because)>) {
+    (
+        module.sites.iter().map(|s| s.place.address).collect(),
+        module.rejected.iter().map(|r| (r.place.address, r.because)).collect(),
+    )
+}
+
+#[test]
+fn a_load_gives_way_where_that_pays() {
+    let all = vec![candidate(1, LoadClass::Chased, 0), candidate(2, LoadClass::Strided, 1)];
+    let module = sorted(all, &wishes());
+    assert_eq!(addresses(&module), (vec![1], vec![(2, Because::DoesNotPay)]));
+    let gain = &module.sites[0].gain;
+    // 0.5 × 350 − 11 − 20
+    assert!((gain.net.value().unwrap() - 144.0).abs() < 1e-9, "{gain:?}");
+    assert_eq!((gain.p_miss_from, gain.miss_level.as_str()), (Origin::Prior, "DRAM"));
+    assert_eq!(module.rejected[0].why, "0.010 × 350 − 11 − 20 = -27.5 cycles");
+}
+
+#[test]
+fn neighbours_share_a_yield_or_not() {
+    let all = || vec![candidate(1, LoadClass::Gathered, 7), candidate(2, LoadClass::Gathered, 7)];
+    let together = sorted(all(), &wishes());
+    assert_eq!(addresses(&together), (vec![1], vec![(2, Because::ServedByNeighbour)]));
+    assert_eq!((together.sites[0].with.as_slice(), together.counts.coalesced), (&[2][..], 1));
+    // 1 − 0.7 × 0.7
+    assert!((together.sites[0].gain.p_miss.value().unwrap() - 0.51).abs() < 1e-9);
+    let alone = sorted(all(), &Wishes { coalesce: false, ..wishes() });
+    assert_eq!(addresses(&alone), (vec![1, 2], vec![]));
+}
+
+#[test]
+fn what_is_barred_says_why() {
+    let mut same = candidate(2, LoadClass::Chased, 1);
+    same.same_line = true;
+    let mut stack = candidate(3, LoadClass::Chased, 2);
+    stack.barred = Some("no twin".to_owned());
+    let all = vec![candidate(1, LoadClass::Chased, 0), same, stack];
+    let module = sorted(all, &Wishes { excluded: vec![1], ..wishes() });
+    let expected = [(1, Because::Excluded), (2, Because::SameLine), (3, Because::NoTwin)];
+    assert_eq!(addresses(&module), (vec![], expected.to_vec()));
+}
+
+#[test]
+fn the_deepest_loops_come_first_when_sites_are_limited() {
+    let mut deep = candidate(2, LoadClass::Gathered, 1);
+    deep.loop_depth = 2;
+    let all = vec![candidate(1, LoadClass::Chased, 0), deep];
+    let module = sorted(all, &Wishes { most_sites: Some(1), ..wishes() });
+    assert_eq!(addresses(&module), (vec![2], vec![(1, Because::Limit)]));
+}
+
+#[test]
+fn alternatives_are_weighed_by_the_same_arithmetic() {
+    let all = vec![
+        candidate(1, LoadClass::Chased, 0),
+        candidate(2, LoadClass::Gathered, 0),
+        candidate(3, LoadClass::Strided, 1),
+    ];
+    let prices = prices::assumed("a test");
+    let plan = plan(&[subject(Role::Primary, all)], &prices, &Priors, &wishes());
+    let told: Vec<(&str, usize, bool)> =
+        plan.alternatives.iter().map(|a| (a.name.as_str(), a.sites, a.chosen)).collect();
+    assert_eq!(
+        told,
+        [
+            ("paying", 1, true),
+            ("paying-alone", 2, false),
+            ("chases", 1, false),
+            ("chases-alone", 1, false),
+            ("every-load", 2, false),
+            ("every-load-alone", 3, false)
+        ]
+    );
+    let gain = |name: &str| {
+        plan.alternatives.iter().find(|a| a.name == name).and_then(|a| a.gain.value()).expect("a gain")
+    };
+    assert!(gain("every-load-alone") < gain("paying-alone"));
+}
+
+#[test]
+fn bounds_follow_from_prices_and_wishes() {
+    let prices = prices::assumed("a test");
+    let of = |ring, scavengers, seconds| {
+        let b =
+            bounds(&prices, &Asked { scavengers, ring, max_slowdown: 0.05, max_absence_seconds: seconds });
+        (b.ring, b.quantum)
+    };
+    // A segment is 11 + 4 + 20 = 35 cycles: 350 × 1.05 ÷ 35 − 1 = 9; 10 µs at 3 GHz are 30 000 cycles.
+    assert_eq!(of(None, 12, 1e-5), (9, 3333));
+    assert_eq!(of(None, 4, 1e-5), (4, 7500));
+    assert_eq!(of(Some(20), 24, 1e-5), (20, 1500));
+    // 30 cycles have room for one guest with two switches.
+    assert_eq!(of(None, 12, 1e-8), (1, 30));
+}

@@ -1,0 +1,172 @@
+//! A harvest from what was asked for to what became of it: programs found and looked through, a plan made or taken,
+//! rewritten files fetched, everybody started and waited for, the record put together.
+
+use crate::cache::{Cache, Entry};
+use crate::candidates::look_through;
+use crate::launch::{self, LaunchError, Outcome, Running, Snapshot, Stream};
+use crate::names;
+use crate::planner::{self, MissRates, Subject, Wishes};
+use crate::program::{Program, ProgramError};
+use crate::twins::{self, TwinsError};
+use crate::{outcome, signals};
+use image::Image;
+use records::plan::{Plan, PlannedModule, Prices, Role};
+use records::run::Run;
+use std::path::{Path, PathBuf};
+
+/// Why a harvest cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error("{path}: {why}")]
+    Unreadable { path: String, why: String },
+    #[error(transparent)]
+    Twins(#[from] TwinsError),
+    #[error("the plan has nothing for {path} as a {}", role.word())]
+    NotPlanned { path: String, role: Role },
+    #[error("the plan is for another {path}: its contents have changed since")]
+    PlanIsForAnother { path: String },
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}
+
+/// A scavenger that was asked for.
+#[derive(Clone, Debug)]
+pub struct WantedScavenger {
+    pub program: Program,
+    /// Which of the copies of its command, from 1.
+    pub copy: u32,
+    pub stdout: Stream,
+    pub stderr: Stream,
+    /// Where its output goes, in words.
+    pub output: String,
+}
+
+/// Who takes part.
+#[derive(Clone, Debug)]
+pub struct Cast {
+    pub primary: Program,
+    pub scavengers: Vec<WantedScavenger>,
+}
+
+impl Cast {
+    /// Refuses who cannot take part.
+    pub fn check(&self) -> Result<(), ProgramError> {
+        self.primary.check(Role::Primary)?;
+        self.scavengers.iter().try_for_each(|scavenger| scavenger.program.check(Role::Scavenger))
+    }
+
+    /// The files to be rewritten, each role's once.
+    fn files(&self) -> Vec<(&Path, Role)> {
+        let mut files = vec![(self.primary.file.as_path(), Role::Primary)];
+        for scavenger in &self.scavengers {
+            let file = (scavenger.program.file.as_path(), Role::Scavenger);
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        files
+    }
+}
+
+/// The plan for these programs.
+pub fn plan(
+    cast: &Cast,
+    prices: &Prices,
+    rates: &impl MissRates,
+    wishes: &Wishes,
+) -> Result<Plan, SessionError> {
+    let subjects: Vec<Subject> =
+        cast.files().into_iter().map(|(file, role)| subject(file, role)).collect::<Result<_, _>>()?;
+    Ok(planner::plan(&subjects, prices, rates, wishes))
+}
+
+fn subject(file: &Path, role: Role) -> Result<Subject, SessionError> {
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let told = path.display().to_string();
+    let unreadable = |why: String| SessionError::Unreadable { path: told.clone(), why };
+    let data = std::fs::read(&path).map_err(|e| unreadable(records::plain(&e)))?;
+    let separate = Image::parse(&data).ok().and_then(|image| names::separate(image.build_id()?));
+    let debug = separate.and_then(|path| std::fs::read(path).ok());
+    look_through(&told, role, &data, debug.as_deref()).map_err(|e| unreadable(e.to_string()))
+}
+
+/// Checks that a plan made earlier is for these programs as they are now.
+pub fn check_plan(plan: &Plan, cast: &Cast) -> Result<(), SessionError> {
+    for (file, role) in cast.files() {
+        let module = module_of(plan, file, role)?;
+        let data = std::fs::read(file).map_err(|e| SessionError::Unreadable {
+            path: file.display().to_string(),
+            why: records::plain(&e),
+        })?;
+        if crate::cache::checksum(&data) != module.content {
+            return Err(SessionError::PlanIsForAnother { path: file.display().to_string() });
+        }
+    }
+    Ok(())
+}
+
+fn module_of<'p>(plan: &'p Plan, file: &Path, role: Role) -> Result<&'p PlannedModule, SessionError> {
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    plan.modules
+        .iter()
+        .find(|module| module.role == role && Path::new(&module.path) == path)
+        .ok_or_else(|| SessionError::NotPlanned { path: path.display().to_string(), role })
+}
+
+/// Rewritten files for everybody, kept in place as long as this lives.
+#[derive(Debug)]
+pub struct Prepared {
+    pub plan: Plan,
+    cast: Cast,
+    entries: Vec<(PathBuf, Role, Entry)>,
+}
+
+/// Fetches or makes the rewritten files of a plan, and takes out of it what could not be done.
+pub fn prepare(mut plan: Plan, cast: Cast, cache: &Cache) -> Result<Prepared, SessionError> {
+    let mut entries = Vec::new();
+    for (file, role) in cast.files() {
+        let module = module_of(&plan, file, role)?;
+        let entry = twins::get(cache, module, plan.bounds.quantum)?;
+        let path = module.path.clone();
+        let planned = plan.modules.iter_mut().find(|module| module.role == role && module.path == path);
+        twins::settle(planned.expect("it was found just now"), &entry.note);
+        entries.push((file.to_owned(), role, entry));
+    }
+    Ok(Prepared { plan, cast, entries })
+}
+
+impl Prepared {
+    /// The rewritten file of a program in its role.
+    pub(crate) fn entry(&self, file: &Path, role: Role) -> &Entry {
+        let found = self.entries.iter().find(|(path, of, _)| path == file && *of == role);
+        &found.expect("every file was prepared").2
+    }
+
+    pub(crate) fn cast(&self) -> &Cast {
+        &self.cast
+    }
+
+    /// Starts everybody and waits. `watch` looks on from time to time.
+    pub fn run(&self, watch: impl FnMut(&Snapshot)) -> Result<(Run, Outcome), SessionError> {
+        let program = |program: &Program, role| {
+            launch::Program::new(self.entry(&program.file, role).file.clone(), program.arguments.clone())
+        };
+        let mut harvest = launch::Harvest::new(program(&self.cast.primary, Role::Primary));
+        harvest.ring = self.plan.bounds.ring;
+        for wanted in &self.cast.scavengers {
+            let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger));
+            scavenger.stdout = wanted.stdout.clone();
+            scavenger.stderr = wanted.stderr.clone();
+            harvest.scavengers.push(scavenger);
+        }
+        let forwarding = signals::Forwarding::begin();
+        let running: Running = launch::launch(&harvest)?;
+        let pid = running.primary();
+        forwarding.to(pid);
+        let outcome = running.wait(watch)?;
+        drop(forwarding);
+        Ok((outcome::record(self, pid, &outcome), outcome))
+    }
+}

@@ -1,0 +1,19 @@
+//! How long a primary may be away, and what follows from it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Quantity;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bounds {
+    /// The longest absence that was asked for.
+    pub max_absence: Quantity,
+    /// The share by which the primary may become slower.
+    pub max_slowdown: Quantity,
+    /// Cycles, by static estimate, after which a scavenger gives way wherever it is.
+    pub quantum: u32,
+    /// Guests that may be in a primary's ring at once.
+    pub ring: u32,
+    /// How ring and quantum were found.
+    pub arithmetic: String,
+}

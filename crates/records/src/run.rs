@@ -1,0 +1,71 @@
+//! The run record: what became of a harvest.
+//!
+//! Figures that a run could not have are `{"unresolved": "why"}`. To add one: a field in the part it belongs to, and the
+//! place in the crate `harvest` that puts the record together.
+
+mod absence;
+mod program;
+mod site;
+
+pub use absence::{Absences, Bucket};
+pub use program::{Ended, HomeTrip, Process, Proof, Scavenger, Times, TwinUsed};
+pub use site::{SiteRun, SwitchedOff};
+
+use crate::Record;
+use crate::plan::Bounds;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Quantity;
+
+/// What became of a harvest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    pub primary: Process,
+    pub scavengers: Vec<Scavenger>,
+    pub bounds: Bounds,
+    /// Wall-clock time from the primary's start to its end.
+    pub wall: Quantity,
+    pub cycles: Cycles,
+    pub yields: Yields,
+    pub absences: Absences,
+    #[serde(default)]
+    pub sites: Vec<SiteRun>,
+    #[serde(default)]
+    pub switched_off: Vec<SwitchedOff>,
+    /// What was asked for and not done, or done in a lesser way.
+    #[serde(default)]
+    pub refusals: Vec<Refused>,
+}
+
+impl Record for Run {
+    const KIND: &'static str = "run";
+    const VERSION: u32 = 1;
+}
+
+/// What the waiting was worth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cycles {
+    /// The primary's, waiting for memory.
+    pub stalled: Quantity,
+    /// Of those, spent on guests.
+    pub harvested: Quantity,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Yields {
+    /// Times the primary gave way to guests.
+    pub primary: Quantity,
+    /// Times guests gave way to each other or to the primary.
+    pub guests: Quantity,
+    /// Of one, in core cycles.
+    pub cost: Quantity,
+}
+
+/// Something that could not be done as asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refused {
+    pub what: String,
+    pub why: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would_help: Option<String>,
+}

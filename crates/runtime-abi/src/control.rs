@@ -1,0 +1,191 @@
+//! The control page: one shared mapping (a memfd) through which launcher and runtime speak.
+//!
+//! The launcher fills it before the primary starts; from then on it only writes what stands under *orders* and reads the
+//! rest. It works on it with `pread` and `pwrite` at `offset_of!`, so that it needs no mapping; the runtime maps it.
+//! Strings stand behind the structure, each ended by a zero, and are named by their offset from the page's beginning; 0
+//! is none. Whatever counts time counts nanoseconds of `CLOCK_MONOTONIC`.
+//!
+//! To add a figure: a field here, who counts it in the runtime, a field of the launcher's snapshot.
+
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// First word of the page.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
+/// Launcher and runtime are built together; this catches a mix of two builds.
+pub const VERSION: u32 = 1;
+/// Environment variable that names the control page to the runtime's constructor, which takes it away again.
+pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
+/// Most scavengers of one harvest.
+pub const SCAVENGERS: usize = 64;
+/// Areas of primary threads that are shown; there may be more.
+pub const AREAS: usize = 64;
+
+/// How far a harvest is.
+pub mod stage {
+    /// The constructor has not run.
+    pub const NONE: u32 = 0;
+    /// It refused; `refusal` says why. The primary runs alone.
+    pub const REFUSED: u32 = 1;
+    /// The butler and the scavengers are started.
+    pub const RUNNING: u32 = 2;
+    /// The primary has ended and every guest is at home or lost.
+    pub const ALL_HOME: u32 = 3;
+}
+
+/// Why the runtime refused.
+pub mod refusal {
+    pub const NONE: u32 = 0;
+    /// Launcher and runtime are of different builds.
+    pub const VERSION: u32 = 1;
+    /// No memory for the areas.
+    pub const MEMORY: u32 = 2;
+    /// The GS base cannot be set, or is in use.
+    pub const GS_BASE: u32 = 3;
+    /// The butler could not be started.
+    pub const BUTLER: u32 = 4;
+    /// The processor lacks XSAVE, or its state is larger than what is kept for it.
+    pub const XSAVE: u32 = 5;
+}
+
+/// How far a scavenger is.
+pub mod life {
+    pub const NONE: u32 = 0;
+    /// Its process is there and being set up.
+    pub const STARTING: u32 = 1;
+    /// Its program runs.
+    pub const RUNNING: u32 = 2;
+    /// It could not be started; `failure` and `errno` say why.
+    pub const FAILED: u32 = 3;
+    /// Its process has ended.
+    pub const ENDED: u32 = 4;
+}
+
+/// Why a scavenger could not be started.
+pub mod failure {
+    pub const NONE: u32 = 0;
+    /// Its process could not be made.
+    pub const CLONE: u32 = 1;
+    /// One of its files for input or output could not be opened.
+    pub const STREAMS: u32 = 2;
+    /// Its working directory is not there.
+    pub const DIRECTORY: u32 = 3;
+    /// Its file could not be opened or read.
+    pub const FILE: u32 = 4;
+    /// It is not an x86-64 ELF executable that can be loaded here.
+    pub const FORMAT: u32 = 5;
+    /// Its interpreter (dynamic loader) could not be opened or is not one.
+    pub const INTERPRETER: u32 = 6;
+    /// Its fixed addresses are occupied.
+    pub const OCCUPIED: u32 = 7;
+    /// No memory, or too much of it asked for.
+    pub const MEMORY: u32 = 8;
+    /// System call filters (seccomp) are not to be had.
+    pub const SECCOMP: u32 = 9;
+    /// Its arguments and environment are too large.
+    pub const ARGUMENTS: u32 = 10;
+}
+
+/// Why a guest went home, as an index of `trips`.
+pub mod trip {
+    /// It met a leave: a library, a system call, a return into an original.
+    pub const LEAVE: usize = 0;
+    /// It faulted; the instruction runs again at home.
+    pub const FAULT: usize = 1;
+    /// The butler asked for it, so that its signals are served.
+    pub const RECALL: usize = 2;
+    /// Its floating-point modes are not the primary's.
+    pub const MODES: usize = 3;
+    /// The primary's thread slept, ended, forked, or wanted fewer guests.
+    pub const ENDED: usize = 4;
+    pub const COUNT: usize = 5;
+}
+
+/// A scavenger, as the launcher asks for it and the runtime reports on it.
+#[repr(C)]
+pub struct ScavengerRow {
+    /// The executable, an absolute path.
+    pub file: u32,
+    /// First of `argc` strings, one behind the other.
+    pub argv: u32,
+    pub argc: u32,
+    /// First of `envc` strings.
+    pub envp: u32,
+    pub envc: u32,
+    /// Working directory; 0: the primary's.
+    pub directory: u32,
+    /// Standard input, output, error: a file to open; 0: the primary's own.
+    pub streams: [u32; 3],
+    /// One bit for a standard stream that is opened for appending rather than made anew.
+    pub append: u32,
+
+    // The runtime's answers.
+    pub pid: AtomicI32,
+    pub life: AtomicU32,
+    pub failure: AtomicU32,
+    pub errno: AtomicI32,
+    /// Threads it has now, as far as the runtime knows them.
+    pub threads: AtomicU32,
+    /// How many of them are aboard now.
+    pub aboard: AtomicU32,
+    pub boardings: AtomicU64,
+    pub trips: [AtomicU64; trip::COUNT],
+    /// Time its threads were parked or aboard, and the part of it aboard, to the butler's precision.
+    pub parked_ns: AtomicU64,
+    pub aboard_ns: AtomicU64,
+    /// Killed by the runtime since one of its threads was lost with a primary that was killed.
+    pub lost: AtomicU32,
+    pub reserved: u32,
+}
+
+/// The area of a thread of the primary.
+#[repr(C)]
+pub struct AreaRow {
+    /// 0: nobody's.
+    pub tid: AtomicI32,
+    pub guests: AtomicU32,
+    pub boardings: AtomicU64,
+}
+
+#[repr(C)]
+pub struct Control {
+    pub magic: u64,
+    pub version: u32,
+    /// How many rows of `scavenger` are used.
+    pub scavengers: u32,
+    /// The launcher, whose child everybody is.
+    pub launcher: u32,
+    /// The LD_PRELOAD entry of the runtime, without what the user had there.
+    pub preload: u32,
+    /// What the user had in LD_PRELOAD; 0: it was not set.
+    pub preload_before: u32,
+    /// The primary's environment as it was, in its order: first of `envc` strings.
+    pub envp: u32,
+    pub envc: u32,
+    /// CPUs for threads at home and for the butler, as a mask of the first 64; 0: as inherited.
+    pub home_cpus_known: u32,
+    pub home_cpus: u64,
+    /// Scavengers live on when their launcher dies.
+    pub outlive_launcher: u32,
+    pub reserved: u32,
+
+    // Orders, which may change while it runs.
+    /// Most guests in one area's ring; 0: no harvest, everybody stays at home.
+    pub ring: AtomicU32,
+    /// Nanoseconds aboard after which a guest goes home once, so that its signals are served; 0: never.
+    pub recall_ns: AtomicU64,
+
+    // The runtime's answers.
+    pub stage: AtomicU32,
+    pub refusal: AtomicU32,
+    pub errno: AtomicI32,
+    pub primary: AtomicI32,
+    pub butler: AtomicI32,
+    /// Threads of the primary that have areas.
+    pub areas: AtomicU32,
+    /// Times the butler looked around.
+    pub rounds: AtomicU64,
+    /// Guests taken from a primary's thread that slept.
+    pub stolen: AtomicU64,
+    pub area: [AreaRow; AREAS],
+    pub scavenger: [ScavengerRow; SCAVENGERS],
+}
