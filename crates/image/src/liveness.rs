@@ -7,6 +7,7 @@
 //!   does not certainly overwrite may be kept across the call (gcc's `-fipa-ra` does that, and hand-written code);
 //! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
 //!   function never writes, and every register that some caller is seen to read after such a call before writing it;
+//!   everything, in a function that takes its stack pointer from memory and so may return to anybody;
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
 //!   one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
@@ -258,6 +259,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
         let mut instruction = Instruction::default();
         let mut steps = Vec::with_capacity(insns.len());
+        let switches_stack = insns.iter().any(|insn| loads_stack_pointer(insn.bytes(code)));
         for (index, insn) in insns.iter().enumerate() {
             if decoder.position() != insn.at as usize {
                 let _ = decoder.set_position(insn.at as usize);
@@ -271,6 +273,7 @@ impl<'a, 'd> Work<'a, 'd> {
                     (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
                 }
                 Flow::CallIndirect => (Kind::Foreign, reads, RegSet::EMPTY),
+                Flow::Return if switches_stack => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 Flow::Return => (Kind::Return, reads, RegSet::EMPTY),
                 Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 _ => (Kind::Plain, reads, kills),
@@ -574,6 +577,11 @@ impl<'a, 'd> Work<'a, 'd> {
         }
         self.group.units.iter().copied().zip(all).collect()
     }
+}
+
+/// `mov rsp, [memory]`: what returns after that may return anywhere, with anything in any register, as `setcontext` does.
+fn loads_stack_pointer(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x48..=0x4f, 0x8b, modrm, ..] if modrm >> 3 & 7 == 4 && modrm >> 6 != 3 && bytes[0] & 4 == 0)
 }
 
 /// `call [rax]` where rax was just computed relative to the code: a thread-local variable's descriptor, whose function
