@@ -63,6 +63,11 @@ if component clippy clippy "lints"; then
 fi
 step cargo test --locked --workspace --no-fail-fast
 
+step cargo build --locked --release --quiet --package gleaner-cli
+step scripts/real.sh --quick
+need gdb gdb "breakpoints and stacks in twins" || true
+step scripts/debugging.sh
+
 echo
 for what in "${skipped[@]}"; do echo "skipped: $what"; done
 for what in "${failed[@]}"; do echo "FAILED: $what"; done
