@@ -15,7 +15,8 @@
 //!
 //! To add a field: its doc says who writes it, and when.
 
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
+use crate::signals::frame::{SS_DISABLE, SignalInfo, SignalStack};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use runtime_abi::{area, context};
 
 pub(crate) const SLOT: usize = 0x10000;
@@ -142,6 +143,18 @@ pub(crate) struct Area {
     pub(crate) reserved: u32,
     /// Home: when its thread was seen parked.
     pub(crate) parked_at: AtomicU64,
+    /// What a thread that is being made will run, and with which argument. Its creator's, then its own.
+    pub(crate) start: [AtomicU64; 2],
+    /// The signal stack that the program asked for: pointer, flags, size. The thread's, as all that follow.
+    pub(crate) asked_stack: [AtomicU64; 3],
+    /// Faults that the program has blocked; in the kernel they are not.
+    pub(crate) blocked_faults: AtomicU64,
+    /// The runtime lets a signal in although it is at work: the program is at its yield.
+    pub(crate) at_yield: AtomicU32,
+    pub(crate) reserved2: u32,
+    /// A signal that was put off, and the mask under which it came.
+    put_off_mask: AtomicU64,
+    put_off_info: [AtomicU32; 32],
 }
 
 /// Registers of a context that was captured whole.
@@ -211,6 +224,51 @@ impl Area {
     pub(crate) fn frame(&self) -> &Frame {
         // SAFETY: it lies in the same slot, and holds atomics only.
         unsafe { &*((self.address() + FRAME) as *const Frame) }
+    }
+
+    /// The slot's signal stack, as the kernel is told.
+    pub(crate) fn signal_stack(&self) -> SignalStack {
+        let pointer = (self.address() + SIGNAL_STACK) as u64;
+        SignalStack { pointer, flags: 0, padding: 0, size: SIGNAL_STACK_SIZE as u64 }
+    }
+
+    /// The signal stack that the program asked for.
+    pub(crate) fn program_stack(&self) -> SignalStack {
+        let [pointer, flags, size] = [0, 1, 2].map(|i| self.asked_stack[i].load(Ordering::Relaxed));
+        if size == 0 {
+            SignalStack::NONE
+        } else {
+            SignalStack { pointer, flags: flags as i32, padding: 0, size }
+        }
+    }
+
+    pub(crate) fn ask_stack(&self, stack: &SignalStack) {
+        let gone = stack.flags & SS_DISABLE != 0;
+        let words = [stack.pointer, stack.flags as u64, if gone { 0 } else { stack.size }];
+        for (to, from) in self.asked_stack.iter().zip(words) {
+            to.store(from, Ordering::Relaxed);
+        }
+    }
+
+    /// Keeps a signal until the runtime is done.
+    pub(crate) fn put_off(&self, info: &SignalInfo, mask: u64) {
+        let words = [info.signal as u32, info.errno as u32, info.code as u32];
+        for (to, from) in self.put_off_info.iter().zip(words.into_iter().chain(info.rest)) {
+            to.store(from, Ordering::Relaxed);
+        }
+        self.put_off_mask.store(mask, Ordering::Relaxed);
+        self.deferred.store(1, Ordering::Release);
+    }
+
+    pub(crate) fn what_was_put_off(&self) -> (SignalInfo, u64) {
+        let word = |i: usize| self.put_off_info[i].load(Ordering::Relaxed);
+        let info = SignalInfo {
+            signal: word(0) as i32,
+            errno: word(1) as i32,
+            code: word(2) as i32,
+            rest: core::array::from_fn(|i| word(3 + i)),
+        };
+        (info, self.put_off_mask.load(Ordering::Relaxed))
     }
 
     /// Where the slot's control and quiet contexts are.

@@ -7,7 +7,7 @@
 use crate::area::kind;
 use crate::environ::Environment;
 use crate::region::{Purpose, Region};
-use crate::{butler, gs, page, sys};
+use crate::{butler, gs, page, signals, sys};
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::{Control, VARIABLE, refusal, stage};
@@ -73,12 +73,15 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
         .map_err(|errno| (refusal::MEMORY, errno))?;
     let pid = sys::getpid();
     region.primary.store(pid, Relaxed);
-    let purpose = Purpose { kind: kind::PRIMARY, row: 0, pid, tid: sys::gettid(), fs: gs::fs_base() };
+    let purpose =
+        Purpose { kind: kind::PRIMARY, primary: true, row: 0, pid, tid: sys::gettid(), fs: gs::fs_base() };
     let area = region.claim(&purpose).ok_or((refusal::MEMORY, 0))?;
     // SAFETY: the area was made for this thread and is never unmapped.
     if !unsafe { gs::set_base(area.address()) } {
         return Err((refusal::GS_BASE, 0));
     }
+    signals::entry::begin_process();
+    signals::entry::begin_thread(area);
     control.primary.store(pid, Relaxed);
     butler::start(region).map_err(|errno| (refusal::BUTLER, errno))?;
     control.stage.store(stage::RUNNING, Release);

@@ -31,9 +31,11 @@ mod exec;
 #[cfg(freestanding)]
 mod freestanding;
 mod gs;
+mod interpose;
 mod page;
 mod park;
 mod region;
 mod ring;
+mod signals;
 mod switch;
 mod sys;

@@ -42,6 +42,8 @@ const _: () = assert!(size_of::<Region>() <= HEADER);
 #[derive(Clone, Copy)]
 pub(crate) struct Purpose {
     pub(crate) kind: u32,
+    /// For a thread of the primary.
+    pub(crate) primary: bool,
     pub(crate) row: u32,
     pub(crate) pid: i32,
     pub(crate) tid: i32,
@@ -118,9 +120,9 @@ impl Region {
     }
 
     /// An area that was made for a process to come is its thread's from here on.
-    pub(crate) fn adopt(&self, area: &Area, tid: i32) {
+    pub(crate) fn adopt(&self, area: &Area, tid: i32, kind: u32) {
         self.tids[self.slot_of(area)].store(tid, Release);
-        area.kind.store(kind::HOME, Release);
+        area.kind.store(kind, Release);
     }
 
     /// Gives back an area whose thread is gone and whose ring is empty. The butler's.
@@ -143,7 +145,7 @@ impl Region {
         area.control.store(control, Relaxed);
         area.quiet.store(quiet, Relaxed);
         area.region.store(core::ptr::from_ref(self).cast_mut(), Relaxed);
-        let primary = purpose.kind == kind::PRIMARY;
+        let primary = purpose.primary;
         area.guest.store(u8::from(primary), Relaxed);
         let leave = if primary { switch::leave_address() } else { switch::stay_address() };
         area.leave.store(leave as u64, Relaxed);
@@ -158,6 +160,9 @@ impl Region {
             word.store(0, Relaxed);
         }
         area.slept.store(0, Relaxed);
+        area.at_yield.store(0, Relaxed);
+        area.blocked_faults.store(0, Relaxed);
+        area.ask_stack(&crate::signals::frame::SignalStack::NONE);
         area.stat_fd.store(0, Relaxed);
         area.rest_until.store(0, Relaxed);
         area.looked_at.store(0, Relaxed);

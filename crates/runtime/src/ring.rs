@@ -9,7 +9,7 @@
 //! - It takes the whole chain of a thread that sleeps in the kernel ([`take_all`]), under the area's lock, which the thread asks for
 //!   before it goes beyond a hook, and without which it goes on alone.
 //!
-//! No system calls here, no waiting.
+//! No system calls here but for a signal that was put off, no waiting.
 
 use crate::area::{Area, Context, follow, lock, state};
 use crate::switch;
@@ -156,9 +156,10 @@ pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     next
 }
 
-/// A signal came meanwhile. Returns whom to go on with.
+/// A signal came meanwhile. Returns whom to go on with, if the program did not go on with its handler.
 pub(crate) extern "C" fn deferred(area: &'static Area, next: *mut Context) -> *mut Context {
     area.deferred.store(0, Relaxed);
+    crate::signals::entry::catch_up(area);
     next
 }
 

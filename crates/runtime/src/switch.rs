@@ -144,6 +144,57 @@ global_asm!(
     ".globl gleaner_restore_end",
     ".hidden gleaner_restore_end",
     "gleaner_restore_end:",
+    "",
+    // A handler of the primary's returns here: its frame is at rsp - 8, and the kernel takes it from there.
+    ".globl gleaner_signal_return",
+    ".hidden gleaner_signal_return",
+    ".cfi_startproc",
+    ".cfi_signal_frame",
+    // CFA: the interrupted rsp, at offset 160 of the ucontext that rsp points to; rip at 168, the others in its order.
+    ".cfi_escape 0x0f, 4, 0x77, 0xa0, 0x01, 0x06",
+    ".cfi_escape 0x10, 16, 3, 0x77, 0xa8, 0x01",
+    ".cfi_escape 0x10, 7, 3, 0x77, 0xa0, 0x01",
+    ".cfi_escape 0x10, 8, 2, 0x77, 0x28",
+    ".cfi_escape 0x10, 9, 2, 0x77, 0x30",
+    ".cfi_escape 0x10, 10, 2, 0x77, 0x38",
+    ".cfi_escape 0x10, 11, 3, 0x77, 0xc0, 0x00",
+    ".cfi_escape 0x10, 12, 3, 0x77, 0xc8, 0x00",
+    ".cfi_escape 0x10, 13, 3, 0x77, 0xd0, 0x00",
+    ".cfi_escape 0x10, 14, 3, 0x77, 0xd8, 0x00",
+    ".cfi_escape 0x10, 15, 3, 0x77, 0xe0, 0x00",
+    ".cfi_escape 0x10, 5, 3, 0x77, 0xe8, 0x00",
+    ".cfi_escape 0x10, 4, 3, 0x77, 0xf0, 0x00",
+    ".cfi_escape 0x10, 6, 3, 0x77, 0xf8, 0x00",
+    ".cfi_escape 0x10, 3, 3, 0x77, 0x80, 0x01",
+    ".cfi_escape 0x10, 1, 3, 0x77, 0x88, 0x01",
+    ".cfi_escape 0x10, 0, 3, 0x77, 0x90, 0x01",
+    ".cfi_escape 0x10, 2, 3, 0x77, 0x98, 0x01",
+    "nop", // unwinders look up the byte before a return address
+    "gleaner_signal_return:",
+    "lea rdi, [rsp - 8]",
+    "mov rbx, rsp", // its own registers are all in the frame
+    "call {returned}",
+    "mov rsp, rbx",
+    "mov eax, 15",
+    "syscall",
+    "ud2",
+    ".cfi_endproc",
+    "",
+    // As every libc has it, byte by byte: unwinders know it.
+    ".globl gleaner_restorer",
+    ".hidden gleaner_restorer",
+    "gleaner_restorer:",
+    ".byte 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05",
+    "",
+    // A thread begins: its area in rdi. No frame of ours stays on its stack.
+    ".globl gleaner_thread_start",
+    ".hidden gleaner_thread_start",
+    "gleaner_thread_start:",
+    "sub rsp, 8",
+    "call {begin}",
+    "add rsp, 8",
+    "mov rdi, rdx",
+    "jmp rax",
     SELF = const a::SELF, CUR = const a::CUR,
     S0 = const a::SCRATCH[0], S1 = const a::SCRATCH[1], S2 = const a::SCRATCH[2],
     SLOW_STACK = const offset_of!(Area, slow_stack), RESUME = const offset_of!(Area, resume),
@@ -159,7 +210,8 @@ global_asm!(
     FS2 = const FRAME + offset_of!(Frame, scratch) + 16,
     YIELD_RIP = const FRAME + offset_of!(Frame, yield_rip),
     leave = sym crate::ring::leave, control = sym crate::ring::control, park = sym crate::park::park,
-    deferred = sym crate::ring::deferred,
+    deferred = sym crate::ring::deferred, returned = sym crate::signals::entry::handler_returned,
+    begin = sym crate::interpose::threads::begin,
 );
 
 unsafe extern "C" {
@@ -172,6 +224,9 @@ unsafe extern "C" {
     fn gleaner_stay();
     fn gleaner_restore();
     fn gleaner_restore_end();
+    fn gleaner_signal_return();
+    fn gleaner_restorer();
+    fn gleaner_thread_start();
 }
 
 /// Where a guest leaves.
@@ -207,4 +262,36 @@ pub(crate) fn is_tail(rip: usize) -> bool {
 /// Restoring a context: its frame is still whole.
 pub(crate) fn is_restore(rip: usize) -> bool {
     (restore_address()..gleaner_restore_end as *const () as usize).contains(&rip)
+}
+
+/// Whether an address lies in this instance of the runtime.
+#[cfg(freestanding)]
+pub(crate) fn is_ours(rip: usize) -> bool {
+    unsafe extern "C" {
+        // SAFETY: the linker's names for our ends; only their addresses are taken.
+        static __ehdr_start: u8;
+        static _end: u8;
+    }
+    (&raw const __ehdr_start as usize..&raw const _end as usize).contains(&rip)
+}
+
+/// As an ordinary crate it is not loaded for itself.
+#[cfg(not(freestanding))]
+pub(crate) fn is_ours(_rip: usize) -> bool {
+    false
+}
+
+/// Where a handler of the primary's returns to.
+pub(crate) fn signal_return_address() -> usize {
+    gleaner_signal_return as *const () as usize
+}
+
+/// Where the kernel lets a handler of ours return to.
+pub(crate) fn restorer_address() -> usize {
+    gleaner_restorer as *const () as usize
+}
+
+/// What a new thread begins with.
+pub(crate) fn thread_start() -> unsafe extern "C" fn() {
+    gleaner_thread_start
 }

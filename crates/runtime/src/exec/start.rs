@@ -51,7 +51,7 @@ pub(crate) unsafe fn process(
 /// The butler starts one scavenger. Its home is made here, so that a row has one at once.
 pub(crate) fn scavenger(region: &'static Region, index: usize) -> Option<i32> {
     let row = &region.page().scavenger[index];
-    let purpose = Purpose { kind: kind::CLAIMED, row: index as u32, pid: 0, tid: -1, fs: 0 };
+    let purpose = Purpose { kind: kind::CLAIMED, primary: false, row: index as u32, pid: 0, tid: -1, fs: 0 };
     let Some(home) = region.claim(&purpose) else {
         row.failure.store(failure::MEMORY, Relaxed);
         row.life.store(life::FAILED, Release);
@@ -132,7 +132,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
     };
     let stack = program_stack(control, row, file, &image, interpreter.as_ref())?;
     filter::install(interpreter.is_some()).map_err(|errno| (failure::SECCOMP, errno))?;
-    region.adopt(home, pid);
+    region.adopt(home, pid, kind::HOME);
     sys::set_signal_mask(0);
     Ok((interpreter.map_or(image.entry, |interpreter| interpreter.entry), stack))
 }
