@@ -1,7 +1,8 @@
 // The plain peer of `gleaner measure mlp`: N independent loads from random lines of a large area between two readings of the
 // clock, 1 NOP before the last of them; and two loads so far apart that the core cannot hold both. Prints the median and
-// the mean (without the slowest twentieth) ticks of a shot over N, those two in sequence last, as N = 0.
-// usage: mlp BYTES CPU SHOTS
+// the mean (without the slowest twentieth) ticks of a shot over N, those two in sequence last, as N = 0. With a fourth
+// argument, each page is touched at its first line before the shot: no page walks then.
+// usage: mlp BYTES CPU SHOTS [touch]
 #define _GNU_SOURCE
 #include "chain.h"
 #include <sched.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LINE = 64, HUGE_PAGE = 2 << 20, MOST = 32, BATCH = 100 };
+enum { LINE = 64, PAGE = 4096, HUGE_PAGE = 2 << 20, MOST = 32, BATCH = 100 };
 
 // Loads `first` addresses of the table, goes over `gap` NOPs, loads one more.
 #define SHOT(name, first, gap)                                                                                 \
@@ -45,10 +46,11 @@ static int ascending(const void *a, const void *b) {
 
 int main(int argc, char **argv) {
     if (argc < 4) {
-        fprintf(stderr, "usage: mlp BYTES CPU SHOTS\n");
+        fprintf(stderr, "usage: mlp BYTES CPU SHOTS [touch]\n");
         return 2;
     }
     size_t bytes = strtoull(argv[1], 0, 0), count = strtoull(argv[3], 0, 0) / BATCH * BATCH;
+    int touch = argc > 4;
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(atoi(argv[2]), &set);
@@ -66,8 +68,11 @@ int main(int argc, char **argv) {
         for (int n = 0; n <= MOST; n++)
             for (size_t i = 0; i < BATCH; i++) {
                 char *table[MOST];
-                for (int k = 0; k < (n ? n : 2); k++)
+                for (int k = 0; k < (n ? n : 2); k++) {
                     table[k] = area + random_below(bytes / LINE) * LINE;
+                    if (touch)
+                        *(volatile char *)((uintptr_t)table[k] & ~(uintptr_t)(PAGE - 1));
+                }
                 ticks[n * count + done + i] = shots[n](table);
             }
     for (int n = 1; n <= MOST + 1; n++) {

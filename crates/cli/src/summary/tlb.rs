@@ -65,7 +65,7 @@ fn scattered(tlb: &Tlb) -> String {
         if let (Some(t), Some(a)) = (together.entries.estimate(), apart.entries.estimate()) {
             if a.hi < t.lo * 0.95 {
                 text.push_str(&format!(
-                    "  L{} dTLB: pages that lie scattered get {:.0} of the {:.0} entries; walks to them keep translations there too\n",
+                    "  L{} dTLB: pages that lie scattered get {:.0} of the {:.0} entries: walks to them seem to take the others\n",
                     together.level, a.value, t.value
                 ));
             }
