@@ -6,7 +6,7 @@ use records::plan::{Because, Place, PlannedModule, Prefetch, Rejected, Role};
 use records::run::Proof;
 use std::collections::BTreeMap;
 use std::path::Path;
-use twin::{Bounds, Mode, Site, Sites, VectorWidth, Which};
+use twin::{Bounds, Knowledge, Mode, Site, Sites, VectorWidth, Which};
 
 /// Why there is no rewritten file.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +29,18 @@ struct Recipe {
     role: Role,
     quantum: u32,
     width: VectorWidth,
+    knowledge: Knowledge,
 }
 
 /// The rewritten file of a module in its role.
 pub fn get(cache: &Cache, module: &PlannedModule, quantum: u32) -> Result<Entry, TwinsError> {
-    let recipe = Recipe { sites: sites(module), role: module.role, quantum, width: vector_width() };
+    let recipe = Recipe {
+        sites: sites(module),
+        role: module.role,
+        quantum,
+        width: vector_width(),
+        knowledge: Knowledge::OfCallers,
+    };
     let key = Key::of(&[module.content.as_bytes(), &recipe.text()]);
     cache.get(&key, &name_of(Path::new(&module.path)), || recipe.make(module))
 }
@@ -43,7 +50,7 @@ impl Recipe {
         let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
         // The quantum is nothing to a primary.
         let quantum = if self.role == Role::Scavenger { self.quantum } else { 0 };
-        format!("{} {quantum} {:?} {sites}", self.role.word(), self.width).into_bytes()
+        format!("{} {quantum} {:?} {:?} {sites}", self.role.word(), self.width, self.knowledge).into_bytes()
     }
 
     fn make(self, module: &PlannedModule) -> Result<Made, TwinsError> {
@@ -53,7 +60,7 @@ impl Recipe {
         if crate::cache::checksum(&data) != module.content {
             return Err(TwinsError::Changed { path: path() });
         }
-        let sites = Sites { which: Which::Listed(self.sites), width: self.width };
+        let sites = Sites { which: Which::Listed(self.sites), width: self.width, knowledge: self.knowledge };
         let mode = match self.role {
             Role::Primary => Mode::Primary(&sites),
             Role::Scavenger => Mode::Scavenger(&sites, Bounds { quantum: self.quantum, ..Bounds::default() }),

@@ -5,8 +5,8 @@
 //! - inside a group of units, the graph of blocks. It is complete for twins: nothing enters a twin but what is known;
 //! - of a function called directly, its [`Summary`]: what it may read, what it certainly overwrites. A register that it
 //!   does not certainly overwrite may be kept across the call (gcc's `-fipa-ra` does that, and hand-written code);
-//! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
-//!   function never writes, and every register that some caller is seen to read after such a call before writing it;
+//! - at a return: live are the callee-saved registers, those a value may be returned in, every register that some
+//!   direct caller keeps over such a call (`liveness/kept.rs`), and every register this function never writes;
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
 //!   one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
@@ -14,18 +14,28 @@
 //! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the GOT) and of indirect
 //! calls: that they read nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over
 //! them in [`abi::CLOBBERED`]. Not of `call [rax]` with an address just computed: TLS descriptors keep all registers.
+//! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never writes, only what direct
+//! callers keep is live when it returns, and of a function whose callers are all known no more is returned than they
+//! read; a register that a call by the ABI may have changed, and that nobody has written since, is live nowhere
+//! (`liveness/meaning.rs`); and well-known functions are passed what their prototypes say.
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
+
+mod kept;
+mod meaning;
 
 use crate::effects::{Effect, effect};
 use crate::groups::{Exit, Group, Groups};
+use crate::imports::Import;
 use crate::insn::{Flow, Insn};
 use crate::module::Module;
 use crate::order::bottom_up;
+use crate::prototypes::Convention;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
+use kept::Kept;
 use rayon::prelude::*;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use units::Svma;
 
 /// What a caller must know about a function, at its first instruction.
@@ -35,12 +45,29 @@ pub struct Summary {
     pub reads: RegSet,
     /// Overwritten on every way to a return.
     pub overwrites: RegSet,
+    /// May be given a meaning, by it or what it calls.
+    may_write: RegSet,
     /// Surely read on some way, as far as was seen: evidence of unusual conventions.
     seen_read: RegSet,
 }
 
 impl Summary {
-    const UNKNOWN: Self = Self { reads: RegSet::ALL, overwrites: RegSet::EMPTY, seen_read: RegSet::EMPTY };
+    const UNKNOWN: Self = Self {
+        reads: RegSet::ALL,
+        overwrites: RegSet::EMPTY,
+        may_write: RegSet::ALL,
+        seen_read: RegSet::EMPTY,
+    };
+}
+
+/// How much is made of what is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Knowledge {
+    /// Nothing is taken for granted of what direct callers keep.
+    #[default]
+    Cautious,
+    /// All direct calls are in view, but for those by bytes that are no code as far as can be seen.
+    OfCallers,
 }
 
 /// The liveness of a module.
@@ -51,6 +78,10 @@ pub struct Liveness {
 
 impl Liveness {
     pub fn of(module: &Module<'_>) -> Self {
+        Self::with(module, Knowledge::Cautious)
+    }
+
+    pub fn with(module: &Module<'_>, knowledge: Knowledge) -> Self {
         let groups = Groups::of(module);
         let levels = bottom_up(&call_graph(module, &groups));
         let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
@@ -59,7 +90,7 @@ impl Liveness {
                 .par_iter()
                 .with_min_len(8)
                 .map(|&group| {
-                    let work = Work::new(module, &groups.members[group as usize], &summaries);
+                    let work = Work::new(module, &groups.members[group as usize], &summaries, knowledge);
                     work.summaries()
                 })
                 .collect();
@@ -67,18 +98,14 @@ impl Liveness {
                 summaries[unit as usize] = summary;
             }
         }
-        let wanted = unusual_results(module, &groups, &summaries);
+        let kept = kept::kept_by_callers(module, &groups, &summaries, knowledge);
         let mut before = vec![Vec::new(); module.units.len()];
         let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
             .members
             .par_iter()
+            .zip(&kept)
             .with_min_len(8)
-            .map(|members| {
-                let work = Work::new(module, members, &summaries);
-                let wanted =
-                    members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
-                work.live(wanted)
-            })
+            .map(|(members, kept)| Work::new(module, members, &summaries, knowledge).live(kept))
             .collect();
         for (unit, live) in all.into_iter().flatten() {
             before[unit as usize] = live;
@@ -107,37 +134,6 @@ fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
-/// nothing in them; handed on to what the unit jumps to in place of returning.
-fn unusual_results(module: &Module<'_>, groups: &Groups, summaries: &[Summary]) -> HashMap<u32, RegSet> {
-    let found: Vec<(u32, RegSet)> = groups
-        .members
-        .par_iter()
-        .with_min_len(8)
-        .flat_map_iter(|members| Work::new(module, members, summaries).read_after_calls())
-        .collect();
-    let mut wanted: HashMap<u32, RegSet> = HashMap::new();
-    let mut work = found;
-    while let Some((unit, set)) = work.pop() {
-        let whole = &groups.members[groups.of_unit[unit as usize] as usize];
-        let known = wanted.entry(unit).or_default();
-        if known.contains(set) {
-            continue;
-        }
-        *known |= set;
-        for &part in whole {
-            for &target in &module.decoded[part as usize].jumps_out {
-                if let Some(next) = module.unit_at(target) {
-                    if !whole.contains(&(next as u32)) {
-                        work.push((next as u32, set));
-                    }
-                }
-            }
-        }
-    }
-    wanted
-}
-
 /// What is live where control leaves the group, for one way of looking at it.
 #[derive(Clone, Copy)]
 struct Outside {
@@ -157,6 +153,7 @@ struct Step {
     kind: Kind,
     reads: RegSet,
     kills: RegSet,
+    writes: RegSet,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,7 +163,7 @@ enum Kind {
     /// May be anything: reads what is unknown.
     Unknown,
     /// A call by the ABI.
-    Foreign,
+    Foreign(Convention),
     /// A call of this unit.
     Local(u32),
 }
@@ -174,6 +171,7 @@ enum Kind {
 struct Work<'a, 'd> {
     module: &'a Module<'d>,
     summaries: &'a [Summary],
+    knowledge: Knowledge,
     group: Group<'a>,
     /// For each unit of the group, for each instruction.
     steps: Vec<Vec<Step>>,
@@ -183,21 +181,30 @@ struct Work<'a, 'd> {
     needed: Vec<Vec<RegSet>>,
     /// Everything the group writes itself.
     written: RegSet,
+    /// For each unit, for each instruction, what may hold something of use.
+    meaning: Vec<Vec<RegSet>>,
 }
 
 const NO_PAD: u32 = u32::MAX;
 
 impl<'a, 'd> Work<'a, 'd> {
-    fn new(module: &'a Module<'d>, members: &'a [u32], summaries: &'a [Summary]) -> Self {
+    fn new(
+        module: &'a Module<'d>,
+        members: &'a [u32],
+        summaries: &'a [Summary],
+        knowledge: Knowledge,
+    ) -> Self {
         let group = Group::build(module, members);
         let mut work = Self {
             module,
             summaries,
+            knowledge,
             group,
             steps: Vec::new(),
             pads: Vec::new(),
             needed: Vec::new(),
             written: RegSet::EMPTY,
+            meaning: Vec::new(),
         };
         let mut factory = InstructionInfoFactory::new();
         for &unit in members {
@@ -208,6 +215,10 @@ impl<'a, 'd> Work<'a, 'd> {
             let needed = work.needed_in(unit as usize);
             work.needed.push(needed);
         }
+        work.meaning = match knowledge {
+            Knowledge::Cautious => work.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect(),
+            Knowledge::OfCallers => work.find_meaning(),
+        };
         work
     }
 
@@ -249,7 +260,10 @@ impl<'a, 'd> Work<'a, 'd> {
                 Flow::CallIndirect if is_tls_descriptor_call(insns, index, code) => {
                     (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
                 }
-                Flow::CallIndirect => (Kind::Foreign, reads, RegSet::EMPTY),
+                Flow::CallIndirect => {
+                    let slot = insn.rip_target(start, code).and_then(|slot| self.module.imports.slot(slot));
+                    (Kind::Foreign(self.convention(slot)), reads, RegSet::EMPTY)
+                }
                 Flow::Return => (Kind::Return, reads, RegSet::EMPTY),
                 Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 _ => (Kind::Plain, reads, kills),
@@ -257,19 +271,28 @@ impl<'a, 'd> Work<'a, 'd> {
             if !insn.flow.is_call() {
                 self.written |= writes;
             }
-            steps.push(Step { kind, reads, kills });
+            steps.push(Step { kind, reads, kills, writes });
         }
         steps
     }
 
     fn direct_call(&self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
         let Some(target) = insn.target(start, code) else { return Kind::Unknown };
-        if self.module.imports.stub(target).is_some() {
-            return Kind::Foreign;
+        let stub = self.module.imports.stub(target);
+        if stub.is_some() {
+            return Kind::Foreign(self.convention(stub));
         }
         match self.module.unit_at(target) {
             Some(unit) if self.module.units[unit].start == target => Kind::Local(unit as u32),
             _ => Kind::Unknown,
+        }
+    }
+
+    /// How a function of another module is called.
+    fn convention(&self, import: Option<Import<'_>>) -> Convention {
+        match import {
+            Some(Import::Named(name)) if self.knowledge == Knowledge::OfCallers => Convention::of(name),
+            _ => Convention::ANY,
         }
     }
 
@@ -310,7 +333,7 @@ impl<'a, 'd> Work<'a, 'd> {
             Kind::Plain => step.reads | (after - step.kills),
             Kind::Return => step.reads | outside.at_return,
             Kind::Unknown => outside.unknown | after,
-            Kind::Foreign => step.reads | outside.arguments | (after - abi::CLOBBERED),
+            Kind::Foreign(by) => step.reads | (outside.arguments & by.arguments) | (after - abi::CLOBBERED),
             Kind::Local(unit) => {
                 let summary = self.summary(unit);
                 let reads = if outside.by_evidence { summary.seen_read } else { summary.reads };
@@ -409,7 +432,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let member = bounds.member as usize;
         let mut live = self.after_block(block, outside, entry);
         for index in (bounds.first as usize..bounds.end as usize).rev() {
-            live = self.before(member, index, live, outside, entry);
+            live = self.before(member, index, live, outside, entry) & self.meaning[member][index];
             tell(index, live);
         }
         live
@@ -433,6 +456,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let reads = self.solve(&Self::reading());
         let seen_read = self.solve(&Self::evidence());
         let overwrites = self.overwrites();
+        let may_write = self.may_write();
         self.group
             .units
             .iter()
@@ -441,6 +465,7 @@ impl<'a, 'd> Work<'a, 'd> {
                 let summary = match self.group.block_at(self.module, start) {
                     Some(block) => Summary {
                         reads: reads[block as usize],
+                        may_write,
                         seen_read: seen_read[block as usize],
                         // It holds from every entry to every return, but a part is no entry.
                         overwrites: if self.group.blocks[block as usize].is_entry {
@@ -505,44 +530,9 @@ impl<'a, 'd> Work<'a, 'd> {
         at_return - abi::CALLEE_SAVED
     }
 
-    /// Callees of which results are read in places where by the ABI there are none.
-    fn read_after_calls(&self) -> Vec<(u32, RegSet)> {
-        let outside = Self::evidence();
-        let calls = self.steps.iter().flatten().any(|step| matches!(step.kind, Kind::Local(_)));
-        if !calls {
-            return Vec::new();
-        }
-        let entry = self.solve(&outside);
-        let mut found = Vec::new();
-        for block in 0..self.group.blocks.len() {
-            let member = self.group.blocks[block].member as usize;
-            let mut after = self.after_block(block, &outside, &entry);
-            self.walk(block, &outside, &entry, |index, live| {
-                if let Kind::Local(unit) = self.steps[member][index].kind {
-                    let unusual = after & (abi::CLOBBERED - abi::RETURNED);
-                    if !unusual.is_empty() && !self.insn(member, index).never_returns {
-                        found.push((unit, unusual));
-                    }
-                }
-                after = live;
-            });
-        }
-        found
-    }
-
     /// What is live before each instruction of each unit.
-    fn live(&self, wanted: RegSet) -> Vec<(u32, Vec<RegSet>)> {
-        let never_written = !self.written;
-        let outside = Outside {
-            at_return: abi::CALLEE_SAVED
-                | abi::RETURNED
-                | (never_written - RegSet::ARITHMETIC_FLAGS)
-                | wanted,
-            unknown: RegSet::ALL,
-            arguments: abi::ARGUMENTS,
-            unwinding: true,
-            by_evidence: false,
-        };
+    fn live(&self, kept: &Kept) -> Vec<(u32, Vec<RegSet>)> {
+        let outside = self.outside(kept);
         let entry = self.solve(&outside);
         let mut all: Vec<Vec<RegSet>> =
             self.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();

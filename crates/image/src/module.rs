@@ -202,12 +202,23 @@ impl<'d> Module<'d> {
             (0..self.units.len())
                 .into_par_iter()
                 .with_min_len(64)
-                .flat_map_iter(|unit| self.possible_targets(unit)),
+                .flat_map_iter(|unit| self.possible_targets(unit))
+                .filter(|&target| is_odd(target)),
         );
         odd.extend(self.symbols.all().iter().map(|symbol| symbol.address).filter(|&target| is_odd(target)));
         odd.par_sort_unstable();
         odd.dedup();
         odd
+    }
+
+    /// Starts of units that undecoded bytes may call or jump to, if they are code.
+    pub fn possible_entries(&self) -> Vec<Svma> {
+        (0..self.units.len())
+            .into_par_iter()
+            .with_min_len(64)
+            .flat_map_iter(|unit| self.possible_targets(unit))
+            .filter(|&target| self.unit_at(target).is_some_and(|unit| self.units[unit].start == target))
+            .collect()
     }
 
     /// What branches in the undecoded bytes of a unit, and between it and the next one, would lead to.
@@ -233,7 +244,7 @@ impl<'d> Module<'d> {
                     _ => crate::bytes::u32_at(bytes, end - 4).map_or(0, |d| i64::from(d as i32)),
                 };
                 let target = Svma((start.0 + end as u64).wrapping_add_signed(distance));
-                if self.unit_at(target).is_some_and(|unit| self.units[unit].start != target) {
+                if self.unit_at(target).is_some() {
                     found.push(target);
                 }
             }

@@ -19,7 +19,7 @@ fn widest() -> VectorWidth {
 fn compare(program: &Path, name: &str) {
     let expected = outcome(program);
     let original = std::fs::read(program).unwrap();
-    for mode in [Mode::Identity, Mode::Poison(widest())] {
+    for mode in [Mode::Identity, Mode::Poison(widest()), Mode::StrictPoison(widest())] {
         let rewritten = rewrite(&original, None, mode).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(rewritten.coverage.functions_twinned >= 3, "{name}: {:?}", rewritten.coverage.refusals);
         let path = program.with_extension("twin");
