@@ -338,9 +338,12 @@ fn flow(instruction: &Instruction) -> Option<Flow> {
         OpKind::NearBranch64 => Some(if is_short(instruction) { short } else { wide }),
         _ => None,
     };
+    // The decoder counts what it cannot decode among the instructions that trap.
+    if instruction.is_invalid() {
+        return None;
+    }
     Some(match instruction.flow_control() {
         FlowControl::Next => match instruction.mnemonic() {
-            Mnemonic::INVALID => return None,
             Mnemonic::Hlt => Flow::Stop,
             _ => Flow::Next,
         },
@@ -396,4 +399,22 @@ fn has_vague_size(bytes: &[u8]) -> bool {
 
 fn is_short(instruction: &Instruction) -> bool {
     instruction.op_code().op0_kind() == iced_x86::OpCodeOperandKind::br64_1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_instruction_stays_in_the_original() {
+        let flow_of = |bytes: &[u8]| flow(&Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode());
+        assert_eq!(flow_of(&[0xff, 0xff, 0x48, 0x8d]), None, "no operation of its group");
+        assert_eq!(
+            flow_of(&[0xd5, 0x48, 0x01, 0xc0]),
+            None,
+            "newer than the decoder, and worth its own ways"
+        );
+        assert_eq!(flow_of(&[0x0f, 0x0b]), Some(Flow::Stop), "ud2");
+        assert_eq!(flow_of(&[0x0f, 0xb9, 0xc0]), Some(Flow::Stop), "ud1");
+    }
 }

@@ -208,6 +208,24 @@ impl<'d> Image<'d> {
     pub fn is_constant(&self, address: Svma) -> bool {
         self.load_at(address).is_some_and(|load| !load.is_writable())
     }
+    /// Those parts of executable segments that sections say are data, by ascending address: linkers at times put headers,
+    /// relocations and constants into the segment of the code.
+    pub fn data_among_code(&self) -> Vec<(u64, u64)> {
+        let is_data = |section: &&Section<'_>| {
+            section.flags & (abi::SHF_ALLOC | abi::SHF_EXECINSTR) == abi::SHF_ALLOC
+                && section.kind != abi::SHT_NOBITS
+                && section.size > 0
+                && self.is_code(Svma(section.address))
+        };
+        let mut ranges: Vec<(u64, u64)> = self
+            .sections
+            .iter()
+            .filter(is_data)
+            .map(|section| (section.address, section.address.saturating_add(section.size)))
+            .collect();
+        ranges.sort_unstable();
+        ranges
+    }
     /// The lowest loaded address, and the first one after everything loaded.
     pub fn span(&self) -> (u64, u64) {
         let first = self.loads.first().map_or(0, |load| load.address);

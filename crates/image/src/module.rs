@@ -7,7 +7,7 @@ use crate::insn::{Flow, index_at};
 use crate::relocations::{Relocation, dynamic_relocations};
 use crate::symbols::Symbols;
 use crate::unwind::{frames::Frames, lsda};
-use crate::{Image, ImageError, never_returns};
+use crate::{Image, ImageError, elf::Segment, never_returns};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use units::Svma;
@@ -198,13 +198,7 @@ impl<'d> Module<'d> {
                 }),
             );
         }
-        odd.par_extend(
-            (0..self.units.len())
-                .into_par_iter()
-                .with_min_len(64)
-                .flat_map_iter(|unit| self.possible_targets(unit))
-                .filter(|&target| is_odd(target)),
-        );
+        odd.par_extend(self.branches_of_undecoded().into_par_iter().filter(|&target| is_odd(target)));
         odd.extend(self.symbols.all().iter().map(|symbol| symbol.address).filter(|&target| is_odd(target)));
         odd.par_sort_unstable();
         odd.dedup();
@@ -213,53 +207,75 @@ impl<'d> Module<'d> {
 
     /// Starts of units that undecoded bytes may call or jump to, if they are code.
     pub fn possible_entries(&self) -> Vec<Svma> {
-        (0..self.units.len())
-            .into_par_iter()
-            .with_min_len(64)
-            .flat_map_iter(|unit| self.possible_targets(unit))
-            .filter(|&target| self.unit_at(target).is_some_and(|unit| self.units[unit].start == target))
-            .collect()
+        let is_start = |target: &Svma| self.units.binary_search_by_key(target, |unit| unit.start).is_ok();
+        self.branches_of_undecoded().into_iter().filter(is_start).collect()
     }
 
-    /// What branches in the undecoded bytes of a unit, and between it and the next one, would lead to.
-    fn possible_targets(&self, unit: usize) -> Vec<Svma> {
-        let (start, size) = (self.units[unit].start, self.units[unit].size);
-        let next = self.units.get(unit + 1).map_or(u64::MAX, |next| next.start.0);
-        let bytes = self.image.bytes_from(start).unwrap_or(&[]);
-        let bytes = &bytes[..bytes.len().min((next - start.0).max(u64::from(size)) as usize)];
+    /// What everything would lead to, inside of units, that would be a branch if code began at any undecoded byte.
+    fn branches_of_undecoded(&self) -> Vec<Svma> {
         let mut found = Vec::new();
-        let mut gap = |from: usize, to: usize| {
-            for at in from..to {
-                let end = match bytes[at..] {
-                    [0x70..=0x7f | 0xe0..=0xe3 | 0xeb, ..] => at + 2,
-                    [0xe8 | 0xe9, ..] => at + 5,
-                    [0x0f, 0x80..=0x8f, ..] | [0xc7, 0xf8, ..] => at + 6,
-                    _ => continue,
-                };
-                if end > bytes.len() {
-                    continue;
-                }
-                let distance = match end - at {
-                    2 => i64::from(bytes[end - 1] as i8),
-                    _ => crate::bytes::u32_at(bytes, end - 4).map_or(0, |d| i64::from(d as i32)),
-                };
-                let target = Svma((start.0 + end as u64).wrapping_add_signed(distance));
-                if self.unit_at(target).is_some() {
-                    found.push(target);
-                }
+        let data = self.image.data_among_code();
+        for load in self.image.loads().iter().filter(|load| load.is_executable()) {
+            let first = self.units.partition_point(|unit| unit.start.0 < load.address);
+            let last = self.units.partition_point(|unit| unit.start.0 < load.address + load.file_size);
+            if first == last {
+                let whole = (load.address, load.address + load.file_size);
+                found.extend(
+                    without(whole, &data).into_iter().flat_map(|gap| self.possible_targets(load, gap)),
+                );
             }
-        };
-        let mut reached = 0;
-        for insn in &self.decoded[unit].insns {
-            if insn.at as usize > reached {
-                gap(reached, insn.at as usize);
-            }
-            reached = reached.max(insn.end() as usize);
-        }
-        if reached < bytes.len() {
-            gap(reached, bytes.len());
+            found.par_extend((first..last).into_par_iter().with_min_len(64).flat_map_iter(|unit| {
+                let gaps = self.undecoded(unit, load).into_iter().flat_map(|gap| without(gap, &data));
+                gaps.flat_map(|gap| self.possible_targets(load, gap)).collect::<Vec<_>>()
+            }));
         }
         found
+    }
+
+    /// What branches in undecoded bytes of a segment would lead to; but for what sections say is data.
+    fn possible_targets(&self, load: &Segment, unknown: (u64, u64)) -> Vec<Svma> {
+        let bytes = self.image.segment_bytes(load).unwrap_or(&[]);
+        let (from, to) = (unknown.0 - load.address, (unknown.1 - load.address).min(bytes.len() as u64));
+        let mut found = Vec::new();
+        for at in from as usize..to as usize {
+            let end = match bytes[at..] {
+                [0x70..=0x7f | 0xe0..=0xe3 | 0xeb, ..] => at + 2,
+                [0xe8 | 0xe9, ..] => at + 5,
+                [0x0f, 0x80..=0x8f, ..] | [0xc7, 0xf8, ..] => at + 6,
+                _ => continue,
+            };
+            if end > bytes.len() {
+                continue;
+            }
+            let distance = match end - at {
+                2 => i64::from(bytes[end - 1] as i8),
+                _ => crate::bytes::u32_at(bytes, end - 4).map_or(0, |d| i64::from(d as i32)),
+            };
+            let target = Svma((load.address + end as u64).wrapping_add_signed(distance));
+            if self.unit_at(target).is_some() {
+                found.push(target);
+            }
+        }
+        found
+    }
+
+    /// What was not decoded from a unit's start to the next one's, and before the first one of a segment.
+    fn undecoded(&self, unit: usize, load: &Segment) -> Vec<(u64, u64)> {
+        let start = self.units[unit].start.0;
+        let next = self.units.get(unit + 1).map_or(u64::MAX, |next| next.start.0);
+        let end = next.max(self.units[unit].end().0).min(load.address + load.file_size);
+        let is_first = unit == 0 || self.units[unit - 1].start.0 < load.address;
+        let mut reached = if is_first { load.address } else { start };
+        let mut ranges = Vec::new();
+        let insns = self.decoded[unit].insns.iter();
+        let known = insns.map(|insn| (start + u64::from(insn.at), start + u64::from(insn.end())));
+        for (from, to) in known.chain([(end, end)]) {
+            if reached < from {
+                ranges.push((reached, from));
+            }
+            reached = reached.max(to);
+        }
+        ranges
     }
 
     /// Whether any instruction of a unit starts at this offset.
@@ -271,6 +287,23 @@ impl<'d> Module<'d> {
         let all = |d: &Decoded| d.insns.iter().filter(|insn| insn.flow == Flow::JumpIndirect).count();
         (self.decoded.iter().map(all).sum(), self.decoded.iter().map(|d| d.tables.len()).sum())
     }
+}
+
+/// The parts of a range that none of the others (ascending) covers.
+fn without((from, to): (u64, u64), others: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let first = others.partition_point(|other| other.1 <= from);
+    let mut parts = Vec::new();
+    let mut reached = from;
+    for &(start, end) in others[first..].iter().take_while(|other| other.0 < to) {
+        if reached < start {
+            parts.push((reached, start));
+        }
+        reached = reached.max(end);
+    }
+    if reached < to {
+        parts.push((reached, to));
+    }
+    parts
 }
 
 /// How often units are decoded anew because others were found to enter them.

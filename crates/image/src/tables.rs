@@ -143,16 +143,21 @@ impl Search<'_, '_> {
         if factor != shape.entry_size {
             return None;
         }
-        let bound = if let Some(bound) = self.bound(path, index, head) {
-            bound
-        } else {
-            // The comparison may have been made with a constant subtracted that is folded into the address here.
-            let (offset, bound) = path.bounds.iter().find_map(|&(term, bound)| match path.node(term) {
-                Node::Offset(inner, offset) if inner == index => Some((offset, bound)),
-                _ => None,
-            })?;
-            table = table.wrapping_sub((offset as u64).wrapping_mul(u64::from(factor)));
-            bound
+        // The comparison may have been made with a constant subtracted that is folded into the address here: then the
+        // table begins further on. There may be one of either kind; both hold, and the closer one is meant.
+        let subtracted = path.bounds.iter().filter_map(|&(term, bound)| match path.node(term) {
+            Node::Offset(inner, offset) if inner == index => Some((offset, bound)),
+            _ => None,
+        });
+        let closest = subtracted.min_by_key(|&(_, bound)| bound);
+        let (bound, by_part) = match (self.bound(path, index, head), closest) {
+            (Some(whole), None) => (whole, false),
+            (Some(whole), Some((_, part))) if whole <= part => (whole, false),
+            (_, Some((offset, bound))) => {
+                table = table.wrapping_sub((offset as u64).wrapping_mul(u64::from(factor)));
+                (bound, true)
+            }
+            (None, None) => return None,
         };
         if bound >= LONGEST_TABLE {
             return None;
@@ -161,7 +166,7 @@ impl Search<'_, '_> {
         // A compiler that knows more about the index than its width makes a table shorter than the width allows; what
         // follows it is not part of it, and shows by leading astray.
         let inside = |target: &Svma| target.0.wrapping_sub(self.start.0) < self.code.len() as u64;
-        let is_guarded = path.is_compared(index) || path.bound(index).is_none();
+        let is_guarded = by_part || path.is_compared(index) || path.bound(index).is_none();
         if !is_guarded && !targets.iter().all(inside) {
             return None;
         }

@@ -13,7 +13,8 @@
 //!   `jmp rel32` to T(p). Mapped instructions without gaps cover the five bytes, which lie in their unit, and in no part
 //!   of the file that is also loaded as data. Nothing refers to P⁻: no branch, address operand or constant of mapped
 //!   instructions; nothing that would be a branch if code began at any byte of a unit's unmapped bytes; no instruction of
-//!   a linear sweep over code without twins; no relocation, dynamic entry, symbol, landing pad, jump table entry; in
+//!   a linear sweep over code without twins (but for what sections say is data, to which no mapped branch leads); no
+//!   relocation, dynamic entry, symbol, landing pad, jump table entry; in
 //!   modules with fixed addresses no aligned word of data. Where a unit jumps to a computed address, no instruction begins
 //!   in its P⁻.
 //! - **R3 headers.** Program headers are the original's, in order, but for `PT_PHDR` and `PT_GNU_EH_FRAME`, which lie in the
@@ -145,6 +146,8 @@ pub(crate) struct Context<'d> {
     pub(crate) patched: Patched,
     pub(crate) relocations: Relocations,
     pub(crate) unwind: unwind::Tables<'d>,
+    /// What sections say is data, though executable.
+    pub(crate) data: Vec<(u64, u64)>,
     /// What is dead where, if anything may be inserted.
     pub(crate) dead: Option<dead::Module>,
     pub(crate) findings: Findings,
@@ -211,6 +214,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let context = Context {
         dead,
         position_independent: original.is_position_independent(),
+        data: references::data(&original),
         original,
         rewritten,
         note,

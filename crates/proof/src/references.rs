@@ -7,7 +7,7 @@ use crate::relocations::Relocations;
 use crate::rule::{Findings, Rule};
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 use image::Image;
-use image::abi::{DT_FINI, DT_INIT, SHT_DYNSYM, SHT_SYMTAB};
+use image::abi::{DT_FINI, DT_INIT, SHF_ALLOC, SHF_EXECINSTR, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB};
 use rayon::prelude::*;
 
 /// Looks for whatever would lead into the inside of a patch.
@@ -97,10 +97,39 @@ pub(crate) fn targets(original: &Image<'_>, mapping: &Mapping<'_>, functions: &[
     found.flatten_iter().collect()
 }
 
-/// The executable ranges that have no twins, cut where functions begin and end.
+/// What sections say is data in segments that are executable, by ascending address.
+pub(crate) fn data(original: &Image<'_>) -> Vec<(u64, u64)> {
+    let data = original.sections().iter().filter(|section| {
+        section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC
+            && section.kind != SHT_NOBITS
+            && section.size > 0
+            && original.is_code(units::Svma(section.address))
+    });
+    let mut ranges: Vec<(u64, u64)> =
+        data.map(|section| (section.address, section.address.saturating_add(section.size))).collect();
+    ranges.sort_unstable();
+    // Nothing lies in two of them.
+    ranges.dedup_by(|next, last| {
+        let meets = next.0 <= last.1;
+        if meets {
+            last.1 = last.1.max(next.1);
+        }
+        meets
+    });
+    ranges
+}
+
+/// Whether one of the ranges holds an address.
+pub(crate) fn hold(ranges: &[(u64, u64)], address: u64) -> bool {
+    let after = ranges.partition_point(|range| range.0 <= address);
+    ranges[..after].last().is_some_and(|range| address < range.1)
+}
+
+/// The executable ranges that have no twins and that no section says is data, cut where functions begin and end.
 fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, functions: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut ranges = Vec::new();
-    let mut cuts: Vec<u64> = functions.iter().flat_map(|&(start, end)| [start, end]).collect();
+    let data = data(original);
+    let mut cuts: Vec<u64> = functions.iter().chain(&data).flat_map(|&(start, end)| [start, end]).collect();
     cuts.sort_unstable();
     cuts.dedup();
     for load in original.loads().iter().filter(|load| load.is_executable()) {
@@ -121,6 +150,7 @@ fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, functions: &[(u64, u6
             from = next;
         }
     }
+    ranges.retain(|range| !hold(&data, range.0));
     ranges
 }
 

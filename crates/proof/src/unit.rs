@@ -215,7 +215,7 @@ impl View<'_, '_> {
             return to == target && !self.context.patched.holds(to);
         }
         if to == target {
-            return !self.context.patched.holds(to);
+            return !self.context.patched.holds(to) && !references::hold(&self.context.data, to);
         }
         let Some(other) = self.context.mapping.at(target) else { return false };
         if target == other.start && to == other.twin && other.begins_with_item() {

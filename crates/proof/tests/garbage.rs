@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 static PAIR: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/rewriter/exceptions.cpp");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/rewriter/exception_kinds.cpp");
     let folder = tempfile::tempdir().expect("a folder");
     let to = folder.path().join("program");
     let done = Command::new("g++").args([source, "-O1", "-pthread", "-o"]).arg(&to).status();

@@ -20,7 +20,7 @@ impl Random {
 fn sample(options: &[&str]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("program");
-    let source = programs().into_iter().find(|path| path.ends_with("exceptions.cpp")).unwrap();
+    let source = programs().into_iter().find(|path| path.ends_with("exception_kinds.cpp")).unwrap();
     compile(&source, "gcc", options, &path).expect("a compiler is needed for this test");
     std::fs::read(&path).unwrap()
 }

@@ -158,7 +158,7 @@ impl Running {
         Pid::from_raw(raw).filter(|_| raw > 0)
     }
 
-    /// Waits for one process, and takes note of scavengers that end meanwhile.
+    /// Waits for the primary, and takes note of scavengers that end meanwhile.
     fn until_ended(&mut self, pid: Option<Pid>, watch: &mut impl FnMut(&Snapshot)) -> io::Result<ExitStatus> {
         let pid = pid.ok_or(io::ErrorKind::NotFound)?;
         let handle = pidfd_open(pid, PidfdFlags::empty())?;
@@ -168,6 +168,23 @@ impl Running {
             }
             self.pause(&handle)?;
             self.reap_scavengers()?;
+            watch(&self.snapshot());
+        }
+    }
+
+    fn until_scavenger_ended(
+        &mut self,
+        index: usize,
+        pid: Pid,
+        watch: &mut impl FnMut(&Snapshot),
+    ) -> io::Result<()> {
+        let handle = pidfd_open(pid, PidfdFlags::empty())?;
+        loop {
+            self.reap_scavengers()?;
+            if self.ended[index].is_some() {
+                return Ok(());
+            }
+            self.pause(&handle)?;
             watch(&self.snapshot());
         }
     }
@@ -206,7 +223,7 @@ impl Running {
                 killed[index] = true;
                 kill_process(pid, Signal::KILL)?;
             }
-            self.ended[index] = Some(self.until_ended(Some(pid), watch)?);
+            self.until_scavenger_ended(index, pid, watch)?;
         }
         self.end_butler()?;
         Ok(killed)

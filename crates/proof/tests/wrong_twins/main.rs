@@ -22,13 +22,13 @@ pub(crate) struct Wrong {
 
 static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
     let programs: [(&str, &[&str]); 7] = [
-        ("switches.c", &["-O2"]),
-        ("switches.c", &["-O2", "-no-pie"]),
-        ("switches.c", &["-O0", "-fcf-protection=full"]),
-        ("exceptions.cpp", &["-O2"]),
-        ("exceptions.cpp", &["-O0", "-no-pie", "-s"]),
-        ("calls.c", &["-O1"]),
-        ("jumps.c", &["-O3"]),
+        ("switch_nested.c", &["-O2"]),
+        ("switch_nested.c", &["-O2", "-no-pie"]),
+        ("switch_bytes.c", &["-O0", "-fcf-protection=full"]),
+        ("exception_kinds.cpp", &["-O2"]),
+        ("exception_kinds.cpp", &["-O0", "-no-pie", "-s"]),
+        ("asm_flow.c", &["-O1"]),
+        ("siglongjmp.c", &["-O3"]),
     ];
     let specimen = |&(source, options): &(&str, &[&str])| {
         Specimen::of(

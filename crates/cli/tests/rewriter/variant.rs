@@ -1,0 +1,161 @@
+//! The ways a program is built: compilers × levels × shapes.
+//!
+//! To add one: an entry in [`COMPILERS`], [`LEVELS`] or [`Shape::ALL`].
+
+use crate::directives::Directives;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+#[derive(Debug)]
+pub(crate) struct Compiler {
+    pub(crate) name: &'static str,
+    c: &'static str,
+    plus: &'static str,
+    version: OnceLock<Option<String>>,
+}
+
+pub(crate) static COMPILERS: [Compiler; 2] =
+    [Compiler::new("gcc", "gcc", "g++"), Compiler::new("clang", "clang", "clang++")];
+pub(crate) const LEVELS: [&str; 4] = ["-O0", "-O2", "-O3", "-Os"];
+
+impl Compiler {
+    const fn new(name: &'static str, c: &'static str, plus: &'static str) -> Self {
+        Self { name, c, plus, version: OnceLock::new() }
+    }
+    /// The command for a source.
+    pub(crate) fn command(&self, source: &Path) -> &'static str {
+        if source.extension().is_some_and(|extension| extension == "cpp") { self.plus } else { self.c }
+    }
+    /// What it says it is; `None` if it is not there.
+    pub(crate) fn version(&self) -> Option<&str> {
+        let asked = self.version.get_or_init(|| {
+            [self.c, self.plus].iter().map(|command| first_line(command)).collect::<Option<String>>()
+        });
+        asked.as_deref()
+    }
+}
+
+fn first_line(command: &str) -> Option<String> {
+    let output = Command::new(command).arg("--version").stderr(Stdio::null()).output().ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned))?
+}
+
+/// Whether a command is there.
+fn is_there(command: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(command).is_file())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Pie,
+    Stripped,
+    Fixed,
+    Static,
+}
+
+impl Shape {
+    pub(crate) const ALL: [Self; 4] = [Self::Pie, Self::Stripped, Self::Fixed, Self::Static];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Pie => "pie",
+            Self::Stripped => "stripped",
+            Self::Fixed => "fixed",
+            Self::Static => "static",
+        }
+    }
+    pub(crate) fn compile_flag(self) -> &'static str {
+        if self.is_pie() { "-fPIE" } else { "-fno-pie" }
+    }
+    pub(crate) fn link_flag(self) -> &'static str {
+        match self {
+            Self::Pie | Self::Stripped => "-pie",
+            Self::Fixed => "-no-pie",
+            Self::Static => "-static",
+        }
+    }
+    pub(crate) fn is_pie(self) -> bool {
+        matches!(self, Self::Pie | Self::Stripped)
+    }
+}
+
+/// The shapes of one compiler and level: they share what is compiled and differ in how it is linked.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub(crate) compiler: &'static Compiler,
+    pub(crate) level: &'static str,
+    pub(crate) shapes: Vec<Shape>,
+}
+
+impl Group {
+    pub(crate) fn variant(&self, shape: Shape) -> String {
+        format!("{}{}-{}", self.compiler.name, self.level, shape.name())
+    }
+}
+
+/// What of a program can be run here, and what is skipped for what this machine lacks.
+pub(crate) struct Matrix {
+    pub(crate) groups: Vec<Group>,
+    pub(crate) lacking: Vec<String>,
+}
+
+/// `wanted`: parts of variants' names, of which one must be in the name; none: all.
+pub(crate) fn matrix(program: &Directives, wanted: &[String]) -> Matrix {
+    let mut lacking: Vec<String> = program
+        .needs
+        .iter()
+        .filter(|need| !cpu_has(need))
+        .map(|need| format!("this CPU has no {need}"))
+        .collect();
+    let mut groups = Vec::new();
+    for compiler in &COMPILERS {
+        let listed = program.commands.iter().filter(|(name, _)| *name == compiler.name);
+        let command = listed.flat_map(|(_, commands)| commands).find(|command| !is_there(command));
+        let absent = match (compiler.version(), command) {
+            (None, _) => Some(compiler.name),
+            (Some(_), Some(command)) => Some(command.as_str()),
+            (Some(_), None) => None,
+        };
+        let mut any = false;
+        for level in LEVELS {
+            let mut group = Group { compiler, level, shapes: Vec::new() };
+            for shape in Shape::ALL {
+                let parts = [compiler.name, &level[1..], shape.name()];
+                let in_list = |list: &Vec<String>| list.iter().any(|word| parts.contains(&word.as_str()));
+                let skipped =
+                    |parts_of: &[String]| parts_of.iter().all(|part| parts.contains(&part.as_str()));
+                let name = group.variant(shape);
+                if program.only.iter().all(in_list)
+                    && !program.skips.iter().any(|skip| skipped(skip))
+                    && (wanted.is_empty() || wanted.iter().any(|part| name.contains(part)))
+                {
+                    group.shapes.push(shape);
+                }
+            }
+            any |= !group.shapes.is_empty();
+            if absent.is_none() && lacking.is_empty() && !group.shapes.is_empty() {
+                groups.push(group);
+            }
+        }
+        if let Some(absent) = absent.filter(|_| any) {
+            lacking.push(format!("no {absent} here"));
+        }
+    }
+    Matrix { groups, lacking }
+}
+
+fn cpu_has(feature: &str) -> bool {
+    match feature {
+        "avx2" => std::is_x86_feature_detected!("avx2"),
+        "avx512f" => std::is_x86_feature_detected!("avx512f"),
+        "avx512bw" => std::is_x86_feature_detected!("avx512bw"),
+        "avx512dq" => std::is_x86_feature_detected!("avx512dq"),
+        "avx512vl" => std::is_x86_feature_detected!("avx512vl"),
+        other => panic!("needs: {other}: the runner does not know how to find out"),
+    }
+}

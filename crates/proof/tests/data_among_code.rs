@@ -1,0 +1,61 @@
+//! Constants in an executable segment, as older linkers place them: bytes that would be a branch into an entry if they
+//! were code.
+
+use gleaner_proof::{Refusal, Rule, check};
+use std::process::Command;
+
+/// A program with bytes that would be jumps to the third byte of `main`, in the section named; many, for a sweep may need
+/// some to fall into step.
+fn program(section: &str) -> (Vec<u8>, Vec<u8>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, to) = (folder.path().join("p.c"), folder.path().join("p"));
+    let text = format!(
+        "__asm__(\".section {section}; .rept 20; .byte 0xe9; .long main + 2 - (. + 4); .endr; .text\");\n\
+         int main(int argc, char **argv) {{ volatile int many[8]; many[argc] = 1; return many[argc] - 1; }}\n"
+    );
+    std::fs::write(&source, text).expect("a source");
+    let done = Command::new("gcc")
+        .args(["-O1", "-fcf-protection=none", "-Wl,-z,noseparate-code"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&to)
+        .status();
+    assert!(done.is_ok_and(|status| status.success()), "a compiler");
+    let original = std::fs::read(to).expect("what was compiled");
+    let rewritten = twin::rewrite(&original, None, twin::Mode::Identity).expect("it can be rewritten");
+    (original, rewritten.bytes)
+}
+
+/// Where `main` is patched, if it is.
+fn patched(original: &[u8], rewritten: &[u8]) -> usize {
+    original[64 + 56 * 20..].iter().zip(&rewritten[64 + 56 * 20..]).filter(|(old, new)| old != new).count()
+}
+
+#[test]
+fn constants_do_not_branch() {
+    let (original, rewritten) = program(".rodata");
+    assert!(check(&original, &rewritten).is_ok());
+    let (other, other_rewritten) = program(".text.aside,\\\"ax\\\",@progbits");
+    assert!(check(&other, &other_rewritten).is_ok());
+    let (among_constants, among_code) = (patched(&original, &rewritten), patched(&other, &other_rewritten));
+    assert!(
+        among_constants > among_code,
+        "{among_constants} bytes changed, {among_code} where it may be code"
+    );
+}
+
+/// The same bytes, were the section one of code when the checker looks, and not when the rewriter did.
+#[test]
+fn code_does() {
+    let (mut original, mut rewritten) = program(".rodata");
+    let image = image::Image::parse(&original).expect("a sound file");
+    let index = image.sections().iter().position(|section| section.name == b".rodata").expect("constants");
+    let at = image.header().section_headers.0 as usize + 64 * index + 8;
+    let moved = image::Image::parse(&rewritten).expect("a sound file");
+    let moved_at = moved.header().section_headers.0 as usize + 64 * index + 8;
+    original[at] |= 4;
+    rewritten[at] |= 4;
+    rewritten[moved_at] |= 4;
+    let Err(Refusal::Wrong { violations, .. }) = check(&original, &rewritten) else { panic!("accepted") };
+    assert!(violations.iter().any(|found| found.rule == Rule::Entry), "{violations:?}");
+}

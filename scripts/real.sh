@@ -1,0 +1,194 @@
+#!/usr/bin/env bash
+# Real programs of this system do the same with twins: each workload in programs/real runs with the programs as they are,
+# then with identity and poisoned ones, and prints the same and leaves the same exit code.
+#
+#   scripts/real.sh [--quick] [--modes "identity poison …"] [--table FILE] [NAME…]
+#
+# Modes: identity, poison: the programs the workload names; libraries-identity, libraries-poison: also every shared
+# library that they are linked with, the C library and the loader among them, for all that runs meanwhile.
+#
+# The rewritten files are mounted over the originals, in a mount namespace of the workload's own: so a program is found
+# under its own path by whoever starts it. The namespace for processes ends whatever a workload leaves running.
+#
+# To add a workload: programs/real/README.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+gleaner=$(realpath "${GLEANER:-${CARGO_TARGET_DIR:-target}/release/gleaner}")
+[ -x "$gleaner" ] || { echo "no $gleaner: run 'make build' first" >&2; exit 2; }
+
+quick=no
+modes="identity poison libraries-identity libraries-poison"
+table=/dev/null
+names=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick) quick=yes modes="identity poison" ;;
+    --modes) modes=$2; shift ;;
+    --table) table=$(realpath "$2"); shift ;;
+    -*) sed -n '2,5p' "$0" >&2; exit 2 ;;
+    *) names+=("$1") ;;
+    esac
+    shift
+done
+
+namespaces=(unshare --mount --pid --fork --kill-child --mount-proc)
+if ! "${namespaces[@]}" true 2>/dev/null; then
+    namespaces=(unshare --map-root-user --mount --pid --fork --kill-child --mount-proc)
+    if ! "${namespaces[@]}" true 2>/dev/null; then
+        echo "skipped: real programs with twins: no mount namespace may be made here (root, or user namespaces, would help)"
+        exit 0
+    fi
+fi
+
+base=$(mktemp -d "${TMPDIR:-/var/tmp}/gleaner-real.XXXXXX")
+trap 'rm -rf "$base"' EXIT
+here=$base/here
+passed=0 failed=0
+skipped=()
+updated=no
+
+said() { # WORKLOAD KEY: the values of its lines '#: KEY value'
+    sed -n "s/^#: $2 *//p" "$1"
+}
+
+have() { # COMMAND-OR-FILE PACKAGE
+    command -v "$1" >/dev/null || [ -e "$1" ] && return 0
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+    if [ "$updated" = no ]; then apt-get update -qq >/dev/null || true; updated=yes; fi
+    echo "installing $2"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >/dev/null 2>&1 || true
+    command -v "$1" >/dev/null || [ -e "$1" ]
+}
+
+libraries() { # PROGRAM…: what they are linked with
+    ldd "$@" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\// && $2 ~ /^\(/ { print $1 }' |
+        xargs -r realpath | sort -u
+}
+
+# rewritten MODE FILE: prints where FILE lies rewritten; nothing, if it has no twins by its kind (Go, data only …)
+rewritten() {
+    local to=$base/rewritten/$1${2//\//_}
+    mkdir -p "$base/rewritten"
+    if [ ! -e "$to" ]; then
+        rm -f "$to.why"
+        # Set-user-ID files are refused, as they should be: their contents are what is tried here.
+        local from=$2
+        if [ -u "$2" ] || [ -g "$2" ]; then from=$base/rewritten/plain${2//\//_}; cp --no-preserve=mode "$2" "$from"; fi
+        "$gleaner" twin "--$1" -q -o "$to" "$from" >/dev/null 2>"$to.why" || return 1
+        chmod --reference="$2" "$to"
+    fi
+    echo "$to"
+}
+
+why() { # MODE FILE: where the reason lies that it was refused for
+    echo "$base/rewritten/${1#libraries-}${2//\//_}.why"
+}
+
+# perform WORKLOAD OUTPUT [ORIGINAL REWRITTEN]…
+perform() {
+    local script=$PWD/$1 output=$2
+    shift 2
+    rm -rf "$here"
+    mkdir -p "$here/tmp"
+    {
+        echo set -e
+        while [ $# -gt 0 ]; do
+            echo "mount --bind '$2' '$1'"
+            shift 2
+        done
+        echo "cd '$here'"
+        echo "exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME='$here' TMPDIR='$here/tmp' LC_ALL=C.UTF-8 TZ=UTC TERM=dumb \\"
+        echo "    GLEANER='$gleaner' bash '$script'"
+    } >"$base/start.sh"
+    local status=0
+    "${namespaces[@]}" bash "$base/start.sh" >"$output" 2>&1 </dev/null || status=$?
+    echo "exit code $status" >>"$output"
+}
+
+verdict() { # WORKLOAD MODE WHAT [DETAIL]
+    printf "%-16s %-20s %s  %s\n" "$(basename "$1" .sh)" "$2" "$3" "${4:-}"
+    printf '| %s | %s | %s | %s |\n' "$(basename "$1" .sh)" "$2" "$3" "${4:-}" >>"$table"
+}
+
+# try WORKLOAD MODE
+try() {
+    local script=$1 mode=$2 pairs=() files twin began=$SECONDS
+    mapfile -t files < <(programs "$script")
+    while read -r file reason; do
+        # Some are refused for good reason, and must be: in one line, with no file left.
+        if rewritten "${mode#libraries-}" "$file" >/dev/null || [ "$(grep -c . "$(why "$mode" "$file")")" != 1 ] || ! grep -q "$reason" "$(why "$mode" "$file")"; then
+            failed=$((failed + 1)); verdict "$script" "$mode" FAILED "$file is not refused for: $reason"; return
+        fi
+    done < <(said "$script" refused)
+    if [[ $mode == libraries-* ]]; then
+        mapfile -t -O "${#files[@]}" files < <(libraries "${files[@]}" /usr/bin/bash)
+        # Each file once, whatever asks for it.
+        mapfile -t files < <(printf '%s\n' "${files[@]}" | sort -u)
+    fi
+    for file in "${files[@]}"; do
+        if twin=$(rewritten "${mode#libraries-}" "$file"); then
+            pairs+=("$file" "$twin")
+        else
+            echo "   $file: $(cat "$(why "$mode" "$file")")"
+            # A library without code is none that fails; a program is.
+            if [[ $mode != libraries-* ]]; then failed=$((failed + 1)); verdict "$script" "$mode" FAILED "not rewritten"; return; fi
+        fi
+    done
+    perform "$script" "$base/output" "${pairs[@]}"
+    if cmp -s "$base/expected" "$base/output"; then
+        passed=$((passed + 1))
+        verdict "$script" "$mode" "the same" "$((${#pairs[@]} / 2)) files, $(wc -l <"$base/output") lines, $((SECONDS - began)) s"
+    else
+        failed=$((failed + 1))
+        verdict "$script" "$mode" DIFFERS
+        diff "$base/expected" "$base/output" | head -40 || true
+        if [ -n "${KEEP:-}" ]; then mkdir -p "$KEEP"; cp "$base/expected" "$KEEP/$(basename "$script" .sh).expected"; cp "$base/output" "$KEEP/$(basename "$script" .sh).$mode"; fi
+    fi
+}
+
+programs() { # WORKLOAD: the files it wants rewritten, as they are found now
+    said "$1" program | while read -r program; do
+        case $program in
+        '$('*) eval "echo ${program}" ;; # what only a command knows, such as where gcc keeps cc1
+        *) echo "$program" ;;
+        esac
+    done | sed "s|GLEANER|$gleaner|" | xargs -r realpath | sort -u
+}
+
+echo "| workload | mode | outcome | |" >"$table"
+echo "|---|---|---|---|" >>"$table"
+for script in programs/real/*.sh; do
+    name=$(basename "$script" .sh)
+    if [ "${#names[@]}" != 0 ] && [[ " ${names[*]} " != *" $name "* ]]; then continue; fi
+    if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && ! grep -q '^#: quick' "$script"; then continue; fi
+    missing=
+    while read -r command package; do
+        have "$command" "$package" || missing="'$command' is not there (Debian: apt install $package, as root)"
+    done < <(said "$script" needs)
+    while read -r file package; do
+        [ -e "$file" ] || missing="'$file' is not there (in Debian's $package; not installed for a test)"
+    done < <(said "$script" present)
+    if [ -n "$missing" ]; then skipped+=("$name with twins: $missing"); continue; fi
+    perform "$script" "$base/expected"
+    if ! grep -q '^exit code 0$' "$base/expected"; then
+        failed=$((failed + 1))
+        verdict "$script" original FAILED "by itself"
+        tail -20 "$base/expected"
+        continue
+    fi
+    # A workload that says different things each time could not show anything.
+    perform "$script" "$base/again"
+    if ! cmp -s "$base/expected" "$base/again"; then
+        failed=$((failed + 1))
+        verdict "$script" original FAILED "says different things each time"
+        diff "$base/expected" "$base/again" | head -20 || true
+        continue
+    fi
+    for mode in $modes; do try "$script" "$mode"; done
+done
+
+for what in "${skipped[@]}"; do echo "skipped: $what"; done
+outcome=ok
+if [ $failed != 0 ]; then outcome=FAILED; fi
+echo "test result: $outcome. $passed passed; $failed failed; ${#skipped[@]} skipped"
+[ $failed = 0 ]
