@@ -5,8 +5,8 @@
 //! - inside a group of units, the graph of blocks. It is complete for twins: nothing enters a twin but what is known;
 //! - of a function called directly, its [`Summary`]: what it may read, what it certainly overwrites. A register that it
 //!   does not certainly overwrite may be kept across the call (gcc's `-fipa-ra` does that, and hand-written code);
-//! - at a return: live are the callee-saved registers, those a value may be returned in, every register that some
-//!   direct caller keeps over such a call (`liveness/kept.rs`), and every register this function never writes;
+//! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
+//!   function never writes, and every register that some caller is seen to read after such a call before writing it;
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
 //!   one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
@@ -15,27 +15,27 @@
 //! calls: that they read nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over
 //! them in [`abi::CLOBBERED`]. Not of `call [rax]` with an address just computed: TLS descriptors keep all registers.
 //! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never writes, only what direct
-//! callers keep is live when it returns, and of a function whose callers are all known no more is returned than they
-//! read; a register that a call by the ABI may have changed, and that nobody has written since, is live nowhere
-//! (`liveness/meaning.rs`); and well-known functions are passed what their prototypes say.
+//! callers keep (`liveness/kept.rs`) is live when it returns, and of a function whose callers are all known no more is
+//! returned than they read; a register that a call by the ABI may have changed, and that nobody has written since, is
+//! live nowhere (`liveness/meaning.rs`); and well-known functions are passed what their prototypes say.
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
 
+mod calls;
 mod kept;
 mod meaning;
 
 use crate::effects::{Effect, effect};
 use crate::groups::{Exit, Group, Groups};
-use crate::imports::Import;
 use crate::insn::{Flow, Insn};
 use crate::module::Module;
 use crate::order::bottom_up;
 use crate::prototypes::Convention;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed;
+use calls::{call_graph, convention, is_tls_descriptor_call};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
-use kept::Kept;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use units::Svma;
 
 /// What a caller must know about a function, at its first instruction.
@@ -90,22 +90,33 @@ impl Liveness {
                 .par_iter()
                 .with_min_len(8)
                 .map(|&group| {
-                    let work = Work::new(module, &groups.members[group as usize], &summaries, knowledge);
-                    work.summaries()
+                    let work = Work::new(module, &groups.members[group as usize], &summaries);
+                    work.knowing(knowledge).summaries()
                 })
                 .collect();
             for (unit, summary) in found.into_iter().flatten() {
                 summaries[unit as usize] = summary;
             }
         }
-        let kept = kept::kept_by_callers(module, &groups, &summaries, knowledge);
+        let (wanted, kept) = match knowledge {
+            Knowledge::Cautious => (unusual_results(module, &groups, &summaries), Vec::new()),
+            Knowledge::OfCallers => (HashMap::new(), kept::kept_by_callers(module, &groups, &summaries)),
+        };
         let mut before = vec![Vec::new(); module.units.len()];
         let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
             .members
             .par_iter()
-            .zip(&kept)
+            .enumerate()
             .with_min_len(8)
-            .map(|(members, kept)| Work::new(module, members, &summaries, knowledge).live(kept))
+            .map(|(group, members)| {
+                let work = Work::new(module, members, &summaries).knowing(knowledge);
+                if let Some(kept) = kept.get(group) {
+                    return work.live_outside(&Outside::kept(kept));
+                }
+                let wanted =
+                    members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
+                work.live(wanted)
+            })
             .collect();
         for (unit, live) in all.into_iter().flatten() {
             before[unit as usize] = live;
@@ -114,24 +125,35 @@ impl Liveness {
     }
 }
 
-/// For each group, the groups it calls or jumps to.
-fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
-    groups
+/// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
+/// nothing in them; handed on to what the unit jumps to in place of returning.
+fn unusual_results(module: &Module<'_>, groups: &Groups, summaries: &[Summary]) -> HashMap<u32, RegSet> {
+    let found: Vec<(u32, RegSet)> = groups
         .members
         .par_iter()
-        .map(|members| {
-            let mut callees = BTreeSet::new();
-            for &unit in members {
-                let decoded = &module.decoded[unit as usize];
-                for &target in decoded.calls.iter().chain(&decoded.jumps_out) {
-                    if let Some(callee) = module.unit_at(target) {
-                        callees.insert(groups.of_unit[callee]);
+        .with_min_len(8)
+        .flat_map_iter(|members| Work::new(module, members, summaries).read_after_calls())
+        .collect();
+    let mut wanted: HashMap<u32, RegSet> = HashMap::new();
+    let mut work = found;
+    while let Some((unit, set)) = work.pop() {
+        let whole = &groups.members[groups.of_unit[unit as usize] as usize];
+        let known = wanted.entry(unit).or_default();
+        if known.contains(set) {
+            continue;
+        }
+        *known |= set;
+        for &part in whole {
+            for &target in &module.decoded[part as usize].jumps_out {
+                if let Some(next) = module.unit_at(target) {
+                    if !whole.contains(&(next as u32)) {
+                        work.push((next as u32, set));
                     }
                 }
             }
-            callees.into_iter().collect()
-        })
-        .collect()
+        }
+    }
+    wanted
 }
 
 /// What is live where control leaves the group, for one way of looking at it.
@@ -171,7 +193,6 @@ enum Kind {
 struct Work<'a, 'd> {
     module: &'a Module<'d>,
     summaries: &'a [Summary],
-    knowledge: Knowledge,
     group: Group<'a>,
     /// For each unit of the group, for each instruction.
     steps: Vec<Vec<Step>>,
@@ -181,29 +202,25 @@ struct Work<'a, 'd> {
     needed: Vec<Vec<RegSet>>,
     /// Everything the group writes itself.
     written: RegSet,
-    /// For each unit, for each instruction, what may hold something of use.
+    knowledge: Knowledge,
+    /// For each unit, for each instruction, what may hold something of use; empty where nothing is known of that.
     meaning: Vec<Vec<RegSet>>,
 }
 
 const NO_PAD: u32 = u32::MAX;
 
 impl<'a, 'd> Work<'a, 'd> {
-    fn new(
-        module: &'a Module<'d>,
-        members: &'a [u32],
-        summaries: &'a [Summary],
-        knowledge: Knowledge,
-    ) -> Self {
+    fn new(module: &'a Module<'d>, members: &'a [u32], summaries: &'a [Summary]) -> Self {
         let group = Group::build(module, members);
         let mut work = Self {
             module,
             summaries,
-            knowledge,
             group,
             steps: Vec::new(),
             pads: Vec::new(),
             needed: Vec::new(),
             written: RegSet::EMPTY,
+            knowledge: Knowledge::Cautious,
             meaning: Vec::new(),
         };
         let mut factory = InstructionInfoFactory::new();
@@ -215,11 +232,16 @@ impl<'a, 'd> Work<'a, 'd> {
             let needed = work.needed_in(unit as usize);
             work.needed.push(needed);
         }
-        work.meaning = match knowledge {
-            Knowledge::Cautious => work.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect(),
-            Knowledge::OfCallers => work.find_meaning(),
-        };
         work
+    }
+
+    /// With so much made of what is known.
+    fn knowing(mut self, knowledge: Knowledge) -> Self {
+        self.knowledge = knowledge;
+        if knowledge == Knowledge::OfCallers {
+            self.meaning = self.find_meaning();
+        }
+        self
     }
 
     fn needed_in(&self, unit: usize) -> Vec<RegSet> {
@@ -262,7 +284,7 @@ impl<'a, 'd> Work<'a, 'd> {
                 }
                 Flow::CallIndirect => {
                     let slot = insn.rip_target(start, code).and_then(|slot| self.module.imports.slot(slot));
-                    (Kind::Foreign(self.convention(slot)), reads, RegSet::EMPTY)
+                    (Kind::Foreign(convention(slot)), reads, RegSet::EMPTY)
                 }
                 Flow::Return => (Kind::Return, reads, RegSet::EMPTY),
                 Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
@@ -274,26 +296,6 @@ impl<'a, 'd> Work<'a, 'd> {
             steps.push(Step { kind, reads, kills, writes });
         }
         steps
-    }
-
-    fn direct_call(&self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
-        let Some(target) = insn.target(start, code) else { return Kind::Unknown };
-        let stub = self.module.imports.stub(target);
-        if stub.is_some() {
-            return Kind::Foreign(self.convention(stub));
-        }
-        match self.module.unit_at(target) {
-            Some(unit) if self.module.units[unit].start == target => Kind::Local(unit as u32),
-            _ => Kind::Unknown,
-        }
-    }
-
-    /// How a function of another module is called.
-    fn convention(&self, import: Option<Import<'_>>) -> Convention {
-        match import {
-            Some(Import::Named(name)) if self.knowledge == Knowledge::OfCallers => Convention::of(name),
-            _ => Convention::ANY,
-        }
     }
 
     fn pads_of(&self, unit: usize) -> Vec<u32> {
@@ -333,7 +335,13 @@ impl<'a, 'd> Work<'a, 'd> {
             Kind::Plain => step.reads | (after - step.kills),
             Kind::Return => step.reads | outside.at_return,
             Kind::Unknown => outside.unknown | after,
-            Kind::Foreign(by) => step.reads | (outside.arguments & by.arguments) | (after - abi::CLOBBERED),
+            Kind::Foreign(by) => {
+                let arguments = match self.knowledge {
+                    Knowledge::Cautious => outside.arguments,
+                    Knowledge::OfCallers => outside.arguments & by.arguments,
+                };
+                step.reads | arguments | (after - abi::CLOBBERED)
+            }
             Kind::Local(unit) => {
                 let summary = self.summary(unit);
                 let reads = if outside.by_evidence { summary.seen_read } else { summary.reads };
@@ -432,7 +440,10 @@ impl<'a, 'd> Work<'a, 'd> {
         let member = bounds.member as usize;
         let mut live = self.after_block(block, outside, entry);
         for index in (bounds.first as usize..bounds.end as usize).rev() {
-            live = self.before(member, index, live, outside, entry) & self.meaning[member][index];
+            live = self.before(member, index, live, outside, entry);
+            if let Some(meaning) = self.meaning.get(member) {
+                live = live & meaning[index];
+            }
             tell(index, live);
         }
         live
@@ -530,29 +541,56 @@ impl<'a, 'd> Work<'a, 'd> {
         at_return - abi::CALLEE_SAVED
     }
 
-    /// What is live before each instruction of each unit.
-    fn live(&self, kept: &Kept) -> Vec<(u32, Vec<RegSet>)> {
-        let outside = self.outside(kept);
+    /// Callees of which results are read in places where by the ABI there are none.
+    fn read_after_calls(&self) -> Vec<(u32, RegSet)> {
+        let outside = Self::evidence();
+        let calls = self.steps.iter().flatten().any(|step| matches!(step.kind, Kind::Local(_)));
+        if !calls {
+            return Vec::new();
+        }
         let entry = self.solve(&outside);
+        let mut found = Vec::new();
+        for block in 0..self.group.blocks.len() {
+            let member = self.group.blocks[block].member as usize;
+            let mut after = self.after_block(block, &outside, &entry);
+            self.walk(block, &outside, &entry, |index, live| {
+                if let Kind::Local(unit) = self.steps[member][index].kind {
+                    let unusual = after & (abi::CLOBBERED - abi::RETURNED);
+                    if !unusual.is_empty() && !self.insn(member, index).never_returns {
+                        found.push((unit, unusual));
+                    }
+                }
+                after = live;
+            });
+        }
+        found
+    }
+
+    /// What is live before each instruction of each unit.
+    fn live(&self, wanted: RegSet) -> Vec<(u32, Vec<RegSet>)> {
+        let never_written = !self.written;
+        let outside = Outside {
+            at_return: abi::CALLEE_SAVED
+                | abi::RETURNED
+                | (never_written - RegSet::ARITHMETIC_FLAGS)
+                | wanted,
+            unknown: RegSet::ALL,
+            arguments: abi::ARGUMENTS,
+            unwinding: true,
+            by_evidence: false,
+        };
+        self.live_outside(&outside)
+    }
+
+    fn live_outside(&self, outside: &Outside) -> Vec<(u32, Vec<RegSet>)> {
+        let entry = self.solve(outside);
         let mut all: Vec<Vec<RegSet>> =
             self.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
         for block in 0..self.group.blocks.len() {
             let member = self.group.blocks[block].member as usize;
             let live = &mut all[member];
-            self.walk(block, &outside, &entry, |index, set| live[index] = set);
+            self.walk(block, outside, &entry, |index, set| live[index] = set);
         }
         self.group.units.iter().copied().zip(all).collect()
     }
-}
-
-/// `call [rax]` where rax was just computed relative to the code: a thread-local variable's descriptor, whose function
-/// changes nothing but rax.
-fn is_tls_descriptor_call(insns: &[Insn], index: usize, code: &[u8]) -> bool {
-    let bytes = insns[index].bytes(code);
-    bytes.ends_with(&[0xff, 0x10])
-        && insns[..index]
-            .iter()
-            .rev()
-            .take(6)
-            .any(|insn| insn.rip_displacement != 0 && matches!(insn.bytes(code), [0x48, 0x8d, 0x05, ..]))
 }

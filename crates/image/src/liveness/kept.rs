@@ -22,12 +22,7 @@ pub(super) struct Kept {
 }
 
 /// For each group, what its callers want.
-pub(super) fn kept_by_callers(
-    module: &Module<'_>,
-    groups: &Groups,
-    summaries: &[Summary],
-    knowledge: Knowledge,
-) -> Vec<Kept> {
+pub(super) fn kept_by_callers(module: &Module<'_>, groups: &Groups, summaries: &[Summary]) -> Vec<Kept> {
     let known = known_callers::of(module);
     let alone = |members: &Vec<u32>| {
         members.iter().all(|&unit| known[unit as usize] || module.units[unit as usize].is_part)
@@ -50,7 +45,9 @@ pub(super) fn kept_by_callers(
                 if !calls_units(module, members) {
                     return Vec::new();
                 }
-                Work::new(module, members, summaries, knowledge).kept(&kept[group as usize])
+                Work::new(module, members, summaries)
+                    .knowing(Knowledge::OfCallers)
+                    .kept(&kept[group as usize])
             })
             .collect();
         ahead.clear();
@@ -84,28 +81,24 @@ fn entered_unseen(module: &Module<'_>) -> Vec<usize> {
     middles.chain(unseen).collect()
 }
 
-impl Work<'_, '_> {
-    /// What is live outside, where callers want so much.
-    pub(super) fn outside(&self, kept: &Kept) -> Outside {
-        let by_abi = abi::CALLEE_SAVED | if kept.alone { RegSet::EMPTY } else { abi::RETURNED };
-        let at_return = match self.knowledge {
-            Knowledge::OfCallers => by_abi,
-            Knowledge::Cautious => {
-                abi::CALLEE_SAVED | abi::RETURNED | (!self.written - RegSet::ARITHMETIC_FLAGS)
-            }
-        };
-        Outside {
-            at_return: at_return | kept.registers,
+impl Outside {
+    /// Where callers want so much.
+    pub(super) fn kept(kept: &Kept) -> Self {
+        let results = if kept.alone { RegSet::EMPTY } else { abi::RETURNED };
+        Self {
+            at_return: abi::CALLEE_SAVED | results | kept.registers,
             unknown: RegSet::ALL,
             arguments: abi::ARGUMENTS,
             unwinding: true,
             by_evidence: false,
         }
     }
+}
 
+impl Work<'_, '_> {
     /// What this group keeps over its calls, by callee; `own` is what its own callers want of it.
     fn kept(&self, own: &Kept) -> Vec<(u32, RegSet)> {
-        let outside = self.outside(own);
+        let outside = Outside::kept(own);
         let entry = self.solve(&outside);
         let mut found = Vec::new();
         for (index, block) in self.group.blocks.iter().enumerate() {
