@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use ::twin::{Bounds, Coverage, Mode, Reach, Rewritten, Sites, VectorWidth, Which};
+use ::twin::{Bounds, Coverage, Knowledge, Mode, Reach, Rewritten, Sites, VectorWidth, Which};
 use clap::{ArgGroup, Args, ValueEnum};
 use std::fmt::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -84,7 +84,8 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
         Some(Loads::All) => Reach::All,
         _ => Reach::Usual,
     };
-    let sites = Sites { which: Which::EveryLoad(reach), width: vector_width() };
+    let sites =
+        Sites { which: Which::EveryLoad(reach), width: vector_width(), knowledge: Knowledge::OfCallers };
     let mode = match (args.every_load, args.role) {
         (None, _) if args.poison => Mode::Poison(vector_width()),
         (None, _) => Mode::Identity,

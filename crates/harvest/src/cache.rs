@@ -60,6 +60,8 @@ pub struct Note {
     pub proof: Proof,
     /// Sites that could not be made, by address, and why.
     pub left_out: BTreeMap<u64, String>,
+    /// What else there is to say about it.
+    pub remark: Option<String>,
 }
 
 /// A rewritten file to be kept.
@@ -245,7 +247,12 @@ mod tests {
     fn made(text: &str) -> Made {
         Made {
             bytes: text.as_bytes().to_vec(),
-            note: Note { counts: Counts::default(), proof: Proof::Proven, left_out: BTreeMap::new() },
+            note: Note {
+                counts: Counts::default(),
+                proof: Proof::Proven,
+                left_out: BTreeMap::new(),
+                remark: None,
+            },
         }
     }
 

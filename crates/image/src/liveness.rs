@@ -15,18 +15,28 @@
 //! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the GOT) and of indirect
 //! calls: that they read nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over
 //! them in [`abi::CLOBBERED`]. Not of `call [rax]` with an address just computed: TLS descriptors keep all registers.
+//! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never writes, only what direct
+//! callers keep (`liveness/kept.rs`) is live when it returns, and of a function whose callers are all known no more is
+//! returned than they read; a register that a call by the ABI may have changed, and that nobody has written since, is
+//! live nowhere (`liveness/meaning.rs`); and well-known functions are passed what their prototypes say.
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
+
+mod calls;
+mod kept;
+mod meaning;
 
 use crate::effects::{Effect, effect};
 use crate::groups::{Exit, Group, Groups};
 use crate::insn::{Flow, Insn};
 use crate::module::Module;
 use crate::order::bottom_up;
+use crate::prototypes::Convention;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed;
+use calls::{call_graph, convention, is_tls_descriptor_call};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use rayon::prelude::*;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use units::Svma;
 
 /// What a caller must know about a function, at its first instruction.
@@ -36,13 +46,35 @@ pub struct Summary {
     pub reads: RegSet,
     /// Overwritten on every way to a return.
     pub overwrites: RegSet,
+    /// May be given a meaning, by it or what it calls.
+    may_write: RegSet,
     /// Surely read on some way, as far as was seen: evidence of unusual conventions.
     seen_read: RegSet,
 }
 
 impl Summary {
-    const HOPED: Self = Self { reads: RegSet::EMPTY, overwrites: RegSet::ALL, seen_read: RegSet::EMPTY };
-    const UNKNOWN: Self = Self { reads: RegSet::ALL, overwrites: RegSet::EMPTY, seen_read: RegSet::EMPTY };
+    const HOPED: Self = Self {
+        reads: RegSet::EMPTY,
+        overwrites: RegSet::ALL,
+        may_write: RegSet::EMPTY,
+        seen_read: RegSet::EMPTY,
+    };
+    const UNKNOWN: Self = Self {
+        reads: RegSet::ALL,
+        overwrites: RegSet::EMPTY,
+        may_write: RegSet::ALL,
+        seen_read: RegSet::EMPTY,
+    };
+}
+
+/// How much is made of what is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Knowledge {
+    /// Nothing is taken for granted of what direct callers keep.
+    #[default]
+    Cautious,
+    /// All direct calls are in view, but for those by bytes that are no code as far as can be seen.
+    OfCallers,
 }
 
 /// The liveness of a module.
@@ -53,16 +85,27 @@ pub struct Liveness {
 
 impl Liveness {
     pub fn of(module: &Module<'_>) -> Self {
+        Self::with(module, Knowledge::Cautious)
+    }
+
+    pub fn with(module: &Module<'_>, knowledge: Knowledge) -> Self {
         let groups = Groups::of(module);
-        let summaries = summaries(module, &groups);
-        let wanted = unusual_results(module, &groups, &summaries);
+        let summaries = summaries(module, &groups, knowledge);
+        let (wanted, kept) = match knowledge {
+            Knowledge::Cautious => (unusual_results(module, &groups, &summaries), Vec::new()),
+            Knowledge::OfCallers => (HashMap::new(), kept::kept_by_callers(module, &groups, &summaries)),
+        };
         let mut before = vec![Vec::new(); module.units.len()];
         let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
             .members
             .par_iter()
+            .enumerate()
             .with_min_len(8)
-            .map(|members| {
-                let work = Work::new(module, members, &summaries);
+            .map(|(group, members)| {
+                let work = Work::new(module, members, &summaries).knowing(knowledge);
+                if let Some(kept) = kept.get(group) {
+                    return work.live_outside(&Outside::kept(kept));
+                }
                 let wanted =
                     members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
                 work.live(wanted)
@@ -77,7 +120,7 @@ impl Liveness {
 
 /// The summaries of all units: callees first, and functions that call each other until nothing changes. Those begin with
 /// the best that could be hoped for and only get worse, so what is left in the end holds for all of them together.
-fn summaries(module: &Module<'_>, groups: &Groups) -> Vec<Summary> {
+fn summaries(module: &Module<'_>, groups: &Groups, knowledge: Knowledge) -> Vec<Summary> {
     let calls = call_graph(module, groups);
     let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
     let mut changed = vec![false; groups.members.len()];
@@ -92,7 +135,7 @@ fn summaries(module: &Module<'_>, groups: &Groups) -> Vec<Summary> {
                 .with_min_len(8)
                 .map(|&group| {
                     let work = Work::new(module, &groups.members[group as usize], &summaries);
-                    (group, work.summaries())
+                    (group, work.knowing(knowledge).summaries())
                 })
                 .collect();
             for (group, found) in found {
@@ -107,26 +150,6 @@ fn summaries(module: &Module<'_>, groups: &Groups) -> Vec<Summary> {
         }
     }
     summaries
-}
-
-/// For each group, the groups it calls or jumps to.
-fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
-    groups
-        .members
-        .par_iter()
-        .map(|members| {
-            let mut callees = BTreeSet::new();
-            for &unit in members {
-                let decoded = &module.decoded[unit as usize];
-                for &target in decoded.calls.iter().chain(&decoded.jumps_out) {
-                    if let Some(callee) = module.unit_at(target) {
-                        callees.insert(groups.of_unit[callee]);
-                    }
-                }
-            }
-            callees.into_iter().collect()
-        })
-        .collect()
 }
 
 /// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
@@ -179,6 +202,7 @@ struct Step {
     kind: Kind,
     reads: RegSet,
     kills: RegSet,
+    writes: RegSet,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -188,7 +212,7 @@ enum Kind {
     /// May be anything: reads what is unknown.
     Unknown,
     /// A call by the ABI.
-    Foreign,
+    Foreign(Convention),
     /// A call of this unit.
     Local(u32),
 }
@@ -205,6 +229,9 @@ struct Work<'a, 'd> {
     needed: Vec<Vec<RegSet>>,
     /// Everything the group writes itself.
     written: RegSet,
+    knowledge: Knowledge,
+    /// For each unit, for each instruction, what may hold something of use; empty where nothing is known of that.
+    meaning: Vec<Vec<RegSet>>,
 }
 
 const NO_PAD: u32 = u32::MAX;
@@ -220,6 +247,8 @@ impl<'a, 'd> Work<'a, 'd> {
             pads: Vec::new(),
             needed: Vec::new(),
             written: RegSet::EMPTY,
+            knowledge: Knowledge::Cautious,
+            meaning: Vec::new(),
         };
         let mut factory = InstructionInfoFactory::new();
         for &unit in members {
@@ -231,6 +260,15 @@ impl<'a, 'd> Work<'a, 'd> {
             work.needed.push(needed);
         }
         work
+    }
+
+    /// With so much made of what is known.
+    fn knowing(mut self, knowledge: Knowledge) -> Self {
+        self.knowledge = knowledge;
+        if knowledge == Knowledge::OfCallers {
+            self.meaning = self.find_meaning();
+        }
+        self
     }
 
     fn needed_in(&self, unit: usize) -> Vec<RegSet> {
@@ -272,7 +310,10 @@ impl<'a, 'd> Work<'a, 'd> {
                 Flow::CallIndirect if is_tls_descriptor_call(insns, index, code) => {
                     (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
                 }
-                Flow::CallIndirect => (Kind::Foreign, reads, RegSet::EMPTY),
+                Flow::CallIndirect => {
+                    let slot = insn.rip_target(start, code).and_then(|slot| self.module.imports.slot(slot));
+                    (Kind::Foreign(convention(slot)), reads, RegSet::EMPTY)
+                }
                 Flow::Return if switches_stack => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 Flow::Return => (Kind::Return, reads, RegSet::EMPTY),
                 Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
@@ -281,20 +322,9 @@ impl<'a, 'd> Work<'a, 'd> {
             if !insn.flow.is_call() {
                 self.written |= writes;
             }
-            steps.push(Step { kind, reads, kills });
+            steps.push(Step { kind, reads, kills, writes });
         }
         steps
-    }
-
-    fn direct_call(&self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
-        let Some(target) = insn.target(start, code) else { return Kind::Unknown };
-        if self.module.imports.stub(target).is_some() {
-            return Kind::Foreign;
-        }
-        match self.module.unit_at(target) {
-            Some(unit) if self.module.units[unit].start == target => Kind::Local(unit as u32),
-            _ => Kind::Unknown,
-        }
     }
 
     fn pads_of(&self, unit: usize) -> Vec<u32> {
@@ -334,7 +364,13 @@ impl<'a, 'd> Work<'a, 'd> {
             Kind::Plain => step.reads | (after - step.kills),
             Kind::Return => step.reads | outside.at_return,
             Kind::Unknown => outside.unknown | after,
-            Kind::Foreign => step.reads | outside.arguments | (after - abi::CLOBBERED),
+            Kind::Foreign(by) => {
+                let arguments = match self.knowledge {
+                    Knowledge::Cautious => outside.arguments,
+                    Knowledge::OfCallers => outside.arguments & by.arguments,
+                };
+                step.reads | arguments | (after - abi::CLOBBERED)
+            }
             Kind::Local(unit) => {
                 let summary = self.summary(unit);
                 let reads = if outside.by_evidence { summary.seen_read } else { summary.reads };
@@ -434,6 +470,9 @@ impl<'a, 'd> Work<'a, 'd> {
         let mut live = self.after_block(block, outside, entry);
         for index in (bounds.first as usize..bounds.end as usize).rev() {
             live = self.before(member, index, live, outside, entry);
+            if let Some(meaning) = self.meaning.get(member) {
+                live = live & meaning[index];
+            }
             tell(index, live);
         }
         live
@@ -457,6 +496,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let reads = self.solve(&Self::reading());
         let seen_read = self.solve(&Self::evidence());
         let overwrites = self.overwrites();
+        let may_write = self.may_write();
         self.group
             .units
             .iter()
@@ -465,6 +505,7 @@ impl<'a, 'd> Work<'a, 'd> {
                 let summary = match self.group.block_at(self.module, start) {
                     Some(block) => Summary {
                         reads: reads[block as usize],
+                        may_write,
                         seen_read: seen_read[block as usize],
                         // It holds from every entry to every return, but a part is no entry.
                         overwrites: if self.group.blocks[block as usize].is_entry {
@@ -567,13 +608,17 @@ impl<'a, 'd> Work<'a, 'd> {
             unwinding: true,
             by_evidence: false,
         };
-        let entry = self.solve(&outside);
+        self.live_outside(&outside)
+    }
+
+    fn live_outside(&self, outside: &Outside) -> Vec<(u32, Vec<RegSet>)> {
+        let entry = self.solve(outside);
         let mut all: Vec<Vec<RegSet>> =
             self.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
         for block in 0..self.group.blocks.len() {
             let member = self.group.blocks[block].member as usize;
             let live = &mut all[member];
-            self.walk(block, &outside, &entry, |index, set| live[index] = set);
+            self.walk(block, outside, &entry, |index, set| live[index] = set);
         }
         self.group.units.iter().copied().zip(all).collect()
     }
@@ -582,16 +627,4 @@ impl<'a, 'd> Work<'a, 'd> {
 /// `mov rsp, [memory]`: what returns after that may return anywhere, with anything in any register, as `setcontext` does.
 fn loads_stack_pointer(bytes: &[u8]) -> bool {
     matches!(bytes, [0x48..=0x4f, 0x8b, modrm, ..] if modrm >> 3 & 7 == 4 && modrm >> 6 != 3 && bytes[0] & 4 == 0)
-}
-
-/// `call [rax]` where rax was just computed relative to the code: a thread-local variable's descriptor, whose function
-/// changes nothing but rax.
-fn is_tls_descriptor_call(insns: &[Insn], index: usize, code: &[u8]) -> bool {
-    let bytes = insns[index].bytes(code);
-    bytes.ends_with(&[0xff, 0x10])
-        && insns[..index]
-            .iter()
-            .rev()
-            .take(6)
-            .any(|insn| insn.rip_displacement != 0 && matches!(insn.bytes(code), [0x48, 0x8d, 0x05, ..]))
 }

@@ -15,7 +15,7 @@ use crate::sites::Which;
 use crate::symbols;
 use crate::unwind;
 use image::Module;
-use image::liveness::Liveness;
+use image::liveness::{Knowledge, Liveness};
 use rayon::prelude::*;
 use std::time::Instant;
 use units::Svma;
@@ -135,6 +135,9 @@ fn lay_out_all<'a, 'd>(
     let inserter = match mode {
         Mode::Identity => Inserter::Nothing,
         Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module)),
+        Mode::StrictPoison(width) => {
+            Inserter::Poison(Poison::new(width), Liveness::with(module, Knowledge::OfCallers))
+        }
         Mode::Primary(sites) => Inserter::Harvest(Harvest::new(module, choices, sites, None)),
         Mode::Scavenger(sites, bounds) => {
             Inserter::Harvest(Harvest::new(module, choices, sites, Some(bounds)))

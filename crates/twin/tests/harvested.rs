@@ -4,7 +4,7 @@
 mod common;
 
 use common::{compile, programs, write_program};
-use gleaner_twin::{Bounds, Mode, Reach, Sites, VectorWidth, Which, rewrite};
+use gleaner_twin::{Bounds, Knowledge, Mode, Reach, Sites, VectorWidth, Which, rewrite};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -83,7 +83,8 @@ fn outcome(program: &Path, library: &Path, company: Option<Company>) -> (Outcome
 fn compare(program: &Path, library: &Path, name: &str) {
     let (expected, _) = outcome(program, library, None);
     let original = std::fs::read(program).unwrap();
-    let sites = Sites { which: Which::EveryLoad(Reach::All), width: widest() };
+    let sites =
+        Sites { which: Which::EveryLoad(Reach::All), width: widest(), knowledge: Knowledge::OfCallers };
     let bounds = Bounds { quantum: 20, ..Bounds::default() };
     for mode in [Mode::Primary(&sites), Mode::Scavenger(&sites, bounds)] {
         let rewritten = rewrite(&original, None, mode).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -13,7 +13,7 @@ use crate::names::Names;
 use crate::planner::{Candidate, Subject};
 use classes::Classes;
 use iced_x86::{Formatter, IntelFormatter, Register};
-use image::liveness::Liveness;
+use image::liveness::{Knowledge, Liveness};
 use image::regs::{Flag, RegSet};
 use image::{ImageError, Module};
 use rayon::prelude::*;
@@ -29,7 +29,7 @@ pub fn look_through(
     debug: Option<&[u8]>,
 ) -> Result<Subject, ImageError> {
     let module = Module::analyse(data, debug)?;
-    let liveness = Liveness::of(&module);
+    let liveness = Liveness::with(&module, Knowledge::OfCallers);
     let found: Vec<(usize, Vec<Found>)> = (0..module.units.len())
         .into_par_iter()
         .with_min_len(16)
