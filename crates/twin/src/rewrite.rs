@@ -1,6 +1,6 @@
 //! The phases of a rewrite, one after the other.
 
-use crate::emit::{Twin, TwinTable, Twins, movable_tables};
+use crate::emit::{Twin, TwinTable, Twins, is_movable, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
 use crate::insertions::Insertions;
@@ -14,6 +14,7 @@ use crate::symbols;
 use crate::unwind;
 use image::Module;
 use image::liveness::Liveness;
+use image::tables::JumpTable;
 use rayon::prelude::*;
 use std::time::Instant;
 use units::Svma;
@@ -119,7 +120,13 @@ fn refuse_module(module: &Module<'_>) -> Result<(), TwinError> {
 fn lay_out_all<'a, 'd>(module: &'a Module<'d>, choices: &[Choice], mode: Mode) -> Twins<'a, 'd> {
     let poison = match mode {
         Mode::Identity => None,
-        Mode::Poison(width) => Some((Poison::new(width), Liveness::of(module))),
+        Mode::Poison(width) => {
+            // What the file does not list, nobody can check.
+            let listed = |unit: usize, table: &JumpTable| {
+                matches!(choices[unit], Choice::Twin(_)) && is_movable(module, unit, table)
+            };
+            Some((Poison::new(width), Liveness::of(module, &listed)))
+        }
     };
     let twins = choices
         .par_iter()
