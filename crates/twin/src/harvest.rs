@@ -6,6 +6,7 @@
 
 use crate::bounds::{self, Bound};
 use crate::early::early;
+use crate::emit::is_movable;
 use crate::hazards::{acts_on_the_thread, uses_unswitched_state};
 use crate::insertions::{Insertions, Piece};
 use crate::leaves::{leave, return_check};
@@ -62,7 +63,11 @@ impl<'a, 'd> Harvest<'a, 'd> {
         bounds: Option<Bounds>,
     ) -> Self {
         let early = if bounds.is_some() { vec![false; module.units.len()] } else { early(module) };
-        let liveness = Liveness::with(module, sites.knowledge);
+        // What the file does not list, nobody can check.
+        let listed = |unit: usize, table: &JumpTable| {
+            matches!(choices[unit], Choice::Twin(_)) && is_movable(module, unit, table)
+        };
+        let liveness = Liveness::with(module, sites.knowledge, &listed);
         let unswitched = unswitched(module);
         Self { module, choices, liveness, sites, bounds, early, unswitched }
     }

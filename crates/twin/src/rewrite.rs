@@ -1,6 +1,6 @@
 //! The phases of a rewrite, one after the other.
 
-use crate::emit::{Twin, TwinTable, Twins, movable_tables};
+use crate::emit::{Twin, TwinTable, Twins, is_movable, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
 use crate::harvest::Harvest;
@@ -16,6 +16,7 @@ use crate::symbols;
 use crate::unwind;
 use image::Module;
 use image::liveness::{Knowledge, Liveness};
+use image::tables::JumpTable;
 use rayon::prelude::*;
 use std::time::Instant;
 use units::Svma;
@@ -132,11 +133,15 @@ fn lay_out_all<'a, 'd>(
     choices: &'a [Choice],
     mode: Mode<'a>,
 ) -> (Twins<'a, 'd>, Option<Harvested>) {
+    // What the file does not list, nobody can check.
+    let listed = |unit: usize, table: &JumpTable| {
+        matches!(choices[unit], Choice::Twin(_)) && is_movable(module, unit, table)
+    };
     let inserter = match mode {
         Mode::Identity => Inserter::Nothing,
-        Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module)),
+        Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
         Mode::StrictPoison(width) => {
-            Inserter::Poison(Poison::new(width), Liveness::with(module, Knowledge::OfCallers))
+            Inserter::Poison(Poison::new(width), Liveness::with(module, Knowledge::OfCallers, &listed))
         }
         Mode::Primary(sites) => Inserter::Harvest(Harvest::new(module, choices, sites, None)),
         Mode::Scavenger(sites, bounds) => {

@@ -38,7 +38,12 @@ impl Work<'_, '_> {
             return Kind::Foreign(convention(stub));
         }
         match self.module.unit_at(target) {
-            Some(unit) if self.module.units[unit].start == target => Kind::Local(unit as u32),
+            // Nobody can check what is not in the unwind table.
+            Some(unit)
+                if self.module.units[unit].start == target && self.module.units[unit].fde.is_some() =>
+            {
+                Kind::Local(unit as u32)
+            }
             _ => Kind::Unknown,
         }
     }

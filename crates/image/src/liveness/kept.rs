@@ -5,7 +5,7 @@
 //! call a function in its middle) may keep anything.
 
 use super::{Kind, Knowledge, Outside, Summary, Work};
-use crate::groups::{Exit, Groups};
+use crate::groups::{Exit, Groups, RelyOn};
 use crate::insn::Flow;
 use crate::known_callers;
 use crate::module::Module;
@@ -22,7 +22,12 @@ pub(super) struct Kept {
 }
 
 /// For each group, what its callers want.
-pub(super) fn kept_by_callers(module: &Module<'_>, groups: &Groups, summaries: &[Summary]) -> Vec<Kept> {
+pub(super) fn kept_by_callers(
+    module: &Module<'_>,
+    groups: &Groups,
+    summaries: &[Summary],
+    relied_on: &RelyOn<'_>,
+) -> Vec<Kept> {
     let known = known_callers::of(module);
     let alone = |members: &Vec<u32>| {
         members.iter().all(|&unit| known[unit as usize] || module.units[unit as usize].is_part)
@@ -45,7 +50,7 @@ pub(super) fn kept_by_callers(module: &Module<'_>, groups: &Groups, summaries: &
                 if !calls_units(module, members) {
                     return Vec::new();
                 }
-                Work::new(module, members, summaries)
+                Work::new(module, members, summaries, relied_on)
                     .knowing(Knowledge::OfCallers)
                     .kept(&kept[group as usize])
             })
