@@ -2,15 +2,16 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use ::twin::{Coverage, Mode, Rewritten, VectorWidth};
-use clap::{ArgGroup, Args};
+use ::twin::{Bounds, Coverage, Knowledge, Mode, Reach, Rewritten, Sites, VectorWidth, Which};
+use clap::{ArgGroup, Args, ValueEnum};
 use std::fmt::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original
 ///
-/// The result is an ordinary ELF file, checked by 'gleaner proof' before it is kept. What could not be rewritten runs as it did; it is listed with its reasons.
+/// The result is an ordinary ELF file. What is copied without insertions is checked by 'gleaner proof' before it is kept;
+/// poisoned twins and those that yield at every load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub(crate) struct TwinArgs {
@@ -26,6 +27,18 @@ pub(crate) struct TwinArgs {
     #[arg(long, group = "mode")]
     poison: bool,
 
+    /// Yield before every load: a test of yields. 'all' means also those from the stack and from fixed places
+    #[arg(long, group = "mode", value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
+    every_load: Option<Loads>,
+
+    /// What the program will be in a harvest
+    #[arg(long, requires = "every_load", default_value = "primary")]
+    role: Role,
+
+    /// Cycles, by static estimate, between two yields of a scavenger
+    #[arg(long, requires = "every_load", value_name = "CYCLES", default_value_t = Bounds::default().quantum)]
+    quantum: u32,
+
     /// Separate debug information of the binary, for the names in it
     #[arg(long, value_name = "FILE")]
     debug: Option<PathBuf>,
@@ -33,6 +46,24 @@ pub(crate) struct TwinArgs {
     /// Where the rewritten file goes
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+}
+
+/// Which loads are yielded at.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Loads {
+    /// Those whose address is computed
+    Usual,
+    /// All
+    All,
+}
+
+/// Who a program is in a harvest.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Role {
+    /// Others run while it waits for memory
+    Primary,
+    /// It runs while others wait
+    Scavenger,
 }
 
 pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
@@ -49,10 +80,25 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
     crate::save::check(&args.output)?;
     let data = std::fs::read(&args.binary).map_err(|e| refuse(records::plain(&e)))?;
     let debug = args.debug.as_deref().map(read_debug).transpose()?;
-    let mode = if args.poison { Mode::Poison(vector_width()) } else { Mode::Identity };
+    let reach = match args.every_load {
+        Some(Loads::All) => Reach::All,
+        _ => Reach::Usual,
+    };
+    let sites =
+        Sites { which: Which::EveryLoad(reach), width: vector_width(), knowledge: Knowledge::OfCallers };
+    let mode = match (args.every_load, args.role) {
+        (None, _) if args.poison => Mode::Poison(vector_width()),
+        (None, _) => Mode::Identity,
+        (Some(_), Role::Primary) => Mode::Primary(&sites),
+        (Some(_), Role::Scavenger) => {
+            Mode::Scavenger(&sites, Bounds { quantum: args.quantum, ..Bounds::default() })
+        }
+    };
     let Rewritten { bytes, coverage } =
         ::twin::rewrite(&data, debug.as_deref(), mode).map_err(|e| refuse(e.to_string()))?;
-    prove(&args.binary, &data, &bytes)?;
+    if mode == Mode::Identity {
+        prove(&args.binary, &data, &bytes)?;
+    }
     write(&args.output, &bytes, metadata.mode())?;
     if console.json() {
         console.stdout(&format!("{:#}\n", serde_json::to_value(&coverage)?))?;
@@ -84,9 +130,9 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Refusal> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o777)).map_err(|e| failed(&e))
 }
 
-/// How wide the vector registers are that poison may go to, on this machine.
+/// How wide the vector registers of this machine are.
 fn vector_width() -> VectorWidth {
-    if std::is_x86_feature_detected!("avx512f") {
+    if std::is_x86_feature_detected!("avx512bw") {
         VectorWidth::Avx512
     } else if std::is_x86_feature_detected!("avx") {
         VectorWidth::Avx
@@ -121,6 +167,23 @@ fn table(coverage: &Coverage) -> String {
     }
     for (reason, count) in &c.entries_kept {
         let _ = writeln!(text, "entry kept    {count:>7}  {reason}");
+    }
+    if let Some(harvest) = &c.harvest {
+        let _ = writeln!(text, "yields        {} sites, {} bounds", harvest.sites, harvest.bounds);
+        let _ = writeln!(
+            text,
+            "going home    {} leaves, {} return checks",
+            harvest.leaves, harvest.return_checks
+        );
+        let through = harvest.thread_local;
+        let _ = writeln!(
+            text,
+            "thread-local  {through} by way of contexts, {} at home",
+            harvest.thread_local_left
+        );
+        for (reason, count) in &harvest.left_out {
+            let _ = writeln!(text, "no yield      {count:>7}  {reason}");
+        }
     }
     let seconds = c.phases.iter().map(|phase| phase.nanos).sum::<u64>() as f64 / 1e9;
     let _ = writeln!(text, "time          {seconds:.2} s");
