@@ -1,13 +1,14 @@
 # make tour      builds Gleaner and lets it show this machine; ends by naming what it wrote
 # make test      everything that can be tested here; installs what is missing where it may, names what it skips
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
+# make test-long  random schedules of misbehaving scavengers, a hundred of them (some minutes)
 # make regenerate  writes what is generated and committed: schemas, man pages, completions, help texts
 # make install   the binary, man pages and completions below PREFIX
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour test test-numa regenerate install
+.PHONY: help build tour test test-numa test-long regenerate install
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -29,6 +30,10 @@ test:
 test-numa:
 	@scripts/toolchain.sh
 	@scripts/test-numa.sh
+
+test-long:
+	@scripts/toolchain.sh
+	GLEANER_TORTURE=100 cargo test --locked --package gleaner-harvest --test runtime -- torture
 
 regenerate:
 	GLEANER_REGENERATE=1 cargo test --package gleaner-records --package gleaner-cli --test documents --test generated
