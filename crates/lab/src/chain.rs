@@ -113,12 +113,6 @@ impl Chain {
         &self.arena
     }
 
-    /// Addresses of `count` nodes spread evenly over the cycle.
-    pub fn starts(&self, count: usize) -> Vec<*mut u8> {
-        let n = self.nodes();
-        (0..count as u64).map(|i| self.address(i * n / count as u64)).collect()
-    }
-
     /// The address of the node that the cycle visits as its `i`th.
     pub fn address(&self, i: u64) -> *mut u8 {
         let offset = self.node_offset(i % self.nodes());
