@@ -7,6 +7,7 @@
 //!   does not certainly overwrite may be kept across the call (gcc's `-fipa-ra` does that, and hand-written code);
 //! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
 //!   function never writes, and every register that some caller is seen to read after such a call before writing it;
+//!   everything, in a function that takes its stack pointer from memory and so may return to anybody;
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
 //!   one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
@@ -28,11 +29,10 @@ use crate::effects::{Effect, effect};
 use crate::groups::{Exit, Group, Groups};
 use crate::insn::{Flow, Insn};
 use crate::module::Module;
-use crate::order::bottom_up;
 use crate::prototypes::Convention;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed;
-use calls::{call_graph, convention, is_tls_descriptor_call};
+use calls::{convention, is_tls_descriptor_call, loads_stack_pointer, summaries};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -52,6 +52,12 @@ pub struct Summary {
 }
 
 impl Summary {
+    const HOPED: Self = Self {
+        reads: RegSet::EMPTY,
+        overwrites: RegSet::ALL,
+        may_write: RegSet::EMPTY,
+        seen_read: RegSet::EMPTY,
+    };
     const UNKNOWN: Self = Self {
         reads: RegSet::ALL,
         overwrites: RegSet::EMPTY,
@@ -83,21 +89,7 @@ impl Liveness {
 
     pub fn with(module: &Module<'_>, knowledge: Knowledge) -> Self {
         let groups = Groups::of(module);
-        let levels = bottom_up(&call_graph(module, &groups));
-        let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
-        for level in &levels {
-            let found: Vec<Vec<(u32, Summary)>> = level
-                .par_iter()
-                .with_min_len(8)
-                .map(|&group| {
-                    let work = Work::new(module, &groups.members[group as usize], &summaries);
-                    work.knowing(knowledge).summaries()
-                })
-                .collect();
-            for (unit, summary) in found.into_iter().flatten() {
-                summaries[unit as usize] = summary;
-            }
-        }
+        let summaries = summaries(module, &groups, knowledge);
         let (wanted, kept) = match knowledge {
             Knowledge::Cautious => (unusual_results(module, &groups, &summaries), Vec::new()),
             Knowledge::OfCallers => (HashMap::new(), kept::kept_by_callers(module, &groups, &summaries)),
@@ -270,6 +262,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
         let mut instruction = Instruction::default();
         let mut steps = Vec::with_capacity(insns.len());
+        let switches_stack = insns.iter().any(|insn| loads_stack_pointer(insn.bytes(code)));
         for (index, insn) in insns.iter().enumerate() {
             if decoder.position() != insn.at as usize {
                 let _ = decoder.set_position(insn.at as usize);
@@ -286,6 +279,7 @@ impl<'a, 'd> Work<'a, 'd> {
                     let slot = insn.rip_target(start, code).and_then(|slot| self.module.imports.slot(slot));
                     (Kind::Foreign(convention(slot)), reads, RegSet::EMPTY)
                 }
+                Flow::Return if switches_stack => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 Flow::Return => (Kind::Return, reads, RegSet::EMPTY),
                 Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 _ => (Kind::Plain, reads, kills),

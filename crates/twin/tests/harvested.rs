@@ -104,11 +104,17 @@ fn compare(program: &Path, library: &Path, name: &str) {
     }
 }
 
+/// Programs that cannot be tried like this: resolvers of indirect functions run before any context is made, and where the
+/// stack overflows there may be no site on the way.
+fn left_out(source: &Path) -> bool {
+    ["ifunc.c", "signal_altstack.c"].iter().any(|name| source.ends_with(name))
+}
+
 fn try_all(compiler: &str, options: &[&[&str]]) {
     let directory = tempfile::tempdir().unwrap();
     let library = stand_in(directory.path());
     let mut tried = 0;
-    for source in programs() {
+    for source in programs().into_iter().filter(|source| !left_out(source)) {
         for options in options {
             let path = directory.path().join("program");
             if compile(&source, compiler, options, &path).is_some() {
