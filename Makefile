@@ -3,13 +3,14 @@
 # make test-long  what takes longer: all real programs, every file of this system; leaves a record (an hour or so)
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
 # make test-random  thousands of random programs, rewritten and compared (N=5000)
+# make test-torture  random schedules of misbehaving scavengers, a hundred of them (some minutes)
 # make regenerate  writes what is generated and committed: schemas, man pages, completions, help texts
 # make install   the binary, man pages and completions below PREFIX
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour test test-long test-numa test-random regenerate install
+.PHONY: help build tour test test-long test-numa test-random test-torture regenerate install
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -38,6 +39,10 @@ test-numa:
 N ?= 5000
 test-random:
 	GLEANER_RANDOM=$(N) cargo test --locked --package gleaner-cli --test rewriter -- random::
+
+test-torture:
+	@scripts/toolchain.sh
+	GLEANER_TORTURE=100 cargo test --locked --package gleaner-harvest --test runtime -- torture
 
 regenerate:
 	GLEANER_REGENERATE=1 cargo test --package gleaner-records --package gleaner-cli --test documents --test generated

@@ -58,6 +58,8 @@ pub(crate) mod lock {
     pub(crate) const THREAD: u32 = 2;
 }
 
+const _: () = assert!(core::mem::offset_of!(Context, state) == 64);
+
 /// A context from its address on. In front of it lie its register slots, behind it its vector slots.
 #[repr(C)]
 pub(crate) struct Context {
@@ -73,11 +75,12 @@ pub(crate) struct Context {
     pub(crate) prev: AtomicPtr<Context>,
     /// The area of its thread; of a control or quiet context too. Written once.
     pub(crate) home: AtomicPtr<Area>,
+    /// The primary's area it is aboard. The butler's.
+    pub(crate) host: AtomicPtr<Area>,
+    // What is in front of this is one cache line, which stays with the core that runs the ring; the butler looks at what follows.
     pub(crate) state: AtomicU32,
     /// Why it is [`state::LEAVING`], an index of [`runtime_abi::control::trip`].
     pub(crate) why: AtomicU32,
-    /// The primary's area it is aboard. The butler's.
-    pub(crate) host: AtomicPtr<Area>,
     /// The next one in the same inbox.
     pub(crate) link: AtomicPtr<Context>,
     /// MXCSR in the low half, x87 control word above. Written by the home thread when it parks.

@@ -3,6 +3,8 @@
 //! - GS is zero and the control page is named: we are in the primary. Its main thread gets an area, the butler is started.
 //! - GS is set: we are in a scavenger, whose loader (ours) set it.
 //! - Neither: somebody else's process that inherited our name; we do nothing.
+//!
+//! A primary that cannot be harvested ends with one line: its yields would fault.
 
 use crate::area::kind;
 use crate::environ::Environment;
@@ -28,22 +30,32 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
         return;
     }
     let Some(path) = environment.get(VARIABLE) else { return };
-    let control = page::map(path);
-    environment.remove(VARIABLE);
-    let Some(control) = control else {
-        environment.remove_first(PRELOAD, false);
-        return;
+    let Some(control) = page::map(path) else {
+        refuse(b"the launcher's control page cannot be opened (is /proc mounted, and the launcher alive?)");
     };
+    environment.remove(VARIABLE);
     environment.remove_first(PRELOAD, control.preload_before != 0);
     environment.reorder(page::strings(control, control.envp, control.envc));
-    match begin(control) {
-        Ok(()) => {}
-        Err((why, errno)) => {
-            control.refusal.store(why, Relaxed);
-            control.errno.store(errno, Relaxed);
-            control.stage.store(stage::REFUSED, Release);
-        }
+    if let Err((why, errno)) = begin(control) {
+        control.refusal.store(why, Relaxed);
+        control.errno.store(errno, Relaxed);
+        control.stage.store(stage::REFUSED, Release);
+        refuse(match why {
+            refusal::VERSION => b"launcher and runtime are of different builds",
+            refusal::MEMORY => b"no memory for the areas of its threads (is there a limit on address space?)",
+            refusal::GS_BASE => b"the GS base cannot be set",
+            refusal::XSAVE => b"the processor's vector state cannot be kept (XSAVE)",
+            _ => b"no process can be made for the butler (is there a limit on processes?)",
+        });
     }
+}
+
+/// A primary's twins need an area: without one it must not run. Status 3 is "not possible on this host".
+fn refuse(why: &[u8]) -> ! {
+    for part in [b"gleaner: the primary cannot be harvested: ", why, b"\n"] {
+        sys::write(2, part);
+    }
+    sys::exit_group(3)
 }
 
 /// `environ` as libc knows it, if it has one already.

@@ -36,6 +36,8 @@ mod page;
 mod park;
 mod region;
 mod ring;
+#[cfg(test)]
+mod ring_tests;
 mod signals;
 mod switch;
 mod sys;

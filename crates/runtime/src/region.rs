@@ -105,6 +105,35 @@ impl Region {
 
     /// Makes an area for a thread; none where all are in use.
     pub(crate) fn claim(&self, purpose: &Purpose) -> Option<&'static Area> {
+        self.claim_free(purpose).or_else(|| {
+            self.reclaim(purpose.pid);
+            self.claim_free(purpose)
+        })
+    }
+
+    /// Gives back areas of this process whose threads are gone: the butler is slower, and a forked child has none.
+    fn reclaim(&self, pid: i32) {
+        for slot in (0..self.slots()).filter(|slot| self.tid(*slot) > 0) {
+            let area = self.area(slot);
+            let idle = area.guests.load(Acquire) == 0 && area.pid.load(Relaxed) == pid;
+            if idle && sys::tgkill(pid, self.tid(slot), 0) == sys::ESRCH {
+                self.release(slot);
+            }
+        }
+    }
+
+    /// A new thread has this id, so whoever had it is gone; the butler will not find it.
+    pub(crate) fn supersede(&self, tid: i32, area: &Area) {
+        for slot in (0..self.slots()).filter(|slot| self.tid(*slot) == tid) {
+            let other = self.area(slot);
+            if other.address() != area.address() {
+                other.tid.store(i32::MAX, Release);
+                self.tids[slot].store(i32::MAX, Release);
+            }
+        }
+    }
+
+    fn claim_free(&self, purpose: &Purpose) -> Option<&'static Area> {
         let slot = (0..SLOTS).find(|slot| {
             let area = self.area(*slot);
             // Not touching slots that were never used: they have no memory yet.

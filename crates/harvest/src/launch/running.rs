@@ -229,10 +229,15 @@ impl Running {
         Ok(killed)
     }
 
-    /// Guests of a primary that ended are brought home by the butler; without one they are as they are.
+    /// Guests of a primary that ended are brought home by the butler. Where there is none any more, they sleep for ever, and
+    /// waiting for them is no use.
     fn until_home(&mut self) -> io::Result<()> {
         let patience = Instant::now() + GRACE;
-        while self.page.u32(offset_of!(Control, stage)) == stage::RUNNING && Instant::now() < patience {
+        while self.page.u32(offset_of!(Control, stage)) == stage::RUNNING {
+            if Instant::now() > patience {
+                self.after = After::Kill;
+                break;
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
         self.reap_scavengers()

@@ -131,7 +131,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
         Some(path) => Some(load(path).map_err(|(_, errno)| (failure::INTERPRETER, errno))?),
     };
     let stack = program_stack(control, row, file, &image, interpreter.as_ref())?;
-    filter::install(interpreter.is_some()).map_err(|errno| (failure::SECCOMP, errno))?;
+    filter::install(interpreter.is_some(), image.range).map_err(|errno| (failure::SECCOMP, errno))?;
     region.adopt(home, pid, kind::HOME);
     sys::set_signal_mask(0);
     Ok((interpreter.map_or(image.entry, |interpreter| interpreter.entry), stack))

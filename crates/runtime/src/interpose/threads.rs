@@ -55,6 +55,7 @@ pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
         signals::entry::begin_thread(area);
     }
     let tid = sys::gettid();
+    area.region().supersede(tid, area);
     area.tid.store(tid, Relaxed);
     area.region().adopt(area, tid, if primary { kind::PRIMARY } else { kind::HOME });
     Pair { start: area.start[0].load(Relaxed), argument: area.start[1].load(Relaxed) }

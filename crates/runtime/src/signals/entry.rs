@@ -5,7 +5,7 @@ pub(crate) use super::deliver::handler_returned;
 use super::deliver::{at_yield, into_handler};
 use super::frame::{SignalInfo, UserContext};
 use super::place::{self, Place};
-use crate::area::{Area, Context, kind};
+use crate::area::{Area, Context};
 use crate::sys::{self, SigAction};
 use crate::{gs, ring, switch};
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -49,7 +49,7 @@ unsafe extern "C" fn on_signal(signal: i32, info: &SignalInfo, context: &mut Use
     let area = unsafe { gs::area() };
     // SAFETY: what the kernel passed.
     unsafe {
-        if area.kind.load(Relaxed) == kind::HOME {
+        if area.guest.load(Relaxed) == 0 {
             at_home(area, signal, info, context);
         } else {
             in_primary(area, signal, info, context);
@@ -66,14 +66,19 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
         return;
     }
     reset_if_once(signal, &action);
+    // SAFETY: the program's handler; it may take one argument or three.
+    let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
+        unsafe { core::mem::transmute(action.handler) };
+    if sys::gettid() != area.tid.load(Relaxed) {
+        // A thread that has no area yet, and its creator's in GS.
+        // SAFETY: as above.
+        unsafe { handler(signal, info, context) };
+        return;
+    }
     let scratch: [u64; 3] = core::array::from_fn(|i| area.scratch[i].load(Relaxed));
     let cur = area.cur.swap(area.quiet().pointer(), Relaxed);
-    // SAFETY: the program's handler; it may take one argument or three.
-    unsafe {
-        let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
-            core::mem::transmute(action.handler);
-        handler(signal, info, context);
-    }
+    // SAFETY: as above.
+    unsafe { handler(signal, info, context) };
     for (to, from) in area.scratch.iter().zip(scratch) {
         to.store(from, Relaxed);
     }
