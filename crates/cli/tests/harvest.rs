@@ -187,7 +187,7 @@ fn a_plan_is_explained_and_used_again() {
         .unwrap();
     let told = text(&output.stdout);
     for expected in
-        ["assumed, not measured", "chase+0x", "chased, loop depth 1", "alternatives", "scavenger", "ring 1"]
+        ["assumed, not measured", "  chase", "chased, loop depth 1", "alternatives", "scavenger", "ring 1"]
     {
         assert!(told.contains(expected), "'{expected}' in {told}");
     }
