@@ -41,6 +41,7 @@ test-random:
 	GLEANER_RANDOM=$(N) cargo test --locked --package gleaner-cli --test rewriter -- random::
 
 test-torture:
+	@scripts/toolchain.sh
 	GLEANER_TORTURE=100 cargo test --locked --package gleaner-harvest --test runtime -- torture
 
 regenerate:

@@ -55,7 +55,8 @@ END {
         printf "["
         for (i = 1; i <= n; i++) {
             c = counts[i]
-            printf "%s\n  {\"scavengers\": %d", i > 1 ? "," : "", c
+            comma = (i > 1) ? "," : ""
+            printf "%s\n  {\"scavengers\": %d", comma, c
             for (k = 1; k <= 5; k++) {
                 size = ratios(names[k], c)
                 printf ", \"%s\": {\"value\": %.4f, \"lo\": %.4f, \"hi\": %.4f, \"unit\": \"ratio\"}", names[k], median(size), sorted[1], sorted[size]

@@ -43,7 +43,8 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         return Ok(Exit::Done);
     }
     let mut live = live::Live::open(args.live, prepared.plan.bounds.ring);
-    let (run, outcome) = prepared.run(|snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
+    let home = args.home_cpus.as_ref().map(|cpus| cpus.iter().collect());
+    let (run, outcome) = prepared.run(home, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
     live.close();
     let document = Document::now(run);
     for line in ended::troubles(&document.body) {

@@ -187,7 +187,7 @@ fn a_plan_is_explained_and_used_again() {
         .unwrap();
     let told = text(&output.stdout);
     for expected in
-        ["assumed, not measured", "chase+0x", "chased, loop depth 1", "alternatives", "scavenger", "ring 1"]
+        ["assumed, not measured", "  chase", "chased, loop depth 1", "alternatives", "scavenger", "ring 1"]
     {
         assert!(told.contains(expected), "'{expected}' in {told}");
     }
@@ -244,7 +244,7 @@ fn each_scavengers_output_goes_to_a_file_of_its_own() {
         assert_eq!(scavenger.output, format!("out/{}-p.out", number + 1));
         // It may have been ended with the primary before it came to speak.
         if scavenger.process.ended == (records::run::Ended::Exited { code: 0 }) {
-            assert_eq!(std::fs::read_to_string(&file).unwrap(), "./p\nsay\nhello\nerrors\n");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "errors\n./p\nsay\nhello\n");
         } else {
             assert!(file.exists());
         }

@@ -29,11 +29,10 @@ use crate::effects::{Effect, by_stack, effect};
 use crate::groups::{Exit, Group, Groups, RelyOn};
 use crate::insn::{Flow, Insn};
 use crate::module::Module;
-use crate::order::bottom_up;
 use crate::prototypes::Convention;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed::{self, Row};
-use calls::{call_graph, convention, is_tls_descriptor_call};
+use calls::{convention, is_tls_descriptor_call, loads_stack_pointer, summaries};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -93,9 +92,7 @@ impl Liveness {
         let groups = Groups::of(module);
         let summaries = summaries(module, &groups, knowledge, relied_on);
         let (wanted, kept) = match knowledge {
-            Knowledge::Cautious => {
-                (unusual_results(module, &groups, &summaries, relied_on), Vec::new())
-            }
+            Knowledge::Cautious => (unusual_results(module, &groups, &summaries, relied_on), Vec::new()),
             Knowledge::OfCallers => {
                 (HashMap::new(), kept::kept_by_callers(module, &groups, &summaries, relied_on))
             }
@@ -121,45 +118,6 @@ impl Liveness {
         }
         Self { before }
     }
-}
-
-/// The summaries of all units: callees first, and functions that call each other until nothing changes. Those begin with
-/// the best that could be hoped for and only get worse, so what is left in the end holds for all of them together.
-fn summaries(
-    module: &Module<'_>,
-    groups: &Groups,
-    knowledge: Knowledge,
-    relied_on: &RelyOn<'_>,
-) -> Vec<Summary> {
-    let calls = call_graph(module, groups);
-    let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
-    let mut changed = vec![false; groups.members.len()];
-    for level in bottom_up(&calls) {
-        for &unit in level.iter().flat_map(|&group| &groups.members[group as usize]) {
-            summaries[unit as usize] = Summary::HOPED;
-        }
-        let mut waiting = level.clone();
-        while !waiting.is_empty() {
-            let found: Vec<(u32, Vec<(u32, Summary)>)> = waiting
-                .par_iter()
-                .with_min_len(8)
-                .map(|&group| {
-                    let work = Work::new(module, &groups.members[group as usize], &summaries, relied_on);
-                    (group, work.knowing(knowledge).summaries())
-                })
-                .collect();
-            for (group, found) in found {
-                for (unit, summary) in found {
-                    changed[group as usize] |= summaries[unit as usize] != summary;
-                    summaries[unit as usize] = summary;
-                }
-            }
-            let meets = |group: &u32| calls[*group as usize].iter().any(|&callee| changed[callee as usize]);
-            waiting = level.iter().copied().filter(meets).collect();
-            level.iter().for_each(|&group| changed[group as usize] = false);
-        }
-    }
-    summaries
 }
 
 /// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
@@ -662,9 +620,4 @@ impl<'a, 'd> Work<'a, 'd> {
         }
         self.group.units.iter().copied().zip(all).collect()
     }
-}
-
-/// `mov rsp, [memory]`: what returns after that may return anywhere, with anything in any register, as `setcontext` does.
-fn loads_stack_pointer(bytes: &[u8]) -> bool {
-    matches!(bytes, [0x48..=0x4f, 0x8b, modrm, ..] if modrm >> 3 & 7 == 4 && modrm >> 6 != 3 && bytes[0] & 4 == 0)
 }

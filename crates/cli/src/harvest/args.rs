@@ -34,6 +34,10 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(super) ring: Option<u32>,
 
+    /// CPUs for scavengers while they are at home, as 0-3,8; else those of the primary
+    #[arg(long, value_name = "CPUS")]
+    pub(super) home_cpus: Option<records::host::CpuList>,
+
     /// How much slower the primary may become
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     pub(super) max_slowdown: Share,
