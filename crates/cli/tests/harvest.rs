@@ -139,7 +139,8 @@ fn what_cannot_be_is_told_in_one_line() {
     place.compile("static", &["-static"]);
     std::fs::write(place.at("script"), "#!/no/such\n").unwrap();
     std::os::unix::fs::symlink("p", place.at("link")).unwrap();
-    for name in ["script"] {
+    {
+        let name = "script";
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(place.at(name), mode).unwrap();
     }

@@ -117,7 +117,7 @@ fn vector_state() -> Option<(u64, bool)> {
     let (low, high): (u32, u32);
     // SAFETY: OSXSAVE says that XGETBV is there.
     unsafe {
-        core::arch::asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nostack, nomem))
+        core::arch::asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nostack, nomem));
     };
     let enabled = u64::from(high) << 32 | u64::from(low);
     Some((enabled & !PKRU, __cpuid_count(0xd, 1).eax & XSAVEC != 0))

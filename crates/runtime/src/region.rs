@@ -53,11 +53,11 @@ pub(crate) struct Purpose {
 impl Region {
     /// Maps it. Vector state as [`crate::entry`] found it.
     pub(crate) fn map(control: *mut Control, xsave_mask: u64, compact: bool) -> Result<&'static Region, i32> {
+        const MADV_HUGEPAGE: usize = 14;
         let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
         // SAFETY: a new mapping; nothing is replaced.
         let base = unsafe { sys::mmap(0, SIZE + HUGE, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0) }?;
         let contexts = (base + HEADER).next_multiple_of(HUGE);
-        const MADV_HUGEPAGE: usize = 14;
         // SAFETY: advice on our own mapping.
         unsafe { sys::syscall(sys::nr::MADVISE, [contexts, HUGE, MADV_HUGEPAGE, 0, 0, 0]) };
         // SAFETY: zeroed memory large enough, and all fields are atomics, for which zero is a value.

@@ -163,17 +163,14 @@ impl<'a, 'd> Harvest<'a, 'd> {
             piece.append(&leave(live));
             work.done.leaves += 1;
         } else if tls::uses_segment(instruction, Register::FS) {
-            match tls::rewritten(instruction, live) {
-                Some((before, bytes)) => {
-                    piece.append(&before);
-                    insertions.replace(index, bytes);
-                    work.done.thread_local += 1;
-                }
-                None => {
-                    piece.append(&leave(live));
-                    work.done.leaves += 1;
-                    work.done.thread_local_left += 1;
-                }
+            if let Some((before, bytes)) = tls::rewritten(instruction, live) {
+                piece.append(&before);
+                insertions.replace(index, bytes);
+                work.done.thread_local += 1;
+            } else {
+                piece.append(&leave(live));
+                work.done.leaves += 1;
+                work.done.thread_local_left += 1;
             }
         }
     }

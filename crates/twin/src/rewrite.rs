@@ -173,7 +173,9 @@ fn lay_out_all<'a, 'd>(
     let harvested = match mode {
         Mode::Primary(sites) | Mode::Scavenger(sites, _) => {
             let mut all = Harvested::default();
-            done.into_iter().for_each(|done| all.add(done));
+            for done in done {
+                all.add(done);
+            }
             if let Which::Listed(listed) = &sites.which {
                 for &address in listed.keys() {
                     let unit = module.unit_at(Svma(address));

@@ -22,8 +22,7 @@ pub(super) fn make(directory: &Path, limit: u64) {
     let mut entries = Vec::new();
     for place in found.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
         let size = fs::read_dir(&place)
-            .map(|files| files.flatten().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum())
-            .unwrap_or(0);
+            .map_or(0, |files| files.flatten().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum());
         let note = fs::metadata(place.join(super::NOTE)).or_else(|_| fs::metadata(&place));
         let Ok(used) = note.and_then(|note| note.modified()) else { continue };
         let unfinished =

@@ -110,10 +110,9 @@ fn torture(world: &World) -> Result<(), Failed> {
     });
     for round in 0..rounds {
         let mut random = world::Random::new(seed + round);
-        let modes: Vec<&str> = (0..1 + random.below(3))
-            .map(|_| HOSTS[random.below(HOSTS.len() as u64 - 1) as usize][0])
-            .collect();
-        let crowd: Vec<Vec<&str>> = (0..1 + random.below(8))
+        let modes: Vec<&str> =
+            (0..=random.below(3)).map(|_| HOSTS[random.below(HOSTS.len() as u64 - 1) as usize][0]).collect();
+        let crowd: Vec<Vec<&str>> = (0..=random.below(8))
             .map(|_| match random.below(5) {
                 0 => vec!["forever"],
                 1 => vec![GUESTS[random.below(GUESTS.len() as u64) as usize], "1000"],

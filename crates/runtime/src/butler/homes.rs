@@ -80,24 +80,21 @@ impl Butler {
                     self.moved = true;
                 }
                 census.away = true;
-                match self.host(*free) {
-                    Some(host) => {
-                        *free -= 1;
-                        own.since.store(self.now, Relaxed);
-                        own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
-                        own.state.store(state::ABOARD, Release);
-                        host.guests.store(host.guests.load(Relaxed) + 1, Relaxed);
-                        page::add(&row.boardings, 1);
-                        self.moved = true;
-                        ring::offer(host, own);
-                        ring::hook(host);
-                    }
-                    None => {
-                        *parked += 1;
-                        let waited = self.now.saturating_sub(area.parked_at.load(Relaxed));
-                        if waited > PATIENCE || !self.processes.primary_lives() {
-                            self.arrive(area, None);
-                        }
+                if let Some(host) = self.host(*free) {
+                    *free -= 1;
+                    own.since.store(self.now, Relaxed);
+                    own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
+                    own.state.store(state::ABOARD, Release);
+                    host.guests.store(host.guests.load(Relaxed) + 1, Relaxed);
+                    page::add(&row.boardings, 1);
+                    self.moved = true;
+                    ring::offer(host, own);
+                    ring::hook(host);
+                } else {
+                    *parked += 1;
+                    let waited = self.now.saturating_sub(area.parked_at.load(Relaxed));
+                    if waited > PATIENCE || !self.processes.primary_lives() {
+                        self.arrive(area, None);
                     }
                 }
             }

@@ -71,7 +71,7 @@ impl Butler {
         area.looked_at.store(self.now, Relaxed);
         let pid = area.pid.load(Relaxed);
         let tid = area.tid.load(Relaxed);
-        let Some(sleeps) = self.processes.sleeps(area, pid, tid) else {
+        let Some(sleeps) = super::watch::Processes::sleeps(area, pid, tid) else {
             if sys::tgkill(pid, tid, 0) != sys::ESRCH {
                 return false;
             }
@@ -101,8 +101,8 @@ impl Butler {
         }
         // Asleep after the hook: all it stored before is to be seen, and CUR says whether it was itself.
         fence(core::sync::atomic::Ordering::SeqCst);
-        let asleep =
-            self.processes.sleeps(area, area.pid.load(Relaxed), area.tid.load(Relaxed)) == Some(true);
+        let asleep = super::watch::Processes::sleeps(area, area.pid.load(Relaxed), area.tid.load(Relaxed))
+            == Some(true);
         if asleep && area.cur.load(Acquire) == area.own().pointer() {
             let count = strip(area, self.now);
             page::add(&self.page.stolen, u64::from(count));

@@ -87,7 +87,7 @@ impl Processes {
     }
 
     /// Whether a thread sleeps in a system call; none if it is not there any more.
-    pub(super) fn sleeps(&self, area: &Area, pid: i32, tid: i32) -> Option<bool> {
+    pub(super) fn sleeps(area: &Area, pid: i32, tid: i32) -> Option<bool> {
         let stat = Stat::read(area, pid, tid)?;
         Some(stat.state == b'S')
     }

@@ -42,14 +42,18 @@ fn runs_guest(area: &Area) -> bool {
 
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn _exit(code: i32) -> ! {
-    everybody_home();
-    sys::exit_group(code)
+    leave(code)
 }
 
 #[expect(non_snake_case, reason = "its name in libc")]
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn _Exit(code: i32) -> ! {
-    _exit(code)
+    leave(code)
+}
+
+fn leave(code: i32) -> ! {
+    everybody_home();
+    sys::exit_group(code)
 }
 
 #[cfg(freestanding)]

@@ -215,9 +215,10 @@ unsafe extern "C" fn sigprocmask(how: i32, new: *const u64, old: *mut u64) -> i3
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 unsafe extern "C" fn pthread_sigmask(how: i32, new: *const u64, old: *mut u64) -> i32 {
     // SAFETY: the program's pointers.
-    match unsafe { change_mask(how, new, old) } {
-        Some(error) => error,
-        None => call_next!(c"pthread_sigmask" as fn(i32, *const u64, *mut u64) -> i32,
-            (how, new, old), else EINVAL),
+    if let Some(error) = unsafe { change_mask(how, new, old) } {
+        error
+    } else {
+        call_next!(c"pthread_sigmask" as fn(i32, *const u64, *mut u64) -> i32,
+    (how, new, old), else EINVAL)
     }
 }

@@ -102,9 +102,12 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
     // Sent signals have a code that is not positive.
     let faulted = FAULTS.contains(&signal) && info.code > 0;
     let stranger = sys::gettid() != area.tid.load(Relaxed);
-    // SAFETY: the kernel's registers.
-    let place =
-        if stranger { Place::Program } else { unsafe { place::of(area, &context.registers, faulted) } };
+    let place = if stranger {
+        Place::Program
+    } else {
+        // SAFETY: the kernel's registers.
+        unsafe { place::of(area, &context.registers, faulted) }
+    };
     let cur = area.cur.load(Relaxed);
     match place {
         Place::Program => {}
@@ -129,7 +132,7 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
         }
         Place::Runtime => {
             area.put_off(info, context.mask);
-            context.mask = u64::MAX & !FAULT_MASK;
+            context.mask = !FAULT_MASK;
             return;
         }
     }

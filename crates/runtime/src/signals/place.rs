@@ -74,6 +74,8 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
 /// # Safety
 /// The context must be the guest that was interrupted.
 pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext) {
+    const TRAP: u64 = 0x100;
+    const RESUME: u64 = 0x10000;
     let home = guest.home();
     let frame = home.frame();
     let registers = &context.registers;
@@ -81,8 +83,6 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
         to.store(from, Relaxed);
     }
     frame.rip.store(registers.rip, Relaxed);
-    const TRAP: u64 = 0x100;
-    const RESUME: u64 = 0x10000;
     frame.flags.store(registers.flags & !(TRAP | RESUME), Relaxed);
     for (to, from) in frame.scratch.iter().zip(&area.scratch) {
         to.store(from.load(Relaxed), Relaxed);
