@@ -11,7 +11,7 @@ cpu=${CPU:-0}
     for round in 1 2 3 4 5; do
         "$gleaner" measure mlp --quick --cpu "$cpu" -q -o "$work/mlp.json" >/dev/null
         kind=.experiments.mlp.result.kinds[0]
-        found() { "$gleaner" show "$work/mlp.json" "$kind.$1" | cut -d' ' -f1-3; }
+        found() { "$gleaner" show "$work/mlp.json" "$kind.$1" | sed 's, measured.*,,'; }
         bytes=$("$gleaner" show --json "$work/mlp.json" "$kind.area")
         # The two in sequence come last, as N = 0.
         largest() { awk -v c="$1" '{ t[$1] = $c } END { for (n = 2; n <= 32 && t[n] < t[0]; n++); print n - 1 }'; }
