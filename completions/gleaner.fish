@@ -62,6 +62,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger -d
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -d 'Several copies of one: \'12 x CMD\'' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger-out -d 'Where scavengers\' output goes: a file for all, or a directory (there, or ending in \'/\') with a file for each; else nowhere' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Guests aboard at once; else as many as a miss has time for' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d 'CPUs for scavengers while they are at home, as 0-3,8; else those of the primary' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may be away at once' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Figures of this machine, as \'gleaner measure -o FILE\' writes them; else gleaner/machine.json in the cache directory' -r -F
