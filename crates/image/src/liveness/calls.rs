@@ -39,7 +39,9 @@ pub(super) fn summaries(module: &Module<'_>, groups: &Groups, knowledge: Knowled
             }
             let meets = |group: &u32| calls[*group as usize].iter().any(|&callee| changed[callee as usize]);
             waiting = level.iter().copied().filter(meets).collect();
-            level.iter().for_each(|&group| changed[group as usize] = false);
+            for &group in &level {
+                changed[group as usize] = false;
+            }
         }
     }
     summaries

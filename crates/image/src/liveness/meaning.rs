@@ -33,9 +33,11 @@ impl Work<'_, '_> {
             self.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
         for (index, block) in blocks.iter().enumerate().filter(|(index, _)| entered[*index]) {
             let mut state = entry[index];
-            for at in block.first as usize..block.end as usize {
-                all[block.member as usize][at] = state;
-                state = self.meaning_after(block.member as usize, at, state);
+            let member = block.member as usize;
+            let range = block.first as usize..block.end as usize;
+            for (at, before) in range.clone().zip(&mut all[member][range]) {
+                *before = state;
+                state = self.meaning_after(member, at, state);
             }
         }
         all
