@@ -62,9 +62,10 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger -d
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -d 'Several copies of one: \'12 x CMD\'' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger-out -d 'Where scavengers\' output goes: a file for all, or a directory (there, or ending in \'/\') with a file for each; else nowhere' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Guests aboard at once; else as many as a miss has time for' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d 'CPUs for scavengers while they are at home, as 0-3,8; else those of the primary' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may be away at once' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Figures of this machine, as \'gleaner measure -o FILE\' writes them; else gleaner/machine.json in the cache directory' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Figures of this machine, as \'gleaner measure -o FILE\' writes them; else machine.json in its directory of the cache' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'A plan made by --dry-run --record FILE, in place of a new one' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Where the run record goes; with --dry-run, the plan' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l choose -d 'Which loads give way' -r -f -a "paying\t'Those that are expected to pay'

@@ -135,7 +135,7 @@ fn refused(error: &SessionError) -> Refusal {
     let (what, why) = text.split_once(": ").unwrap_or(("harvest", &text));
     match error {
         SessionError::Program(ProgramError::StaticPrimary(_) | ProgramError::OriginLibraries(_))
-        | SessionError::Launch(LaunchError::StaticPrimary(_) | LaunchError::Memfd(_) | LaunchError::NoProc) => {
+        | SessionError::Launch(LaunchError::Memfd(_) | LaunchError::NoProc) => {
             Refusal::not_possible_here(what, why)
         }
         SessionError::Twins(TwinsError::Unproven { .. } | TwinsError::Cache(_))

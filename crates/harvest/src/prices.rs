@@ -9,7 +9,7 @@ use records::plan::{LevelPrice, Prices, Source, YieldPrice};
 use std::path::{Path, PathBuf};
 use units::{Estimate, Quantity, Unit};
 
-/// Where a machine record is looked for when none is named: `gleaner/machine.json` in the user's cache directory.
+/// Where a machine record is looked for when none is named: `machine.json` in our directory of the user's cache.
 pub fn usual_place() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;

@@ -46,7 +46,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "TIME", default_value = "10us")]
     pub(super) max_absence: Time,
 
-    /// Figures of this machine, as 'gleaner measure -o FILE' writes them; else gleaner/machine.json in the cache directory
+    /// Figures of this machine, as 'gleaner measure -o FILE' writes them; else machine.json in its directory of the cache
     #[arg(long, value_name = "FILE")]
     pub(super) machine: Option<PathBuf>,
 

@@ -43,8 +43,7 @@ static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
 });
 
 static POISONED: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
-    let programs: [(&str, &[&str]); 7] = [
-        ("vectors.c", &["-O2", "-mavx2"]),
+    let programs: [(&str, &[&str]); 6] = [
         ("x87.c", &["-O2", "-lm"]),
         ("exception_kinds.cpp", &["-O2"]),
         ("switch_dense.c", &["-O1", "-no-pie"]),
