@@ -1,10 +1,10 @@
-//! The runtime at work: real processes, with yields that are written by hand (`yields.h` of the runtime's programs), so that
+//! The runtime at work: real processes, with yields that are written by hand (crates/runtime/tests/programs/yields.h), so that
 //! nothing of the rewriter is needed.
 //!
 //! Whatever scavengers do, the primary prints what it prints alone and ends as it ends alone; so does each scavenger.
 //! The test program is its own launcher, since a primary has its launcher's standard output.
 //!
-//! To add a case: a mode in `guest.c` or `host.c`, its name in the list here.
+//! To add a case: a mode in crates/runtime/tests/programs/guest.c or crates/runtime/tests/programs/host.c, its name in the list here.
 
 mod launcher;
 mod world;
