@@ -228,9 +228,7 @@ unsafe extern "C" fn sigprocmask(how: i32, new: *const u64, old: *mut u64) -> i3
 unsafe extern "C" fn pthread_sigmask(how: i32, new: *const u64, old: *mut u64) -> i32 {
     // SAFETY: the program's pointers.
     if let Some(error) = unsafe { change_mask(how, new, old) } {
-        error
-    } else {
-        call_next!(c"pthread_sigmask" as fn(i32, *const u64, *mut u64) -> i32,
-    (how, new, old), else EINVAL)
+        return error;
     }
+    call_next!(c"pthread_sigmask" as fn(i32, *const u64, *mut u64) -> i32, (how, new, old), else EINVAL)
 }
