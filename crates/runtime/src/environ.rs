@@ -107,7 +107,7 @@ mod tests {
     fn after(entries: &[&str], change: impl FnOnce(Environment)) -> Vec<String> {
         let mut strings: Vec<Vec<u8>> =
             entries.iter().map(|e| e.bytes().chain([0]).collect::<Vec<u8>>()).collect();
-        let mut pointers: Vec<*mut u8> = strings.iter_mut().map(std::vec::Vec::as_mut_ptr).collect();
+        let mut pointers: Vec<*mut u8> = strings.iter_mut().map(Vec::as_mut_ptr).collect();
         pointers.push(core::ptr::null_mut());
         // SAFETY: an environment of our own.
         change(unsafe { Environment::new(pointers.as_mut_ptr()) }.unwrap());

@@ -16,6 +16,7 @@ pub(crate) const SLOTS: usize = 4096;
 
 const HEADER: usize = 0x10000;
 const HUGE: usize = 2 << 20;
+const MADV_HUGEPAGE: usize = 14;
 const CONTEXTS: usize = (CONTEXT_STRIDE * SLOTS).next_multiple_of(HUGE);
 const SIZE: usize = HUGE + CONTEXTS + SLOT * SLOTS;
 

@@ -214,8 +214,8 @@ global_asm!(
     begin = sym crate::interpose::threads::begin,
 );
 
+// SAFETY: labels of the assembly above; only their addresses are taken.
 unsafe extern "C" {
-    // SAFETY: labels of the assembly above; only their addresses are taken.
     fn gleaner_leave();
     fn gleaner_control();
     fn gleaner_tail_open();
@@ -267,8 +267,8 @@ pub(crate) fn is_restore(rip: usize) -> bool {
 /// Whether an address lies in this instance of the runtime.
 #[cfg(freestanding)]
 pub(crate) fn is_ours(rip: usize) -> bool {
+    // SAFETY: the linker's names for our ends; only their addresses are taken.
     unsafe extern "C" {
-        // SAFETY: the linker's names for our ends; only their addresses are taken.
         static __ehdr_start: u8;
         static _end: u8;
     }

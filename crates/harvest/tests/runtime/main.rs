@@ -1,10 +1,10 @@
-//! The runtime at work: real processes, with yields that are written by hand (`yields.h` of the runtime's programs), so that
+//! The runtime at work: real processes, with yields that are written by hand (crates/runtime/tests/programs/yields.h), so that
 //! nothing of the rewriter is needed.
 //!
 //! Whatever scavengers do, the primary prints what it prints alone and ends as it ends alone; so does each scavenger.
 //! The test program is its own launcher, since a primary has its launcher's standard output.
 //!
-//! To add a case: a mode in `guest.c` or `host.c`, its name in the list here.
+//! To add a case: a mode in crates/runtime/tests/programs/guest.c or crates/runtime/tests/programs/host.c, its name in the list here.
 
 mod launcher;
 mod world;
@@ -53,7 +53,13 @@ fn guest(world: &World, mode: &str) -> Result<(), Failed> {
     let harvest = world.harvest(&["--finish"], &["work", "work"], &[vec![mode]]);
     world::same("the primary", &harvest.primary, &primary)?;
     world::same("the scavenger's output", &harvest.output, &alone.output)?;
-    world::same("the scavenger's end", &harvest.ends, &vec![alone.end_in_words()])?;
+    world::same("the scavenger's end", &harvest.ends, &vec![alone.end_in_words()])
+}
+
+/// A primary that works as long as its scavenger does has it aboard.
+fn company(world: &World) -> Result<(), Failed> {
+    let harvest = world.harvest(&["--finish"], &["company"], &[vec!["nothing", "3000000"]]);
+    world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
     if harvest.boardings == 0 {
         return Err("it was never aboard".into());
     }
@@ -147,6 +153,7 @@ fn main() -> ExitCode {
     for modes in HOSTS {
         add(format!("host::{}", modes.join("_")), Box::new(move |world| host(world, modes)));
     }
+    add("company".to_owned(), Box::new(company));
     add("any_program".to_owned(), Box::new(any_program));
     add("environment".to_owned(), Box::new(environment));
     add("torture".to_owned(), Box::new(torture));

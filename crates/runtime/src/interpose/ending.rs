@@ -42,18 +42,18 @@ fn runs_guest(area: &Area) -> bool {
 
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn _exit(code: i32) -> ! {
-    leave(code)
+    end(code)
+}
+
+fn end(code: i32) -> ! {
+    everybody_home();
+    sys::exit_group(code)
 }
 
 #[expect(non_snake_case, reason = "its name in libc")]
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn _Exit(code: i32) -> ! {
-    leave(code)
-}
-
-fn leave(code: i32) -> ! {
-    everybody_home();
-    sys::exit_group(code)
+    end(code)
 }
 
 #[cfg(freestanding)]

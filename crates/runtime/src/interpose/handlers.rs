@@ -60,6 +60,8 @@ fn current(signal: i32) -> SigAction {
     if ours || action::is_wrapped(signal) && FAULTS.contains(&signal) { action::get(signal) } else { kernels }
 }
 
+/// # Safety
+/// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 unsafe extern "C" fn sigaction(signal: i32, new: *const LibcAction, old: *mut LibcAction) -> i32 {
     let Some(area) = mine().filter(|_| is_programs(signal)) else {
@@ -131,6 +133,9 @@ extern "C" fn sysv_signal(number: i32, handler: usize) -> usize {
 }
 
 /// The primary's signal stack is the slot's; the program's is used for its handlers.
+///
+/// # Safety
+/// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 unsafe extern "C" fn sigaltstack(new: *const SignalStack, old: *mut SignalStack) -> i32 {
     const MINIMUM: u64 = 2048;
@@ -165,6 +170,9 @@ unsafe extern "C" fn sigaltstack(new: *const SignalStack, old: *mut SignalStack)
 }
 
 /// Faults are never blocked in a primary: a guest's must come through. The program sees them as it left them.
+///
+/// # Safety
+/// As `sigprocmask`: the pointers are the program's.
 unsafe fn change_mask(how: i32, new: *const u64, old: *mut u64) -> Option<i32> {
     const SIG_BLOCK: i32 = 0;
     const SIG_UNBLOCK: i32 = 1;
@@ -201,6 +209,8 @@ unsafe fn change_mask(how: i32, new: *const u64, old: *mut u64) -> Option<i32> {
 /// Signals that libc keeps for itself, and does not let programs block.
 const LIBCS: u64 = 0b11 << 31;
 
+/// # Safety
+/// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 unsafe extern "C" fn sigprocmask(how: i32, new: *const u64, old: *mut u64) -> i32 {
     // SAFETY: the program's pointers.
@@ -212,13 +222,13 @@ unsafe extern "C" fn sigprocmask(how: i32, new: *const u64, old: *mut u64) -> i3
     }
 }
 
+/// # Safety
+/// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 unsafe extern "C" fn pthread_sigmask(how: i32, new: *const u64, old: *mut u64) -> i32 {
     // SAFETY: the program's pointers.
     if let Some(error) = unsafe { change_mask(how, new, old) } {
-        error
-    } else {
-        call_next!(c"pthread_sigmask" as fn(i32, *const u64, *mut u64) -> i32,
-    (how, new, old), else EINVAL)
+        return error;
     }
+    call_next!(c"pthread_sigmask" as fn(i32, *const u64, *mut u64) -> i32, (how, new, old), else EINVAL)
 }

@@ -25,6 +25,10 @@ const STORE_CUR: [u8; 9] = [0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0];
 /// `jmp [rax + RIP]`: the context in rax is not begun.
 const JUMP: [u8; 3] = [0xff, 0x60, 0x08];
 
+/// Flags of the processor's that are no part of a program's state.
+const TRAP: u64 = 0x100;
+const RESUME: u64 = 0x10000;
+
 /// Whether these are the bytes of the instruction there. Never reads beyond an instruction: each of these beginnings is that of
 /// one instruction only.
 ///

@@ -189,6 +189,13 @@ static void sleeps(void) {
   }
   printf("slept, end %zu\n", at);
 }
+// Works until a scavenger is done.
+static void company(void) {
+  size_t at = 0;
+  while (access("done", F_OK))
+    at = work(at, 100000);
+  printf("done\n");
+}
 static void long_work(void) { printf("end %zu\n", work(0, 4000000)); }
 static void leave_main(void) { exit(5); }
 static void crash(void) {
@@ -225,7 +232,7 @@ static const struct {
 } modes[] = {{"signals", signals}, {"faults", faults}, {"threads", threads}, {"running", leave_running},
              {"forks", forks},     {"sleeps", sleeps}, {"work", long_work},  {"exit", leave_main},
              {"crash", crash},     {"killed", killed}, {"abort", aborted},   {"term", terminated},
-             {"exec", execs}};
+             {"exec", execs},       {"company", company}};
 
 int main(int argc, char **argv) {
   prepare();
