@@ -47,7 +47,7 @@ pub fn look_through(
     Ok(Subject {
         path: path.to_owned(),
         role,
-        build_id: module.image.build_id().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+        build_id: module.image.build_id().map(crate::cache::hex),
         content: crate::cache::checksum(data),
         size: Bytes(data.len() as u64),
         functions: module.units.len(),

@@ -140,7 +140,7 @@ impl Running {
 
     /// Waits for the primary and, as [`After`] says, for the scavengers, and has `watch` look on meanwhile.
     pub fn wait(mut self, mut watch: impl FnMut(&Snapshot)) -> Result<Outcome, LaunchError> {
-        let primary = self.pid(self.child.id() as i32);
+        let primary = pid_of(self.child.id() as i32);
         let status = self.until_ended(primary, &mut watch).map_err(LaunchError::Wait)?;
         let elapsed = self.started.elapsed();
         let last = self.snapshot();
@@ -152,10 +152,6 @@ impl Running {
             elapsed,
             last,
         })
-    }
-
-    fn pid(&self, raw: i32) -> Option<Pid> {
-        Pid::from_raw(raw).filter(|_| raw > 0)
     }
 
     /// Waits for the primary, and takes note of scavengers that end meanwhile.
@@ -198,7 +194,7 @@ impl Running {
     }
 
     fn scavenger_pid(&self, index: usize) -> Option<Pid> {
-        self.pid(self.page.u32(row(index) + offset_of!(ScavengerRow, pid)) as i32)
+        pid_of(self.page.u32(row(index) + offset_of!(ScavengerRow, pid)) as i32)
     }
 
     fn reap_scavengers(&mut self) -> io::Result<()> {
@@ -214,13 +210,13 @@ impl Running {
     fn end_scavengers(&mut self, watch: &mut impl FnMut(&Snapshot)) -> io::Result<Vec<bool>> {
         self.until_home()?;
         let mut killed = vec![false; self.count];
-        for index in 0..self.count {
+        for (index, killed) in killed.iter_mut().enumerate() {
             self.reap_scavengers()?;
             let Some(pid) = self.scavenger_pid(index).filter(|_| self.ended[index].is_none()) else {
                 continue;
             };
             if self.after == After::Kill {
-                killed[index] = true;
+                *killed = true;
                 kill_process(pid, Signal::KILL)?;
             }
             self.until_scavenger_ended(index, pid, watch)?;
@@ -244,7 +240,7 @@ impl Running {
     }
 
     fn end_butler(&mut self) -> io::Result<()> {
-        let Some(pid) = self.pid(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
+        let Some(pid) = pid_of(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
         let patience = Instant::now() + GRACE;
         loop {
             if reap(pid)?.is_some() {
@@ -315,4 +311,8 @@ fn reap(pid: Pid) -> io::Result<Option<ExitStatus>> {
         Ok(None) | Err(rustix::io::Errno::INTR) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+fn pid_of(raw: i32) -> Option<Pid> {
+    Pid::from_raw(raw).filter(|_| raw > 0)
 }

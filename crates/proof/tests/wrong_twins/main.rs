@@ -43,7 +43,8 @@ static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
 });
 
 static POISONED: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
-    let programs: [(&str, &[&str]); 6] = [
+    let programs: [(&str, &[&str]); 7] = [
+        ("avx512_masks.c", &["-O2", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]),
         ("x87.c", &["-O2", "-lm"]),
         ("exception_kinds.cpp", &["-O2"]),
         ("switch_dense.c", &["-O1", "-no-pie"]),
