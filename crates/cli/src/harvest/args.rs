@@ -16,6 +16,7 @@ use std::str::FromStr;
 /// primary's standard input, output and error, its signals and its exit code are as if it ran alone; exit codes 2 and 3
 /// of Gleaner's own come before it starts, with a line on standard error. Scavengers share the primary's memory, so they
 /// must be trusted as much as it; they end with it.
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
 #[derive(Debug, Args)]
 pub(crate) struct HarvestArgs {
     /// A program to run in the primary's waits, with its arguments, quoted as for a shell; may be given several times

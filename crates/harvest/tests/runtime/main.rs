@@ -13,6 +13,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::process::ExitCode;
 use world::{Ended, World};
 
+type Check = dyn Fn(&World) -> Result<(), Failed> + Send;
+
 /// What scavengers do, each in front of a primary that chases on.
 const GUESTS: &[&str] = &[
     "segv", "bus", "fpe", "ill", "abort", "exit", "kill", "recover", "raise", "alarm", "fork", "exec",
@@ -140,7 +142,7 @@ fn main() -> ExitCode {
         return launcher::run(arguments.collect());
     }
     let mut trials = Vec::new();
-    let mut add = |name: String, test: Box<dyn Fn(&World) -> Result<(), Failed> + Send>| {
+    let mut add = |name: String, test: Box<Check>| {
         trials.push(Trial::test(name.clone(), move || {
             let world = World::new(&name)?;
             test(&world)?;
