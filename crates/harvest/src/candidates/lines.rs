@@ -2,7 +2,7 @@
 
 use super::sources::Region;
 use super::unit::{Place, Unit};
-use iced_x86::{ConditionCode, Register};
+use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind, Register};
 use image::regs::RegSet;
 use std::collections::{HashMap, HashSet};
 
@@ -22,10 +22,25 @@ fn has_small_index(unit: &Unit, at: u32) -> bool {
     let everywhere = |_| true;
     let (definitions, outside) = Region { unit, holds: &everywhere }.reaching(index, at);
     let is_outcome = |&at: &u32| {
-        unit.instructions[at as usize].code().condition_code() != ConditionCode::None
-            && unit.instructions[at as usize].op0_register().size() == 1
+        // Compilers widen the outcome, which is one byte.
+        let instruction = &unit.instructions[at as usize];
+        if instruction.mnemonic() != Mnemonic::Movzx || instruction.op1_kind() != OpKind::Register {
+            return is_outcome(instruction);
+        }
+        let Some(from) = Place::of(instruction.op1_register().full_register()) else { return false };
+        let (definitions, outside) = Region { unit, holds: &everywhere }.reaching(from, at);
+        !outside && definitions.iter().all(|&at| is_outcome(&unit.instructions[at as usize]))
     };
     !outside && !definitions.is_empty() && definitions.iter().all(is_outcome)
+}
+
+fn is_outcome(instruction: &Instruction) -> bool {
+    let tells =
+        instruction.code().condition_code() != ConditionCode::None && instruction.op0_register().size() == 1;
+    let clears = instruction.mnemonic() == Mnemonic::Xor
+        && instruction.op1_kind() == OpKind::Register
+        && instruction.op0_register() == instruction.op1_register();
+    tells || clears
 }
 
 /// The distances from its pointer that an access may have.
