@@ -106,10 +106,13 @@ impl Butler {
                 let aboard = self.now.saturating_sub(own.since.load(Relaxed));
                 if recall != 0 && aboard > recall && own.recall.load(Relaxed) == 0 {
                     own.recall.store(trip::RECALL as u32, Relaxed);
-                    let host = own.host.load(Relaxed);
-                    if !host.is_null() {
-                        // SAFETY: areas are never unmapped.
-                        ring::hook(unsafe { &*host });
+                }
+                let host = own.host.load(Relaxed);
+                // Again and again: a hook that meets a thread on its way out of the control context is lost.
+                // SAFETY: areas are never unmapped.
+                if let Some(host) = unsafe { host.as_ref() } {
+                    if own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
+                        ring::hook(host);
                     }
                 }
             }
