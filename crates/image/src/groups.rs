@@ -59,13 +59,18 @@ fn links(module: &Module<'_>) -> Vec<(u32, u32)> {
             let pads = module.exceptions(unit).flatten().map(|lsda| lsda.call_sites).unwrap_or_default();
             let pads = pads.into_iter().filter_map(|site| site.landing_pad);
             let jumps = module.decoded[unit].jumps_out.iter().copied();
-            jumps.chain(pads).filter_map(move |target| {
+            jumps.chain(pads).filter(|&target| !is_stub(module, target)).filter_map(move |target| {
                 let into = module.unit_at(target)?;
                 let to = &module.units[into];
                 (into != unit && (to.start != target || to.is_part)).then_some((unit as u32, into as u32))
             })
         })
         .collect()
+}
+
+/// A jump to a linkage stub leaves the module, though all stubs may share an unwind entry; it makes nobody part of another.
+fn is_stub(module: &Module<'_>, target: Svma) -> bool {
+    module.imports.stub(target).is_some()
 }
 
 /// A block of a group.

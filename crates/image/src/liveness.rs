@@ -40,6 +40,7 @@ pub struct Summary {
 }
 
 impl Summary {
+    const HOPED: Self = Self { reads: RegSet::EMPTY, overwrites: RegSet::ALL, seen_read: RegSet::EMPTY };
     const UNKNOWN: Self = Self { reads: RegSet::ALL, overwrites: RegSet::EMPTY, seen_read: RegSet::EMPTY };
 }
 
@@ -52,21 +53,7 @@ pub struct Liveness {
 impl Liveness {
     pub fn of(module: &Module<'_>) -> Self {
         let groups = Groups::of(module);
-        let levels = bottom_up(&call_graph(module, &groups));
-        let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
-        for level in &levels {
-            let found: Vec<Vec<(u32, Summary)>> = level
-                .par_iter()
-                .with_min_len(8)
-                .map(|&group| {
-                    let work = Work::new(module, &groups.members[group as usize], &summaries);
-                    work.summaries()
-                })
-                .collect();
-            for (unit, summary) in found.into_iter().flatten() {
-                summaries[unit as usize] = summary;
-            }
-        }
+        let summaries = summaries(module, &groups);
         let wanted = unusual_results(module, &groups, &summaries);
         let mut before = vec![Vec::new(); module.units.len()];
         let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
@@ -85,6 +72,40 @@ impl Liveness {
         }
         Self { before }
     }
+}
+
+/// The summaries of all units: callees first, and functions that call each other until nothing changes. Those begin with
+/// the best that could be hoped for and only get worse, so what is left in the end holds for all of them together.
+fn summaries(module: &Module<'_>, groups: &Groups) -> Vec<Summary> {
+    let calls = call_graph(module, groups);
+    let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
+    let mut changed = vec![false; groups.members.len()];
+    for level in bottom_up(&calls) {
+        for &unit in level.iter().flat_map(|&group| &groups.members[group as usize]) {
+            summaries[unit as usize] = Summary::HOPED;
+        }
+        let mut waiting = level.clone();
+        while !waiting.is_empty() {
+            let found: Vec<(u32, Vec<(u32, Summary)>)> = waiting
+                .par_iter()
+                .with_min_len(8)
+                .map(|&group| {
+                    let work = Work::new(module, &groups.members[group as usize], &summaries);
+                    (group, work.summaries())
+                })
+                .collect();
+            for (group, found) in found {
+                for (unit, summary) in found {
+                    changed[group as usize] |= summaries[unit as usize] != summary;
+                    summaries[unit as usize] = summary;
+                }
+            }
+            let meets = |group: &u32| calls[*group as usize].iter().any(|&callee| changed[callee as usize]);
+            waiting = level.iter().copied().filter(meets).collect();
+            level.iter().for_each(|&group| changed[group as usize] = false);
+        }
+    }
+    summaries
 }
 
 /// For each group, the groups it calls or jumps to.

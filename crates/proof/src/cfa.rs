@@ -55,6 +55,10 @@ impl<'d> State<'d> {
     }
 }
 
+const STACK_POINTER: u64 = 7;
+/// rbx, rbp, rsp, r12-r15, as these tables number them.
+const CALLEE_SAVED: u32 = 1 << 3 | 1 << 6 | 1 << 7 | 0xf000;
+
 /// A stack of remembered states deeper than this is no compiler's.
 const DEEPEST: usize = 64;
 
@@ -123,6 +127,30 @@ impl<'d> Rows<'d> {
     }
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.state == other.state
+    }
+    /// Whether the frame is where it is in a function that was just called, or is about to return: the return address on
+    /// top of the stack.
+    pub(crate) fn is_bare(&self) -> bool {
+        let Cfa { register, offset, expression } = self.state.cfa;
+        (register, offset, expression) == (STACK_POINTER, 8, None)
+    }
+    /// The registers (a bit for each, by this table's numbers) that an unwinder reads here: those the frame is found by,
+    /// and the callee-saved ones whose values lie nowhere else.
+    pub(crate) fn read_here(&self) -> u32 {
+        let named = |expression: &[u8]| named_in(expression).unwrap_or(u32::MAX);
+        let mut read = match self.state.cfa.expression {
+            Some(expression) => named(expression),
+            None => 1u32.checked_shl(self.state.cfa.register as u32).unwrap_or(u32::MAX),
+        };
+        for (number, saved) in self.state.general.iter().enumerate() {
+            read |= match *saved {
+                Saved::Unspecified | Saved::Same if CALLEE_SAVED >> number & 1 == 1 => 1 << number,
+                Saved::In(register) => 1u32.checked_shl(register as u32).unwrap_or(u32::MAX),
+                Saved::Expression(expression) | Saved::ValueExpression(expression) => named(expression),
+                _ => 0,
+            };
+        }
+        read
     }
 
     /// Runs to the next row's begin, which becomes the end of this one.
@@ -280,33 +308,48 @@ impl<'d> Rows<'d> {
 /// Linkage stubs tell where in the stub the program stands by the low bits of its own address (`DW_OP_breg16`); such an
 /// expression means something else when the code lies elsewhere. So may any operation not known here.
 fn depends_on_place(expression: &[u8]) -> bool {
+    named_in(expression).is_none_or(|named| named >> 16 & 1 == 1)
+}
+
+/// The registers that an expression reads; `None` if it has operations not known here.
+fn named_in(expression: &[u8]) -> Option<u32> {
     let mut reader = Reader::new(expression, 0);
+    let mut named = 0;
     while !reader.done() {
-        let Some(operation) = reader.byte() else { return true };
-        let read = match operation {
-            0x80 | 0x60 => None,
-            0x06
-            | 0x12..=0x14
-            | 0x16..=0x22
-            | 0x24..=0x27
-            | 0x29..=0x2e
-            | 0x30..=0x5f
-            | 0x61..=0x6f
-            | 0x96 => Some(0),
-            0x70..=0x8f | 0x11 => reader.sleb().map(|_| 0),
-            0x10 | 0x23 => reader.uleb(),
-            0x08 | 0x09 | 0x15 | 0x94 => reader.fixed(1),
-            0x0a | 0x0b | 0x28 | 0x2f => reader.fixed(2),
-            0x0c | 0x0d => reader.fixed(4),
-            0x03 | 0x0e | 0x0f => reader.fixed(8),
-            0x92 => reader.uleb().filter(|&register| register != 16).and_then(|_| reader.sleb()).map(|_| 0),
-            _ => None,
-        };
-        if read.is_none() {
-            return true;
+        let operation = reader.byte()?;
+        match operation {
+            0x06 | 0x12..=0x14 | 0x16..=0x22 | 0x24..=0x27 | 0x29..=0x2e | 0x30..=0x4f | 0x96 => {}
+            0x50..=0x6f => named |= 1 << (operation - 0x50),
+            0x70..=0x8f => {
+                named |= 1 << (operation - 0x70);
+                reader.sleb()?;
+            }
+            0x11 => {
+                reader.sleb()?;
+            }
+            0x10 | 0x23 => {
+                reader.uleb()?;
+            }
+            0x08 | 0x09 | 0x15 | 0x94 => {
+                reader.fixed(1)?;
+            }
+            0x0a | 0x0b | 0x28 | 0x2f => {
+                reader.fixed(2)?;
+            }
+            0x0c | 0x0d => {
+                reader.fixed(4)?;
+            }
+            0x03 | 0x0e | 0x0f => {
+                reader.fixed(8)?;
+            }
+            0x92 => {
+                named |= 1u32.checked_shl(u32::try_from(reader.uleb()?).ok()?)?;
+                reader.sleb()?;
+            }
+            _ => return None,
         }
     }
-    false
+    Some(named)
 }
 
 #[cfg(test)]

@@ -1,35 +1,44 @@
 //! Rule R7: what stands between the copies of instructions.
 
-use crate::dead::effects;
-use crate::dead::flow::{Around, Room};
-use crate::dead::set::{RED_ZONE, Set};
+use crate::Context;
+use crate::dead::set::{RED_ZONE, Set, names};
+use crate::dead::{Dead, Room, effects};
+use crate::mapping::Unit;
 use crate::rule::Rule;
-use crate::unit::View;
+use crate::stream::Item;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use rayon::prelude::*;
 
-impl View<'_, '_> {
+impl Context<'_> {
     /// R7 for poison: each inserted instruction is of the closed list, and writes nothing that is live before the
     /// instruction it stands before.
-    pub(crate) fn poison(&self, index: usize, room: &mut Room) {
-        let Some(module) = &self.context.dead else { return };
-        let around = Around { original: &self.context.original, mapping: &self.context.mapping, module };
-        room.follow(index, &around);
-        let mut factory = InstructionInfoFactory::new();
+    pub(crate) fn poison(&self, dead: &Dead<'_, '_>) {
+        dead.functions().par_iter().with_min_len(16).for_each_init(
+            || (Room::default(), InstructionInfoFactory::new()),
+            |(room, factory), members| {
+                dead.live(members, room, |unit, items, live| {
+                    self.inserted(&self.mapping.units[unit as usize], items, live, factory);
+                });
+            },
+        );
+    }
+
+    fn inserted(&self, unit: &Unit<'_>, items: &[Item], live: &[Set], factory: &mut InstructionInfoFactory) {
         let mut insn = Instruction::default();
-        for (item, &live) in room.items.iter().zip(&room.live) {
+        for (item, &live) in items.iter().zip(live).filter(|(item, _)| item.inserted > 0) {
             let place = item.place as usize;
-            let code = &self.unit.copy[place..place + item.inserted as usize];
-            let mut decoder = Decoder::with_ip(64, code, self.unit.twin + place as u64, DecoderOptions::NONE);
+            let code = &unit.copy[place..place + item.inserted as usize];
+            let mut decoder = Decoder::with_ip(64, code, unit.twin + place as u64, DecoderOptions::NONE);
             while decoder.can_decode() {
                 decoder.decode_out(&mut insn);
-                let wrong = |what: String| self.context.findings.at(Rule::Inserted, insn.ip(), what);
+                let wrong = |what: String| self.findings.at(Rule::Inserted, insn.ip(), what);
                 if insn.is_invalid() || !is_poison(&insn) {
                     wrong("inserted code that is not of the closed list".to_owned());
                     break;
                 }
-                let hit = written(&insn, &mut factory) & live;
+                let hit = written(&insn, factory) & live;
                 if hit != 0 {
-                    wrong(format!("inserted code writes what may be live: {}", crate::dead::set::names(hit)));
+                    wrong(format!("inserted code writes what may be live: {}", names(hit)));
                 }
             }
         }
@@ -73,6 +82,7 @@ fn is_poison(insn: &Instruction) -> bool {
     match insn.mnemonic() {
         Mnemonic::Mov => constant && register(0) && insn.op0_register().full_register() != Register::RSP,
         Mnemonic::Cmp | Mnemonic::Test => constant && register(0),
+        Mnemonic::Dec => register(0) && insn.op0_register().size() >= 4,
         Mnemonic::Stc
         | Mnemonic::Clc
         | Mnemonic::Cmc
@@ -81,6 +91,7 @@ fn is_poison(insn: &Instruction) -> bool {
         | Mnemonic::Vpcmpeqd
         | Mnemonic::Vpternlogd
         | Mnemonic::Vpternlogq
+        | Mnemonic::Vinsertf128
         | Mnemonic::Kxnorw
         | Mnemonic::Kxnorq => true,
         _ => false,

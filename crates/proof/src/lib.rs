@@ -148,8 +148,6 @@ pub(crate) struct Context<'d> {
     pub(crate) unwind: unwind::Tables<'d>,
     /// What sections say is data, though executable.
     pub(crate) data: Vec<(u64, u64)>,
-    /// What is dead where, if anything may be inserted.
-    pub(crate) dead: Option<dead::Module>,
     pub(crate) findings: Findings,
 }
 
@@ -195,24 +193,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     names::check(&original, &rewritten, &mapping, &findings);
     let patched = Patched::of(&original, &mapping);
     references::look(&original, &mapping, &unwind.functions(), &relocations, &patched, &findings);
-    let poisoned = note.mode == mapping::POISON;
-    let dead = if poisoned {
-        let others = references::targets(&original, &mapping, &unwind.functions());
-        dead::Module::of(
-            &original,
-            &mapping,
-            unwind.catching(),
-            unwind.landings(&original, &mapping),
-            &others,
-        )
-    } else {
-        None
-    };
-    if poisoned && dead.is_none() {
-        findings.at(Rule::Inserted, 0, "what is dead cannot be told");
-    }
     let context = Context {
-        dead,
         position_independent: original.is_position_independent(),
         data: references::data(&original),
         original,
@@ -227,6 +208,10 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     context.landing_pads();
     let (counts, claims) = context.units();
     claims::check(&context.mapping, claims, &context.findings);
+    if context.note.mode == mapping::POISON {
+        let (original, mapping) = (&context.original, &context.mapping);
+        context.poison(&dead::Dead::of(original, mapping, &context.unwind, &context.relocations));
+    }
     Ok((counts, context.findings))
 }
 
@@ -253,10 +238,6 @@ impl Context<'_> {
                 if view.instructions(&mut scratch) {
                     view.jump_tables(&mut scratch);
                     view.unwinding(index, &mut scratch);
-                    if self.dead.is_some() {
-                        std::mem::swap(&mut scratch.items, &mut scratch.room.items);
-                        view.poison(index, &mut scratch.room);
-                    }
                 }
                 scratch
             },

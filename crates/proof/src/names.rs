@@ -77,3 +77,21 @@ pub(crate) fn check(original: &Image<'_>, rewritten: &Image<'_>, mapping: &Mappi
         }
     });
 }
+
+/// Where functions begin that compilers split off others, by name: `NAME.cold`. Ascending.
+pub(crate) fn parts(original: &Image<'_>) -> Vec<u64> {
+    let mut all: Vec<(u64, bool)> = Vec::new();
+    for names in [SHT_SYMTAB, SHT_DYNSYM].into_iter().filter_map(|kind| Names::of(original, kind)) {
+        for entry in names.entries.chunks_exact(24) {
+            let (section, address) = (number(entry, 6, 2).unwrap_or(0), number(entry, 8, 8).unwrap_or(0));
+            if section != 0 && matches!(entry[4] & 0xf, 0 | 2) {
+                let name = names.name(entry);
+                let is_part = name.ends_with(b".cold") || name.windows(6).any(|part| part == b".cold.");
+                all.push((address, is_part));
+            }
+        }
+    }
+    all.sort_unstable();
+    let same = all.chunk_by(|a, b| a.0 == b.0);
+    same.filter(|names| names.iter().all(|name| name.1)).map(|names| names[0].0).collect()
+}

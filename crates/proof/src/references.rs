@@ -68,9 +68,10 @@ pub(crate) fn look(
     });
 }
 
-/// Where branches and calls of code without twins lead, gaps in units included.
-pub(crate) fn targets(original: &Image<'_>, mapping: &Mapping<'_>, functions: &[(u64, u64)]) -> Vec<u64> {
-    let mut ranges = other_code(original, mapping, functions);
+/// Where branches and calls lead of code without twins that is none of `known` functions; gaps in units included.
+pub(crate) fn targets(original: &Image<'_>, mapping: &Mapping<'_>, known: &[(u64, u64)]) -> Vec<u64> {
+    let mut ranges = other_code(original, mapping, known);
+    ranges.retain(|range| !hold(known, range.0));
     let mut items = Vec::new();
     for unit in &mapping.units {
         if crate::stream::read(unit, &mut items).is_err() {

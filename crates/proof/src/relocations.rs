@@ -7,12 +7,14 @@ use crate::read::number;
 use crate::rule::{Findings, Rule};
 use image::Image;
 use image::abi::{
-    DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_X86_64_IRELATIVE, R_X86_64_RELATIVE, SHF_ALLOC, SHT_RELA,
+    DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_X86_64_GLOB_DAT, R_X86_64_IRELATIVE, R_X86_64_JUMP_SLOT,
+    R_X86_64_RELATIVE, SHF_ALLOC, SHT_RELA,
 };
 use units::Svma;
 
 const DT_RELRSZ: u64 = 35;
 const DT_RELR: u64 = 36;
+const R_X86_64_TLSDESC: u32 = 36;
 
 /// Where the loader writes, and which addresses it writes.
 #[derive(Default)]
@@ -21,6 +23,27 @@ pub(crate) struct Relocations {
     places: Vec<u64>,
     /// Place and address.
     pub(crate) addresses: Vec<(u64, u64)>,
+    /// Slots of functions that are found at run time, ascending.
+    slots: Vec<Slot>,
+}
+
+/// A word of the global offset table that will hold a function of another module, or one that a resolver picks, or
+/// what a thread-local variable is found by.
+#[derive(Clone, Copy)]
+struct Slot {
+    place: u64,
+    kind: u32,
+    symbol: u32,
+}
+
+/// What a slot will hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// A function: the number of its symbol.
+    Named(u32),
+    Resolved,
+    /// A descriptor of a thread-local variable, to be called by rules of its own.
+    ThreadLocal,
 }
 
 impl Relocations {
@@ -48,7 +71,17 @@ impl Relocations {
             found.compact(image, bytes);
         }
         found.places.sort_unstable();
+        found.slots.sort_unstable_by_key(|slot| slot.place);
         found
+    }
+    /// What the slot at this address will hold.
+    pub(crate) fn slot(&self, place: u64) -> Option<Holds> {
+        let found = self.slots.binary_search_by_key(&place, |slot| slot.place).ok()?;
+        Some(match self.slots[found].kind {
+            R_X86_64_IRELATIVE => Holds::Resolved,
+            R_X86_64_TLSDESC => Holds::ThreadLocal,
+            _ => Holds::Named(self.slots[found].symbol),
+        })
     }
     fn explicit(&mut self, bytes: &[u8]) {
         for entry in bytes.chunks_exact(24) {
@@ -58,6 +91,11 @@ impl Relocations {
                 continue;
             }
             self.places.push(place);
+            if matches!(kind, R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT | R_X86_64_IRELATIVE | R_X86_64_TLSDESC)
+            {
+                let symbol = number(entry, 12, 4).unwrap_or(0) as u32;
+                self.slots.push(Slot { place, kind, symbol });
+            }
             if kind == R_X86_64_RELATIVE || kind == R_X86_64_IRELATIVE {
                 self.addresses.push((place, field(16)));
             }

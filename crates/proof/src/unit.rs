@@ -20,7 +20,6 @@ pub(crate) struct Scratch {
     places: Vec<u32>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) counts: Counts,
-    pub(crate) room: crate::dead::flow::Room,
 }
 
 const NOWHERE: u32 = u32::MAX;

@@ -123,22 +123,27 @@ impl<'d> Tables<'d> {
     pub(crate) fn with_exceptions(&self) -> Vec<usize> {
         (0..self.old.list.len()).filter(|&at| self.old.list[at].exceptions != 0).collect()
     }
-    /// For each unit, the other units where its exceptions land.
-    pub(crate) fn landings(&self, image: &Image<'d>, mapping: &Mapping<'_>) -> Vec<Vec<u32>> {
-        let of = |(unit, &fde): (usize, &u32)| {
-            let pads = self.pads(image, fde as usize);
-            let units = pads.into_iter().filter_map(|pad| mapping.index_at(pad));
-            let mut units: Vec<u32> =
-                units.filter(|&other| other != unit).map(|other| other as u32).collect();
-            units.sort_unstable();
-            units.dedup();
-            units
-        };
-        self.of_unit.iter().enumerate().map(of).collect()
+    /// The description that covers a unit's original.
+    pub(crate) fn of_unit(&self, unit: usize) -> u32 {
+        self.of_unit[unit]
     }
-    /// For each unit, whether it has an exception table.
-    pub(crate) fn catching(&self) -> Vec<bool> {
-        self.of_unit.iter().map(|&fde| self.old.list[fde as usize].exceptions != 0).collect()
+    /// All descriptions of the original that cover something: start, size, index.
+    pub(crate) fn covering(&self) -> Vec<(u64, u64, u32)> {
+        let list = self.old.list.iter().enumerate().filter(|(_, fde)| fde.size > 0);
+        let mut all: Vec<(u64, u64, u32)> =
+            list.map(|(index, fde)| (fde.start, fde.size, index as u32)).collect();
+        all.sort_unstable();
+        all
+    }
+    /// What one of the original's descriptions says, row by row.
+    pub(crate) fn rows(&self, fde: u32) -> Option<Rows<'d>> {
+        let fde = &self.old.list[fde as usize];
+        Rows::new(&self.old.shared[fde.shared as usize], fde)
+    }
+    /// Where exceptions land by one of the original's descriptions; `None` if that cannot be read.
+    pub(crate) fn sites(&self, image: &Image<'d>, fde: u32) -> Option<Vec<Site>> {
+        let fde = &self.old.list[fde as usize];
+        exceptions(image, fde, fde.start, fde.size).map_or(Some(Vec::new()), |table| Some(table.ok()?.sites))
     }
     /// Where functions begin and end, ascending.
     pub(crate) fn functions(&self) -> Vec<(u64, u64)> {

@@ -1,7 +1,7 @@
 //! What an instruction reads and surely overwrites. Where the decoder's tables leave doubt, it reads and does not
 //! overwrite.
 
-use super::set::{ALL, RED_ZONE, Set, flags, touched};
+use super::set::{ALL, LOWS, RED_ZONE, Set, UPPERS, flags, touched};
 use iced_x86::{
     Code, EncodingKind, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
     Register,
@@ -29,12 +29,17 @@ pub(crate) fn of(insn: &Instruction, factory: &mut InstructionInfoFactory) -> Ef
         if !matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess) {
             effect.writes |= parts;
         }
-        if access == OpAccess::Write && overwrites(insn, used.register()) {
+        if access == OpAccess::Write && overwrites(insn, used.register()) && !may_keep_its_result(insn) {
             effect.kills |= parts;
         }
     }
     if !keeps_flags(insn) {
         effect.kills |= flags(insn.rflags_written() | insn.rflags_cleared() | insn.rflags_set());
+    }
+    if matches!(insn.mnemonic(), Mnemonic::Vzeroupper | Mnemonic::Vzeroall) {
+        // Of each register at least the upper part gets a value that does not hang on the old one.
+        let low = if insn.mnemonic() == Mnemonic::Vzeroall { LOWS } else { 0 };
+        (effect.reads, effect.kills, effect.writes) = (0, UPPERS | low, UPPERS | low);
     }
     // Of what is below the stack pointer only rough account is kept.
     if insn.is_stack_instruction() || insn.memory_base() == Register::RSP {
@@ -53,7 +58,8 @@ fn overwrites(insn: &Instruction, register: Register) -> bool {
         return register.is_gpr64() || register.is_gpr32();
     }
     if register.is_vector_register() {
-        let whole = matches!(insn.encoding(), EncodingKind::VEX | EncodingKind::EVEX);
+        let merges = insn.has_op_mask() && !insn.zeroing_masking();
+        let whole = matches!(insn.encoding(), EncodingKind::VEX | EncodingKind::EVEX) && !merges;
         // Scalar operations of old keep what they do not compute, and the decoder's tables do not tell.
         let old = matches!(
             insn.mnemonic(),
@@ -69,11 +75,33 @@ fn overwrites(insn: &Instruction, register: Register) -> bool {
                 | Mnemonic::Xorps
                 | Mnemonic::Xorpd
                 | Mnemonic::Pshufd
+                | Mnemonic::Lddqu
+                | Mnemonic::Cvtdq2ps
+                | Mnemonic::Cvtdq2pd
+                | Mnemonic::Cvtps2pd
+                | Mnemonic::Cvtps2dq
+                | Mnemonic::Cvttps2dq
         ) || matches!(insn.mnemonic(), Mnemonic::Movss | Mnemonic::Movsd)
             && insn.op1_kind() == OpKind::Memory;
         return whole || old && register.is_xmm() && insn.op0_register() == register;
     }
     register.is_k()
+}
+
+/// A search that finds nothing leaves its result alone, and processors that do not know the newer ones take them for
+/// the older; a look at segments or at the shadow stack may not be allowed, and then changes nothing.
+fn may_keep_its_result(insn: &Instruction) -> bool {
+    matches!(
+        insn.mnemonic(),
+        Mnemonic::Bsf
+            | Mnemonic::Bsr
+            | Mnemonic::Tzcnt
+            | Mnemonic::Lzcnt
+            | Mnemonic::Lar
+            | Mnemonic::Lsl
+            | Mnemonic::Rdsspd
+            | Mnemonic::Rdsspq
+    )
 }
 
 /// Shifts by nothing and repetitions of nothing leave flags alone.

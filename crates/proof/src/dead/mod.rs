@@ -1,114 +1,379 @@
-//! What is dead where: this crate's own liveness, for rule R7. Simple and on the side of "live": no control flow is
-//! recovered beyond direct branches and listed jump tables, and whatever leaves a unit by another way needs everything.
+//! What is dead where: this crate's own liveness, for rule R7. It looks at the original alone; in a twin the same is dead,
+//! for the same instructions follow each other there.
 //!
-//! What is taken for granted, and bounded:
-//! - *Calls of code without twins that are indirect, or go out of the module's units by a linkage stub*, follow the System V
-//!   ABI: they read argument registers, and what they may write holds nothing afterwards.
-//! - *Direct calls of units* read what the unit's own liveness says is read, and only what the unit writes on all ways
-//!   is gone afterwards: so values kept over calls by `-fipa-ra` stay live. *Other direct calls* need everything.
-//! - *Returns* need callee-saved registers, those of results, and of what the unit has not written on every way to the
-//!   return, what some direct caller needs behind its call (anything, if code without twins calls or jumps there).
-//!   Callers by way of pointers or of the linkage table know of no callee but by the ABI. Flags are dead at returns only if nowhere in the module flags are read
-//!   straight behind a call.
-//! - Summaries of units begin as "reads nothing, writes everything" and get worse from round to round; nothing is made of
-//!   them before a round has changed none.
+//! Live before an instruction is what it reads, and what is live behind it and not surely overwritten by it. What follows
+//! is known by direct branches and listed jump tables; anything may follow where a jump's target is not known, where
+//! control runs into bytes that have no twin or into another function, and at a `ret` where the return address is not on
+//! top of the stack by the unwind table: there everything is live. Besides, everywhere:
 //!
-//! [`effects`] says what an instruction reads and writes, [`flow`] carries that through a unit, [`set`] is the set.
+//! - what an unwinder reads by the unwind table (the frame's register, callee-saved registers that are saved nowhere),
+//! - what the landing pad needs, where an exception table names one; but for rax and rdx, which the unwinder sets,
+//! - the stack pointer, the direction flag, x87 state. MXCSR and segments have no names here: nothing of the closed list
+//!   writes them.
+//!
+//! Between functions:
+//!
+//! - *A direct call of a function whose code is known* needs what that may read, by its own instructions and what it
+//!   calls. What it overwrites on every way to every return is dead before; what it may leave alone is not, so values
+//!   that `-fipa-ra` keeps over calls live on.
+//! - *At a return* live are callee-saved registers, those of results, every register that no instruction of the function
+//!   writes, and whatever the code behind some direct call of it is seen to read, flags and all; also by way of functions
+//!   that go to it in place of returning.
+//! - *Calls of code outside of the module, and indirect ones*, follow the System V ABI: they read what arguments are passed
+//!   in, and nothing is kept over them but in callee-saved registers. So do those who call a function by its address or
+//!   from other modules: they read behind the call what the ABI says is there. The calls that find thread-local variables
+//!   by descriptors are none of these; they keep everything.
+//! - *Any other call* may read and leave alone everything.
+//! - Some calls never return: of functions whose own code never does, and of some that standards say never do, by name.
+//!
+//! [`effects`] says what an instruction does, [`steps`] reads a unit's, [`body`] puts them together as blocks, [`solve`]
+//! has the equations, [`order`] says in which order they are solved, [`linkage`] knows what leaves the module,
+//! [`descent`] reads functions that have no twins.
 
+pub(crate) mod body;
+mod descent;
 pub(crate) mod effects;
-pub(crate) mod flow;
+mod linkage;
+mod order;
 pub(crate) mod set;
+mod solve;
+mod steps;
 
-use crate::mapping::Mapping;
-use flow::Summary;
+use crate::lsda::Site;
+use crate::mapping::{Mapping, Table};
+use crate::relocations::Relocations;
+use crate::stream::{self, Item};
+use crate::unwind::Tables;
+use body::{Body, Place};
 use image::Image;
+use linkage::Linkage;
+use order::Functions;
 use rayon::prelude::*;
-use set::{ALL, Set};
+use set::{ALL, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, STATUS_FLAGS, Set};
+use solve::{Function, Summary, Way};
+use steps::{Source, Step};
 
-/// More rounds than calls are nested in any program looked at.
-const ROUNDS: usize = 1000;
-
-/// What is known about all units together.
-pub(crate) struct Module {
-    pub(crate) summaries: Vec<Summary>,
-    /// For each unit, what its direct callers keep in registers that it may leave alone.
-    pub(crate) kept: Vec<Set>,
-    /// For each unit, the units where its exceptions land.
-    pub(crate) lands: Vec<Vec<u32>>,
-    /// Whether flags carry something out of functions.
-    pub(crate) flags_return: bool,
-    /// Whether a call in the unit may end at a landing pad.
-    pub(crate) catches: Vec<bool>,
-    /// Where linkage stubs are.
-    pub(crate) stubs: Vec<(u64, u64)>,
+/// Code that liveness looks at: units first, then functions that have none.
+pub(crate) struct Code<'c, 'd> {
+    pub(crate) original: &'c Image<'d>,
+    pub(crate) mapping: &'c Mapping<'d>,
+    unwind: &'c Tables<'d>,
+    linkage: Linkage<'c, 'd>,
+    /// Start, size and frame description of those without twins.
+    others: Vec<(u64, u64, u32)>,
+    /// Start, end and number of all, by start.
+    places: Vec<(u64, u64, u32)>,
+    parts: Vec<bool>,
 }
 
-impl Module {
-    /// `None` if the rounds do not come to an end.
-    pub(crate) fn of(
-        original: &Image<'_>,
-        mapping: &Mapping<'_>,
-        catches: Vec<bool>,
-        lands: Vec<Vec<u32>>,
-        others: &[u64],
-    ) -> Option<Self> {
-        let stubs = original.sections().iter().filter(|section| section.name.starts_with(b".plt"));
-        let count = mapping.units.len();
-        let mut module = Self {
-            summaries: vec![Summary::HOPED; count],
-            kept: vec![0; count],
-            lands,
-            flags_return: false,
-            catches,
-            stubs: stubs
-                .map(|section| (section.address, section.address.saturating_add(section.size)))
-                .collect(),
-        };
-        // What is called from code without twins has callers that may keep anything.
-        for unit in others.iter().filter_map(|&target| mapping.index_at(target)) {
-            module.kept[unit] = ALL;
-        }
-        let mut needs: Vec<Vec<u32>> = vec![Vec::new(); count];
-        let mut changed = vec![true; count];
-        let mut asked = vec![false; count];
-        let mut everything = true;
-        for _ in 0..ROUNDS {
-            let look = |room: &mut flow::Room, index: usize| {
-                if !everything && !asked[index] && !needs[index].iter().any(|&unit| changed[unit as usize]) {
-                    return None;
-                }
-                if crate::stream::read(&mapping.units[index], &mut room.items).is_err() {
-                    return Some((Summary::default(), Vec::new(), true, Vec::new()));
-                }
-                let summary = room.follow(index, &flow::Around { original, mapping, module: &module });
-                let (needs, keeps) = (std::mem::take(&mut room.needs), std::mem::take(&mut room.keeps));
-                Some((summary, needs, room.reads_flags_behind_call, keeps))
-            };
-            let round: Vec<_> =
-                (0..count).into_par_iter().with_min_len(32).map_init(flow::Room::default, look).collect();
-            let mut flags_return = module.flags_return;
-            asked.fill(false);
-            for (index, found) in round.into_iter().enumerate() {
-                changed[index] = false;
-                let Some((summary, others, reads_flags, keeps)) = found else { continue };
-                flags_return |= reads_flags;
-                // Only ever towards more live, so that it ends.
-                let merged = summary.and(module.summaries[index]);
-                changed[index] = merged != module.summaries[index];
-                module.summaries[index] = merged;
-                needs[index] = others;
-                for (unit, kept) in keeps {
-                    let unit = unit as usize;
-                    asked[unit] |= kept & !module.kept[unit] != 0;
-                    module.kept[unit] |= kept;
-                }
+/// Room for one body at a time.
+#[derive(Default)]
+pub(crate) struct Room {
+    pub(crate) items: Vec<Item>,
+    steps: Vec<Step>,
+    sites: Vec<Site>,
+}
+
+impl<'c, 'd> Code<'c, 'd> {
+    fn of(
+        original: &'c Image<'d>,
+        mapping: &'c Mapping<'d>,
+        unwind: &'c Tables<'d>,
+        relocations: &'c Relocations,
+    ) -> Self {
+        let mut others: Vec<(u64, u64, u32)> = unwind.covering();
+        others.retain(|&(start, size, _)| {
+            mapping.at(start).is_none() && size < 1 << 31 && {
+                let end = start.saturating_add(size);
+                mapping.units[mapping.units.partition_point(|unit| unit.start < start)..]
+                    .first()
+                    .is_none_or(|unit| unit.start >= end)
+                    && original.bytes_at(units::Svma(start), size as usize).is_some()
             }
-            everything = flags_return != module.flags_return;
-            module.flags_return = flags_return;
-            if !everything && !changed.contains(&true) && !asked.contains(&true) {
-                return Some(module);
-            }
-        }
-        None
+        });
+        let mut reach = 0;
+        others.retain(|&(start, size, _)| {
+            let apart = start >= reach;
+            reach = reach.max(start + size);
+            apart
+        });
+        let units = mapping.units.iter().map(|unit| (unit.start, unit.start + unit.code.len() as u64));
+        let more = others.iter().map(|&(start, size, _)| (start, start + size));
+        let mut places: Vec<(u64, u64, u32)> =
+            units.chain(more).zip(0..).map(|((start, end), body)| (start, end, body)).collect();
+        places.sort_unstable();
+        let linkage = Linkage::of(original, relocations);
+        let mut code = Self { original, mapping, unwind, linkage, others, places, parts: Vec::new() };
+        let named = crate::names::parts(original);
+        code.parts = (0..code.count() as u32)
+            .into_par_iter()
+            .with_min_len(256)
+            .map(|body| {
+                let bare = unwind.rows(code.fde(body)).is_some_and(|rows| rows.is_bare());
+                !bare || named.binary_search(&code.start(body)).is_ok()
+            })
+            .collect();
+        code
     }
+
+    fn count(&self) -> usize {
+        self.mapping.units.len() + self.others.len()
+    }
+    fn other(&self, body: u32) -> Option<&(u64, u64, u32)> {
+        self.others.get((body as usize).checked_sub(self.mapping.units.len())?)
+    }
+    fn fde(&self, body: u32) -> u32 {
+        self.other(body).map_or_else(|| self.unwind.of_unit(body as usize), |other| other.2)
+    }
+    pub(crate) fn start(&self, body: u32) -> u64 {
+        self.other(body).map_or_else(|| self.mapping.units[body as usize].start, |other| other.0)
+    }
+    pub(crate) fn tables(&self, body: u32) -> &'c [Table] {
+        let Some(unit) = self.mapping.units.get(body as usize) else { return &[] };
+        &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize]
+    }
+    /// Whether it is a part of some function, entered by jumps into its frame.
+    pub(crate) fn is_part(&self, body: u32) -> bool {
+        self.parts[body as usize]
+    }
+    pub(crate) fn place(&self, address: u64) -> Option<Place> {
+        let after = self.places.partition_point(|&(start, _, _)| start <= address);
+        let &(start, end, body) = self.places[..after].last()?;
+        (address < end).then_some(Place { body, at: (address - start) as u32 })
+    }
+
+    /// Reads a body's instructions into the room.
+    fn read(&self, body: u32, entered: &[(u32, bool)], room: &mut Room) {
+        let (start, fde) = (self.start(body), self.fde(body));
+        room.sites = self.unwind.sites(self.original, fde).unwrap_or_default();
+        let code = match (self.mapping.units.get(body as usize), self.other(body)) {
+            (Some(unit), _) => {
+                if stream::read(unit, &mut room.items).is_err() {
+                    room.items.clear();
+                }
+                unit.code
+            }
+            (_, Some(&(_, size, _))) => {
+                let code = self.original.bytes_at(units::Svma(start), size as usize).unwrap_or(&[]);
+                let pads =
+                    room.sites.iter().filter_map(|site| u32::try_from(site.pad.checked_sub(start)?).ok());
+                let entries: Vec<u32> = entered.iter().map(|&(at, _)| at).chain(pads).collect();
+                descent::follow(start, code, &entries, &mut room.items);
+                code
+            }
+            _ => &[],
+        };
+        let rows = self.unwind.rows(fde);
+        let source = Source { start, code, tables: self.tables(body), rows };
+        steps::read(source, &room.items, &self.linkage, &mut room.steps);
+        room.items.truncate(room.steps.len());
+    }
+}
+
+/// What is known about all functions together.
+pub(crate) struct Dead<'c, 'd> {
+    code: Code<'c, 'd>,
+    bodies: Vec<Body>,
+    functions: Functions,
+    summaries: Vec<Summary>,
+    /// For each body, what is seen to be read behind calls of it.
+    wanted: Vec<Set>,
+}
+
+impl<'c, 'd> Dead<'c, 'd> {
+    pub(crate) fn of(
+        original: &'c Image<'d>,
+        mapping: &'c Mapping<'d>,
+        unwind: &'c Tables<'d>,
+        relocations: &'c Relocations,
+    ) -> Self {
+        let code = Code::of(original, mapping, unwind, relocations);
+        let known: Vec<(u64, u64)> =
+            code.others.iter().map(|&(start, size, _)| (start, start + size)).collect();
+        let bodies = bodies(&code, &crate::references::targets(original, mapping, &known));
+        let functions = Functions::of(&bodies);
+        let summaries = summaries(&code, &bodies, &functions);
+        if std::env::var_os("OPEN").is_some() {
+            for b in 0..code.count() {
+                let body = &bodies[b];
+                let any = body.outs.iter().filter(|o| matches!(o, body::Out::Anywhere)).count();
+                let keeps: Vec<_> = body
+                    .blocks
+                    .iter()
+                    .filter(|x| x.last == body::Last::Keeps)
+                    .map(|x| code.start(b as u32) + u64::from(x.at))
+                    .collect();
+                if any + keeps.len() > 0 {
+                    eprintln!(
+                        "open {:#x} other {} any {any} at {:x?} keeps {:x?}",
+                        code.start(b as u32),
+                        code.other(b as u32).is_some(),
+                        body.blocks
+                            .iter()
+                            .filter(|x| !matches!(x.last, body::Last::DeadEnd)
+                                && body.outs[x.outs.0 as usize..x.outs.1 as usize]
+                                    .contains(&body::Out::Anywhere))
+                            .map(|x| code.start(b as u32) + u64::from(x.at))
+                            .collect::<Vec<_>>(),
+                        keeps
+                    );
+                }
+            }
+        }
+        if std::env::var_os("WANTED").is_some() {
+            for b in 0..code.count() as u32 {
+                eprintln!(
+                    "body {b} {:#x} part {} returns {} reads {} seen {}",
+                    code.start(b),
+                    code.is_part(b),
+                    summaries[b as usize].returns,
+                    set::names(summaries[b as usize].reads),
+                    set::names(summaries[b as usize].seen)
+                );
+            }
+        }
+        let wanted = wanted(&bodies, &functions, &summaries);
+        Self { code, bodies, functions, summaries, wanted }
+    }
+
+    /// For each function, the bodies it is made of: units where the number is one of a unit.
+    pub(crate) fn functions(&self) -> &[Vec<u32>] {
+        &self.functions.members
+    }
+
+    /// Tells for each unit of a function what is live before each instruction.
+    pub(crate) fn live(&self, members: &[u32], room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
+        let function = Function::new(members, &self.bodies);
+        let wanted = members.iter().fold(0, |all, &body| all | self.wanted[body as usize]);
+        let untouched = ALL & !(function.written() | STATUS_FLAGS);
+        let way = Way::keeping((CALLEE_SAVED | RESULTS | untouched | wanted) & !RED_ZONE);
+        let live = function.solve(&way, &self.summaries);
+        let mut before = Vec::new();
+        for (member, &body) in members.iter().enumerate() {
+            if body as usize >= self.code.mapping.units.len() {
+                continue;
+            }
+            self.code.read(body, &[], room);
+            before.clear();
+            before.resize(room.items.len(), ALL);
+            for (index, block) in function.body(member).blocks.iter().enumerate() {
+                let pad = function.at_pad(member, block.pad, &live, &way) | RESERVED;
+                let after = function.after(member, index, &live, &way, &self.summaries);
+                let mut now = function.before_last(block.last, after, &way, &self.summaries);
+                for at in (block.first as usize..block.end as usize).rev() {
+                    let step = &room.steps[at];
+                    now = step.effect.reads | now & !step.effect.kills;
+                    before[at] = now | pad | step.unwinding;
+                }
+                debug_assert_eq!(now | pad, live[function.base(member) + index] | pad);
+            }
+            tell(body, &room.items, &before);
+        }
+    }
+}
+
+/// Puts all bodies together; those that others enter in the middle once more, when it is known where.
+fn bodies(code: &Code<'_, '_>, entered: &[u64]) -> Vec<Body> {
+    let build = |room: &mut Room, body: u32, entered: &[(u32, bool)]| {
+        code.read(body, entered, room);
+        Body::build(body, code, entered, room)
+    };
+    let mut bodies: Vec<Body> = (0..code.count() as u32)
+        .into_par_iter()
+        .with_min_len(32)
+        .map_init(Room::default, |room, body| build(room, body, &[]))
+        .collect();
+    let mut entries: Vec<(Place, bool)> = entered
+        .iter()
+        .filter_map(|&address| code.place(address))
+        .filter(|place| place.at != 0 || code.is_part(place.body))
+        .map(|place| (place, false))
+        .collect();
+    entries.extend(bodies.iter().flat_map(|body| body.enters.iter().copied()));
+    entries.sort_unstable();
+    entries.dedup();
+    let groups: Vec<&[(Place, bool)]> = entries.chunk_by(|a, b| a.0.body == b.0.body).collect();
+    let again: Vec<(u32, Body)> = groups
+        .into_par_iter()
+        .map_init(Room::default, |room, group| {
+            let entered: Vec<(u32, bool)> =
+                group.iter().map(|&(place, followed)| (place.at, followed)).collect();
+            (group[0].0.body, build(room, group[0].0.body, &entered))
+        })
+        .collect();
+    for (body, built) in again {
+        bodies[body as usize] = built;
+    }
+    bodies
+}
+
+/// Summaries of all bodies, callees first; of functions that call each other until nothing changes.
+fn summaries(code: &Code<'_, '_>, bodies: &[Body], functions: &Functions) -> Vec<Summary> {
+    let mut summaries = vec![Summary::HOPED; bodies.len()];
+    let mut changed = vec![false; functions.members.len()];
+    for mut waiting in functions.levels() {
+        let level = waiting.clone();
+        while !waiting.is_empty() {
+            let found: Vec<(u32, Vec<Summary>)> = waiting
+                .par_iter()
+                .with_min_len(16)
+                .map(|&function| {
+                    let members = &functions.members[function as usize];
+                    let found = Function::new(members, bodies);
+                    (function, found.summaries(&summaries, |body| code.is_part(body)))
+                })
+                .collect();
+            for (function, found) in found {
+                for (&body, summary) in functions.members[function as usize].iter().zip(found) {
+                    changed[function as usize] |= summaries[body as usize] != summary;
+                    summaries[body as usize] = summary;
+                }
+            }
+            let calls = |function: u32| functions.calls[function as usize].iter();
+            waiting = level
+                .iter()
+                .copied()
+                .filter(|&function| calls(function).any(|&callee| changed[callee as usize]))
+                .collect();
+            level.iter().for_each(|&function| changed[function as usize] = false);
+        }
+    }
+    summaries
+}
+
+/// What is seen to be read behind direct calls although the ABI leaves nothing there; handed on to functions that are
+/// gone to in place of returning.
+fn wanted(bodies: &[Body], functions: &Functions, summaries: &[Summary]) -> Vec<Set> {
+    let mut waiting: Vec<(u32, Set)> = functions
+        .members
+        .par_iter()
+        .with_min_len(32)
+        .flat_map_iter(|members| {
+            let mut found = Vec::new();
+            Function::new(members, bodies).read_behind_calls(summaries, &mut |callee, set| {
+                let unusual = set & CLOBBERED & !RESULTS;
+                if unusual != 0 {
+                    if std::env::var_os("WANTED").is_some() {
+                        eprintln!("wanted {members:?} callee {callee} {}", set::names(unusual));
+                    }
+                    found.push((callee, unusual));
+                }
+            });
+            found
+        })
+        .collect();
+    let mut wanted = vec![0; bodies.len()];
+    while let Some((body, set)) = waiting.pop() {
+        if set & !wanted[body as usize] == 0 {
+            continue;
+        }
+        wanted[body as usize] |= set;
+        for &part in &functions.members[functions.of_body[body as usize] as usize] {
+            waiting.extend(bodies[part as usize].outs.iter().filter_map(|out| match out {
+                body::Out::Tail(to) => Some((*to, set)),
+                _ => None,
+            }));
+        }
+    }
+    wanted
 }

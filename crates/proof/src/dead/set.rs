@@ -43,9 +43,21 @@ pub(crate) const ARGUMENTS: Set =
 /// rbx, rsp, rbp, r12-r15, the direction flag, x87 state.
 pub(crate) const CALLEE_SAVED: Set = general(&[3, 4, 5, 12, 13, 14, 15]) | RESERVED;
 /// Never dead, whatever is written.
-const RESERVED: Set = 1 << 4 | 1 << 22 | X87;
-/// rax, rdx, xmm0, xmm1, at any width.
-pub(crate) const RESULTS: Set = general(&[0, 2]) | 3 << LOW_AT | 3 << HIGH_AT;
+pub(crate) const RESERVED: Set = 1 << 4 | 1 << 22 | X87;
+/// rax, rdx, xmm0, xmm1, at any width; and what LLVM returns wider values in besides: rcx, r8, xmm2, xmm3.
+pub(crate) const RESULTS: Set = general(&[0, 1, 2, 8]) | 0xf << LOW_AT | 0xf << HIGH_AT;
+/// What may be changed by a call of a function that is known by the ABI alone.
+pub(crate) const CLOBBERED: Set = ALL & !CALLEE_SAVED;
+/// Bits 0-127 of the first sixteen vector registers, and what is above those.
+pub(crate) const LOWS: Set = 0xffff << LOW_AT;
+pub(crate) const UPPERS: Set = 0xffff << HIGH_AT;
+
+/// The general registers among these, which are numbered as unwind tables do.
+pub(crate) fn unwinding(registers: u32) -> Set {
+    const ORDER: [u32; 8] = [0, 2, 1, 3, 6, 7, 5, 4];
+    let low = ORDER.iter().enumerate().filter(|(at, _)| registers >> at & 1 == 1);
+    low.map(|(_, register)| 1 << register).sum::<Set>() | Set::from(registers & 0xff00)
+}
 
 pub(crate) fn flags(bits: u32) -> Set {
     FLAGS

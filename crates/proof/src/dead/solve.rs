@@ -1,0 +1,281 @@
+//! The equations of one function, with all its parts, and their solutions.
+
+use super::body::{Body, Last, Out, Place, UNKNOWN};
+use super::set::{ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, Set};
+
+/// What callers need to know of a function that is entered at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// May be read before it is overwritten, by it or by what it calls.
+    pub(crate) reads: Set,
+    /// Is seen to be read.
+    pub(crate) seen: Set,
+    /// Overwritten on every way to every return.
+    pub(crate) overwrites: Set,
+    pub(crate) returns: bool,
+}
+
+impl Summary {
+    /// What the search begins with. It only ever gets worse.
+    pub(crate) const HOPED: Self = Self { reads: 0, seen: 0, overwrites: ALL, returns: false };
+    const UNKNOWN: Self = Self { reads: UNKNOWN.0, seen: 0, overwrites: UNKNOWN.1, returns: true };
+}
+
+/// A way of looking at a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Way {
+    /// Needed at returns.
+    pub(crate) at_return: Set,
+    /// Needed where nobody knows what follows.
+    pub(crate) unknown: Set,
+    /// What functions read that are known by the ABI alone.
+    pub(crate) arguments: Set,
+    /// Whether only what is seen counts.
+    pub(crate) seen: bool,
+}
+
+impl Way {
+    /// What the function itself may read.
+    pub(crate) const READING: Self = Self { at_return: 0, unknown: ALL, arguments: ARGUMENTS, seen: false };
+    /// What it is seen to read.
+    pub(crate) const SEEING: Self = Self { at_return: 0, unknown: 0, arguments: 0, seen: true };
+    /// What must be kept, if `at_return` must be at its returns.
+    pub(crate) fn keeping(at_return: Set) -> Self {
+        Self { at_return, ..Self::READING }
+    }
+}
+
+const LOST: u32 = u32::MAX;
+
+/// A function: bodies that lead into each other's middles. Its blocks are numbered through.
+pub(crate) struct Function<'m> {
+    pub(crate) members: &'m [u32],
+    bodies: Vec<&'m Body>,
+    base: Vec<u32>,
+    /// For each member, where its outs lead in the function, and its pads.
+    inside: Vec<Vec<u32>>,
+    pads: Vec<Vec<u32>>,
+}
+
+impl<'m> Function<'m> {
+    pub(crate) fn new(members: &'m [u32], all: &'m [Body]) -> Self {
+        let bodies: Vec<&Body> = members.iter().map(|&body| &all[body as usize]).collect();
+        let mut base = vec![0];
+        for body in &bodies {
+            base.push(base.last().copied().unwrap_or(0) + body.blocks.len() as u32);
+        }
+        let resolve = |place: Place| {
+            let member = members.binary_search(&place.body).ok();
+            let block = member.and_then(|member| Some(base[member] + bodies[member].block_at(place.at)?));
+            block.unwrap_or(LOST)
+        };
+        let out = |out: &Out| if let Out::Inside(place) = *out { resolve(place) } else { LOST };
+        let inside = bodies.iter().map(|body| body.outs.iter().map(out).collect()).collect();
+        let pads = bodies.iter().map(|body| body.pads.iter().map(|&pad| resolve(pad)).collect()).collect();
+        Self { members, bodies, base, inside, pads }
+    }
+
+    pub(crate) fn body(&self, member: usize) -> &'m Body {
+        self.bodies[member]
+    }
+    /// All that the function's own instructions may change.
+    pub(crate) fn written(&self) -> Set {
+        self.bodies.iter().fold(0, |all, body| all | body.written)
+    }
+    fn count(&self) -> usize {
+        self.base.last().map_or(0, |&count| count as usize)
+    }
+
+    /// Needed behind a block, calls at its end not counted.
+    pub(crate) fn after(
+        &self,
+        member: usize,
+        index: usize,
+        live: &[Set],
+        way: &Way,
+        summaries: &[Summary],
+    ) -> Set {
+        let body = self.bodies[member];
+        let (base, block) = (self.base[member] as usize, &body.blocks[index]);
+        let mut after = if block.next { live[base + index + 1] } else { 0 };
+        for &target in &body.targets[block.targets.0 as usize..block.targets.1 as usize] {
+            after |= live[base + target as usize];
+        }
+        for at in block.outs.0 as usize..block.outs.1 as usize {
+            after |= match body.outs[at] {
+                Out::Nowhere => 0,
+                Out::Anywhere | Out::Trap => way.unknown,
+                Out::Import => way.arguments | way.at_return & !CLOBBERED,
+                Out::Inside(_) => live.get(self.inside[member][at] as usize).copied().unwrap_or(way.unknown),
+                Out::Tail(other) => {
+                    let summary = &summaries[other as usize];
+                    let reads = if way.seen { summary.seen } else { summary.reads };
+                    reads | way.at_return & !summary.overwrites
+                }
+            };
+        }
+        after
+    }
+
+    /// Needed before what stands at a block's end, given what is behind it.
+    pub(crate) fn before_last(&self, last: Last, after: Set, way: &Way, summaries: &[Summary]) -> Set {
+        match last {
+            Last::Plain => after,
+            Last::Return => way.at_return,
+            Last::Foreign => way.arguments | after & !CLOBBERED,
+            Last::Keeps => way.unknown | after,
+            Last::DeadEnd => way.arguments,
+            Last::Call(other) => {
+                let summary = &summaries[other as usize];
+                let reads = if way.seen { summary.seen } else { summary.reads };
+                let after = if summary.returns { after } else { 0 };
+                reads | after & !(summary.overwrites | RED_ZONE)
+            }
+        }
+    }
+
+    /// Needed wherever an exception may be raised, for where it lands.
+    pub(crate) fn at_pad(&self, member: usize, pad: Option<u32>, live: &[Set], way: &Way) -> Set {
+        const GIVEN: Set = 1 | 1 << 2; // rax, rdx
+        let Some(pad) = pad else { return 0 };
+        let block = self.pads[member][pad as usize] as usize;
+        live.get(block).copied().unwrap_or(way.unknown) & !GIVEN
+    }
+
+    /// What is needed before each block.
+    pub(crate) fn solve(&self, way: &Way, summaries: &[Summary]) -> Vec<Set> {
+        let mut live = vec![0; self.count()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for member in (0..self.bodies.len()).rev() {
+                let base = self.base[member] as usize;
+                for (index, block) in self.bodies[member].blocks.iter().enumerate().rev() {
+                    let after = self.after(member, index, &live, way, summaries);
+                    let before_last = self.before_last(block.last, after, way, summaries);
+                    let before =
+                        block.uses | before_last & !block.kills | self.at_pad(member, block.pad, &live, way);
+                    if before != live[base + index] {
+                        live[base + index] = before;
+                        changed = true;
+                    }
+                }
+            }
+        }
+        live
+    }
+
+    /// Overwritten on every way from the entries to the returns, and whether there are returns that can be reached.
+    fn forwards(&self, summaries: &[Summary]) -> (Set, bool) {
+        let count = self.count();
+        let mut state = vec![ALL; count];
+        let mut reached = vec![false; count];
+        for (member, body) in self.bodies.iter().enumerate() {
+            for (index, _) in body.blocks.iter().enumerate().filter(|(_, block)| block.is_entry) {
+                let at = self.base[member] as usize + index;
+                (state[at], reached[at]) = (0, true);
+            }
+        }
+        let (mut at_return, mut returns) = (ALL, false);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            (at_return, returns) = (ALL, false);
+            for (member, body) in self.bodies.iter().enumerate() {
+                let base = self.base[member] as usize;
+                for (index, block) in body.blocks.iter().enumerate() {
+                    if !reached[base + index] {
+                        continue;
+                    }
+                    let mut after = state[base + index] | block.kills;
+                    match block.last {
+                        Last::DeadEnd => continue,
+                        Last::Return => {
+                            (at_return, returns) = (at_return & after, true);
+                            continue;
+                        }
+                        Last::Call(other) => {
+                            let summary = &summaries[other as usize];
+                            if !summary.returns {
+                                continue;
+                            }
+                            after |= summary.overwrites;
+                        }
+                        _ => {}
+                    }
+                    let mut to = |at: usize| {
+                        if !reached[at] || state[at] & !after != 0 {
+                            (reached[at], state[at]) = (true, state[at] & after);
+                            changed = true;
+                        }
+                    };
+                    if block.next {
+                        to(base + index + 1);
+                    }
+                    for &target in &body.targets[block.targets.0 as usize..block.targets.1 as usize] {
+                        to(base + target as usize);
+                    }
+                    for at in block.outs.0 as usize..block.outs.1 as usize {
+                        match (body.outs[at], self.inside[member][at]) {
+                            (Out::Nowhere | Out::Trap, _) => {}
+                            (Out::Tail(other), _) if summaries[other as usize].returns => {
+                                let also = summaries[other as usize].overwrites;
+                                (at_return, returns) = (at_return & (after | also), true);
+                            }
+                            (Out::Tail(_), _) => {}
+                            (Out::Inside(_), at) if at != LOST => to(at as usize),
+                            (Out::Import, _) => (at_return, returns) = (at_return & after, true),
+                            _ => (at_return, returns) = (0, true),
+                        }
+                    }
+                }
+            }
+        }
+        // What must come back unchanged is not taken for overwritten.
+        (at_return & !(CALLEE_SAVED | RESERVED | RED_ZONE), returns)
+    }
+
+    /// The summaries of the function's bodies.
+    pub(crate) fn summaries(&self, summaries: &[Summary], is_part: impl Fn(u32) -> bool) -> Vec<Summary> {
+        let reads = self.solve(&Way::READING, summaries);
+        let seen = self.solve(&Way::SEEING, summaries);
+        let (overwrites, returns) = self.forwards(summaries);
+        let of = |(member, &body): (usize, &u32)| {
+            let first = self.base[member] as usize;
+            if self.bodies[member].block_at(0).is_none() {
+                return Summary::UNKNOWN;
+            }
+            Summary {
+                reads: reads[first] & !RED_ZONE,
+                seen: seen[first] & !RED_ZONE,
+                // That holds from the entries on, and a part is none.
+                overwrites: if is_part(body) { 0 } else { overwrites },
+                returns: returns || is_part(body),
+            }
+        };
+        self.members.iter().enumerate().map(of).collect()
+    }
+
+    /// What of the function's blocks lies behind direct calls and is seen to be read there, by callee.
+    pub(crate) fn read_behind_calls(&self, summaries: &[Summary], tell: &mut impl FnMut(u32, Set)) {
+        let calls = |body: &&Body| body.blocks.iter().any(|block| matches!(block.last, Last::Call(_)));
+        if !self.bodies.iter().any(calls) {
+            return;
+        }
+        let live = self.solve(&Way::SEEING, summaries);
+        for (member, body) in self.bodies.iter().enumerate() {
+            for (index, block) in body.blocks.iter().enumerate() {
+                if let Last::Call(other) = block.last {
+                    if summaries[other as usize].returns {
+                        tell(other, self.after(member, index, &live, &Way::SEEING, summaries));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first block of a member, numbered through.
+    pub(crate) fn base(&self, member: usize) -> usize {
+        self.base[member] as usize
+    }
+}
