@@ -21,6 +21,12 @@ pub enum Rule {
     Relocations,
     Symbols,
     Mapping,
+    Yields,
+    Prefetches,
+    Early,
+    Aboard,
+    ThreadLocal,
+    Bounds,
 }
 
 impl fmt::Display for Rule {

@@ -163,8 +163,8 @@ impl View<'_, '_> {
         let rule = if call { Rule::Calls } else { Rule::Flow };
         if item.escape {
             scratch.counts.escapes += 1;
-            let at = item.copy_end() as usize;
-            let behind = self.unit.twin + u64::from(item.copy_end()) + 5;
+            let at = item.copy_end() as usize + usize::from(self.unit.lead);
+            let behind = self.unit.twin + at as u64 + 5;
             let distance = Reader::new(self.unit.copy, at + 1).signed(4);
             match (self.unit.copy.get(at), distance) {
                 (Some(0xe9), Some(distance)) => {

@@ -25,6 +25,16 @@ pub enum VectorWidth {
     Avx512,
 }
 
+impl VectorWidth {
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Sse => 16,
+            Self::Avx => 32,
+            Self::Avx512 => 64,
+        }
+    }
+}
+
 impl Mode<'_> {
     pub fn number(self) -> u32 {
         match self {
