@@ -64,6 +64,7 @@ mod container;
 mod copy;
 mod dead;
 mod frames;
+mod harvest;
 mod inserted;
 mod lsda;
 mod mapping;
@@ -207,10 +208,15 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     };
     context.landing_pads();
     let (counts, claims) = context.units();
+    let entries = harvest::entries(&context.mapping, &claims);
     claims::check(&context.mapping, claims, &context.findings);
-    if context.note.mode == mapping::POISON {
+    if context.note.mode != mapping::IDENTITY {
         let (original, mapping) = (&context.original, &context.mapping);
-        context.poison(&dead::Dead::of(original, mapping, &context.unwind, &context.relocations));
+        let dead = dead::Dead::of(original, mapping, &context.unwind, &context.relocations);
+        match context.note.mode {
+            mapping::POISON => context.poison(&dead),
+            _ => context.harvest(&dead, &entries),
+        }
     }
     Ok((counts, context.findings))
 }

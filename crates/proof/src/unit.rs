@@ -4,7 +4,8 @@
 use crate::claims::Claim;
 use crate::computed;
 use crate::copy;
-use crate::mapping::{IDENTITY, Table, Unit};
+use crate::harvest;
+use crate::mapping::{IDENTITY, SCAVENGER, Table, Unit};
 use crate::read::Reader;
 use crate::references;
 use crate::rule::Rule;
@@ -149,11 +150,16 @@ impl View<'_, '_> {
             if !copy::relative_operand(original, twin, offsets, narrow, twin_end.wrapping_sub(end)) {
                 self.wrong(Rule::Copy, item, "differs from its original, or its operand has another address");
             }
-        } else if original != twin {
+        } else if original != twin && !self.may_be_local(insn) {
             self.wrong(Rule::Copy, item, "differs from its original");
         }
         self.goes_on(insn, item, next, scratch);
         flow == FlowControl::IndirectBranch && !self.tables.iter().any(|table| table.jump == insn.ip())
+    }
+
+    /// Whether the copy may be another instruction, because rule R17 looks at it.
+    fn may_be_local(&self, insn: &Instruction) -> bool {
+        self.context.note.mode == SCAVENGER && harvest::is_relative_to(insn, Register::FS)
     }
 
     /// R5 and R6: what comes behind an instruction that may go on.
