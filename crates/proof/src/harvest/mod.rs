@@ -63,6 +63,7 @@ struct Work<'w, 'd> {
     unit: &'w Unit<'d>,
     tables: &'w [Table],
     items: &'w [Item],
+    dead: &'w Dead<'w, 'd>,
     is_early: bool,
 }
 
@@ -89,7 +90,7 @@ impl Context<'_> {
                     let unit = &self.mapping.units[index as usize];
                     let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
                     let is_early = early[index as usize];
-                    let work = Work { context: self, terms: &terms, unit, tables, items, is_early };
+                    let work = Work { context: self, terms: &terms, unit, tables, items, dead, is_early };
                     let first = entries.partition_point(|entry| entry.0 < index);
                     let end = entries.partition_point(|entry| entry.0 <= index);
                     work.look(live, &entries[first..end], room);
@@ -320,11 +321,14 @@ impl Work<'_, '_> {
                 | FlowControl::Return
                 | FlowControl::Exception
         );
+        let direct = insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64;
+        let comes_back =
+            flow != FlowControl::Call || !direct || self.dead.comes_back(insn.near_branch64());
         let mut node = Node {
             met: done.state.is_some_and(|state| state.facts.met),
             charge: done.charge,
             out: false,
-            next: follows && !ends,
+            next: follows && !ends && comes_back,
             targets: (begin, begin),
         };
         let mut to = |address: u64, call: bool| match self.index(address) {
@@ -335,7 +339,7 @@ impl Work<'_, '_> {
             Some(to) => graph.targets.push(to),
             None => node.out |= self.context.mapping.at(address).is_some(),
         };
-        if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
+        if direct {
             to(insn.near_branch64(), flow == FlowControl::Call);
         } else if flow == FlowControl::IndirectBranch {
             for table in self.tables_of(insn) {
