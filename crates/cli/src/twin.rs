@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original
 ///
-/// The result is an ordinary ELF file. What is copied without insertions is checked by 'gleaner proof' before it is kept;
-/// poisoned twins and those that yield at every load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
+/// The result is an ordinary ELF file. It is checked by 'gleaner proof' before it is kept; twins that yield at every
+/// load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub(crate) struct TwinArgs {
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
     };
     let Rewritten { bytes, coverage } =
         ::twin::rewrite(&data, debug.as_deref(), mode).map_err(|e| refuse(e.to_string()))?;
-    if mode == Mode::Identity {
+    if args.every_load.is_none() {
         prove(&args.binary, &data, &bytes)?;
     }
     write(&args.output, &bytes, metadata.mode())?;

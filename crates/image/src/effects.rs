@@ -4,7 +4,7 @@
 //! does not hang on its old one; where that takes thought, it is not counted. Calls, jumps out and returns are not
 //! judged here but where their targets are known.
 
-use crate::regs::{Flag, RCX, RegSet};
+use crate::regs::{Flag, R11, RAX, RCX, RegSet};
 use iced_x86::{
     EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
 };
@@ -22,7 +22,8 @@ pub struct Effect {
 pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Effect {
     let mut effect = Effect::default();
     if reads_everything(instruction) {
-        return Effect { reads: RegSet::ALL, kills: RegSet::EMPTY, writes: RegSet::ALL };
+        let writes = if restores_much(instruction) { RegSet::ALL } else { returned_by_the_kernel() };
+        return Effect { reads: RegSet::ALL, kills: RegSet::EMPTY, writes };
     }
     match instruction.mnemonic() {
         Mnemonic::Vzeroupper | Mnemonic::Vzeroall => {
@@ -79,6 +80,27 @@ pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -
     effect
 }
 
+/// What an instruction moves to the stack, and from there.
+pub(crate) fn by_stack(instruction: &Instruction) -> (RegSet, RegSet) {
+    let register = |op| match instruction.op_kind(op) {
+        OpKind::Register => RegSet::of(instruction.op_register(op)),
+        _ => RegSet::EMPTY,
+    };
+    match instruction.mnemonic() {
+        Mnemonic::Push => return (register(0), RegSet::EMPTY),
+        Mnemonic::Pop => return (RegSet::EMPTY, register(0)),
+        _ => {}
+    }
+    if instruction.op_count() != 2 || !matches!(instruction.memory_base(), Register::RSP | Register::RBP) {
+        return (RegSet::EMPTY, RegSet::EMPTY);
+    }
+    match (instruction.op0_kind(), instruction.op1_kind()) {
+        (OpKind::Memory, OpKind::Register) => (register(1), RegSet::EMPTY),
+        (OpKind::Register, OpKind::Memory) => (RegSet::EMPTY, register(0)),
+        _ => (RegSet::EMPTY, RegSet::EMPTY),
+    }
+}
+
 fn reads(access: OpAccess) -> bool {
     matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
 }
@@ -122,6 +144,23 @@ fn reads_everything(instruction: &Instruction) -> bool {
             | Mnemonic::Tilerelease
     ) || instruction.flow_control() == FlowControl::Exception
         || instruction.is_privileged()
+}
+
+/// What a system call changes, and no trap does: everything else is as it was, and callers may know that.
+const fn returned_by_the_kernel() -> RegSet {
+    RegSet::general(RAX).union(RegSet::general(RCX)).union(RegSet::general(R11))
+}
+
+fn restores_much(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Fxrstor
+            | Mnemonic::Fxrstor64
+            | Mnemonic::Xrstor
+            | Mnemonic::Xrstor64
+            | Mnemonic::Xrstors
+            | Mnemonic::Xrstors64
+    )
 }
 
 /// Instructions that at times leave their result register as it was: a search that finds nothing, and what is a no-op
@@ -217,7 +256,7 @@ fn flags(bits: u32) -> RegSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::regs::{RAX, RDI, RDX, RSI};
+    use crate::regs::{RDI, RDX, RSI};
     use iced_x86::{Decoder, DecoderOptions};
 
     fn of(bytes: &[u8]) -> Effect {
@@ -271,6 +310,13 @@ mod tests {
         assert!(masked.reads.contains(RegSet::mask(1)) && masked.kills.is_empty());
         let zero = of(&[0x66, 0x0f, 0xef, 0xc0]);
         assert_eq!((zero.reads, zero.kills), (RegSet::EMPTY, RegSet::xmm(0)), "pxor xmm0, xmm0");
+    }
+
+    #[test]
+    fn traps_change_nothing() {
+        assert!(!of(&[0x0f, 0x0b]).writes.meets(general(&[RDX]) | RegSet::VECTORS), "ud2");
+        assert!(!of(&[0x0f, 0x05]).writes.meets(general(&[RDX, RDI, RSI]) | RegSet::VECTORS), "syscall");
+        assert!(of(&[0x0f, 0xae, 0x2f]).writes.contains(RegSet::VECTORS), "xrstor [rdi]");
     }
 
     #[test]

@@ -4,7 +4,9 @@
 use crate::cfg::{Cfg, EdgeKind};
 use crate::insn::index_at;
 use crate::module::Module;
+use crate::tables::JumpTable;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use units::Svma;
 
 /// Which units belong together.
@@ -100,6 +102,16 @@ pub enum Exit {
     Lost,
 }
 
+/// Whether a jump table of a unit is relied on.
+pub type RelyOn<'r> = dyn Fn(usize, &JumpTable) -> bool + Sync + 'r;
+
+fn listed<'t>(unit: usize, tables: &'t [JumpTable], relied_on: &RelyOn<'_>) -> Cow<'t, [JumpTable]> {
+    if tables.iter().all(|table| relied_on(unit, table)) {
+        return Cow::Borrowed(tables);
+    }
+    Cow::Owned(tables.iter().filter(|table| relied_on(unit, table)).cloned().collect())
+}
+
 /// One function, with all its parts.
 #[derive(Clone, Debug)]
 pub struct Group<'m> {
@@ -111,15 +123,16 @@ pub struct Group<'m> {
 }
 
 impl<'m> Group<'m> {
-    pub fn build(module: &Module<'_>, units: &'m [u32]) -> Self {
+    /// `relied_on` says which jump tables are; jumps by others may lead anywhere.
+    pub fn build(module: &Module<'_>, units: &'m [u32], relied_on: &RelyOn<'_>) -> Self {
         let mut group = Self { units, blocks: Vec::new(), first_block: Vec::new() };
         let mut graphs = Vec::new();
         for &unit in units {
             let unit = unit as usize;
             let decoded = &module.decoded[unit];
             let start = module.units[unit].start;
-            let cfg =
-                Cfg::build(start, module.code(unit), &decoded.insns, &decoded.tables, module.roots(unit));
+            let tables = listed(unit, &decoded.tables, relied_on);
+            let cfg = Cfg::build(start, module.code(unit), &decoded.insns, &tables, module.roots(unit));
             group.first_block.push(group.blocks.len() as u32);
             let member = group.first_block.len() as u32 - 1;
             group.blocks.extend(cfg.blocks.iter().map(|block| Block {
@@ -133,12 +146,12 @@ impl<'m> Group<'m> {
             graphs.push(cfg);
         }
         for (member, cfg) in graphs.iter().enumerate() {
-            group.connect(module, member, cfg);
+            group.connect(module, member, cfg, relied_on);
         }
         group
     }
 
-    fn connect(&mut self, module: &Module<'_>, member: usize, cfg: &Cfg) {
+    fn connect(&mut self, module: &Module<'_>, member: usize, cfg: &Cfg, relied_on: &RelyOn<'_>) {
         let unit = self.units[member] as usize;
         let decoded = &module.decoded[unit];
         let start = module.units[unit].start;
@@ -153,12 +166,14 @@ impl<'m> Group<'m> {
                 let fell = cfg.edges_from(index).iter().any(|edge| edge.kind == EdgeKind::Falls);
                 let mut out: Vec<Svma> = Vec::new();
                 if falls && !fell {
-                    out.push(Svma(start.0 + u64::from(last.end())));
+                    // What stands there is another function, or not known; what that returns to, nobody says.
+                    exits.push(Exit::Open);
                 }
                 if !last.flow.is_call() {
                     out.extend(last.target(start, code));
                 }
-                match decoded.tables.iter().find(|table| table.jump_at == last.at) {
+                let table = decoded.tables.iter().find(|table| table.jump_at == last.at);
+                match table.filter(|table| relied_on(unit, table)) {
                     Some(table) => out.extend(&table.targets),
                     None if last.flow == crate::insn::Flow::JumpIndirect => exits.push(Exit::Open),
                     None => {}

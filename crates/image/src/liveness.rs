@@ -6,7 +6,7 @@
 //! - of a function called directly, its [`Summary`]: what it may read, what it certainly overwrites. A register that it
 //!   does not certainly overwrite may be kept across the call (gcc's `-fipa-ra` does that, and hand-written code);
 //! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
-//!   function never writes, and every register that some caller is seen to read after such a call before writing it;
+//!   function never writes or may give back as it found it, and every register that some caller is seen to read after such a call before writing it;
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
 //!   one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
@@ -16,13 +16,13 @@
 //! them in [`abi::CLOBBERED`]. Not of `call [rax]` with an address just computed: TLS descriptors keep all registers.
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
 
-use crate::effects::{Effect, effect};
-use crate::groups::{Exit, Group, Groups};
+use crate::effects::{Effect, by_stack, effect};
+use crate::groups::{Exit, Group, Groups, RelyOn};
 use crate::insn::{Flow, Insn};
 use crate::module::Module;
 use crate::order::bottom_up;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
-use crate::unwind::needed;
+use crate::unwind::needed::{self, Row};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
@@ -51,17 +51,18 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    pub fn of(module: &Module<'_>) -> Self {
+    /// `relied_on` says which jump tables are; jumps by others may lead anywhere.
+    pub fn of(module: &Module<'_>, relied_on: &RelyOn<'_>) -> Self {
         let groups = Groups::of(module);
-        let summaries = summaries(module, &groups);
-        let wanted = unusual_results(module, &groups, &summaries);
+        let summaries = summaries(module, &groups, relied_on);
+        let wanted = unusual_results(module, &groups, &summaries, relied_on);
         let mut before = vec![Vec::new(); module.units.len()];
         let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
             .members
             .par_iter()
             .with_min_len(8)
             .map(|members| {
-                let work = Work::new(module, members, &summaries);
+                let work = Work::new(module, members, &summaries, relied_on);
                 let wanted =
                     members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
                 work.live(wanted)
@@ -76,7 +77,7 @@ impl Liveness {
 
 /// The summaries of all units: callees first, and functions that call each other until nothing changes. Those begin with
 /// the best that could be hoped for and only get worse, so what is left in the end holds for all of them together.
-fn summaries(module: &Module<'_>, groups: &Groups) -> Vec<Summary> {
+fn summaries(module: &Module<'_>, groups: &Groups, relied_on: &RelyOn<'_>) -> Vec<Summary> {
     let calls = call_graph(module, groups);
     let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
     let mut changed = vec![false; groups.members.len()];
@@ -90,7 +91,7 @@ fn summaries(module: &Module<'_>, groups: &Groups) -> Vec<Summary> {
                 .par_iter()
                 .with_min_len(8)
                 .map(|&group| {
-                    let work = Work::new(module, &groups.members[group as usize], &summaries);
+                    let work = Work::new(module, &groups.members[group as usize], &summaries, relied_on);
                     (group, work.summaries())
                 })
                 .collect();
@@ -130,12 +131,17 @@ fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
 
 /// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
 /// nothing in them; handed on to what the unit jumps to in place of returning.
-fn unusual_results(module: &Module<'_>, groups: &Groups, summaries: &[Summary]) -> HashMap<u32, RegSet> {
+fn unusual_results(
+    module: &Module<'_>,
+    groups: &Groups,
+    summaries: &[Summary],
+    relied_on: &RelyOn<'_>,
+) -> HashMap<u32, RegSet> {
     let found: Vec<(u32, RegSet)> = groups
         .members
         .par_iter()
         .with_min_len(8)
-        .flat_map_iter(|members| Work::new(module, members, summaries).read_after_calls())
+        .flat_map_iter(|members| Work::new(module, members, summaries, relied_on).read_after_calls())
         .collect();
     let mut wanted: HashMap<u32, RegSet> = HashMap::new();
     let mut work = found;
@@ -178,6 +184,8 @@ struct Step {
     kind: Kind,
     reads: RegSet,
     kills: RegSet,
+    /// Put on the stack.
+    saves: RegSet,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -204,13 +212,20 @@ struct Work<'a, 'd> {
     needed: Vec<Vec<RegSet>>,
     /// Everything the group writes itself.
     written: RegSet,
+    /// Everything it gets from the stack.
+    restored: RegSet,
 }
 
 const NO_PAD: u32 = u32::MAX;
 
 impl<'a, 'd> Work<'a, 'd> {
-    fn new(module: &'a Module<'d>, members: &'a [u32], summaries: &'a [Summary]) -> Self {
-        let group = Group::build(module, members);
+    fn new(
+        module: &'a Module<'d>,
+        members: &'a [u32],
+        summaries: &'a [Summary],
+        relied_on: &RelyOn<'_>,
+    ) -> Self {
+        let group = Group::build(module, members, relied_on);
         let mut work = Self {
             module,
             summaries,
@@ -219,22 +234,26 @@ impl<'a, 'd> Work<'a, 'd> {
             pads: Vec::new(),
             needed: Vec::new(),
             written: RegSet::EMPTY,
+            restored: RegSet::EMPTY,
         };
         let mut factory = InstructionInfoFactory::new();
         for &unit in members {
-            let steps = work.steps_of(unit as usize, &mut factory);
+            let rows = work.rows_of(unit as usize);
+            let steps = work.steps_of(unit as usize, &rows, &mut factory);
             work.steps.push(steps);
             let pads = work.pads_of(unit as usize);
             work.pads.push(pads);
-            let needed = work.needed_in(unit as usize);
-            work.needed.push(needed);
+            work.needed.push(rows.iter().map(|row| row.needed).collect());
         }
         work
     }
 
-    fn needed_in(&self, unit: usize) -> Vec<RegSet> {
+    /// What the unwind table says at each instruction. Where there is none, nothing relies on it.
+    fn rows_of(&self, unit: usize) -> Vec<Row> {
         let insns = &self.module.decoded[unit].insns;
-        let Some(fde) = self.module.units[unit].fde else { return vec![abi::CALLEE_SAVED; insns.len()] };
+        let Some(fde) = self.module.units[unit].fde else {
+            return vec![Row { at: 0, needed: abi::CALLEE_SAVED, is_bare: true }; insns.len()];
+        };
         let frames = &self.module.frames;
         let fde = &frames.fdes[fde as usize];
         let cie = &frames.cies[fde.cie as usize];
@@ -243,15 +262,15 @@ impl<'a, 'd> Work<'a, 'd> {
         insns
             .iter()
             .map(|insn| {
-                while rows.get(row + 1).is_some_and(|next| next.0 <= u64::from(insn.at)) {
+                while rows.get(row + 1).is_some_and(|next| next.at <= u64::from(insn.at)) {
                     row += 1;
                 }
-                rows[row].1
+                rows[row]
             })
             .collect()
     }
 
-    fn steps_of(&mut self, unit: usize, factory: &mut InstructionInfoFactory) -> Vec<Step> {
+    fn steps_of(&mut self, unit: usize, rows: &[Row], factory: &mut InstructionInfoFactory) -> Vec<Step> {
         let code = self.module.code(unit);
         let start = self.module.units[unit].start;
         let insns = &self.module.decoded[unit].insns;
@@ -271,6 +290,8 @@ impl<'a, 'd> Work<'a, 'd> {
                     (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
                 }
                 Flow::CallIndirect => (Kind::Foreign, reads, RegSet::EMPTY),
+                // What returns to elsewhere than its caller hands over any registers it likes.
+                Flow::Return if !rows[index].is_bare => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 Flow::Return => (Kind::Return, reads, RegSet::EMPTY),
                 Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 _ => (Kind::Plain, reads, kills),
@@ -278,7 +299,9 @@ impl<'a, 'd> Work<'a, 'd> {
             if !insn.flow.is_call() {
                 self.written |= writes;
             }
-            steps.push(Step { kind, reads, kills });
+            let (saves, restores) = by_stack(&instruction);
+            self.restored |= restores;
+            steps.push(Step { kind, reads, kills, saves });
         }
         steps
     }
@@ -289,7 +312,12 @@ impl<'a, 'd> Work<'a, 'd> {
             return Kind::Foreign;
         }
         match self.module.unit_at(target) {
-            Some(unit) if self.module.units[unit].start == target => Kind::Local(unit as u32),
+            // Nobody can check what is not in the unwind table.
+            Some(unit)
+                if self.module.units[unit].start == target && self.module.units[unit].fde.is_some() =>
+            {
+                Kind::Local(unit as u32)
+            }
             _ => Kind::Unknown,
         }
     }
@@ -374,7 +402,9 @@ impl<'a, 'd> Work<'a, 'd> {
             return outside.arguments | (outside.at_return - abi::CLOBBERED);
         }
         match self.module.unit_at(target) {
-            Some(unit) if self.module.units[unit].start == target => {
+            Some(unit)
+                if self.module.units[unit].start == target && self.module.units[unit].fde.is_some() =>
+            {
                 let summary = self.summary(unit as u32);
                 let reads = if outside.by_evidence { summary.seen_read } else { summary.reads };
                 reads | (outside.at_return - summary.overwrites)
@@ -453,7 +483,7 @@ impl<'a, 'd> Work<'a, 'd> {
     fn summaries(&self) -> Vec<(u32, Summary)> {
         let reads = self.solve(&Self::reading());
         let seen_read = self.solve(&Self::evidence());
-        let overwrites = self.overwrites();
+        let (overwrites, _) = self.overwrites();
         self.group
             .units
             .iter()
@@ -477,8 +507,9 @@ impl<'a, 'd> Work<'a, 'd> {
             .collect()
     }
 
-    /// What is overwritten on every way from the entries to a return.
-    fn overwrites(&self) -> RegSet {
+    /// What is overwritten on every way from the entries to a return; and what may be given back as it was found: put on
+    /// the stack first, and got from there.
+    fn overwrites(&self) -> (RegSet, RegSet) {
         let count = self.group.blocks.len();
         let mut entry: Vec<RegSet> =
             self.group.blocks.iter().map(|b| if b.is_entry { RegSet::EMPTY } else { RegSet::ALL }).collect();
@@ -506,24 +537,27 @@ impl<'a, 'd> Work<'a, 'd> {
                 }
             }
         }
+        let mut saved = RegSet::EMPTY;
         for (index, block) in self.group.blocks.iter().enumerate() {
-            let last = block.end as usize - 1;
-            let returns = self.steps[block.member as usize][last].kind == Kind::Return;
-            if !returns && block.exits.is_empty() {
-                continue;
-            }
             let mut state = entry[index];
             for insn in block.first as usize..block.end as usize {
-                state |= match self.steps[block.member as usize][insn] {
+                let step = self.steps[block.member as usize][insn];
+                saved |= step.saves - state;
+                state |= match step {
                     Step { kind: Kind::Local(unit), .. } => self.summary(unit).overwrites,
                     Step { kind: Kind::Plain, kills, .. } => kills,
                     _ => RegSet::EMPTY,
                 };
             }
-            at_return = at_return & state;
+            let last = block.end as usize - 1;
+            let returns = self.insn(block.member as usize, last).flow == Flow::Return;
+            if returns || !block.exits.is_empty() {
+                at_return = at_return & state;
+            }
         }
-        // Nothing that must come back unchanged may be taken for overwritten.
-        at_return - abi::CALLEE_SAVED
+        // Nothing that must come back unchanged, or may, is taken for overwritten.
+        let given_back = saved & self.restored;
+        (at_return - abi::CALLEE_SAVED - given_back, given_back)
     }
 
     /// Callees of which results are read in places where by the ABI there are none.
@@ -558,6 +592,7 @@ impl<'a, 'd> Work<'a, 'd> {
             at_return: abi::CALLEE_SAVED
                 | abi::RETURNED
                 | (never_written - RegSet::ARITHMETIC_FLAGS)
+                | self.overwrites().1
                 | wanted,
             unknown: RegSet::ALL,
             arguments: abi::ARGUMENTS,

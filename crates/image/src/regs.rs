@@ -36,6 +36,7 @@ pub const RSP: u32 = 4;
 pub const RBP: u32 = 5;
 pub const RSI: u32 = 6;
 pub const RDI: u32 = 7;
+pub const R11: u32 = 11;
 
 impl RegSet {
     pub const EMPTY: Self = Self(0);

@@ -30,7 +30,7 @@
 //! - **R6 calls.** A direct call of a leads to →a. Behind every call stands T(b) or a jump to →b, b being what follows it in
 //!   the original: a return address is never without code. No call is made for its return address.
 //! - **R7 inserted.** Inserted code is of the closed list: in identity twins none. It writes only what is dead by this crate's
-//!   own liveness.
+//!   own liveness, which stands at the head of `dead`.
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
 //!   the original's leads); the load reads it with every register holding what it holds in the original; the original's
 //!   lies in memory that is never written.
@@ -50,8 +50,7 @@
 //!
 //! What is not proven: that code is not read as data, that nobody but the program's own code knows addresses inside of
 //! functions, that a listed load always reads the table listed with it, that a jump table has no more entries than the
-//! mapping says. Poison is proven where this crate's liveness, which knows less than it could, agrees; elsewhere it is
-//! rejected, rightly or not: a jump to an address from memory is taken to need everything.
+//! mapping says. For inserted code: what `dead` says it takes for granted of calls that leave the module.
 //!
 //! A file's head names its rules. To add a rule: a variant of [`Rule`], a line above, a file, a call in [`check`], and
 //! wrong twins in `tests/`.

@@ -238,17 +238,18 @@ fn put_load(writer: &mut Writer<'_>, bytes: &[u8], table: &TwinTable) -> Result<
     Ok(())
 }
 
-/// The tables of a unit whose loads can be led to a twin table: plain loads of one-byte opcodes.
-pub(crate) fn movable_tables(module: &Module<'_>, unit: usize) -> Vec<JumpTable> {
+/// Whether the load of a unit's table can be led to a twin table: a plain load of a one-byte opcode.
+pub(crate) fn is_movable(module: &Module<'_>, unit: usize, table: &JumpTable) -> bool {
     let decoded = &module.decoded[unit];
-    let code = module.code(unit);
-    let movable = |table: &&JumpTable| {
-        let Some(index) = index_at(&decoded.insns, table.load_at) else { return false };
-        let insn = &decoded.insns[index];
-        let bytes = insn.bytes(code);
-        let modrm = modrm_at(bytes);
-        let Some(&form) = bytes.get(modrm) else { return false };
-        matches!(bytes[modrm - 1], 0x8b | 0x63 | 0xff) && form >> 6 != 3 && insn.rip_displacement == 0
-    };
-    decoded.tables.iter().filter(movable).cloned().collect()
+    let Some(index) = index_at(&decoded.insns, table.load_at) else { return false };
+    let insn = &decoded.insns[index];
+    let bytes = insn.bytes(module.code(unit));
+    let modrm = modrm_at(bytes);
+    let Some(&form) = bytes.get(modrm) else { return false };
+    matches!(bytes[modrm - 1], 0x8b | 0x63 | 0xff) && form >> 6 != 3 && insn.rip_displacement == 0
+}
+
+pub(crate) fn movable_tables(module: &Module<'_>, unit: usize) -> Vec<JumpTable> {
+    let tables = module.decoded[unit].tables.iter();
+    tables.filter(|table| is_movable(module, unit, table)).cloned().collect()
 }

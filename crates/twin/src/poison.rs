@@ -34,10 +34,13 @@ impl Poison {
             (0..16).map(|n| assemble(Instruction::with2(Code::Pcmpeqd_xmm_xmmm128, XMM0 + n, XMM0 + n)));
         let whole: Vec<Vec<u8>> = match width {
             VectorWidth::Sse => Vec::new(),
+            // No comparison of numbers: that would leave its mark in MXCSR.
             VectorWidth::Avx => (0..16)
                 .map(|n| {
-                    let r = YMM0 + n;
-                    assemble(Instruction::with4(Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8, r, r, r, 15u32))
+                    let (x, y) = (XMM0 + n, YMM0 + n);
+                    let low = Instruction::with3(Code::VEX_Vpcmpeqd_xmm_xmm_xmmm128, x, x, x);
+                    let high = Instruction::with4(Code::VEX_Vinsertf128_ymm_ymm_xmmm128_imm8, y, y, x, 1u32);
+                    [assemble(low), assemble(high)].concat()
                 })
                 .collect(),
             VectorWidth::Avx512 => (0..32)

@@ -1,6 +1,6 @@
 //! The phases of a rewrite, one after the other.
 
-use crate::emit::{Twin, TwinTable, Twins, movable_tables};
+use crate::emit::{Twin, TwinTable, Twins, is_movable, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
 use crate::harvest::Harvest;
@@ -16,6 +16,7 @@ use crate::symbols;
 use crate::unwind;
 use image::Module;
 use image::liveness::Liveness;
+use image::tables::JumpTable;
 use rayon::prelude::*;
 use std::time::Instant;
 use units::Svma;
@@ -127,6 +128,14 @@ enum Inserter<'a, 'd> {
     Harvest(Harvest<'a, 'd>),
 }
 
+/// What is dead where, by what the file lists: nobody could check more.
+pub(crate) fn liveness(module: &Module<'_>, choices: &[Choice]) -> Liveness {
+    let listed = |unit: usize, table: &JumpTable| {
+        matches!(choices[unit], Choice::Twin(_)) && is_movable(module, unit, table)
+    };
+    Liveness::of(module, &listed)
+}
+
 fn lay_out_all<'a, 'd>(
     module: &'a Module<'d>,
     choices: &'a [Choice],
@@ -134,7 +143,7 @@ fn lay_out_all<'a, 'd>(
 ) -> (Twins<'a, 'd>, Option<Harvested>) {
     let inserter = match mode {
         Mode::Identity => Inserter::Nothing,
-        Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module)),
+        Mode::Poison(width) => Inserter::Poison(Poison::new(width), liveness(module, choices)),
         Mode::Primary(sites) => Inserter::Harvest(Harvest::new(module, choices, sites, None)),
         Mode::Scavenger(sites, bounds) => {
             Inserter::Harvest(Harvest::new(module, choices, sites, Some(bounds)))

@@ -29,7 +29,7 @@ pub fn look_through(
     debug: Option<&[u8]>,
 ) -> Result<Subject, ImageError> {
     let module = Module::analyse(data, debug)?;
-    let liveness = Liveness::of(&module);
+    let liveness = Liveness::of(&module, &|_, _| true);
     let found: Vec<(usize, Vec<Found>)> = (0..module.units.len())
         .into_par_iter()
         .with_min_len(16)

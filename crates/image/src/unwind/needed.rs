@@ -6,9 +6,18 @@ use super::cfi::{Step, Steps};
 use crate::cursor::Cursor;
 use crate::regs::{RegSet, abi};
 
+/// What holds from an offset in the code on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub at: u64,
+    pub needed: RegSet,
+    /// The return address is on top of the stack.
+    pub is_bare: bool,
+}
+
 /// From each offset in the code on: what is needed.
-pub fn rows(initial: &[u8], program: &[u8]) -> Vec<(u64, RegSet)> {
-    let mut state = State { saved: RegSet::EMPTY, frame: register(7), other: RegSet::EMPTY };
+pub fn rows(initial: &[u8], program: &[u8]) -> Vec<Row> {
+    let mut state = State { saved: RegSet::EMPTY, frame: register(7), offset: None, other: RegSet::EMPTY };
     let mut kept = Vec::new();
     let mut at = 0u64;
     let mut rows = Vec::new();
@@ -22,7 +31,7 @@ pub fn rows(initial: &[u8], program: &[u8]) -> Vec<(u64, RegSet)> {
     for step in Steps::new(program) {
         match step {
             Ok(Step::Advance(by)) => {
-                rows.push((at, state.needed()));
+                rows.push(state.row(at));
                 at = at.saturating_add(by);
             }
             Ok(Step::Rule(&[0x0a])) => kept.push(state),
@@ -32,7 +41,7 @@ pub fn rows(initial: &[u8], program: &[u8]) -> Vec<(u64, RegSet)> {
             Err(_) => state.other = RegSet::GENERAL,
         }
     }
-    rows.push((at, state.needed()));
+    rows.push(state.row(at));
     rows
 }
 
@@ -41,12 +50,18 @@ struct State {
     /// Registers whose caller's value is on the stack (or given up).
     saved: RegSet,
     frame: RegSet,
+    /// Of the frame from that register, if it is a plain one.
+    offset: Option<u64>,
     other: RegSet,
 }
 
 impl State {
-    fn needed(&self) -> RegSet {
-        (abi::CALLEE_SAVED - self.saved) | self.frame | self.other
+    fn row(&self, at: u64) -> Row {
+        Row {
+            at,
+            needed: (abi::CALLEE_SAVED - self.saved) | self.frame | self.other,
+            is_bare: self.frame == register(7) && self.offset == Some(8),
+        }
     }
 
     fn apply(&mut self, rule: &[u8]) {
@@ -62,8 +77,19 @@ impl State {
                 self.saved |= number();
                 self.other |= number();
             }
-            0x0c | 0x0d | 0x12 => self.frame = number(),
+            0x0c => {
+                self.frame = number();
+                self.offset = cursor.uleb();
+            }
+            0x0d => self.frame = number(),
+            0x0e => self.offset = cursor.uleb(),
+            0x12 => {
+                self.frame = number();
+                self.offset = None;
+            }
+            0x13 => self.offset = None,
             0x0f => {
+                self.offset = None;
                 cursor.uleb();
                 self.frame = named_by(cursor, rule);
             }
@@ -111,6 +137,9 @@ mod tests {
         // push rbp; mov rbp, rsp; then rbx saved and restored
         let program = [0x41, 0x0e, 0x10, 0x86, 0x02, 0x43, 0x0d, 0x06, 0x41, 0x83, 0x03, 0x44, 0xc3];
         let rows = rows(&initial, &program);
+        let bare: Vec<bool> = rows.iter().map(|row| row.is_bare).collect();
+        assert_eq!(bare, [true, false, false, false, true]);
+        let rows: Vec<(u64, RegSet)> = rows.iter().map(|row| (row.at, row.needed)).collect();
         let without =
             |numbers: &[u32]| numbers.iter().fold(abi::CALLEE_SAVED, |s, &n| s - RegSet::general(n));
         let rbp = RegSet::general(RBP);

@@ -48,6 +48,8 @@ pub(crate) struct Block {
     pub(crate) uses: Set,
     /// Surely overwritten.
     pub(crate) kills: Set,
+    /// Put on the stack before it is overwritten.
+    pub(crate) saves: Set,
     /// Offset of the first instruction.
     pub(crate) at: u32,
     /// Index of the first instruction, and of that behind the last.
@@ -75,6 +77,8 @@ pub(crate) struct Body {
     pub(crate) pads: Vec<Place>,
     /// All that its own instructions may change.
     pub(crate) written: Set,
+    /// All that comes back from the stack.
+    pub(crate) restored: Set,
     /// The places in other bodies that are called or jumped to, but for starts.
     pub(crate) enters: Vec<(Place, bool)>,
 }
@@ -199,9 +203,14 @@ impl Builder<'_, '_, '_> {
             self.leave(index, adjacent);
             let (uses, kills) = transfer(&steps[first..=index]);
             let pad = self.pad(items[index].at);
+            let saves = steps[first..=index]
+                .iter()
+                .rev()
+                .fold(0, |saves, step| step.saves | saves & !step.effect.kills);
             self.body.blocks.push(Block {
                 uses,
                 kills,
+                saves,
                 at: items[first].at,
                 first: first as u32,
                 end: index as u32 + 1,
@@ -218,6 +227,7 @@ impl Builder<'_, '_, '_> {
         for target in &mut self.body.targets {
             *target = block_of[*target as usize];
         }
+        self.body.restored = steps.iter().fold(0, |all, step| all | step.restores);
         self.body.written = steps
             .iter()
             .filter(|step| !is_call(step.end))

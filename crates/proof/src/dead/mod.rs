@@ -17,7 +17,7 @@
 //!   calls. What it overwrites on every way to every return is dead before; what it may leave alone is not, so values
 //!   that `-fipa-ra` keeps over calls live on.
 //! - *At a return* live are callee-saved registers, those of results, every register that no instruction of the function
-//!   writes, and whatever the code behind some direct call of it is seen to read, flags and all; also by way of functions
+//!   writes or that it may give back as it found it (it puts it on the stack and gets it from there), and whatever the code behind some direct call of it is seen to read, flags and all; also by way of functions
 //!   that go to it in place of returning.
 //! - *Calls of code outside of the module, and indirect ones*, follow the System V ABI: they read what arguments are passed
 //!   in, and nothing is kept over them but in callee-saved registers. So do those who call a function by its address or
@@ -193,45 +193,6 @@ impl<'c, 'd> Dead<'c, 'd> {
         let bodies = bodies(&code, &crate::references::targets(original, mapping, &known));
         let functions = Functions::of(&bodies);
         let summaries = summaries(&code, &bodies, &functions);
-        if std::env::var_os("OPEN").is_some() {
-            for b in 0..code.count() {
-                let body = &bodies[b];
-                let any = body.outs.iter().filter(|o| matches!(o, body::Out::Anywhere)).count();
-                let keeps: Vec<_> = body
-                    .blocks
-                    .iter()
-                    .filter(|x| x.last == body::Last::Keeps)
-                    .map(|x| code.start(b as u32) + u64::from(x.at))
-                    .collect();
-                if any + keeps.len() > 0 {
-                    eprintln!(
-                        "open {:#x} other {} any {any} at {:x?} keeps {:x?}",
-                        code.start(b as u32),
-                        code.other(b as u32).is_some(),
-                        body.blocks
-                            .iter()
-                            .filter(|x| !matches!(x.last, body::Last::DeadEnd)
-                                && body.outs[x.outs.0 as usize..x.outs.1 as usize]
-                                    .contains(&body::Out::Anywhere))
-                            .map(|x| code.start(b as u32) + u64::from(x.at))
-                            .collect::<Vec<_>>(),
-                        keeps
-                    );
-                }
-            }
-        }
-        if std::env::var_os("WANTED").is_some() {
-            for b in 0..code.count() as u32 {
-                eprintln!(
-                    "body {b} {:#x} part {} returns {} reads {} seen {}",
-                    code.start(b),
-                    code.is_part(b),
-                    summaries[b as usize].returns,
-                    set::names(summaries[b as usize].reads),
-                    set::names(summaries[b as usize].seen)
-                );
-            }
-        }
         let wanted = wanted(&bodies, &functions, &summaries);
         Self { code, bodies, functions, summaries, wanted }
     }
@@ -258,7 +219,8 @@ impl<'c, 'd> Dead<'c, 'd> {
         let function = Function::new(members, &self.bodies);
         let wanted = members.iter().fold(0, |all, &body| all | self.wanted[body as usize]);
         let untouched = ALL & !(function.written() | STATUS_FLAGS);
-        let way = Way::keeping((CALLEE_SAVED | RESULTS | untouched | wanted) & !RED_ZONE);
+        let given_back = function.forwards(&self.summaries).given_back;
+        let way = Way::keeping((CALLEE_SAVED | RESULTS | untouched | given_back | wanted) & !RED_ZONE);
         let live = function.solve(&way, &self.summaries);
         let mut before = Vec::new();
         for (member, &body) in members.iter().enumerate() {
@@ -365,9 +327,6 @@ fn wanted(bodies: &[Body], functions: &Functions, summaries: &[Summary]) -> Vec<
             Function::new(members, bodies).read_behind_calls(summaries, &mut |callee, set| {
                 let unusual = set & CLOBBERED & !RESULTS;
                 if unusual != 0 {
-                    if std::env::var_os("WANTED").is_some() {
-                        eprintln!("wanted {members:?} callee {callee} {}", set::names(unusual));
-                    }
                     found.push((callee, unusual));
                 }
             });

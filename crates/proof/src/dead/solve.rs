@@ -45,6 +45,16 @@ impl Way {
     }
 }
 
+/// What comes of registers on the ways from a function's entries to its returns.
+pub(crate) struct Forwards {
+    /// Overwritten on every way.
+    overwrites: Set,
+    /// Put on the stack as they were found, and got back from there: possibly on purpose.
+    pub(crate) given_back: Set,
+    /// Whether there are returns that can be reached.
+    returns: bool,
+}
+
 const LOST: u32 = u32::MAX;
 
 /// A function: bodies that lead into each other's middles. Its blocks are numbered through.
@@ -165,8 +175,8 @@ impl<'m> Function<'m> {
         live
     }
 
-    /// Overwritten on every way from the entries to the returns, and whether there are returns that can be reached.
-    fn forwards(&self, summaries: &[Summary]) -> (Set, bool) {
+    /// What comes of registers on the ways from the entries to the returns.
+    pub(crate) fn forwards(&self, summaries: &[Summary]) -> Forwards {
         let count = self.count();
         let mut state = vec![ALL; count];
         let mut reached = vec![false; count];
@@ -224,22 +234,31 @@ impl<'m> Function<'m> {
                             }
                             (Out::Tail(_), _) => {}
                             (Out::Inside(_), at) if at != LOST => to(at as usize),
-                            (Out::Import, _) => (at_return, returns) = (at_return & after, true),
-                            _ => (at_return, returns) = (0, true),
+                            // Whatever follows, what is gone stays gone.
+                            _ => (at_return, returns) = (at_return & after, true),
                         }
                     }
                 }
             }
         }
-        // What must come back unchanged is not taken for overwritten.
-        (at_return & !(CALLEE_SAVED | RESERVED | RED_ZONE), returns)
+        let (mut saved, mut restored) = (0, 0);
+        for (member, body) in self.bodies.iter().enumerate() {
+            restored |= body.restored;
+            for (block, state) in body.blocks.iter().zip(&state[self.base(member)..]) {
+                saved |= block.saves & !state;
+            }
+        }
+        let given_back = saved & restored;
+        // What must come back unchanged, or may, is not taken for overwritten.
+        let overwrites = at_return & !(CALLEE_SAVED | RESERVED | RED_ZONE | given_back);
+        Forwards { overwrites, given_back, returns }
     }
 
     /// The summaries of the function's bodies.
     pub(crate) fn summaries(&self, summaries: &[Summary], is_part: impl Fn(u32) -> bool) -> Vec<Summary> {
         let reads = self.solve(&Way::READING, summaries);
         let seen = self.solve(&Way::SEEING, summaries);
-        let (overwrites, returns) = self.forwards(summaries);
+        let Forwards { overwrites, returns, .. } = self.forwards(summaries);
         let of = |(member, &body): (usize, &u32)| {
             let first = self.base[member] as usize;
             if self.bodies[member].block_at(0).is_none() {

@@ -2,7 +2,7 @@
 
 use super::effects::{self, Effect};
 use super::linkage::{Linkage, Outside};
-use super::set::{RED_ZONE, Set, unwinding};
+use super::set::{RED_ZONE, Set, touched, unwinding};
 use crate::cfa::Rows;
 use crate::mapping::Table;
 use crate::stream::Item;
@@ -46,6 +46,9 @@ pub(crate) struct Step {
     pub(crate) to: u64,
     /// What an unwinder reads if it comes by here.
     pub(crate) unwinding: Set,
+    /// Put on the stack, and got from there: a function may give back what it found in registers.
+    pub(crate) saves: Set,
+    pub(crate) restores: Set,
 }
 
 /// The instructions of a unit or of a function without twin.
@@ -92,7 +95,8 @@ pub(crate) fn read(source: Source<'_, '_>, items: &[Item], linkage: &Linkage<'_,
             // Nobody sees it read anything; whoever looks at what stopped may.
             effect.reads = 0;
         }
-        steps.push(Step { effect, end, to, unwinding: unwinding(here.0) });
+        let (saves, restores) = by_stack(&insn);
+        steps.push(Step { saves, restores, effect, end, to, unwinding: unwinding(here.0) });
     }
     if stack.may_use_red_zone() {
         for step in &mut *steps {
@@ -104,6 +108,26 @@ pub(crate) fn read(source: Source<'_, '_>, items: &[Item], linkage: &Linkage<'_,
         for step in steps.iter_mut().filter(|step| step.end == End::Foreign) {
             step.end = End::Keeps;
         }
+    }
+}
+
+/// What an instruction moves to the stack, and from there.
+fn by_stack(insn: &Instruction) -> (Set, Set) {
+    let register = |operand| {
+        if insn.op_kind(operand) == OpKind::Register { touched(insn.op_register(operand)) } else { 0 }
+    };
+    match insn.mnemonic() {
+        Mnemonic::Push => return (register(0), 0),
+        Mnemonic::Pop => return (0, register(0)),
+        _ => {}
+    }
+    if insn.op_count() != 2 || !matches!(insn.memory_base(), Register::RSP | Register::RBP) {
+        return (0, 0);
+    }
+    match (insn.op0_kind(), insn.op1_kind()) {
+        (OpKind::Memory, OpKind::Register) => (register(1), 0),
+        (OpKind::Register, OpKind::Memory) => (0, register(0)),
+        _ => (0, 0),
     }
 }
 

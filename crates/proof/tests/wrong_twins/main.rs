@@ -5,6 +5,7 @@ mod code;
 mod entries;
 mod headers;
 mod map;
+mod poison;
 mod specimen;
 mod unwinding;
 
@@ -40,9 +41,24 @@ static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
     programs.iter().map(specimen).collect()
 });
 
+static POISONED: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
+    let programs: [(&str, &[&str]); 5] = [
+        ("registers.c", &["-O2", "-lm"]),
+        ("exceptions.cpp", &["-O2"]),
+        ("switches.c", &["-O1", "-no-pie"]),
+        ("calls.c", &["-O3"]),
+        ("../../crates/proof/tests/wrong_twins/masks.c", &["-O2", "-mavx512f"]),
+    ];
+    let specimen = |&(source, options): &(&str, &[&str])| {
+        let mode = twin::Mode::Poison(twin::VectorWidth::Avx512);
+        Specimen::of(&format!("{source} {}", options.join(" ")), compile(source, options), mode)
+    };
+    programs.iter().map(specimen).collect()
+});
+
 #[test]
 fn correct_ones_are_accepted() {
-    for specimen in SPECIMENS.iter() {
+    for specimen in SPECIMENS.iter().chain(POISONED.iter()) {
         let found = check(&specimen.original, &specimen.rewritten);
         let counts = found.unwrap_or_else(|refusal| panic!("{}: {refusal:?}", specimen.name));
         assert_eq!(counts.units, specimen.units.len(), "{}", specimen.name);
@@ -51,10 +67,10 @@ fn correct_ones_are_accepted() {
     }
 }
 
-fn each_is_rejected(all: &[Wrong]) {
+fn each_is_rejected(all: &[Wrong], specimens: &[Specimen]) {
     for wrong in all {
         let mut made = 0;
-        for specimen in SPECIMENS.iter() {
+        for specimen in specimens {
             let (mut original, mut rewritten) = (specimen.original.clone(), specimen.rewritten.clone());
             if (wrong.make)(specimen, &mut original, &mut rewritten).is_none() {
                 continue;
@@ -75,28 +91,33 @@ fn each_is_rejected(all: &[Wrong]) {
 
 #[test]
 fn wrong_code() {
-    each_is_rejected(code::ALL);
+    each_is_rejected(code::ALL, &SPECIMENS);
 }
 #[test]
 fn wrong_entries() {
-    each_is_rejected(entries::ALL);
+    each_is_rejected(entries::ALL, &SPECIMENS);
 }
 #[test]
 fn wrong_headers() {
-    each_is_rejected(headers::ALL);
+    each_is_rejected(headers::ALL, &SPECIMENS);
 }
 #[test]
 fn wrong_mappings() {
-    each_is_rejected(map::ALL);
+    each_is_rejected(map::ALL, &SPECIMENS);
 }
 #[test]
 fn wrong_unwind_tables() {
-    each_is_rejected(unwinding::ALL);
+    each_is_rejected(unwinding::ALL, &SPECIMENS);
+}
+
+#[test]
+fn wrong_poison() {
+    each_is_rejected(poison::ALL, &POISONED);
 }
 
 #[test]
 fn there_are_many_wrong_twins() {
-    let all = [code::ALL, entries::ALL, headers::ALL, map::ALL, unwinding::ALL];
+    let all = [code::ALL, entries::ALL, headers::ALL, map::ALL, poison::ALL, unwinding::ALL];
     assert!(all.iter().map(|all| all.len()).sum::<usize>() >= 70);
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Item {
     pub(crate) twin_len: usize,
     pub(crate) escape: bool,
     pub(crate) gap: u64,
+    /// Bytes of inserted code before the copy.
+    pub(crate) inserted: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +125,7 @@ impl Specimen {
                     twin_len,
                     escape: head & 0x80 != 0,
                     gap,
+                    inserted: inserted as usize,
                 });
                 original += len as u64;
                 place += twin_len as u64 + if head & 0x80 != 0 { 5 } else { 0 };

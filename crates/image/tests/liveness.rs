@@ -1,0 +1,91 @@
+//! What hand-written code may do with registers, and compilers never would: nothing of it may be taken for dead.
+
+use gleaner_image::Module;
+use gleaner_image::insn::Flow;
+use gleaner_image::liveness::Liveness;
+use gleaner_image::regs::{RDI, RDX, RSI, RegSet};
+use std::process::Command;
+
+const SOURCE: &str = r#"
+    .text
+    .macro function name
+    .globl \name
+    .type \name, @function
+    \name:
+    .cfi_startproc
+    .endm
+    .macro end name
+    .cfi_endproc
+    .size \name, . - \name
+    .endm
+
+    # gives rdi back as it was
+    function keeps
+    push %rdi
+    .cfi_adjust_cfa_offset 8
+    xor %edi, %edi
+    pop %rdi
+    .cfi_adjust_cfa_offset -8
+    ret
+    end keeps
+
+    function relies
+    mov $5, %edi
+    call keeps
+    mov %edi, %eax
+    ret
+    end relies
+
+    # returns to elsewhere, as setcontext does
+    function hands_over
+    mov $7, %esi
+    pop %rdx
+    .cfi_adjust_cfa_offset -8
+    push (%rdi)
+    ret
+    end hands_over
+
+    # goes on in another function, whose return is none to the caller
+    function falls
+    mov $7, %esi
+    nop
+    end falls
+    function behind
+    xor %eax, %eax
+    ret
+    end behind
+
+    # the kernel leaves r9 alone, and so does this
+    function asks
+    mov $39, %eax
+    syscall
+    ret
+    end asks
+"#;
+
+fn at(module: &Module<'_>, live: &Liveness, name: &str, wanted: impl Fn(Flow) -> bool) -> RegSet {
+    let symbol = module.symbols.all().iter().find(|symbol| symbol.name == name.as_bytes()).expect("a symbol");
+    let unit = module.unit_at(symbol.address).expect("a unit");
+    let index = module.decoded[unit].insns.iter().rposition(|insn| wanted(insn.flow)).expect("an instruction");
+    live.before[unit][index]
+}
+
+#[test]
+fn registers_of_hand_written_code_stay_alive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, to) = (folder.path().join("code.s"), folder.path().join("code.so"));
+    std::fs::write(&source, SOURCE).expect("a source");
+    let done = Command::new("gcc").args(["-shared", "-nostdlib"]).arg(&source).arg("-o").arg(&to).status();
+    assert!(done.is_ok_and(|status| status.success()), "an assembler");
+    let data = std::fs::read(to).expect("what was assembled");
+    let module = Module::analyse(&data, None).expect("a sound file");
+    let live = Liveness::of(&module, &|_, _| true);
+    let general = RegSet::general;
+    let returns = |flow| flow == Flow::Return;
+    assert!(at(&module, &live, "keeps", returns).contains(general(RDI)), "it may be kept on purpose");
+    assert!(at(&module, &live, "relies", |flow| flow == Flow::Call32).contains(general(RDI)), "it is kept");
+    assert!(at(&module, &live, "hands_over", returns).contains(general(RSI) | general(RDX)), "handed over");
+    assert!(at(&module, &live, "falls", |flow| flow == Flow::Next).contains(general(RSI)), "handed over");
+    assert!(at(&module, &live, "asks", returns).contains(general(9)), "nobody wrote it");
+    assert!(!at(&module, &live, "relies", returns).contains(general(RDI)), "all that it was for is done");
+}
