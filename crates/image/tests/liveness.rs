@@ -66,7 +66,8 @@ const SOURCE: &str = r#"
 fn at(module: &Module<'_>, live: &Liveness, name: &str, wanted: impl Fn(Flow) -> bool) -> RegSet {
     let symbol = module.symbols.all().iter().find(|symbol| symbol.name == name.as_bytes()).expect("a symbol");
     let unit = module.unit_at(symbol.address).expect("a unit");
-    let index = module.decoded[unit].insns.iter().rposition(|insn| wanted(insn.flow)).expect("an instruction");
+    let index =
+        module.decoded[unit].insns.iter().rposition(|insn| wanted(insn.flow)).expect("an instruction");
     live.before[unit][index]
 }
 

@@ -21,8 +21,11 @@ fn main() {
     let sites = Sites { which: Which::EveryLoad(reach), width };
     for file in files {
         let original = std::fs::read(file).expect("the file can be read");
-        let mode =
-            if mode == "primary" { Mode::Primary(&sites) } else { Mode::Scavenger(&sites, Bounds::default()) };
+        let mode = if mode == "primary" {
+            Mode::Primary(&sites)
+        } else {
+            Mode::Scavenger(&sites, Bounds::default())
+        };
         let begin = Instant::now();
         let rewritten = match twin::rewrite(&original, None, mode) {
             Ok(rewritten) => rewritten.bytes,

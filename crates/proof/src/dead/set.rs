@@ -44,8 +44,7 @@ const fn vectors(numbers: Set) -> Set {
 }
 
 /// rdi, rsi, rdx, rcx, r8, r9, al (how many vectors), r10 (static chain), and the vectors of arguments, at any width.
-pub(crate) const ARGUMENTS: Set =
-    general(&[7, 6, 2, 1, 8, 9, 0, 10]) | vectors(0xff) | RESERVED;
+pub(crate) const ARGUMENTS: Set = general(&[7, 6, 2, 1, 8, 9, 0, 10]) | vectors(0xff) | RESERVED;
 /// rbx, rsp, rbp, r12-r15, the direction flag, x87 state.
 pub(crate) const CALLEE_SAVED: Set = general(&[3, 4, 5, 12, 13, 14, 15]) | RESERVED;
 /// Never dead, whatever is written.

@@ -10,8 +10,8 @@ use iced_x86::{
 pub(crate) fn acts_on_the_thread(insn: &Instruction) -> bool {
     use CpuidFeature::{AMX_TILE, CET_SS, FSGSBASE, PKU, RDPID, RTM, UINTR, WAITPKG};
     use Mnemonic::{
-        Fldcw, Fldenv, Fninit, Fnsave, Fnstenv, Frstor, Fsave, Fstenv, Iret, Iretd, Iretq, Ldmxcsr, Lfs, Lgs, Lss, Popf,
-        Popfd, Popfq, Std, Syscall, Sysenter, Vldmxcsr,
+        Fldcw, Fldenv, Fninit, Fnsave, Fnstenv, Frstor, Fsave, Fstenv, Iret, Iretd, Iretq, Ldmxcsr, Lfs, Lgs,
+        Lss, Popf, Popfd, Popfq, Std, Syscall, Sysenter, Vldmxcsr,
     };
     let segment = insn.op_count() > 0
         && insn.op0_kind() == OpKind::Register
@@ -81,9 +81,7 @@ pub(crate) fn is_relative_to(insn: &Instruction, segment: Register) -> bool {
                 | OpKind::MemorySegRDI
         )
     });
-    reaches
-        && insn.memory_segment() == segment
-        && !matches!(insn.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
+    reaches && insn.memory_segment() == segment && !matches!(insn.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
 }
 
 /// Whether `copy` does what `original` does when FS is its base: `found` says what registers hold before it.
@@ -156,8 +154,10 @@ pub(crate) fn changes(
     let of = |register: Register| register.full_register();
     let needed = [of(operand.memory_base()), of(operand.memory_index())];
     factory.info(insn).used_registers().iter().any(|used| {
-        let reads =
-            matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess);
+        let reads = matches!(
+            used.access(),
+            OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess
+        );
         !reads && needed.contains(&of(used.register()))
     })
 }
@@ -175,20 +175,20 @@ mod tests {
     #[test]
     fn what_acts_on_the_thread() {
         let acting: [&[u8]; 14] = [
-            &[0x0f, 0x05],                            // syscall
-            &[0xcd, 0x80],                            // int 0x80
-            &[0xcc],                                  // int3
-            &[0xd9, 0x2c, 0x24],                      // fldcw [rsp]
-            &[0xd9, 0x34, 0x24],                      // fnstenv [rsp]
-            &[0x0f, 0xae, 0x14, 0x24],                // ldmxcsr [rsp]
-            &[0xf3, 0x48, 0x0f, 0xae, 0xc0],          // rdfsbase rax
-            &[0xf3, 0x0f, 0xc7, 0xf8],                // rdpid rax
-            &[0xc7, 0xf8, 0, 0, 0, 0],                // xbegin
-            &[0x9d],                                  // popfq
-            &[0xfd],                                  // std
-            &[0x8e, 0xe0],                            // mov fs, eax
-            &[0x0f, 0xae, 0x21],                      // xsave [rcx]
-            &[0x65, 0x8b, 0x04, 0x25, 0, 0, 0, 0],    // mov eax, gs:[0]
+            &[0x0f, 0x05],                         // syscall
+            &[0xcd, 0x80],                         // int 0x80
+            &[0xcc],                               // int3
+            &[0xd9, 0x2c, 0x24],                   // fldcw [rsp]
+            &[0xd9, 0x34, 0x24],                   // fnstenv [rsp]
+            &[0x0f, 0xae, 0x14, 0x24],             // ldmxcsr [rsp]
+            &[0xf3, 0x48, 0x0f, 0xae, 0xc0],       // rdfsbase rax
+            &[0xf3, 0x0f, 0xc7, 0xf8],             // rdpid rax
+            &[0xc7, 0xf8, 0, 0, 0, 0],             // xbegin
+            &[0x9d],                               // popfq
+            &[0xfd],                               // std
+            &[0x8e, 0xe0],                         // mov fs, eax
+            &[0x0f, 0xae, 0x21],                   // xsave [rcx]
+            &[0x65, 0x8b, 0x04, 0x25, 0, 0, 0, 0], // mov eax, gs:[0]
         ];
         for bytes in acting {
             assert!(acts_on_the_thread(&decode(bytes)), "{bytes:x?}");

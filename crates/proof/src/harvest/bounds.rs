@@ -135,7 +135,12 @@ mod tests {
     use super::*;
 
     /// Nodes that fall through; (node, where it may go besides), met ones with their charges.
-    fn said(count: u32, branches: &[(u32, u32)], met: &[(u32, u32)], out: &[u32]) -> Vec<(u32, &'static str)> {
+    fn said(
+        count: u32,
+        branches: &[(u32, u32)],
+        met: &[(u32, u32)],
+        out: &[u32],
+    ) -> Vec<(u32, &'static str)> {
         let mut graph = Graph::default();
         for node in 0..count {
             let begin = graph.targets.len() as u32;

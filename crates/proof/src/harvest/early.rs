@@ -71,9 +71,12 @@ fn begins(original: &Image<'_>, relocations: &Relocations, dynamic: &Symbols<'_>
         }
     }
     let mut array = |at: u64, size: u64| {
-        let (Some(at), Some(size)) = (original.dynamic_value(at), original.dynamic_value(size)) else { return };
+        let (Some(at), Some(size)) = (original.dynamic_value(at), original.dynamic_value(size)) else {
+            return;
+        };
         found.extend(
-            (0..size.min(1 << 20) / 8).filter_map(|index| original.read_u64(Svma(at.wrapping_add(8 * index)))),
+            (0..size.min(1 << 20) / 8)
+                .filter_map(|index| original.read_u64(Svma(at.wrapping_add(8 * index)))),
         );
         let written = relocations.addresses.iter().filter(|(place, _)| place.wrapping_sub(at) < size);
         found.extend(written.map(|&(_, to)| to));

@@ -96,8 +96,7 @@ impl Context<'_> {
                     work.look(live, &entries[first..end], room);
                 });
                 if let (Some(yields), Some(at)) = (room.yields, room.unswitched) {
-                    let what =
-                        format!("a yield in a function with state that is not switched, at {at:#x}");
+                    let what = format!("a yield in a function with state that is not switched, at {at:#x}");
                     self.findings.at(Rule::Yields, yields, what);
                 }
             },
@@ -230,9 +229,7 @@ impl Work<'_, '_> {
         let copy = &self.unit.copy[item.copy() as usize..item.copy_end() as usize];
         if aboard::is_relative_to(insn, Register::FS) {
             let address = self.unit.twin + u64::from(item.copy());
-            let local = || {
-                state.is_some_and(|state| aboard::is_local(insn, copy, address, &state.general))
-            };
+            let local = || state.is_some_and(|state| aboard::is_local(insn, copy, address, &state.general));
             if !(home && original == copy) && !local() {
                 self.wrong(
                     Rule::ThreadLocal,
@@ -322,8 +319,7 @@ impl Work<'_, '_> {
                 | FlowControl::Exception
         );
         let direct = insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64;
-        let comes_back =
-            flow != FlowControl::Call || !direct || self.dead.comes_back(insn.near_branch64());
+        let comes_back = flow != FlowControl::Call || !direct || self.dead.comes_back(insn.near_branch64());
         let mut node = Node {
             met: done.state.is_some_and(|state| state.facts.met),
             charge: done.charge,
@@ -343,7 +339,8 @@ impl Work<'_, '_> {
             to(insn.near_branch64(), flow == FlowControl::Call);
         } else if flow == FlowControl::IndirectBranch {
             for table in self.tables_of(insn) {
-                let bytes = self.context.original.bytes_at(units::Svma(table.original), table.size() as usize);
+                let bytes =
+                    self.context.original.bytes_at(units::Svma(table.original), table.size() as usize);
                 targets(bytes.unwrap_or(&[]), table).for_each(|address| to(address, false));
             }
         }

@@ -192,9 +192,8 @@ fn word(offset: u32) -> Option<Word> {
 /// An operand `[base + displacement]`.
 fn plain(insn: &Instruction) -> Option<(General, i32)> {
     let base = insn.memory_base();
-    let alone = base.is_gpr64()
-        && insn.memory_index() == Register::None
-        && insn.segment_prefix() == Register::None;
+    let alone =
+        base.is_gpr64() && insn.memory_index() == Register::None && insn.segment_prefix() == Register::None;
     let displacement = i32::try_from(insn.memory_displacement64() as i64).ok()?;
     alone.then(|| (base.number() as u8, displacement))
 }

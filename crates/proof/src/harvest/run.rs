@@ -36,7 +36,13 @@ pub(crate) struct Room {
 type Wrong = (u64, &'static str);
 
 /// Runs `code`, which stands at `address`; says what is wrong, and where.
-pub(crate) fn run(code: &[u8], address: u64, terms: &Terms, room: &mut Room, done: &mut Done) -> Result<(), Wrong> {
+pub(crate) fn run(
+    code: &[u8],
+    address: u64,
+    terms: &Terms,
+    room: &mut Room,
+    done: &mut Done,
+) -> Result<(), Wrong> {
     let mut runner = Runner {
         size: code.len() as u32,
         address,

@@ -64,8 +64,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) const NOTHING: Self =
-        Self { general: 0, flags: false, rip: None, vectors: [0; 32], masks: 0 };
+    pub(crate) const NOTHING: Self = Self { general: 0, flags: false, rip: None, vectors: [0; 32], masks: 0 };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::Wrong;
 use crate::pieces::{LEAD, Piece, add, fill};
-use gleaner_proof::Rule::{Aboard, Bounds, Copy, Flow, ThreadLocal, Yields};
+use gleaner_proof::Rule::{Aboard, Bounds, Calls, Copy, ThreadLocal, Yields};
 use iced_x86::{FlowControl, Mnemonic, Register};
 
 /// Takes away all that is inserted, but for what prefetches: those would be missed by another rule.
@@ -25,7 +25,8 @@ fn checks_return(piece: &Piece) -> Option<()> {
     piece.find("sub r").map(|_| ())
 }
 fn local(piece: &Piece) -> Option<()> {
-    let rewritten = piece.original.segment_prefix() == Register::FS && piece.copy.segment_prefix() == Register::None;
+    let rewritten =
+        piece.original.segment_prefix() == Register::FS && piece.copy.segment_prefix() == Register::None;
     rewritten.then_some(())
 }
 fn escape(piece: &Piece) -> Option<usize> {
@@ -48,14 +49,26 @@ pub(crate) const ALL: &[Wrong] = &[
     }),
     wrong!("no leave before an indirect jump", Aboard, |piece, new| {
         let jump = piece.original.flow_control() == FlowControl::IndirectBranch;
-        emptied_before(piece, new, jump && goes_home(piece).is_some())
+        emptied_before(piece, new, jump && piece.find("cmp byte ptr gs:[2Ch],0").is_some())
     }),
     wrong!("no leave before a system call", Aboard, |piece, new| {
         emptied_before(piece, new, asm(piece, Mnemonic::Syscall))
     }),
-    wrong!("no leave before ldmxcsr", Aboard, |piece, new| emptied_before(piece, new, asm(piece, Mnemonic::Ldmxcsr))),
-    wrong!("no leave before fldcw", Aboard, |piece, new| emptied_before(piece, new, asm(piece, Mnemonic::Fldcw))),
-    wrong!("no leave before rdpid", Aboard, |piece, new| emptied_before(piece, new, asm(piece, Mnemonic::Rdpid))),
+    wrong!("no leave before ldmxcsr", Aboard, |piece, new| emptied_before(
+        piece,
+        new,
+        asm(piece, Mnemonic::Ldmxcsr)
+    )),
+    wrong!("no leave before fldcw", Aboard, |piece, new| emptied_before(
+        piece,
+        new,
+        asm(piece, Mnemonic::Fldcw)
+    )),
+    wrong!("no leave before rdpid", Aboard, |piece, new| emptied_before(
+        piece,
+        new,
+        asm(piece, Mnemonic::Rdpid)
+    )),
     wrong!("no leave before rdfsbase", Aboard, |piece, new| {
         emptied_before(piece, new, asm(piece, Mnemonic::Rdfsbase))
     }),
@@ -80,7 +93,7 @@ pub(crate) const ALL: &[Wrong] = &[
         add(new, at + lea + 3, 4, 5);
         Some(())
     }),
-    wrong!("an escape to elsewhere", Flow, |piece, new| {
+    wrong!("an escape to elsewhere", Calls, |piece, new| {
         let at = escape(piece)?;
         add(new, at + LEAD + 1, 4, 1);
         Some(())
@@ -181,7 +194,10 @@ pub(crate) const ALL: &[Wrong] = &[
     }),
     wrong!("another word than FS", ThreadLocal, |piece, new| {
         local(piece)?;
-        let insn = piece.inserted.iter().rfind(|insn| insn.memory_displacement64() == 0x18 && insn.mnemonic() == Mnemonic::Mov)?;
+        let insn = piece
+            .inserted
+            .iter()
+            .rfind(|insn| insn.memory_displacement64() == 0x18 && insn.mnemonic() == Mnemonic::Mov)?;
         new[piece.place(insn) + insn.len() - 1] = 0;
         Some(())
     }),
@@ -191,26 +207,36 @@ pub(crate) const ALL: &[Wrong] = &[
     }),
     wrong!("an index scaled otherwise", ThreadLocal, |piece, new| {
         local(piece)?;
-        let insn = piece.inserted.iter().rfind(|insn| insn.mnemonic() == Mnemonic::Lea && insn.memory_index() != Register::None)?;
+        let insn = piece
+            .inserted
+            .iter()
+            .rfind(|insn| insn.mnemonic() == Mnemonic::Lea && insn.memory_index() != Register::None)?;
         new[piece.place(insn) + insn.len() - 2] ^= 0xc0;
         Some(())
     }),
     wrong!("FS left as it was", Copy, |piece, new| {
         // The prefix on something that is not relative to FS.
-        let wanted = piece.original.len() == 4 && piece.original.code().op_code().op_count() == 2 && new[piece.copied()] == 0x48;
+        let wanted = piece.original.len() == 4
+            && piece.original.code().op_code().op_count() == 2
+            && new[piece.copied()] == 0x48;
         wanted.then(|| new[piece.copied()] = 0x64)
     }),
     wrong!("a loop without a bound", Bounds, |piece, new| {
-        let charged = piece.find("sub dword ptr gs:[28h]").is_some();
-        let loop_head = piece.index > 0 && !piece.inserted.iter().any(|insn| insn.to_string().starts_with("prefetch"));
-        emptied_before(piece, new, charged && loop_head)
+        let marked = asm(piece, Mnemonic::Imul) && piece.original.immediate32() == 0x0765_4321;
+        emptied_before(piece, new, marked)
     }),
     wrong!("a recursion without a bound", Bounds, |piece, new| {
-        // Only a function that calls itself has nothing else in the way: it is tried wherever a unit begins.
-        let entry = piece.index <= 1 && piece.find("sub dword ptr gs:[28h]").is_some();
-        let plain = !piece.inserted.iter().any(|insn| insn.to_string().starts_with("prefetch"));
-        let tests = piece.original.to_string() == "test rdi,rdi";
-        emptied_before(piece, new, entry && plain && tests)
+        let marked = asm(piece, Mnemonic::Cmp) && piece.original.immediate32() == 0x0246_8024;
+        emptied_before(piece, new, marked)
+    }),
+    wrong!("a long way without a bound", Bounds, |piece, new| {
+        let marked = asm(piece, Mnemonic::Mov) && piece.original.immediate32() == 0x0135_7913;
+        marked.then_some(())?;
+        // What it takes is less than an eighth of what follows.
+        let (at, size) = piece.find("sub dword ptr gs:[28h]")?;
+        (size == 12).then_some(())?;
+        new[at + 8..at + 12].copy_from_slice(&[1, 0, 0, 0]);
+        Some(())
     }),
     wrong!("a bound that takes nothing", Yields, |piece, new| {
         let (at, size) = piece.find("sub dword ptr gs:[28h]")?;
@@ -220,13 +246,6 @@ pub(crate) const ALL: &[Wrong] = &[
     wrong!("a bound that gives", Yields, |piece, new| {
         let (at, size) = piece.find("sub dword ptr gs:[28h]")?;
         new[at + 8..at + size].fill(0xff);
-        Some(())
-    }),
-    wrong!("a bound that takes too little", Bounds, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.to_string().starts_with("sub dword ptr gs:[28h]"))?;
-        (insn.immediate(1) >= 12).then_some(())?;
-        new[piece.place(insn) + 8] = 1;
-        new[piece.place(insn) + 9..piece.place(insn) + insn.len()].fill(0);
         Some(())
     }),
     wrong!("a bound turned round", Yields, |piece, new| {

@@ -10,9 +10,6 @@ pub(crate) const LEAD: usize = 63;
 /// An instruction of a twin and what is inserted before it. Places are offsets in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    pub(crate) unit: usize,
-    /// Its number in its unit.
-    pub(crate) index: usize,
     pub(crate) at: usize,
     pub(crate) size: usize,
     /// Inserted instructions; their addresses are those in the twin.
@@ -75,7 +72,8 @@ pub(crate) fn mapping(bytes: &[u8]) -> (usize, usize) {
 pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<Piece> {
     let map = mapping(rewritten).0;
     let (old, new) = (Image::parse(original).expect("sound"), Image::parse(rewritten).expect("sound"));
-    let offset = |image: &Image, address: u64| image.file_offset(Svma(address)).expect("in the file").0 as usize;
+    let offset =
+        |image: &Image, address: u64| image.file_offset(Svma(address)).expect("in the file").0 as usize;
     let decode = |bytes: &[u8], address: u64| {
         Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).into_iter().collect::<Vec<_>>()
     };
@@ -84,7 +82,7 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
         let record = map + 48 + 40 * unit;
         let (mut original_at, mut twin) = (get(rewritten, record, 8), get(rewritten, record + 8, 8));
         let mut stream = map + get(rewritten, record + 16, 8) as usize;
-        for index in 0..get(rewritten, record + 32, 4) as usize {
+        for _ in 0..get(rewritten, record + 32, 4) {
             let head = rewritten[stream];
             stream += 1;
             let mut number = |bit: u8| if head & bit != 0 { uleb(rewritten, &mut stream) } else { 0 };
@@ -95,8 +93,6 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
             let at = offset(&new, twin);
             let (from, copy) = (offset(&old, original_at), at + size);
             pieces.push(Piece {
-                unit,
-                index,
                 at,
                 size,
                 inserted: decode(&rewritten[at..copy], twin),

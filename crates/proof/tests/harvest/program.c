@@ -97,6 +97,18 @@ __attribute__((noinline)) long careful(struct node *at) {
     if (at->value < 0) give_up(at);
     return at->value + global;
 }
+/* A loop, a recursion and a long way without any loads. */
+asm(".text\n.type plain, @function\nplain: .cfi_startproc\n"
+    "movl $0x1357913, %eax\n"
+    ".rept 600\nleal 1(%rax), %eax\n.endr\n"
+    "1: imull $0x7654321, %eax, %eax\ndecl %edi\njnz 1b\n"
+    "ret\n.cfi_endproc\n.size plain, .-plain\n"
+    ".type again, @function\nagain: .cfi_startproc\n"
+    "cmpl $0x2468024, %edi\nja 1f\n"
+    "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\nincl %edi\ncall again\n"
+    "addq $8, %rsp\n.cfi_adjust_cfa_offset -8\n1: ret\n.cfi_endproc\n.size again, .-again\n");
+long plain(long), again(long);
+__attribute__((noinline)) long tail(struct node *at) { return at->visit(at); }
 int main(int count, char **arguments) {
     struct node *first = calloc(64, sizeof *first);
     for (int i = 0; i < 63; i++) {
@@ -109,6 +121,7 @@ int main(int count, char **arguments) {
     sum += flags(&first->value, 3) + kernel(39) + scale(numbers, count, 63) + extended(wide, 4);
     unsigned csr = 0x1f80;
     unsigned short word = 0x37f;
+    sum += plain(count) + again(count) + tail(first);
     modes(&csr);
     control(&word);
     if (count > 100) sum += segment() + processor() + base();

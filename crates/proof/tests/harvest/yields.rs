@@ -82,13 +82,17 @@ pub(crate) const ALL: &[Wrong] = &[
     }),
     wrong!("rax restored before others", Yields, |piece, new| {
         let (rax, _) = piece.find("mov rax,[rax-80h]")?;
-        let before = loads(piece).into_iter().find(|&at| at + 4 == rax)?;
-        swap(new, before, rax, 4);
+        let first = loads(piece).into_iter().find(|&at| at != rax)?;
+        swap(new, first, rax, 4);
         Some(())
     }),
     wrong!("the stack pointer not saved", Yields, |piece, new| {
         short(piece)?;
-        let (at, size) = piece.inserted.iter().find(|i| i.to_string().ends_with("+10h],rsp")).map(|i| (piece.place(i), i.len()))?;
+        let (at, size) = piece
+            .inserted
+            .iter()
+            .find(|i| i.to_string().ends_with("+10h],rsp"))
+            .map(|i| (piece.place(i), i.len()))?;
         new[at + size - 2] ^= 0x08; // rbp, or r13 by its prefix
         Some(())
     }),
@@ -103,23 +107,35 @@ pub(crate) const ALL: &[Wrong] = &[
         Some(())
     }),
     wrong!("goes on one byte further", Yields, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.is_ip_rel_memory_operand() && insn.to_string().starts_with("lea"))?;
+        let insn = piece
+            .inserted
+            .iter()
+            .find(|insn| insn.is_ip_rel_memory_operand() && insn.to_string().starts_with("lea"))?;
         add(new, piece.place(insn) + 3, 4, 1);
         Some(())
     }),
     wrong!("goes on behind the first thing to do", Yields, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.is_ip_rel_memory_operand() && insn.to_string().starts_with("lea"))?;
+        let insn = piece
+            .inserted
+            .iter()
+            .find(|insn| insn.is_ip_rel_memory_operand() && insn.to_string().starts_with("lea"))?;
         let (_, size) = piece.find("mov rsp,[rax+10h]")?;
         add(new, piece.place(insn) + 3, 4, size as i64);
         Some(())
     }),
     wrong!("goes on elsewhere", Yields, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.is_ip_rel_memory_operand() && insn.to_string().starts_with("lea"))?;
+        let insn = piece
+            .inserted
+            .iter()
+            .find(|insn| insn.is_ip_rel_memory_operand() && insn.to_string().starts_with("lea"))?;
         add(new, piece.place(insn) + 3, 4, 0x1000);
         Some(())
     }),
     wrong!("does not say where to go on", Yields, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.is_ip_rel_memory_operand() && insn.to_string().starts_with("lea"))?;
+        let insn = piece
+            .inserted
+            .iter()
+            .find(|insn| insn.is_ip_rel_memory_operand() && insn.to_string().starts_with("lea"))?;
         let next = piece.place(insn) + insn.len();
         // into FS instead of RIP
         let modrm = new[next..].iter().take(5).position(|&byte| byte == 8)?;
@@ -184,9 +200,7 @@ pub(crate) const ALL: &[Wrong] = &[
         let (at, size) = piece.nth("movups [r", 0).or_else(|| piece.nth("vmovups [r", 0))?;
         put(new, (at, size), &[0x48, 0x89, 0x44, 0x24, 0xf8])
     }),
-    wrong!("a call", Yields, |piece, new| {
-        put(new, piece.find("mov gs:[10h],rax")?, &[0xe8, 4, 0, 0, 0])
-    }),
+    wrong!("a call", Yields, |piece, new| { put(new, piece.find("mov gs:[10h],rax")?, &[0xe8, 4, 0, 0, 0]) }),
     wrong!("a store to the program's memory", Yields, |piece, new| {
         let at = *stores(piece).first()?;
         new[at + 2] = new[at + 2] & !7 | 7; // by rdi
@@ -200,7 +214,11 @@ pub(crate) const ALL: &[Wrong] = &[
         new[at + 1] = 0x91;
         Some(())
     }),
-    wrong!("the overflow flag not saved", Yields, |piece, new| put(new, piece.find("seto al")?, &[0x66, 0x90])),
+    wrong!("the overflow flag not saved", Yields, |piece, new| put(
+        new,
+        piece.find("seto al")?,
+        &[0x66, 0x90]
+    )),
     wrong!("flags not restored", Yields, |piece, new| put(new, piece.find("sahf")?, &[])),
     wrong!("flags not restored where nobody else is", Yields, |piece, new| {
         put(new, piece.nth("sahf", 1)?, &[])
@@ -238,7 +256,10 @@ pub(crate) const ALL: &[Wrong] = &[
         Some(())
     }),
     wrong!("half of a vector register saved", Yields, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.to_string().starts_with("vmovups [r") && insn.op1_register().is_zmm())?;
+        let insn = piece
+            .inserted
+            .iter()
+            .find(|insn| insn.to_string().starts_with("vmovups [r") && insn.op1_register().is_zmm())?;
         let at = piece.place(insn);
         (new[at] == 0x62).then_some(())?;
         new[at + 3] = new[at + 3] & !0x60 | 0x20;
@@ -256,14 +277,19 @@ pub(crate) const ALL: &[Wrong] = &[
         Some(())
     }),
     wrong!("prefetches another address", Prefetches, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.to_string().starts_with("prefetch") && insn.memory_displ_size() > 0)?;
+        let insn = piece
+            .inserted
+            .iter()
+            .find(|insn| insn.to_string().starts_with("prefetch") && insn.memory_displ_size() > 0)?;
         add(new, piece.place(insn) + insn.len() - insn.memory_displ_size().min(4) as usize, 1, 1);
         Some(())
     }),
     wrong!("prefetches by another register", Prefetches, |piece, new| {
         let insn = piece.inserted.iter().find(|insn| {
-            insn.to_string().starts_with("prefetch") && insn.memory_base() == iced_x86::Register::RDI
-                && insn.memory_index() == iced_x86::Register::None && insn.memory_displ_size() == 0
+            insn.to_string().starts_with("prefetch")
+                && insn.memory_base() == iced_x86::Register::RDI
+                && insn.memory_index() == iced_x86::Register::None
+                && insn.memory_displ_size() == 0
         })?;
         let at = piece.place(insn) + insn.len() - 1;
         new[at] = new[at] & !7 | 3;
@@ -275,7 +301,8 @@ pub(crate) const ALL: &[Wrong] = &[
         Some(())
     }),
     wrong!("in a primary: a yield without a prefetch", Prefetches, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.to_string().starts_with("prefetch") && insn.len() == 4)?;
+        let insn =
+            piece.inserted.iter().find(|insn| insn.to_string().starts_with("prefetch") && insn.len() == 4)?;
         crate::pieces::fill(&mut new[piece.place(insn)..][..4]);
         Some(())
     }),
