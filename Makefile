@@ -1,13 +1,16 @@
 # make tour      builds Gleaner and lets it show this machine; ends by naming what it wrote
 # make test      everything that can be tested here; installs what is missing where it may, names what it skips
+# make test-long  what takes longer: all real programs, every file of this system; leaves a record (an hour or so)
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
+# make test-random  thousands of random programs, rewritten and compared (N=5000)
+# make test-torture  random schedules of misbehaving scavengers, a hundred of them (some minutes)
 # make regenerate  writes what is generated and committed: schemas, man pages, completions, help texts
 # make install   the binary, man pages and completions below PREFIX
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour test test-numa regenerate install
+.PHONY: help build tour test test-long test-numa test-random test-torture regenerate install
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -26,9 +29,20 @@ test:
 	@scripts/toolchain.sh
 	@scripts/test.sh
 
+test-long: build
+	@scripts/test-long.sh
+
 test-numa:
 	@scripts/toolchain.sh
 	@scripts/test-numa.sh
+
+N ?= 5000
+test-random:
+	GLEANER_RANDOM=$(N) cargo test --locked --package gleaner-cli --test rewriter -- random::
+
+test-torture:
+	@scripts/toolchain.sh
+	GLEANER_TORTURE=100 cargo test --locked --package gleaner-harvest --test runtime -- torture
 
 regenerate:
 	GLEANER_REGENERATE=1 cargo test --package gleaner-records --package gleaner-cli --test documents --test generated

@@ -31,6 +31,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print 
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'See what Gleaner does: what works on this host, then everything it measures, in about a minute'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Tell what works on this host, what does not and why, and what would help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latencies and sizes of each level, TLBs, parallelism, bandwidth and more'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "harvest" -d 'Run a program, and others in the time it waits for memory'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "twin" -d 'Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check that a rewritten program is its original with twins, and nothing else'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or one figure of it'
@@ -57,6 +58,35 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'No progress and no remarks; errors are still told'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger -d 'A program to run in the primary\'s waits, with its arguments, quoted as for a shell; may be given several times' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -d 'Several copies of one: \'12 x CMD\'' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger-out -d 'Where scavengers\' output goes: a file for all, or a directory (there, or ending in \'/\') with a file for each; else nowhere' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Guests aboard at once; else as many as a miss has time for' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d 'CPUs for scavengers while they are at home, as 0-3,8; else those of the primary' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may be away at once' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Figures of this machine, as \'gleaner measure -o FILE\' writes them; else machine.json in its directory of the cache' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'A plan made by --dry-run --record FILE, in place of a new one' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Where the run record goes; with --dry-run, the plan' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l choose -d 'Which loads give way' -r -f -a "paying\t'Those that are expected to pay'
+chases\t'Of those, only loads whose address was loaded by themselves a round before'
+every-load\t'Every load of a loop'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l least-gain -d 'Cycles that a site must be expected to gain' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l most-sites -d 'No more sites of a file than this: those in the deepest loops' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d 'Leave the load at this address alone; may be given several times' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show what happens while it runs, on the terminal'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Rewrite anew, and keep nothing'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'The threads of the primary as each other\'s guests'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-coalescing -d 'A yield of its own for each load'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l every-load -d 'Yield before every load: a test of yields. \'all\' means also those from the stack and from fixed places' -r -f -a "usual\t'Those whose address is computed'
+all\t'All'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l role -d 'What the program will be in a harvest' -r -f -a "primary\t'Others run while it waits for memory'
+scavenger\t'It runs while others wait'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l quantum -d 'Cycles, by static estimate, between two yields of a scavenger' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l debug -d 'Separate debug information of the binary, for the names in it' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s o -l output -d 'Where the rewritten file goes' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l identity -d 'Twins are copies, with nothing put in'

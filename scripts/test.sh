@@ -10,14 +10,21 @@ skipped=()
 failed=()
 updated=no
 
-# need COMMAND PACKAGE WHAT: WHAT is skipped where COMMAND is not there and cannot be installed.
+there() {
+    case $1 in
+    /*) [ -e "$1" ] ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+# need COMMAND PACKAGE WHAT: WHAT is skipped where COMMAND (or a file, by its whole path) is not there and cannot be installed.
 need() {
-    command -v "$1" >/dev/null && return 0
+    there "$1" && return 0
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         if [ "$updated" = no ]; then apt-get update -qq >/dev/null || true; updated=yes; fi
         echo "installing $2 for: $3"
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >/dev/null || true
-        command -v "$1" >/dev/null && return 0
+        there "$1" && return 0
     fi
     skipped+=("$3: '$1' is not there (Debian: apt install $2, as root)")
     return 1
@@ -39,6 +46,11 @@ step() {
     "$@" || failed+=("$*")
 }
 
+need g++ g++ "the rewriter's programs in C++" || true
+need clang++ clang "the rewriter's programs by clang" || true
+need ld.lld lld "link-time optimisation by clang" || true
+need csmith csmith "random programs" || true
+need /usr/include/csmith/csmith.h libcsmith-dev "random programs" || true
 need git git "leaving files that git ignores out of the tidy test" || true
 if need unshare util-linux "what happens on a full disk"; then
     unshare -m true 2>/dev/null || unshare -rm true 2>/dev/null ||
@@ -50,6 +62,11 @@ if component clippy clippy "lints"; then
     step cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 fi
 step cargo test --locked --workspace --no-fail-fast
+
+step cargo build --locked --release --quiet --package gleaner-cli
+step scripts/real.sh --quick
+need gdb gdb "breakpoints and stacks in twins" || true
+step scripts/debugging.sh
 
 echo
 for what in "${skipped[@]}"; do echo "skipped: $what"; done

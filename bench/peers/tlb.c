@@ -1,7 +1,8 @@
 // The plain peer of `gleaner measure tlb`: a chase over one line in each of so many 4 KiB pages, lines dealt out over the
 // cache's sets; nanoseconds a load over the number of pages, the best and the median of fifteen tries, each on memory of
-// its own. A second run with MODE 8 visits each page eight times a lap at random instead of once.
-// usage: tlb CPU MODE(1|8) FROM TO STEP
+// its own. With MODE 8 each page is visited eight times a lap at random instead of once. With a sixth argument the pages
+// are cut from huge ones, so that their memory lies together, instead of lying where the kernel happens to have some.
+// usage: tlb CPU MODE(1|8) FROM TO STEP [cut]
 #define _GNU_SOURCE
 #include "chain.h"
 #include <sched.h>
@@ -23,17 +24,21 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double chase(size_t pages, size_t visits) {
+static double chase(size_t pages, size_t visits, int cut) {
     size_t length = pages * PAGE, nodes = pages * visits;
-    char *map = mmap(0, length + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *map = mmap(0, length + 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint32_t *order = malloc(nodes * sizeof *order);
     if (map == MAP_FAILED || !order) {
         perror("tlb: memory");
         exit(1);
     }
     char *area = (char *)(((uintptr_t)map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
-    madvise(area, length, MADV_NOHUGEPAGE);
+    madvise(area, cut ? (length + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1) : length, cut ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     memset(area, 0, length);
+    for (size_t at = 0; cut && at < length; at += HUGE_PAGE) {
+        mprotect(area + at, PAGE, PROT_READ);
+        mprotect(area + at, PAGE, PROT_READ | PROT_WRITE);
+    }
     one_cycle(order, nodes);
     for (size_t i = 0; i < nodes; i++)
         *(void **)place(area, pages, i) = place(area, pages, order[i]);
@@ -47,13 +52,13 @@ static double chase(size_t pages, size_t visits) {
     if (!p)
         puts("");
     free(order);
-    munmap(map, length + HUGE_PAGE);
+    munmap(map, length + 2 * HUGE_PAGE);
     return (to - from) / LOADS;
 }
 
 int main(int argc, char **argv) {
     if (argc < 6) {
-        fprintf(stderr, "usage: tlb CPU MODE(1|8) FROM TO STEP\n");
+        fprintf(stderr, "usage: tlb CPU MODE(1|8) FROM TO STEP [cut]\n");
         return 2;
     }
     cpu_set_t set;
@@ -64,7 +69,7 @@ int main(int argc, char **argv) {
     for (size_t pages = atol(argv[3]); pages <= (size_t)atol(argv[4]); pages += atol(argv[5])) {
         double tries[TRIES];
         for (int i = 0; i < TRIES; i++)
-            tries[i] = chase(pages, atol(argv[2]));
+            tries[i] = chase(pages, atol(argv[2]), argc > 6);
         qsort(tries, TRIES, sizeof *tries, ascending);
         printf("%zu %.2f %.2f\n", pages, tries[0], tries[TRIES / 2]);
     }

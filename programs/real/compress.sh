@@ -3,6 +3,7 @@
 #: program /usr/bin/xz
 #: program /usr/bin/zstd
 #: program /usr/bin/bzip2
+#: program $(ldd /usr/bin/xz /usr/bin/zstd /usr/bin/bzip2 | grep -o "/[^ ]*lib\(lzma\|zstd\|bz2\)[^ ]*")
 #: needs xz xz-utils
 #: needs zstd zstd
 #: needs bzip2 bzip2

@@ -5,7 +5,7 @@
 #: quick
 # Libraries with separate debug files: gdb tells of each section that the library has more than its debug file. So it does of
 # any rewritten library; it goes on with what it has.
-gdb() { command gdb "$@" 2>&1 | grep -v -e "^warning: section .* not found in " -e "^warning: target file /proc"; }
+gdb() { command gdb "$@" 2>&1 | grep -v -e "^warning: section .* not found in " -e "^warning: target file /proc" -e '^$'; }
 cat >target.c <<'C'
 #include <pthread.h>
 #include <stdio.h>

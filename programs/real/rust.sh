@@ -1,7 +1,7 @@
 # A large program in Rust, Gleaner itself, with twins: it rewrites and proves programs just the same.
 #: program GLEANER
 #: quick
-for program in /usr/bin/{sort,bash,perl,ld.bfd} /usr/lib/x86_64-linux-gnu/{libc.so.6,libstdc++.so.6}; do
+for program in /usr/bin/{sort,bash,perl,ld.bfd,python3.11} /usr/lib/x86_64-linux-gnu/libsqlite3.so.0; do
     [ -e "$program" ] || continue
     for mode in identity poison; do
         "$GLEANER" twin --$mode -o rewritten "$program" | grep -v -e '^time'; echo "status ${PIPESTATUS[0]}"; sha256sum <rewritten

@@ -1,5 +1,6 @@
 # A large SQL script: tables, indices, joins, recursion, windows, JSON, triggers, transactions, full text, vacuum, dumps.
 #: program /usr/bin/sqlite3
+#: program /usr/lib/x86_64-linux-gnu/libsqlite3.so.0
 #: needs sqlite3 sqlite3
 #: quick
 cat >script.sql <<'SQL'

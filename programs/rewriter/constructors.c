@@ -7,7 +7,7 @@
 
 static int state = 5;
 __attribute__((constructor(101))) void first_constructor(void) { printf("first %d\n", state *= 3); }
-__attribute__((constructor(102))) static void second(int argc, char **argv) { printf("second %d %s\n", argc, argv[0]); }
+__attribute__((constructor(102))) static void second(int argc, char **argv) { printf("second %d %d\n", argc, argv[argc] == 0); }
 __attribute__((constructor)) static void third(void) { printf("third %d\n", state += 7); }
 __attribute__((destructor)) static void early(void) { puts("destructor"); }
 __attribute__((destructor(101))) void last_destructor(void) { printf("last %d\n", state); }

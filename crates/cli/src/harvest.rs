@@ -43,7 +43,8 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         return Ok(Exit::Done);
     }
     let mut live = live::Live::open(args.live, prepared.plan.bounds.ring);
-    let (run, outcome) = prepared.run(|snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
+    let home = args.home_cpus.as_ref().map(|cpus| cpus.iter().collect());
+    let (run, outcome) = prepared.run(home, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
     live.close();
     let document = Document::now(run);
     for line in ended::troubles(&document.body) {
@@ -134,7 +135,7 @@ fn refused(error: &SessionError) -> Refusal {
     let (what, why) = text.split_once(": ").unwrap_or(("harvest", &text));
     match error {
         SessionError::Program(ProgramError::StaticPrimary(_) | ProgramError::OriginLibraries(_))
-        | SessionError::Launch(LaunchError::StaticPrimary(_) | LaunchError::Memfd(_) | LaunchError::NoProc) => {
+        | SessionError::Launch(LaunchError::Memfd(_) | LaunchError::NoProc) => {
             Refusal::not_possible_here(what, why)
         }
         SessionError::Twins(TwinsError::Unproven { .. } | TwinsError::Cache(_))

@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use ::twin::{Bounds, Coverage, Mode, Reach, Rewritten, Sites, VectorWidth, Which};
+use ::twin::{Bounds, Coverage, Knowledge, Mode, Reach, Rewritten, Sites, VectorWidth, Which};
 use clap::{ArgGroup, Args, ValueEnum};
 use std::fmt::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original
 ///
-/// The result is an ordinary ELF file. It is checked by 'gleaner proof' before it is kept; twins that yield at every
-/// load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
+/// The result is an ordinary ELF file. What is copied without insertions is checked by 'gleaner proof' before it is kept;
+/// poisoned twins and those that yield at every load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub(crate) struct TwinArgs {
@@ -84,7 +84,8 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
         Some(Loads::All) => Reach::All,
         _ => Reach::Usual,
     };
-    let sites = Sites { which: Which::EveryLoad(reach), width: vector_width() };
+    let sites =
+        Sites { which: Which::EveryLoad(reach), width: vector_width(), knowledge: Knowledge::OfCallers };
     let mode = match (args.every_load, args.role) {
         (None, _) if args.poison => Mode::Poison(vector_width()),
         (None, _) => Mode::Identity,
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
     };
     let Rewritten { bytes, coverage } =
         ::twin::rewrite(&data, debug.as_deref(), mode).map_err(|e| refuse(e.to_string()))?;
-    if args.every_load.is_none() {
+    if mode == Mode::Identity {
         prove(&args.binary, &data, &bytes)?;
     }
     write(&args.output, &bytes, metadata.mode())?;

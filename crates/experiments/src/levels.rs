@@ -5,6 +5,7 @@
 //! is no plateau but a shoulder: a stretch where the curve climbs clearly less than on both sides; that is a level too,
 //! and says so.
 
+use lab::campaign::CLOCK_TOLERANCE;
 use lab::stats;
 use units::Estimate;
 
@@ -13,6 +14,8 @@ use units::Estimate;
 pub struct CurvePoint {
     pub size: f64,
     pub latency: Estimate,
+    /// What its fastest blocks say (their 5th percentile).
+    pub quiet: f64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +40,13 @@ const LEAST_OCTAVES: f64 = 0.9;
 const APART: f64 = 1.25;
 /// A shoulder climbs by less than this many octaves of latency per octave of size.
 const SHOULDER: f64 = 0.40;
-/// What a reading of the core clock may be wrong by for reasons that repeat: the counter's steps, the cost of reading it.
-const SYSTEMATIC: f64 = 0.002;
+/// What figures in core cycles may all be wrong by alike, whatever blocks say: the clock is read with a chain of adds before
+/// and after a block, never while its loads run, and readings may differ by so much before a block is void.
+pub(crate) const OF_CYCLES: f64 = CLOCK_TOLERANCE;
+/// The same of figures in ticks and nanoseconds: the counter's steps, the cost of reading it.
+pub(crate) const OF_TICKS: f64 = 0.002;
+/// The share of a level's sizes whose fastest blocks may lie below its quiet floor.
+const LUCKY: f64 = 0.05;
 /// Shares of the step from one level to the next. A sharp edge, all of them within [`SHARP`], ends the level where the
 /// first is reached: a few lines too many already push many out. A cache whose sets are filled unevenly, because the pages
 /// under it are scattered in physical memory, gives way over an octave around its size: half the step is nearest to it.
@@ -86,23 +94,28 @@ struct Stretch {
 impl Stretch {
     fn level(&self, points: &[CurvePoint]) -> Found {
         let inside = &points[self.from..=self.to];
-        let values: Vec<Estimate> = calm(inside).into_iter().map(|p| p.latency).collect();
-        let latency = middle(&values);
+        let latency = middle(&calm(inside), OF_CYCLES);
         Found { from: self.from, to: self.to, latency, size: None, slope: self.slope }
     }
 }
 
 /// What many points of one level say together: the median of their values, with the range of nine in ten of them, and of
 /// most of their own intervals. That is wider than the interval of the median: levels do depend a little on the size they
-/// are measured at, and interference can lift them all.
-pub(crate) fn middle(values: &[Estimate]) -> Estimate {
-    let of = |f: fn(&Estimate) -> f64, q| {
-        stats::quantile_sorted(&stats::sorted(&values.iter().map(f).collect::<Vec<f64>>()), q)
+/// are measured at.
+///
+/// Interference can lift all points alike, and then their intervals agree on what is too high. It cannot lower any: nothing
+/// that neighbours, interrupts or a disturbed cache do makes a load faster than the level is. So the interval reaches down
+/// to the quiet floor, which the fastest blocks of the calmest sizes show (not the very fastest one, which may owe it to a
+/// wrong reading of the clock), and to both sides by what all points may be wrong by alike.
+pub(crate) fn middle(points: &[CurvePoint], systematic: f64) -> Estimate {
+    let of = |f: fn(&CurvePoint) -> f64, q| {
+        stats::quantile_sorted(&stats::sorted(&points.iter().map(f).collect::<Vec<f64>>()), q)
     };
-    let value = of(|e| e.value, 0.5);
-    let lo = of(|e| e.value, 0.05).min(of(|e| e.lo, 0.25)).min(value * (1.0 - SYSTEMATIC));
-    let hi = of(|e| e.value, 0.95).max(of(|e| e.hi, 0.75)).max(value * (1.0 + SYSTEMATIC));
-    Estimate::new(value, lo, hi)
+    let value = of(|p| p.latency.value, 0.5);
+    let floor = of(|p| p.quiet.min(p.latency.value), LUCKY);
+    let lo = of(|p| p.latency.value, 0.05).min(of(|p| p.latency.lo, 0.25)).min(floor);
+    let hi = of(|p| p.latency.value, 0.95).max(of(|p| p.latency.hi, 0.75));
+    Estimate::new(value, lo * (1.0 - systematic), hi * (1.0 + systematic))
 }
 
 /// The points of a stretch that lie away from its edges, where the neighbouring levels shine through: the half octave
@@ -241,7 +254,7 @@ mod tests {
             .map(|i| {
                 let size = 1024.0 * 2f64.powf(f64::from(i) / 8.0);
                 let v = f(size);
-                CurvePoint { size, latency: Estimate::new(v, v * 0.999, v * 1.001) }
+                CurvePoint { size, latency: Estimate::new(v, v * 0.999, v * 1.001), quiet: v * 0.999 }
             })
             .collect()
     }
@@ -315,10 +328,63 @@ mod tests {
             .map(|mut p| {
                 let jitter = 1.0 + (rng.below(1000) as f64 / 1000.0 - 0.5) * 0.04;
                 p.latency = p.latency.scaled(jitter);
+                p.quiet *= jitter;
                 p
             })
             .collect();
         assert_eq!(find(&points, None, None).len(), 2);
+    }
+
+    /// A level of `truth` cycles at twelve sizes, eleven blocks each, of which `share` are lifted by up to `by`.
+    fn blocks(truth: f64, share: f64, by: f64, seed: u64) -> Vec<CurvePoint> {
+        let mut rng = lab::rng::Rng::new(seed);
+        let mut uniform = |scale: f64| rng.below(1_000_001) as f64 / 1e6 * scale;
+        (0..12)
+            .map(|i| {
+                let blocks: Vec<f64> = (0..11)
+                    .map(|_| {
+                        let lifted = if uniform(1.0) < share { uniform(by) } else { 0.0 };
+                        truth * (0.999 + uniform(0.002)) + lifted
+                    })
+                    .collect();
+                let latency = stats::median_interval(&blocks, &mut lab::rng::Rng::new(seed + i));
+                let quiet = stats::quantile_sorted(&stats::sorted(&blocks), 0.05);
+                CurvePoint { size: 65536.0 * 2f64.powf(i as f64 / 6.0), latency, quiet }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_level_s_interval_holds_the_truth_clean_or_lifted() {
+        for seed in 0..50 {
+            let clean = middle(&blocks(14.0, 0.0, 0.0, seed), OF_CYCLES);
+            assert!(clean.contains(14.0) && clean.relative_half_width() < 0.01, "{clean:?}");
+            // Nearly every block lifted: medians and their intervals agree on too much, the floor does not.
+            let lifted = blocks(14.0, 0.9, 0.6, seed);
+            assert!(lifted.iter().filter(|p| p.latency.lo > 14.0 * 1.002).count() > 6);
+            let lifted = middle(&lifted, OF_CYCLES);
+            assert!(lifted.contains(14.0) && lifted.lo > 14.0 * 0.99, "{lifted:?}");
+        }
+    }
+
+    #[test]
+    fn a_level_in_two_states_has_an_interval_that_holds_both() {
+        for seed in 0..50 {
+            let (near, far) = (blocks(40.0, 0.2, 1.0, seed), blocks(52.0, 0.2, 1.0, seed + 100));
+            let mixed: Vec<CurvePoint> = near
+                .iter()
+                .zip(&far)
+                .enumerate()
+                .map(|(i, (a, b))| if i % 3 == 0 { *a } else { *b })
+                .collect();
+            let both = middle(&mixed, OF_CYCLES);
+            assert!(both.contains(40.0) && both.contains(52.0), "{both:?}");
+            // One lucky size among many does not make the floor.
+            let mut lucky = near;
+            lucky.extend(blocks(40.0, 0.2, 1.0, seed + 200));
+            lucky[5].quiet = 20.0;
+            assert!(middle(&lucky, OF_CYCLES).lo > 39.0);
+        }
     }
 
     #[test]

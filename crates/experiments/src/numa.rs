@@ -16,7 +16,7 @@ use lab::campaign::Block;
 use lab::chain::{self, Chain, Layout};
 use lab::code::Loaded;
 use lab::crew::{CrewMember, CrewRig};
-use lab::rigs::{ChaseRig, ParallelRig, Region, Rig, StreamRig, widest};
+use lab::rigs::{ChaseRig, Region, Rig, SideBySideRig, StreamRig, Trail, widest};
 use records::host::{Host, Node};
 use records::machine::{Machine, NodePages, NodePair, Numa, PlacementKind, PlacementResult};
 use std::sync::Arc;
@@ -184,7 +184,8 @@ fn placements(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<PlacementR
     for p in placed {
         let begin = ctx.rng.below(p.chain.nodes());
         rigs.push(Box::new(ChaseRig::new(chase.clone(), p.chain.clone(), WARM, 0).beginning_at(begin)));
-        rigs.push(Box::new(ParallelRig::new(parallel.clone(), p.chain.clone())));
+        let trail = Trail::along(p.chain.clone());
+        rigs.push(Box::new(SideBySideRig::new(parallel.clone(), trail).per_step()));
     }
     let gathered = ctx.measure(rigs, block(ctx), ctx.pick(9, 31, 81), 0.4);
     let mut results = Vec::new();

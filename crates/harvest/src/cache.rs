@@ -49,8 +49,9 @@ pub fn checksum(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
 }
 
 /// What is known of a rewritten file besides its bytes.
@@ -60,6 +61,8 @@ pub struct Note {
     pub proof: Proof,
     /// Sites that could not be made, by address, and why.
     pub left_out: BTreeMap<u64, String>,
+    /// What else there is to say about it.
+    pub remark: Option<String>,
 }
 
 /// A rewritten file to be kept.
@@ -245,7 +248,12 @@ mod tests {
     fn made(text: &str) -> Made {
         Made {
             bytes: text.as_bytes().to_vec(),
-            note: Note { counts: Counts::default(), proof: Proof::Proven, left_out: BTreeMap::new() },
+            note: Note {
+                counts: Counts::default(),
+                proof: Proof::Proven,
+                left_out: BTreeMap::new(),
+                remark: None,
+            },
         }
     }
 

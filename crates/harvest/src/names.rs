@@ -56,7 +56,7 @@ fn context<'d>(image: &Image<'d>) -> Option<Context<Slice<'d>>> {
 /// Where distributions put the debug information of a file with this build id.
 pub fn separate(build_id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = build_id.split_first()?;
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let rest = crate::cache::hex(rest);
     let path = Path::new("/usr/lib/debug/.build-id").join(format!("{first:02x}/{rest}.debug"));
     path.is_file().then_some(path)
 }

@@ -107,7 +107,12 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
 
 fn twin(prepared: &Prepared, file: &Path, role: Role) -> TwinUsed {
     let entry = prepared.entry(file, role);
-    TwinUsed { counts: entry.note.counts, cached: entry.cached, proof: entry.note.proof.clone() }
+    TwinUsed {
+        counts: entry.note.counts,
+        cached: entry.cached,
+        proof: entry.note.proof.clone(),
+        remark: entry.note.remark.clone(),
+    }
 }
 
 fn ended(status: ExitStatus) -> Ended {

@@ -9,7 +9,7 @@ use records::plan::{LevelPrice, Prices, Source, YieldPrice};
 use std::path::{Path, PathBuf};
 use units::{Estimate, Quantity, Unit};
 
-/// Where a machine record is looked for when none is named: `gleaner/machine.json` in the user's cache directory.
+/// Where a machine record is looked for when none is named: `machine.json` in our directory of the user's cache.
 pub fn usual_place() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
@@ -32,7 +32,7 @@ pub fn from_machine(path: &Path, document: &Document<Machine>) -> Prices {
     if levels.len() >= 2 {
         prices.levels = levels;
     } else {
-        prices.assumed.push(missing("latencies", "latency", &prices.levels.last().map(|l| &l.cycles)));
+        prices.assumed.push(missing("latencies", "latency", prices.levels.last().map(|l| &l.cycles)));
     }
     let of = |outcome: &Option<records::machine::Outcome<Yields>>| {
         outcome.as_ref().and_then(|o| o.result.as_ref()).map(yields).filter(|rows| !rows.is_empty())
@@ -42,21 +42,21 @@ pub fn from_machine(path: &Path, document: &Document<Machine>) -> Prices {
         None => prices.assumed.push(missing(
             "the cost of a yield",
             "yield",
-            &prices.yields.first().map(|y| &y.cycles),
+            prices.yields.first().map(|y| &y.cycles),
         )),
     }
     let mlp =
         machine.experiments.mlp.as_ref().and_then(|o| o.result.as_ref()).and_then(|mlp| mlp.kinds.first());
     match mlp.map(|kind| &kind.sustained).filter(|q| q.estimate().is_some()) {
         Some(overlap) => prices.overlap = overlap.clone(),
-        None => prices.assumed.push(missing("misses that overlap", "mlp", &Some(&prices.overlap))),
+        None => prices.assumed.push(missing("misses that overlap", "mlp", Some(&prices.overlap))),
     }
     let clock = machine.experiments.clock.as_ref().and_then(|o| o.result.as_ref()).map(|clock| &clock.core);
     match clock.filter(|q| q.estimate().is_some()) {
         Some(clock) => prices.clock = clock.clone(),
         None => match clock_by_levels(machine) {
             Some(clock) => prices.clock = clock,
-            None => prices.assumed.push(missing("the core clock", "clock", &Some(&prices.clock))),
+            None => prices.assumed.push(missing("the core clock", "clock", Some(&prices.clock))),
         },
     }
     price_pollution(&mut prices);
@@ -67,16 +67,16 @@ pub fn from_machine(path: &Path, document: &Document<Machine>) -> Prices {
 pub fn assumed(why: impl Into<String>) -> Prices {
     let mut prices = defaults(Source::Defaults { why: why.into() });
     prices.assumed = vec![
-        missing("latencies", "latency", &prices.levels.last().map(|l| &l.cycles)),
-        missing("the cost of a yield", "yield", &prices.yields.first().map(|y| &y.cycles)),
-        missing("misses that overlap", "mlp", &Some(&prices.overlap)),
-        missing("the core clock", "clock", &Some(&prices.clock)),
+        missing("latencies", "latency", prices.levels.last().map(|l| &l.cycles)),
+        missing("the cost of a yield", "yield", prices.yields.first().map(|y| &y.cycles)),
+        missing("misses that overlap", "mlp", Some(&prices.overlap)),
+        missing("the core clock", "clock", Some(&prices.clock)),
     ];
     price_pollution(&mut prices);
     prices
 }
 
-fn missing(what: &str, experiment: &str, taken: &Option<&Quantity>) -> String {
+fn missing(what: &str, experiment: &str, taken: Option<&Quantity>) -> String {
     let taken = taken.map_or(String::new(), |q| format!(": {q}"));
     format!("{what} (gleaner measure {experiment}){taken}")
 }

@@ -230,7 +230,7 @@ fn look_at(file: &Path, told: &str) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// Whether DT_RPATH or DT_RUNPATH begin at the program's own place.
+/// Whether `DT_RPATH` or `DT_RUNPATH` begin at the program's own place.
 fn has_origin(image: &Image<'_>) -> bool {
     const DT_STRTAB: u64 = 5;
     const DT_RPATH: u64 = 15;

@@ -148,13 +148,19 @@ impl Prepared {
         &self.cast
     }
 
-    /// Starts everybody and waits. `watch` looks on from time to time.
-    pub fn run(&self, watch: impl FnMut(&Snapshot)) -> Result<(Run, Outcome), SessionError> {
+    /// Starts everybody and waits. `home_cpus` are those for scavengers at home, unless the primary's will do; `watch`
+    /// looks on from time to time.
+    pub fn run(
+        &self,
+        home_cpus: Option<Vec<u32>>,
+        watch: impl FnMut(&Snapshot),
+    ) -> Result<(Run, Outcome), SessionError> {
         let program = |program: &Program, role| {
             launch::Program::new(self.entry(&program.file, role).file.clone(), program.arguments.clone())
         };
         let mut harvest = launch::Harvest::new(program(&self.cast.primary, Role::Primary));
         harvest.ring = self.plan.bounds.ring;
+        harvest.home_cpus = home_cpus;
         for wanted in &self.cast.scavengers {
             let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger));
             scavenger.stdout = wanted.stdout.clone();

@@ -6,7 +6,7 @@ use records::plan::{Because, Place, PlannedModule, Prefetch, Rejected, Role};
 use records::run::Proof;
 use std::collections::BTreeMap;
 use std::path::Path;
-use twin::{Bounds, Mode, Site, Sites, VectorWidth, Which};
+use twin::{Bounds, Knowledge, Mode, Rewritten, Site, Sites, VectorWidth, Which};
 
 /// Why there is no rewritten file.
 #[derive(Debug, thiserror::Error)]
@@ -46,26 +46,45 @@ impl Recipe {
         format!("{} {quantum} {:?} {sites}", self.role.word(), self.width).into_bytes()
     }
 
-    fn make(self, module: &PlannedModule) -> Result<Made, TwinsError> {
+    fn rewritten(
+        &self,
+        module: &PlannedModule,
+        data: &[u8],
+        knowledge: Knowledge,
+    ) -> Result<(Rewritten, Proof), TwinsError> {
+        let sites = Sites { which: Which::Listed(self.sites.clone()), width: self.width, knowledge };
+        let mode = match self.role {
+            Role::Primary => Mode::Primary(&sites),
+            Role::Scavenger => Mode::Scavenger(&sites, Bounds { quantum: self.quantum, ..Bounds::default() }),
+        };
+        let refused =
+            |e: twin::TwinError| TwinsError::Refused { path: module.path.clone(), why: e.to_string() };
+        let rewritten = twin::rewrite(data, None, mode).map_err(refused)?;
+        let proof = prove(&module.path, data, &rewritten.bytes)?;
+        Ok((rewritten, proof))
+    }
+
+    fn make(&self, module: &PlannedModule) -> Result<Made, TwinsError> {
         let path = || module.path.clone();
         let refused = |why: String| TwinsError::Refused { path: path(), why };
         let data = std::fs::read(&module.path).map_err(|e| refused(records::plain(&e)))?;
         if crate::cache::checksum(&data) != module.content {
             return Err(TwinsError::Changed { path: path() });
         }
-        let sites = Sites { which: Which::Listed(self.sites), width: self.width };
-        let mode = match self.role {
-            Role::Primary => Mode::Primary(&sites),
-            Role::Scavenger => Mode::Scavenger(&sites, Bounds { quantum: self.quantum, ..Bounds::default() }),
+        let (rewritten, proof, remark) = match self.rewritten(module, &data, Knowledge::OfCallers) {
+            // The checker may know less of what is dead than the rewriter: then more is saved.
+            Err(TwinsError::Unproven { why, .. }) => {
+                let (rewritten, proof) = self.rewritten(module, &data, Knowledge::Cautious)?;
+                (rewritten, proof, Some(format!("saves more than may be needed, to be proven: {why}")))
+            }
+            other => other.map(|(rewritten, proof)| (rewritten, proof, None))?,
         };
-        let rewritten = twin::rewrite(&data, None, mode).map_err(|e| refused(e.to_string()))?;
-        let proof = prove(&module.path, &data, &rewritten.bytes)?;
         let harvested = rewritten.coverage.harvest.unwrap_or_default();
         let left_out = harvested.left_out_at.iter().map(|(&at, why)| (at, why.to_string())).collect();
         let mut counts = module.counts;
         counts.sites = harvested.sites;
         counts.coalesced = harvested.coalesced;
-        Ok(Made { bytes: rewritten.bytes, note: Note { counts, proof, left_out } })
+        Ok(Made { bytes: rewritten.bytes, note: Note { counts, proof, left_out, remark } })
     }
 }
 

@@ -6,7 +6,8 @@
 //! - of a function called directly, its [`Summary`]: what it may read, what it certainly overwrites. A register that it
 //!   does not certainly overwrite may be kept across the call (gcc's `-fipa-ra` does that, and hand-written code);
 //! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
-//!   function never writes or may give back as it found it, and every register that some caller is seen to read after such a call before writing it;
+//!   function never writes or may give back as it found it, and every register that some caller is seen to read after
+//!   such a call before writing it; everything, where what is returned to is not what was called from;
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
 //!   one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
@@ -14,18 +15,28 @@
 //! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the GOT) and of indirect
 //! calls: that they read nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over
 //! them in [`abi::CLOBBERED`]. Not of `call [rax]` with an address just computed: TLS descriptors keep all registers.
+//! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never writes, only what direct
+//! callers keep (`liveness/kept.rs`) is live when it returns, and of a function whose callers are all known no more is
+//! returned than they read; a register that a call by the ABI may have changed, and that nobody has written since, is
+//! live nowhere (`liveness/meaning.rs`); and well-known functions are passed what their prototypes say.
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
+
+mod calls;
+mod kept;
+mod meaning;
+mod overwrites;
 
 use crate::effects::{Effect, by_stack, effect};
 use crate::groups::{Exit, Group, Groups, RelyOn};
 use crate::insn::{Flow, Insn};
 use crate::module::Module;
-use crate::order::bottom_up;
+use crate::prototypes::Convention;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed::{self, Row};
+use calls::{convention, is_tls_descriptor_call, loads_stack_pointer, summaries};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use rayon::prelude::*;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use units::Svma;
 
 /// What a caller must know about a function, at its first instruction.
@@ -35,13 +46,35 @@ pub struct Summary {
     pub reads: RegSet,
     /// Overwritten on every way to a return.
     pub overwrites: RegSet,
+    /// May be given a meaning, by it or what it calls.
+    may_write: RegSet,
     /// Surely read on some way, as far as was seen: evidence of unusual conventions.
     seen_read: RegSet,
 }
 
 impl Summary {
-    const HOPED: Self = Self { reads: RegSet::EMPTY, overwrites: RegSet::ALL, seen_read: RegSet::EMPTY };
-    const UNKNOWN: Self = Self { reads: RegSet::ALL, overwrites: RegSet::EMPTY, seen_read: RegSet::EMPTY };
+    const HOPED: Self = Self {
+        reads: RegSet::EMPTY,
+        overwrites: RegSet::ALL,
+        may_write: RegSet::EMPTY,
+        seen_read: RegSet::EMPTY,
+    };
+    const UNKNOWN: Self = Self {
+        reads: RegSet::ALL,
+        overwrites: RegSet::EMPTY,
+        may_write: RegSet::ALL,
+        seen_read: RegSet::EMPTY,
+    };
+}
+
+/// How much is made of what is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Knowledge {
+    /// Nothing is taken for granted of what direct callers keep.
+    #[default]
+    Cautious,
+    /// All direct calls are in view, but for those by bytes that are no code as far as can be seen.
+    OfCallers,
 }
 
 /// The liveness of a module.
@@ -53,16 +86,29 @@ pub struct Liveness {
 impl Liveness {
     /// `relied_on` says which jump tables are; jumps by others may lead anywhere.
     pub fn of(module: &Module<'_>, relied_on: &RelyOn<'_>) -> Self {
+        Self::with(module, Knowledge::Cautious, relied_on)
+    }
+
+    pub fn with(module: &Module<'_>, knowledge: Knowledge, relied_on: &RelyOn<'_>) -> Self {
         let groups = Groups::of(module);
-        let summaries = summaries(module, &groups, relied_on);
-        let wanted = unusual_results(module, &groups, &summaries, relied_on);
+        let summaries = summaries(module, &groups, knowledge, relied_on);
+        let (wanted, kept) = match knowledge {
+            Knowledge::Cautious => (unusual_results(module, &groups, &summaries, relied_on), Vec::new()),
+            Knowledge::OfCallers => {
+                (HashMap::new(), kept::kept_by_callers(module, &groups, &summaries, relied_on))
+            }
+        };
         let mut before = vec![Vec::new(); module.units.len()];
         let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
             .members
             .par_iter()
+            .enumerate()
             .with_min_len(8)
-            .map(|members| {
-                let work = Work::new(module, members, &summaries, relied_on);
+            .map(|(group, members)| {
+                let work = Work::new(module, members, &summaries, relied_on).knowing(knowledge);
+                if let Some(kept) = kept.get(group) {
+                    return work.live_outside(&Outside::kept(kept));
+                }
                 let wanted =
                     members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
                 work.live(wanted)
@@ -73,60 +119,6 @@ impl Liveness {
         }
         Self { before }
     }
-}
-
-/// The summaries of all units: callees first, and functions that call each other until nothing changes. Those begin with
-/// the best that could be hoped for and only get worse, so what is left in the end holds for all of them together.
-fn summaries(module: &Module<'_>, groups: &Groups, relied_on: &RelyOn<'_>) -> Vec<Summary> {
-    let calls = call_graph(module, groups);
-    let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
-    let mut changed = vec![false; groups.members.len()];
-    for level in bottom_up(&calls) {
-        for &unit in level.iter().flat_map(|&group| &groups.members[group as usize]) {
-            summaries[unit as usize] = Summary::HOPED;
-        }
-        let mut waiting = level.clone();
-        while !waiting.is_empty() {
-            let found: Vec<(u32, Vec<(u32, Summary)>)> = waiting
-                .par_iter()
-                .with_min_len(8)
-                .map(|&group| {
-                    let work = Work::new(module, &groups.members[group as usize], &summaries, relied_on);
-                    (group, work.summaries())
-                })
-                .collect();
-            for (group, found) in found {
-                for (unit, summary) in found {
-                    changed[group as usize] |= summaries[unit as usize] != summary;
-                    summaries[unit as usize] = summary;
-                }
-            }
-            let meets = |group: &u32| calls[*group as usize].iter().any(|&callee| changed[callee as usize]);
-            waiting = level.iter().copied().filter(meets).collect();
-            level.iter().for_each(|&group| changed[group as usize] = false);
-        }
-    }
-    summaries
-}
-
-/// For each group, the groups it calls or jumps to.
-fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
-    groups
-        .members
-        .par_iter()
-        .map(|members| {
-            let mut callees = BTreeSet::new();
-            for &unit in members {
-                let decoded = &module.decoded[unit as usize];
-                for &target in decoded.calls.iter().chain(&decoded.jumps_out) {
-                    if let Some(callee) = module.unit_at(target) {
-                        callees.insert(groups.of_unit[callee]);
-                    }
-                }
-            }
-            callees.into_iter().collect()
-        })
-        .collect()
 }
 
 /// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
@@ -184,6 +176,7 @@ struct Step {
     kind: Kind,
     reads: RegSet,
     kills: RegSet,
+    writes: RegSet,
     /// Put on the stack.
     saves: RegSet,
 }
@@ -195,7 +188,7 @@ enum Kind {
     /// May be anything: reads what is unknown.
     Unknown,
     /// A call by the ABI.
-    Foreign,
+    Foreign(Convention),
     /// A call of this unit.
     Local(u32),
 }
@@ -214,6 +207,9 @@ struct Work<'a, 'd> {
     written: RegSet,
     /// Everything it gets from the stack.
     restored: RegSet,
+    knowledge: Knowledge,
+    /// For each unit, for each instruction, what may hold something of use; empty where nothing is known of that.
+    meaning: Vec<Vec<RegSet>>,
 }
 
 const NO_PAD: u32 = u32::MAX;
@@ -235,6 +231,8 @@ impl<'a, 'd> Work<'a, 'd> {
             needed: Vec::new(),
             written: RegSet::EMPTY,
             restored: RegSet::EMPTY,
+            knowledge: Knowledge::Cautious,
+            meaning: Vec::new(),
         };
         let mut factory = InstructionInfoFactory::new();
         for &unit in members {
@@ -246,6 +244,15 @@ impl<'a, 'd> Work<'a, 'd> {
             work.needed.push(rows.iter().map(|row| row.needed).collect());
         }
         work
+    }
+
+    /// With so much made of what is known.
+    fn knowing(mut self, knowledge: Knowledge) -> Self {
+        self.knowledge = knowledge;
+        if knowledge == Knowledge::OfCallers {
+            self.meaning = self.find_meaning();
+        }
+        self
     }
 
     /// What the unwind table says at each instruction. Where there is none, nothing relies on it.
@@ -277,6 +284,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
         let mut instruction = Instruction::default();
         let mut steps = Vec::with_capacity(insns.len());
+        let switches_stack = insns.iter().any(|insn| loads_stack_pointer(insn.bytes(code)));
         for (index, insn) in insns.iter().enumerate() {
             if decoder.position() != insn.at as usize {
                 let _ = decoder.set_position(insn.at as usize);
@@ -289,9 +297,14 @@ impl<'a, 'd> Work<'a, 'd> {
                 Flow::CallIndirect if is_tls_descriptor_call(insns, index, code) => {
                     (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
                 }
-                Flow::CallIndirect => (Kind::Foreign, reads, RegSet::EMPTY),
+                Flow::CallIndirect => {
+                    let slot = insn.rip_target(start, code).and_then(|slot| self.module.imports.slot(slot));
+                    (Kind::Foreign(convention(slot)), reads, RegSet::EMPTY)
+                }
                 // What returns to elsewhere than its caller hands over any registers it likes.
-                Flow::Return if !rows[index].is_bare => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
+                Flow::Return if switches_stack || !rows[index].is_bare => {
+                    (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
+                }
                 Flow::Return => (Kind::Return, reads, RegSet::EMPTY),
                 Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 _ => (Kind::Plain, reads, kills),
@@ -301,25 +314,9 @@ impl<'a, 'd> Work<'a, 'd> {
             }
             let (saves, restores) = by_stack(&instruction);
             self.restored |= restores;
-            steps.push(Step { kind, reads, kills, saves });
+            steps.push(Step { kind, reads, kills, writes, saves });
         }
         steps
-    }
-
-    fn direct_call(&self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
-        let Some(target) = insn.target(start, code) else { return Kind::Unknown };
-        if self.module.imports.stub(target).is_some() {
-            return Kind::Foreign;
-        }
-        match self.module.unit_at(target) {
-            // Nobody can check what is not in the unwind table.
-            Some(unit)
-                if self.module.units[unit].start == target && self.module.units[unit].fde.is_some() =>
-            {
-                Kind::Local(unit as u32)
-            }
-            _ => Kind::Unknown,
-        }
     }
 
     fn pads_of(&self, unit: usize) -> Vec<u32> {
@@ -359,7 +356,13 @@ impl<'a, 'd> Work<'a, 'd> {
             Kind::Plain => step.reads | (after - step.kills),
             Kind::Return => step.reads | outside.at_return,
             Kind::Unknown => outside.unknown | after,
-            Kind::Foreign => step.reads | outside.arguments | (after - abi::CLOBBERED),
+            Kind::Foreign(by) => {
+                let arguments = match self.knowledge {
+                    Knowledge::Cautious => outside.arguments,
+                    Knowledge::OfCallers => outside.arguments & by.arguments,
+                };
+                step.reads | arguments | (after - abi::CLOBBERED)
+            }
             Kind::Local(unit) => {
                 let summary = self.summary(unit);
                 let reads = if outside.by_evidence { summary.seen_read } else { summary.reads };
@@ -461,6 +464,9 @@ impl<'a, 'd> Work<'a, 'd> {
         let mut live = self.after_block(block, outside, entry);
         for index in (bounds.first as usize..bounds.end as usize).rev() {
             live = self.before(member, index, live, outside, entry);
+            if let Some(meaning) = self.meaning.get(member) {
+                live = live & meaning[index];
+            }
             tell(index, live);
         }
         live
@@ -484,6 +490,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let reads = self.solve(&Self::reading());
         let seen_read = self.solve(&Self::evidence());
         let (overwrites, _) = self.overwrites();
+        let may_write = self.may_write();
         self.group
             .units
             .iter()
@@ -492,6 +499,7 @@ impl<'a, 'd> Work<'a, 'd> {
                 let summary = match self.group.block_at(self.module, start) {
                     Some(block) => Summary {
                         reads: reads[block as usize],
+                        may_write,
                         seen_read: seen_read[block as usize],
                         // It holds from every entry to every return, but a part is no entry.
                         overwrites: if self.group.blocks[block as usize].is_entry {
@@ -505,59 +513,6 @@ impl<'a, 'd> Work<'a, 'd> {
                 (unit, summary)
             })
             .collect()
-    }
-
-    /// What is overwritten on every way from the entries to a return; and what may be given back as it was found: put on
-    /// the stack first, and got from there.
-    fn overwrites(&self) -> (RegSet, RegSet) {
-        let count = self.group.blocks.len();
-        let mut entry: Vec<RegSet> =
-            self.group.blocks.iter().map(|b| if b.is_entry { RegSet::EMPTY } else { RegSet::ALL }).collect();
-        let mut at_return = RegSet::ALL;
-        let mut work: Vec<u32> = (0..count as u32).rev().collect();
-        let mut queued = vec![true; count];
-        while let Some(index) = work.pop() {
-            queued[index as usize] = false;
-            let block = &self.group.blocks[index as usize];
-            let mut state = entry[index as usize];
-            for insn in block.first as usize..block.end as usize {
-                state |= match self.steps[block.member as usize][insn] {
-                    Step { kind: Kind::Local(unit), .. } => self.summary(unit).overwrites,
-                    Step { kind: Kind::Plain, kills, .. } => kills,
-                    _ => RegSet::EMPTY,
-                };
-            }
-            for &next in &block.next {
-                let joined = entry[next as usize] & state;
-                if joined != entry[next as usize] {
-                    entry[next as usize] = joined;
-                    if !std::mem::replace(&mut queued[next as usize], true) {
-                        work.push(next);
-                    }
-                }
-            }
-        }
-        let mut saved = RegSet::EMPTY;
-        for (index, block) in self.group.blocks.iter().enumerate() {
-            let mut state = entry[index];
-            for insn in block.first as usize..block.end as usize {
-                let step = self.steps[block.member as usize][insn];
-                saved |= step.saves - state;
-                state |= match step {
-                    Step { kind: Kind::Local(unit), .. } => self.summary(unit).overwrites,
-                    Step { kind: Kind::Plain, kills, .. } => kills,
-                    _ => RegSet::EMPTY,
-                };
-            }
-            let last = block.end as usize - 1;
-            let returns = self.insn(block.member as usize, last).flow == Flow::Return;
-            if returns || !block.exits.is_empty() {
-                at_return = at_return & state;
-            }
-        }
-        // Nothing that must come back unchanged, or may, is taken for overwritten.
-        let given_back = saved & self.restored;
-        (at_return - abi::CALLEE_SAVED - given_back, given_back)
     }
 
     /// Callees of which results are read in places where by the ABI there are none.
@@ -599,26 +554,18 @@ impl<'a, 'd> Work<'a, 'd> {
             unwinding: true,
             by_evidence: false,
         };
-        let entry = self.solve(&outside);
+        self.live_outside(&outside)
+    }
+
+    fn live_outside(&self, outside: &Outside) -> Vec<(u32, Vec<RegSet>)> {
+        let entry = self.solve(outside);
         let mut all: Vec<Vec<RegSet>> =
             self.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
         for block in 0..self.group.blocks.len() {
             let member = self.group.blocks[block].member as usize;
             let live = &mut all[member];
-            self.walk(block, &outside, &entry, |index, set| live[index] = set);
+            self.walk(block, outside, &entry, |index, set| live[index] = set);
         }
         self.group.units.iter().copied().zip(all).collect()
     }
-}
-
-/// `call [rax]` where rax was just computed relative to the code: a thread-local variable's descriptor, whose function
-/// changes nothing but rax.
-fn is_tls_descriptor_call(insns: &[Insn], index: usize, code: &[u8]) -> bool {
-    let bytes = insns[index].bytes(code);
-    bytes.ends_with(&[0xff, 0x10])
-        && insns[..index]
-            .iter()
-            .rev()
-            .take(6)
-            .any(|insn| insn.rip_displacement != 0 && matches!(insn.bytes(code), [0x48, 0x8d, 0x05, ..]))
 }

@@ -198,25 +198,38 @@ impl<'d> Module<'d> {
                 }),
             );
         }
+        odd.par_extend(self.branches_of_undecoded().into_par_iter().filter(|&target| is_odd(target)));
+        odd.extend(self.symbols.all().iter().map(|symbol| symbol.address).filter(|&target| is_odd(target)));
+        odd.par_sort_unstable();
+        odd.dedup();
+        odd
+    }
+
+    /// Starts of units that undecoded bytes may call or jump to, if they are code.
+    pub fn possible_entries(&self) -> Vec<Svma> {
+        let is_start = |target: &Svma| self.units.binary_search_by_key(target, |unit| unit.start).is_ok();
+        self.branches_of_undecoded().into_iter().filter(is_start).collect()
+    }
+
+    /// What everything would lead to, inside of units, that would be a branch if code began at any undecoded byte.
+    fn branches_of_undecoded(&self) -> Vec<Svma> {
+        let mut found = Vec::new();
         let data = self.image.data_among_code();
         for load in self.image.loads().iter().filter(|load| load.is_executable()) {
             let first = self.units.partition_point(|unit| unit.start.0 < load.address);
             let last = self.units.partition_point(|unit| unit.start.0 < load.address + load.file_size);
             if first == last {
                 let whole = (load.address, load.address + load.file_size);
-                odd.extend(
+                found.extend(
                     without(whole, &data).into_iter().flat_map(|gap| self.possible_targets(load, gap)),
                 );
             }
-            odd.par_extend((first..last).into_par_iter().with_min_len(64).flat_map_iter(|unit| {
+            found.par_extend((first..last).into_par_iter().with_min_len(64).flat_map_iter(|unit| {
                 let gaps = self.undecoded(unit, load).into_iter().flat_map(|gap| without(gap, &data));
                 gaps.flat_map(|gap| self.possible_targets(load, gap)).collect::<Vec<_>>()
             }));
         }
-        odd.extend(self.symbols.all().iter().map(|symbol| symbol.address).filter(|&target| is_odd(target)));
-        odd.par_sort_unstable();
-        odd.dedup();
-        odd
+        found
     }
 
     /// What branches in undecoded bytes of a segment would lead to; but for what sections say is data.
@@ -239,7 +252,7 @@ impl<'d> Module<'d> {
                 _ => crate::bytes::u32_at(bytes, end - 4).map_or(0, |d| i64::from(d as i32)),
             };
             let target = Svma((load.address + end as u64).wrapping_add_signed(distance));
-            if self.unit_at(target).is_some_and(|unit| self.units[unit].start != target) {
+            if self.unit_at(target).is_some() {
                 found.push(target);
             }
         }

@@ -6,7 +6,7 @@ use gleaner_image::liveness::Liveness;
 use gleaner_image::regs::{RDI, RDX, RSI, RegSet};
 use std::process::Command;
 
-const SOURCE: &str = r#"
+const SOURCE: &str = r"
     .text
     .macro function name
     .globl \name
@@ -61,7 +61,7 @@ const SOURCE: &str = r#"
     syscall
     ret
     end asks
-"#;
+";
 
 fn at(module: &Module<'_>, live: &Liveness, name: &str, wanted: impl Fn(Flow) -> bool) -> RegSet {
     let symbol = module.symbols.all().iter().find(|symbol| symbol.name == name.as_bytes()).expect("a symbol");

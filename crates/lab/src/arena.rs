@@ -11,6 +11,9 @@ use units::Bytes;
 pub enum PageKind {
     /// The base page of the machine (4 KiB on x86), transparent huge pages kept off.
     Small,
+    /// Base pages cut from transparent huge ones: small translations, but of memory that lies together, in few blocks as
+    /// large as a huge page. Ordinary small pages lie all over the memory, and walking to them takes translations too.
+    Cut,
     /// Transparent huge pages.
     Transparent,
     /// Reserved 2 MiB pages.
@@ -23,6 +26,7 @@ impl PageKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "4K",
+            Self::Cut => "4K-cut",
             Self::Transparent => "thp",
             Self::Huge2M => "2M",
             Self::Huge1G => "1G",
@@ -31,8 +35,8 @@ impl PageKind {
 
     pub fn page_size(self) -> u64 {
         match self {
-            Self::Small => 4096,
-            Self::Transparent | Self::Huge2M => 2 << 20,
+            Self::Small | Self::Cut => BASE_PAGE as u64,
+            Self::Transparent | Self::Huge2M => BLOCK as u64,
             Self::Huge1G => 1 << 30,
         }
     }
@@ -40,14 +44,17 @@ impl PageKind {
 
 /// Where an arena may begin: where a huge page may, and in small pages too. A buffer of translations picks a set by bits
 /// of the address, and pages that begin at a round one are spread evenly over its sets.
-const ALIGNMENT: usize = 2 << 20;
+const ALIGNMENT: usize = BLOCK;
+const BASE_PAGE: usize = 4096;
+/// A transparent huge page.
+const BLOCK: usize = 2 << 20;
 
 /// What the kernel really gave, as smaps tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PagesGiven {
     pub asked: PageKind,
     pub resident: Bytes,
-    /// Bytes that lie in pages of the asked kind (for `Small`: outside huge pages).
+    /// Bytes that lie in pages of the asked kind (for `Small`: outside huge pages; for `Cut`: that did lie in huge ones).
     pub as_asked: Bytes,
 }
 
@@ -107,13 +114,13 @@ impl Arena {
                 flags |= libc::MAP_HUGETLB | libc::MAP_HUGE_1GB;
                 0
             }
-            PageKind::Small | PageKind::Transparent => {
+            PageKind::Small | PageKind::Cut | PageKind::Transparent => {
                 flags |= libc::MAP_NORESERVE;
                 ALIGNMENT
             }
         };
         let map_len = len + slack;
-        if matches!(kind, PageKind::Small | PageKind::Transparent)
+        if matches!(kind, PageKind::Small | PageKind::Cut | PageKind::Transparent)
             && available().is_some_and(|free| len as u64 > free)
         {
             // Kernels that overcommit would grant it, and then kill this process or another one while it is filled.
@@ -138,7 +145,7 @@ impl Arena {
         };
         let advice = match kind {
             PageKind::Small => Some(libc::MADV_NOHUGEPAGE),
-            PageKind::Transparent => Some(libc::MADV_HUGEPAGE),
+            PageKind::Transparent | PageKind::Cut => Some(libc::MADV_HUGEPAGE),
             PageKind::Huge2M | PageKind::Huge1G => None,
         };
         if let Some(advice) = advice {
@@ -153,8 +160,41 @@ impl Arena {
             Placement::TouchedBy { cpus, seed } => arena.touch_by_turns(cpus, *seed)?,
             _ => populate(arena.base, arena.len)?,
         }
-        arena.given = arena.verify();
+        arena.given = arena.verify(kind);
+        if kind == PageKind::Cut {
+            arena.cut()?;
+        }
         Ok(arena)
+    }
+
+    /// Has the kernel map each huge page as small ones, which stay where they are: protecting a part of one differently
+    /// makes it do so, and it does not go back by itself where huge pages are advised against.
+    fn cut(&mut self) -> Result<(), SysError> {
+        let blocks = self.verify(PageKind::Transparent).as_asked;
+        for offset in (0..self.len).step_by(BLOCK) {
+            for protection in [libc::PROT_READ, libc::PROT_READ | libc::PROT_WRITE] {
+                // SAFETY: a page of our own mapping, which nobody uses yet and is writable again afterwards.
+                if unsafe { libc::mprotect(self.base.add(offset).cast(), BASE_PAGE, protection) } != 0 {
+                    return Err(sys::failed("cutting huge pages into small ones".to_owned()));
+                }
+            }
+        }
+        // SAFETY: advises on our own mapping.
+        unsafe {
+            libc::madvise(self.base.cast(), self.len, libc::MADV_NOHUGEPAGE);
+        }
+        let small = self.verify(PageKind::Small);
+        self.given = PagesGiven { as_asked: small.as_asked.min(blocks), ..self.given };
+        Ok(())
+    }
+
+    /// Gives back the page at this offset; whoever reads it later finds zeroes, after a fault.
+    pub(crate) fn drop_page(&mut self, offset: usize) {
+        assert!(offset % BASE_PAGE == 0 && offset < self.len, "no page of this arena");
+        // SAFETY: a page of our own private mapping, borrowed mutably; it stays mapped, as zeroes.
+        unsafe {
+            libc::madvise(self.base.add(offset).cast(), BASE_PAGE, libc::MADV_DONTNEED);
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -240,10 +280,10 @@ impl Arena {
         if cpus.is_empty() { populate(self.base, self.len) } else { Ok(()) }
     }
 
-    fn verify(&self) -> PagesGiven {
+    fn verify(&self, kind: PageKind) -> PagesGiven {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
         let start = self.base as u64;
-        pages_given(&smaps, start, start + self.len as u64, self.given.asked)
+        pages_given(&smaps, start, start + self.len as u64, kind)
     }
 }
 
@@ -315,7 +355,7 @@ fn pages_given(smaps: &str, start: u64, end: u64, asked: PageKind) -> PagesGiven
     }
     let size = end - start;
     let (resident, as_asked) = match asked {
-        PageKind::Small => (resident, resident.saturating_sub(transparent)),
+        PageKind::Small | PageKind::Cut => (resident, resident.saturating_sub(transparent)),
         PageKind::Transparent => (resident, transparent),
         // Huge pages of the reserved kind do not count as resident.
         PageKind::Huge2M | PageKind::Huge1G => (hugetlb, hugetlb),
@@ -368,6 +408,19 @@ Private_Hugetlb:    4096 kB
         assert!(arena.given.as_asked <= Bytes::mib(4));
         arena.words_mut()[0] = 7;
         assert_eq!(arena.words_mut().len(), 4 << 17);
+    }
+
+    #[test]
+    fn cut_pages_are_small_and_writable() {
+        let mut arena = Arena::new(Bytes::mib(8), PageKind::Cut).unwrap();
+        // What the kernel had in huge pages now lies in small ones; where it had none, nothing is claimed.
+        assert_eq!(arena.verify(PageKind::Transparent).as_asked, Bytes(0));
+        assert!(arena.given.as_asked <= arena.given.resident && arena.given.resident == Bytes::mib(8));
+        for word in arena.words_mut().iter_mut().step_by(512) {
+            *word = 7;
+        }
+        arena.drop_page(4096);
+        assert_eq!(arena.words_mut().iter().step_by(512).filter(|w| **w == 7).count(), 2047);
     }
 
     #[test]

@@ -27,13 +27,16 @@ pub struct Layout {
     /// Nodes lie at a different line of each unit (for units of several lines), so that caches indexed by low address
     /// bits do not collide.
     pub scatter: bool,
+    /// Leaves out, and gives back, one page of every four (for units of one page): processors that keep one translation
+    /// for neighbouring pages, where these are neighbours in memory too, find none to join.
+    pub apart: bool,
     pub order: Order,
 }
 
 impl Layout {
     /// One node per cache line, in one random cycle.
     pub fn random(span: Bytes, line: u64) -> Self {
-        Self { span, pitch: line, scatter: false, order: Order::Random }
+        Self { span, pitch: line, scatter: false, apart: false, order: Order::Random }
     }
 
     /// Lines that hold nodes.
@@ -47,7 +50,8 @@ impl Layout {
     }
 
     fn reach(&self) -> usize {
-        (self.lines() * self.pitch).next_multiple_of(4096) as usize
+        let units = if self.apart { self.lines().div_ceil(KEPT) * GROUP } else { self.lines() };
+        (units * self.pitch).next_multiple_of(PAGE) as usize
     }
 
     /// How many chains of revisited lines can lie on the same pages, each on lines of its own.
@@ -109,12 +113,6 @@ impl Chain {
         &self.arena
     }
 
-    /// Addresses of `count` nodes spread evenly over the cycle.
-    pub fn starts(&self, count: usize) -> Vec<*mut u8> {
-        let n = self.nodes();
-        (0..count as u64).map(|i| self.address(i * n / count as u64)).collect()
-    }
-
     /// The address of the node that the cycle visits as its `i`th.
     pub fn address(&self, i: u64) -> *mut u8 {
         let offset = self.node_offset(i % self.nodes());
@@ -130,6 +128,9 @@ impl Chain {
             unit %= self.layout.lines();
         }
         let shift = if scatter { place_in_unit(unit, pitch, self.place.lane) } else { 0 };
+        if self.layout.apart {
+            unit = page_apart(unit);
+        }
         self.place.offset + (unit * pitch + shift) as usize + slot * 8
     }
 }
@@ -140,6 +141,10 @@ const SLOTS: usize = LINE / 8;
 /// How often a lap of [`Order::Revisiting`] comes by each line: once for each pointer that it has room for.
 pub const VISITS: u64 = SLOTS as u64;
 const PAGE: u64 = 4096;
+/// Of so many pages...
+const GROUP: u64 = 4;
+/// ...so many are used where they are kept apart.
+const KEPT: u64 = GROUP - 1;
 
 /// The byte at which a scattered node's line begins in its unit.
 ///
@@ -151,6 +156,18 @@ fn place_in_unit(unit: u64, pitch: u64, lane: u64) -> u64 {
     let pages = (pitch / PAGE).max(1);
     let lines = (pitch.min(PAGE) / line).max(1);
     digit_sum(unit, pages) % pages * PAGE + (digit_sum(unit, lines) + lane) % lines * line
+}
+
+/// Which page of a group is left out: not the same everywhere, so that no set of a buffer goes empty.
+fn left_out(group: u64) -> u64 {
+    group * GROUP + digit_sum(group, GROUP) % GROUP
+}
+
+/// Where the pages lie that are kept apart.
+fn page_apart(page: u64) -> u64 {
+    let (group, inside) = (page / KEPT, page % KEPT);
+    let place = group * GROUP + inside;
+    if place < left_out(group) { place } else { place + 1 }
 }
 
 /// The sum of a number's digits. Numbers that differ in one digit only have different ones, so that the units of one set
@@ -172,7 +189,14 @@ pub fn build(
     rng: &mut Rng,
 ) -> Result<Vec<Chain>, ChainError> {
     let (places, size) = assign(layouts);
-    let arena = Arc::new(Arena::placed(size, kind, placement)?);
+    let mut arena = Arena::placed(size, kind, placement)?;
+    // The first chain on shared pages is the longest.
+    for (layout, place) in layouts.iter().zip(&places).filter(|(l, p)| l.apart && p.lane == 0) {
+        for group in 0..layout.lines().div_ceil(KEPT) {
+            arena.drop_page(place.offset + (left_out(group) * PAGE) as usize);
+        }
+    }
+    let arena = Arc::new(arena);
     let mut chains = Vec::with_capacity(layouts.len());
     for (layout, place) in layouts.iter().zip(places) {
         let mut chain = Chain {
@@ -208,17 +232,18 @@ fn assign(layouts: &[Layout]) -> (Vec<Place>, Bytes) {
     let mut places = vec![Place::default(); layouts.len()];
     let mut end = 0;
     // Only chains of one pitch share pages: their lanes would cross otherwise.
-    let mut shared: Option<(u64, usize, usize)> = None;
+    let mut shared: Option<((u64, bool), usize, usize)> = None;
     for i in revisiting {
         let layout = &layouts[i];
+        let alike = (layout.pitch, layout.apart);
         shared = match shared {
-            Some((pitch, offset, lane)) if pitch == layout.pitch && lane + 1 < layout.lanes() => {
-                Some((pitch, offset, lane + 1))
+            Some((those, offset, lane)) if those == alike && lane + 1 < layout.lanes() => {
+                Some((those, offset, lane + 1))
             }
             _ => {
                 let offset = end;
                 end += layout.reach();
-                Some((layout.pitch, offset, 0))
+                Some((alike, offset, 0))
             }
         };
         let (_, offset, lane) = shared.expect("just set");
@@ -228,6 +253,7 @@ fn assign(layouts: &[Layout]) -> (Vec<Place>, Bytes) {
     for i in others {
         let pitch = layouts[i].pitch as usize;
         assert!(pitch > 0 && pitch % 8 == 0, "a pitch of {pitch} bytes cuts pointers");
+        assert!(!layouts[i].apart, "pages are kept apart for revisiting chains only");
         let apart = common(pitch / 8, SLOTS);
         let top = |used: &[usize; SLOTS], first: usize| {
             (first..SLOTS).step_by(apart).map(|s| used[s]).max().unwrap_or(0)
@@ -336,7 +362,7 @@ mod tests {
         for (i, pitch) in [8, 16, 24, 32, 40, 64, 96, 128, 320, 4096, 4160].into_iter().enumerate() {
             for span in [1 << 13, 1 << 16, 100_000] {
                 let order = orders[i % orders.len()].clone();
-                layouts.push(Layout { span: Bytes(span), pitch, scatter: i % 2 == 1, order });
+                layouts.push(Layout { span: Bytes(span), pitch, scatter: i % 2 == 1, apart: false, order });
             }
         }
         let chains = build_small(&layouts);
@@ -359,7 +385,8 @@ mod tests {
         for order in orders {
             for (span, pitch) in [(64, 64), (1 << 16, 64), (100_032, 64), (1 << 16, 256), (1 << 18, 4096)] {
                 for scatter in [false, true] {
-                    let layout = Layout { span: Bytes(span), pitch, scatter, order: order.clone() };
+                    let layout =
+                        Layout { span: Bytes(span), pitch, scatter, apart: false, order: order.clone() };
                     let chain = &build_small(std::slice::from_ref(&layout))[0];
                     assert_eq!(chain.nodes(), layout.nodes());
                 }
@@ -373,6 +400,7 @@ mod tests {
             span: Bytes(pages * pitch),
             pitch,
             scatter,
+            apart: false,
             order: Order::Revisiting,
         };
         let mut layouts: Vec<Layout> = (0..70).map(|i| layout(40 + i, 4096, true)).collect();
@@ -411,8 +439,51 @@ mod tests {
     }
 
     #[test]
+    fn pages_apart_leave_a_hole_in_every_group_and_no_set_empty() {
+        let pages: Vec<u64> = (0..KEPT * 4096).map(page_apart).collect();
+        assert!(pages.windows(2).all(|w| w[0] < w[1]));
+        for group in 0..4096 {
+            let left_out = left_out(group);
+            assert_eq!(left_out / GROUP, group);
+            assert!(!pages.contains(&left_out));
+        }
+        for sets in [16, 64, 128, 256, 512] {
+            let mut filled = vec![0; sets];
+            for page in &pages[..sets * 12] {
+                filled[*page as usize % sets] += 1;
+            }
+            assert!(filled.iter().all(|f| (11..=13).contains(f)), "{sets}: {filled:?}");
+        }
+    }
+
+    #[test]
+    fn chains_of_pages_apart_close() {
+        let layouts: Vec<Layout> = [16, 17, 18, 19, 700]
+            .map(|pages| Layout {
+                span: Bytes(pages * PAGE),
+                pitch: PAGE,
+                scatter: true,
+                apart: true,
+                order: Order::Revisiting,
+            })
+            .to_vec();
+        for chain in build(&layouts, PageKind::Cut, &Placement::FirstTouch, &mut Rng::new(5)).unwrap() {
+            check(&chain).unwrap();
+            let pages: std::collections::BTreeSet<usize> =
+                (0..chain.nodes()).map(|i| (chain.address(i) as usize) / PAGE as usize).collect();
+            assert_eq!(pages.len() as u64, chain.layout.lines());
+        }
+    }
+
+    #[test]
     fn windowed_order_stays_in_its_window() {
-        let layout = Layout { span: Bytes(1 << 16), pitch: 64, scatter: false, order: Order::Windowed(4096) };
+        let layout = Layout {
+            span: Bytes(1 << 16),
+            pitch: 64,
+            scatter: false,
+            apart: false,
+            order: Order::Windowed(4096),
+        };
         let chain = &build_small(&[layout])[0];
         for i in 0..chain.nodes() - 1 {
             let window = |i| (chain.address(i) as usize) >> 12;

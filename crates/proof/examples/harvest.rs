@@ -2,6 +2,7 @@
 //! that took. `REACH=usual` leaves out loads that hardly ever miss, `WIDTH` is sse, avx or avx512, `KEEP` a folder to
 //! leave results in.
 
+use image::liveness::Knowledge;
 use std::time::Instant;
 use twin::{Bounds, Mode, Reach, Sites, VectorWidth, Which};
 
@@ -18,7 +19,7 @@ fn main() {
         Ok("avx") => VectorWidth::Avx,
         _ => VectorWidth::Avx512,
     };
-    let sites = Sites { which: Which::EveryLoad(reach), width };
+    let sites = Sites { which: Which::EveryLoad(reach), width, knowledge: Knowledge::Cautious };
     for file in files {
         let original = std::fs::read(file).expect("the file can be read");
         let mode = if mode == "primary" {
@@ -45,7 +46,9 @@ fn main() {
         match found {
             Ok(counts) => println!("{counts:?}"),
             Err(gleaner_proof::Refusal::Wrong { violations, total }) => {
-                violations.iter().for_each(|violation| println!("{violation}"));
+                for violation in &violations {
+                    println!("{violation}");
+                }
                 println!("{total} violations");
             }
             Err(refusal) => println!("{refusal}"),

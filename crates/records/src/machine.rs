@@ -24,7 +24,7 @@ pub use c2c::{CacheToCache, FalseSharing, Transfer, TransferClass};
 pub use clock::Clock;
 pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point};
 pub use level::Level;
-pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot};
+pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot, Translated};
 pub use numa::{NodePages, NodePair, Numa, PlacementKind, PlacementResult};
 pub use prefetch::{ControlOutcome, PrefetchState, Prefetching, Probe, ProbePoint, Revealed};
 pub use rob::{Cliff, GapPoint, Rob, RunsOut};

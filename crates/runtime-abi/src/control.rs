@@ -154,9 +154,9 @@ pub struct Control {
     pub scavengers: u32,
     /// The launcher, whose child everybody is.
     pub launcher: u32,
-    /// The LD_PRELOAD entry of the runtime, without what the user had there.
+    /// The `LD_PRELOAD` entry of the runtime, without what the user had there.
     pub preload: u32,
-    /// What the user had in LD_PRELOAD; 0: it was not set.
+    /// What the user had in `LD_PRELOAD`; 0: it was not set.
     pub preload_before: u32,
     /// The primary's environment as it was, in its order: first of `envc` strings.
     pub envp: u32,

@@ -117,17 +117,14 @@ impl Assembler {
     }
     /// `sub dword gs:[displacement], number`
     pub(crate) fn subtract_area32(&mut self, displacement: u32, number: u32) {
-        match i8::try_from(number) {
-            Ok(short) => {
-                self.raw(&[0x65, 0x83]);
-                self.at_gs(5, displacement);
-                self.raw(&short.to_le_bytes());
-            }
-            Err(_) => {
-                self.raw(&[0x65, 0x81]);
-                self.at_gs(5, displacement);
-                self.raw(&number.to_le_bytes());
-            }
+        if let Ok(short) = i8::try_from(number) {
+            self.raw(&[0x65, 0x83]);
+            self.at_gs(5, displacement);
+            self.raw(&short.to_le_bytes());
+        } else {
+            self.raw(&[0x65, 0x81]);
+            self.at_gs(5, displacement);
+            self.raw(&number.to_le_bytes());
         }
     }
     /// `cmp byte gs:[displacement], 0`
@@ -210,7 +207,10 @@ impl Assembler {
     /// The label is here.
     pub(crate) fn place(&mut self, label: Label) {
         let here = self.piece.bytes.len();
-        for (at, size, _) in self.open.extract_if(.., |&mut (_, _, of)| of == label.0) {
+        let (here_now, open): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.open).into_iter().partition(|&(_, _, of)| of == label.0);
+        self.open = open;
+        for (at, size, _) in here_now {
             let distance = (here - at - size) as i32;
             if size == 1 && distance > 127 {
                 self.too_far = true;

@@ -15,6 +15,10 @@ pub(crate) struct Bound {
 
 /// The estimate for one instruction, in sixteenths of a cycle.
 pub(crate) fn cost(instruction: &Instruction, costs: &Costs) -> u32 {
+    use Mnemonic::{
+        Div, Divpd, Divps, Divsd, Divss, Idiv, Sqrtpd, Sqrtps, Sqrtsd, Sqrtss, Vdivpd, Vdivps, Vdivsd,
+        Vdivss, Vsqrtpd, Vsqrtps, Vsqrtsd, Vsqrtss,
+    };
     let memory = (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Memory)
         && instruction.mnemonic() != Mnemonic::Lea;
     if instruction.is_string_instruction() && (instruction.has_rep_prefix() || instruction.has_repne_prefix())
@@ -30,10 +34,6 @@ pub(crate) fn cost(instruction: &Instruction, costs: &Costs) -> u32 {
     {
         return costs.locked;
     }
-    use Mnemonic::{
-        Div, Divpd, Divps, Divsd, Divss, Idiv, Sqrtpd, Sqrtps, Sqrtsd, Sqrtss, Vdivpd, Vdivps, Vdivsd,
-        Vdivss, Vsqrtpd, Vsqrtps, Vsqrtsd, Vsqrtss,
-    };
     if matches!(
         instruction.mnemonic(),
         Div | Divpd

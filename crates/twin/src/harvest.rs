@@ -6,6 +6,7 @@
 
 use crate::bounds::{self, Bound};
 use crate::early::early;
+use crate::emit::is_movable;
 use crate::hazards::{acts_on_the_thread, uses_unswitched_state};
 use crate::insertions::{Insertions, Piece};
 use crate::leaves::{leave, return_check};
@@ -62,7 +63,11 @@ impl<'a, 'd> Harvest<'a, 'd> {
         bounds: Option<Bounds>,
     ) -> Self {
         let early = if bounds.is_some() { vec![false; module.units.len()] } else { early(module) };
-        let liveness = crate::rewrite::liveness(module, choices);
+        // What the file does not list, nobody can check.
+        let listed = |unit: usize, table: &JumpTable| {
+            matches!(choices[unit], Choice::Twin(_)) && is_movable(module, unit, table)
+        };
+        let liveness = Liveness::with(module, sites.knowledge, &listed);
         let unswitched = unswitched(module);
         Self { module, choices, liveness, sites, bounds, early, unswitched }
     }
@@ -158,17 +163,14 @@ impl<'a, 'd> Harvest<'a, 'd> {
             piece.append(&leave(live));
             work.done.leaves += 1;
         } else if tls::uses_segment(instruction, Register::FS) {
-            match tls::rewritten(instruction, live) {
-                Some((before, bytes)) => {
-                    piece.append(&before);
-                    insertions.replace(index, bytes);
-                    work.done.thread_local += 1;
-                }
-                None => {
-                    piece.append(&leave(live));
-                    work.done.leaves += 1;
-                    work.done.thread_local_left += 1;
-                }
+            if let Some((before, bytes)) = tls::rewritten(instruction, live) {
+                piece.append(&before);
+                insertions.replace(index, bytes);
+                work.done.thread_local += 1;
+            } else {
+                piece.append(&leave(live));
+                work.done.leaves += 1;
+                work.done.thread_local_left += 1;
             }
         }
     }

@@ -40,6 +40,7 @@ mod unwind;
 mod yields;
 
 pub use error::TwinError;
+pub use image::liveness::Knowledge;
 pub use mode::{Mode, VectorWidth};
 pub use report::{Coverage, Harvested, SiteRefusal};
 pub use rewrite::{Rewritten, rewrite};

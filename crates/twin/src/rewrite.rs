@@ -15,7 +15,7 @@ use crate::sites::Which;
 use crate::symbols;
 use crate::unwind;
 use image::Module;
-use image::liveness::Liveness;
+use image::liveness::{Knowledge, Liveness};
 use image::tables::JumpTable;
 use rayon::prelude::*;
 use std::time::Instant;
@@ -128,22 +128,21 @@ enum Inserter<'a, 'd> {
     Harvest(Harvest<'a, 'd>),
 }
 
-/// What is dead where, by what the file lists: nobody could check more.
-pub(crate) fn liveness(module: &Module<'_>, choices: &[Choice]) -> Liveness {
-    let listed = |unit: usize, table: &JumpTable| {
-        matches!(choices[unit], Choice::Twin(_)) && is_movable(module, unit, table)
-    };
-    Liveness::of(module, &listed)
-}
-
 fn lay_out_all<'a, 'd>(
     module: &'a Module<'d>,
     choices: &'a [Choice],
     mode: Mode<'a>,
 ) -> (Twins<'a, 'd>, Option<Harvested>) {
+    // What the file does not list, nobody can check.
+    let listed = |unit: usize, table: &JumpTable| {
+        matches!(choices[unit], Choice::Twin(_)) && is_movable(module, unit, table)
+    };
     let inserter = match mode {
         Mode::Identity => Inserter::Nothing,
-        Mode::Poison(width) => Inserter::Poison(Poison::new(width), liveness(module, choices)),
+        Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
+        Mode::StrictPoison(width) => {
+            Inserter::Poison(Poison::new(width), Liveness::with(module, Knowledge::OfCallers, &listed))
+        }
         Mode::Primary(sites) => Inserter::Harvest(Harvest::new(module, choices, sites, None)),
         Mode::Scavenger(sites, bounds) => {
             Inserter::Harvest(Harvest::new(module, choices, sites, Some(bounds)))
@@ -174,7 +173,9 @@ fn lay_out_all<'a, 'd>(
     let harvested = match mode {
         Mode::Primary(sites) | Mode::Scavenger(sites, _) => {
             let mut all = Harvested::default();
-            done.into_iter().for_each(|done| all.add(done));
+            for done in done {
+                all.add(done);
+            }
             if let Which::Listed(listed) = &sites.which {
                 for &address in listed.keys() {
                     let unit = module.unit_at(Svma(address));

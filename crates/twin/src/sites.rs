@@ -1,6 +1,7 @@
 //! Which instructions get a yield, and how.
 
 use crate::mode::VectorWidth;
+use image::liveness::Knowledge;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -10,6 +11,8 @@ pub struct Sites {
     pub which: Which,
     /// How wide the vector registers are that have to be saved on the machine the result will run on.
     pub width: VectorWidth,
+    /// How much is made of what is known about what is live: the more, the less has to be saved.
+    pub knowledge: Knowledge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

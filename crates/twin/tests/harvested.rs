@@ -4,7 +4,7 @@
 mod common;
 
 use common::{compile, programs, write_program};
-use gleaner_twin::{Bounds, Mode, Reach, Sites, VectorWidth, Which, rewrite};
+use gleaner_twin::{Bounds, Knowledge, Mode, Reach, Sites, VectorWidth, Which, rewrite};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -83,7 +83,8 @@ fn outcome(program: &Path, library: &Path, company: Option<Company>) -> (Outcome
 fn compare(program: &Path, library: &Path, name: &str) {
     let (expected, _) = outcome(program, library, None);
     let original = std::fs::read(program).unwrap();
-    let sites = Sites { which: Which::EveryLoad(Reach::All), width: widest() };
+    let sites =
+        Sites { which: Which::EveryLoad(Reach::All), width: widest(), knowledge: Knowledge::OfCallers };
     let bounds = Bounds { quantum: 20, ..Bounds::default() };
     for mode in [Mode::Primary(&sites), Mode::Scavenger(&sites, bounds)] {
         let rewritten = rewrite(&original, None, mode).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -103,11 +104,17 @@ fn compare(program: &Path, library: &Path, name: &str) {
     }
 }
 
+/// Programs that cannot be tried like this: resolvers of indirect functions run before any context is made, and where the
+/// stack overflows there may be no site on the way.
+fn left_out(source: &Path) -> bool {
+    ["ifunc.c", "signal_altstack.c"].iter().any(|name| source.ends_with(name))
+}
+
 fn try_all(compiler: &str, options: &[&[&str]]) {
     let directory = tempfile::tempdir().unwrap();
     let library = stand_in(directory.path());
     let mut tried = 0;
-    for source in programs() {
+    for source in programs().into_iter().filter(|source| !left_out(source)) {
         for options in options {
             let path = directory.path().join("program");
             if compile(&source, compiler, options, &path).is_some() {

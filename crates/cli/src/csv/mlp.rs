@@ -26,6 +26,9 @@ pub(super) fn csv(machine: &Machine) -> Option<String> {
         for shot in &kind.bursts {
             line("burst", shot.accesses, 1, &shot.time);
         }
+        for shot in kind.translated.iter().flat_map(|t| &t.bursts) {
+            line("translated burst", shot.accesses, 1, &shot.time);
+        }
         for shot in &kind.gaps {
             line("gap", 2, shot.gap, &shot.time);
         }

@@ -16,6 +16,7 @@ use std::str::FromStr;
 /// primary's standard input, output and error, its signals and its exit code are as if it ran alone; exit codes 2 and 3
 /// of Gleaner's own come before it starts, with a line on standard error. Scavengers share the primary's memory, so they
 /// must be trusted as much as it; they end with it.
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
 #[derive(Debug, Args)]
 pub(crate) struct HarvestArgs {
     /// A program to run in the primary's waits, with its arguments, quoted as for a shell; may be given several times
@@ -34,6 +35,10 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(super) ring: Option<u32>,
 
+    /// CPUs for scavengers while they are at home, as 0-3,8; else those of the primary
+    #[arg(long, value_name = "CPUS")]
+    pub(super) home_cpus: Option<records::host::CpuList>,
+
     /// How much slower the primary may become
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     pub(super) max_slowdown: Share,
@@ -42,7 +47,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "TIME", default_value = "10us")]
     pub(super) max_absence: Time,
 
-    /// Figures of this machine, as 'gleaner measure -o FILE' writes them; else gleaner/machine.json in the cache directory
+    /// Figures of this machine, as 'gleaner measure -o FILE' writes them; else machine.json in its directory of the cache
     #[arg(long, value_name = "FILE")]
     pub(super) machine: Option<PathBuf>,
 

@@ -2,7 +2,7 @@
 
 use super::table::row;
 use super::{figure, table, trouble};
-use records::machine::{AfterMiss, Machine};
+use records::machine::{AfterMiss, Machine, Tlb};
 use units::Quantity;
 
 pub(super) fn lines(machine: &Machine) -> Option<String> {
@@ -40,6 +40,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
             notes.push_str(&format!("  {pages} pages: no buffer's end was seen up to {most} pages\n"));
         }
     }
+    notes.push_str(&scattered(result));
     for refused in &result.pages_refused {
         notes.push_str(&format!(
             "  {} pages: {}; would help: {}\n",
@@ -51,4 +52,24 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
     }
     text.push_str(&notes);
     Some(text)
+}
+
+/// What small pages lose that lie all over the memory, as they usually do, against such as lie together.
+fn scattered(tlb: &Tlb) -> String {
+    let of = |asked: &str| tlb.kinds.iter().find(|k| k.pages.asked == asked);
+    let (Some(cut), Some(small)) = (of("4K-cut"), of("4K")) else { return String::new() };
+    let mut text = String::from(
+        "  4K-cut: small pages that lie together in memory, cut from huge ones; 4K: as the kernel gives them\n",
+    );
+    for (together, apart) in cut.levels.iter().zip(&small.levels) {
+        if let (Some(t), Some(a)) = (together.entries.estimate(), apart.entries.estimate()) {
+            if a.hi < t.lo * 0.95 {
+                text.push_str(&format!(
+                    "  L{} dTLB: pages that lie scattered get {:.0} of the {:.0} entries: walks to them seem to take the others\n",
+                    together.level, a.value, t.value
+                ));
+            }
+        }
+    }
+    text
 }

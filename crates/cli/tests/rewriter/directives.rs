@@ -10,8 +10,8 @@
 //! | `needs-clang: ld.lld` | a command that must be there; without it that compiler is skipped (also `needs-gcc`) |
 //! | `compilers: gcc`, `levels: -O2 -O3`, `shapes: pie static` | only these |
 //! | `skip: clang static: why` | not where all of these words are part of the variant's name |
-//! | `with: lib/other.c` | a second source, compiled apart and linked with it |
-//! | `library: lib/other.c` | a second source, made a shared object beside it, and rewritten too; no static variants |
+//! | `with: lib/<name>.c` | a second source, compiled apart and linked with it |
+//! | `library: lib/<name>.c` | a second source, made a shared object beside it, and rewritten too; no static variants |
 //! | `expect-exit: 3`, `expect-signal: 6` | how it must end (default: exit 0) |
 //! | `varies: why` | what it prints may differ between compilers and levels |
 //!

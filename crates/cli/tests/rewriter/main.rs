@@ -92,7 +92,7 @@ fn program(name: &str, source: PathBuf, folder: &Path, wanted: &[String]) -> (Tr
 
 fn random_programs(folder: &Path, skipped: &mut Vec<String>) -> Vec<Trial> {
     let Some(version) = random::version() else {
-        skipped.push("random programs: no csmith here".to_owned());
+        skipped.push("random programs: no csmith, or no headers of it, here".to_owned());
         return Vec::new();
     };
     let last = random::seeds();

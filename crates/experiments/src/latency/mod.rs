@@ -120,8 +120,10 @@ fn gather(
         })
         .collect();
     let supply = supply_of(&chains, pages);
-    let blocks = ctx.pick(7, 11, 25);
-    let gathered = ctx.measure(rigs, Duration::from_micros(ctx.pick(700, 1500, 2000)), blocks, share);
+    let blocks = ctx.pick(7, 13, 25);
+    // Much shorter than the time between two timer interrupts, of which there are 100 to 1000 a second and each takes 1% of
+    // a millisecond or more in a guest: most blocks then see none.
+    let gathered = ctx.measure(rigs, Duration::from_micros(ctx.pick(500, 600, 800)), blocks, share);
     let measured = settings
         .into_iter()
         .zip(&gathered.series)
@@ -152,6 +154,7 @@ fn point_of(ctx: &mut Context<'_>, setting: &Setting, series: &Series) -> Point 
     let ns_per_tick = ctx.ns_per_tick();
     let ns = stats::sorted(&series.counted().iter().map(|b| b.values[0] * ns_per_tick).collect::<Vec<f64>>());
     let at = |q| if ns.is_empty() { 0.0 } else { stats::quantile_sorted(&ns, q) };
+    let cycles = stats::sorted(&series.counted().iter().map(|b| b.values[0] * b.pace).collect::<Vec<f64>>());
     Point {
         size: setting.layout.span,
         pitch: Bytes(setting.layout.pitch),
@@ -159,6 +162,7 @@ fn point_of(ctx: &mut Context<'_>, setting: &Setting, series: &Series) -> Point 
         min_ns: at(0.0),
         p05_ns: at(0.05),
         p95_ns: at(0.95),
+        p05_cycles: (!cycles.is_empty()).then(|| stats::quantile_sorted(&cycles, 0.05)),
         blocks: series.valid(),
         voided: series.voids().total(),
     }

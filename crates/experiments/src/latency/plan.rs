@@ -44,7 +44,7 @@ pub(crate) fn would_help(kind: PageKind) -> String {
             "reserve some: echo 128 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages".to_owned()
         }
         PageKind::Huge1G => "reserve one at boot: hugepagesz=1G hugepages=1".to_owned(),
-        PageKind::Small | PageKind::Transparent => "more free memory".to_owned(),
+        PageKind::Small | PageKind::Cut | PageKind::Transparent => "more free memory".to_owned(),
     }
 }
 
@@ -139,7 +139,7 @@ fn settings(sizes: &[f64], line: u64, pattern: Pattern, access: Access) -> Vec<S
         .map(|span| Setting {
             pattern,
             access,
-            layout: Layout { span: Bytes(span), pitch, scatter: false, order: order.clone() },
+            layout: Layout { span: Bytes(span), pitch, scatter: false, apart: false, order: order.clone() },
         })
         .collect()
 }

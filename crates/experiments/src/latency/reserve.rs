@@ -15,7 +15,7 @@ pub(super) struct Supply {
 pub(super) fn supply(kind: PageKind, largest: Bytes) -> Result<Supply, String> {
     let half = Bytes(largest.0 / 2);
     let page = kind.page_size();
-    if matches!(kind, PageKind::Small | PageKind::Transparent) {
+    if matches!(kind, PageKind::Small | PageKind::Cut | PageKind::Transparent) {
         return Ok(Supply { largest: half, _reserved: None });
     }
     let count = half.0 / page;

@@ -16,7 +16,10 @@ pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32)
         .iter()
         .filter_map(|p| {
             let latency = p.latency.cycles.estimate()?;
-            Some((p, CurvePoint { size: p.size.0 as f64, latency }))
+            // Records from before fastest blocks were kept in cycles have them in nanoseconds.
+            let ns = p.latency.ns.value().filter(|ns| *ns > 0.0);
+            let quiet = p.p05_cycles.or(ns.map(|ns| p.p05_ns * latency.value / ns)).unwrap_or(latency.lo);
+            Some((p, CurvePoint { size: p.size.0 as f64, latency, quiet }))
         })
         .collect();
     let points: Vec<CurvePoint> = resolved.iter().map(|r| r.1).collect();
@@ -74,15 +77,19 @@ fn describe(
     let cycles = Quantity::measured(level.latency, Unit::Cycles).disturbed_by(disturbed.clone());
     // The other units come from the same points, so that all three tell of the same loads.
     let same = |f: &dyn Fn(&Point) -> Option<Estimate>, unit| {
-        let all: Vec<Estimate> = inside
+        let all: Vec<CurvePoint> = inside
             .iter()
             .filter(|(_, c)| level.latency.contains(c.latency.value))
-            .filter_map(|(p, _)| f(p))
+            .filter_map(|(p, c)| {
+                let latency = f(p)?;
+                let quiet = c.quiet * latency.value / c.latency.value;
+                Some(CurvePoint { size: c.size, latency, quiet })
+            })
             .collect();
         if all.is_empty() {
             return Quantity::unresolved("no point of this level was resolved");
         }
-        Quantity::measured(levels::middle(&all), unit).disturbed_by(disturbed.clone())
+        Quantity::measured(levels::middle(&all, levels::OF_TICKS), unit).disturbed_by(disturbed.clone())
     };
     let latency = Latency {
         ns: same(&|p| p.latency.ns.estimate(), Unit::Nanos),

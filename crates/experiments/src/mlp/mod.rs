@@ -8,6 +8,9 @@
 //! - k chains side by side, without a stop: throughput, and the k from which on it no longer grows;
 //! - n dependent accesses, `T(n) = n·M + C`: what one costs, and what comes to every shot (`line.rs`).
 //!
+//! Bursts come once more with the translations of all accesses at hand. Huge pages should see to that, but in a guest whose
+//! host backs them with small pages each access walks all the same, and walkers, of which there are few, limit what overlaps.
+//!
 //! Shots are fenced by LFENCE; CPUID, which the experiment was first published with, is measured beside it where no
 //! hypervisor intercepts it.
 
@@ -26,7 +29,9 @@ use lab::code::Loaded;
 use lab::rigs::{Rig, ShotRig, SideBySideRig, Trail};
 use line::Strip;
 use records::host::ThpMode;
-use records::machine::{ChainsPoint, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot};
+use records::machine::{
+    ChainsPoint, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot, Translated,
+};
 use std::time::Duration;
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
 
@@ -73,6 +78,9 @@ pub(crate) fn trail(ctx: &mut Context<'_>, pages: PageKind) -> Result<Trail, Ref
 enum Setting {
     Burst(u32, Fence),
     Gap(u32, Fence),
+    /// The same two with translations at hand.
+    ReadyBurst(u32),
+    ReadyGap(u32),
     Sequence(u32),
     Chains(u32),
 }
@@ -83,6 +91,8 @@ impl Setting {
             // One filler before the last access, as published.
             Self::Burst(accesses, fence) => Spec::Burst { accesses, gap: 1, filler: NOP, fence },
             Self::Gap(gap, fence) => Spec::Burst { accesses: 2, gap, filler: NOP, fence },
+            Self::ReadyBurst(accesses) => Spec::Burst { accesses, gap: 1, filler: NOP, fence: Fence::Lfence },
+            Self::ReadyGap(gap) => Spec::Burst { accesses: 2, gap, filler: NOP, fence: Fence::Lfence },
             Self::Sequence(accesses) => Spec::Sequence { accesses, fence: Fence::Lfence },
             Self::Chains(chains) => Spec::ParallelChains { chains },
         }
@@ -131,6 +141,14 @@ fn bursts(fence: Fence) -> impl Fn(Setting) -> Option<u32> {
     }
 }
 
+fn ready_gaps(s: Setting) -> Option<u32> {
+    if let Setting::ReadyGap(gap) = s { Some(gap) } else { None }
+}
+
+fn ready_bursts(s: Setting) -> Option<u32> {
+    if let Setting::ReadyBurst(n) = s { Some(n) } else { None }
+}
+
 fn sequences(s: Setting) -> Option<u32> {
     if let Setting::Sequence(n) = s { Some(n) } else { None }
 }
@@ -140,15 +158,15 @@ fn chains(s: Setting) -> Option<u32> {
 }
 
 fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Result<MlpOfPages, Refused> {
-    ctx.stage(from, from + share * 0.7);
+    ctx.stage(from, from + share * 0.6);
     let trail = trail(ctx, kind)?;
     let mut found = Found(Vec::new());
     let bare = ctx.host.virtualization.hypervisor.get().is_some_and(|h| h == "none");
-    gather(ctx, &trail, &mut found, settings(ctx, bare), share * 0.6)?;
+    gather(ctx, &trail, &mut found, settings(ctx, bare), share * 0.5)?;
     let rounds = ctx.pick(1, 3, 3);
     for round in 0..rounds {
-        let part = 0.3 * share / f64::from(rounds);
-        let begin = from + share * 0.7 + part * f64::from(round);
+        let part = 0.25 * share / f64::from(rounds);
+        let begin = from + share * 0.6 + part * f64::from(round);
         ctx.stage(begin, begin + part);
         if ctx.stop.asked() {
             break;
@@ -156,6 +174,11 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Res
         let points = resample::medians(&found.samples(gaps(Fence::Lfence)));
         let more = cliff::between(&points, 7).into_iter().map(|g| Setting::Gap(g, Fence::Lfence)).collect();
         gather(ctx, &trail, &mut found, more, part)?;
+    }
+    ctx.stage(from + share * 0.85, from + share);
+    if kind != PageKind::Small && !ctx.stop.asked() {
+        let more = ready(ctx, &found);
+        gather(ctx, &trail, &mut found, more, share * 0.15)?;
     }
     Ok(conclude(ctx, &trail, kind, bare, &found))
 }
@@ -179,6 +202,16 @@ fn settings(ctx: &Context<'_>, bare: bool) -> Vec<Setting> {
     settings
 }
 
+/// Bursts, and the gaps just beyond the cliff, where that was found.
+fn ready(ctx: &Context<'_>, found: &Found) -> Vec<Setting> {
+    let gaps = found.samples(gaps(Fence::Lfence));
+    let Some(beyond) = beyond_cliff(&gaps) else { return Vec::new() };
+    let most = ctx.pick(32, 40, MOST_ACCESSES);
+    let from = ctx.pick(9, 1, 1);
+    let bursts = (1..=most).filter(|n| *n >= from || n % 4 == 1).map(Setting::ReadyBurst);
+    bursts.chain(beyond.iter().map(|s| Setting::ReadyGap(s.at as u32))).collect()
+}
+
 fn gather(
     ctx: &mut Context<'_>,
     trail: &Trail,
@@ -194,6 +227,9 @@ fn gather(
         let kernel = Loaded::new(assemble(&setting.spec())?)?;
         rigs.push(match setting {
             Setting::Chains(_) => Box::new(SideBySideRig::new(kernel, trail.clone())),
+            Setting::ReadyBurst(_) | Setting::ReadyGap(_) => {
+                Box::new(ShotRig::new(kernel, trail.clone()).translated())
+            }
             _ => Box::new(ShotRig::new(kernel, trail.clone())),
         });
     }
@@ -211,13 +247,13 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         Err(why) => Quantity::unresolved(why),
     };
     let gap_samples = found.samples(gaps(Fence::Lfence));
-    let two = beyond_cliff(&gap_samples);
+    let two = beyond_cliff(&gap_samples).map(|beyond| pooled(&beyond));
     let burst_samples = found.samples(bursts(Fence::Lfence));
     let effective = count(by(&burst_samples, two.as_ref(), ctx));
     let dependent = found.samples(sequences).into_iter().find(|s| s.at == 2.0);
     let effective_by_dependent = count(by(&burst_samples, dependent.as_ref(), ctx));
     let effective_by_cpuid = bare.then(|| {
-        let two = beyond_cliff(&found.samples(gaps(Fence::Cpuid)));
+        let two = beyond_cliff(&found.samples(gaps(Fence::Cpuid))).map(|beyond| pooled(&beyond));
         count(by(&found.samples(bursts(Fence::Cpuid)), two.as_ref(), ctx))
     });
     let cliff = count(
@@ -233,6 +269,16 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         times.into_iter().map(|(accesses, time)| Shot { accesses, time }).collect()
     };
     let gap_times = found.times(ctx, gaps(Fence::Lfence));
+    let ready_gaps = found.samples(ready_gaps);
+    let translated = (!ready_gaps.is_empty()).then(|| {
+        let two = pooled(&ready_gaps);
+        Translated {
+            effective: count(by(&found.samples(ready_bursts), Some(&two), ctx)),
+            in_sequence: pace
+                .latency(lab::stats::median_interval(&two.values, &mut ctx.rng), Quantity::measured),
+            bursts: shots(found.times(ctx, ready_bursts)),
+        }
+    });
     MlpOfPages {
         pages: supply_of(std::slice::from_ref(trail.chain()), kind),
         combination: combination(bare, kind),
@@ -249,6 +295,7 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         gaps: gap_times.into_iter().map(|(gap, time)| GapShot { gap, time }).collect(),
         cliff,
         effective_by_cpuid,
+        translated,
         empty: sequence.first().map_or_else(|| Latency::unresolved("not measured"), |(_, t)| t.clone()),
         sequence: shots(sequence.into_iter().filter(|(n, _)| *n > 0).collect()),
         line,
@@ -272,10 +319,13 @@ fn by(bursts: &[Sample], two: Option<&Sample>, ctx: &mut Context<'_>) -> Result<
 }
 
 /// Two accesses in sequence: blocks of the gaps just beyond the cliff, where fillers cost least.
-fn beyond_cliff(gaps: &[Sample]) -> Option<Sample> {
+fn beyond_cliff(gaps: &[Sample]) -> Option<Vec<Sample>> {
     let (_, high) = cliff::bracket(&resample::medians(gaps))?;
-    let beyond = &gaps[high..(high + 4).min(gaps.len())];
-    Some(Sample { at: 2.0, values: beyond.iter().flat_map(|s| s.values.iter().copied()).collect() })
+    Some(gaps[high..(high + 4).min(gaps.len())].to_vec())
+}
+
+fn pooled(beyond: &[Sample]) -> Sample {
+    Sample { at: 2.0, values: beyond.iter().flat_map(|s| s.values.iter().copied()).collect() }
 }
 
 /// Turns ticks into the other units, for figures that rest on many settings.
@@ -348,7 +398,7 @@ mod tests {
                 Sample { at: f64::from(g), values: vec![t - 1.0, t, t + 1.0] }
             })
             .collect();
-        let two = beyond_cliff(&gaps).unwrap();
+        let two = pooled(&beyond_cliff(&gaps).unwrap());
         assert_eq!(two.values.len(), 9);
         assert!(two.values.iter().all(|v| (815.0..830.0).contains(v)));
         assert_eq!(beyond_cliff(&gaps[..6]), None);

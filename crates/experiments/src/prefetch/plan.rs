@@ -58,7 +58,7 @@ pub(super) fn layout(probe: Probe, span: Bytes, line: u64) -> Layout {
         Probe::RunBackward { lines } => Order::Runs { bytes: lines * line, descending: true },
         Probe::Streams { count } => Order::Streams { length: stream_length(span.0 / line, count, line) },
     };
-    Layout { span, pitch: line, scatter: false, order }
+    Layout { span, pitch: line, scatter: false, apart: false, order }
 }
 
 /// Streams begin at different lines of their pages and in different sets of the caches: begun all at the same one, they

@@ -63,6 +63,7 @@ fn pair(area: Bytes, distance: u64) -> Layout {
         span: area,
         pitch: distance,
         scatter: false,
+        apart: false,
         order: Order::Runs { bytes: 2 * distance, descending: false },
     }
 }
@@ -91,6 +92,6 @@ impl plan::Setting {
             Direction::Forward => Order::Forward,
             Direction::Backward => Order::Backward,
         };
-        Layout { span: self.size, pitch: stride.min(line), scatter: false, order }
+        Layout { span: self.size, pitch: stride.min(line), scatter: false, apart: false, order }
     }
 }

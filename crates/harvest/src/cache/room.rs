@@ -22,8 +22,7 @@ pub(super) fn make(directory: &Path, limit: u64) {
     let mut entries = Vec::new();
     for place in found.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
         let size = fs::read_dir(&place)
-            .map(|files| files.flatten().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum())
-            .unwrap_or(0);
+            .map_or(0, |files| files.flatten().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum());
         let note = fs::metadata(place.join(super::NOTE)).or_else(|_| fs::metadata(&place));
         let Ok(used) = note.and_then(|note| note.modified()) else { continue };
         let unfinished =
@@ -56,7 +55,8 @@ mod tests {
     use std::ffi::OsStr;
 
     fn get(cache: &Cache, key: &str) -> Entry {
-        let note = Note { counts: Counts::default(), proof: Proof::Proven, left_out: <_>::default() };
+        let note =
+            Note { counts: Counts::default(), proof: Proof::Proven, left_out: <_>::default(), remark: None };
         let make = || Ok::<_, std::io::Error>(Made { bytes: vec![0; 4000], note });
         cache.get(&Key::of(&[key.as_bytes()]), OsStr::new("prog"), make).unwrap()
     }

@@ -2,6 +2,7 @@
 
 use super::sources::Region;
 use super::unit::{Place, Unit};
+use iced_x86::{ConditionCode, Register};
 use image::regs::RegSet;
 use std::collections::{HashMap, HashSet};
 
@@ -15,6 +16,37 @@ struct Pointer {
     scale: u32,
 }
 
+/// An index that is the outcome of a comparison selects among neighbours.
+fn has_small_index(unit: &Unit, at: u32) -> bool {
+    let Some(index) = Place::of(unit.instructions[at as usize].memory_index()) else { return false };
+    let everywhere = |_| true;
+    let (definitions, outside) = Region { unit, holds: &everywhere }.reaching(index, at);
+    let is_outcome = |&at: &u32| {
+        unit.instructions[at as usize].code().condition_code() != ConditionCode::None
+            && unit.instructions[at as usize].op0_register().size() == 1
+    };
+    !outside && !definitions.is_empty() && definitions.iter().all(is_outcome)
+}
+
+/// The distances from its pointer that an access may have.
+fn reach(unit: &Unit, at: u32) -> (i64, i64) {
+    let instruction = &unit.instructions[at as usize];
+    let first = instruction.memory_displacement64() as i64;
+    let small = has_small_index(unit, at);
+    (first, first + if small { i64::from(instruction.memory_index_scale()) } else { 0 })
+}
+
+/// The registers that make an access's pointer.
+fn pointer_registers(unit: &Unit, at: u32) -> Vec<Register> {
+    let instruction = &unit.instructions[at as usize];
+    let index = instruction.memory_index();
+    let mut registers = vec![instruction.memory_base()];
+    if index != Register::None && !has_small_index(unit, at) {
+        registers.push(index);
+    }
+    registers
+}
+
 /// For each of these accesses, whether one before it on every way has fetched its line.
 pub(super) fn behind_another(unit: &Unit, places: &[u32]) -> Vec<bool> {
     let mut by_pointer: HashMap<Pointer, Vec<usize>> = HashMap::new();
@@ -25,9 +57,8 @@ pub(super) fn behind_another(unit: &Unit, places: &[u32]) -> Vec<bool> {
     for members in by_pointer.values() {
         for (second, &later) in members.iter().enumerate() {
             let near = |other: usize| {
-                let displacement =
-                    |number: usize| unit.instructions[places[number] as usize].memory_displacement64() as i64;
-                displacement(other).abs_diff(displacement(later)) < LINE
+                let (a, b) = (reach(unit, places[other]), reach(unit, places[later]));
+                a.1.max(b.1).abs_diff(a.0.min(b.0)) < LINE
             };
             behind[later] = members[..second].iter().chain(&members[second + 1..]).any(|&other| {
                 !behind[other] && near(other) && comes_before(unit, places[other], places[later])
@@ -41,7 +72,9 @@ fn pointer(unit: &Unit, at: u32) -> Pointer {
     let everywhere = |_| true;
     let region = Region { unit, holds: &everywhere };
     let instruction = &unit.instructions[at as usize];
-    let registers = [instruction.memory_base(), instruction.memory_index()]
+    let registers = pointer_registers(unit, at);
+    let scale = if registers.len() > 1 { instruction.memory_index_scale() } else { 1 };
+    let registers = registers
         .into_iter()
         .filter_map(Place::of)
         .map(|place| {
@@ -50,13 +83,14 @@ fn pointer(unit: &Unit, at: u32) -> Pointer {
             (number, definitions.into_iter().collect(), outside)
         })
         .collect();
-    Pointer { registers, scale: instruction.memory_index_scale() }
+    Pointer { registers, scale }
 }
 
 /// Whether every way to `later` leads through `earlier` with nothing behind it that changes the pointer.
 fn comes_before(unit: &Unit, earlier: u32, later: u32) -> bool {
     let (from, to) = (unit.cfg.block_of(earlier as usize) as u32, unit.cfg.block_of(later as usize) as u32);
-    let registers = registers(unit, later);
+    let pointer = pointer_registers(unit, later);
+    let registers = pointer.into_iter().fold(RegSet::EMPTY, |all, register| all | RegSet::of(register));
     if from == to {
         return earlier < later && unit.is_same_until(registers, earlier, later);
     }

@@ -13,7 +13,7 @@ use crate::names::Names;
 use crate::planner::{Candidate, Subject};
 use classes::Classes;
 use iced_x86::{Formatter, IntelFormatter, Register};
-use image::liveness::Liveness;
+use image::liveness::{Knowledge, Liveness};
 use image::regs::{Flag, RegSet};
 use image::{ImageError, Module};
 use rayon::prelude::*;
@@ -29,7 +29,7 @@ pub fn look_through(
     debug: Option<&[u8]>,
 ) -> Result<Subject, ImageError> {
     let module = Module::analyse(data, debug)?;
-    let liveness = Liveness::of(&module, &|_, _| true);
+    let liveness = Liveness::with(&module, Knowledge::OfCallers, &|_, _| true);
     let found: Vec<(usize, Vec<Found>)> = (0..module.units.len())
         .into_par_iter()
         .with_min_len(16)
@@ -47,7 +47,7 @@ pub fn look_through(
     Ok(Subject {
         path: path.to_owned(),
         role,
-        build_id: module.image.build_id().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+        build_id: module.image.build_id().map(crate::cache::hex),
         content: crate::cache::checksum(data),
         size: Bytes(data.len() as u64),
         functions: module.units.len(),

@@ -9,6 +9,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use std::collections::{BTreeSet, HashSet};
 
 /// What an address hangs on.
+#[expect(clippy::struct_excessive_bools, reason = "independent kinds of what may come in")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sources {
     /// Loads whose value gets into it, by instruction.

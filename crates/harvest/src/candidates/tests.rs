@@ -42,6 +42,11 @@ long hashed(long *a, uint64_t n, uint64_t mask) {
     return s;
 }
 long pointers(struct node **a, long n) { long s = 0; for (long i = 0; i < n; i++) s += a[i]->value; return s; }
+struct pair { long key; struct pair *child[2]; };
+struct pair *descend(struct pair *t, long k) {
+    while (t && t->key != k) t = t->child[k > t->key];
+    return t;
+}
 long walk(struct node *n) { return n ? n->value + walk(n->left) + walk(n->right) : 0; }
 ";
 
@@ -52,6 +57,12 @@ fn loads_are_classed_by_where_their_addresses_come_from() {
     assert_eq!(classes(&found, "chase"), [Chased]);
     assert_eq!(classes(&found, "list"), [Chased]);
     assert_eq!(classes(&found, "find"), [Chased]);
+    assert_eq!(
+        classes(&found, "descend"),
+        [Chased],
+        "the child lies beside the key: {:#?}",
+        of(&found, "descend")
+    );
     assert_eq!(classes(&found, "scan"), [Strided]);
     let mut gather = classes(&found, "gather");
     gather.sort();

@@ -14,6 +14,7 @@
 //! `page` is the control page as the launcher sees it, `running` the watching.
 
 mod blob;
+mod fixed;
 mod page;
 mod running;
 
@@ -133,12 +134,6 @@ pub enum LaunchError {
     #[error("at most {max} scavengers can share one primary", max = runtime_abi::control::SCAVENGERS)]
     TooMany,
     #[error(
-        "{0} is linked statically: it has no dynamic loader that would load the runtime into it, so it cannot be a primary"
-    )]
-    StaticPrimary(PathBuf),
-    #[error("{0}: {1}")]
-    NotExecutable(PathBuf, String),
-    #[error(
         "{first} and {second} are both linked to fixed addresses that overlap; one of them must be position-independent (-pie)"
     )]
     Overlap { first: PathBuf, second: PathBuf },
@@ -151,6 +146,7 @@ pub fn launch(harvest: &Harvest) -> Result<Running, LaunchError> {
     if harvest.scavengers.len() > runtime_abi::control::SCAVENGERS {
         return Err(LaunchError::TooMany);
     }
+    fixed::check(harvest)?;
     let blob = blob::Blob::new()?;
     let page = page::Page::new(harvest, &blob)?;
     let mut command = Command::new(&harvest.primary.file);

@@ -140,7 +140,7 @@ impl Running {
 
     /// Waits for the primary and, as [`After`] says, for the scavengers, and has `watch` look on meanwhile.
     pub fn wait(mut self, mut watch: impl FnMut(&Snapshot)) -> Result<Outcome, LaunchError> {
-        let primary = self.pid(self.child.id() as i32);
+        let primary = pid_of(self.child.id() as i32);
         let status = self.until_ended(primary, &mut watch).map_err(LaunchError::Wait)?;
         let elapsed = self.started.elapsed();
         let last = self.snapshot();
@@ -154,11 +154,7 @@ impl Running {
         })
     }
 
-    fn pid(&self, raw: i32) -> Option<Pid> {
-        Pid::from_raw(raw).filter(|_| raw > 0)
-    }
-
-    /// Waits for one process, and takes note of scavengers that end meanwhile.
+    /// Waits for the primary, and takes note of scavengers that end meanwhile.
     fn until_ended(&mut self, pid: Option<Pid>, watch: &mut impl FnMut(&Snapshot)) -> io::Result<ExitStatus> {
         let pid = pid.ok_or(io::ErrorKind::NotFound)?;
         let handle = pidfd_open(pid, PidfdFlags::empty())?;
@@ -172,6 +168,23 @@ impl Running {
         }
     }
 
+    fn until_scavenger_ended(
+        &mut self,
+        index: usize,
+        pid: Pid,
+        watch: &mut impl FnMut(&Snapshot),
+    ) -> io::Result<()> {
+        let handle = pidfd_open(pid, PidfdFlags::empty())?;
+        loop {
+            self.reap_scavengers()?;
+            if self.ended[index].is_some() {
+                return Ok(());
+            }
+            self.pause(&handle)?;
+            watch(&self.snapshot());
+        }
+    }
+
     fn pause(&self, handle: &OwnedFd) -> io::Result<()> {
         let timeout = Timespec::try_from(self.watch_every).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         match poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout)) {
@@ -181,7 +194,7 @@ impl Running {
     }
 
     fn scavenger_pid(&self, index: usize) -> Option<Pid> {
-        self.pid(self.page.u32(row(index) + offset_of!(ScavengerRow, pid)) as i32)
+        pid_of(self.page.u32(row(index) + offset_of!(ScavengerRow, pid)) as i32)
     }
 
     fn reap_scavengers(&mut self) -> io::Result<()> {
@@ -197,32 +210,37 @@ impl Running {
     fn end_scavengers(&mut self, watch: &mut impl FnMut(&Snapshot)) -> io::Result<Vec<bool>> {
         self.until_home()?;
         let mut killed = vec![false; self.count];
-        for index in 0..self.count {
+        for (index, killed) in killed.iter_mut().enumerate() {
             self.reap_scavengers()?;
             let Some(pid) = self.scavenger_pid(index).filter(|_| self.ended[index].is_none()) else {
                 continue;
             };
             if self.after == After::Kill {
-                killed[index] = true;
+                *killed = true;
                 kill_process(pid, Signal::KILL)?;
             }
-            self.ended[index] = Some(self.until_ended(Some(pid), watch)?);
+            self.until_scavenger_ended(index, pid, watch)?;
         }
         self.end_butler()?;
         Ok(killed)
     }
 
-    /// Guests of a primary that ended are brought home by the butler; without one they are as they are.
+    /// Guests of a primary that ended are brought home by the butler. Where there is none any more, they sleep for ever, and
+    /// waiting for them is no use.
     fn until_home(&mut self) -> io::Result<()> {
         let patience = Instant::now() + GRACE;
-        while self.page.u32(offset_of!(Control, stage)) == stage::RUNNING && Instant::now() < patience {
+        while self.page.u32(offset_of!(Control, stage)) == stage::RUNNING {
+            if Instant::now() > patience {
+                self.after = After::Kill;
+                break;
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
         self.reap_scavengers()
     }
 
     fn end_butler(&mut self) -> io::Result<()> {
-        let Some(pid) = self.pid(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
+        let Some(pid) = pid_of(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
         let patience = Instant::now() + GRACE;
         loop {
             if reap(pid)?.is_some() {
@@ -293,4 +311,8 @@ fn reap(pid: Pid) -> io::Result<Option<ExitStatus>> {
         Ok(None) | Err(rustix::io::Errno::INTR) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+fn pid_of(raw: i32) -> Option<Pid> {
+    Pid::from_raw(raw).filter(|_| raw > 0)
 }

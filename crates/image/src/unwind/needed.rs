@@ -138,7 +138,7 @@ mod tests {
         let program = [0x41, 0x0e, 0x10, 0x86, 0x02, 0x43, 0x0d, 0x06, 0x41, 0x83, 0x03, 0x44, 0xc3];
         let rows = rows(&initial, &program);
         let bare: Vec<bool> = rows.iter().map(|row| row.is_bare).collect();
-        assert_eq!(bare, [true, false, false, false, true]);
+        assert_eq!(bare, [true, false, false, false, false], "the frame is found by rbp to the end");
         let rows: Vec<(u64, RegSet)> = rows.iter().map(|row| (row.at, row.needed)).collect();
         let without =
             |numbers: &[u32]| numbers.iter().fold(abi::CALLEE_SAVED, |s, &n| s - RegSet::general(n));

@@ -10,6 +10,10 @@ use kernels::Spec;
 const SHOTS: u64 = 256;
 /// Before a block: code, stack and timer become warm.
 const WARM_SHOTS: u64 = 8;
+/// Where translations are to be at hand: so many accesses at a time, no more pages than any first-level buffer holds.
+const AT_HAND: u64 = 48;
+const PAGE: u64 = 4096;
+const LINE: u64 = 64;
 /// The slowest shots of a block met an interrupt or a refresh, not the memory's latency.
 const KEEP: f64 = 0.95;
 
@@ -21,6 +25,8 @@ pub struct ShotRig {
     trail: Trail,
     accesses: u64,
     dependent: bool,
+    /// Each access's page is touched before its shot.
+    translated: bool,
     targets: Vec<u64>,
     ticks: Vec<u64>,
     shots: Vec<f64>,
@@ -39,15 +45,61 @@ impl ShotRig {
             trail,
             accesses,
             dependent,
+            translated: false,
             targets: vec![0; if dependent { 0 } else { (SHOTS * accesses) as usize }],
             ticks: vec![0; SHOTS as usize],
             shots: Vec::new(),
         }
     }
 
+    /// The same with the translations of what is accessed at hand, so that no page walk mixes in: huge pages of a guest
+    /// may be small ones to its host, and then take as many translations. For a `Burst` only.
+    #[must_use]
+    pub fn translated(mut self) -> Self {
+        assert!(!self.dependent, "what comes later in a sequence is not known before");
+        self.translated = true;
+        self
+    }
+
+    /// So many shots are fired at a time.
+    fn most(&self) -> u64 {
+        if self.translated { (AT_HAND / self.accesses).clamp(1, SHOTS) } else { SHOTS }
+    }
+
+    /// The next node of the trail, its page touched at its first line. Nodes on first lines are passed over: their lines
+    /// would be in the caches, fetched by other touches.
+    fn touched(&self) -> u64 {
+        loop {
+            let target = self.trail.address(self.trail.take(1));
+            if target % PAGE >= LINE {
+                // SAFETY: the arena is kept alive by the trail and begins at a page's start, so the first word of a node's
+                // page lies in it; it is plain memory.
+                unsafe {
+                    ((target & !(PAGE - 1)) as *const u64).read_volatile();
+                }
+                return target;
+            }
+        }
+    }
+
     /// Fires at most [`SHOTS`] shots, whose ticks then stand in `ticks`.
     fn fire(&mut self, shots: u64) {
         assert!(shots <= SHOTS, "more shots than there is room for");
+        if self.translated {
+            for i in 0..(shots * self.accesses) as usize {
+                self.targets[i] = self.touched();
+            }
+            // SAFETY: as below.
+            unsafe {
+                self.kernel.call(
+                    self.targets.as_mut_ptr().cast(),
+                    shots,
+                    self.ticks.as_mut_ptr(),
+                    std::ptr::null_mut(),
+                );
+            }
+            return;
+        }
         let from = self.trail.take(shots * self.accesses);
         let start = if self.dependent {
             self.trail.address(from) as *mut u8
@@ -68,14 +120,14 @@ impl ShotRig {
 
 impl Rig for ShotRig {
     fn warm(&mut self) {
-        self.fire(WARM_SHOTS);
+        self.fire(WARM_SHOTS.min(self.most()));
     }
 
     fn run(&mut self, loops: u64) -> Vec<f64> {
         self.shots.clear();
         let mut left = loops;
         while left > 0 {
-            let shots = left.min(SHOTS);
+            let shots = left.min(self.most());
             self.fire(shots);
             self.shots.extend(self.ticks[..shots as usize].iter().map(|&t| t as f64));
             left -= shots;
@@ -84,9 +136,39 @@ impl Rig for ShotRig {
     }
 
     fn ticks_per_loop(&mut self) -> f64 {
-        self.fire(WARM_SHOTS);
+        self.fire(WARM_SHOTS.min(self.most()));
+        let shots = self.most().min(32);
         let from = tsc::now();
-        self.fire(32);
-        (tsc::end().0 - from) as f64 / 32.0
+        self.fire(shots);
+        (tsc::end().0 - from) as f64 / shots as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::{PageKind, Placement};
+    use crate::chain::{self, Layout};
+    use crate::rng::Rng;
+    use kernels::{Fence, Filler};
+    use units::Bytes;
+
+    #[test]
+    fn touched_targets_are_nodes_but_never_first_lines() {
+        let layout = Layout::random(Bytes::mib(1), 64);
+        let chain = chain::build(&[layout], PageKind::Small, &Placement::FirstTouch, &mut Rng::new(1))
+            .unwrap()
+            .remove(0);
+        let nodes: std::collections::HashSet<u64> =
+            (0..chain.nodes()).map(|i| chain.address(i) as u64).collect();
+        let spec =
+            Spec::Burst { accesses: 5, gap: 1, filler: Filler::Nop { bytes: 1 }, fence: Fence::Lfence };
+        let kernel = Loaded::new(kernels::assemble(&spec).unwrap()).unwrap();
+        let mut rig = ShotRig::new(kernel, Trail::along(chain)).translated();
+        for _ in 0..300 {
+            assert!(rig.run(20)[0] > 0.0);
+            let most = rig.most() as usize * 5;
+            assert!(rig.targets[..most].iter().all(|t| nodes.contains(t) && t % PAGE >= LINE));
+        }
     }
 }

@@ -233,7 +233,7 @@ impl<'c, 'd> Dead<'c, 'd> {
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 let pad = function.at_pad(member, block.pad, &live, &way) | RESERVED;
                 let after = function.after(member, index, &live, &way, &self.summaries);
-                let mut now = function.before_last(block.last, after, &way, &self.summaries);
+                let mut now = solve::Function::before_last(block.last, after, &way, &self.summaries);
                 for at in (block.first as usize..block.end as usize).rev() {
                     let step = &room.steps[at];
                     now = step.effect.reads | now & !step.effect.kills;
@@ -309,7 +309,9 @@ fn summaries(code: &Code<'_, '_>, bodies: &[Body], functions: &Functions) -> Vec
                 .copied()
                 .filter(|&function| calls(function).any(|&callee| changed[callee as usize]))
                 .collect();
-            level.iter().for_each(|&function| changed[function as usize] = false);
+            for &function in &level {
+                changed[function as usize] = false;
+            }
         }
     }
     summaries

@@ -128,7 +128,7 @@ impl<'m> Function<'m> {
     }
 
     /// Needed before what stands at a block's end, given what is behind it.
-    pub(crate) fn before_last(&self, last: Last, after: Set, way: &Way, summaries: &[Summary]) -> Set {
+    pub(crate) fn before_last(last: Last, after: Set, way: &Way, summaries: &[Summary]) -> Set {
         match last {
             Last::Plain => after,
             Last::Return => way.at_return,
@@ -162,7 +162,7 @@ impl<'m> Function<'m> {
                 let base = self.base[member] as usize;
                 for (index, block) in self.bodies[member].blocks.iter().enumerate().rev() {
                     let after = self.after(member, index, &live, way, summaries);
-                    let before_last = self.before_last(block.last, after, way, summaries);
+                    let before_last = Self::before_last(block.last, after, way, summaries);
                     let before =
                         block.uses | before_last & !block.kills | self.at_pad(member, block.pad, &live, way);
                     if before != live[base + index] {

@@ -12,6 +12,7 @@ use iced_x86::{
 
 /// How an instruction ends. Whether the next one follows in memory is looked at elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::enum_variant_names, reason = "a dead end is what it is called")]
 pub(crate) enum End {
     Next,
     /// To [`Step::to`], or on.
@@ -163,12 +164,10 @@ fn end(insn: &Instruction, tables: &[Table], bare: bool, linkage: &Linkage<'_, '
         if found.flatten() == Some(Outside::NeverReturns) { End::DeadEnd } else { End::Foreign }
     };
     let end = match insn.flow_control() {
-        // What returns to elsewhere than its caller hands over any registers it likes.
+        // Others return to elsewhere than their caller, and hand over any registers they like.
         FlowControl::Return if bare => End::Return,
-        FlowControl::Return => End::Open,
         FlowControl::UnconditionalBranch if direct => End::Jump,
-        FlowControl::ConditionalBranch if direct => End::Branch,
-        FlowControl::XbeginXabortXend if direct => End::Branch,
+        FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend if direct => End::Branch,
         FlowControl::IndirectBranch => {
             let table = tables.iter().position(|table| table.jump == insn.ip());
             table.map_or(End::Open, |table| End::Table(table as u32))
@@ -181,7 +180,7 @@ fn end(insn: &Instruction, tables: &[Table], bare: bool, linkage: &Linkage<'_, '
         },
         FlowControl::IndirectCall => slot(),
         FlowControl::Exception => End::Stop,
-        FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => End::Open,
+        FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => End::Open,
         _ if insn.mnemonic() == Mnemonic::Hlt => End::Stop,
         // System calls and the like, which the decoder calls calls, come back with what they read known.
         _ => End::Next,

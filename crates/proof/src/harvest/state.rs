@@ -81,6 +81,7 @@ pub(crate) struct State {
 }
 
 /// What holds whichever way control came by.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// The area is no guest's.

@@ -6,6 +6,7 @@ mod pieces;
 mod yields;
 
 use gleaner_proof::{Refusal, Rule, check};
+use image::liveness::Knowledge;
 use pieces::{Piece, pieces};
 use std::path::PathBuf;
 use std::process::Command;
@@ -31,7 +32,11 @@ pub(crate) struct Wrong {
 fn compile(source: &str, options: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let to = folder.path().join("program");
-    let compiler = if source.ends_with(".cpp") { "g++" } else { "gcc" };
+    let compiler = if std::path::Path::new(source).extension().is_some_and(|ending| ending == "cpp") {
+        "g++"
+    } else {
+        "gcc"
+    };
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(source);
     let done =
         Command::new(compiler).arg(path).args(options).args(["-w", "-pthread", "-o"]).arg(&to).output();
@@ -41,7 +46,7 @@ fn compile(source: &str, options: &[&str]) -> Vec<u8> {
 }
 
 fn rewrite(original: &[u8], scavenger: bool, width: VectorWidth) -> Result<Vec<u8>, String> {
-    let sites = Sites { which: Which::EveryLoad(Reach::All), width };
+    let sites = Sites { which: Which::EveryLoad(Reach::All), width, knowledge: Knowledge::Cautious };
     let bounds = Bounds { quantum: 200, ..Bounds::default() };
     let mode = if scavenger { Mode::Scavenger(&sites, bounds) } else { Mode::Primary(&sites) };
     Ok(twin::rewrite(original, None, mode).map_err(|error| error.to_string())?.bytes)
@@ -176,7 +181,7 @@ fn yields_that_come_early() {
                 .step_by(24)
                 .find(|&at| file[strings + pieces::get(file, at, 4) as usize..].starts_with(b"walk\0"));
             let at = walk.expect("a function");
-            file[at + 4] = file[at + 4] & 0xf0 | 10; // STT_GNU_IFUNC
+            file[at + 4] = file[at + 4] & 0xf0 | 0xa; // STT_GNU_IFUNC
         }
         // The twin's symbol table lies elsewhere in its file, so the first rule has nothing against it.
         assert!(rejected(&original, &rewritten, Rule::Early), "{}", specimen.name);

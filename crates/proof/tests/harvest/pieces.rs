@@ -82,6 +82,7 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
         let record = map + 48 + 40 * unit;
         let (mut original_at, mut twin) = (get(rewritten, record, 8), get(rewritten, record + 8, 8));
         let mut stream = map + get(rewritten, record + 16, 8) as usize;
+        #[expect(clippy::explicit_counter_loop, reason = "items are of different sizes")]
         for _ in 0..get(rewritten, record + 32, 4) {
             let head = rewritten[stream];
             stream += 1;

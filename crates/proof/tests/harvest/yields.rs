@@ -26,7 +26,7 @@ fn loads(piece: &Piece) -> Vec<usize> {
 fn stores(piece: &Piece) -> Vec<usize> {
     let stores = piece.inserted.iter().filter(|insn| {
         let text = insn.to_string();
-        text.starts_with("mov [r") && text.contains("-") && insn.len() == 4
+        text.starts_with("mov [r") && text.contains('-') && insn.len() == 4
     });
     stores.map(|insn| piece.place(insn)).collect()
 }

@@ -22,7 +22,7 @@ pub(crate) struct Wrong {
 }
 
 static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
-    let programs: [(&str, &[&str]); 7] = [
+    let programs: [(&str, &[&str]); 8] = [
         ("switch_nested.c", &["-O2"]),
         ("switch_nested.c", &["-O2", "-no-pie"]),
         ("switch_bytes.c", &["-O0", "-fcf-protection=full"]),
@@ -30,6 +30,7 @@ static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
         ("exception_kinds.cpp", &["-O0", "-no-pie", "-s"]),
         ("asm_flow.c", &["-O1"]),
         ("siglongjmp.c", &["-O3"]),
+        ("switch_nested.c", &["-O2", "-g3"]),
     ];
     let specimen = |&(source, options): &(&str, &[&str])| {
         Specimen::of(
@@ -42,11 +43,13 @@ static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
 });
 
 static POISONED: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
-    let programs: [(&str, &[&str]); 5] = [
-        ("registers.c", &["-O2", "-lm"]),
-        ("exceptions.cpp", &["-O2"]),
-        ("switches.c", &["-O1", "-no-pie"]),
-        ("calls.c", &["-O3"]),
+    let programs: [(&str, &[&str]); 7] = [
+        ("avx512_masks.c", &["-O2", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]),
+        ("x87.c", &["-O2", "-lm"]),
+        ("exception_kinds.cpp", &["-O2"]),
+        ("switch_dense.c", &["-O1", "-no-pie"]),
+        ("red_zone.c", &["-O3"]),
+        ("carries.c", &["-O2"]),
         ("../../crates/proof/tests/wrong_twins/masks.c", &["-O2", "-mavx512f"]),
     ];
     let specimen = |&(source, options): &(&str, &[&str])| {

@@ -71,7 +71,7 @@ fn read(insn: &Instruction, wanted: impl Fn(Register) -> bool) -> Option<Registe
     let mut factory = InstructionInfoFactory::new();
     let used = factory.info(insn).used_registers().iter();
     let mut read = used.filter(|used| matches!(used.access(), OpAccess::Read | OpAccess::ReadWrite));
-    read.find(|used| wanted(used.register())).map(|used| used.register())
+    read.find(|used| wanted(used.register())).map(iced_x86::UsedRegister::register)
 }
 
 fn is_written(it: &Specimen, unit: &Unit, register: Register) -> bool {
@@ -163,7 +163,7 @@ pub(crate) const ALL: &[Wrong] = &[
                 if inserted.code() != Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8 {
                     return None;
                 }
-                let xmm = read(&original(it, item), |register| register.is_xmm())?;
+                let xmm = read(&original(it, item), iced_x86::Register::is_xmm)?;
                 let zmm = Register::ZMM0 + xmm.number() as u32;
                 Instruction::with4(inserted.code(), zmm, zmm, zmm, 0xffu32).ok().map(assemble)
             })
@@ -177,7 +177,7 @@ pub(crate) const ALL: &[Wrong] = &[
                 if inserted.code() != Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8 {
                     return None;
                 }
-                let ymm = read(&original(it, item), |register| register.is_ymm())?;
+                let ymm = read(&original(it, item), iced_x86::Register::is_ymm)?;
                 let zmm = Register::ZMM0 + ymm.number() as u32;
                 Instruction::with4(inserted.code(), zmm, zmm, zmm, 0xffu32).ok().map(assemble)
             })
@@ -191,7 +191,7 @@ pub(crate) const ALL: &[Wrong] = &[
                 if inserted.code() != Code::VEX_Kxnorw_kr_kr_kr {
                     return None;
                 }
-                let mask = read(&original(it, item), |register| register.is_k())?;
+                let mask = read(&original(it, item), iced_x86::Register::is_k)?;
                 Instruction::with3(inserted.code(), mask, mask, mask).ok().map(assemble)
             })
         },

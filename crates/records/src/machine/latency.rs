@@ -71,6 +71,9 @@ pub struct Point {
     pub min_ns: f64,
     pub p05_ns: f64,
     pub p95_ns: f64,
+    /// The 5th percentile of blocks in core cycles, each by its own clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p05_cycles: Option<f64>,
     pub blocks: usize,
     pub voided: usize,
 }

@@ -36,6 +36,9 @@ pub struct MlpOfPages {
     /// As `effective`, with CPUID for a fence as the experiment was first published; not on guests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_by_cpuid: Option<Quantity>,
+    /// The same experiment with the translations of all accesses at hand, so that no page walk mixes in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translated: Option<Translated>,
     /// What a shot without any access takes.
     pub empty: Latency,
     /// n dependent accesses, by n.
@@ -49,6 +52,14 @@ pub struct MlpOfPages {
     pub sustained: Quantity,
     /// Time per access at the highest throughput.
     pub per_access: Latency,
+}
+
+/// Misses without page walks: each page was touched just before, at a line that is not accessed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Translated {
+    pub effective: Quantity,
+    pub in_sequence: Latency,
+    pub bursts: Vec<Shot>,
 }
 
 /// A shot of some accesses.

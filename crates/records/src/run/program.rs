@@ -47,6 +47,8 @@ pub struct TwinUsed {
     /// It came from the cache.
     pub cached: bool,
     pub proof: Proof,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

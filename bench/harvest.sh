@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Pointer chases in the stalls of a pointer chase, all of them unmodified, on one core: how much they do together, and how
+# much the first one loses; beside the same by hand (peers/limit.c) and the chase alone, in turn, in one run.
+#   harvest.sh [-o DIR] [COUNT...]     numbers of scavengers; else 1 2 4 8 12 16 20 24 32
+# MIB (size of each area), SECONDS_EACH, ROUNDS, CPU and HOME_CPUS may be set in the environment. With -o, raw figures of further
+# counts are added to DIR/harvest.tsv, and table and picture are of all that is there.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+shift $((OPTIND - 1))
+counts=("$@")
+[ ${#counts[@]} -gt 0 ] || counts=(1 2 4 8 12 16 20 24 32)
+mib=${MIB:-256} seconds=${SECONDS_EACH:-1} rounds=${ROUNDS:-3} cpu=${CPU:-1}
+home=${HOME_CPUS:-0-$(($(nproc) - 1))} # where scavengers set up and go when they leave; nothing else runs there
+
+program() { cc -O2 -Wall -Wno-unused-function -o "$work/$1" "$root/bench/programs/$1.c" && echo "$work/$1"; }
+peer_of_programs() { cc -O2 -Wall -Wno-unused-function -o "$work/$1" "$root/bench/peers/$1.c" && echo "$work/$1"; }
+chase=$(program chase) limit=$(peer_of_programs limit) window=$(peer_of_programs window)
+
+files() { for i in $(seq 0 "$1"); do echo "$work/progress.$i"; done; }
+
+# seen COUNT COMMAND...: runs it, watches the progress of COUNT + 1 programs, stops it; prints time and steps
+seen() {
+    local count=$1 line
+    shift
+    rm -f "$work"/progress.*
+    "$@" >/dev/null 2>"$work/errors" &
+    local child=$!
+    line=$("$window" "$seconds" $(files "$count")) || true
+    # The last word says: stop.
+    printf '\1\0\0\0\0\0\0\0' | dd of="$work/progress.0" bs=1 seek=24 conv=notrunc status=none
+    wait "$child" || { cat "$work/errors" >&2; exit 1; }
+    [ "$line" != -1 ] || { cat "$work/errors" >&2; echo "they never all worked" >&2; exit 1; }
+    echo "$line"
+}
+
+harvested() {
+    local scavengers=()
+    for file in $(files "$1" | tail -n +2); do scavengers+=(--scavenger "$chase $mib 0 $file"); done
+    taskset -c "$cpu" "$gleaner" harvest --ring "$1" --home-cpus "$home" --choose chases "${scavengers[@]}" -- "$chase" "$mib" 0 "$work/progress.0"
+}
+by_hand() { taskset -c "$cpu" "$limit" "$mib" $(($1 + 1)) $(files "$1"); }
+alone() { taskset -c "$cpu" "$chase" "$mib" 0 "$work/progress.0"; }
+
+raw=$work/harvest.tsv
+: >"$raw"
+for round in $(seq "$rounds"); do
+    for count in "${counts[@]}"; do
+        for way in alone by_hand harvested; do
+            if [ "$way" = alone ]; then line=$(seen 0 alone); else line=$(seen "$count" "$way" "$count"); fi
+            printf '%s\t%s\t%s\t%s\n' "$round" "$count" "$way" "$line" >>"$raw"
+        done
+    done
+done
+if [ -n "$out" ]; then
+    mkdir -p "$out"
+    { [ -s "$out/harvest.tsv" ] && grep -v '^#' "$out/harvest.tsv" || true; } >"$work/before.tsv"
+    { echo "# round, scavengers, way, seconds and steps of each; areas of $mib MiB"; cat "$work/before.tsv" "$raw"; } >"$out/harvest.tsv"
+    raw=$out/harvest.tsv
+fi
+awk -f "$root/bench/harvest.awk" -v what=table "$raw" | keep harvest.md
+[ -z "$out" ] || awk -f "$root/bench/harvest.awk" -v what=picture "$raw" >"$out/harvest.svg"
+[ -z "$out" ] || awk -f "$root/bench/harvest.awk" -v what=json "$raw" >"$out/harvest.json"

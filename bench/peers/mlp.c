@@ -1,0 +1,87 @@
+// The plain peer of `gleaner measure mlp`: N independent loads from random lines of a large area between two readings of the
+// clock, 1 NOP before the last of them; and two loads so far apart that the core cannot hold both. Prints the median and
+// the mean (without the slowest twentieth) ticks of a shot over N, those two in sequence last, as N = 0. With a fourth
+// argument, each page is touched at its first line before the shot: no page walks then.
+// usage: mlp BYTES CPU SHOTS [touch]
+#define _GNU_SOURCE
+#include "chain.h"
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { LINE = 64, PAGE = 4096, HUGE_PAGE = 2 << 20, MOST = 32, BATCH = 100 };
+
+// Loads `first` addresses of the table, goes over `gap` NOPs, loads one more.
+#define SHOT(name, first, gap)                                                                                 \
+    static uint64_t name(char **table) {                                                                       \
+        uint64_t ticks;                                                                                        \
+        __asm__ volatile("mfence\n lfence\n rdtsc\n shl $32, %%rdx\n or %%rdx, %%rax\n mov %%rax, %%r8\n lfence\n" \
+                         ".set at, 0\n"                                                                        \
+                         ".rept " #first "\n mov at(%1), %%rax\n mov (%%rax), %%rbx\n .set at, at + 8\n .endr\n"   \
+                         ".rept " #gap "\n nop\n .endr\n"                                                      \
+                         "mov at(%1), %%rax\n mov (%%rax), %%rbx\n"                                            \
+                         "rdtscp\n shl $32, %%rdx\n or %%rdx, %%rax\n sub %%r8, %%rax\n lfence\n"              \
+                         : "=&a"(ticks)                                                                        \
+                         : "r"(table)                                                                          \
+                         : "rbx", "rcx", "rdx", "r8", "cc", "memory");                                         \
+        return ticks;                                                                                          \
+    }
+
+// clang-format off
+#define EACH(F) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16) F(17) F(18) \
+    F(19) F(20) F(21) F(22) F(23) F(24) F(25) F(26) F(27) F(28) F(29) F(30) F(31) F(32)
+// clang-format on
+#define DEFINE(n) SHOT(shot_##n, n - 1, 1)
+#define NAME(n) shot_##n,
+EACH(DEFINE)
+SHOT(in_sequence, 1, 1400)
+static uint64_t (*const shots[])(char **) = {in_sequence, EACH(NAME)};
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 4) {
+        fprintf(stderr, "usage: mlp BYTES CPU SHOTS [touch]\n");
+        return 2;
+    }
+    size_t bytes = strtoull(argv[1], 0, 0), count = strtoull(argv[3], 0, 0) / BATCH * BATCH;
+    int touch = argc > 4;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(atoi(argv[2]), &set);
+    if (sched_setaffinity(0, sizeof set, &set))
+        return perror("mlp: pinning"), 1;
+    char *map = mmap(0, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    double *ticks = malloc((MOST + 1) * count * sizeof *ticks);
+    if (map == MAP_FAILED || !ticks || !count)
+        return perror("mlp: memory"), 1;
+    char *area = (char *)(((uintptr_t)map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+    madvise(area, bytes, MADV_HUGEPAGE);
+    memset(area, 1, bytes);
+    // Numbers of loads take turns, so that what comes and goes meets all of them.
+    for (size_t done = 0; done < count; done += BATCH)
+        for (int n = 0; n <= MOST; n++)
+            for (size_t i = 0; i < BATCH; i++) {
+                char *table[MOST];
+                for (int k = 0; k < (n ? n : 2); k++) {
+                    table[k] = area + random_below(bytes / LINE) * LINE;
+                    if (touch)
+                        *(volatile char *)((uintptr_t)table[k] & ~(uintptr_t)(PAGE - 1));
+                }
+                ticks[n * count + done + i] = shots[n](table);
+            }
+    for (int n = 1; n <= MOST + 1; n++) {
+        double *mine = ticks + n % (MOST + 1) * count, sum = 0;
+        size_t kept = count - count / 20;
+        qsort(mine, count, sizeof *mine, ascending);
+        for (size_t i = 0; i < kept; i++)
+            sum += mine[i];
+        printf("%d %.0f %.1f\n", n % (MOST + 1), mine[count / 2], sum / kept);
+    }
+    return 0;
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# How long it takes to rewrite large programs, proof included, and how much memory, beside llvm-bolt on the same files:
+# one after the other, several times, the ratio from each pair. Both make a whole new file; bolt also optimises it.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+rounds=${ROUNDS:-3}
+bolt=$(command -v llvm-bolt-19 || compgen -c llvm-bolt- | grep -x 'llvm-bolt-[0-9]*' | sort -Vr | head -1 || true)
+
+# timed NAME ROUND COMMAND…: appends "NAME ROUND seconds MiB" to the raw data; no line if the command fails
+timed() {
+    local name=$1 round=$2
+    shift 2
+    if /usr/bin/time -o "$work/time" -f '%e %M' "$@" >"$work/said" 2>&1; then
+        echo "$name $round $(tail -1 "$work/time" | awk '{ printf "%s %.0f", $1, $2 / 1024 }')" >>"$work/raw"
+    else
+        echo "$name: $(tail -1 "$work/said")" >&2
+    fi
+}
+
+# column NAME FIELD: the figures of one command, "median [least, greatest]"
+column() {
+    awk -v name="$1" -v field="$2" '$1 == name { print $field }' "$work/raw" | sort -g |
+        awk '{ v[NR] = $1 } END { if (NR) printf "%s [%s, %s]", v[int((NR + 1) / 2)], v[1], v[NR]; else printf "-" }'
+}
+
+{
+    echo "| program | bytes | Gleaner, s | peak, MiB | $(basename "${bolt:-llvm-bolt (not there)}"), s | peak, MiB | times faster (pairs) |"
+    echo "|---|---|---|---|---|---|---|"
+    for program in ${PROGRAMS:-node gdb}; do
+        file=$(realpath "$(command -v "$program")") || continue
+        : >"$work/raw"
+        for round in $(seq "$rounds"); do
+            timed gleaner "$round" "$gleaner" twin --identity -q -o "$work/twin" "$file"
+            if [ -n "$bolt" ]; then timed bolt "$round" "$bolt" "$file" -o "$work/bolt"; fi
+        done
+        ratio=$(awk '$1 == "gleaner" { g[$2] = $3 } $1 == "bolt" { b[$2] = $3 } END { for (r in b) print b[r] / g[r] }' "$work/raw" | sort -g |
+            awk '{ v[NR] = $1 } END { if (NR) printf "%.1f [%.1f, %.1f]", v[int((NR + 1) / 2)], v[1], v[NR]; else printf "-" }')
+        echo "| $program | $(stat -c %s "$file") | $(column gleaner 3) | $(column gleaner 4) | $(column bolt 3) | $(column bolt 4) | $ratio |"
+    done
+    echo
+    echo "Median of $rounds rounds and their extremes, wall time and the process's own peak, proof included. ${bolt:+$("$bolt" --version | grep -o 'LLVM version.*' | head -1).}"
+} | keep twin.md

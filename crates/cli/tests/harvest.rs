@@ -1,0 +1,253 @@
+//! `gleaner harvest` from the outside: a primary runs as if it ran alone, and what cannot be done is told in a line.
+//!
+//! To add a case of wrong use: a line in [`what_cannot_be_is_told_in_one_line`].
+
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A chase through a small list, so that there is a site; it does what its arguments say.
+const PROGRAM: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+extern char **environ;
+static void *ring[64];
+__attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+static void caught(int signal) { (void)signal; write(1, "caught\n", 7); _exit(7); }
+int main(int argc, char **argv) {
+    for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
+    void **p = chase(ring, 1000000);
+    if (argc < 2) return p == 0;
+    if (!strcmp(argv[1], "exit")) return atoi(argv[2]);
+    if (!strcmp(argv[1], "say")) { for (int i = 0; i < argc; i++) puts(argv[i]); fputs("errors\n", stderr); return 0; }
+    if (!strcmp(argv[1], "env")) { for (char **e = environ; *e; e++) puts(*e); return 0; }
+    if (!strcmp(argv[1], "cat")) { int c; while ((c = getchar()) != EOF) putchar(c); return 0; }
+    if (!strcmp(argv[1], "kill")) { signal(atoi(argv[2]), SIG_DFL); raise(atoi(argv[2])); }
+    if (!strcmp(argv[1], "wait")) { signal(SIGTERM, caught); puts("ready"); fflush(stdout); for (;;) pause(); }
+    if (!strcmp(argv[1], "spin")) for (;;) p = chase(p, 1000000);
+    return 99;
+}
+"#;
+
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { directory: tempfile::tempdir().unwrap() };
+        std::fs::write(place.at("p.c"), PROGRAM).unwrap();
+        place.compile("p", &[]);
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn compile(&self, name: &str, options: &[&str]) {
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-w"]).args(options).arg("-o").arg(self.at(name)).arg(self.at("p.c"));
+        assert!(compiler.status().expect("a C compiler").success());
+    }
+
+    fn harvest(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
+        command.arg("harvest").args(arguments).current_dir(self.directory.path());
+        command.env("XDG_CACHE_HOME", self.at("cache")).stdin(Stdio::null());
+        command
+    }
+
+    /// The same program with these arguments, alone and harvested with a scavenger.
+    fn both(&self, arguments: &[&str], set: impl Fn(&mut Command) -> Output) -> (Output, Output) {
+        let mut alone = Command::new("./p");
+        alone.args(arguments).current_dir(self.directory.path());
+        let mut harvested = self.harvest(&["--scavenger", "./p spin", "--", "./p"]);
+        harvested.args(arguments);
+        (set(&mut alone), set(&mut harvested))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_primary_runs_as_if_it_ran_alone() {
+    let place = Place::new();
+    for arguments in [
+        &["exit", "0"][..],
+        &["exit", "77"],
+        &["say", "a b", ""],
+        &["kill", "9"],
+        &["kill", "15"],
+        &["kill", "6"],
+    ] {
+        let (alone, harvested) = place.both(arguments, |c| c.stdin(Stdio::null()).output().unwrap());
+        assert_eq!(text(&harvested.stdout), text(&alone.stdout), "{arguments:?}");
+        assert_eq!(text(&harvested.stderr), text(&alone.stderr), "{arguments:?}");
+        let status = |output: &Output| (output.status.code(), output.status.signal());
+        assert_eq!(status(&harvested), status(&alone), "{arguments:?}");
+    }
+}
+
+#[test]
+fn input_and_environment_are_the_primarys_own() {
+    let place = Place::new();
+    let fed = |command: &mut Command| {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let (alone, harvested) = place.both(&["cat"], fed);
+    assert_eq!(
+        (text(&harvested.stdout).as_str(), text(&alone.stdout).as_str()),
+        ("one\ntwo\n", "one\ntwo\n")
+    );
+    let own = |command: &mut Command| {
+        command
+            .env_clear()
+            .env("XDG_CACHE_HOME", place.at("cache"))
+            .env("A", "b c")
+            .env("PATH", "/bin:/usr/bin");
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let (alone, harvested) = place.both(&["env"], own);
+    assert_eq!(text(&harvested.stdout), text(&alone.stdout));
+}
+
+#[test]
+fn signals_sent_to_the_launcher_reach_the_primary() {
+    let place = Place::new();
+    let mut child =
+        place.harvest(&["--", "./p", "wait"]).stdout(Stdio::piped()).spawn().expect("gleaner starts");
+    let mut said = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    assert_eq!(&said, b"ready\n");
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "caught\n"));
+}
+
+#[test]
+fn what_cannot_be_is_told_in_one_line() {
+    let place = Place::new();
+    place.compile("static", &["-static"]);
+    std::fs::write(place.at("script"), "#!/no/such\n").unwrap();
+    std::os::unix::fs::symlink("p", place.at("link")).unwrap();
+    {
+        let name = "script";
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(place.at(name), mode).unwrap();
+    }
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["--", "./absent"], 2, "primary: ./absent: no such program"),
+        (&["--", "no-such-program"], 2, "primary: no-such-program: no such program in PATH"),
+        (&["--scavenger", "./absent", "--", "./p"], 2, "scavenger: ./absent: no such program"),
+        (
+            &["--scavenger", "'", "--", "./p"],
+            2,
+            "scavenger: ''' is not a command line: missing closing quote",
+        ),
+        (&["--", "./script"], 2, "primary: ./script: its interpreter /no/such is not there"),
+        (
+            &["--", "./static"],
+            3,
+            "./static: statically linked, and a primary must be dynamic: the runtime comes in by its loader",
+        ),
+        (
+            &["--siblings", "--", "./p"],
+            3,
+            "--siblings: threads of one program as each other's guests are not built yet; run more copies as scavengers (--scavengers 'N x CMD')",
+        ),
+        (&["--json", "--", "./p"], 2, "--json: standard output is the primary's; use --record FILE"),
+        (
+            &["--max-slowdown", "x", "--", "./p"],
+            2,
+            "invalid value 'x' for '--max-slowdown <SHARE>': 'x' is not a share; write for example 5% or 0.05",
+        ),
+    ];
+    for (arguments, code, line) in cases {
+        let output = place.harvest(arguments).output().unwrap();
+        assert_eq!(text(&output.stderr), format!("gleaner: {line}\n"), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_plan_is_explained_and_used_again() {
+    let place = Place::new();
+    let output = place
+        .harvest(&["--dry-run", "--record", "plan.json", "--scavenger", "./p", "--", "./p"])
+        .output()
+        .unwrap();
+    let told = text(&output.stdout);
+    for expected in
+        ["assumed, not measured", "  chase", "chased, loop depth 1", "alternatives", "scavenger", "ring 1"]
+    {
+        assert!(told.contains(expected), "'{expected}' in {told}");
+    }
+    let run = |plan: &Path| {
+        place
+            .harvest(&[
+                "--plan",
+                plan.to_str().unwrap(),
+                "--record",
+                "run.json",
+                "--scavenger",
+                "./p",
+                "--",
+                "./p",
+                "exit",
+                "5",
+            ])
+            .output()
+            .unwrap()
+    };
+    let output = run(&place.at("plan.json"));
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(5), ""));
+    let run_record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+    assert_eq!(run_record.primary.ended, records::run::Ended::Exited { code: 5 });
+    assert_eq!(run_record.scavengers.len(), 1);
+    assert!(run_record.primary.twin.cached, "the dry run left it in the cache");
+    // The same plan is for other bytes now.
+    place.compile("p", &["-g"]);
+    let output = run(&place.at("plan.json"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("its contents have changed since"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn each_scavengers_output_goes_to_a_file_of_its_own() {
+    let place = Place::new();
+    let arguments = [
+        "--scavenger-out",
+        "out/",
+        "--scavengers",
+        "2 x ./p say hello",
+        "--record",
+        "run.json",
+        "--",
+        "./p",
+        "exit",
+        "0",
+    ];
+    let output = place.harvest(&arguments).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+    let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+    for (number, scavenger) in record.scavengers.iter().enumerate() {
+        let file = place.at(&format!("out/{}-p.out", number + 1));
+        assert_eq!(scavenger.output, format!("out/{}-p.out", number + 1));
+        // It may have been ended with the primary before it came to speak.
+        if scavenger.process.ended == (records::run::Ended::Exited { code: 0 }) {
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "errors\n./p\nsay\nhello\n");
+        } else {
+            assert!(file.exists());
+        }
+    }
+}

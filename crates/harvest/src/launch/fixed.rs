@@ -1,0 +1,43 @@
+//! Programs that are linked to fixed addresses: all of them must find their places free in one address space.
+
+use super::{Harvest, LaunchError};
+use image::Image;
+use std::path::{Path, PathBuf};
+
+/// Refuses programs of which two want the same addresses. What cannot be read is refused when it is started.
+pub(super) fn check(harvest: &Harvest) -> Result<(), LaunchError> {
+    let mut taken: Vec<(PathBuf, (u64, u64))> = Vec::new();
+    let files =
+        std::iter::once(&harvest.primary.file).chain(harvest.scavengers.iter().map(|s| &s.program.file));
+    for file in files {
+        let Some(span) = fixed_span(file) else { continue };
+        if let Some((first, _)) = taken.iter().find(|(_, other)| overlap(*other, span)) {
+            return Err(LaunchError::Overlap { first: first.clone(), second: file.clone() });
+        }
+        taken.push((file.clone(), span));
+    }
+    Ok(())
+}
+
+fn overlap(a: (u64, u64), b: (u64, u64)) -> bool {
+    a.0 < b.1 && b.0 < a.1
+}
+
+/// The addresses that a file insists on.
+fn fixed_span(file: &Path) -> Option<(u64, u64)> {
+    let bytes = std::fs::read(file).ok()?;
+    let image = Image::parse(&bytes).ok()?;
+    (!image.is_position_independent()).then(|| image.span())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overlap;
+
+    #[test]
+    fn neighbours_do_not_overlap() {
+        assert!(overlap((0x400000, 0x500000), (0x4ff000, 0x600000)));
+        assert!(overlap((0x400000, 0x500000), (0x400000, 0x401000)));
+        assert!(!overlap((0x400000, 0x500000), (0x500000, 0x600000)));
+    }
+}

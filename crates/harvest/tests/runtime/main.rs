@@ -1,0 +1,173 @@
+//! The runtime at work: real processes, with yields that are written by hand (crates/runtime/tests/programs/yields.h), so that
+//! nothing of the rewriter is needed.
+//!
+//! Whatever scavengers do, the primary prints what it prints alone and ends as it ends alone; so does each scavenger.
+//! The test program is its own launcher, since a primary has its launcher's standard output.
+//!
+//! To add a case: a mode in crates/runtime/tests/programs/guest.c or crates/runtime/tests/programs/host.c, its name in the list here.
+
+mod launcher;
+mod world;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::process::ExitCode;
+use world::{Ended, World};
+
+type Check = dyn Fn(&World) -> Result<(), Failed> + Send;
+
+/// What scavengers do, each in front of a primary that chases on.
+const GUESTS: &[&str] = &[
+    "segv", "bus", "fpe", "ill", "abort", "exit", "kill", "recover", "raise", "alarm", "fork", "exec",
+    "pipe", "alloc", "spin", "threads", "vectors", "nothing",
+];
+
+/// What the primary does, each with the same crowd of scavengers.
+const HOSTS: &[&[&str]] = &[
+    &["signals"],
+    &["faults"],
+    &["threads"],
+    &["running"],
+    &["forks"],
+    &["sleeps"],
+    &["work"],
+    &["exit"],
+    &["crash"],
+    &["killed"],
+    &["abort"],
+    &["term"],
+    &["exec"],
+    &["signals", "forks", "threads", "faults", "signals", "exec"],
+];
+
+const CROWD: &[&[&str]] = &[
+    &["forever"],
+    &["segv", "100000"],
+    &["raise", "100000"],
+    &["vectors", "1000"],
+    &["forever"],
+    &["alloc", "100"],
+];
+
+/// A scavenger ends as it does alone, and the primary does not notice.
+fn guest(world: &World, mode: &str) -> Result<(), Failed> {
+    let alone = world.alone("guest", &[mode]);
+    let primary = world.alone("host", &["work", "work"]);
+    let harvest = world.harvest(&["--finish"], &["work", "work"], &[vec![mode]]);
+    world::same("the primary", &harvest.primary, &primary)?;
+    world::same("the scavenger's output", &harvest.output, &alone.output)?;
+    world::same("the scavenger's end", &harvest.ends, &vec![alone.end_in_words()])
+}
+
+/// A primary that works as long as its scavenger does has it aboard.
+fn company(world: &World) -> Result<(), Failed> {
+    let harvest = world.harvest(&["--finish"], &["company"], &[vec!["nothing", "3000000"]]);
+    world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
+    if harvest.boardings == 0 {
+        return Err("it was never aboard".into());
+    }
+    Ok(())
+}
+
+/// A primary is what it is alone, without and with scavengers.
+fn host(world: &World, modes: &[&str]) -> Result<(), Failed> {
+    let alone = world.alone("host", modes);
+    let nobody = world.harvest(&[], modes, &[]);
+    world::same("without scavengers", &nobody.primary, &alone)?;
+    let crowd: Vec<Vec<&str>> = CROWD.iter().map(|argv| argv.to_vec()).collect();
+    let harvest = world.harvest(&["--ring", "4"], modes, &crowd);
+    world::same("with scavengers", &harvest.primary, &alone)
+}
+
+/// Programs that were never rewritten run as scavengers, too; what cannot is refused, and nobody else is hurt.
+fn any_program(world: &World) -> Result<(), Failed> {
+    let alone = world.alone("host", &["work"]);
+    let harvest = world.harvest_programs(
+        &["--finish"],
+        &["work"],
+        &[
+            vec!["/bin/sh", "-c", "echo shell; exit 5"],
+            vec!["/bin/sh", "-c", "kill -SEGV $$"],
+            vec!["/no/such"],
+            vec!["/etc/passwd"],
+        ],
+    );
+    world::same("the primary", &harvest.primary, &alone)?;
+    world::same("the output", &harvest.output, &"shell\n".to_owned())?;
+    let ends = [
+        "exit 5",
+        "signal 11",
+        "its file could not be read: No such file or directory (os error 2)",
+        "its file is not an x86-64 ELF executable",
+    ];
+    world::same("the ends", &harvest.ends, &ends.map(str::to_owned).to_vec())
+}
+
+/// The environment of primary and scavengers is that of the launcher, in its order.
+fn environment(world: &World) -> Result<(), Failed> {
+    let alone = world.run("/usr/bin/env", &[]);
+    let harvest = world.harvest_of("/usr/bin/env", &["--finish"], &[], &[vec!["/usr/bin/env"]]);
+    world::same("the primary", &harvest.primary, &alone)?;
+    world::same("the scavenger", &harvest.output, &alone.output)
+}
+
+/// Random crowds before random primaries. `GLEANER_TORTURE` is how many (default 4); the seed is printed by a failure.
+fn torture(world: &World) -> Result<(), Failed> {
+    let rounds = std::env::var("GLEANER_TORTURE").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    let seed = std::env::var("GLEANER_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or_else(|| {
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_nanos() as u64
+    });
+    for round in 0..rounds {
+        let mut random = world::Random::new(seed + round);
+        let modes: Vec<&str> =
+            (0..=random.below(3)).map(|_| HOSTS[random.below(HOSTS.len() as u64 - 1) as usize][0]).collect();
+        let crowd: Vec<Vec<&str>> = (0..=random.below(8))
+            .map(|_| match random.below(5) {
+                0 => vec!["forever"],
+                1 => vec![GUESTS[random.below(GUESTS.len() as u64) as usize], "1000"],
+                _ => vec![GUESTS[random.below(GUESTS.len() as u64) as usize], "50000"],
+            })
+            .collect();
+        let ring = (1 + random.below(8)).to_string();
+        let alone = world.alone("host", &modes);
+        let harvest = world.harvest(&["--ring", &ring], &modes, &crowd);
+        let what = format!("seed {}, ring {ring}, {modes:?} before {crowd:?}", seed + round);
+        world::same(&what, &harvest.primary, &alone)?;
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some(world::LAUNCH) {
+        return launcher::run(arguments.collect());
+    }
+    let mut trials = Vec::new();
+    let mut add = |name: String, test: Box<Check>| {
+        trials.push(Trial::test(name.clone(), move || {
+            let world = World::new(&name)?;
+            test(&world)?;
+            world.nobody_left()
+        }));
+    };
+    for mode in GUESTS {
+        add(format!("guest::{mode}"), Box::new(move |world| guest(world, mode)));
+    }
+    for modes in HOSTS {
+        add(format!("host::{}", modes.join("_")), Box::new(move |world| host(world, modes)));
+    }
+    add("company".to_owned(), Box::new(company));
+    add("any_program".to_owned(), Box::new(any_program));
+    add("environment".to_owned(), Box::new(environment));
+    add("torture".to_owned(), Box::new(torture));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// How a program ended, as a shell has it.
+impl Ended {
+    fn end_in_words(&self) -> String {
+        match self.code {
+            code if code >= 128 => format!("signal {}", code - 128),
+            code => format!("exit {code}"),
+        }
+    }
+}

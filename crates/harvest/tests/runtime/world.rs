@@ -1,0 +1,210 @@
+//! Test programs, compiled once, and ways to run them.
+
+use libtest_mimic::Failed;
+use std::fmt::Debug;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// First argument that makes the test program a launcher.
+pub(crate) const LAUNCH: &str = "launch";
+/// After which a harvest hangs. Generous: machines may be busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How a program ended, as a shell has it, and what it printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) output: String,
+}
+
+pub(crate) struct Harvested {
+    pub(crate) primary: Ended,
+    /// What scavengers printed.
+    pub(crate) output: String,
+    pub(crate) ends: Vec<String>,
+    pub(crate) boardings: u64,
+}
+
+pub(crate) struct World {
+    directory: PathBuf,
+}
+
+/// Where the compiled programs are.
+fn programs() -> Result<&'static Path, Failed> {
+    static DIRECTORY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let made = DIRECTORY.get_or_init(|| {
+        let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{}", std::process::id()));
+        std::fs::create_dir_all(&to).map_err(|error| error.to_string())?;
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/tests/programs");
+        for (name, side) in
+            [("host", "ALONE"), ("host", "PRIMARY"), ("guest", "ALONE"), ("guest", "SCAVENGER")]
+        {
+            let status = Command::new("cc")
+                .args(["-O2", "-w", "-pthread", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"])
+                .arg(format!("-D{side}"))
+                .arg("-o")
+                .arg(to.join(format!("{name}_{side}")))
+                .arg(from.join(format!("{name}.c")))
+                .status();
+            if !status.is_ok_and(|status| status.success()) {
+                return Err(format!("cc could not compile {name}.c"));
+            }
+        }
+        Ok(to)
+    });
+    made.as_deref().map_err(|why| why.clone().into())
+}
+
+impl World {
+    pub(crate) fn new(name: &str) -> Result<Self, Failed> {
+        let directory = programs()?.join(name.replace("::", "-"));
+        std::fs::create_dir_all(&directory)?;
+        Ok(Self { directory })
+    }
+
+    fn program(side: &str) -> String {
+        programs().map(|at| at.join(side).to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    pub(crate) fn alone(&self, name: &str, arguments: &[&str]) -> Ended {
+        self.run(&Self::program(&format!("{name}_ALONE")), arguments)
+    }
+
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Ended {
+        self.ended(Command::new(program).args(arguments))
+    }
+
+    /// Waits for it, not for ever, and not for what it left behind with its output open.
+    fn ended(&self, command: &mut Command) -> Ended {
+        let path = self.directory.join("stdout");
+        let file = std::fs::File::create(&path).expect("a file for its output");
+        let errors = std::fs::File::create(self.directory.join("stderr")).expect("a file for its errors");
+        let mut child = command
+            .current_dir(&self.directory)
+            .stdin(Stdio::null())
+            .stdout(file)
+            .stderr(errors)
+            .spawn()
+            .expect("a start");
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("an end") {
+                break status;
+            }
+            if begin.elapsed() > PATIENCE {
+                child.kill().expect("an end");
+                child.wait().expect("an end");
+                return Ended { code: -1, output: format!("hangs: {command:?}") };
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1);
+        let output = String::from_utf8_lossy(&std::fs::read(path).expect("its output")).into_owned();
+        Ended { code, output }
+    }
+
+    /// With the test programs as primary and scavengers.
+    pub(crate) fn harvest(&self, options: &[&str], primary: &[&str], scavengers: &[Vec<&str>]) -> Harvested {
+        let guest = Self::program("guest_SCAVENGER");
+        let all: Vec<Vec<&str>> =
+            scavengers.iter().map(|argv| [&[guest.as_str()], &argv[..]].concat()).collect();
+        self.harvest_programs(options, primary, &all)
+    }
+
+    /// With the test program as primary.
+    pub(crate) fn harvest_programs(
+        &self,
+        options: &[&str],
+        primary: &[&str],
+        scavengers: &[Vec<&str>],
+    ) -> Harvested {
+        self.harvest_of(&Self::program("host_PRIMARY"), options, primary, scavengers)
+    }
+
+    pub(crate) fn harvest_of(
+        &self,
+        file: &str,
+        options: &[&str],
+        primary: &[&str],
+        scavengers: &[Vec<&str>],
+    ) -> Harvested {
+        let (report, output) = (self.directory.join("report"), self.directory.join("output"));
+        for path in [&report, &output] {
+            std::fs::write(path, "").expect("an empty file");
+        }
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.arg(LAUNCH).args(options).arg("--report").arg(&report).arg("--output").arg(&output);
+        command.arg(file).args(primary);
+        for argv in scavengers {
+            command.arg("--").args(argv);
+        }
+        let primary = self.ended(&mut command);
+        let read = |path| String::from_utf8_lossy(&std::fs::read(path).expect("a file")).into_owned();
+        let lines: Vec<String> = read(&report).lines().map(str::to_owned).collect();
+        let of = |line: &String| line.split("; ").next().unwrap_or_default().to_owned();
+        let boardings = lines
+            .iter()
+            .filter_map(|line| line.split("; ").nth(1)?.split(' ').next()?.parse::<u64>().ok())
+            .sum();
+        Harvested { primary, output: read(&output), ends: lines.iter().map(of).collect(), boardings }
+    }
+
+    /// No process of ours is left, neither running nor waiting to be reaped. What the programs leave behind on purpose
+    /// (children that outlive them) is none.
+    pub(crate) fn nobody_left(&self) -> Result<(), Failed> {
+        let here = self.directory.to_string_lossy().into_owned();
+        let begin = Instant::now();
+        loop {
+            let left: Vec<String> = std::fs::read_dir("/proc")?
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .filter(|process| {
+                    std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&here))
+                })
+                .map(|process| std::fs::read_to_string(process.join("stat")).unwrap_or_default())
+                .collect();
+            if left.is_empty() {
+                return Ok(());
+            }
+            if begin.elapsed() > Duration::from_secs(10) {
+                return Err(format!("left behind: {left:?}").into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // What a failed test leaves is of use; nobody misses the rest.
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.directory);
+        }
+    }
+}
+
+pub(crate) fn same<T: PartialEq + Debug>(what: &str, is: &T, should: &T) -> Result<(), Failed> {
+    if is == should {
+        Ok(())
+    } else {
+        Err(format!("{what}:\n  is        {is:?}\n  should be {should:?}").into())
+    }
+}
+
+/// A small generator, so that a failure can be run again.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e3779b97f4a7c15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}

@@ -1,0 +1,117 @@
+//! What calls lead to.
+
+use super::{Kind, Knowledge, Summary, Work};
+use crate::groups::{Groups, RelyOn};
+use crate::imports::Import;
+use crate::insn::Insn;
+use crate::module::Module;
+use crate::order::bottom_up;
+use crate::prototypes::Convention;
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use units::Svma;
+
+/// The summaries of all units: callees first, and functions that call each other until nothing changes. Those begin with
+/// the best that could be hoped for and only get worse, so what is left in the end holds for all of them together.
+pub(super) fn summaries(
+    module: &Module<'_>,
+    groups: &Groups,
+    knowledge: Knowledge,
+    relied_on: &RelyOn<'_>,
+) -> Vec<Summary> {
+    let calls = call_graph(module, groups);
+    let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
+    let mut changed = vec![false; groups.members.len()];
+    for level in bottom_up(&calls) {
+        for &unit in level.iter().flat_map(|&group| &groups.members[group as usize]) {
+            summaries[unit as usize] = Summary::HOPED;
+        }
+        let mut waiting = level.clone();
+        while !waiting.is_empty() {
+            let found: Vec<(u32, Vec<(u32, Summary)>)> = waiting
+                .par_iter()
+                .with_min_len(8)
+                .map(|&group| {
+                    let work = Work::new(module, &groups.members[group as usize], &summaries, relied_on);
+                    (group, work.knowing(knowledge).summaries())
+                })
+                .collect();
+            for (group, found) in found {
+                for (unit, summary) in found {
+                    changed[group as usize] |= summaries[unit as usize] != summary;
+                    summaries[unit as usize] = summary;
+                }
+            }
+            let meets = |group: &u32| calls[*group as usize].iter().any(|&callee| changed[callee as usize]);
+            waiting = level.iter().copied().filter(meets).collect();
+            for &group in &level {
+                changed[group as usize] = false;
+            }
+        }
+    }
+    summaries
+}
+
+/// For each group, the groups it calls or jumps to.
+fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
+    groups
+        .members
+        .par_iter()
+        .map(|members| {
+            let mut callees = BTreeSet::new();
+            for &unit in members {
+                let decoded = &module.decoded[unit as usize];
+                for &target in decoded.calls.iter().chain(&decoded.jumps_out) {
+                    if let Some(callee) = module.unit_at(target) {
+                        callees.insert(groups.of_unit[callee]);
+                    }
+                }
+            }
+            callees.into_iter().collect()
+        })
+        .collect()
+}
+
+impl Work<'_, '_> {
+    pub(super) fn direct_call(&self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
+        let Some(target) = insn.target(start, code) else { return Kind::Unknown };
+        let stub = self.module.imports.stub(target);
+        if stub.is_some() {
+            return Kind::Foreign(convention(stub));
+        }
+        match self.module.unit_at(target) {
+            // Nobody can check what is not in the unwind table.
+            Some(unit)
+                if self.module.units[unit].start == target && self.module.units[unit].fde.is_some() =>
+            {
+                Kind::Local(unit as u32)
+            }
+            _ => Kind::Unknown,
+        }
+    }
+}
+
+/// How a function of another module is called.
+pub(super) fn convention(import: Option<Import<'_>>) -> Convention {
+    match import {
+        Some(Import::Named(name)) => Convention::of(name),
+        _ => Convention::ANY,
+    }
+}
+
+/// `call [rax]` where rax was just computed relative to the code: a thread-local variable's descriptor, whose function
+/// changes nothing but rax.
+pub(super) fn is_tls_descriptor_call(insns: &[Insn], index: usize, code: &[u8]) -> bool {
+    let bytes = insns[index].bytes(code);
+    bytes.ends_with(&[0xff, 0x10])
+        && insns[..index]
+            .iter()
+            .rev()
+            .take(6)
+            .any(|insn| insn.rip_displacement != 0 && matches!(insn.bytes(code), [0x48, 0x8d, 0x05, ..]))
+}
+
+/// `mov rsp, [memory]`: what returns after that may return anywhere, with anything in any register, as `setcontext` does.
+pub(super) fn loads_stack_pointer(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x48..=0x4f, 0x8b, modrm, ..] if modrm >> 3 & 7 == 4 && modrm >> 6 != 3 && bytes[0] & 4 == 0)
+}

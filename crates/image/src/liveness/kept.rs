@@ -1,0 +1,132 @@
+//! What direct callers keep in registers that by the ABI a call may change: gcc does that (`-fipa-ra`) over calls of
+//! functions of which it knows that they leave those registers alone, and hand-written code does what it likes.
+//!
+//! From callers to callees, until nothing is added. Callers nobody has seen (in bytes that were not decoded, or that
+//! call a function in its middle) may keep anything.
+
+use super::{Kind, Knowledge, Outside, Summary, Work};
+use crate::groups::{Exit, Groups, RelyOn};
+use crate::insn::Flow;
+use crate::known_callers;
+use crate::module::Module;
+use crate::regs::{RegSet, abi};
+use rayon::prelude::*;
+
+/// What a group's callers want of it when it returns.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Kept {
+    /// What direct ones may keep in registers, or read as a result.
+    registers: RegSet,
+    /// There are no others.
+    alone: bool,
+}
+
+/// For each group, what its callers want.
+pub(super) fn kept_by_callers(
+    module: &Module<'_>,
+    groups: &Groups,
+    summaries: &[Summary],
+    relied_on: &RelyOn<'_>,
+) -> Vec<Kept> {
+    let known = known_callers::of(module);
+    let alone = |members: &Vec<u32>| {
+        members.iter().all(|&unit| known[unit as usize] || module.units[unit as usize].is_part)
+    };
+    let mut kept: Vec<Kept> = groups
+        .members
+        .iter()
+        .map(|members| Kept { registers: RegSet::EMPTY, alone: alone(members) })
+        .collect();
+    for unit in entered_unseen(module) {
+        kept[groups.of_unit[unit] as usize] = Kept { registers: RegSet::ALL, alone: false };
+    }
+    let mut ahead: Vec<u32> = (0..groups.members.len() as u32).collect();
+    while !ahead.is_empty() {
+        let found: Vec<Vec<(u32, RegSet)>> = ahead
+            .par_iter()
+            .with_min_len(8)
+            .map(|&group| {
+                let members = &groups.members[group as usize];
+                if !calls_units(module, members) {
+                    return Vec::new();
+                }
+                Work::new(module, members, summaries, relied_on)
+                    .knowing(Knowledge::OfCallers)
+                    .kept(&kept[group as usize])
+            })
+            .collect();
+        ahead.clear();
+        for (unit, set) in found.into_iter().flatten() {
+            let group = groups.of_unit[unit as usize];
+            let known = &mut kept[group as usize].registers;
+            if !known.contains(set) {
+                *known |= set;
+                ahead.push(group);
+            }
+        }
+        ahead.sort_unstable();
+        ahead.dedup();
+    }
+    kept
+}
+
+fn calls_units(module: &Module<'_>, members: &[u32]) -> bool {
+    members.iter().any(|&unit| {
+        let decoded = &module.decoded[unit as usize];
+        decoded.calls.iter().chain(&decoded.jumps_out).any(|&target| module.unit_at(target).is_some())
+    })
+}
+
+/// Units that are called in their middle, or perhaps from bytes that were not decoded.
+fn entered_unseen(module: &Module<'_>) -> Vec<usize> {
+    let calls = module.decoded.iter().flat_map(|decoded| &decoded.calls);
+    let middles =
+        calls.filter_map(|&target| module.unit_at(target).filter(|&unit| module.units[unit].start != target));
+    let unseen = module.possible_entries().into_iter().filter_map(|target| module.unit_at(target));
+    middles.chain(unseen).collect()
+}
+
+impl Outside {
+    /// Where callers want so much.
+    pub(super) fn kept(kept: &Kept) -> Self {
+        let results = if kept.alone { RegSet::EMPTY } else { abi::RETURNED };
+        Self {
+            at_return: abi::CALLEE_SAVED | results | kept.registers,
+            unknown: RegSet::ALL,
+            arguments: abi::ARGUMENTS,
+            unwinding: true,
+            by_evidence: false,
+        }
+    }
+}
+
+impl Work<'_, '_> {
+    /// What this group keeps over its calls, by callee; `own` is what its own callers want of it.
+    fn kept(&self, own: &Kept) -> Vec<(u32, RegSet)> {
+        let outside = Outside::kept(own);
+        let entry = self.solve(&outside);
+        let mut found = Vec::new();
+        for (index, block) in self.group.blocks.iter().enumerate() {
+            let member = block.member as usize;
+            let mut after = self.after_block(index, &outside, &entry);
+            self.walk(index, &outside, &entry, |at, live| {
+                if let Kind::Local(unit) = self.steps[member][at].kind {
+                    if !self.insn(member, at).never_returns {
+                        found.push((unit, after));
+                    }
+                }
+                after = live;
+            });
+            let last = self.insn(member, block.end as usize - 1);
+            let leaves = block.exits.iter().filter_map(|exit| match exit {
+                Exit::To(target) if last.flow != Flow::Call32 => self.module.unit_at(*target),
+                _ => None,
+            });
+            // What it jumps to returns to its own callers.
+            let behind = own.registers | if own.alone { RegSet::EMPTY } else { abi::RETURNED };
+            found.extend(leaves.map(|unit| (unit as u32, behind)));
+        }
+        found.retain(|(_, set)| !set.is_empty());
+        found
+    }
+}

@@ -1,0 +1,79 @@
+//! Which registers may hold anything of use, forwards. A call by the ABI leaves garbage in what it may clobber but its
+//! results; until somebody writes such a register again, nobody can mean anything by it, not even as the fifth argument
+//! of a function that is passed two.
+
+use super::{Kind, Work};
+use crate::regs::{RegSet, abi};
+
+impl Work<'_, '_> {
+    /// For each unit, for each instruction, what may hold something of use before it.
+    pub(super) fn find_meaning(&self) -> Vec<Vec<RegSet>> {
+        let blocks = &self.group.blocks;
+        // Where control comes from elsewhere, everything may.
+        let mut entry: Vec<RegSet> =
+            blocks.iter().map(|b| if b.is_entry { RegSet::ALL } else { RegSet::EMPTY }).collect();
+        let mut entered: Vec<bool> = blocks.iter().map(|block| block.is_entry).collect();
+        let mut work: Vec<u32> = (0..blocks.len() as u32).filter(|&b| entered[b as usize]).rev().collect();
+        while let Some(index) = work.pop() {
+            let block = &blocks[index as usize];
+            let mut state = entry[index as usize];
+            for at in block.first as usize..block.end as usize {
+                state = self.meaning_after(block.member as usize, at, state);
+            }
+            for &next in &block.next {
+                let (known, first) = (entry[next as usize], !entered[next as usize]);
+                if first || !known.contains(state) {
+                    entry[next as usize] = known | state;
+                    entered[next as usize] = true;
+                    work.push(next);
+                }
+            }
+        }
+        let mut all: Vec<Vec<RegSet>> =
+            self.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
+        for (index, block) in blocks.iter().enumerate().filter(|(index, _)| entered[*index]) {
+            let mut state = entry[index];
+            let member = block.member as usize;
+            let range = block.first as usize..block.end as usize;
+            for (at, known) in range.clone().zip(&mut all[member][range]) {
+                *known = state;
+                state = self.meaning_after(member, at, state);
+            }
+        }
+        all
+    }
+
+    fn meaning_after(&self, member: usize, at: usize, before: RegSet) -> RegSet {
+        let step = &self.steps[member][at];
+        match step.kind {
+            Kind::Plain | Kind::Return => before | step.writes,
+            Kind::Unknown => RegSet::ALL,
+            Kind::Foreign(convention) => (before - abi::CLOBBERED) | convention.results,
+            Kind::Local(unit) => before | self.summary(unit).may_write,
+        }
+    }
+
+    /// What the group, with all it calls, may leave something of use in.
+    pub(super) fn may_write(&self) -> RegSet {
+        use crate::groups::Exit;
+        let of_target = |target| match self.module.unit_at(target) {
+            _ if self.module.imports.stub(target).is_some() => abi::RETURNED,
+            Some(unit) if self.module.units[unit].start == target => self.summary(unit as u32).may_write,
+            _ => RegSet::ALL,
+        };
+        let steps = self.steps.iter().flatten().fold(self.written, |all, step| {
+            all | match step.kind {
+                Kind::Plain | Kind::Return => step.writes,
+                Kind::Unknown => RegSet::ALL,
+                Kind::Foreign(convention) => convention.results,
+                Kind::Local(unit) => self.summary(unit).may_write,
+            }
+        });
+        self.group.blocks.iter().flat_map(|block| &block.exits).fold(steps, |all, exit| {
+            all | match *exit {
+                Exit::Open | Exit::Lost => RegSet::ALL,
+                Exit::To(target) => of_target(target),
+            }
+        })
+    }
+}

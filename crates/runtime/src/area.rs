@@ -1,0 +1,291 @@
+//! Areas and contexts as the runtime sees them: what inserted code knows of them, and what is ours behind it.
+//!
+//! A thread's *slot* is its area with all that belongs to it and is cold:
+//!
+//! ```text
+//! 0x0000  Area                      0x1000  XSAVE image of a captured context
+//! 0x0400  control context           0x4000  slow stack: the runtime's code between two yields
+//! 0x0500  quiet context             0x8000  signal stack
+//! 0x0800  frame: registers of a     0x10000 end
+//!         captured context
+//! ```
+//!
+//! The context that inserted code uses lies elsewhere, in a dense table ([`crate::region`]): a ring's contexts are touched in
+//! turn all the time, and at a stride of 64 KiB they would share one set of each cache.
+//!
+//! To add a field: its doc says who writes it, and when.
+
+use crate::signals::frame::{SS_DISABLE, SignalInfo, SignalStack};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use runtime_abi::{area, context};
+
+pub(crate) const SLOT: usize = 0x10000;
+const CONTROL: usize = 0x400 + context::BEFORE;
+const QUIET: usize = 0x500 + context::BEFORE;
+pub(crate) const FRAME: usize = 0x800;
+pub(crate) const XSAVE: usize = 0x1000;
+pub(crate) const XSAVE_SIZE: usize = 0x3000;
+pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
+pub(crate) const SIGNAL_STACK: usize = 0x8000;
+pub(crate) const SIGNAL_STACK_SIZE: usize = 0x8000;
+
+/// What a context is up to. The home thread sleeps on it (futex) in all but [`state::HOME`].
+pub(crate) mod state {
+    /// Its own kernel thread runs it. Written by the butler, which ends the sleep.
+    pub(crate) const HOME: u32 = 0;
+    /// Saved at a yield, its home thread asleep; the butler's to give away. Written by the home thread, or by the butler
+    /// when it takes a guest from a primary.
+    pub(crate) const PARKED: u32 = 1;
+    /// In the inbox of a primary's area, or in its ring. Written by the butler.
+    pub(crate) const ABOARD: u32 = 2;
+    /// Taken out of the ring and saved; the butler is to wake its home thread. Written by the primary's thread.
+    pub(crate) const LEAVING: u32 = 3;
+}
+
+/// Whose an area is.
+pub(crate) mod kind {
+    pub(crate) const FREE: u32 = 0;
+    /// Taken, and not yet in order.
+    pub(crate) const CLAIMED: u32 = 1;
+    pub(crate) const PRIMARY: u32 = 2;
+    pub(crate) const HOME: u32 = 3;
+}
+
+/// Who works on the ring of a primary's area.
+pub(crate) mod lock {
+    pub(crate) const FREE: u32 = 0;
+    pub(crate) const BUTLER: u32 = 1;
+    pub(crate) const THREAD: u32 = 2;
+}
+
+const _: () = assert!(core::mem::offset_of!(Context, state) == 64);
+
+/// A context from its address on. In front of it lie its register slots, behind it its vector slots.
+#[repr(C)]
+pub(crate) struct Context {
+    /// In a ring: the next one. Written by the thread that runs the ring; of an area's own context also by the butler, by
+    /// compare-and-swap.
+    pub(crate) next: AtomicPtr<Context>,
+    pub(crate) rip: AtomicU64,
+    pub(crate) rsp: AtomicU64,
+    /// Written when its thread starts.
+    pub(crate) fs: AtomicU64,
+    pub(crate) flags: AtomicU64,
+    /// In a ring: the one before. Written as `next`, but never by the butler's hook.
+    pub(crate) prev: AtomicPtr<Context>,
+    /// The area of its thread; of a control or quiet context too. Written once.
+    pub(crate) home: AtomicPtr<Area>,
+    /// The primary's area it is aboard. The butler's.
+    pub(crate) host: AtomicPtr<Area>,
+    // What is in front of this is one cache line, which stays with the core that runs the ring; the butler looks at what follows.
+    pub(crate) state: AtomicU32,
+    /// Why it is [`state::LEAVING`], an index of [`runtime_abi::control::trip`].
+    pub(crate) why: AtomicU32,
+    /// The next one in the same inbox.
+    pub(crate) link: AtomicPtr<Context>,
+    /// MXCSR in the low half, x87 control word above. Written by the home thread when it parks.
+    pub(crate) modes: AtomicU64,
+    /// The butler wants it home.
+    pub(crate) recall: AtomicU32,
+    pub(crate) reserved: u32,
+    /// When it last changed its state. The butler's.
+    pub(crate) since: AtomicU64,
+}
+
+/// Bytes of a context in the table: a multiple of a cache line, an even number of them, so that contexts spread over sets.
+pub(crate) const CONTEXT_STRIDE: usize = 0x980;
+const _: () = assert!(CONTEXT_STRIDE >= context::BEFORE + context::BEHIND && CONTEXT_STRIDE % 128 == 0);
+
+#[repr(C)]
+pub(crate) struct Area {
+    // As inserted code knows it.
+    pub(crate) this: AtomicPtr<Area>,
+    pub(crate) cur: AtomicPtr<Context>,
+    pub(crate) scratch: [AtomicU64; 3],
+    pub(crate) budget: AtomicI32,
+    pub(crate) guest: AtomicU8,
+    pub(crate) padding: [u8; 3],
+    pub(crate) leave: AtomicU64,
+    pub(crate) own: AtomicPtr<Context>,
+    // As the assembly in `switch` knows it.
+    pub(crate) slow_stack: AtomicU64,
+    pub(crate) resume: AtomicU64,
+    /// A signal came while the runtime was at work; it is delivered at the end.
+    pub(crate) deferred: AtomicU32,
+    /// Whether XSAVEC is there.
+    pub(crate) compact: AtomicU32,
+    pub(crate) xsave_mask: AtomicU64,
+    // The runtime's.
+    pub(crate) region: AtomicPtr<crate::region::Region>,
+    pub(crate) control: AtomicPtr<Context>,
+    /// Stands in for the own context where no switching may happen: in signal handlers.
+    pub(crate) quiet: AtomicPtr<Context>,
+    /// Contexts that are to join the ring. The butler pushes, the thread takes all.
+    pub(crate) inbox: AtomicPtr<Context>,
+    /// See [`lock`].
+    pub(crate) lock: AtomicU32,
+    /// See [`kind`].
+    pub(crate) kind: AtomicU32,
+    pub(crate) pid: AtomicI32,
+    pub(crate) tid: AtomicI32,
+    /// Whose home it is, as a row of the control page; of a primary's area: which thread it is, by number.
+    pub(crate) row: AtomicU32,
+    /// Guests in inbox and ring. The butler's.
+    pub(crate) guests: AtomicU32,
+    /// The thread wants no (more) guests: it is about to fork, exec, or end.
+    pub(crate) closed: AtomicU32,
+    /// Never parked: it cannot be done safely, or the thread is not what it seems.
+    pub(crate) settled: AtomicU32,
+    /// Descriptor of its `/proc/…/stat`, plus one, in the butler's process.
+    pub(crate) stat_fd: AtomicI32,
+    /// Until when its thread is not asked to take guests, since it slept. The butler's.
+    pub(crate) rest_until: AtomicU64,
+    /// When the butler last looked whether its thread sleeps, and whether it did.
+    pub(crate) looked_at: AtomicU64,
+    pub(crate) slept: AtomicU32,
+    pub(crate) reserved: u32,
+    /// Home: when its thread was seen parked.
+    pub(crate) parked_at: AtomicU64,
+    /// What a thread that is being made will run, and with which argument. Its creator's, then its own.
+    pub(crate) start: [AtomicU64; 2],
+    /// The signal stack that the program asked for: pointer, flags, size. The thread's, as all that follow.
+    pub(crate) asked_stack: [AtomicU64; 3],
+    /// Faults that the program has blocked; in the kernel they are not.
+    pub(crate) blocked_faults: AtomicU64,
+    /// The runtime lets a signal in although it is at work: the program is at its yield.
+    pub(crate) at_yield: AtomicU32,
+    pub(crate) reserved2: u32,
+    /// A signal that was put off, and the mask under which it came.
+    put_off_mask: AtomicU64,
+    put_off_info: [AtomicU32; 32],
+}
+
+/// Registers of a context that was captured whole.
+#[repr(C)]
+pub(crate) struct Frame {
+    /// By number, as instructions number them.
+    pub(crate) general: [AtomicU64; 16],
+    pub(crate) rip: AtomicU64,
+    pub(crate) flags: AtomicU64,
+    pub(crate) scratch: [AtomicU64; 3],
+    /// What the context's RIP was before it was captured: it may have been in the midst of a yield.
+    pub(crate) yield_rip: AtomicU64,
+}
+
+macro_rules! at {
+    ($structure:ident . $field:ident == $offset:expr) => {
+        const _: () = assert!(core::mem::offset_of!($structure, $field) == $offset as usize);
+    };
+}
+at!(Area.this == area::SELF);
+at!(Area.cur == area::CUR);
+at!(Area.scratch == area::SCRATCH[0]);
+at!(Area.budget == area::BUDGET);
+at!(Area.guest == area::GUEST);
+at!(Area.leave == area::LEAVE);
+at!(Area.own == area::OWN);
+at!(Area.slow_stack == area::RUNTIME);
+at!(Context.next == context::NEXT);
+at!(Context.rip == context::RIP);
+at!(Context.rsp == context::RSP);
+at!(Context.fs == context::FS);
+at!(Context.flags == context::FLAGS);
+at!(Context.prev == context::RUNTIME);
+const _: () = assert!(size_of::<Context>() <= context::vector(0) as usize && size_of::<Area>() <= 0x400);
+
+/// The `n`th pointer's target, where pointers are set once before anyone can see them.
+macro_rules! follow {
+    ($pointer:expr) => {
+        // SAFETY: areas and contexts live in the region, which is never unmapped, and the pointer was set when the area
+        // was made.
+        unsafe { &*$pointer.load(core::sync::atomic::Ordering::Acquire) }
+    };
+}
+pub(crate) use follow;
+
+impl Area {
+    pub(crate) fn address(&self) -> usize {
+        core::ptr::from_ref(self) as usize
+    }
+
+    pub(crate) fn own(&self) -> &'static Context {
+        follow!(self.own)
+    }
+
+    pub(crate) fn control(&self) -> &'static Context {
+        follow!(self.control)
+    }
+
+    pub(crate) fn quiet(&self) -> &'static Context {
+        follow!(self.quiet)
+    }
+
+    pub(crate) fn region(&self) -> &'static crate::region::Region {
+        follow!(self.region)
+    }
+
+    pub(crate) fn frame(&self) -> &Frame {
+        // SAFETY: it lies in the same slot, and holds atomics only.
+        unsafe { &*((self.address() + FRAME) as *const Frame) }
+    }
+
+    /// The slot's signal stack, as the kernel is told.
+    pub(crate) fn signal_stack(&self) -> SignalStack {
+        let pointer = (self.address() + SIGNAL_STACK) as u64;
+        SignalStack { pointer, flags: 0, padding: 0, size: SIGNAL_STACK_SIZE as u64 }
+    }
+
+    /// The signal stack that the program asked for.
+    pub(crate) fn program_stack(&self) -> SignalStack {
+        let [pointer, flags, size] = [0, 1, 2].map(|i| self.asked_stack[i].load(Ordering::Relaxed));
+        if size == 0 {
+            SignalStack::NONE
+        } else {
+            SignalStack { pointer, flags: flags as i32, padding: 0, size }
+        }
+    }
+
+    pub(crate) fn ask_stack(&self, stack: &SignalStack) {
+        let gone = stack.flags & SS_DISABLE != 0;
+        let words = [stack.pointer, stack.flags as u64, if gone { 0 } else { stack.size }];
+        for (to, from) in self.asked_stack.iter().zip(words) {
+            to.store(from, Ordering::Relaxed);
+        }
+    }
+
+    /// Keeps a signal until the runtime is done.
+    pub(crate) fn put_off(&self, info: &SignalInfo, mask: u64) {
+        let words = [info.signal as u32, info.errno as u32, info.code as u32];
+        for (to, from) in self.put_off_info.iter().zip(words.into_iter().chain(info.rest)) {
+            to.store(from, Ordering::Relaxed);
+        }
+        self.put_off_mask.store(mask, Ordering::Relaxed);
+        self.deferred.store(1, Ordering::Release);
+    }
+
+    pub(crate) fn what_was_put_off(&self) -> (SignalInfo, u64) {
+        let word = |i: usize| self.put_off_info[i].load(Ordering::Relaxed);
+        let info = SignalInfo {
+            signal: word(0) as i32,
+            errno: word(1) as i32,
+            code: word(2) as i32,
+            rest: core::array::from_fn(|i| word(3 + i)),
+        };
+        (info, self.put_off_mask.load(Ordering::Relaxed))
+    }
+
+    /// Where the slot's control and quiet contexts are.
+    pub(crate) fn inner_contexts(&self) -> (*mut Context, *mut Context) {
+        ((self.address() + CONTROL) as *mut Context, (self.address() + QUIET) as *mut Context)
+    }
+}
+
+impl Context {
+    pub(crate) fn pointer(&self) -> *mut Context {
+        core::ptr::from_ref(self).cast_mut()
+    }
+
+    pub(crate) fn home(&self) -> &'static Area {
+        follow!(self.home)
+    }
+}

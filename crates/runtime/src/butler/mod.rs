@@ -1,0 +1,162 @@
+//! The butler: a process in the harvested address space that runs nothing but this. It starts the scavengers, gives
+//! parked contexts to primaries, wakes those that come home, takes guests from primaries that sleep or are gone.
+//!
+//! It looks around every now and then: nobody on a primary's thread makes a system call to tell it anything. A round is
+//! [`homes`], then [`primaries`]; [`watch`] is what it knows of processes and threads.
+//!
+//! To add a policy: a reason in `runtime_abi::control::trip` if it sends guests home, and its place in a round.
+
+mod homes;
+mod primaries;
+mod watch;
+
+use crate::area::{Area, state};
+use crate::exec::start;
+use crate::region::Region;
+use crate::{page, ring, sys};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use runtime_abi::control::{Control, SCAVENGERS, life, stage};
+use watch::Processes;
+
+const STACK: usize = 1 << 17;
+/// Between two rounds: while something moves, while guests are aboard, while nobody is.
+const NAP: [u64; 3] = [50_000, 400_000, 2_000_000];
+
+/// Starts it, from the primary.
+pub(crate) fn start(region: &'static Region) -> Result<(), i32> {
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_STACK;
+    // SAFETY: a new mapping.
+    let stack = unsafe { sys::mmap(0, STACK, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0) }?;
+    // SAFETY: a stack of its own, never unmapped; the butler uses no libc.
+    let pid = unsafe { start::process(stack + STACK, serve, core::ptr::from_ref(region) as usize) };
+    if pid < 0 {
+        return Err(-pid as i32);
+    }
+    region.butler.store(pid as i32, Relaxed);
+    region.page().butler.store(pid as i32, Release);
+    Ok(())
+}
+
+extern "C" fn serve(region: usize) -> ! {
+    // SAFETY: the region, passed by `start`.
+    let region: &'static Region = unsafe { &*(region as *const Region) };
+    let page = region.page();
+    sys::set_signal_mask(u64::MAX);
+    sys::set_name(c"gleaner-butler");
+    start::die_with_launcher(page);
+    let mut pids = [None; SCAVENGERS];
+    for (index, pid) in pids.iter_mut().enumerate().take(page::rows(page).len()) {
+        *pid = start::scavenger(region, index);
+    }
+    // What it has open and where it stands is the primary's, and would keep pipes from ending and directories busy.
+    sys::close_from(0);
+    sys::chdir(c"/");
+    Butler::new(region, &pids).run();
+    sys::exit_group(0)
+}
+
+pub(crate) struct Butler {
+    region: &'static Region,
+    page: &'static Control,
+    processes: Processes,
+    now: u64,
+    /// Something moved in this round.
+    moved: bool,
+    quiet_rounds: u32,
+    /// Where the next round begins to look for contexts, so that all get their turn.
+    turn: usize,
+}
+
+/// What a round found, for the live view.
+#[derive(Clone, Copy)]
+pub(crate) struct Census {
+    threads: [u32; SCAVENGERS],
+    aboard: [u32; SCAVENGERS],
+    parked: usize,
+    guests: u32,
+    /// Somebody may still park, or is away.
+    away: bool,
+}
+
+impl Butler {
+    fn new(region: &'static Region, scavengers: &[Option<i32>]) -> Self {
+        let page = region.page();
+        let mut processes = Processes::new(region.primary.load(Relaxed));
+        for (index, pid) in scavengers.iter().enumerate() {
+            processes.add(index, *pid);
+        }
+        Self { region, page, processes, now: sys::now_ns(), moved: false, quiet_rounds: 0, turn: 0 }
+    }
+
+    fn run(&mut self) {
+        loop {
+            self.now = sys::now_ns();
+            self.moved = false;
+            self.processes.look(self.region.butler.load(Relaxed), self.now);
+            self.scavengers_ended();
+            let free = self.primaries();
+            let census = self.homes(free);
+            self.show(&census);
+            if !self.processes.primary_lives() && !census.away {
+                self.page.stage.store(stage::ALL_HOME, Release);
+                return;
+            }
+            self.nap(&census);
+        }
+    }
+
+    fn nap(&mut self, census: &Census) {
+        self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
+        let longest = if census.guests > 0 || census.parked > 0 { NAP[1] } else { NAP[2] };
+        let nap = (NAP[0] << (self.quiet_rounds / 8).min(8)).min(longest);
+        self.processes.keep_off_primaries(self.region, self.page, self.now);
+        sys::sleep_ns(nap);
+    }
+
+    fn scavengers_ended(&mut self) {
+        for (index, row) in page::rows(self.page).iter().enumerate() {
+            if row.life.load(Relaxed) != life::ENDED && self.processes.ended(index) {
+                if row.life.load(Relaxed) != life::FAILED {
+                    row.life.store(life::ENDED, Relaxed);
+                }
+                self.moved = true;
+            }
+        }
+    }
+
+    fn show(&self, census: &Census) {
+        page::add(&self.page.rounds, 1);
+        for (index, row) in page::rows(self.page).iter().enumerate() {
+            row.threads.store(census.threads[index], Relaxed);
+            row.aboard.store(census.aboard[index], Relaxed);
+        }
+    }
+
+    /// All areas of one kind.
+    fn areas(&self, wanted: u32) -> impl Iterator<Item = &'static Area> + use<> {
+        let region = self.region;
+        (0..region.slots())
+            .filter(move |slot| region.tid(*slot) != 0)
+            .map(move |slot| region.area(slot))
+            .filter(move |area| area.kind.load(Acquire) == wanted)
+    }
+}
+
+/// Wakes a home thread, whose context is its own again.
+fn send_home(area: &Area) {
+    let own = area.own();
+    own.recall.store(0, Relaxed);
+    own.state.store(state::HOME, Release);
+    sys::futex_wake(&own.state);
+}
+
+/// Takes everybody off a ring that its thread does not run, and calls them parked. Under the area's lock.
+fn strip(area: &'static Area, now: u64) -> u32 {
+    let mut count = 0;
+    ring::take_all(area, |guest| {
+        homes::off(guest, now);
+        guest.state.store(state::PARKED, Release);
+        count += 1;
+    });
+    count
+}

@@ -1,0 +1,159 @@
+//! The butler's look at the primary's threads.
+
+use super::{Butler, strip};
+use crate::area::{Area, kind, lock, state};
+use crate::{page, ring, sys};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::fence;
+use runtime_abi::control::trip;
+
+/// How often it is asked whether a thread sleeps.
+const LOOK: u64 = 1_000_000;
+/// How long a thread that slept is not asked to take guests.
+const REST: u64 = 2_000_000;
+
+impl Butler {
+    /// Frees guests of threads that sleep or are gone. Returns for how many more there is room.
+    pub(super) fn primaries(&mut self) -> u32 {
+        if !self.processes.primary_lives() {
+            for area in self.areas(kind::PRIMARY) {
+                self.gone(area);
+            }
+            return 0;
+        }
+        let ring = self.page.ring.load(Relaxed);
+        let mut free = 0;
+        let mut shown = 0;
+        for area in self.areas(kind::PRIMARY) {
+            if self.look_at(area) {
+                continue;
+            }
+            let guests = area.guests.load(Relaxed);
+            if let Some(row) = self.page.area.get(shown) {
+                row.tid.store(area.tid.load(Relaxed), Relaxed);
+                row.guests.store(guests, Relaxed);
+            }
+            shown += 1;
+            if self.takes_guests(area) {
+                free += ring.saturating_sub(guests);
+            }
+            if guests > ring {
+                self.send_back(area, guests - ring);
+            }
+        }
+        self.page.areas.store(shown as u32, Relaxed);
+        for row in self.page.area.iter().skip(shown) {
+            row.tid.store(0, Relaxed);
+        }
+        free
+    }
+
+    fn takes_guests(&self, area: &Area) -> bool {
+        area.closed.load(Relaxed) == 0 && area.rest_until.load(Relaxed) <= self.now
+    }
+
+    /// Whom to give a guest to: the one with the fewest.
+    pub(super) fn host(&self, free: u32) -> Option<&'static Area> {
+        let ring = self.page.ring.load(Relaxed);
+        if free == 0 {
+            return None;
+        }
+        self.areas(kind::PRIMARY)
+            .filter(|area| self.takes_guests(area) && area.guests.load(Relaxed) < ring)
+            .min_by_key(|area| area.guests.load(Relaxed))
+    }
+
+    /// Whether the thread is gone; takes its guests if it sleeps.
+    fn look_at(&mut self, area: &'static Area) -> bool {
+        if self.now.saturating_sub(area.looked_at.load(Relaxed)) < LOOK {
+            return false;
+        }
+        area.looked_at.store(self.now, Relaxed);
+        let pid = area.pid.load(Relaxed);
+        let tid = area.tid.load(Relaxed);
+        let Some(sleeps) = super::watch::Processes::sleeps(area, pid, tid) else {
+            if sys::tgkill(pid, tid, 0) != sys::ESRCH {
+                return false;
+            }
+            self.gone(area);
+            if area.guests.load(Relaxed) == 0 {
+                self.region.release(self.region.slot_of(area));
+            }
+            return true;
+        };
+        let slept = area.slept.swap(u32::from(sleeps), Relaxed) != 0;
+        if !sleeps {
+            return false;
+        }
+        area.rest_until.store(self.now + REST, Relaxed);
+        if slept && area.guests.load(Relaxed) > 0 {
+            self.steal(area);
+        }
+        false
+    }
+
+    /// Takes the guests of a thread that sleeps in a system call. It has to be hooked first: then, should it wake, it comes to
+    /// the control context before it runs a guest, and finds the lock taken.
+    fn steal(&mut self, area: &'static Area) {
+        if !ring::hook(area) || area.lock.compare_exchange(lock::FREE, lock::BUTLER, AcqRel, Relaxed).is_err()
+        {
+            return;
+        }
+        // Asleep after the hook: all it stored before is to be seen, and CUR says whether it was itself.
+        fence(core::sync::atomic::Ordering::SeqCst);
+        let asleep = super::watch::Processes::sleeps(area, area.pid.load(Relaxed), area.tid.load(Relaxed))
+            == Some(true);
+        if asleep && area.cur.load(Acquire) == area.own().pointer() {
+            let count = strip(area, self.now);
+            page::add(&self.page.stolen, u64::from(count));
+            self.moved = true;
+        }
+        area.lock.store(lock::FREE, Release);
+    }
+
+    /// The ring is to be shorter.
+    fn send_back(&mut self, area: &'static Area, mut surplus: u32) {
+        let here = core::ptr::from_ref(area).cast_mut();
+        for home in self.areas(kind::HOME) {
+            let own = home.own();
+            if surplus == 0 {
+                break;
+            }
+            if own.state.load(Acquire) == state::ABOARD && own.host.load(Relaxed) == here {
+                own.recall.store(trip::ENDED as u32, Relaxed);
+                surplus -= 1;
+            }
+        }
+        ring::hook(area);
+    }
+
+    /// The thread is gone, wherever it was: its guests are where they yielded, but for one that it was running. Its ring may
+    /// be half-way changed, so it is not looked at.
+    fn gone(&mut self, area: &'static Area) {
+        let here = core::ptr::from_ref(area).cast_mut();
+        for home in self.areas(kind::HOME) {
+            let own = home.own();
+            if own.state.load(Acquire) != state::ABOARD || own.host.load(Relaxed) != here {
+                continue;
+            }
+            if area.cur.load(Acquire) == own.pointer() {
+                let row = &self.page.scavenger[home.row.load(Relaxed) as usize];
+                row.lost.store(1, Relaxed);
+                sys::kill(home.pid.load(Relaxed), sys::SIGKILL);
+            }
+            own.next.store(own.pointer(), Relaxed);
+            super::homes::off(own, self.now);
+            own.state.store(state::PARKED, Release);
+            self.arrive_or_wait(home, area.cur.load(Acquire) == own.pointer());
+        }
+    }
+
+    /// A guest of a thread that is gone goes home, unless it is lost and about to be killed: then it sleeps on.
+    fn arrive_or_wait(&mut self, home: &'static Area, lost: bool) {
+        if lost {
+            home.kind.store(kind::CLAIMED, Release);
+        } else {
+            self.arrive(home, Some(trip::ENDED));
+        }
+    }
+}

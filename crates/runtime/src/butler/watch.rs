@@ -1,0 +1,201 @@
+//! What the butler knows of processes and threads: who lives, who sleeps, and where.
+
+use crate::area::{Area, kind};
+use crate::region::Region;
+use crate::sys::{self, PollFd};
+use core::ffi::CStr;
+use core::sync::atomic::Ordering::Relaxed;
+use runtime_abi::control::{Control, SCAVENGERS};
+
+const POLLIN: i16 = 1;
+/// How often it is asked what no descriptor tells.
+const SELDOM: u64 = 50_000_000;
+
+/// Descriptors of the primary (first) and of the scavengers, readable once they ended.
+pub(crate) struct Processes {
+    handles: [PollFd; 1 + SCAVENGERS],
+    ended: [bool; 1 + SCAVENGERS],
+    primary: i32,
+    asked_at: u64,
+    moved_at: u64,
+    /// The CPUs we may use.
+    allowed: u64,
+    avoided: u64,
+}
+
+impl Processes {
+    pub(super) fn new(primary: i32) -> Self {
+        let mut allowed = [0_u64; 16];
+        // SAFETY: the kernel writes at most the array.
+        unsafe {
+            let (size, to) = (size_of_val(&allowed), allowed.as_mut_ptr() as usize);
+            sys::syscall(sys::nr::SCHED_GETAFFINITY, [0, size, to, 0, 0, 0]);
+        }
+        let nobody = || PollFd { fd: -1, events: POLLIN, revents: 0 };
+        let mut all = Self {
+            handles: core::array::from_fn(|_| nobody()),
+            ended: [true; 1 + SCAVENGERS],
+            primary,
+            asked_at: 0,
+            moved_at: 0,
+            allowed: allowed[0],
+            avoided: 0,
+        };
+        all.watch(0, primary);
+        all
+    }
+
+    fn watch(&mut self, place: usize, pid: i32) {
+        let fd = sys::pidfd_open(pid);
+        self.ended[place] = fd < 0;
+        self.handles[place].fd = if fd < 0 { -1 } else { fd as i32 };
+    }
+
+    /// A scavenger was started, or could not be.
+    pub(super) fn add(&mut self, index: usize, pid: Option<i32>) {
+        if let Some(pid) = pid {
+            self.watch(1 + index, pid);
+        }
+    }
+
+    pub(super) fn primary_lives(&self) -> bool {
+        !self.ended[0]
+    }
+
+    pub(super) fn ended(&self, index: usize) -> bool {
+        self.ended[1 + index]
+    }
+
+    /// Asks the kernel.
+    pub(super) fn look(&mut self, me: i32, now: u64) {
+        if sys::poll_now(&mut self.handles) > 0 {
+            for (handle, ended) in self.handles.iter_mut().zip(&mut self.ended) {
+                if handle.fd >= 0 && handle.revents != 0 {
+                    sys::close(handle.fd);
+                    handle.fd = -1;
+                    *ended = true;
+                }
+            }
+        }
+        if now.saturating_sub(self.asked_at) > SELDOM {
+            self.asked_at = now;
+            // A primary that became another program is gone from this address space.
+            if sys::same_memory(me, self.primary) > 0 {
+                self.ended[0] = true;
+            }
+        }
+    }
+
+    /// Whether a thread sleeps in a system call; none if it is not there any more.
+    pub(super) fn sleeps(area: &Area, pid: i32, tid: i32) -> Option<bool> {
+        let stat = Stat::read(area, pid, tid)?;
+        Some(stat.state == b'S')
+    }
+
+    /// Moves the butler away from the CPUs where the primary's threads are, if there are others.
+    pub(super) fn keep_off_primaries(&mut self, region: &Region, page: &Control, now: u64) {
+        if now.saturating_sub(self.moved_at) < SELDOM {
+            return;
+        }
+        self.moved_at = now;
+        let allowed = if page.home_cpus_known != 0 { page.home_cpus } else { self.allowed };
+        let areas = (0..region.slots().min(64)).map(|slot| region.area(slot));
+        let busy = areas
+            .filter(|area| area.kind.load(Relaxed) == kind::PRIMARY && area.slept.load(Relaxed) == 0)
+            .filter_map(|area| Stat::read(area, area.pid.load(Relaxed), area.tid.load(Relaxed)))
+            .filter(|stat| stat.cpu < 64)
+            .fold(0_u64, |mask, stat| mask | 1 << stat.cpu);
+        let wanted = if allowed & !busy == 0 { allowed } else { allowed & !busy };
+        if wanted != self.avoided && wanted != 0 {
+            self.avoided = wanted;
+            sys::set_affinity(0, wanted);
+        }
+    }
+}
+
+/// What `/proc/…/stat` says of a thread.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    state: u8,
+    cpu: u32,
+}
+
+impl Stat {
+    fn read(area: &Area, pid: i32, tid: i32) -> Option<Self> {
+        let mut text = [0_u8; 512];
+        let mut fd = area.stat_fd.load(Relaxed) - 1;
+        if fd < 0 {
+            let mut path = [0_u8; 64];
+            fd = sys::open(path_of(&mut path, pid, tid), sys::O_RDONLY | sys::O_CLOEXEC) as i32;
+            if fd < 0 {
+                return None;
+            }
+            area.stat_fd.store(fd + 1, Relaxed);
+        }
+        let size = sys::pread(fd, &mut text, 0);
+        if size <= 0 {
+            area.stat_fd.store(0, Relaxed);
+            sys::close(fd);
+            return None;
+        }
+        Self::parse(&text[..size as usize])
+    }
+
+    /// The name in the second field may hold anything, also spaces and brackets.
+    fn parse(text: &[u8]) -> Option<Self> {
+        let name_end = text.iter().rposition(|byte| *byte == b')')?;
+        let mut fields = text.get(name_end + 2..)?.split(|byte| *byte == b' ');
+        let state = *fields.next()?.first()?;
+        // The state is field 3, the processor field 39.
+        let cpu = fields.nth(35)?.iter().try_fold(0_u32, |n, digit| {
+            digit.is_ascii_digit().then(|| n.wrapping_mul(10).wrapping_add(u32::from(digit - b'0')))
+        });
+        Some(Self { state, cpu: cpu? })
+    }
+}
+
+/// `/proc/PID/task/TID/stat`.
+fn path_of(buffer: &mut [u8; 64], pid: i32, tid: i32) -> &CStr {
+    let mut at = 0;
+    let mut put = |text: &[u8]| {
+        buffer[at..at + text.len()].copy_from_slice(text);
+        at += text.len();
+    };
+    let mut digits = [0_u8; 10];
+    put(b"/proc/");
+    put(decimal(&mut digits, pid));
+    put(b"/task/");
+    put(decimal(&mut digits, tid));
+    put(b"/stat\0");
+    CStr::from_bytes_until_nul(buffer).unwrap_or(c"")
+}
+
+fn decimal(digits: &mut [u8; 10], number: i32) -> &[u8] {
+    let mut rest = number.unsigned_abs();
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return &digits[at..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_hold_anything() {
+        let text = b"12 (a) S b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 7 0 0";
+        assert_eq!(Stat::parse(text), Some(Stat { state: b'R', cpu: 7 }));
+        assert_eq!(Stat::parse(b"12 (cut"), None);
+    }
+
+    #[test]
+    fn paths_are_those_of_the_kernel() {
+        assert_eq!(path_of(&mut [0; 64], 1234567, 2147483647), c"/proc/1234567/task/2147483647/stat");
+    }
+}

@@ -1,0 +1,129 @@
+//! The constructor: who are we in this process?
+//!
+//! - GS is zero and the control page is named: we are in the primary. Its main thread gets an area, the butler is started.
+//! - GS is set: we are in a scavenger, whose loader (ours) set it.
+//! - Neither: somebody else's process that inherited our name; we do nothing.
+//!
+//! A primary that cannot be harvested ends with one line: its yields would fault.
+
+use crate::area::kind;
+use crate::environ::Environment;
+use crate::region::{Purpose, Region};
+use crate::{butler, gs, page, signals, sys};
+use core::arch::x86_64::{__cpuid, __cpuid_count};
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use runtime_abi::control::{Control, VARIABLE, refusal, stage};
+
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// Called by the dynamic loader before any other constructor. musl passes nothing, so the arguments are
+/// only used where libc has not set its own variable.
+extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
+    // SAFETY: before anything else runs in this process, so nobody else looks at the environment.
+    let Some(environment) = (unsafe { Environment::new(libc_environment().unwrap_or(envp)) }) else { return };
+    if gs::base() != 0 {
+        // SAFETY: a GS base in a process that preloads us is an area: our loader set it.
+        let area = unsafe { gs::area() };
+        environment.remove_first(PRELOAD, area.region().page().preload_before != 0);
+        area.own().fs.store(gs::fs_base(), Relaxed);
+        area.quiet().fs.store(gs::fs_base(), Relaxed);
+        return;
+    }
+    let Some(path) = environment.get(VARIABLE) else { return };
+    let Some(control) = page::map(path) else {
+        refuse(b"the launcher's control page cannot be opened (is /proc mounted, and the launcher alive?)");
+    };
+    environment.remove(VARIABLE);
+    environment.remove_first(PRELOAD, control.preload_before != 0);
+    environment.reorder(page::strings(control, control.envp, control.envc));
+    if let Err((why, errno)) = begin(control) {
+        control.refusal.store(why, Relaxed);
+        control.errno.store(errno, Relaxed);
+        control.stage.store(stage::REFUSED, Release);
+        refuse(match why {
+            refusal::VERSION => b"launcher and runtime are of different builds",
+            refusal::MEMORY => b"no memory for the areas of its threads (is there a limit on address space?)",
+            refusal::GS_BASE => b"the GS base cannot be set",
+            refusal::XSAVE => b"the processor's vector state cannot be kept (XSAVE)",
+            _ => b"no process can be made for the butler (is there a limit on processes?)",
+        });
+    }
+}
+
+/// A primary's twins need an area: without one it must not run. Status 3 is "not possible on this host".
+fn refuse(why: &[u8]) -> ! {
+    for part in [b"gleaner: the primary cannot be harvested: ", why, b"\n"] {
+        sys::write(2, part);
+    }
+    sys::exit_group(3)
+}
+
+/// `environ` as libc knows it, if it has one already.
+fn libc_environment() -> Option<*mut *mut u8> {
+    #[cfg(freestanding)]
+    {
+        let variable: *mut *mut *mut u8;
+        // SAFETY: reads the address of a weak symbol, which is 0 where there is none.
+        unsafe {
+            core::arch::asm!(".weak environ", "mov {}, [rip + environ@GOTPCREL]", out(reg) variable,
+                options(nostack, readonly, preserves_flags));
+            if variable.is_null() || (*variable).is_null() { None } else { Some(*variable) }
+        }
+    }
+    #[cfg(not(freestanding))]
+    None
+}
+
+/// Makes the calling thread the primary's first.
+fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
+    let wrong = page::check(control);
+    if wrong != refusal::NONE {
+        return Err((wrong, 0));
+    }
+    let (mask, compact) = vector_state().ok_or((refusal::XSAVE, 0))?;
+    let region = Region::map(core::ptr::from_ref(control).cast_mut(), mask, compact)
+        .map_err(|errno| (refusal::MEMORY, errno))?;
+    let pid = sys::getpid();
+    region.primary.store(pid, Relaxed);
+    let purpose =
+        Purpose { kind: kind::PRIMARY, primary: true, row: 0, pid, tid: sys::gettid(), fs: gs::fs_base() };
+    let area = region.claim(&purpose).ok_or((refusal::MEMORY, 0))?;
+    // SAFETY: the area was made for this thread and is never unmapped.
+    if !unsafe { gs::set_base(area.address()) } {
+        return Err((refusal::GS_BASE, 0));
+    }
+    signals::entry::begin_process();
+    signals::entry::begin_thread(area);
+    control.primary.store(pid, Relaxed);
+    butler::start(region).map_err(|errno| (refusal::BUTLER, errno))?;
+    control.stage.store(stage::RUNNING, Release);
+    Ok(())
+}
+
+/// Which parts of the vector state are saved and whether compactly; none if the processor cannot, or has more than we have
+/// room for. Protection keys are left out: they are the kernel thread's, not the context's.
+fn vector_state() -> Option<(u64, bool)> {
+    const OSXSAVE: u32 = 1 << 27;
+    const XSAVEC: u32 = 1 << 1;
+    const PKRU: u64 = 1 << 9;
+    // CPUID leaves 1 and 0xd exist on every x86-64 with XSAVE, and 1 is asked first.
+    if __cpuid(1).ecx & OSXSAVE == 0 {
+        return None;
+    }
+    let sizes = __cpuid_count(0xd, 0);
+    if sizes.ebx as usize > crate::area::XSAVE_SIZE {
+        return None;
+    }
+    let (low, high): (u32, u32);
+    // SAFETY: OSXSAVE says that XGETBV is there.
+    unsafe {
+        core::arch::asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nostack, nomem));
+    };
+    let enabled = u64::from(high) << 32 | u64::from(low);
+    Some((enabled & !PKRU, __cpuid_count(0xd, 1).eax & XSAVEC != 0))
+}
+
+#[cfg(freestanding)]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn(i32, *mut *mut u8, *mut *mut u8) = constructor;

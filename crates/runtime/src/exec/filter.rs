@@ -1,0 +1,214 @@
+//! What a scavenger may not do, since the address space has it only once: a system call filter (seccomp).
+//!
+//! - `brk` moves the one heap end that the primary's malloc works with. It fails with ENOMEM, and malloc maps memory instead.
+//! - A program without a dynamic loader sets its FS base by `arch_prctl`, and its twins reach thread-local storage by way of
+//!   the context: the call is trapped (SIGSYS) and done by [`on_trap`], which tells the context, too. Only that of this program:
+//!   what it executes later is elsewhere and not asked.
+//! - `rt_sigaction` of such a program is trapped likewise: nothing of ours stands between its handlers and its yields, so once it
+//!   has a handler it stays at home.
+//! - A new thread of a program without a dynamic loader would share its creator's area, since nothing of ours is in it to give
+//!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many.
+
+use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO};
+use crate::signals::frame::{SignalInfo, UserContext};
+use crate::sys::{self, SigAction};
+use crate::{gs, switch};
+use core::sync::atomic::Ordering::Relaxed;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Instruction {
+    code: u16,
+    if_true: u8,
+    if_false: u8,
+    value: u32,
+}
+
+const fn load(offset: u32) -> Instruction {
+    Instruction { code: 0x20, if_true: 0, if_false: 0, value: offset }
+}
+
+/// Goes on with the next instruction if equal, else skips so many.
+const fn equal(value: u32, else_skip: u8) -> Instruction {
+    Instruction { code: 0x15, if_true: 0, if_false: else_skip, value }
+}
+
+const fn any_bit(value: u32, else_skip: u8) -> Instruction {
+    Instruction { code: 0x45, if_true: 0, if_false: else_skip, value }
+}
+
+const fn answer(value: u32) -> Instruction {
+    Instruction { code: 0x06, if_true: 0, if_false: 0, value }
+}
+
+const ARCH_SET_FS: u32 = 0x1002;
+const SIGSYS: i32 = 31;
+const EOVERFLOW: i32 = 75;
+const TRAP: u32 = 0x00030000;
+const ALLOW: u32 = 0x7fff0000;
+const ERRNO: u32 = 0x00050000;
+const ENOMEM: u32 = 12;
+const EAGAIN: u32 = 11;
+const ENOSYS: u32 = 38;
+const CLONE_THREAD: u32 = 0x10000;
+/// Offsets in `struct seccomp_data`.
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+const POINTER: u32 = 8;
+const FIRST_ARGUMENT: u32 = 16;
+const X86_64: u32 = 0xc000003e;
+
+const DYNAMIC: [Instruction; 6] = [
+    load(ARCHITECTURE),
+    equal(X86_64, 3),
+    load(NUMBER),
+    equal(sys::nr::BRK as u32, 1),
+    answer(ERRNO | ENOMEM),
+    answer(ALLOW),
+];
+
+const fn at_least(value: u32, else_skip: u8) -> Instruction {
+    Instruction { code: 0x35, if_true: 0, if_false: else_skip, value }
+}
+
+/// With the addresses of the program, which share their upper halves.
+const fn for_static(first: u64, end: u64) -> [Instruction; 22] {
+    [
+        load(ARCHITECTURE),
+        equal(X86_64, 19),
+        load(NUMBER),
+        equal(sys::nr::BRK as u32, 1),
+        answer(ERRNO | ENOMEM),
+        equal(sys::nr::CLONE3 as u32, 1),
+        answer(ERRNO | ENOSYS),
+        equal(sys::nr::CLONE as u32, 3),
+        load(FIRST_ARGUMENT),
+        any_bit(CLONE_THREAD, 11),
+        answer(ERRNO | EAGAIN),
+        equal(sys::nr::ARCH_PRCTL as u32, 2),
+        load(FIRST_ARGUMENT),
+        Instruction { code: 0x15, if_true: 1, if_false: 7, value: ARCH_SET_FS },
+        equal(sys::nr::RT_SIGACTION as u32, 6),
+        load(POINTER + 4),
+        equal((first >> 32) as u32, 4),
+        load(POINTER),
+        at_least(first as u32, 2),
+        Instruction { code: 0x35, if_true: 1, if_false: 0, value: end as u32 },
+        answer(TRAP),
+        answer(ALLOW),
+    ]
+}
+
+/// The kernel's signal for a call that was trapped: does it, and tells the context.
+///
+/// # Safety
+/// For the kernel only, in a scavenger.
+unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserContext) {
+    let registers = &mut context.registers;
+    let number = registers.rax as usize;
+    let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, 0, 0].map(|a| a as usize);
+    // SAFETY: as the program would have called it; from here, the filter lets it through. Its GS is its area.
+    unsafe {
+        let result = sys::syscall(number, arguments);
+        registers.rax = result as u64;
+        let area = gs::area();
+        if number == sys::nr::RT_SIGACTION {
+            if arguments[1] != 0 && (*(arguments[1] as *const SigAction)).handler > IGNORE {
+                area.settled.store(1, Relaxed);
+            }
+        } else if result == 0 {
+            area.own().fs.store(arguments[1] as u64, Relaxed);
+            area.quiet().fs.store(arguments[1] as u64, Relaxed);
+        }
+    }
+}
+
+/// Sets it for the calling process and what it starts. An error is the kernel's number.
+pub(crate) fn install(has_loader: bool, program: (usize, usize)) -> Result<(), i32> {
+    #[repr(C)]
+    struct Program {
+        length: u16,
+        first: *const Instruction,
+    }
+    const FILTER: usize = 2;
+    let (first, end) = (program.0 as u64, program.1 as u64);
+    let fixed = for_static(first, end);
+    let instructions: &[Instruction] = if has_loader { &DYNAMIC } else { &fixed };
+    if !has_loader {
+        if first >> 32 != end >> 32 {
+            return Err(EOVERFLOW); // one chance in thousands: the next start finds other addresses
+        }
+        let action = SigAction {
+            handler: on_trap as *const () as usize,
+            flags: SA_SIGINFO | SA_RESTORER,
+            restorer: switch::restorer_address(),
+            mask: u64::MAX,
+        };
+        // SAFETY: a handler of that type.
+        unsafe { sys::sigaction(SIGSYS, Some(&action), None) };
+    }
+    let program = Program { length: instructions.len() as u16, first: instructions.as_ptr() };
+    // SAFETY: a program of that length, which the kernel copies and checks.
+    let result = unsafe {
+        sys::prctl(sys::PR_SET_NO_NEW_PRIVS, 1, 0);
+        sys::prctl(sys::PR_SET_SECCOMP, FILTER, &raw const program as usize)
+    };
+    if result < 0 { Err(-result as i32) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel would make of it.
+    fn run(program: &[Instruction], number: u32, first_argument: u32, pointer: u64) -> u32 {
+        let (mut at, mut loaded) = (0, 0);
+        loop {
+            let instruction = program[at];
+            at += 1;
+            let skip =
+                |taken: bool| usize::from(if taken { instruction.if_true } else { instruction.if_false });
+            match instruction.code {
+                0x20 => {
+                    loaded = match instruction.value {
+                        NUMBER => number,
+                        ARCHITECTURE => X86_64,
+                        FIRST_ARGUMENT => first_argument,
+                        POINTER => pointer as u32,
+                        other if other == POINTER + 4 => (pointer >> 32) as u32,
+                        other => panic!("offset {other}"),
+                    }
+                }
+                0x15 => at += skip(loaded == instruction.value),
+                0x35 => at += skip(loaded >= instruction.value),
+                0x45 => at += skip(loaded & instruction.value != 0),
+                0x06 => return instruction.value,
+                other => panic!("code {other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_must_not_be_is_refused() {
+        let (first, end) = (0x7fff_1000_0000, 0x7fff_1001_0000);
+        let fixed = for_static(first, end);
+        for program in [&DYNAMIC[..], &fixed[..]] {
+            assert_eq!(run(program, sys::nr::BRK as u32, 0, first), ERRNO | ENOMEM);
+            assert_eq!(run(program, sys::nr::MMAP as u32, 0, first), ALLOW);
+            assert_eq!(run(program, sys::nr::CLONE as u32, 0x11, first), ALLOW, "fork");
+        }
+        assert_eq!(run(&DYNAMIC, sys::nr::CLONE as u32, CLONE_THREAD, 0), ALLOW);
+        assert_eq!(run(&DYNAMIC, sys::nr::CLONE3 as u32, 0, 0), ALLOW);
+        assert_eq!(run(&fixed, sys::nr::CLONE as u32, CLONE_THREAD | 0x100, 0), ERRNO | EAGAIN);
+        assert_eq!(run(&fixed, sys::nr::CLONE3 as u32, 0, 0), ERRNO | ENOSYS);
+        let set = |argument, pointer| run(&fixed, sys::nr::ARCH_PRCTL as u32, argument, pointer);
+        assert_eq!(set(ARCH_SET_FS, first), TRAP);
+        assert_eq!(set(ARCH_SET_FS, end - 1), TRAP);
+        assert_eq!(set(ARCH_SET_FS, end), ALLOW);
+        assert_eq!(set(ARCH_SET_FS, first - 1), ALLOW);
+        assert_eq!(set(ARCH_SET_FS, first - (1 << 32)), ALLOW);
+        assert_eq!(set(ARCH_SET_FS + 1, first), ALLOW);
+        assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, first), TRAP);
+        assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, end), ALLOW);
+    }
+}

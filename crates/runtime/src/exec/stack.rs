@@ -1,0 +1,115 @@
+//! What the kernel puts on a new program's stack: strings, pointers to them, the auxiliary vector. Pure but for the memory it is
+//! given.
+
+use core::ffi::CStr;
+
+pub(crate) const AT_NULL: u64 = 0;
+pub(crate) const AT_PHDR: u64 = 3;
+pub(crate) const AT_PHENT: u64 = 4;
+pub(crate) const AT_PHNUM: u64 = 5;
+pub(crate) const AT_BASE: u64 = 7;
+pub(crate) const AT_ENTRY: u64 = 9;
+pub(crate) const AT_SECURE: u64 = 23;
+pub(crate) const AT_RANDOM: u64 = 25;
+pub(crate) const AT_EXECFN: u64 = 31;
+
+/// A stack that is filled from its top downwards.
+pub(crate) struct Stack<'a> {
+    memory: &'a mut [u8],
+    at: usize,
+}
+
+/// It does not fit.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
+impl<'a> Stack<'a> {
+    pub(crate) fn new(memory: &'a mut [u8]) -> Self {
+        let at = memory.len();
+        Self { memory, at }
+    }
+
+    fn room(&mut self, size: usize) -> Result<usize, Full> {
+        self.at = self.at.checked_sub(size).ok_or(Full)?;
+        Ok(self.at)
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<u64, Full> {
+        let at = self.room(bytes.len())?;
+        self.memory[at..at + bytes.len()].copy_from_slice(bytes);
+        Ok(self.memory.as_ptr() as u64 + at as u64)
+    }
+
+    /// A string made of pieces.
+    pub(crate) fn string(&mut self, pieces: &[&[u8]]) -> Result<u64, Full> {
+        self.bytes(&[0])?;
+        let mut address = 0;
+        for piece in pieces.iter().rev() {
+            address = self.bytes(piece)?;
+        }
+        Ok(address)
+    }
+
+    /// So many words, the first of them where the program's stack pointer will be. Strings must be there already.
+    pub(crate) fn words(&mut self, count: usize) -> Result<&mut [u64], Full> {
+        self.room(count * 8)?;
+        let down = (self.memory.as_ptr() as usize + self.at) % 16;
+        self.room(down)?;
+        let at = self.at;
+        // SAFETY: inside the memory, aligned to 16, and any bytes are numbers.
+        Ok(unsafe { core::slice::from_raw_parts_mut(self.memory[at..].as_mut_ptr().cast(), count) })
+    }
+}
+
+/// The program's view of itself: argc, argv, envp, auxv, in the order in which they lie.
+pub(crate) struct Words<'a> {
+    words: &'a mut [u64],
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(words: &'a mut [u64]) -> Self {
+        Self { words, at: 0 }
+    }
+
+    pub(crate) fn push(&mut self, word: u64) -> Result<(), Full> {
+        *self.words.get_mut(self.at).ok_or(Full)? = word;
+        self.at += 1;
+        Ok(())
+    }
+}
+
+/// Copies strings, and says how many bytes they take.
+pub(crate) fn size_of_all<'a>(texts: impl Iterator<Item = &'a CStr>) -> usize {
+    texts.map(|text| text.to_bytes_with_nul().len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_and_words_lie_as_the_kernel_lays_them() {
+        let mut memory = vec![0xaa_u8; 256];
+        let end = memory.as_ptr() as u64 + 256;
+        let mut stack = Stack::new(&mut memory);
+        let name = stack.string(&[b"A=", b"bc"]).unwrap();
+        assert_eq!(name, end - 5);
+        let words = stack.words(3).unwrap();
+        assert_eq!(words.as_ptr() as u64 % 16, 0);
+        let mut words = Words::new(words);
+        for word in [1, name, 0] {
+            words.push(word).unwrap();
+        }
+        assert_eq!(words.push(4), Err(Full));
+        assert_eq!(&memory[251..], b"A=bc\0");
+    }
+
+    #[test]
+    fn too_much_is_refused() {
+        let mut memory = [0_u8; 16];
+        let mut stack = Stack::new(&mut memory);
+        assert_eq!(stack.bytes(&[1; 17]), Err(Full));
+        assert!(Stack::new(&mut [0_u8; 16]).words(3).is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! A primary ends: nobody comes aboard any more, and guests on its other threads are given time to come to a yield.
+
+use super::threads::mine;
+use crate::area::{Area, kind};
+use crate::{ring, sys};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// How often it is looked whether a guest still runs, with [`NAP`] between.
+const LOOKS: u32 = 100;
+const NAP: u64 = 50_000;
+
+/// Sends every guest of the calling process home, as far as that can be waited for.
+pub(crate) fn everybody_home() {
+    let Some(area) = mine().filter(|area| area.kind.load(Relaxed) == kind::PRIMARY) else { return };
+    let region = area.region();
+    if region.primary.load(Relaxed) != sys::getpid() {
+        return; // a forked child, without guests
+    }
+    super::forks::close(area);
+    let others = || {
+        (0..region.slots())
+            .filter(|slot| region.tid(*slot) > 0)
+            .map(|slot| region.area(slot))
+            .filter(|other| other.kind.load(Acquire) == kind::PRIMARY && other.address() != area.address())
+    };
+    for other in others() {
+        other.closed.store(1, Relaxed);
+        ring::hook(other);
+    }
+    for _ in 0..LOOKS {
+        if !others().any(runs_guest) {
+            return;
+        }
+        sys::sleep_ns(NAP);
+    }
+}
+
+fn runs_guest(area: &Area) -> bool {
+    let cur = area.cur.load(Acquire);
+    cur != area.own().pointer() && cur != area.quiet().pointer()
+}
+
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+extern "C" fn _exit(code: i32) -> ! {
+    end(code)
+}
+
+fn end(code: i32) -> ! {
+    everybody_home();
+    sys::exit_group(code)
+}
+
+#[expect(non_snake_case, reason = "its name in libc")]
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+extern "C" fn _Exit(code: i32) -> ! {
+    end(code)
+}
+
+#[cfg(freestanding)]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;
+
+/// `exit`, and a return from `main`.
+#[cfg(freestanding)]
+extern "C" fn destructor() {
+    everybody_home();
+}

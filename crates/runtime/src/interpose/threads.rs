@@ -1,0 +1,108 @@
+//! New threads get areas of their own, before any code of the program runs in them.
+
+use super::next::call_next;
+use crate::area::{Area, kind};
+use crate::region::Purpose;
+use crate::{gs, signals, switch, sys};
+use core::ffi::c_void;
+use core::sync::atomic::Ordering::Relaxed;
+
+const EAGAIN: i32 = 11;
+const THRD_ERROR: i32 = 2;
+
+type Start = unsafe extern "C" fn();
+
+/// The area of the calling thread, if it is part of a harvest.
+pub(super) fn mine() -> Option<&'static Area> {
+    // SAFETY: a GS base in a process that preloads us is an area.
+    (gs::base() != 0).then(|| unsafe { gs::area() })
+}
+
+/// Makes the area of a thread to come, which will call `start` with `argument`.
+fn area_for(creator: &'static Area, start: usize, argument: usize) -> Option<&'static Area> {
+    let region = creator.region();
+    let primary = creator.kind.load(Relaxed) == kind::PRIMARY;
+    let purpose = Purpose {
+        kind: kind::CLAIMED,
+        primary,
+        row: creator.row.load(Relaxed),
+        pid: sys::getpid(),
+        tid: -1,
+        fs: 0,
+    };
+    let area = region.claim(&purpose)?;
+    area.start[0].store(start as u64, Relaxed);
+    area.start[1].store(argument as u64, Relaxed);
+    area.blocked_faults.store(creator.blocked_faults.load(Relaxed), Relaxed);
+    if primary
+        && creator.closed.load(Relaxed) != 0
+        && creator.pid.load(Relaxed) != region.primary.load(Relaxed)
+    {
+        area.closed.store(1, Relaxed); // a forked child has no butler
+    }
+    Some(area)
+}
+
+/// What a thread begins with: returns the program's function and its argument. Called on the thread's own stack.
+pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
+    // SAFETY: the area made for this thread; it stays until the thread is gone.
+    unsafe { gs::set_base(area.address()) };
+    let fs = gs::fs_base();
+    area.own().fs.store(fs, Relaxed);
+    area.quiet().fs.store(fs, Relaxed);
+    let primary = area.guest.load(Relaxed) != 0;
+    if primary {
+        signals::entry::begin_thread(area);
+    }
+    let tid = sys::gettid();
+    area.region().supersede(tid, area);
+    area.tid.store(tid, Relaxed);
+    area.region().adopt(area, tid, if primary { kind::PRIMARY } else { kind::HOME });
+    Pair { start: area.start[0].load(Relaxed), argument: area.start[1].load(Relaxed) }
+}
+
+/// Two words, which are returned in rax and rdx.
+#[repr(C)]
+pub(crate) struct Pair {
+    start: u64,
+    argument: u64,
+}
+
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+extern "C" fn pthread_create(
+    thread: *mut c_void,
+    attributes: *const c_void,
+    start: usize,
+    argument: usize,
+) -> i32 {
+    let Some(creator) = mine() else {
+        return next_create(thread, attributes, start, argument);
+    };
+    let Some(area) = area_for(creator, start, argument) else { return EAGAIN };
+    let result = next_create(thread, attributes, switch::thread_start() as Start as usize, area.address());
+    if result != 0 {
+        area.region().release(area.region().slot_of(area));
+    }
+    result
+}
+
+fn next_create(thread: *mut c_void, attributes: *const c_void, start: usize, argument: usize) -> i32 {
+    call_next!(c"pthread_create" as fn(*mut c_void, *const c_void, usize, usize) -> i32,
+        (thread, attributes, start, argument), else EAGAIN)
+}
+
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+extern "C" fn thrd_create(thread: *mut c_void, start: usize, argument: usize) -> i32 {
+    let area = mine().map(|creator| area_for(creator, start, argument));
+    let (start, argument) = match area {
+        None => (start, argument),
+        Some(None) => return THRD_ERROR,
+        Some(Some(area)) => (switch::thread_start() as Start as usize, area.address()),
+    };
+    let result = call_next!(c"thrd_create" as fn(*mut c_void, usize, usize) -> i32,
+        (thread, start, argument), else THRD_ERROR);
+    if let (Some(Some(area)), true) = (area, result != 0) {
+        area.region().release(area.region().slot_of(area));
+    }
+    result
+}

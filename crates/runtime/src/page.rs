@@ -1,0 +1,60 @@
+//! The control page, mapped: what the launcher asked for and what it is told.
+
+use crate::sys;
+use core::ffi::CStr;
+use core::sync::atomic::Ordering::Relaxed;
+use runtime_abi::control::{Control, MAGIC, ScavengerRow, VERSION, refusal};
+
+/// Maps the page that this path names.
+pub(crate) fn map(path: &CStr) -> Option<&'static Control> {
+    let fd = sys::open(path, sys::O_RDWR | sys::O_CLOEXEC);
+    if fd < 0 {
+        return None;
+    }
+    // The kernel's `struct stat`: the size stands in its seventh word.
+    let mut stat = [0_u64; 18];
+    // SAFETY: the kernel writes one `struct stat`, which is 144 bytes.
+    unsafe { sys::syscall(sys::nr::FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    let size = stat[6] as usize;
+    let protection = sys::PROT_READ | sys::PROT_WRITE;
+    // SAFETY: a new mapping; nothing is replaced.
+    let at =
+        unsafe { sys::mmap(0, size.max(size_of::<Control>()), protection, sys::MAP_SHARED, fd as i32, 0) };
+    sys::close(fd as i32);
+    if size < size_of::<Control>() {
+        return None;
+    }
+    // SAFETY: a mapping of that size, which stays; what the launcher may still change is atomic.
+    Some(unsafe { &*(at.ok()? as *const Control) })
+}
+
+/// Whether it was written by a launcher of this build.
+pub(crate) fn check(page: &Control) -> u32 {
+    if page.magic == MAGIC && page.version == VERSION { refusal::NONE } else { refusal::VERSION }
+}
+
+/// A string behind the page; none for offset 0.
+pub(crate) fn string(page: &'static Control, offset: u32) -> Option<&'static CStr> {
+    // SAFETY: the launcher wrote a string with its zero there.
+    (offset != 0)
+        .then(|| unsafe { CStr::from_ptr(core::ptr::from_ref(page).cast::<i8>().add(offset as usize)) })
+}
+
+/// So many strings, one behind the other.
+pub(crate) fn strings(page: &'static Control, first: u32, count: u32) -> impl Iterator<Item = &'static CStr> {
+    let mut at = first;
+    (0..count).map_while(move |_| {
+        let text = string(page, at)?;
+        at += text.to_bytes_with_nul().len() as u32;
+        Some(text)
+    })
+}
+
+pub(crate) fn rows(page: &'static Control) -> &'static [ScavengerRow] {
+    &page.scavenger[..(page.scavengers as usize).min(page.scavenger.len())]
+}
+
+/// A count that only one process writes.
+pub(crate) fn add(counter: &core::sync::atomic::AtomicU64, value: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(value), Relaxed);
+}

@@ -1,0 +1,217 @@
+//! The memory in which all areas and contexts of a harvest lie: mapped once by the primary, never unmapped.
+//!
+//! It is private memory: a child that the primary or a scavenger forks gets a copy, and nobody else works in that. The
+//! kernel gives pages only to slots that are used.
+
+use crate::area::{Area, CONTEXT_STRIDE, Context, SLOT, SLOW_STACK_TOP, kind};
+use crate::switch;
+use crate::sys;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
+use runtime_abi::context;
+use runtime_abi::control::Control;
+
+/// Most threads at a time, of primary and scavengers together.
+pub(crate) const SLOTS: usize = 4096;
+
+const HEADER: usize = 0x10000;
+const HUGE: usize = 2 << 20;
+const MADV_HUGEPAGE: usize = 14;
+const CONTEXTS: usize = (CONTEXT_STRIDE * SLOTS).next_multiple_of(HUGE);
+const SIZE: usize = HUGE + CONTEXTS + SLOT * SLOTS;
+
+/// Its header; contexts and slots follow.
+#[repr(C)]
+pub(crate) struct Region {
+    pub(crate) control: AtomicPtr<Control>,
+    contexts: AtomicU64,
+    slots: AtomicU64,
+    pub(crate) primary: AtomicI32,
+    pub(crate) butler: AtomicI32,
+    /// Slots from here on were never used.
+    pub(crate) used: AtomicU32,
+    pub(crate) threads: AtomicU32,
+    pub(crate) compact: AtomicU32,
+    pub(crate) xsave_mask: AtomicU64,
+    /// Thread ids by slot, 0 where a slot is free: to look through them without touching the slots.
+    tids: [AtomicI32; SLOTS],
+}
+
+const _: () = assert!(size_of::<Region>() <= HEADER);
+
+/// What a new area is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Purpose {
+    pub(crate) kind: u32,
+    /// For a thread of the primary.
+    pub(crate) primary: bool,
+    pub(crate) row: u32,
+    pub(crate) pid: i32,
+    pub(crate) tid: i32,
+    pub(crate) fs: u64,
+}
+
+impl Region {
+    /// Maps it. Vector state as [`crate::entry`] found it.
+    pub(crate) fn map(control: *mut Control, xsave_mask: u64, compact: bool) -> Result<&'static Region, i32> {
+        const MADV_HUGEPAGE: usize = 14;
+        let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+        // SAFETY: a new mapping; nothing is replaced.
+        let base = unsafe { sys::mmap(0, SIZE + HUGE, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0) }?;
+        let contexts = (base + HEADER).next_multiple_of(HUGE);
+        // SAFETY: advice on our own mapping.
+        unsafe { sys::syscall(sys::nr::MADVISE, [contexts, HUGE, MADV_HUGEPAGE, 0, 0, 0]) };
+        // SAFETY: zeroed memory large enough, and all fields are atomics, for which zero is a value.
+        let region: &'static Region = unsafe { &*(base as *const Region) };
+        region.control.store(control, Relaxed);
+        region.contexts.store(contexts as u64, Relaxed);
+        region.slots.store((contexts + CONTEXTS) as u64, Relaxed);
+        region.xsave_mask.store(xsave_mask, Relaxed);
+        region.compact.store(u32::from(compact), Relaxed);
+        Ok(region)
+    }
+
+    pub(crate) fn page(&self) -> &'static Control {
+        crate::area::follow!(self.control)
+    }
+
+    pub(crate) fn area(&self, slot: usize) -> &'static Area {
+        // SAFETY: slots lie in the region; an area is made of atomics, for which zeroed memory holds values.
+        unsafe { &*((self.slots.load(Relaxed) as usize + slot * SLOT) as *const Area) }
+    }
+
+    fn context(&self, slot: usize) -> *mut Context {
+        let table = self.contexts.load(Relaxed) as usize;
+        (table + slot * CONTEXT_STRIDE + context::BEFORE) as *mut Context
+    }
+
+    pub(crate) fn slot_of(&self, area: &Area) -> usize {
+        (area.address() - self.slots.load(Relaxed) as usize) / SLOT
+    }
+
+    /// Whether an address lies in one of the slots.
+    pub(crate) fn contains(&self, address: usize) -> bool {
+        let first = self.slots.load(Relaxed) as usize;
+        (first..first + SLOT * SLOTS).contains(&address)
+    }
+
+    /// Slots that may be in use.
+    pub(crate) fn slots(&self) -> usize {
+        (self.used.load(Acquire) as usize).min(SLOTS)
+    }
+
+    pub(crate) fn tid(&self, slot: usize) -> i32 {
+        self.tids[slot].load(Acquire)
+    }
+
+    /// Makes an area for a thread; none where all are in use.
+    pub(crate) fn claim(&self, purpose: &Purpose) -> Option<&'static Area> {
+        self.claim_free(purpose).or_else(|| {
+            self.reclaim(purpose.pid);
+            self.claim_free(purpose)
+        })
+    }
+
+    /// Gives back areas of this process whose threads are gone: the butler is slower, and a forked child has none.
+    fn reclaim(&self, pid: i32) {
+        for slot in (0..self.slots()).filter(|slot| self.tid(*slot) > 0) {
+            let area = self.area(slot);
+            let idle = area.guests.load(Acquire) == 0 && area.pid.load(Relaxed) == pid;
+            if idle && sys::tgkill(pid, self.tid(slot), 0) == sys::ESRCH {
+                self.release(slot);
+            }
+        }
+    }
+
+    /// A new thread has this id, so whoever had it is gone; the butler will not find it.
+    pub(crate) fn supersede(&self, tid: i32, area: &Area) {
+        for slot in (0..self.slots()).filter(|slot| self.tid(*slot) == tid) {
+            let other = self.area(slot);
+            if other.address() != area.address() {
+                other.tid.store(i32::MAX, Release);
+                self.tids[slot].store(i32::MAX, Release);
+            }
+        }
+    }
+
+    fn claim_free(&self, purpose: &Purpose) -> Option<&'static Area> {
+        let slot = (0..SLOTS).find(|slot| {
+            let area = self.area(*slot);
+            // Not touching slots that were never used: they have no memory yet.
+            (*slot >= self.slots() || self.tid(*slot) == 0)
+                && area.kind.compare_exchange(kind::FREE, kind::CLAIMED, AcqRel, Relaxed).is_ok()
+        })?;
+        self.used.fetch_max(slot as u32 + 1, AcqRel);
+        let area = self.area(slot);
+        self.prepare(area, self.context(slot), purpose);
+        self.tids[slot].store(purpose.tid, Release);
+        area.kind.store(purpose.kind, Release);
+        Some(area)
+    }
+
+    /// An area that was made for a process to come is its thread's from here on.
+    pub(crate) fn adopt(&self, area: &Area, tid: i32, kind: u32) {
+        self.tids[self.slot_of(area)].store(tid, Release);
+        area.kind.store(kind, Release);
+    }
+
+    /// Gives back an area whose thread is gone and whose ring is empty. The butler's.
+    pub(crate) fn release(&self, slot: usize) {
+        self.tids[slot].store(0, Release);
+        self.area(slot).kind.store(kind::FREE, Release);
+    }
+
+    fn prepare(&self, area: &'static Area, own: *mut Context, purpose: &Purpose) {
+        // Its pages are there before a primary's thread writes to them: frame, XSAVE image, slow stack.
+        for page in [0x0ff0, 0x1ff0, 0x2ff0, 0x3ff0, 0x6ff0, 0x7ff0] {
+            // SAFETY: inside the slot, where nothing stands yet; volatile, so that it happens.
+            unsafe { ((area.address() + page) as *mut u64).write_volatile(0) };
+        }
+        let (control, quiet) = area.inner_contexts();
+        let here = core::ptr::from_ref(area).cast_mut();
+        area.this.store(here, Relaxed);
+        area.own.store(own, Relaxed);
+        area.cur.store(own, Relaxed);
+        area.control.store(control, Relaxed);
+        area.quiet.store(quiet, Relaxed);
+        area.region.store(core::ptr::from_ref(self).cast_mut(), Relaxed);
+        let primary = purpose.primary;
+        area.guest.store(u8::from(primary), Relaxed);
+        let leave = if primary { switch::leave_address() } else { switch::stay_address() };
+        area.leave.store(leave as u64, Relaxed);
+        area.slow_stack.store((area.address() + SLOW_STACK_TOP) as u64, Relaxed);
+        area.compact.store(self.compact.load(Relaxed), Relaxed);
+        area.xsave_mask.store(self.xsave_mask.load(Relaxed), Relaxed);
+        area.inbox.store(core::ptr::null_mut(), Relaxed);
+        area.pid.store(purpose.pid, Relaxed);
+        area.tid.store(purpose.tid, Relaxed);
+        area.row.store(purpose.row, Relaxed);
+        for word in [&area.deferred, &area.lock, &area.guests, &area.closed, &area.settled] {
+            word.store(0, Relaxed);
+        }
+        area.slept.store(0, Relaxed);
+        area.at_yield.store(0, Relaxed);
+        area.blocked_faults.store(0, Relaxed);
+        area.ask_stack(&crate::signals::frame::SignalStack::NONE);
+        area.stat_fd.store(0, Relaxed);
+        area.rest_until.store(0, Relaxed);
+        area.looked_at.store(0, Relaxed);
+        area.budget.store(0, Relaxed);
+        for context in [own, control, quiet] {
+            // SAFETY: contexts of this slot, in memory that holds atomics.
+            let context = unsafe { &*context };
+            context.next.store(context.pointer(), Relaxed);
+            context.prev.store(context.pointer(), Relaxed);
+            context.home.store(here, Relaxed);
+            context.host.store(core::ptr::null_mut(), Relaxed);
+            context.link.store(core::ptr::null_mut(), Relaxed);
+            context.fs.store(purpose.fs, Relaxed);
+            context.state.store(crate::area::state::HOME, Relaxed);
+            context.recall.store(0, Relaxed);
+            context.since.store(0, Relaxed);
+            context.rip.store(0, Relaxed);
+        }
+        let enter = if primary { switch::control_address() } else { switch::park_address() };
+        area.control().rip.store(enter as u64, Relaxed);
+    }
+}

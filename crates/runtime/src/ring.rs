@@ -1,0 +1,202 @@
+//! The ring of a primary's area: its own context and the guests aboard.
+//!
+//! A circle of NEXT, with PREV beside it for taking one out. The primary's thread alone changes it, and only at its slow
+//! places: [`control`], [`leave`], and where a fault or signal is handled. The butler has two ways in:
+//!
+//! - It *hooks*: own.NEXT becomes the control context by compare-and-swap, and the control context's NEXT is what own.NEXT
+//!   was. So at its next yield the thread comes to [`control`]. Whoever takes out own's successor agrees by compare-and-swap too
+//!   ([`set_first`]).
+//! - It takes the whole chain of a thread that sleeps in the kernel ([`take_all`]), under the area's lock, which the thread asks for
+//!   before it goes beyond a hook, and without which it goes on alone.
+//!
+//! No system calls here but for a signal that was put off, no waiting.
+
+use crate::area::{Area, Context, follow, lock, state};
+use crate::switch;
+use core::arch::asm;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use runtime_abi::control::trip;
+
+/// The first guest, or own itself; hooked or not.
+pub(crate) fn first(area: &Area) -> *mut Context {
+    let next = area.own().next.load(Acquire);
+    if next == area.control().pointer() { area.control().next.load(Acquire) } else { next }
+}
+
+fn is_hooked(area: &Area) -> bool {
+    area.own().next.load(Acquire) == area.control().pointer()
+}
+
+/// Butler: the thread is to come to the control context at its next yield. Whether that is so now.
+pub(crate) fn hook(area: &Area) -> bool {
+    let (own, control) = (area.own(), area.control());
+    for _ in 0..16 {
+        let next = own.next.load(Acquire);
+        if next == control.pointer() {
+            return true;
+        }
+        control.next.store(next, Release);
+        if own.next.compare_exchange(next, control.pointer(), AcqRel, Relaxed).is_ok() {
+            return true;
+        }
+    }
+    false
+}
+
+/// Butler: takes back the hook of a home. False if its thread is on its way to park.
+pub(crate) fn unhook(area: &Area) -> bool {
+    let own = area.own();
+    own.next.compare_exchange(area.control().pointer(), own.pointer(), AcqRel, Relaxed).is_ok()
+}
+
+/// Makes `to` own's successor, whether the butler has hooked or hooks right now.
+fn set_first(area: &Area, from: *mut Context, to: *mut Context) {
+    let (own, control) = (area.own(), area.control());
+    if own.next.compare_exchange(from, to, AcqRel, Acquire).is_err() {
+        control.next.store(to, Release);
+    }
+}
+
+/// Takes a guest out of the ring. Its NEXT is itself afterwards; what was its NEXT is returned.
+pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
+    let next = guest.next.load(Relaxed);
+    let prev = guest.prev.load(Relaxed);
+    if prev == area.own().pointer() {
+        set_first(area, guest.pointer(), next);
+    } else {
+        // SAFETY: contexts of a ring are alive; see `follow`.
+        unsafe { &*prev }.next.store(next, Release);
+    }
+    // SAFETY: as above.
+    unsafe { &*next }.prev.store(prev, Relaxed);
+    guest.next.store(guest.pointer(), Relaxed);
+    next
+}
+
+/// Puts a guest at the ring's end. The thread's, while it is hooked.
+fn append(area: &Area, guest: &Context) {
+    let own = area.own();
+    let last = own.prev.load(Relaxed);
+    guest.prev.store(last, Relaxed);
+    guest.next.store(own.pointer(), Relaxed);
+    if last == own.pointer() {
+        area.control().next.store(guest.pointer(), Release);
+    } else {
+        // SAFETY: as above.
+        unsafe { &*last }.next.store(guest.pointer(), Release);
+    }
+    own.prev.store(guest.pointer(), Relaxed);
+}
+
+/// Hands a guest that is out of the ring to the butler. It must not be touched afterwards.
+pub(crate) fn dismiss(guest: &Context, why: usize) {
+    guest.why.store(why as u32, Relaxed);
+    guest.state.store(state::LEAVING, Release);
+}
+
+/// MXCSR and the x87 control word of the calling thread. MXCSR's six lowest bits only tell what happened.
+pub(crate) fn modes() -> u64 {
+    let (mut mxcsr, mut control) = (0_u32, 0_u16);
+    // SAFETY: both store to the locals named.
+    unsafe {
+        asm!("stmxcsr [{}]", "fnstcw [{}]", in(reg) &raw mut mxcsr, in(reg) &raw mut control, options(nostack));
+    }
+    u64::from(mxcsr & !0x3f) | u64::from(control) << 32
+}
+
+/// A primary's thread follows the butler's hook: takes guests in, sends back those that are wanted at home. Returns whom
+/// to go on with.
+pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
+    let own = area.own();
+    if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
+        return own.pointer(); // the butler is taking the guests away; still hooked, so ask again at the next yield
+    }
+    let mut arrived = area.inbox.swap(null_mut(), AcqRel);
+    if !arrived.is_null() {
+        let modes = modes();
+        while !arrived.is_null() {
+            // SAFETY: contexts in an inbox are alive.
+            let guest = unsafe { &*arrived };
+            arrived = guest.link.load(Relaxed);
+            if area.closed.load(Relaxed) != 0 {
+                dismiss(guest, trip::ENDED);
+            } else if guest.modes.load(Relaxed) != modes {
+                dismiss(guest, trip::MODES);
+            } else {
+                append(area, guest);
+            }
+        }
+    }
+    let all = area.closed.load(Relaxed) != 0;
+    let mut at = area.control().next.load(Acquire);
+    while at != own.pointer() {
+        // SAFETY: as above.
+        let guest = unsafe { &*at };
+        at = guest.next.load(Relaxed);
+        let wanted = guest.recall.load(Relaxed);
+        if all || wanted != 0 {
+            take_out(area, guest);
+            dismiss(guest, if wanted == 0 { trip::ENDED } else { wanted as usize });
+        }
+    }
+    let first = area.control().next.load(Acquire);
+    own.next.store(first, Release);
+    area.lock.store(lock::FREE, Release);
+    first
+}
+
+/// The current guest of a primary's thread leaves; its registers are in its frame. Returns whom to go on with.
+pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
+    let guest = follow!(area.cur);
+    let next = take_out(area, guest);
+    guest.home().frame().yield_rip.store(0, Relaxed);
+    guest.rip.store(switch::restore_address() as u64, Relaxed);
+    dismiss(guest, trip::LEAVE);
+    next
+}
+
+/// A signal came meanwhile. Returns whom to go on with, if the program did not go on with its handler.
+pub(crate) extern "C" fn deferred(area: &'static Area, next: *mut Context) -> *mut Context {
+    area.deferred.store(0, Relaxed);
+    crate::signals::entry::catch_up(area);
+    next
+}
+
+/// Takes all guests off a ring whose thread does not run it: it sleeps, is gone, or is the caller. Under the area's lock.
+/// Calls `each` with every one of them, at a yield and in no ring.
+pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
+    let own = area.own();
+    let mut at = first(area);
+    while at != own.pointer() {
+        // SAFETY: as above.
+        let guest: &'static Context = unsafe { &*at };
+        at = guest.next.load(Relaxed);
+        guest.next.store(guest.pointer(), Relaxed);
+        guest.prev.store(guest.pointer(), Relaxed);
+        each(guest);
+    }
+    own.prev.store(own.pointer(), Relaxed);
+    if is_hooked(area) {
+        area.control().next.store(own.pointer(), Release);
+    } else {
+        own.next.store(own.pointer(), Release);
+    }
+    let mut arrived = area.inbox.swap(null_mut(), AcqRel);
+    while !arrived.is_null() {
+        // SAFETY: as above.
+        let guest: &'static Context = unsafe { &*arrived };
+        arrived = guest.link.load(Relaxed);
+        each(guest);
+    }
+}
+
+/// Butler: gives a parked context to a primary's area.
+pub(crate) fn offer(area: &'static Area, guest: &Context) {
+    guest.link.store(area.inbox.load(Acquire), Relaxed);
+    while let Err(now) =
+        area.inbox.compare_exchange(guest.link.load(Relaxed), guest.pointer(), AcqRel, Acquire)
+    {
+        guest.link.store(now, Relaxed);
+    }
+}

@@ -1,0 +1,137 @@
+//! The ring without threads: every way in and out, hooked and not.
+
+use crate::area::{Area, Context, kind, lock, state};
+use crate::region::{Purpose, Region};
+use crate::ring;
+use core::sync::atomic::Ordering::Relaxed;
+use runtime_abi::control::{Control, trip};
+
+fn world(guests: usize) -> (&'static Area, Vec<&'static Context>) {
+    let size = size_of::<Control>() / 8 + 1;
+    let page: *mut u64 = Vec::leak(vec![0_u64; size]).as_mut_ptr();
+    let region = Region::map(page.cast(), 7, true).expect("memory");
+    let purpose = |kind| Purpose { kind, primary: kind == kind::PRIMARY, row: 0, pid: 1, tid: 1, fs: 0 };
+    let area = region.claim(&purpose(kind::PRIMARY)).expect("an area");
+    let homes = (0..guests).map(|_| region.claim(&purpose(kind::HOME)).expect("an area").own());
+    (area, homes.collect())
+}
+
+/// As the butler boards a parked context.
+fn board(area: &'static Area, guest: &Context, modes: u64) {
+    guest.modes.store(modes, Relaxed);
+    guest.state.store(state::ABOARD, Relaxed);
+    ring::offer(area, guest);
+    assert!(ring::hook(area));
+}
+
+/// Who follows whom, from own to own, forwards; checked backwards.
+fn order(area: &Area) -> Vec<*mut Context> {
+    let own = area.own().pointer();
+    let (mut at, mut before, mut found) = (ring::first(area), own, Vec::new());
+    while at != own {
+        found.push(at);
+        // SAFETY: contexts of the region.
+        let context = unsafe { &*at };
+        assert_eq!(context.prev.load(Relaxed), before);
+        before = at;
+        at = context.next.load(Relaxed);
+    }
+    assert_eq!(area.own().prev.load(Relaxed), before);
+    found
+}
+
+fn pointers(guests: &[&Context]) -> Vec<*mut Context> {
+    guests.iter().map(|guest| guest.pointer()).collect()
+}
+
+#[test]
+fn guests_join_at_the_next_yield_if_their_modes_are_the_primarys() {
+    let (area, guests) = world(3);
+    for guest in &guests[..2] {
+        board(area, guest, ring::modes());
+    }
+    board(area, guests[2], ring::modes() ^ 1 << 13);
+    assert_eq!(area.own().next.load(Relaxed), area.control().pointer());
+    let next = ring::control(area);
+    assert_eq!(order(area), pointers(&[guests[1], guests[0]]), "an inbox is a stack");
+    assert_eq!(next, guests[1].pointer());
+    assert_eq!(area.own().next.load(Relaxed), next, "no longer hooked");
+    assert_eq!(guests[2].state.load(Relaxed), state::LEAVING);
+    assert_eq!(guests[2].why.load(Relaxed), trip::MODES as u32);
+    assert_eq!(area.lock.load(Relaxed), lock::FREE);
+}
+
+#[test]
+fn each_can_be_taken_out_hooked_or_not() {
+    for hooked in [false, true] {
+        for out in 0..3 {
+            let (area, guests) = world(3);
+            for guest in &guests {
+                board(area, guest, ring::modes());
+            }
+            ring::control(area);
+            let before = order(area);
+            if hooked {
+                ring::hook(area);
+            }
+            // SAFETY: a context of the region.
+            let gone = unsafe { &*before[out] };
+            let next = ring::take_out(area, gone);
+            let mut expected = before.clone();
+            expected.remove(out);
+            assert_eq!(order(area), expected, "hooked {hooked}, out {out}");
+            assert_eq!(next, before.get(out + 1).copied().unwrap_or(area.own().pointer()));
+            assert_eq!(gone.next.load(Relaxed), gone.pointer());
+        }
+    }
+}
+
+#[test]
+fn who_is_wanted_goes_home_at_the_next_yield() {
+    let (area, guests) = world(2);
+    for guest in &guests {
+        board(area, guest, ring::modes());
+    }
+    ring::control(area);
+    guests[0].recall.store(trip::RECALL as u32, Relaxed);
+    ring::hook(area);
+    ring::control(area);
+    assert_eq!(order(area), pointers(&guests[1..]));
+    assert_eq!(guests[0].why.load(Relaxed), trip::RECALL as u32);
+    area.closed.store(1, Relaxed);
+    ring::hook(area);
+    assert_eq!(ring::control(area), area.own().pointer());
+    assert_eq!(guests[1].state.load(Relaxed), state::LEAVING);
+}
+
+#[test]
+fn while_the_butler_takes_guests_away_the_thread_goes_on_alone() {
+    let (area, guests) = world(3);
+    for guest in &guests[..2] {
+        board(area, guest, ring::modes());
+    }
+    ring::control(area);
+    board(area, guests[2], ring::modes());
+    area.lock.store(lock::BUTLER, Relaxed);
+    assert_eq!(ring::control(area), area.own().pointer());
+    let mut taken = Vec::new();
+    ring::take_all(area, |guest| taken.push(guest.pointer()));
+    taken.sort();
+    let mut all = pointers(&guests);
+    all.sort();
+    assert_eq!(taken, all, "those in the ring and those in the inbox");
+    area.lock.store(lock::FREE, Relaxed);
+    assert_eq!(ring::control(area), area.own().pointer());
+    assert_eq!(area.own().next.load(Relaxed), area.own().pointer());
+}
+
+#[test]
+fn a_home_is_hooked_and_unhooked() {
+    let (_, guests) = world(1);
+    let home = guests[0].home();
+    assert!(ring::hook(home));
+    assert_eq!(guests[0].next.load(Relaxed), home.control().pointer());
+    assert!(ring::unhook(home));
+    assert_eq!(guests[0].next.load(Relaxed), guests[0].pointer());
+    assert!(!ring::unhook(home), "its thread came first");
+}

@@ -1,0 +1,90 @@
+//! Builds the frame of a handler of the primary's, as the kernel would have built it had the guests not been there.
+
+use super::action::{SA_NODEFER, SA_ONSTACK, bit};
+use super::frame::{Interrupted, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext, VectorSize};
+use crate::area::Area;
+use crate::switch;
+use crate::sys::SigAction;
+use core::sync::atomic::Ordering::{Relaxed, Release};
+
+const RED_ZONE: u64 = 128;
+/// Direction, trap, resume: as a handler begins.
+const FLAGS_CLEARED: u64 = 0x400 | 0x100 | 0x10000;
+
+/// Makes registers those of a program at its yield.
+pub(super) fn at_yield(area: &Area, registers: &mut Registers) {
+    let own = area.own();
+    registers.rip = own.rip.load(Relaxed);
+    registers.rax = own.pointer() as u64;
+    registers.rsp = own.rsp.load(Relaxed);
+    registers.flags &= !FLAGS_CLEARED;
+    area.cur.store(own.pointer(), Release);
+}
+
+/// Lets the kernel's frame return into the program's handler.
+///
+/// # Safety
+/// `context` and `info` must be those of the kernel's frame, on the signal stack, `context` with the program's registers.
+pub(super) unsafe fn into_handler(
+    area: &Area,
+    action: &SigAction,
+    context: &mut UserContext,
+    info: &SignalInfo,
+) {
+    let stack = area.program_stack();
+    let interrupted = context.registers.rsp;
+    let on_stack = stack.holds(interrupted);
+    let alternative = action.flags & SA_ONSTACK != 0 && stack.size > 0 && !on_stack;
+    let top = if alternative { stack.top() } else { interrupted - RED_ZONE };
+    // SAFETY: the kernel's frame; and the program's stack below what it uses, or its signal stack, is its to be written to. If there
+    // is no room, this faults with SIGSEGV blocked, and the kernel ends the process by it, as it does when it finds no room.
+    unsafe {
+        let vectors = context.registers.vectors;
+        let size = VectorSize::of(vectors).whole;
+        let copy = ((top - size as u64) & !63) as *mut u8;
+        core::ptr::copy_nonoverlapping(vectors, copy, size);
+        let at = ((copy as u64 - size_of::<SignalFrame>() as u64) & !15) - 8;
+        let frame = at as *mut SignalFrame;
+        let mut shown = *context;
+        shown.registers.vectors = copy;
+        shown.stack = stack;
+        if on_stack {
+            shown.stack.flags |= SS_ONSTACK;
+        }
+        frame.write(SignalFrame {
+            return_to: switch::signal_return_address(),
+            context: shown,
+            info: *info,
+            ours: Interrupted {
+                cur: area.cur.load(Relaxed) as usize,
+                scratch: core::array::from_fn(|i| area.scratch[i].load(Relaxed)),
+            },
+        });
+        let registers = &mut context.registers;
+        registers.rip = action.handler as u64;
+        registers.rsp = at;
+        registers.rdi = info.signal as u64;
+        registers.rsi = &raw const (*frame).info as u64;
+        registers.rdx = &raw const (*frame).context as u64;
+        registers.rax = 0;
+        registers.flags &= !FLAGS_CLEARED;
+    }
+    let own_bit = if action.flags & SA_NODEFER == 0 { bit(info.signal) } else { 0 };
+    context.mask |= action.mask | own_bit;
+    area.cur.store(area.quiet().pointer(), Release);
+}
+
+/// A handler has returned: its frame is about to be given back to the kernel.
+///
+/// # Safety
+/// It must be a frame of [`into_handler`].
+pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
+    // SAFETY: the caller's; the thread has an area, since its frame was built here.
+    let (frame, area) = unsafe { (&mut *frame, crate::gs::area()) };
+    // The kernel takes the signal stack from the frame: ours stays.
+    frame.context.stack = area.signal_stack();
+    for (to, from) in area.scratch.iter().zip(frame.ours.scratch) {
+        to.store(from, Relaxed);
+    }
+    area.cur.store(frame.ours.cur as *mut crate::area::Context, Release);
+}

@@ -1,0 +1,192 @@
+//! The one handler that the kernel knows.
+
+use super::action::{self, DEFAULT, FAULT_MASK, FAULTS, IGNORE, SA_RESETHAND, SIGTRAP, bit};
+pub(crate) use super::deliver::handler_returned;
+use super::deliver::{at_yield, into_handler};
+use super::frame::{SignalInfo, UserContext};
+use super::place::{self, Place};
+use crate::area::{Area, Context};
+use crate::sys::{self, SigAction};
+use crate::{gs, ring, switch};
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use runtime_abi::control::trip;
+
+/// The kernel's registration of ours, with what the program asked the kernel to do.
+pub(crate) fn registration(flags: u64, mask: u64) -> SigAction {
+    SigAction {
+        handler: on_signal as *const () as usize,
+        flags: flags | action::SA_SIGINFO | action::SA_RESTORER,
+        restorer: switch::restorer_address(),
+        mask,
+    }
+}
+
+/// Sets up a thread of the primary: its signal stack, and that faults get through.
+pub(crate) fn begin_thread(area: &Area) {
+    let stack = area.signal_stack();
+    // SAFETY: the kernel reads one `stack_t`; the memory is the slot's.
+    unsafe { sys::syscall(sys::nr::SIGALTSTACK, [&raw const stack as usize, 0, 0, 0, 0, 0]) };
+    sys::set_signal_mask(sys::set_signal_mask(u64::MAX) & !FAULT_MASK);
+}
+
+/// Sets up the primary: ours for faults, whatever the program will want.
+pub(crate) fn begin_process() {
+    for signal in FAULTS {
+        let mut before = SigAction::default();
+        // SAFETY: our handler is one.
+        unsafe {
+            sys::sigaction(signal, None, Some(&mut before));
+            action::set(signal, &before, true);
+            sys::sigaction(signal, Some(&registration(action::SA_ONSTACK, u64::MAX)), None);
+        }
+    }
+}
+
+/// # Safety
+/// For the kernel only.
+unsafe extern "C" fn on_signal(signal: i32, info: &SignalInfo, context: &mut UserContext) {
+    // SAFETY: it is only registered in processes whose threads have areas.
+    let area = unsafe { gs::area() };
+    // SAFETY: what the kernel passed.
+    unsafe {
+        if area.guest.load(Relaxed) == 0 {
+            at_home(area, signal, info, context);
+        } else {
+            in_primary(area, signal, info, context);
+        }
+    }
+}
+
+/// # Safety
+/// With what the kernel passed to a handler, in a scavenger.
+unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut UserContext) {
+    let action = action::get(signal);
+    if action.handler <= IGNORE {
+        // The program changed its mind between the kernel's decision and ours.
+        return;
+    }
+    reset_if_once(signal, &action);
+    // SAFETY: the program's handler; it may take one argument or three.
+    let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
+        unsafe { core::mem::transmute(action.handler) };
+    if sys::gettid() != area.tid.load(Relaxed) {
+        // A thread that has no area yet, and its creator's in GS.
+        // SAFETY: as above.
+        unsafe { handler(signal, info, context) };
+        return;
+    }
+    let scratch: [u64; 3] = core::array::from_fn(|i| area.scratch[i].load(Relaxed));
+    let cur = area.cur.swap(area.quiet().pointer(), Relaxed);
+    // SAFETY: as above.
+    unsafe { handler(signal, info, context) };
+    for (to, from) in area.scratch.iter().zip(scratch) {
+        to.store(from, Relaxed);
+    }
+    area.cur.store(cur, Relaxed);
+}
+
+fn reset_if_once(signal: i32, action: &SigAction) {
+    if action.flags & SA_RESETHAND != 0 {
+        let fault = FAULTS.contains(&signal);
+        action::set(signal, &SigAction { handler: DEFAULT, ..*action }, fault);
+        if !fault {
+            // SAFETY: the default is no code of ours.
+            unsafe { sys::sigaction(signal, Some(&SigAction::default()), None) };
+        }
+    }
+}
+
+/// # Safety
+/// With what the kernel passed to a handler, in a primary.
+unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, context: &mut UserContext) {
+    // Sent signals have a code that is not positive.
+    let faulted = FAULTS.contains(&signal) && info.code > 0;
+    let stranger = sys::gettid() != area.tid.load(Relaxed);
+    let place = if stranger {
+        Place::Program
+    } else {
+        // SAFETY: the kernel's registers.
+        unsafe { place::of(area, &context.registers, faulted) }
+    };
+    let cur = area.cur.load(Relaxed);
+    match place {
+        Place::Program => {}
+        Place::Yield => at_yield(area, &mut context.registers),
+        Place::Guest => {
+            // SAFETY: CUR is the guest that was interrupted.
+            let guest: &Context = unsafe { &*cur };
+            // SAFETY: as above.
+            unsafe { place::capture(area, guest, context) };
+            if faulted {
+                ring::take_out(area, guest);
+                ring::dismiss(guest, trip::FAULT);
+                at_yield(area, &mut context.registers);
+                return;
+            }
+            at_yield(area, &mut context.registers);
+        }
+        Place::Runtime if faulted => {
+            sys::write(2, b"gleaner: the harvest runtime faulted; please report this\n");
+            die(signal, info, true);
+            return;
+        }
+        Place::Runtime => {
+            area.put_off(info, context.mask);
+            context.mask = !FAULT_MASK;
+            return;
+        }
+    }
+    // SAFETY: the context has the program's registers now.
+    unsafe { to_program(area, signal, info, context, faulted) };
+}
+
+/// # Safety
+/// As [`into_handler`].
+unsafe fn to_program(area: &Area, signal: i32, info: &SignalInfo, context: &mut UserContext, faulted: bool) {
+    let action = action::get(signal);
+    let blocked = area.blocked_faults.load(Relaxed) & bit(signal) != 0;
+    match action.handler {
+        IGNORE if !faulted => {}
+        handler if handler <= IGNORE || faulted && blocked => {
+            // A fault comes again when its instruction does; what is not tied to one is sent again.
+            die(signal, info, !faulted || signal == SIGTRAP);
+        }
+        _ => {
+            reset_if_once(signal, &action);
+            // SAFETY: the caller's.
+            unsafe { into_handler(area, &action, context, info) };
+        }
+    }
+}
+
+/// Lets the signal's default happen once the handler has returned.
+fn die(signal: i32, info: &SignalInfo, again: bool) {
+    const RT_TGSIGQUEUEINFO: usize = 297;
+    // SAFETY: the default is no code of ours, and the kernel reads one `siginfo_t`.
+    unsafe {
+        sys::sigaction(signal, Some(&SigAction::default()), None);
+        if again {
+            let (pid, tid) = (sys::getpid() as usize, sys::gettid() as usize);
+            let info = core::ptr::from_ref(info) as usize;
+            sys::syscall(RT_TGSIGQUEUEINFO, [pid, tid, signal as usize, info, 0, 0]);
+        }
+    }
+}
+
+/// A signal was put off while the runtime was at work; now the program is at its yield. Does not come back if it has a handler.
+pub(crate) fn catch_up(area: &'static Area) {
+    const RT_TGSIGQUEUEINFO: usize = 297;
+    let (info, mask) = area.what_was_put_off();
+    let own = area.own().pointer();
+    let cur = area.cur.swap(own, Relaxed);
+    area.at_yield.store(1, Release);
+    // SAFETY: the kernel reads one `siginfo_t`.
+    unsafe {
+        let (pid, tid) = (sys::getpid() as usize, sys::gettid() as usize);
+        let from = &raw const info as usize;
+        sys::syscall(RT_TGSIGQUEUEINFO, [pid, tid, info.signal as usize, from, 0, 0]);
+    }
+    sys::set_signal_mask(mask);
+    area.at_yield.store(0, Relaxed);
+    area.cur.store(cur, Relaxed);
+}

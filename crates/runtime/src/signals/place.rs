@@ -1,0 +1,107 @@
+//! Where a signal hit a thread of the primary, and what has to be kept of it.
+//!
+//! Inserted code is looked at instruction by instruction here: from the moment in which a context is wholly saved until its
+//! first instruction after the switch, there is nothing to capture and the registers are nobody's.
+
+use super::frame::{Registers, UserContext, VectorSize};
+use crate::area::{Area, Context, XSAVE, XSAVE_SIZE};
+use crate::switch;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The program's own code runs, possibly in a handler.
+    Program,
+    /// The program is at its yield; whoever ran is saved, or was not yet begun.
+    Yield,
+    /// A guest runs.
+    Guest,
+    /// The runtime is at work on the ring.
+    Runtime,
+}
+
+/// `mov gs:[CUR], rax`: the context that yields is saved.
+const STORE_CUR: [u8; 9] = [0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0];
+/// `jmp [rax + RIP]`: the context in rax is not begun.
+const JUMP: [u8; 3] = [0xff, 0x60, 0x08];
+
+/// Flags of the processor's that are no part of a program's state.
+const TRAP: u64 = 0x100;
+const RESUME: u64 = 0x10000;
+
+/// Whether these are the bytes of the instruction there. Never reads beyond an instruction: each of these beginnings is that of
+/// one instruction only.
+///
+/// # Safety
+/// It must be the address of an instruction that was fetched.
+unsafe fn stands(at: u64, bytes: &[u8]) -> bool {
+    // SAFETY: the caller's; and see above.
+    bytes.iter().enumerate().all(|(i, byte)| unsafe { (at as *const u8).add(i).read() } == *byte)
+}
+
+/// # Safety
+/// `registers` must be what the kernel saved of this thread; unless it `faulted`, its instruction was fetched.
+pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Place {
+    let cur = area.cur.load(Acquire);
+    let own = area.own();
+    let rip = registers.rip;
+    if area.at_yield.swap(0, Relaxed) != 0 {
+        return Place::Yield;
+    }
+    if cur == area.quiet().pointer() {
+        return Place::Program;
+    }
+    // SAFETY: the caller's.
+    let is = |bytes: &[u8]| !faulted && unsafe { stands(rip, bytes) };
+    let begun = !(switch::is_tail(rip as usize)
+        || is(&STORE_CUR)
+        || registers.rax == cur as u64 && is(&JUMP)
+        // SAFETY: contexts are never unmapped.
+        || rip == unsafe { &*cur }.rip.load(Acquire) && registers.rax == cur as u64);
+    if !begun {
+        return Place::Yield;
+    }
+    let ours = switch::is_ours(rip as usize);
+    if cur == own.pointer() {
+        return Place::Program;
+    }
+    if ours && switch::is_restore(rip as usize) {
+        // SAFETY: as above. Its frame is whole still, but it may have put its own resume point back already.
+        unsafe { &*cur }.rip.store(switch::restore_address() as u64, Release);
+        return Place::Yield;
+    }
+    if ours || cur == area.control().pointer() { Place::Runtime } else { Place::Guest }
+}
+
+/// Keeps all of a guest's state, so that it goes on by `restore`.
+///
+/// # Safety
+/// The context must be the guest that was interrupted.
+pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext) {
+    const TRAP: u64 = 0x100;
+    const RESUME: u64 = 0x10000;
+    let home = guest.home();
+    let frame = home.frame();
+    let registers = &context.registers;
+    for (to, from) in frame.general.iter().zip(registers.general()) {
+        to.store(from, Relaxed);
+    }
+    frame.rip.store(registers.rip, Relaxed);
+    frame.flags.store(registers.flags & !(TRAP | RESUME), Relaxed);
+    for (to, from) in frame.scratch.iter().zip(&area.scratch) {
+        to.store(from.load(Relaxed), Relaxed);
+    }
+    let image = (home.address() + XSAVE) as *mut u8;
+    // SAFETY: the kernel's image, into ours, which is large enough for all the processor has.
+    unsafe {
+        let size = VectorSize::of(registers.vectors).image.min(XSAVE_SIZE);
+        core::ptr::copy_nonoverlapping(registers.vectors, image, size);
+        let header = image.add(512).cast::<u64>();
+        if size == 512 {
+            header.write(3); // x87 and SSE are all there is
+            header.add(1).write(0);
+        }
+    }
+    frame.yield_rip.store(guest.rip.load(Relaxed), Relaxed);
+    guest.rip.store(switch::restore_address() as u64, Release);
+}

@@ -1,0 +1,245 @@
+// A primary that does all that may disturb its guests, and must come out the same with and without them: `host MODE…`. What it
+// prints does not depend on time. Each mode is a function below; to add one: a function, a line in the table.
+#define _GNU_SOURCE
+#include "yields.h"
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static char *memory;
+enum { LINES = 1 << 18 };
+
+static size_t work(size_t from, unsigned long n) { return (size_t)((char *)chase(memory + 64 * from, n) - memory) / 64; }
+
+static void prepare(void) {
+  memory = mmap(0, LINES * 64, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uint32_t *order = malloc(LINES * sizeof *order);
+  uint64_t r = 88172645463325252ull;
+  for (uint32_t i = 0; i < LINES; i++)
+    order[i] = i;
+  for (uint32_t i = LINES - 1; i > 0; i--) {
+    r ^= r << 13, r ^= r >> 7, r ^= r << 17;
+    uint32_t j = (uint32_t)(r % i), t = order[i];
+    order[i] = order[j], order[j] = t;
+  }
+  for (uint32_t i = 0; i < LINES; i++)
+    *(void **)(memory + 64 * i) = memory + 64 * (size_t)order[i];
+  free(order);
+}
+
+// Signals that interrupt yields, guests and the runtime alike; the handlers run twins too.
+static volatile long ticks, wrong;
+static char alternative[1 << 16];
+static __thread long mark;
+static void tick(int s, siginfo_t *info, void *uc) {
+  char here;
+  int on = &here >= alternative && &here < alternative + sizeof alternative;
+  if (s != SIGALRM || info->si_signo != s || !uc || !on || mark != 4711 || errno != 77)
+    wrong++;
+  if (work((size_t)(ticks % 1000), 64) >= LINES)
+    wrong++;
+  ticks++;
+}
+static void plain(int s) {
+  char here;
+  if (s != SIGUSR1 || (&here >= alternative && &here < alternative + sizeof alternative))
+    wrong++;
+}
+static void signals(void) {
+  stack_t ss = {alternative, 0, sizeof alternative}, was;
+  mark = 4711;
+  sigaltstack(&ss, &was);
+  printf("signal stack was %s\n", was.ss_flags & SS_DISABLE ? "none" : "there");
+  struct sigaction a = {.sa_sigaction = tick, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART}, old;
+  sigaction(SIGALRM, &a, &old);
+  printf("handler was %s\n", old.sa_handler == SIG_DFL ? "default" : "there");
+  sigaction(SIGALRM, 0, &old);
+  printf("handler is %s\n", old.sa_sigaction == tick && old.sa_flags == a.sa_flags ? "ours" : "another's");
+  signal(SIGUSR1, plain);
+  struct itimerval t = {{0, 500}, {0, 500}}, none = {{0, 0}, {0, 0}};
+  errno = 77;
+  setitimer(ITIMER_REAL, &t, 0);
+  size_t at = 0;
+  unsigned long rounds = 0;
+  while (ticks < 400 && rounds < 20000) {
+    at = work(at, 5000);
+    if (rounds++ % 16 == 0) {
+      raise(SIGUSR1);
+      errno = 77;
+    }
+  }
+  setitimer(ITIMER_REAL, &none, 0);
+  size_t end = work(0, 123456);
+  printf("signals %s, wrong %ld, end %zu\n", ticks >= 400 ? "came" : "did not come", wrong, end);
+}
+
+static sigjmp_buf back;
+static volatile uintptr_t address;
+static void on_segv(int s, siginfo_t *info, void *uc) {
+  (void)s, (void)uc;
+  address = (uintptr_t)info->si_addr;
+  siglongjmp(back, 1);
+}
+static void skip(int s, siginfo_t *info, void *uc) {
+  (void)s, (void)info;
+  ((ucontext_t *)uc)->uc_mcontext.gregs[REG_RIP] += 2; // ud2
+}
+static void faults(void) {
+  struct sigaction a = {.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSEGV, &a, 0);
+  long sum = 0;
+  for (int i = 1; i < 200; i++) {
+    if (!sigsetjmp(back, 1)) {
+      work((size_t)i, 1000);
+      *(volatile char *)(uintptr_t)i = 1;
+    }
+    sum += (long)address;
+  }
+  a.sa_sigaction = skip;
+  sigaction(SIGILL, &a, 0);
+  for (int i = 0; i < 200; i++) {
+    work((size_t)i, 1000);
+    __asm__ volatile("ud2");
+  }
+  sigset_t all, was;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &was);
+  size_t at = work(5, 100000); // guests may fault meanwhile
+  sigset_t now;
+  sigprocmask(SIG_SETMASK, &was, &now);
+  printf("faults %ld, blocked %d %d, end %zu\n", sum, sigismember(&now, SIGSEGV), sigismember(&now, SIGUSR2), at);
+}
+
+static void *thread(void *x) {
+  mark = (long)x;
+  size_t at = work((size_t)x, 3000);
+  return (void *)(at + (size_t)(mark - (long)x));
+}
+static void threads(void) {
+  unsigned long sum = 0;
+  for (long round = 0; round < 250; round++) {
+    pthread_t t[4];
+    for (long i = 0; i < 4; i++)
+      if (pthread_create(&t[i], 0, thread, (void *)(round * 4 + i)))
+        exit(97);
+    for (int i = 0; i < 4; i++) {
+      void *r;
+      pthread_join(t[i], &r);
+      sum += (unsigned long)r;
+    }
+  }
+  printf("threads %lu\n", sum);
+}
+
+static void *detached(void *x) {
+  size_t at = (size_t)x;
+  for (;;)
+    at = work(at, 1000);
+  return 0;
+}
+static void leave_running(void) {
+  pthread_t t;
+  for (long i = 0; i < 2; i++)
+    pthread_create(&t, 0, detached, (void *)i);
+  printf("running %zu\n", work(0, 300000));
+}
+
+static void forks(void) {
+  unsigned long sum = 0;
+  for (int i = 0; i < 40; i++) {
+    fflush(stdout);
+    work((size_t)i, 3000);
+    pid_t child = fork();
+    if (!child) {
+      pthread_t t;
+      void *r;
+      pthread_create(&t, 0, thread, (void *)5);
+      pthread_join(t, &r);
+      _exit((int)(((unsigned long)r + work((size_t)i, 5000)) % 100));
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+      ;
+    sum += WIFEXITED(status) ? (unsigned long)WEXITSTATUS(status) : 100000;
+  }
+  fflush(stdout);
+  FILE *p = popen("echo from a shell", "r");
+  char line[64] = "";
+  if (!fgets(line, sizeof line, p))
+    line[0] = 0;
+  int status = pclose(p);
+  printf("children %lu, %d %s, more %d\n", sum, status, strtok(line, "\n"), waitpid(-1, 0, WNOHANG) < 0 && errno == ECHILD);
+}
+
+static void sleeps(void) {
+  size_t at = 0;
+  for (int i = 0; i < 60; i++) {
+    at = work(at, 20000);
+    usleep(5000);
+  }
+  printf("slept, end %zu\n", at);
+}
+// Works until a scavenger is done.
+static void company(void) {
+  size_t at = 0;
+  while (access("done", F_OK))
+    at = work(at, 100000);
+  printf("done\n");
+}
+static void long_work(void) { printf("end %zu\n", work(0, 4000000)); }
+static void leave_main(void) { exit(5); }
+static void crash(void) {
+  printf("crash\n");
+  fflush(stdout);
+  work(0, 100000);
+  *(volatile char *)16 = 1;
+}
+static void killed(void) {
+  printf("killed\n");
+  fflush(stdout);
+  work(0, 100000);
+  raise(SIGKILL);
+}
+static void aborted(void) {
+  work(0, 100000);
+  abort();
+}
+static void terminated(void) {
+  printf("terminated\n");
+  fflush(stdout);
+  work(0, 100000);
+  raise(SIGTERM);
+}
+static void execs(void) {
+  fflush(stdout);
+  work(0, 500000);
+  execl("/bin/sh", "sh", "-c", "echo another program; exit 6", (char *)0);
+}
+
+static const struct {
+  const char *name;
+  void (*act)(void);
+} modes[] = {{"signals", signals}, {"faults", faults}, {"threads", threads}, {"running", leave_running},
+             {"forks", forks},     {"sleeps", sleeps}, {"work", long_work},  {"exit", leave_main},
+             {"crash", crash},     {"killed", killed}, {"abort", aborted},   {"term", terminated},
+             {"exec", execs},       {"company", company}};
+
+int main(int argc, char **argv) {
+  prepare();
+  printf("begin %zu\n", work(0, 200000));
+  for (int k = 1; k < argc; k++)
+    for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++)
+      if (!strcmp(modes[i].name, argv[k]))
+        modes[i].act();
+  return 4;
+}

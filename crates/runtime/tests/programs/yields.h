@@ -1,0 +1,74 @@
+// The inserted code of docs/harvest-abi.md by hand, so that the runtime is tested without the rewriter.
+//
+// One source is both sides: with -DPRIMARY its sites are a primary twin's, with -DSCAVENGER a scavenger twin's; with neither
+// they are nothing. Code between two of these macros must be what a twin may run aboard: no calls into libraries, no
+// thread-local storage, no system calls; LEAVE() comes before them. To add a form: its macro here, a program that uses it.
+#pragma once
+
+#define QUANTUM "2000"
+
+#if defined(SCAVENGER)
+#define SET_BUDGET "movl $" QUANTUM ",%%gs:0x28\n"
+#else
+#define SET_BUDGET ""
+#endif
+
+// Callee-saved registers are the live ones; all else is clobbered, so the compiler keeps it on the stack.
+#define YIELD_BODY(prefetch)                                                                                     \
+  "mov %%gs:8,%%rax\n cmp (%%rax),%%rax\n je 1f\n" prefetch                                                      \
+  "mov %%rbx,-0x68(%%rax)\n mov %%rbp,-0x58(%%rax)\n mov %%r12,-0x20(%%rax)\n mov %%r13,-0x18(%%rax)\n"          \
+  "mov %%r14,-0x10(%%rax)\n mov %%r15,-0x8(%%rax)\n mov %%rsp,0x10(%%rax)\n lea 2f(%%rip),%%rcx\n"               \
+  "mov %%rcx,8(%%rax)\n mov (%%rax),%%rax\n mov %%rax,%%gs:8\n jmp *8(%%rax)\n"                                  \
+  "2: " SET_BUDGET "mov 0x10(%%rax),%%rsp\n mov -0x68(%%rax),%%rbx\n mov -0x58(%%rax),%%rbp\n"                   \
+  "mov -0x20(%%rax),%%r12\n mov -0x18(%%rax),%%r13\n mov -0x10(%%rax),%%r14\n mov -0x8(%%rax),%%r15\n"           \
+  "1:\n"
+#define YIELD_CLOBBERS                                                                                           \
+  "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",   \
+      "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory"
+
+#if defined(PRIMARY) || defined(SCAVENGER)
+#define SITE(p) __asm__ volatile(YIELD_BODY("prefetcht0 (%0)\n")::"r"(p) : YIELD_CLOBBERS)
+#else
+#define SITE(p) ((void)(p))
+#endif
+
+#if defined(SCAVENGER)
+#define BOUND()                                                                                                  \
+  __asm__ volatile("subl $100,%%gs:0x28\n jns 1f\n" YIELD_BODY("")::: YIELD_CLOBBERS)
+#define LEAVE()                                                                                                  \
+  __asm__ volatile("cmpb $0,%%gs:0x2c\n je 3f\n mov %%rax,%%gs:0x10\n lea 3f(%%rip),%%rax\n"                     \
+                   "mov %%rax,%%gs:0x18\n jmp *%%gs:0x30\n3:" ::                                                 \
+                       : "cc", "memory")
+#else
+#define BOUND() ((void)0)
+#define LEAVE() ((void)0)
+#endif
+
+// A loop of dependent loads, as tight as a twin can be: two live registers, the callee-saved ones saved once outside.
+__attribute__((noinline, unused)) static void *chase(void *p, unsigned long steps) {
+#if defined(PRIMARY) || defined(SCAVENGER)
+  __asm__ volatile("mov %%gs:8,%%rax\n"
+                   "mov %%rbx,-0x68(%%rax)\n mov %%rbp,-0x58(%%rax)\n mov %%r12,-0x20(%%rax)\n"
+                   "mov %%r13,-0x18(%%rax)\n mov %%r14,-0x10(%%rax)\n mov %%r15,-0x8(%%rax)\n"
+                   ".p2align 4\n"
+                   "4: mov %%gs:8,%%rax\n cmp (%%rax),%%rax\n je 1f\n prefetcht0 (%0)\n"
+                   "mov %%rdi,-0x48(%%rax)\n mov %%rsi,-0x50(%%rax)\n mov %%rsp,0x10(%%rax)\n"
+                   "lea 2f(%%rip),%%rcx\n mov %%rcx,8(%%rax)\n mov (%%rax),%%rax\n mov %%rax,%%gs:8\n"
+                   "jmp *8(%%rax)\n"
+                   "2: " SET_BUDGET "mov 0x10(%%rax),%%rsp\n mov -0x48(%%rax),%%rdi\n mov -0x50(%%rax),%%rsi\n"
+                   "1: mov (%0),%0\n dec %1\n jnz 4b\n"
+                   "mov %%gs:8,%%rax\n"
+                   "mov -0x68(%%rax),%%rbx\n mov -0x58(%%rax),%%rbp\n mov -0x20(%%rax),%%r12\n"
+                   "mov -0x18(%%rax),%%r13\n mov -0x10(%%rax),%%r14\n mov -0x8(%%rax),%%r15\n"
+                   : "+D"(p), "+S"(steps)
+                   :
+                   : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
+                     "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",
+                     "memory");
+#else
+  do
+    p = *(void *volatile *)p;
+  while (--steps);
+#endif
+  return p;
+}
