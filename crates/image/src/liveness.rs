@@ -6,7 +6,8 @@
 //! - of a function called directly, its [`Summary`]: what it may read, what it certainly overwrites. A register that it
 //!   does not certainly overwrite may be kept across the call (gcc's `-fipa-ra` does that, and hand-written code);
 //! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
-//!   function never writes, and every register that some caller is seen to read after such a call before writing it;
+//!   function never writes, and every register that some caller is seen to read after such a call before writing it
+//!   ([`Liveness::precise`] knows more: see there);
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
 //!   one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
@@ -16,17 +17,24 @@
 //! them in [`abi::CLOBBERED`]. Not of `call [rax]` with an address just computed: TLS descriptors keep all registers.
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
 
+mod precise;
+mod unusual;
+
 use crate::effects::{Effect, effect};
 use crate::groups::{Exit, Group, Groups};
+use crate::imports::Import;
 use crate::insn::{Flow, Insn};
 use crate::module::Module;
+use crate::occupied::Occupied;
 use crate::order::bottom_up;
+use crate::prototypes;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use rayon::prelude::*;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use units::Svma;
+use unusual::unusual_results;
 
 /// What a caller must know about a function, at its first instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,41 +58,62 @@ pub struct Liveness {
 }
 
 impl Liveness {
+    /// What needs no knowledge of who calls what: live at returns is all that a function does not write.
     pub fn of(module: &Module<'_>) -> Self {
         let groups = Groups::of(module);
-        let levels = bottom_up(&call_graph(module, &groups));
-        let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
-        for level in &levels {
-            let found: Vec<Vec<(u32, Summary)>> = level
-                .par_iter()
-                .with_min_len(8)
-                .map(|&group| {
-                    let work = Work::new(module, &groups.members[group as usize], &summaries);
-                    work.summaries()
-                })
-                .collect();
-            for (unit, summary) in found.into_iter().flatten() {
-                summaries[unit as usize] = summary;
-            }
-        }
-        let wanted = unusual_results(module, &groups, &summaries);
-        let mut before = vec![Vec::new(); module.units.len()];
-        let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
+        let summaries = summaries(module, &groups, false);
+        let wanted = unusual_results(module, &groups, &summaries, false);
+        let all: Vec<Found> = groups
             .members
             .par_iter()
             .with_min_len(8)
             .map(|members| {
-                let work = Work::new(module, members, &summaries);
-                let wanted =
-                    members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
-                work.live(wanted)
+                let work = Work::new(module, members, &summaries, false);
+                let wanted = of_all(members, &|unit| wanted.get(&unit).copied().unwrap_or_default());
+                work.live(wanted, RegSet::ALL, true, None)
             })
             .collect();
-        for (unit, live) in all.into_iter().flatten() {
+        Self::gather(module, all)
+    }
+
+    fn gather(module: &Module<'_>, all: Vec<Found>) -> Self {
+        let mut before = vec![Vec::new(); module.units.len()];
+        for (unit, live) in all.into_iter().flat_map(|found| found.live) {
             before[unit as usize] = live;
         }
         Self { before }
     }
+}
+
+fn of_all(members: &[u32], sets: &dyn Fn(u32) -> RegSet) -> RegSet {
+    members.iter().fold(RegSet::EMPTY, |all, &unit| all | sets(unit))
+}
+
+fn summaries(module: &Module<'_>, groups: &Groups, precise: bool) -> Vec<Summary> {
+    let levels = bottom_up(&call_graph(module, groups));
+    let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
+    for level in &levels {
+        let found: Vec<Vec<(u32, Summary)>> = level
+            .par_iter()
+            .with_min_len(8)
+            .map(|&group| {
+                let work = Work::new(module, &groups.members[group as usize], &summaries, precise);
+                work.summaries()
+            })
+            .collect();
+        for (unit, summary) in found.into_iter().flatten() {
+            summaries[unit as usize] = summary;
+        }
+    }
+    summaries
+}
+
+/// Liveness of a function, and what it has live behind its direct calls and passes on to where it goes in place of
+/// returning.
+struct Found {
+    live: Vec<(u32, Vec<RegSet>)>,
+    behind_calls: Vec<(u32, RegSet)>,
+    tails: Vec<u32>,
 }
 
 /// For each group, the groups it calls or jumps to.
@@ -105,37 +134,6 @@ fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
             callees.into_iter().collect()
         })
         .collect()
-}
-
-/// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
-/// nothing in them; handed on to what the unit jumps to in place of returning.
-fn unusual_results(module: &Module<'_>, groups: &Groups, summaries: &[Summary]) -> HashMap<u32, RegSet> {
-    let found: Vec<(u32, RegSet)> = groups
-        .members
-        .par_iter()
-        .with_min_len(8)
-        .flat_map_iter(|members| Work::new(module, members, summaries).read_after_calls())
-        .collect();
-    let mut wanted: HashMap<u32, RegSet> = HashMap::new();
-    let mut work = found;
-    while let Some((unit, set)) = work.pop() {
-        let whole = &groups.members[groups.of_unit[unit as usize] as usize];
-        let known = wanted.entry(unit).or_default();
-        if known.contains(set) {
-            continue;
-        }
-        *known |= set;
-        for &part in whole {
-            for &target in &module.decoded[part as usize].jumps_out {
-                if let Some(next) = module.unit_at(target) {
-                    if !whole.contains(&(next as u32)) {
-                        work.push((next as u32, set));
-                    }
-                }
-            }
-        }
-    }
-    wanted
 }
 
 /// What is live where control leaves the group, for one way of looking at it.
@@ -165,8 +163,8 @@ enum Kind {
     Return,
     /// May be anything: reads what is unknown.
     Unknown,
-    /// A call by the ABI.
-    Foreign,
+    /// A call by the ABI, of what takes its arguments in these.
+    Foreign(RegSet),
     /// A call of this unit.
     Local(u32),
 }
@@ -183,12 +181,14 @@ struct Work<'a, 'd> {
     needed: Vec<Vec<RegSet>>,
     /// Everything the group writes itself.
     written: RegSet,
+    /// Whether names of other modules' functions tell what they take.
+    precise: bool,
 }
 
 const NO_PAD: u32 = u32::MAX;
 
 impl<'a, 'd> Work<'a, 'd> {
-    fn new(module: &'a Module<'d>, members: &'a [u32], summaries: &'a [Summary]) -> Self {
+    fn new(module: &'a Module<'d>, members: &'a [u32], summaries: &'a [Summary], precise: bool) -> Self {
         let group = Group::build(module, members);
         let mut work = Self {
             module,
@@ -198,6 +198,7 @@ impl<'a, 'd> Work<'a, 'd> {
             pads: Vec::new(),
             needed: Vec::new(),
             written: RegSet::EMPTY,
+            precise,
         };
         let mut factory = InstructionInfoFactory::new();
         for &unit in members {
@@ -249,7 +250,10 @@ impl<'a, 'd> Work<'a, 'd> {
                 Flow::CallIndirect if is_tls_descriptor_call(insns, index, code) => {
                     (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
                 }
-                Flow::CallIndirect => (Kind::Foreign, reads, RegSet::EMPTY),
+                Flow::CallIndirect => {
+                    let slot = insn.rip_target(start, code).and_then(|slot| self.module.imports.slot(slot));
+                    (Kind::Foreign(self.arguments(slot)), reads, RegSet::EMPTY)
+                }
                 Flow::Return => (Kind::Return, reads, RegSet::EMPTY),
                 Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 _ => (Kind::Plain, reads, kills),
@@ -264,8 +268,8 @@ impl<'a, 'd> Work<'a, 'd> {
 
     fn direct_call(&self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
         let Some(target) = insn.target(start, code) else { return Kind::Unknown };
-        if self.module.imports.stub(target).is_some() {
-            return Kind::Foreign;
+        if let Some(import) = self.module.imports.stub(target) {
+            return Kind::Foreign(self.arguments(Some(import)));
         }
         match self.module.unit_at(target) {
             Some(unit) if self.module.units[unit].start == target => Kind::Local(unit as u32),
@@ -290,6 +294,13 @@ impl<'a, 'd> Work<'a, 'd> {
         pads
     }
 
+    /// What a call of another module may read.
+    fn arguments(&self, import: Option<Import<'_>>) -> RegSet {
+        match import {
+            Some(Import::Named(name)) if self.precise => prototypes::of(name).reads,
+            _ => prototypes::ANY.reads,
+        }
+    }
     fn summary(&self, unit: u32) -> Summary {
         self.summaries[unit as usize]
     }
@@ -310,7 +321,9 @@ impl<'a, 'd> Work<'a, 'd> {
             Kind::Plain => step.reads | (after - step.kills),
             Kind::Return => step.reads | outside.at_return,
             Kind::Unknown => outside.unknown | after,
-            Kind::Foreign => step.reads | outside.arguments | (after - abi::CLOBBERED),
+            Kind::Foreign(arguments) => {
+                step.reads | (outside.arguments & arguments) | (after - abi::CLOBBERED)
+            }
             Kind::Local(unit) => {
                 let summary = self.summary(unit);
                 let reads = if outside.by_evidence { summary.seen_read } else { summary.reads };
@@ -349,8 +362,8 @@ impl<'a, 'd> Work<'a, 'd> {
 
     /// Live at a jump to somewhere else.
     fn at_tail(&self, target: Svma, outside: &Outside) -> RegSet {
-        if self.module.imports.stub(target).is_some() {
-            return outside.arguments | (outside.at_return - abi::CLOBBERED);
+        if let Some(import) = self.module.imports.stub(target) {
+            return (outside.arguments & self.arguments(Some(import))) | (outside.at_return - abi::CLOBBERED);
         }
         match self.module.unit_at(target) {
             Some(unit) if self.module.units[unit].start == target => {
@@ -530,34 +543,51 @@ impl<'a, 'd> Work<'a, 'd> {
         found
     }
 
-    /// What is live before each instruction of each unit.
-    fn live(&self, wanted: RegSet) -> Vec<(u32, Vec<RegSet>)> {
-        let never_written = !self.written;
+    /// What is live before each instruction of each unit. Behind the function's returns, its direct callers have `kept`;
+    /// if others may call it too, they know it by the ABI.
+    fn live(&self, wanted: RegSet, kept: RegSet, exposed: bool, occupied: Option<&Occupied>) -> Found {
+        let never_written = !self.written - RegSet::ARITHMETIC_FLAGS;
+        let results = if exposed { abi::RETURNED } else { abi::RETURNED & kept };
         let outside = Outside {
-            at_return: abi::CALLEE_SAVED
-                | abi::RETURNED
-                | (never_written - RegSet::ARITHMETIC_FLAGS)
-                | wanted,
+            at_return: abi::CALLEE_SAVED | results | (never_written & kept) | wanted,
             unknown: RegSet::ALL,
             arguments: abi::ARGUMENTS,
             unwinding: true,
             by_evidence: false,
         };
         let entry = self.solve(&outside);
-        let mut all: Vec<Vec<RegSet>> =
+        let mut live: Vec<Vec<RegSet>> =
             self.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
-        for block in 0..self.group.blocks.len() {
-            let member = self.group.blocks[block].member as usize;
-            let live = &mut all[member];
-            self.walk(block, &outside, &entry, |index, set| live[index] = set);
+        let mut behind_calls = Vec::new();
+        let mut tails = Vec::new();
+        for (at, block) in self.group.blocks.iter().enumerate() {
+            let member = block.member as usize;
+            let unit = self.group.units[member] as usize;
+            let mut after = self.after_block(at, &outside, &entry);
+            self.walk(at, &outside, &entry, |index, set| {
+                if let Kind::Local(callee) = self.steps[member][index].kind {
+                    if !self.insn(member, index).never_returns {
+                        let behind = occupied.map_or(RegSet::ALL, |occupied| occupied.behind(unit, index));
+                        behind_calls.push((callee, after & behind));
+                    }
+                }
+                live[member][index] = occupied.map_or(set, |occupied| set & occupied.before[unit][index]);
+                after = set;
+            });
+            for exit in &block.exits {
+                if let Exit::To(target) = *exit {
+                    tails.extend(self.module.unit_at(target).map(|unit| unit as u32));
+                }
+            }
         }
-        self.group.units.iter().copied().zip(all).collect()
+        let live = self.group.units.iter().copied().zip(live).collect();
+        Found { live, behind_calls, tails }
     }
 }
 
 /// `call [rax]` where rax was just computed relative to the code: a thread-local variable's descriptor, whose function
 /// changes nothing but rax.
-fn is_tls_descriptor_call(insns: &[Insn], index: usize, code: &[u8]) -> bool {
+pub(crate) fn is_tls_descriptor_call(insns: &[Insn], index: usize, code: &[u8]) -> bool {
     let bytes = insns[index].bytes(code);
     bytes.ends_with(&[0xff, 0x10])
         && insns[..index]

@@ -198,19 +198,21 @@ impl<'d> Module<'d> {
                 }),
             );
         }
-        odd.par_extend(
-            (0..self.units.len())
-                .into_par_iter()
-                .with_min_len(64)
-                .flat_map_iter(|unit| self.possible_targets(unit)),
-        );
+        odd.extend(self.branches_of_undecoded_code().into_iter().filter(|&target| is_odd(target)));
         odd.extend(self.symbols.all().iter().map(|symbol| symbol.address).filter(|&target| is_odd(target)));
         odd.par_sort_unstable();
         odd.dedup();
         odd
     }
 
-    /// What branches in the undecoded bytes of a unit, and between it and the next one, would lead to.
+    /// Addresses in units to which something would lead that would be a branch if code began anywhere in bytes that were
+    /// not decoded.
+    pub fn branches_of_undecoded_code(&self) -> Vec<Svma> {
+        let units = (0..self.units.len()).into_par_iter().with_min_len(64);
+        units.flat_map_iter(|unit| self.possible_targets(unit)).collect()
+    }
+
+    /// What branches in the undecoded bytes of a unit, and between it and the next one, would lead to in units.
     fn possible_targets(&self, unit: usize) -> Vec<Svma> {
         let (start, size) = (self.units[unit].start, self.units[unit].size);
         let next = self.units.get(unit + 1).map_or(u64::MAX, |next| next.start.0);
@@ -233,7 +235,7 @@ impl<'d> Module<'d> {
                     _ => crate::bytes::u32_at(bytes, end - 4).map_or(0, |d| i64::from(d as i32)),
                 };
                 let target = Svma((start.0 + end as u64).wrapping_add_signed(distance));
-                if self.unit_at(target).is_some_and(|unit| self.units[unit].start != target) {
+                if self.unit_at(target).is_some() {
                     found.push(target);
                 }
             }

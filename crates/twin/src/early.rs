@@ -62,6 +62,18 @@ fn entered_early(module: &Module<'_>) -> Vec<Svma> {
 fn taking_the_place_of_a_library(module: &Module<'_>) -> Vec<Svma> {
     const MANY: usize = 4;
     const NAMES: &[&[u8]] = &[
+        b"memcpy",
+        b"memmove",
+        b"memset",
+        b"memcmp",
+        b"memchr",
+        b"strlen",
+        b"strcmp",
+        b"strncmp",
+        b"strcpy",
+        b"strchr",
+        b"strrchr",
+        b"strdup",
         b"malloc",
         b"calloc",
         b"realloc",
@@ -112,11 +124,9 @@ fn taking_the_place_of_a_library(module: &Module<'_>) -> Vec<Svma> {
     let is_program = module.image.segments().iter().any(|segment| segment.kind == abi::PT_INTERP);
     let few = is_program && exported.len() * MANY < module.units.len();
     let known = |name: &[u8]| {
-        // Besides: the operators new and delete, and plain functions of memory and strings.
+        // Besides: the operators new and delete, and the loader's.
         NAMES.contains(&name)
-            || [&b"_Zn"[..], b"_Zd", b"mem", b"str", b"wmem", b"wcs", b"_dl_", b"__"]
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
+            || [&b"_Zn"[..], b"_Zd", b"_dl_", b"__libc_"].iter().any(|prefix| name.starts_with(prefix))
     };
     exported.into_iter().filter(|(_, name)| few || known(name)).map(|(address, _)| address).collect()
 }

@@ -62,7 +62,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
         bounds: Option<Bounds>,
     ) -> Self {
         let early = if bounds.is_some() { vec![false; module.units.len()] } else { early(module) };
-        let liveness = Liveness::of(module);
+        let liveness = Liveness::precise(module);
         let unswitched = unswitched(module);
         Self { module, choices, liveness, sites, bounds, early, unswitched }
     }

@@ -138,3 +138,50 @@ fn with_vectors() {
 fn by_clang() {
     try_all("clang", &[&["-O2", "-pie", "-fPIE"]]);
 }
+
+/// What a yield saves decides what it costs: in a loop that only follows pointers, in a function all of whose callers are
+/// known, no vectors, though the caller's caller might have passed some for all one knows.
+#[test]
+fn a_chase_saves_no_vectors() {
+    const CHASE: &str = "#include <stdlib.h>
+        struct node { struct node *next; };
+        __attribute__((noinline)) static long chase(struct node *node) {
+            long count = 0;
+            while (node) { node = node->next; count++; }
+            return count;
+        }
+        int main(void) {
+            struct node *first = 0;
+            for (int i = 0; i < 1000; i++) {
+                struct node *node = malloc(sizeof *node);
+                node->next = first;
+                first = node;
+            }
+            return chase(first) == 1000 ? 0 : 1;
+        }";
+    let directory = tempfile::tempdir().unwrap();
+    let (source, path) = (directory.path().join("chase.c"), directory.path().join("chase"));
+    std::fs::write(&source, CHASE).unwrap();
+    compile(&source, "gcc", &["-O2"], &path).expect("a compiler is needed for this test");
+    let original = std::fs::read(&path).unwrap();
+    let sites = Sites { which: Which::EveryLoad(Reach::Usual), width: widest() };
+    let rewritten = rewrite(&original, None, Mode::Primary(&sites)).unwrap();
+    let before = image::Image::parse(&original).unwrap();
+    let after = image::Image::parse(&rewritten.bytes).unwrap();
+    let mut seen = 0;
+    for pair in common::units(&rewritten.bytes).iter().flat_map(|unit| &unit.pairs) {
+        // mov rdi, [rdi]
+        let load = before.bytes_at(units::Svma(pair.original), 3) == Some(&[0x48, 0x8b, 0x3f]);
+        if !load || pair.begin == pair.twin {
+            continue;
+        }
+        seen += 1;
+        let code = after.bytes_at(units::Svma(pair.begin), (pair.twin - pair.begin) as usize).unwrap();
+        let decoder = iced_x86::Decoder::with_ip(64, code, pair.begin, iced_x86::DecoderOptions::NONE);
+        for insn in decoder {
+            let vector = (0..insn.op_count()).any(|op| insn.op_register(op).is_vector_register());
+            assert!(!vector, "{insn}");
+        }
+    }
+    assert_eq!(seen, 1, "one load in the chase");
+}
