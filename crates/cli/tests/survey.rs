@@ -142,7 +142,8 @@ fn survey(paths: &[PathBuf]) -> Survey {
 }
 
 fn all() -> Vec<PathBuf> {
-    let folders = std::env::var("SURVEY_FOLDERS").unwrap_or_else(|_| "/usr/bin:/usr/sbin:/usr/lib".to_owned());
+    let folders =
+        std::env::var("SURVEY_FOLDERS").unwrap_or_else(|_| "/usr/bin:/usr/sbin:/usr/lib".to_owned());
     let mut found = BTreeMap::new();
     for folder in folders.split(':') {
         files(Path::new(folder), &mut found);

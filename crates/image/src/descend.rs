@@ -94,8 +94,12 @@ pub fn decode(
         keep_reached(&mut descent, roots, scratch);
     }
     let mut out = descent.out;
-    out.insns.shrink_to_fit();
     out.overlaps = overlap(&out.insns);
+    if !out.overlaps {
+        out.insns.extend(crate::padding::between(&out.insns, code));
+        out.insns.sort_unstable_by_key(|insn| insn.at);
+    }
+    out.insns.shrink_to_fit();
     for list in [&mut out.jumps_out, &mut out.calls, &mut out.code_references] {
         list.sort_unstable();
         list.dedup();

@@ -25,6 +25,7 @@ pub mod loops;
 pub mod module;
 pub mod never_returns;
 pub mod order;
+pub mod padding;
 pub mod regs;
 pub mod relocations;
 pub mod symbolic;

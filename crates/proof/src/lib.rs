@@ -29,7 +29,7 @@
 //!   `jmp rel32` to →b.
 //! - **R6 calls.** A direct call of a leads to →a. Behind every call stands T(b) or a jump to →b, b being what follows it in
 //!   the original: a return address is never without code. No call is made for its return address.
-//! - **R7 inserted.** Inserted code is of the closed list: in identity twins none. It writes only what is dead by this crate's
+//! - **R7 inserted.** Inserted code is of the closed list: in identity twins `nop`. It writes only what is dead by this crate's
 //!   own liveness.
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
 //!   the original's leads); the load reads it with every register holding what it holds in the original; the original's

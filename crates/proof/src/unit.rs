@@ -116,11 +116,15 @@ impl View<'_, '_> {
         let twin = &unit.copy[item.copy() as usize..item.copy_end() as usize];
         let (end, twin_end) = (unit.start + u64::from(item.end()), unit.twin + u64::from(item.copy_end()));
         if item.inserted > 0 && context.note.mode == IDENTITY {
-            context.findings.at(
-                Rule::Inserted,
-                unit.twin + u64::from(item.place),
-                "inserted code in an identity twin",
-            );
+            const NOP: u8 = 0x90;
+            let inserted = &unit.copy[item.place as usize..item.copy() as usize];
+            if inserted.iter().any(|&byte| byte != NOP) {
+                context.findings.at(
+                    Rule::Inserted,
+                    unit.twin + u64::from(item.place),
+                    "inserted code in an identity twin",
+                );
+            }
         }
         references::operands(insn, context.position_independent, &|at, to, what| self.refers(at, to, what));
         let flow = insn.flow_control();

@@ -42,6 +42,17 @@ pub(crate) struct Insertions {
 }
 
 impl Insertions {
+    /// No-operations before some of a unit's instructions: index and number of bytes, ascending.
+    pub(crate) fn padding(pads: &[(u32, u8)], instructions: usize) -> Self {
+        const NOP: u8 = 0x90;
+        let mut pads = pads.iter().peekable();
+        let mut all = Self { ends: Vec::with_capacity(instructions), ..Self::default() };
+        for index in 0..instructions as u32 {
+            let size = pads.next_if(|&&(at, _)| at == index).map_or(0, |&(_, size)| size);
+            all.push(&[NOP; 64][..usize::from(size)]);
+        }
+        all
+    }
     /// Adds the piece that goes before the next instruction.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.bytes.extend_from_slice(piece);

@@ -97,13 +97,34 @@ pub(crate) fn modrm_at(bytes: &[u8]) -> usize {
     prefixes.count() + 1
 }
 
-/// Lays a unit out.
+/// A twin lies in its cache lines as its original does: what was aligned for speed stays so.
+pub(crate) const LINE: u32 = 64;
+
+/// Lays a unit out. If it is `aligned`, padding is inserted (and must be all that is) behind what became longer, where the
+/// original has padding, so that the blocks that follow lie in their cache lines again.
 pub(crate) fn lay_out(
+    module: &Module<'_>,
+    unit: usize,
+    tables: &[JumpTable],
+    inserted: &mut Insertions,
+    before_escape: u32,
+    aligned: bool,
+) -> Layout {
+    let mut pads = aligned.then(Vec::new);
+    let layout = settle(module, unit, tables, inserted, before_escape, &mut pads);
+    if let Some(pads) = pads.filter(|pads| !pads.is_empty()) {
+        *inserted = Insertions::padding(&pads, module.decoded[unit].insns.len());
+    }
+    layout
+}
+
+fn settle(
     module: &Module<'_>,
     unit: usize,
     tables: &[JumpTable],
     inserted: &Insertions,
     before_escape: u32,
+    pads: &mut Option<Vec<(u32, u8)>>,
 ) -> Layout {
     let insns = &module.decoded[unit].insns;
     let start = module.units[unit].start;
@@ -139,7 +160,7 @@ pub(crate) fn lay_out(
     forms.sort_unstable_by_key(|&(index, _)| index);
     let mut layout = Layout { offsets: vec![0; insns.len()], changed: forms, size: 0, before_escape };
     loop {
-        place(&mut layout, insns, code, inserted);
+        place(&mut layout, insns, code, inserted, pads);
         let mut grown = Vec::new();
         short.retain(|&(index, target)| {
             let insn = &insns[index as usize];
@@ -160,7 +181,17 @@ pub(crate) fn lay_out(
     }
 }
 
-fn place(layout: &mut Layout, insns: &[Insn], code: &[u8], inserted: &Insertions) {
+/// Gives instructions their offsets; `pads`, if wanted, are the indices of instructions that get padding before them.
+fn place(
+    layout: &mut Layout,
+    insns: &[Insn],
+    code: &[u8],
+    inserted: &Insertions,
+    pads: &mut Option<Vec<(u32, u8)>>,
+) {
+    if let Some(pads) = pads {
+        pads.clear();
+    }
     let mut at = 0u32;
     let mut changed = layout.changed.iter().peekable();
     for (index, insn) in insns.iter().enumerate() {
@@ -169,6 +200,16 @@ fn place(layout: &mut Layout, insns: &[Insn], code: &[u8], inserted: &Insertions
             Some(&(_, form)) => form,
             None => Form::Same,
         };
+        let skew = insn.at.wrapping_sub(at) % LINE;
+        if let Some(pads) = pads
+            && skew != 0
+            && index > 0
+            && !insns[index - 1].flow.falls_through()
+            && image::padding::nop(insn.bytes(code)).is_some()
+        {
+            pads.push((index as u32, skew as u8));
+            at += skew;
+        }
         at += inserted.size_before(index) + size_in_form(*insn, form, code);
         if escapes_after(insns, index) {
             at += layout.before_escape + JUMP_SIZE;

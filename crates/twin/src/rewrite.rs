@@ -150,14 +150,15 @@ fn lay_out_all<'a, 'd>(
                 return (None, Harvested::default());
             }
             let tables = movable_tables(module, unit);
-            let (inserted, done) = match &inserter {
+            let (mut inserted, done) = match &inserter {
                 Inserter::Nothing => <_>::default(),
                 Inserter::Poison(poison, liveness) => {
                     (poison.unit(module, unit, &liveness.before[unit]), Harvested::default())
                 }
                 Inserter::Harvest(harvest) => harvest.unit(unit, &tables),
             };
-            let layout = lay_out(module, unit, &tables, &inserted, before_escape.len() as u32);
+            let aligned = matches!(inserter, Inserter::Nothing);
+            let layout = lay_out(module, unit, &tables, &mut inserted, before_escape.len() as u32, aligned);
             let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();
             (Some(Twin { layout, inserted, tables, address: 0 }), done)
         })
@@ -183,14 +184,11 @@ fn lay_out_all<'a, 'd>(
 
 /// Gives every twin and every table a place relative to the start of theirs; the sizes of all.
 fn place_relatively(twins: &mut Twins<'_, '_>) -> (u64, u64) {
-    /// A twin lies in its cache lines as its original does, so that loops keep their alignment; small ones only nearly.
-    const LINE: u64 = 64;
-    const SMALL: u32 = 256;
+    const LINE: u64 = crate::layout::LINE as u64;
     let (mut text, mut tables) = (0u64, 0u64);
     for (unit, twin) in twins.twins.iter_mut().enumerate() {
         let Some(twin) = twin else { continue };
-        let line = if twin.layout.size < SMALL { 16 } else { LINE };
-        let skew = twins.module.units[unit].start.0.wrapping_sub(text) % line;
+        let skew = twins.module.units[unit].start.0.wrapping_sub(text) % LINE;
         twin.address = text + skew;
         text = twin.address + u64::from(twin.layout.size);
         for table in &mut twin.tables {
