@@ -84,10 +84,13 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
         Some(Loads::All) => Reach::All,
         _ => Reach::Usual,
     };
-    let sites =
-        Sites { which: Which::EveryLoad(reach), width: vector_width(), knowledge: Knowledge::OfCallers };
+    let sites = Sites {
+        which: Which::EveryLoad(reach),
+        width: VectorWidth::of_this_machine(),
+        knowledge: Knowledge::OfCallers,
+    };
     let mode = match (args.every_load, args.role) {
-        (None, _) if args.poison => Mode::Poison(vector_width()),
+        (None, _) if args.poison => Mode::Poison(VectorWidth::of_this_machine()),
         (None, _) => Mode::Identity,
         (Some(_), Role::Primary) => Mode::Primary(&sites),
         (Some(_), Role::Scavenger) => {
@@ -128,17 +131,6 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Refusal> {
         |e: &std::io::Error| Refusal::failed(format!("cannot write {}", path.display()), records::plain(e));
     records::write_bytes_atomically(path, bytes).map_err(|e| failed(&e.why))?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o777)).map_err(|e| failed(&e))
-}
-
-/// How wide the vector registers of this machine are.
-fn vector_width() -> VectorWidth {
-    if std::is_x86_feature_detected!("avx512bw") {
-        VectorWidth::Avx512
-    } else if std::is_x86_feature_detected!("avx") {
-        VectorWidth::Avx
-    } else {
-        VectorWidth::Sse
-    }
 }
 
 fn table(coverage: &Coverage) -> String {

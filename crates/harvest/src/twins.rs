@@ -33,7 +33,8 @@ struct Recipe {
 
 /// The rewritten file of a module in its role.
 pub fn get(cache: &Cache, module: &PlannedModule, quantum: u32) -> Result<Entry, TwinsError> {
-    let recipe = Recipe { sites: sites(module), role: module.role, quantum, width: vector_width() };
+    let recipe =
+        Recipe { sites: sites(module), role: module.role, quantum, width: VectorWidth::of_this_machine() };
     let key = Key::of(&[module.content.as_bytes(), &recipe.text()]);
     cache.get(&key, &name_of(Path::new(&module.path)), || recipe.make(module))
 }
@@ -127,15 +128,4 @@ pub fn settle(module: &mut PlannedModule, note: &Note) {
     }));
     module.rejected.sort_by_key(|rejected| rejected.place.address);
     module.counts = note.counts;
-}
-
-/// How wide the vector registers are that may have to be saved on this machine.
-fn vector_width() -> VectorWidth {
-    if std::is_x86_feature_detected!("avx512bw") {
-        VectorWidth::Avx512
-    } else if std::is_x86_feature_detected!("avx") {
-        VectorWidth::Avx
-    } else {
-        VectorWidth::Sse
-    }
 }

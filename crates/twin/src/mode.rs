@@ -27,6 +27,19 @@ pub enum VectorWidth {
     Avx512,
 }
 
+impl VectorWidth {
+    /// For whoever rewrites for the machine that it runs on; a rewrite itself goes by what it is given.
+    pub fn of_this_machine() -> Self {
+        if std::is_x86_feature_detected!("avx512bw") {
+            Self::Avx512
+        } else if std::is_x86_feature_detected!("avx") {
+            Self::Avx
+        } else {
+            Self::Sse
+        }
+    }
+}
+
 impl Mode<'_> {
     pub fn number(self) -> u32 {
         match self {

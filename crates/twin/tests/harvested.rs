@@ -8,16 +8,6 @@ use gleaner_twin::{Bounds, Knowledge, Mode, Reach, Sites, VectorWidth, Which, re
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn widest() -> VectorWidth {
-    if std::is_x86_feature_detected!("avx512bw") {
-        VectorWidth::Avx512
-    } else if std::is_x86_feature_detected!("avx") {
-        VectorWidth::Avx
-    } else {
-        VectorWidth::Sse
-    }
-}
-
 /// Compiles what stands in for the runtime.
 fn stand_in(directory: &Path) -> PathBuf {
     use runtime_abi::{area, context};
@@ -83,8 +73,11 @@ fn outcome(program: &Path, library: &Path, company: Option<Company>) -> (Outcome
 fn compare(program: &Path, library: &Path, name: &str) {
     let (expected, _) = outcome(program, library, None);
     let original = std::fs::read(program).unwrap();
-    let sites =
-        Sites { which: Which::EveryLoad(Reach::All), width: widest(), knowledge: Knowledge::OfCallers };
+    let sites = Sites {
+        which: Which::EveryLoad(Reach::All),
+        width: VectorWidth::of_this_machine(),
+        knowledge: Knowledge::OfCallers,
+    };
     let bounds = Bounds { quantum: 20, ..Bounds::default() };
     for mode in [Mode::Primary(&sites), Mode::Scavenger(&sites, bounds)] {
         let rewritten = rewrite(&original, None, mode).unwrap_or_else(|error| panic!("{name}: {error}"));
