@@ -38,7 +38,7 @@ if command -v perf >/dev/null && perf record -q -e cpu-clock -o "$work/data" tru
     perf report -i "$work/data" --no-children -g none --sort sym 2>/dev/null | awk '/^ *[0-9.]+%/ { print $1, $NF }' | sed -n 1p >"$work/hot"
     perf script -i "$work/data" -F ip,sym 2>/dev/null | awk 'BEGIN { RS = "" } /spin\.twin/ && /inner\.twin/ && /outer\.twin/ && /main\.twin/ { whole++ } END { print whole + 0, NR }' >"$work/chains"
     read -r whole all <"$work/chains"
-    if grep -q '^[89].*spin\.twin$' "$work/hot" && [ $((whole * 10)) -ge $((all * 8)) ]; then
+    if grep -qE '^([89][0-9]|100)\..*spin\.twin$' "$work/hot" && [ $((whole * 10)) -ge $((all * 8)) ]; then
         verdict "perf in twins" ok
     else
         cat "$work/hot" "$work/chains"
