@@ -14,7 +14,7 @@ wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then
     lacks "there is no Rust toolchain, $wanted or later (https://rustup.rs)"
 else
-    # 'rustc 1.85.0 (…)'; the second field, without what follows a dash.
+    # 'rustc 1.88.0 (…)'; the second field, without what follows a dash.
     found=$(rustc --version | cut -d' ' -f2 | cut -d- -f1)
     if [ "$(printf '%s\n%s\n' "$wanted" "$found" | sort -V | head -n1)" != "$wanted" ]; then
         lacks "rustc $found is too old; it takes $wanted or later (rustup update, or https://rustup.rs)"

@@ -140,7 +140,7 @@ pub(crate) struct Area {
     pub(crate) stat_fd: AtomicI32,
     /// Until when its thread is not asked to take guests, since it slept. The butler's.
     pub(crate) rest_until: AtomicU64,
-    /// When the butler last looked whether its thread sleeps, and whether it did.
+    /// When the butler last looked what its thread does, and whether it was away then (see [`crate::butler`]).
     pub(crate) looked_at: AtomicU64,
     pub(crate) slept: AtomicU32,
     pub(crate) reserved: u32,
@@ -152,9 +152,12 @@ pub(crate) struct Area {
     pub(crate) asked_stack: [AtomicU64; 3],
     /// Faults that the program has blocked; in the kernel they are not.
     pub(crate) blocked_faults: AtomicU64,
+    /// While a handler of the program's runs: what it interrupted has no guest in its hands, so its guests may be taken away.
+    pub(crate) free_hands: AtomicU32,
     /// The runtime lets a signal in although it is at work: the program is at its yield.
     pub(crate) at_yield: AtomicU32,
-    pub(crate) reserved2: u32,
+    /// A child by `vfork` runs on it, while its thread waits.
+    pub(crate) lent: AtomicU32,
     /// A signal that was put off, and the mask under which it came.
     put_off_mask: AtomicU64,
     put_off_info: [AtomicU32; 32],

@@ -85,6 +85,13 @@ impl Region {
         (table + slot * CONTEXT_STRIDE + context::BEFORE) as *mut Context
     }
 
+    /// Whether this may be the address of somebody else's context.
+    pub(crate) fn holds_context(&self, area: &Area, address: u64) -> bool {
+        let first = self.contexts.load(Relaxed);
+        let inside = (first..first + (CONTEXT_STRIDE * SLOTS) as u64).contains(&address);
+        inside && address != area.own().pointer() as u64
+    }
+
     pub(crate) fn slot_of(&self, area: &Area) -> usize {
         (area.address() - self.slots.load(Relaxed) as usize) / SLOT
     }
@@ -117,8 +124,9 @@ impl Region {
         for slot in (0..self.slots()).filter(|slot| self.tid(*slot) > 0) {
             let area = self.area(slot);
             let idle = area.guests.load(Acquire) == 0 && area.pid.load(Relaxed) == pid;
-            if idle && sys::tgkill(pid, self.tid(slot), 0) == sys::ESRCH {
-                self.release(slot);
+            let tid = self.tid(slot);
+            if idle && sys::tgkill(pid, tid, 0) == sys::ESRCH {
+                self.release(slot, tid);
             }
         }
     }
@@ -155,10 +163,12 @@ impl Region {
         area.kind.store(kind, Release);
     }
 
-    /// Gives back an area whose thread is gone and whose ring is empty. The butler's.
-    pub(crate) fn release(&self, slot: usize) {
-        self.tids[slot].store(0, Release);
-        self.area(slot).kind.store(kind::FREE, Release);
+    /// Gives back an area whose thread, which had this id, is gone, and whose ring is empty. Once, whoever comes to it first:
+    /// the butler, or a thread that looks for a free one.
+    pub(crate) fn release(&self, slot: usize, tid: i32) {
+        if self.tids[slot].compare_exchange(tid, 0, AcqRel, Relaxed).is_ok() {
+            self.area(slot).kind.store(kind::FREE, Release);
+        }
     }
 
     fn prepare(&self, area: &'static Area, own: *mut Context, purpose: &Purpose) {
@@ -186,14 +196,21 @@ impl Region {
         area.pid.store(purpose.pid, Relaxed);
         area.tid.store(purpose.tid, Relaxed);
         area.row.store(purpose.row, Relaxed);
-        for word in [&area.deferred, &area.lock, &area.guests, &area.closed, &area.settled] {
+        for word in [
+            &area.deferred,
+            &area.lock,
+            &area.guests,
+            &area.closed,
+            &area.settled,
+            &area.free_hands,
+            &area.lent,
+        ] {
             word.store(0, Relaxed);
         }
         area.slept.store(0, Relaxed);
         area.at_yield.store(0, Relaxed);
         area.blocked_faults.store(0, Relaxed);
         area.ask_stack(&crate::signals::frame::SignalStack::NONE);
-        area.stat_fd.store(0, Relaxed);
         area.rest_until.store(0, Relaxed);
         area.looked_at.store(0, Relaxed);
         area.budget.store(0, Relaxed);

@@ -1,14 +1,17 @@
-//! A launcher as a program of its own: `[--ring N] [--finish] [--cpus LIST] [--show] [--report FILE] [--output FILE] PRIMARY ARG…
-//! [-- SCAVENGER ARG…]…`, with files that are twins already.
+//! A launcher as a program of its own: `[--ring N] [--finish] [--cpus LIST] [--show] [--disturb SEED] [--report FILE]
+//! [--output FILE] PRIMARY ARG… [-- SCAVENGER ARG…]…`, with files that are twins already.
 //!
+//! `--disturb` sends scavengers signals at random: some end by them, some stop and go on.
 //! Scavengers' output is added to the file of `--output`, else to standard error. The report has a line for each
 //! scavenger: how it ended, boardings, trips home by reason.
 
-use gleaner_harvest::launch::{After, Harvest, Program, Scavenger, Stream, launch};
+use gleaner_harvest::launch::{After, Harvest, Program, Scavenger, Snapshot, Stream, launch};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
 
 fn program(argv: &[String]) -> Program {
     Program::new(argv[0].clone(), argv.to_vec())
@@ -22,15 +25,53 @@ fn words(status: ExitStatus) -> String {
     }
 }
 
+/// A small generator, so that a failure can be run again.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e3779b97f4a7c15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}
+
+/// It may have ended, and its number be another's.
+fn is_ours(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    parent.is_some_and(|parent| parent.trim() == std::process::id().to_string())
+}
+
+/// Now and then a signal to one of those that run.
+fn disturb(random: &mut Random, snapshot: &Snapshot) {
+    const SIGNALS: [Signal; 6] =
+        [Signal::STOP, Signal::CONT, Signal::CONT, Signal::CONT, Signal::TERM, Signal::KILL];
+    let Some(chosen) = snapshot.scavengers.get(random.below(8) as usize) else { return };
+    if let (true, Some(pid)) = (is_ours(chosen.pid), Pid::from_raw(chosen.pid)) {
+        let _ = kill_process(pid, SIGNALS[random.below(SIGNALS.len() as u64) as usize]);
+    }
+}
+
 pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
     let mut harvest = Harvest::new(Program::new("", [""; 0]));
     let (mut show, mut report, mut output) = (false, None, PathBuf::from("/dev/stderr"));
+    let mut disturber = None;
     while arguments.first().is_some_and(|argument| argument.starts_with("--")) {
         let option = arguments.remove(0);
         match option.as_str() {
             "--ring" => harvest.ring = arguments.remove(0).parse().expect("a number"),
             "--finish" => harvest.after = After::Finish,
             "--show" => show = true,
+            "--disturb" => {
+                disturber = Some(Random::new(arguments.remove(0).parse().expect("a number")));
+                harvest.watch_every = Duration::from_millis(5);
+            }
             "--report" => report = Some(arguments.remove(0)),
             "--output" => output = arguments.remove(0).into(),
             "--cpus" => {
@@ -49,12 +90,15 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
         harvest.scavengers.push(scavenger);
     }
     let running = launch(&harvest).expect("a start");
-    let look = |snapshot: &_| {
+    let mut look = |snapshot: &Snapshot| {
         if show {
             eprintln!("{snapshot:?}");
         }
+        if let Some(random) = &mut disturber {
+            disturb(random, snapshot);
+        }
     };
-    let outcome = running.wait(look).expect("an end");
+    let outcome = running.wait(&mut look).expect("an end");
     look(&outcome.last);
     let mut text = String::new();
     if let Some(why) = &outcome.refused {

@@ -17,8 +17,35 @@ type Check = dyn Fn(&World) -> Result<(), Failed> + Send;
 
 /// What scavengers do, each in front of a primary that chases on.
 const GUESTS: &[&str] = &[
-    "segv", "bus", "fpe", "ill", "abort", "exit", "kill", "recover", "raise", "alarm", "fork", "exec",
-    "pipe", "alloc", "spin", "threads", "vectors", "nothing",
+    "segv",
+    "bus",
+    "fpe",
+    "ill",
+    "abort",
+    "exit",
+    "kill",
+    "recover",
+    "raise",
+    "alarm",
+    "fork",
+    "exec",
+    "pipe",
+    "alloc",
+    "spin",
+    "threads",
+    "vectors",
+    "nothing",
+    "many",
+    "main-ends",
+    "locks",
+    "robust",
+    "endless",
+    "vfork",
+    "stop",
+    "exec-threads",
+    "exit-threads",
+    "throw",
+    "uncaught",
 ];
 
 /// What the primary does, each with the same crowd of scavengers.
@@ -36,6 +63,12 @@ const HOSTS: &[&[&str]] = &[
     &["abort"],
     &["term"],
     &["exec"],
+    &["vforks"],
+    &["jumps"],
+    &["daemons"],
+    &["main-ends"],
+    &["daemon"],
+    &["exec-threads"],
     &["signals", "forks", "threads", "faults", "signals", "exec"],
 ];
 
@@ -117,7 +150,7 @@ fn torture(world: &World) -> Result<(), Failed> {
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_nanos() as u64
     });
     for round in 0..rounds {
-        let mut random = world::Random::new(seed + round);
+        let mut random = launcher::Random::new(seed + round);
         let modes: Vec<&str> =
             (0..=random.below(3)).map(|_| HOSTS[random.below(HOSTS.len() as u64 - 1) as usize][0]).collect();
         let crowd: Vec<Vec<&str>> = (0..=random.below(8))
@@ -128,10 +161,16 @@ fn torture(world: &World) -> Result<(), Failed> {
             })
             .collect();
         let ring = (1 + random.below(8)).to_string();
+        let disturbance = random.below(u64::MAX >> 11).to_string();
+        let mut options = vec!["--ring", &ring];
+        if random.below(2) == 0 {
+            options.extend(["--disturb", &disturbance]);
+        }
         let alone = world.alone("host", &modes);
-        let harvest = world.harvest(&["--ring", &ring], &modes, &crowd);
-        let what = format!("seed {}, ring {ring}, {modes:?} before {crowd:?}", seed + round);
+        let harvest = world.harvest(&options, &modes, &crowd);
+        let what = format!("seed {}, {options:?}, {modes:?} before {crowd:?}", seed + round);
         world::same(&what, &harvest.primary, &alone)?;
+        world.nobody_left().map_err(|why| format!("{what}: {}", why.message().unwrap_or_default()))?;
     }
     Ok(())
 }

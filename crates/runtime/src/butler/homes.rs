@@ -1,5 +1,6 @@
 //! The butler's look at the scavengers' threads.
 
+use super::watch::{Processes, Seen};
 use super::{Butler, Census, send_home};
 use crate::area::{Area, Context, kind, state};
 use crate::{page, ring};
@@ -9,6 +10,9 @@ use runtime_abi::control::{SCAVENGERS, trip};
 
 /// How long a parked context waits for a primary before it goes home again.
 const PATIENCE: u64 = 2_000_000;
+
+/// How often it is asked whether a thread at home is still there.
+const LOOK: u64 = 20_000_000;
 
 /// A context leaves a primary: keeps the accounts.
 pub(super) fn off(guest: &Context, now: u64) {
@@ -38,8 +42,16 @@ impl Butler {
                 continue;
             }
             let area = self.region.area(slot);
-            if area.kind.load(Acquire) == kind::HOME {
-                self.home(slot, area, &mut free, &mut parked, &mut census);
+            match area.kind.load(Acquire) {
+                kind::HOME => self.home(slot, area, &mut free, &mut parked, &mut census),
+                // Its process ended before the thread it was for began.
+                kind::CLAIMED
+                    if area.guest.load(Relaxed) == 0
+                        && self.processes.ended(area.row.load(Relaxed) as usize) =>
+                {
+                    self.release(area, slot, self.region.tid(slot));
+                }
+                _ => {}
             }
         }
         census.parked = parked as usize;
@@ -57,9 +69,19 @@ impl Butler {
         let own = area.own();
         let index = area.row.load(Relaxed) as usize;
         let row = &self.page.scavenger[index];
-        if self.processes.ended(index) {
-            self.bury(slot, area);
+        if self.processes.ended(index) || self.processes.left(index) {
+            census.away |= self.bury(slot, area);
             return;
+        }
+        if own.state.load(Acquire) == state::HOME
+            && self.now.saturating_sub(area.looked_at.load(Relaxed)) > LOOK
+        {
+            area.looked_at.store(self.now, Relaxed);
+            let tid = self.region.tid(slot);
+            if Processes::seen(area) == Seen::Gone {
+                self.release(area, slot, tid);
+                return;
+            }
         }
         census.threads[index] += 1;
         match own.state.load(Acquire) {
@@ -135,8 +157,8 @@ impl Butler {
         self.moved = true;
     }
 
-    /// The process of a home is gone; its context must vanish from a ring, if it is in one.
-    fn bury(&mut self, slot: usize, area: &'static Area) {
+    /// The process of a home is gone, or another program; its context must vanish from a ring, if it is in one. Whether it is.
+    fn bury(&mut self, slot: usize, area: &'static Area) -> bool {
         let own = area.own();
         let host = own.host.load(Relaxed);
         if own.state.load(Acquire) == state::ABOARD && !host.is_null() && self.processes.primary_lives() {
@@ -144,10 +166,11 @@ impl Butler {
             own.recall.store(trip::ENDED as u32, Relaxed);
             // SAFETY: areas are never unmapped.
             ring::hook(unsafe { &*host });
-            return;
+            return true;
         }
         off(own, self.now);
-        self.region.release(slot);
+        self.release(area, slot, self.region.tid(slot));
         self.moved = true;
+        false
     }
 }

@@ -43,7 +43,9 @@ extern "C" fn serve(region: usize) -> ! {
     let page = region.page();
     sys::set_signal_mask(u64::MAX);
     sys::set_name(c"gleaner-butler");
-    start::die_with_launcher(page);
+    if start::launcher_gone(page) {
+        sys::exit_group(127);
+    }
     let mut pids = [None; SCAVENGERS];
     for (index, pid) in pids.iter_mut().enumerate().take(page::rows(page).len()) {
         *pid = start::scavenger(region, index);
@@ -60,6 +62,8 @@ pub(crate) struct Butler {
     page: &'static Control,
     processes: Processes,
     now: u64,
+    /// The launcher is gone: everybody is to leave the primary, which goes on alone.
+    orphaned: bool,
     /// Something moved in this round.
     moved: bool,
     quiet_rounds: u32,
@@ -85,19 +89,31 @@ impl Butler {
         for (index, pid) in scavengers.iter().enumerate() {
             processes.add(index, *pid);
         }
-        Self { region, page, processes, now: sys::now_ns(), moved: false, quiet_rounds: 0, turn: 0 }
+        Self {
+            region,
+            page,
+            processes,
+            now: sys::now_ns(),
+            orphaned: false,
+            moved: false,
+            quiet_rounds: 0,
+            turn: 0,
+        }
     }
 
     fn run(&mut self) {
         loop {
             self.now = sys::now_ns();
             self.moved = false;
-            self.processes.look(self.region.butler.load(Relaxed), self.now);
+            self.processes.look(self.region.butler.load(Relaxed), page::rows(self.page), self.now);
+            self.end_with_launcher();
             self.scavengers_ended();
             let free = self.primaries();
             let census = self.homes(free);
             self.show(&census);
-            if !self.processes.primary_lives() && !census.away {
+            let done =
+                !self.processes.primary_lives() || self.orphaned && self.processes.all_scavengers_ended();
+            if done && !census.away {
                 self.page.stage.store(stage::ALL_HOME, Release);
                 return;
             }
@@ -111,6 +127,19 @@ impl Butler {
         let nap = (NAP[0] << (self.quiet_rounds / 8).min(8)).min(longest);
         self.processes.keep_off_primaries(self.region, self.page, self.now);
         sys::sleep_ns(nap);
+    }
+
+    /// Scavengers end with their launcher, but not in the midst of the primary: their contexts are taken out of rings first.
+    fn end_with_launcher(&mut self) {
+        if self.orphaned || !start::launcher_gone(self.page) {
+            return;
+        }
+        self.orphaned = true;
+        for (index, row) in page::rows(self.page).iter().enumerate() {
+            if !self.processes.ended(index) {
+                sys::kill(row.pid.load(Relaxed), sys::SIGKILL);
+            }
+        }
     }
 
     fn scavengers_ended(&mut self) {
@@ -130,6 +159,12 @@ impl Butler {
             row.threads.store(census.threads[index], Relaxed);
             row.aboard.store(census.aboard[index], Relaxed);
         }
+    }
+
+    /// Gives back an area whose thread is gone.
+    fn release(&self, area: &Area, slot: usize, tid: i32) {
+        Processes::forget(area);
+        self.region.release(slot, tid);
     }
 
     /// All areas of one kind.

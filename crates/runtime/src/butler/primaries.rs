@@ -1,5 +1,6 @@
 //! The butler's look at the primary's threads.
 
+use super::watch::{ASLEEP, IN_HANDLER, Processes, Seen};
 use super::{Butler, strip};
 use crate::area::{Area, kind, lock, state};
 use crate::{page, ring, sys};
@@ -36,6 +37,9 @@ impl Butler {
             shown += 1;
             if self.takes_guests(area) {
                 free += ring.saturating_sub(guests);
+            } else if guests > 0 && area.closed.load(Relaxed) != 0 {
+                // Nobody but the butler hooks: two at once could lose what the thread does to its ring meanwhile.
+                ring::hook(area);
             }
             if guests > ring {
                 self.send_back(area, guests - ring);
@@ -69,20 +73,23 @@ impl Butler {
             return false;
         }
         area.looked_at.store(self.now, Relaxed);
-        let pid = area.pid.load(Relaxed);
-        let tid = area.tid.load(Relaxed);
-        let Some(sleeps) = super::watch::Processes::sleeps(area, pid, tid) else {
-            if sys::tgkill(pid, tid, 0) != sys::ESRCH {
-                return false;
-            }
+        let slot = self.region.slot_of(area);
+        let tid = self.region.tid(slot);
+        let seen = Processes::seen(area);
+        if seen == Seen::Gone {
             self.gone(area);
             if area.guests.load(Relaxed) == 0 {
-                self.region.release(self.region.slot_of(area));
+                self.release(area, slot, tid);
             }
             return true;
+        }
+        let away = match seen {
+            Seen::Asleep => ASLEEP,
+            _ if area.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
+            _ => 0,
         };
-        let slept = area.slept.swap(u32::from(sleeps), Relaxed) != 0;
-        if !sleeps {
+        let slept = area.slept.swap(away, Relaxed) != 0;
+        if away == 0 {
             return false;
         }
         area.rest_until.store(self.now + REST, Relaxed);
@@ -92,18 +99,20 @@ impl Butler {
         false
     }
 
-    /// Takes the guests of a thread that sleeps in a system call. It has to be hooked first: then, should it wake, it comes to
-    /// the control context before it runs a guest, and finds the lock taken.
+    /// Takes the guests of a thread that sleeps in a system call, or is long in a handler (which it may have left by a jump, and
+    /// then it yields no more). Under the lock, and hooked: then, should it wake, it comes to the control context
+    /// before it runs a guest, and finds the lock taken.
     fn steal(&mut self, area: &'static Area) {
-        if !ring::hook(area) || area.lock.compare_exchange(lock::FREE, lock::BUTLER, AcqRel, Relaxed).is_err()
-        {
+        if area.lock.compare_exchange(lock::FREE, lock::BUTLER, AcqRel, Relaxed).is_err() {
             return;
         }
+        let hooked = ring::hook(area);
         // Asleep after the hook: all it stored before is to be seen, and CUR says whether it was itself.
         fence(core::sync::atomic::Ordering::SeqCst);
-        let asleep = super::watch::Processes::sleeps(area, area.pid.load(Relaxed), area.tid.load(Relaxed))
-            == Some(true);
-        if asleep && area.cur.load(Acquire) == area.own().pointer() {
+        let asleep = Processes::seen(area) == Seen::Asleep;
+        let cur = area.cur.load(Acquire);
+        let in_handler = cur == area.quiet().pointer() && area.free_hands.load(Acquire) != 0;
+        if hooked && (in_handler || asleep && cur == area.own().pointer()) {
             let count = strip(area, self.now);
             page::add(&self.page.stolen, u64::from(count));
             self.moved = true;

@@ -5,17 +5,33 @@ use crate::region::Region;
 use crate::sys::{self, PollFd};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
-use runtime_abi::control::{Control, SCAVENGERS};
+use runtime_abi::control::{Control, SCAVENGERS, ScavengerRow};
 
 const POLLIN: i16 = 1;
+/// Values of [`Area::slept`].
+pub(super) const ASLEEP: u32 = 1;
+pub(super) const IN_HANDLER: u32 = 2;
 /// How often it is asked what no descriptor tells.
 const SELDOM: u64 = 50_000_000;
+
+/// What a thread was seen to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// In a system call, until something happens.
+    Asleep,
+    /// Anything else that is not the end.
+    Awake,
+    /// It will never run again.
+    Gone,
+}
 
 /// Descriptors of the primary (first) and of the scavengers, readable once they ended.
 pub(crate) struct Processes {
     handles: [PollFd; 1 + SCAVENGERS],
     ended: [bool; 1 + SCAVENGERS],
     primary: i32,
+    /// Of each scavenger: it became another program, and is gone from this address space.
+    left: [bool; SCAVENGERS],
     asked_at: u64,
     moved_at: u64,
     /// The CPUs we may use.
@@ -36,6 +52,7 @@ impl Processes {
             handles: core::array::from_fn(|_| nobody()),
             ended: [true; 1 + SCAVENGERS],
             primary,
+            left: [false; SCAVENGERS],
             asked_at: 0,
             moved_at: 0,
             allowed: allowed[0],
@@ -66,8 +83,16 @@ impl Processes {
         self.ended[1 + index]
     }
 
-    /// Asks the kernel.
-    pub(super) fn look(&mut self, me: i32, now: u64) {
+    pub(super) fn left(&self, index: usize) -> bool {
+        self.left[index]
+    }
+
+    pub(super) fn all_scavengers_ended(&self) -> bool {
+        self.ended[1..].iter().all(|ended| *ended)
+    }
+
+    /// Asks the kernel. `rows` are the scavengers'.
+    pub(super) fn look(&mut self, me: i32, rows: &[ScavengerRow], now: u64) {
         if sys::poll_now(&mut self.handles) > 0 {
             for (handle, ended) in self.handles.iter_mut().zip(&mut self.ended) {
                 if handle.fd >= 0 && handle.revents != 0 {
@@ -80,16 +105,31 @@ impl Processes {
         if now.saturating_sub(self.asked_at) > SELDOM {
             self.asked_at = now;
             // A primary that became another program is gone from this address space.
-            if sys::same_memory(me, self.primary) > 0 {
+            if is_elsewhere(me, self.primary) {
                 self.ended[0] = true;
+            }
+            for (index, row) in rows.iter().enumerate() {
+                let lives = !self.left[index] && !self.ended(index);
+                self.left[index] |= lives && is_elsewhere(me, row.pid.load(Relaxed));
             }
         }
     }
 
-    /// Whether a thread sleeps in a system call; none if it is not there any more.
-    pub(super) fn sleeps(area: &Area, pid: i32, tid: i32) -> Option<bool> {
-        let stat = Stat::read(area, pid, tid)?;
-        Some(stat.state == b'S')
+    /// An area is about to be given back: what is open for its thread is not for the next one.
+    pub(super) fn forget(area: &Area) {
+        Stat::close(area);
+    }
+
+    /// What the thread of an area does.
+    pub(super) fn seen(area: &Area) -> Seen {
+        let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
+        match Stat::read(area, pid, tid).map(|stat| stat.state) {
+            Some(b'S') => Seen::Asleep,
+            // A thread that began its process stays as a zombie while others go on.
+            Some(b'Z' | b'X' | b'x') => Seen::Gone,
+            None if sys::tgkill(pid, tid, 0) == sys::ESRCH => Seen::Gone,
+            _ => Seen::Awake,
+        }
     }
 
     /// Moves the butler away from the CPUs where the primary's threads are, if there are others.
@@ -101,7 +141,7 @@ impl Processes {
         let allowed = if page.home_cpus_known != 0 { page.home_cpus } else { self.allowed };
         let areas = (0..region.slots().min(64)).map(|slot| region.area(slot));
         let busy = areas
-            .filter(|area| area.kind.load(Relaxed) == kind::PRIMARY && area.slept.load(Relaxed) == 0)
+            .filter(|area| area.kind.load(Relaxed) == kind::PRIMARY && area.slept.load(Relaxed) != ASLEEP)
             .filter_map(|area| Stat::read(area, area.pid.load(Relaxed), area.tid.load(Relaxed)))
             .filter(|stat| stat.cpu < 64)
             .fold(0_u64, |mask, stat| mask | 1 << stat.cpu);
@@ -113,6 +153,12 @@ impl Processes {
     }
 }
 
+/// Whether a process has become another program, in an address space of its own. One whose first thread has ended while others
+/// go on has none by that thread, and is here still.
+fn is_elsewhere(me: i32, pid: i32) -> bool {
+    sys::same_memory(me, pid) > 0 && Stat::of(pid).is_some_and(|stat| stat.state != b'Z')
+}
+
 /// What `/proc/…/stat` says of a thread.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
@@ -122,23 +168,47 @@ struct Stat {
 
 impl Stat {
     fn read(area: &Area, pid: i32, tid: i32) -> Option<Self> {
+        // A descriptor that was left here is of the thread that had the area before.
+        Self::read_open(area).or_else(|| {
+            area.stat_fd.store(Self::open(pid, tid)? + 1, Relaxed);
+            Self::read_open(area)
+        })
+    }
+
+    /// Of a process's first thread.
+    fn of(pid: i32) -> Option<Self> {
+        let fd = Self::open(pid, pid)?;
+        let stat = Self::read_from(fd);
+        sys::close(fd);
+        stat
+    }
+
+    fn open(pid: i32, tid: i32) -> Option<i32> {
+        let mut path = [0_u8; 64];
+        let fd = sys::open(path_of(&mut path, pid, tid), sys::O_RDONLY | sys::O_CLOEXEC) as i32;
+        (fd >= 0).then_some(fd)
+    }
+
+    fn read_open(area: &Area) -> Option<Self> {
+        let fd = area.stat_fd.load(Relaxed) - 1;
+        let stat = if fd < 0 { None } else { Self::read_from(fd) };
+        if stat.is_none() {
+            Self::close(area);
+        }
+        stat
+    }
+
+    fn read_from(fd: i32) -> Option<Self> {
         let mut text = [0_u8; 512];
-        let mut fd = area.stat_fd.load(Relaxed) - 1;
-        if fd < 0 {
-            let mut path = [0_u8; 64];
-            fd = sys::open(path_of(&mut path, pid, tid), sys::O_RDONLY | sys::O_CLOEXEC) as i32;
-            if fd < 0 {
-                return None;
-            }
-            area.stat_fd.store(fd + 1, Relaxed);
-        }
         let size = sys::pread(fd, &mut text, 0);
-        if size <= 0 {
-            area.stat_fd.store(0, Relaxed);
+        if size <= 0 { None } else { Self::parse(&text[..size as usize]) }
+    }
+
+    fn close(area: &Area) {
+        let fd = area.stat_fd.swap(0, Relaxed) - 1;
+        if fd >= 0 {
             sys::close(fd);
-            return None;
         }
-        Self::parse(&text[..size as usize])
     }
 
     /// The name in the second field may hold anything, also spaces and brackets.

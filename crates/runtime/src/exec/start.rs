@@ -65,7 +65,7 @@ pub(crate) fn scavenger(region: &'static Region, index: usize) -> Option<i32> {
         row.errno.store(-pid as i32, Relaxed);
         row.failure.store(failure::CLONE, Relaxed);
         row.life.store(life::FAILED, Release);
-        region.release(region.slot_of(home));
+        region.release(region.slot_of(home), -1);
         return None;
     }
     row.pid.store(pid as i32, Release);
@@ -137,16 +137,20 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
     Ok((interpreter.map_or(image.entry, |interpreter| interpreter.entry), stack))
 }
 
-/// The launcher is everybody's parent.
-pub(crate) fn die_with_launcher(control: &runtime_abi::control::Control) {
+fn die_with_launcher(control: &runtime_abi::control::Control) {
     if control.outlive_launcher != 0 {
         return;
     }
     // SAFETY: takes a number.
     unsafe { sys::prctl(sys::PR_SET_PDEATHSIG, sys::SIGKILL as usize, 0) };
-    if sys::getppid() != control.launcher as i32 {
+    if launcher_gone(control) {
         sys::exit_group(127);
     }
+}
+
+/// The launcher is everybody's parent. Whether it is not any more, and those who depend on it are to end.
+pub(crate) fn launcher_gone(control: &runtime_abi::control::Control) -> bool {
+    control.outlive_launcher == 0 && sys::getppid() != control.launcher as i32
 }
 
 /// A new process begins with its creator's handlers, which are another program's.

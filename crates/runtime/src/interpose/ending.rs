@@ -2,11 +2,12 @@
 
 use super::threads::mine;
 use crate::area::{Area, kind};
-use crate::{ring, sys};
+use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// How often it is looked whether a guest still runs, with [`NAP`] between.
-const LOOKS: u32 = 100;
+/// How often it is looked whether a guest still runs, with [`NAP`] between. One that runs comes to a yield at once; but its
+/// thread may have to wait for a processor.
+const LOOKS: u32 = 2000;
 const NAP: u64 = 50_000;
 
 /// Sends every guest of the calling process home, as far as that can be waited for.
@@ -24,8 +25,7 @@ pub(crate) fn everybody_home() {
             .filter(|other| other.kind.load(Acquire) == kind::PRIMARY && other.address() != area.address())
     };
     for other in others() {
-        other.closed.store(1, Relaxed);
-        ring::hook(other);
+        other.closed.store(1, Relaxed); // which the butler sees, and hooks it
     }
     for _ in 0..LOOKS {
         if !others().any(runs_guest) {

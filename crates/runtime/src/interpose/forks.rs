@@ -1,13 +1,15 @@
-//! A primary forks: its guests stay behind, and the child goes on alone.
+//! A primary forks: its guests stay behind, and the child goes on alone. So does one that shares its memory (`vfork`).
 
 use super::next::{call_next, fail};
-use super::threads::mine;
+use super::threads::{Pair, mine};
 use crate::area::{Area, kind, lock};
 use crate::{ring, sys};
+use core::ffi::c_void;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
 
 const ENOSYS: i32 = 38;
+const EAGAIN: i32 = 11;
 
 /// The calling thread's guests go home, and no others come.
 pub(super) fn close(area: &'static Area) {
@@ -34,6 +36,7 @@ fn forked(next: impl FnOnce() -> i32) -> i32 {
     if child == 0 {
         area.pid.store(sys::getpid(), Relaxed);
         area.tid.store(sys::gettid(), Relaxed);
+        area.lent.store(0, Relaxed);
         if !primary {
             area.settled.store(1, Relaxed);
         }
@@ -46,6 +49,80 @@ fn forked(next: impl FnOnce() -> i32) -> i32 {
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn fork() -> i32 {
     forked(|| call_next!(c"fork" as fn() -> i32, (), else fail(ENOSYS)))
+}
+
+/// Its parent ends inside libc.
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+extern "C" fn daemon(stay: i32, keep_streams: i32) -> i32 {
+    forked(|| call_next!(c"daemon" as fn(i32, i32) -> i32, (stay, keep_streams), else fail(ENOSYS)))
+}
+
+/// # Safety
+/// As libc's: the pointers are the program's.
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+unsafe extern "C" fn forkpty(
+    terminal: *mut i32,
+    name: *mut u8,
+    settings: *const c_void,
+    size: *const c_void,
+) -> i32 {
+    forked(|| {
+        call_next!(c"forkpty" as fn(*mut i32, *mut u8, *const c_void, *const c_void) -> i32,
+            (terminal, name, settings, size), else fail(ENOSYS))
+    })
+}
+
+/// `vfork` returns twice on one stack, so it is done here, as every libc does it: while the child runs, the return address is kept
+/// in a register. The child has its parent's area; it must meet nobody there.
+#[cfg(freestanding)]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+extern "C" fn vfork() -> i32 {
+    core::arch::naked_asm!(
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "mov rsi, rdx", // with rax what has to be undone; kept in registers like the return address
+        "mov rdx, rax",
+        "pop rdi",
+        "mov eax, 58",
+        "syscall",
+        "push rdi",
+        "test rax, rax",
+        "jz 2f",
+        "push rax",
+        "mov rdi, rdx",
+        "call {after}",
+        "pop rdi",
+        "mov rax, rdi",
+        "cmp rdi, -4096",
+        "ja 3f",
+        "2: ret",
+        "3: jmp {failed}",
+        before = sym before_vfork, after = sym after_vfork, failed = sym vfork_failed,
+    )
+}
+
+/// Closes the area of a primary's thread, and marks that who runs on it now is another process. Returns it and what it was before.
+extern "C" fn before_vfork() -> Pair {
+    let Some(area) = mine() else { return Pair { start: 0, argument: 0 } };
+    let was_closed = area.closed.load(Acquire);
+    if area.kind.load(Relaxed) == kind::PRIMARY {
+        close(area);
+    }
+    let was_lent = area.lent.swap(1, Relaxed);
+    Pair { start: area.address() as u64, argument: u64::from(was_closed << 1 | was_lent) }
+}
+
+extern "C" fn after_vfork(area: Option<&'static Area>, before: u32) {
+    if let Some(area) = area {
+        area.lent.store(before & 1, Relaxed);
+        area.closed.store(before >> 1, Release);
+    }
+}
+
+extern "C" fn vfork_failed(result: isize) -> i32 {
+    fail(i32::try_from(-result).unwrap_or(EAGAIN))
 }
 
 #[expect(non_snake_case, reason = "its name in libc")]

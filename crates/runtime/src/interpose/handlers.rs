@@ -1,7 +1,7 @@
 //! `sigaction` and its kin: the program's wishes are kept, the kernel gets ours.
 
 use super::next::{call_next, fail};
-use super::threads::mine;
+use super::threads::mine_for_signals as mine;
 use crate::area::kind;
 use crate::signals::action::{
     self, FAULT_MASK, FAULTS, IGNORE, SA_NOCLDSTOP, SA_NOCLDWAIT, SA_NODEFER, SA_ONSTACK, SA_RESETHAND,

@@ -18,6 +18,11 @@ pub(super) fn mine() -> Option<&'static Area> {
     (gs::base() != 0).then(|| unsafe { gs::area() })
 }
 
+/// The same, but not in a child that shares its parent's memory (`vfork`) and has signal handlers and masks of its own.
+pub(super) fn mine_for_signals() -> Option<&'static Area> {
+    mine().filter(|area| area.lent.load(Relaxed) == 0)
+}
+
 /// Makes the area of a thread to come, which will call `start` with `argument`.
 fn area_for(creator: &'static Area, start: usize, argument: usize) -> Option<&'static Area> {
     let region = creator.region();
@@ -64,8 +69,8 @@ pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
 /// Two words, which are returned in rax and rdx.
 #[repr(C)]
 pub(crate) struct Pair {
-    start: u64,
-    argument: u64,
+    pub(super) start: u64,
+    pub(super) argument: u64,
 }
 
 #[cfg_attr(freestanding, unsafe(no_mangle))]
@@ -81,7 +86,7 @@ extern "C" fn pthread_create(
     let Some(area) = area_for(creator, start, argument) else { return EAGAIN };
     let result = next_create(thread, attributes, switch::thread_start() as Start as usize, area.address());
     if result != 0 {
-        area.region().release(area.region().slot_of(area));
+        area.region().release(area.region().slot_of(area), -1);
     }
     result
 }
@@ -102,7 +107,7 @@ extern "C" fn thrd_create(thread: *mut c_void, start: usize, argument: usize) ->
     let result = call_next!(c"thrd_create" as fn(*mut c_void, usize, usize) -> i32,
         (thread, start, argument), else THRD_ERROR);
     if let (Some(Some(area)), true) = (area, result != 0) {
-        area.region().release(area.region().slot_of(area));
+        area.region().release(area.region().slot_of(area), -1);
     }
     result
 }

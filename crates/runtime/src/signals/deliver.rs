@@ -33,6 +33,7 @@ pub(super) unsafe fn into_handler(
 ) {
     let stack = area.program_stack();
     let interrupted = context.registers.rsp;
+    let interrupted_general = context.registers.general();
     let on_stack = stack.holds(interrupted);
     let alternative = action.flags & SA_ONSTACK != 0 && stack.size > 0 && !on_stack;
     let top = if alternative { stack.top() } else { interrupted - RED_ZONE };
@@ -68,6 +69,11 @@ pub(super) unsafe fn into_handler(
         registers.rdx = &raw const (*frame).context as u64;
         registers.rax = 0;
         registers.flags &= !FLAGS_CLEARED;
+    }
+    // In a handler inside a handler, what the outer one interrupted counts.
+    if area.cur.load(Relaxed) != area.quiet().pointer() {
+        let holds = interrupted_general.iter().any(|register| area.region().holds_context(area, *register));
+        area.free_hands.store(u32::from(!holds), Relaxed);
     }
     let own_bit = if action.flags & SA_NODEFER == 0 { bit(info.signal) } else { 0 };
     context.mask |= action.mask | own_bit;

@@ -1,10 +1,11 @@
 // A scavenger that misbehaves: `guest MODE [STEPS]` chases for a while, does what MODE says, chases on, and prints a checksum.
-// Each mode is a function below; to add one: a function, a line in the table.
+// Compiled as C++, so that it can throw, too. Each mode is a function below; to add one: a function, a line in the table.
 #include "yields.h"
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +19,13 @@ static char *memory;
 enum { LINES = 1 << 16 };
 
 static size_t work(size_t from, unsigned long n) {
-  char *at = chase(memory + 64 * from, n);
+  char *at = (char *)chase(memory + 64 * from, n);
   return (size_t)(at - memory) / 64;
 }
 
 static void prepare(void) {
-  memory = mmap(0, LINES * 64, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  uint32_t *order = malloc(LINES * sizeof *order);
+  memory = (char *)mmap(0, LINES * 64, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uint32_t *order = (uint32_t *)malloc(LINES * sizeof *order);
   uint64_t r = 88172645463325252ull;
   for (uint32_t i = 0; i < LINES; i++)
     order[i] = i;
@@ -49,7 +50,7 @@ static void segv(void) {
 }
 static void bus(void) {
   FILE *f = tmpfile();
-  char *p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(f), 0);
+  char *p = (char *)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(f), 0);
   work(0, steps);
   touch(p);
 }
@@ -169,7 +170,7 @@ static void allocs(void) {
   for (int i = 1; i < 400; i++) {
     LEAVE();
     size_t size = (size_t)i * 977 % 300000 + 16;
-    char *p = malloc(size);
+    char *p = (char *)malloc(size);
     memset(p, i, size);
     work(0, 500);
     sum += (unsigned char)p[size / 2];
@@ -203,6 +204,204 @@ static void threads(void) {
   }
   printf("threads %lu\n", sum);
 }
+// More threads than anybody has room for, one after the other and four at a time; they come and go while others are aboard.
+static void *short_thread(void *x) {
+  size_t at = work((size_t)x, 500);
+  LEAVE();
+  return (void *)at;
+}
+static void many(void) {
+  unsigned long sum = 0;
+  LEAVE();
+  for (long i = 0; i < 400; i++) {
+    pthread_t t[4];
+    for (long k = 0; k < 4; k++)
+      if (pthread_create(&t[k], 0, short_thread, (void *)(i + k)))
+        exit(97);
+    for (int k = 0; k < 4; k++) {
+      void *r;
+      pthread_join(t[k], &r);
+      sum += (unsigned long)r;
+    }
+  }
+  printf("threads %lu\n", sum);
+}
+// The process goes on without the thread that began it.
+static void *after_main(void *x) {
+  work((size_t)x, 100000);
+  LEAVE();
+  printf("without main\n");
+  fflush(stdout);
+  exit(6);
+}
+static void main_ends(void) {
+  pthread_t t;
+  LEAVE();
+  if (pthread_create(&t, 0, after_main, (void *)9))
+    exit(97);
+  pthread_exit(0);
+}
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
+static long turns, whose;
+static void *takes_turns(void *x) {
+  long me = (long)x;
+  for (int i = 0; i < 100; i++) {
+    LEAVE();
+    pthread_mutex_lock(&lock);
+    while (whose != me) {
+      LEAVE();
+      pthread_cond_wait(&turned, &lock);
+    }
+    work((size_t)me, 300); // aboard with the lock held
+    turns++;
+    whose = (me + 1) % 3;
+    LEAVE();
+    pthread_cond_broadcast(&turned);
+    pthread_mutex_unlock(&lock);
+  }
+  LEAVE();
+  return 0;
+}
+static void locks(void) {
+  pthread_t t[3];
+  LEAVE();
+  for (long i = 0; i < 3; i++)
+    if (pthread_create(&t[i], 0, takes_turns, (void *)i))
+      exit(97);
+  for (int i = 0; i < 3; i++)
+    pthread_join(t[i], 0);
+  printf("turns %ld\n", turns);
+}
+// A lock between processes, whose holder dies.
+static void robust(void) {
+  LEAVE();
+  pthread_mutex_t *m = (pthread_mutex_t *)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  pthread_mutexattr_t a;
+  pthread_mutexattr_init(&a);
+  pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(m, &a);
+  pid_t child = fork();
+  if (!child) {
+    pthread_mutex_lock(m);
+    work(0, 2000);
+    LEAVE();
+    raise(SIGKILL);
+  }
+  waitpid(child, 0, 0);
+  printf("its owner died: %d\n", pthread_mutex_lock(m) == EOWNERDEAD);
+}
+// Takes what it gets, up to a bound; the memory is this address space's as much as the primary's.
+static void endless(void) {
+  unsigned long n = 0;
+  for (; n < 192; n++) {
+    LEAVE();
+    char *p = (char *)malloc(1 << 20);
+    if (!p)
+      break;
+    memset(p, 1, 1 << 20);
+    work(n, 300);
+  }
+  LEAVE();
+  printf("took %lu\n", n);
+  raise(SIGKILL);
+}
+static void vforks(void) {
+  for (int i = 0; i < 10; i++) {
+    LEAVE();
+    pid_t child = vfork();
+    if (!child) {
+      execl("/bin/sh", "sh", "-c", "exit 9", (char *)0);
+      _exit(1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    work((size_t)i, 2000);
+    LEAVE();
+    if (WEXITSTATUS(status) != 9)
+      printf("child ended %d\n", status);
+  }
+}
+// Stops itself; a child lets it go on.
+static void stops(void) {
+  LEAVE();
+  for (int i = 0; i < 3; i++) {
+    pid_t me = getpid(), child = fork();
+    if (!child) {
+      for (;;) {
+        usleep(3000);
+        if (kill(me, SIGCONT) || getppid() != me)
+          _exit(0);
+      }
+    }
+    raise(SIGSTOP);
+    work(0, 2000);
+    LEAVE();
+    kill(child, SIGKILL);
+    waitpid(child, 0, 0);
+  }
+  printf("went on\n");
+}
+// Another program while threads of this one are aboard.
+static void *computes(void *x) {
+  size_t at = (size_t)x;
+  for (;;)
+    at = work(at, 1000);
+  return 0;
+}
+static void exec_threads(void) {
+  pthread_t t;
+  LEAVE();
+  for (long i = 0; i < 3; i++)
+    if (pthread_create(&t, 0, computes, (void *)i))
+      exit(97);
+  work(3, 50000);
+  LEAVE();
+  execl("/bin/sh", "sh", "-c", "echo another program; exit 8", (char *)0);
+}
+static void exit_threads(void) {
+  pthread_t t;
+  LEAVE();
+  for (long i = 0; i < 3; i++)
+    if (pthread_create(&t, 0, computes, (void *)i))
+      exit(97);
+  work(3, 50000);
+  LEAVE();
+  exit(9);
+}
+#ifdef __cplusplus
+struct Counts {
+  long &n;
+  ~Counts() { n++; }
+};
+__attribute__((noinline)) static void deep(long depth, long &unwound) {
+  Counts counts{unwound};
+  work((size_t)depth, 200);
+  LEAVE();
+  if (!depth)
+    throw depth + 42;
+  deep(depth - 1, unwound);
+}
+static void throws(void) {
+  long unwound = 0, sum = 0;
+  for (long i = 0; i < 200; i++) {
+    LEAVE();
+    try {
+      deep(i % 20, unwound);
+    } catch (long what) {
+      sum += what;
+    }
+  }
+  printf("unwound %ld, caught %ld\n", unwound, sum);
+}
+static void uncaught(void) {
+  long unwound = 0;
+  LEAVE();
+  fclose(stderr);
+  deep(3, unwound);
+}
+#endif
 static void vectors(void) {
   double sum = 0;
   for (int i = 1; i < 3000; i++) {
@@ -227,7 +426,13 @@ static const struct {
              {"abort", leave_abort}, {"exit", leave_exit}, {"kill", kill_self},  {"recover", recover},
              {"raise", raise_usr1}, {"alarm", alarms},    {"fork", forks},      {"exec", execs},
              {"pipe", pipes},       {"alloc", allocs},    {"spin", spin},       {"threads", threads},
-             {"vectors", vectors},  {"forever", forever}, {"nothing", nothing}};
+             {"vectors", vectors},  {"forever", forever}, {"nothing", nothing},
+             {"many", many},        {"main-ends", main_ends}, {"locks", locks},  {"robust", robust},
+             {"endless", endless},  {"vfork", vforks},    {"stop", stops},      {"exec-threads", exec_threads},
+#ifdef __cplusplus
+             {"throw", throws},     {"uncaught", uncaught},
+#endif
+             {"exit-threads", exit_threads}};
 
 int main(int argc, char **argv) {
   if (argc > 2)

@@ -181,6 +181,103 @@ static void forks(void) {
   printf("children %lu, %d %s, more %d\n", sum, status, strtok(line, "\n"), waitpid(-1, 0, WNOHANG) < 0 && errno == ECHILD);
 }
 
+// Children that share the memory until they execute something; what they run before that has sites, too.
+static void vforks(void) {
+  size_t at = 0;
+  int odd = 0;
+  for (int i = 0; i < 40; i++) {
+    at = work(at, 3000);
+    pid_t child = vfork();
+    if (!child) {
+      if (work((size_t)i, 5000) >= LINES)
+        _exit(1);
+      if (i % 2)
+        _exit(9);
+      execl("/bin/sh", "sh", "-c", "exit 9", (char *)0);
+      _exit(2);
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+      ;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 9)
+      odd = status;
+  }
+  printf("vforks, odd %d, end %zu\n", odd, at);
+}
+
+// Out of handlers by a jump, and on.
+static sigjmp_buf out;
+static void jump(int s) {
+  (void)s;
+  siglongjmp(out, 1);
+}
+static void jumps(void) {
+  struct itimerval t = {{0, 700}, {0, 700}}, none = {{0, 0}, {0, 0}};
+  volatile long jumped = 0;
+  volatile size_t at = 0;
+  signal(SIGVTALRM, jump);
+  setitimer(ITIMER_VIRTUAL, &t, 0);
+  for (volatile int i = 0; jumped < 200 && i < 100000; i++) {
+    if (sigsetjmp(out, 1))
+      jumped++;
+    else
+      work((size_t)i % LINES, 100000);
+  }
+  setitimer(ITIMER_VIRTUAL, &none, 0);
+  printf("jumps %s, end %zu\n", jumped >= 200 ? "came" : "did not come", work(7, 200000));
+}
+
+// The thread that began the process ends; another goes on.
+static void *after_main(void *x) {
+  size_t at = 0;
+  for (int i = 0; i < 40; i++) {
+    at = work(at, 20000);
+    usleep(2000);
+  }
+  printf("without main, end %zu\n", at + (size_t)x);
+  exit(7);
+}
+static void main_ends(void) {
+  pthread_t t;
+  if (pthread_create(&t, 0, after_main, 0))
+    exit(97);
+  work(3, 300000);
+  pthread_exit(0);
+}
+
+// A child by a function of libc that forks for itself.
+static void daemons(void) {
+  int fd[2];
+  char line[32] = "";
+  fflush(stdout);
+  if (pipe(fd))
+    exit(97);
+  pid_t child = fork();
+  if (!child) {
+    if (daemon(1, 1))
+      _exit(1);
+    size_t at = work(2, 50000);
+    dprintf(fd[1], "end %zu", at);
+    _exit(0);
+  }
+  close(fd[1]);
+  while (waitpid(child, 0, 0) < 0 && errno == EINTR)
+    ;
+  size_t size = 0;
+  for (ssize_t n; (n = read(fd[0], line + size, sizeof line - 1 - size)) > 0 || (n < 0 && errno == EINTR);)
+    size += n > 0 ? (size_t)n : 0;
+  close(fd[0]);
+  printf("daemon %s\n", line);
+}
+static void daemon_itself(void) {
+  printf("daemon\n");
+  fflush(stdout);
+  work(2, 500000);
+  if (daemon(1, 1))
+    exit(97);
+  _exit(work(2, 50000) == 0);
+}
+
 static void sleeps(void) {
   size_t at = 0;
   for (int i = 0; i < 60; i++) {
@@ -220,6 +317,11 @@ static void terminated(void) {
   work(0, 100000);
   raise(SIGTERM);
 }
+static void exec_threads(void) {
+  leave_running();
+  fflush(stdout);
+  execl("/bin/sh", "sh", "-c", "echo another program; exit 6", (char *)0);
+}
 static void execs(void) {
   fflush(stdout);
   work(0, 500000);
@@ -232,7 +334,8 @@ static const struct {
 } modes[] = {{"signals", signals}, {"faults", faults}, {"threads", threads}, {"running", leave_running},
              {"forks", forks},     {"sleeps", sleeps}, {"work", long_work},  {"exit", leave_main},
              {"crash", crash},     {"killed", killed}, {"abort", aborted},   {"term", terminated},
-             {"exec", execs},       {"company", company}};
+             {"exec", execs},       {"company", company}, {"vforks", vforks},   {"jumps", jumps},
+             {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads}};
 
 int main(int argc, char **argv) {
   prepare();
