@@ -72,5 +72,5 @@ fn proven(counts: Counts) -> String {
 }
 
 fn listed(violations: &[Violation]) -> String {
-    violations.iter().fold(String::new(), |text, violation| text + &violation.to_string() + "\n")
+    violations.iter().take(64).fold(String::new(), |text, violation| text + &violation.to_string() + "\n")
 }

@@ -142,6 +142,9 @@ mod tests {
         assert_eq!(says(&[0x81, 0xfc, 1, 2, 3, 4]), "cf, pf, af, zf, sf, of");
         assert_eq!(says(&[0x66, 0x0f, 0x76, 0xc0]), "xmm0");
         assert_eq!(says(&[0xc7, 0x44, 0x24, 0x80, 1, 2, 3, 4]), "the red zone");
-        assert_eq!(says(&[0x62, 0xd3, 0x35, 0x48, 0x25, 0xc9, 0xff]), "xmm1, the upper part of zmm1");
+        assert_eq!(
+            says(&[0x62, 0xd3, 0x35, 0x48, 0x25, 0xc9, 0xff]),
+            "xmm1, the upper part of ymm1, the upper part of zmm1"
+        );
     }
 }

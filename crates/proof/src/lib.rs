@@ -47,8 +47,33 @@
 //!   not overlap, and each is the whole range of exactly one frame description. Twins do the same in the new code, which
 //!   holds traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
 //!   its twin.
+//! - **R13 yields.** What is inserted into primaries and scavengers consists of instructions of a closed list
+//!   (`harvest/ops.rs`), each of which something leads to, and of jumps forward among them. It reads and writes nothing
+//!   but its area's words for inserted code, the running context and (before a `ret`) the return address; no stack, no red zone.
+//!   On every way from its begin to its end, everything that this crate's liveness says is live at the instruction that
+//!   follows holds what it held: where another context ran meanwhile, nothing is known but what the context holds, where
+//!   each register was saved to its own slot (vectors as wide as the note says) and nothing else. A switch makes the next
+//!   context current and goes to where that goes on; its own context goes on in the same piece. Budgets, leaves and looks
+//!   at returns are the scavengers'; after a switch they set the budget to the note's quantum, and never otherwise. No
+//!   function (all its parts together) has both yields and x87, MMX or tile registers, `std`, `popf` or transactions.
+//! - **R14 prefetches.** What a yield fetches is the memory operand of some instruction behind it, with nothing but plain
+//!   instructions between them, none of which changes what the operand hangs on. In primaries every yield fetches.
+//! - **R15 early.** Primaries do not yield in resolvers of indirect functions, in `.preinit_array`, in libraries'
+//!   constructors, in a program's `malloc` and its kin, nor in what these call or jump to directly.
+//! - **R16 aboard.** Before an instruction of a scavenger by which control may leave the twins, which acts on the kernel
+//!   thread or sets modes, or is relative to GS, on every way its area was found to be no guest's, or a leave was made that
+//!   goes on here with everything as it was. So at indirect calls and jumps (but by listed tables all of whose twins' entries lead to
+//!   twins), direct ones that do not lead to twins, and escapes, which lose nothing at all; and at a `ret`, unless the return
+//!   address was found to lie in the twins.
+//! - **R17 thread-local.** An instruction of a scavenger that is relative to FS is either its original's bytes, at home by
+//!   R16, or the same instruction relative to a register that holds the context's FS base and what the operand adds.
+//! - **R18 bounds.** In scavengers, every cycle of a unit's graph meets a yield, or budget for none, or a leave; so does every way from
+//!   where others enter the unit to where it calls or enters another: so every cycle through several units does. What a
+//!   bound takes from the budget is at least an eighth of the number of instructions on the longest way to what is met
+//!   next, and no such way has more than eight for each cycle of the quantum: no processor retires more in a cycle.
 //!
-//! What is not proven: that code is not read as data, that nobody but the program's own code knows addresses inside of
+//! What is not proven: that a program does not use GS itself, that no returns but those of calls lead to twins (so that no cycle
+//! is made of returns), that a library is not called before the runtime by others' constructors; that code is not read as data, that nobody but the program's own code knows addresses inside of
 //! functions, that a listed load always reads the table listed with it, that a jump table has no more entries than the
 //! mapping says. For inserted code: what `dead` says it takes for granted of calls that leave the module.
 //!
@@ -63,6 +88,7 @@ mod container;
 mod copy;
 mod dead;
 mod frames;
+mod harvest;
 mod inserted;
 mod lsda;
 mod mapping;
@@ -119,12 +145,22 @@ pub enum Refusal {
     Rewritten(ImageError),
     #[error("the second file is not a rewritten one: it has no note of a rewriter")]
     NotRewritten,
+    #[error("a rewrite of a kind this checker does not know, number {0}")]
+    UnknownMode(u32),
     #[error("{}", told(violations, *total))]
     Wrong {
         /// Those with the lowest addresses, by address.
         violations: Vec<Violation>,
         total: usize,
     },
+}
+
+impl Refusal {
+    /// Whether there is nothing wrong but with what harvest twins may insert.
+    pub fn is_of_yields(&self) -> bool {
+        matches!(self, Self::Wrong { violations, total }
+            if *total == violations.len() && violations.iter().all(|found| found.rule >= Rule::Yields))
+    }
 }
 
 fn told(violations: &[Violation], total: usize) -> String {
@@ -168,6 +204,9 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let original = Image::parse(old).map_err(Refusal::Original)?;
     let rewritten = Image::parse(new).map_err(Refusal::Rewritten)?;
     let note = Note::of(&rewritten, &findings).ok_or(Refusal::NotRewritten)?;
+    if !note.mode_is_known() {
+        return Err(Refusal::UnknownMode(note.mode));
+    }
     let Some(mapping) = Mapping::read(&original, &rewritten, &note, &findings) else {
         return Ok((nothing, findings));
     };
@@ -206,10 +245,15 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     };
     context.landing_pads();
     let (counts, claims) = context.units();
+    let entries = harvest::entries(&context.mapping, &claims);
     claims::check(&context.mapping, claims, &context.findings);
-    if context.note.mode == mapping::POISON {
+    if context.note.mode != mapping::IDENTITY {
         let (original, mapping) = (&context.original, &context.mapping);
-        context.poison(&dead::Dead::of(original, mapping, &context.unwind, &context.relocations));
+        let dead = dead::Dead::of(original, mapping, &context.unwind, &context.relocations);
+        match context.note.mode {
+            mapping::POISON => context.poison(&dead),
+            _ => context.harvest(&dead, &entries),
+        }
     }
     Ok((counts, context.findings))
 }

@@ -7,6 +7,11 @@ use image::Image;
 
 pub(crate) const IDENTITY: u32 = 1;
 pub(crate) const POISON: u32 = 2;
+pub(crate) const PRIMARY: u32 = 3;
+pub(crate) const SCAVENGER: u32 = 4;
+/// The leave before the jump of every escape of a scavenger.
+const LEAD: u8 = 63;
+const MOST_QUANTUM: u32 = i32::MAX as u32;
 
 /// The contents of the note.
 #[derive(Clone, Copy)]
@@ -15,9 +20,17 @@ pub(crate) struct Note {
     pub(crate) map_offset: u64,
     pub(crate) map_size: u64,
     pub(crate) original_size: u64,
+    /// How many bytes wide the vector registers are that harvest twins save.
+    pub(crate) width: u32,
+    /// What scavengers set their budget to.
+    pub(crate) quantum: u32,
 }
 
 impl Note {
+    pub(crate) fn mode_is_known(&self) -> bool {
+        matches!(self.mode, IDENTITY | POISON | PRIMARY | SCAVENGER)
+    }
+
     /// `None`: there is no such note, so the file is no rewritten one.
     pub(crate) fn of(rewritten: &Image<'_>, findings: &Findings) -> Option<Self> {
         let notes = rewritten.notes();
@@ -28,13 +41,24 @@ impl Note {
         if ours.next().is_some() {
             findings.in_file(Rule::Mapping, 0, "two notes of a rewriter");
         }
-        if !matches!(word(4), IDENTITY | POISON) {
-            findings.in_file(Rule::Mapping, 0, "the rewrite's mode is not known");
-        }
-        if contents.len() != 48 || word(0) != 1 || contents[32..].iter().any(|&byte| byte != 0) {
+        let (width, quantum) = (word(32), word(36));
+        if contents.len() != 48 || word(0) != 1 || long(40) != 0 {
             findings.in_file(Rule::Mapping, 0, "the note is of no known version");
         }
-        Some(Self { mode: word(4), map_offset: long(8), map_size: long(16), original_size: long(24) })
+        let harvests = matches!(word(4), PRIMARY | SCAVENGER);
+        if harvests != matches!(width, 16 | 32 | 64)
+            || (word(4) == SCAVENGER) != (1..=MOST_QUANTUM).contains(&quantum)
+        {
+            findings.in_file(Rule::Mapping, 0, "a width or quantum that does not go with the mode");
+        }
+        Some(Self {
+            mode: word(4),
+            map_offset: long(8),
+            map_size: long(16),
+            original_size: long(24),
+            width,
+            quantum,
+        })
     }
 }
 
@@ -48,6 +72,8 @@ pub(crate) struct Unit<'d> {
     pub(crate) code: &'d [u8],
     pub(crate) copy: &'d [u8],
     pub(crate) stream: &'d [u8],
+    /// How many bytes of inserted code stand before the jump of each escape.
+    pub(crate) lead: u8,
     /// Its jump tables, in [`Mapping::tables`].
     pub(crate) tables: (u32, u32),
 }
@@ -194,6 +220,7 @@ impl<'d> Mapping<'d> {
                 code,
                 copy,
                 stream: items,
+                lead: if note.mode == SCAVENGER { LEAD } else { 0 },
                 tables: (first_table as u32, next_table as u32),
             });
         }

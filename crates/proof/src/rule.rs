@@ -21,6 +21,12 @@ pub enum Rule {
     Relocations,
     Symbols,
     Mapping,
+    Yields,
+    Prefetches,
+    Early,
+    Aboard,
+    ThreadLocal,
+    Bounds,
 }
 
 impl fmt::Display for Rule {
@@ -61,7 +67,7 @@ impl fmt::Display for Violation {
 }
 
 /// How many violations are kept; a file full of them is rejected all the same.
-const KEPT: usize = 64;
+const KEPT: usize = 4096;
 
 /// Gathers violations from all threads.
 #[derive(Default)]

@@ -48,7 +48,7 @@ pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &
         let first = at.saturating_add(gap);
         let next = first.saturating_add(u64::from(len));
         let copy_end = place.saturating_add(inserted).saturating_add(twin_len);
-        let next_place = copy_end.saturating_add(if escape { 5 } else { 0 });
+        let next_place = copy_end.saturating_add(if escape { u64::from(unit.lead) + 5 } else { 0 });
         if len == 0 || twin_len == 0 || twin_len > 64 || next > size || next_place > twin_size {
             return Err((at as u32, "an item of the instruction stream reaches beyond its unit or twin"));
         }

@@ -4,7 +4,8 @@
 use crate::claims::Claim;
 use crate::computed;
 use crate::copy;
-use crate::mapping::{IDENTITY, Table, Unit};
+use crate::harvest;
+use crate::mapping::{IDENTITY, SCAVENGER, Table, Unit};
 use crate::read::Reader;
 use crate::references;
 use crate::rule::Rule;
@@ -149,11 +150,16 @@ impl View<'_, '_> {
             if !copy::relative_operand(original, twin, offsets, narrow, twin_end.wrapping_sub(end)) {
                 self.wrong(Rule::Copy, item, "differs from its original, or its operand has another address");
             }
-        } else if original != twin {
+        } else if original != twin && !self.may_be_local(insn) {
             self.wrong(Rule::Copy, item, "differs from its original");
         }
         self.goes_on(insn, item, next, scratch);
         flow == FlowControl::IndirectBranch && !self.tables.iter().any(|table| table.jump == insn.ip())
+    }
+
+    /// Whether the copy may be another instruction, because rule R17 looks at it.
+    fn may_be_local(&self, insn: &Instruction) -> bool {
+        self.context.note.mode == SCAVENGER && harvest::is_relative_to(insn, Register::FS)
     }
 
     /// R5 and R6: what comes behind an instruction that may go on.
@@ -163,8 +169,8 @@ impl View<'_, '_> {
         let rule = if call { Rule::Calls } else { Rule::Flow };
         if item.escape {
             scratch.counts.escapes += 1;
-            let at = item.copy_end() as usize;
-            let behind = self.unit.twin + u64::from(item.copy_end()) + 5;
+            let at = item.copy_end() as usize + usize::from(self.unit.lead);
+            let behind = self.unit.twin + at as u64 + 5;
             let distance = Reader::new(self.unit.copy, at + 1).signed(4);
             match (self.unit.copy.get(at), distance) {
                 (Some(0xe9), Some(distance)) => {

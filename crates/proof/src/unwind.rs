@@ -177,7 +177,7 @@ impl View<'_, '_> {
         let tables = &self.context.unwind;
         let old = tables.old.list[tables.of_unit[index] as usize];
         let new = tables.new.list[tables.old.list.len() + index];
-        if let Err((at, what)) = rows(tables, &old, &new, scratch) {
+        if let Err((at, what)) = rows(tables, &old, &new, scratch, self.unit.lead) {
             self.context.findings.at(Rule::Unwind, self.unit.twin + at, what);
         }
         let image = &self.context.original;
@@ -267,6 +267,7 @@ fn rows(
     old: &Fde<'_>,
     new: &Fde<'_>,
     scratch: &Scratch,
+    lead: u8,
 ) -> Result<(), (u64, &'static str)> {
     let (old_shared, new_shared) =
         (&tables.old.shared[old.shared as usize], &tables.new.shared[new.shared as usize]);
@@ -292,11 +293,12 @@ fn rows(
         Ok(())
     };
     let mut first = true;
+    let lead = u32::from(lead);
     for item in &scratch.items {
         compare(item.at, if first { 0 } else { item.place }, item.copy_end())?;
         first = false;
         if item.escape {
-            compare(item.end(), item.copy_end(), item.copy_end() + 5)?;
+            compare(item.end(), item.copy_end(), item.copy_end() + lead + 5)?;
         }
     }
     Ok(())

@@ -38,6 +38,14 @@ impl VectorWidth {
             Self::Sse
         }
     }
+
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Sse => 16,
+            Self::Avx => 32,
+            Self::Avx512 => 64,
+        }
+    }
 }
 
 impl Mode<'_> {

@@ -89,7 +89,12 @@ pub(crate) fn prefetch(instruction: &Instruction, operand: &Operand, wanted: Opt
     let relative = instruction.is_ip_rel_memory_operand();
     let displacement = instruction.memory_displacement64() as i64;
     let (base, index) = (instruction.memory_base(), instruction.memory_index());
-    let size = if base == Register::None || relative { 4 } else { u32::from(displacement != 0) };
+    // Without a base the 32 bits are widened with their sign, which the encoder calls 64.
+    let size = match base {
+        _ if relative => 4,
+        Register::None => 8,
+        _ => u32::from(displacement != 0),
+    };
     let memory = MemoryOperand::new(
         base,
         index,
@@ -136,6 +141,7 @@ mod tests {
         assert_eq!(of(&[0xff, 0x50, 0x18]), "prefetcht0 [rax+18h]", "call [rax+18h]");
         assert_eq!(of(&[0x41, 0x8b, 0x84, 0x24, 0, 2, 0, 0]), "prefetcht0 [r12+200h]");
         assert_eq!(of(&[0x8b, 0x04, 0x8d, 0, 0x10, 0, 0]), "prefetcht0 [rcx*4+1000h]");
+        assert_eq!(of(&[0x8a, 0x04, 0x25, 0xf0, 0xff, 0xff, 0xff]), "prefetcht0 [0FFFFFFFFFFFFFFF0h]");
         assert_eq!(of(&[0x62, 0xf1, 0x7c, 0x48, 0x10, 0x47, 1]), "prefetcht0 [rdi+40h]", "vmovups zmm");
     }
 

@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(says(&[0x0f, 0x28, 0xc1]), both("xmm1", "xmm0"), "movaps xmm0, xmm1 keeps the upper part");
         assert_eq!(
             says(&[0xc5, 0xf8, 0x28, 0xc1]).1,
-            "xmm0, the upper part of zmm0",
+            "xmm0, the upper part of ymm0, the upper part of zmm0",
             "vmovaps xmm0, xmm1 does not"
         );
         assert_eq!(says(&[0x0f, 0x05]).1, "", "syscall");

@@ -202,6 +202,18 @@ impl<'c, 'd> Dead<'c, 'd> {
         &self.functions.members
     }
 
+    /// Whether a call of this address may come back.
+    pub(crate) fn comes_back(&self, to: u64) -> bool {
+        let outside = self.code.linkage.stub(to);
+        if outside == Some(linkage::Outside::NeverReturns) || self.code.linkage.is_dead_end(to) {
+            return false;
+        }
+        match self.code.place(to) {
+            Some(Place { body, at: 0 }) => self.summaries[body as usize].returns,
+            _ => true,
+        }
+    }
+
     /// Tells for each unit of a function what is live before each instruction.
     pub(crate) fn live(&self, members: &[u32], room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
         let function = Function::new(members, &self.bodies);

@@ -5,15 +5,17 @@ use iced_x86::{Register, RflagsBits};
 pub(crate) type Set = u128;
 
 /// Everything that may be live.
-pub(crate) const ALL: Set = (1 << 82) - 1;
+pub(crate) const ALL: Set = Set::MAX;
 /// The 128 bytes below the stack pointer.
-pub(crate) const RED_ZONE: Set = 1 << 81;
-const X87: Set = 1 << 80;
+pub(crate) const RED_ZONE: Set = 1 << 23;
+/// With the direction flag: neither is ever dead.
+const X87: Set = 1 << 22;
 const FLAGS_AT: u32 = 16;
+/// Bits 0-127, 128-255 and 256-511 of the 32 vector registers.
 const LOW_AT: u32 = 24;
-const HIGH_AT: u32 = 40;
-const UPPER_AT: u32 = 56;
-const MASKS_AT: u32 = 72;
+const HIGH_AT: u32 = 56;
+const TOP_AT: u32 = 88;
+const MASKS_AT: u32 = 120;
 
 /// Carry, parity, adjust, zero, sign, overflow, direction.
 const FLAGS: [u32; 7] = [
@@ -37,20 +39,23 @@ const fn general(numbers: &[u32]) -> Set {
     set
 }
 
+const fn vectors(numbers: Set) -> Set {
+    numbers << LOW_AT | numbers << HIGH_AT | numbers << TOP_AT
+}
+
 /// rdi, rsi, rdx, rcx, r8, r9, al (how many vectors), r10 (static chain), and the vectors of arguments, at any width.
-pub(crate) const ARGUMENTS: Set =
-    general(&[7, 6, 2, 1, 8, 9, 0, 10]) | 0xff << LOW_AT | 0xff << HIGH_AT | 1 << 22 | RESERVED;
+pub(crate) const ARGUMENTS: Set = general(&[7, 6, 2, 1, 8, 9, 0, 10]) | vectors(0xff) | RESERVED;
 /// rbx, rsp, rbp, r12-r15, the direction flag, x87 state.
 pub(crate) const CALLEE_SAVED: Set = general(&[3, 4, 5, 12, 13, 14, 15]) | RESERVED;
 /// Never dead, whatever is written.
-pub(crate) const RESERVED: Set = 1 << 4 | 1 << 22 | X87;
+pub(crate) const RESERVED: Set = 1 << 4 | X87;
 /// rax, rdx, xmm0, xmm1, at any width; and what LLVM returns wider values in besides: rcx, r8, xmm2, xmm3.
-pub(crate) const RESULTS: Set = general(&[0, 1, 2, 8]) | 0xf << LOW_AT | 0xf << HIGH_AT;
+pub(crate) const RESULTS: Set = general(&[0, 1, 2, 8]) | vectors(0xf);
 /// What may be changed by a call of a function that is known by the ABI alone.
 pub(crate) const CLOBBERED: Set = ALL & !CALLEE_SAVED;
 /// Bits 0-127 of the first sixteen vector registers, and what is above those.
 pub(crate) const LOWS: Set = 0xffff << LOW_AT;
-pub(crate) const UPPERS: Set = 0xffff << HIGH_AT;
+pub(crate) const UPPERS: Set = 0xffff << HIGH_AT | 0xffff << TOP_AT;
 
 /// The general registers among these, which are numbered as unwind tables do.
 pub(crate) fn unwinding(registers: u32) -> Set {
@@ -73,12 +78,13 @@ pub(crate) fn touched(register: Register) -> Set {
     if register.is_gpr() {
         1 << register.full_register().number()
     } else if register.is_vector_register() {
-        let number = register.number() as u32;
-        match number {
-            16.. => 1 << (UPPER_AT + number - 16),
-            _ if register.is_xmm() => 1 << (LOW_AT + number),
-            _ => 1 << (LOW_AT + number) | 1 << (HIGH_AT + number),
-        }
+        let (low, high, top) = (1 << LOW_AT, 1 << HIGH_AT, 1 << TOP_AT);
+        let parts: Set = match register {
+            _ if register.is_xmm() => low,
+            _ if register.is_ymm() => low | high,
+            _ => low | high | top,
+        };
+        parts << register.number()
     } else if register.is_k() {
         1 << (MASKS_AT + register.number() as u32)
     } else if register.is_st() || register.is_mm() {
@@ -94,18 +100,16 @@ pub(crate) fn names(set: Set) -> String {
         "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
         "r14", "r15",
     ];
-    const FLAG: [&str; 8] = ["cf", "pf", "af", "zf", "sf", "of", "df", "?"];
+    const FLAG: [&str; 8] = ["cf", "pf", "af", "zf", "sf", "of", "df and x87", "the red zone"];
     let name = |bit: u32| match bit {
         0..FLAGS_AT => GENERAL[bit as usize].to_owned(),
         FLAGS_AT..LOW_AT => FLAG[(bit - FLAGS_AT) as usize].to_owned(),
         LOW_AT..HIGH_AT => format!("xmm{}", bit - LOW_AT),
-        HIGH_AT..UPPER_AT => format!("the upper part of zmm{}", bit - HIGH_AT),
-        UPPER_AT..MASKS_AT => format!("zmm{}", bit - UPPER_AT + 16),
-        MASKS_AT..80 => format!("k{}", bit - MASKS_AT),
-        80 => "x87".to_owned(),
-        _ => "the red zone".to_owned(),
+        HIGH_AT..TOP_AT => format!("the upper part of ymm{}", bit - HIGH_AT),
+        TOP_AT..MASKS_AT => format!("the upper part of zmm{}", bit - TOP_AT),
+        _ => format!("k{}", bit - MASKS_AT),
     };
-    let found: Vec<String> = (0..82).filter(|bit| set >> bit & 1 == 1).map(name).collect();
+    let found: Vec<String> = (0..128).filter(|bit| set >> bit & 1 == 1).map(name).collect();
     found.join(", ")
 }
 
@@ -116,10 +120,10 @@ mod tests {
     #[test]
     fn parts_have_names() {
         assert_eq!(names(touched(Register::EAX) | flags(RflagsBits::CF | RflagsBits::OF)), "rax, cf, of");
-        assert_eq!(names(touched(Register::YMM3)), "xmm3, the upper part of zmm3");
+        assert_eq!(names(touched(Register::YMM3)), "xmm3, the upper part of ymm3");
         assert_eq!(
             names(touched(Register::XMM17) | touched(Register::K2) | RED_ZONE),
-            "zmm17, k2, the red zone"
+            "the red zone, xmm17, k2"
         );
         assert_eq!(ARGUMENTS & STATUS_FLAGS, 0);
     }

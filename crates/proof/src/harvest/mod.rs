@@ -1,0 +1,353 @@
+//! Harvest twins (rules R13 to R18): what is inserted into primaries and scavengers, and that guests stay aboard only in
+//! code that is fit for it. `docs/harvest-abi.md` is what this goes by; offsets come from `runtime-abi`.
+//!
+//! [`ops`] is the closed list of inserted instructions, [`run`] runs a piece of them on all ways, over [`state`];
+//! [`aboard`] judges the program's own instructions, [`bounds`] the graph, [`early`] says what may not yield at all. To
+//! add a form of inserted code: nothing, if its instructions are on the list and do as the rules say.
+
+mod aboard;
+mod bounds;
+mod early;
+mod ops;
+mod run;
+mod state;
+
+use crate::Context;
+use crate::claims::Claim;
+use crate::copy;
+use crate::dead::set::{ALL, Set};
+use crate::dead::{self, Dead};
+use crate::mapping::{Mapping, SCAVENGER, Table, Unit};
+use crate::read::Reader;
+use crate::rule::Rule;
+use crate::stream::Item;
+pub(crate) use aboard::is_relative_to;
+use bounds::{Graph, Node};
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+};
+use rayon::prelude::*;
+use run::{Done, Terms};
+use state::State;
+
+/// How far behind a yield the loads may be that it fetches for.
+const FARTHEST: usize = 256;
+
+/// Where each unit's twin is entered by others, as (unit, offset in the original), ascending; its start aside.
+pub(crate) fn entries(mapping: &Mapping<'_>, claims: &[Claim]) -> Vec<(u32, u32)> {
+    let entry = |claim: &Claim| {
+        let unit = mapping.index_at(claim.of)?;
+        Some((unit as u32, (claim.of - mapping.units[unit].start) as u32))
+    };
+    let mut entries: Vec<(u32, u32)> = claims.par_iter().filter_map(entry).collect();
+    entries.par_sort_unstable();
+    entries.dedup();
+    entries
+}
+
+/// Room for one function at a time.
+#[derive(Default)]
+struct Room {
+    instructions: Vec<Instruction>,
+    pieces: run::Room,
+    graph: Graph,
+    /// Of the function so far: where its first yield is, and where state is used that no yield switches.
+    yields: Option<u64>,
+    unswitched: Option<u64>,
+}
+
+/// A unit while it is looked at.
+struct Work<'w, 'd> {
+    context: &'w Context<'d>,
+    terms: &'w Terms,
+    unit: &'w Unit<'d>,
+    tables: &'w [Table],
+    items: &'w [Item],
+    dead: &'w Dead<'w, 'd>,
+    is_early: bool,
+}
+
+impl Context<'_> {
+    /// R13 to R18.
+    pub(crate) fn harvest(&self, dead: &Dead<'_, '_>, entries: &[(u32, u32)]) {
+        let scavenger = self.note.mode == SCAVENGER;
+        let text = self.rewritten.loads().iter().rfind(|load| load.is_executable());
+        let terms = Terms {
+            scavenger,
+            quantum: self.note.quantum,
+            text: text.map_or((0, 0), |text| (text.address, text.memory_size)),
+        };
+        let early = if scavenger {
+            vec![false; self.mapping.units.len()]
+        } else {
+            early::units(&self.original, &self.mapping, &self.relocations)
+        };
+        dead.functions().par_iter().with_min_len(16).for_each_init(
+            || (dead::Room::default(), Room::default()),
+            |(living, room), members| {
+                (room.yields, room.unswitched) = (None, None);
+                dead.live(members, living, |index, items, live| {
+                    let unit = &self.mapping.units[index as usize];
+                    let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
+                    let is_early = early[index as usize];
+                    let work = Work { context: self, terms: &terms, unit, tables, items, dead, is_early };
+                    let first = entries.partition_point(|entry| entry.0 < index);
+                    let end = entries.partition_point(|entry| entry.0 <= index);
+                    work.look(live, &entries[first..end], room);
+                });
+                if let (Some(yields), Some(at)) = (room.yields, room.unswitched) {
+                    let what = format!("a yield in a function with state that is not switched, at {at:#x}");
+                    self.findings.at(Rule::Yields, yields, what);
+                }
+            },
+        );
+    }
+}
+
+impl Work<'_, '_> {
+    fn look(&self, live: &[Set], entries: &[(u32, u32)], room: &mut Room) {
+        self.decode(room);
+        room.graph.clear();
+        let mut done = Done::default();
+        for (index, item) in self.items.iter().enumerate() {
+            done.state = None;
+            (done.charge, done.yields) = (None, 0);
+            done.prefetches.clear();
+            let insn = room.instructions[index];
+            if aboard::uses_unswitched_state(&insn) {
+                room.unswitched.get_or_insert(insn.ip());
+            }
+            if item.inserted > 0 {
+                let live = live.get(index).copied().unwrap_or(ALL);
+                self.piece(item, live, index, room, &mut done);
+            }
+            if self.terms.scavenger {
+                self.aboard(item, &insn, done.state.as_ref(), room);
+                self.node(index, &insn, &done, room);
+            }
+        }
+        if self.terms.scavenger {
+            let own = [0].into_iter().chain(entries.iter().map(|entry| entry.1));
+            let own: Vec<u32> = own.filter_map(|at| self.index(self.unit.start + u64::from(at))).collect();
+            room.graph.entries.extend(own);
+            room.graph.check(self.terms.quantum, |node, what| {
+                let item = &self.items[node as usize];
+                self.wrong(Rule::Bounds, item.place, what);
+            });
+        }
+    }
+
+    fn wrong(&self, rule: Rule, place: u32, what: impl Into<String>) {
+        self.context.findings.at(rule, self.unit.twin + u64::from(place), what);
+    }
+
+    /// The item of an address in the original.
+    fn index(&self, address: u64) -> Option<u32> {
+        let at = address.checked_sub(self.unit.start)?;
+        self.items.binary_search_by_key(&at, |item| u64::from(item.at)).ok().map(|index| index as u32)
+    }
+
+    fn decode(&self, room: &mut Room) {
+        let unit = self.unit;
+        room.instructions.clear();
+        let mut decoder = Decoder::with_ip(64, unit.code, unit.start, DecoderOptions::NONE);
+        for item in self.items {
+            if decoder.position() != item.at as usize {
+                let _ = decoder.set_position(item.at as usize);
+                decoder.set_ip(unit.start + u64::from(item.at));
+            }
+            room.instructions.push(decoder.decode());
+        }
+    }
+
+    /// R13 for the code before an instruction, R14 and R15 for what yields in it.
+    fn piece(&self, item: &Item, live: Set, index: usize, room: &mut Room, done: &mut Done) {
+        let code = &self.unit.copy[item.place as usize..item.copy() as usize];
+        let address = self.unit.twin + u64::from(item.place);
+        if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, done) {
+            self.context.findings.at(Rule::Yields, at, what);
+            return;
+        }
+        let Some(state) = &done.state else {
+            return self.wrong(Rule::Yields, item.place, "inserted code that never gets to its end");
+        };
+        let lost = state.lost(live, self.context.note.width);
+        if lost != 0 {
+            self.wrong(Rule::Yields, item.place, State::told(lost));
+        }
+        if self.terms.scavenger && !state.facts.budget {
+            self.wrong(Rule::Yields, item.place, "goes on without setting the budget");
+        }
+        let most = if self.terms.scavenger { 2 } else { 1 };
+        if done.yields > most {
+            self.wrong(Rule::Yields, item.place, "more yields than one place may have");
+        }
+        if done.yields > 0 {
+            room.yields.get_or_insert(address);
+            if self.is_early {
+                self.wrong(Rule::Early, item.place, "a yield where there may be no area yet");
+            }
+        }
+        let fetches = !done.prefetches.is_empty();
+        if fetches != (done.yields > 0) && (fetches || !self.terms.scavenger) {
+            self.wrong(Rule::Prefetches, item.place, "a prefetch without a yield, or the other way round");
+        }
+        if let Some(fetch) = done.prefetches.iter().find(|fetch| !self.is_announced(fetch, index, room)) {
+            let what = "fetches what no instruction behind it uses, or by other registers";
+            self.context.findings.at(Rule::Prefetches, fetch.ip(), what);
+        }
+    }
+
+    /// R14: some instruction further on, before control can go elsewhere, has the same operand, and what it hangs on does
+    /// not change up to there.
+    fn is_announced(&self, fetch: &Instruction, index: usize, room: &mut Room) -> bool {
+        let mut factory = InstructionInfoFactory::new();
+        for at in index..self.items.len().min(index + FARTHEST) {
+            let insn = &room.instructions[at];
+            if aboard::same_operand(fetch, insn) {
+                return true;
+            }
+            let follows = self.items.get(at + 1).is_some_and(|next| next.at == self.items[at].end());
+            if insn.flow_control() != FlowControl::Next
+                || !follows
+                || aboard::changes(insn, fetch, &mut factory)
+            {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// R16 and R17: what a guest may run, and what sends it home first.
+    fn aboard(&self, item: &Item, insn: &Instruction, state: Option<&State>, room: &mut Room) {
+        let home = state.is_some_and(|state| state.facts.home);
+        let aboard = |what: &str| self.wrong(Rule::Aboard, item.copy(), what);
+        if item.escape {
+            self.escape(item, room);
+        }
+        let original = &self.unit.code[item.at as usize..item.end() as usize];
+        let copy = &self.unit.copy[item.copy() as usize..item.copy_end() as usize];
+        if aboard::is_relative_to(insn, Register::FS) {
+            let address = self.unit.twin + u64::from(item.copy());
+            let local = || state.is_some_and(|state| aboard::is_local(insn, copy, address, &state.general));
+            let untouched = home && original == copy;
+            if !untouched && !local() {
+                self.wrong(
+                    Rule::ThreadLocal,
+                    item.copy(),
+                    "reaches thread-local storage otherwise than its original, or by another thread's FS",
+                );
+            }
+        }
+        if home {
+            return;
+        }
+        if aboard::acts_on_the_thread(insn) {
+            return aboard("acts on the kernel thread, and may be aboard");
+        }
+        match insn.flow_control() {
+            FlowControl::Return
+                if insn.mnemonic() == Mnemonic::Ret && state.is_some_and(|state| state.facts.returns) => {}
+            FlowControl::Return => aboard("returns aboard without knowing where"),
+            FlowControl::IndirectCall => aboard("calls aboard without knowing what"),
+            FlowControl::IndirectBranch if self.leads_to_twins(insn) => {}
+            FlowControl::IndirectBranch => aboard("jumps aboard without knowing where"),
+            _ if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 => {
+                let end = self.unit.twin + u64::from(item.copy_end());
+                let to = copy::branch_target(original, copy, end);
+                if to.is_none_or(|to| self.context.mapping.at_twin(to).is_none()) {
+                    aboard("leads out of the twins aboard");
+                }
+            }
+            FlowControl::Call => aboard("acts on the kernel thread, and may be aboard"),
+            _ => {}
+        }
+    }
+
+    /// R16 for escapes: home first, and nothing changes.
+    fn escape(&self, item: &Item, room: &mut Room) {
+        let (from, to) = (item.copy_end() as usize, item.copy_end() as usize + usize::from(self.unit.lead));
+        let mut done = Done::default();
+        let address = self.unit.twin + from as u64;
+        let code = &self.unit.copy[from..to];
+        if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, &mut done) {
+            return self.context.findings.at(Rule::Aboard, at, what);
+        }
+        let lost = done.state.map_or(ALL, |state| state.lost(ALL, self.context.note.width));
+        if lost != 0 {
+            self.wrong(Rule::Aboard, item.copy_end(), State::told(lost));
+        }
+        if !done.state.is_some_and(|state| state.facts.home) || done.yields > 0 {
+            self.wrong(Rule::Aboard, item.copy_end(), "escapes aboard");
+        }
+    }
+
+    /// The tables of an indirect jump.
+    fn tables_of(&self, insn: &Instruction) -> impl Iterator<Item = &Table> {
+        let at = insn.ip();
+        self.tables.iter().filter(move |table| table.jump == at)
+    }
+
+    /// Whether every entry of an indirect jump's table leads into a twin.
+    fn leads_to_twins(&self, insn: &Instruction) -> bool {
+        let mut tables = self.tables_of(insn).peekable();
+        tables.peek().is_some()
+            && tables.all(|table| {
+                let bytes = self.context.rewritten.bytes_at(units::Svma(table.twin), table.size() as usize);
+                bytes.is_some_and(|bytes| {
+                    targets(bytes, table).all(|to| self.context.mapping.at_twin(to).is_some())
+                })
+            })
+    }
+
+    /// R18: the instruction in the graph.
+    fn node(&self, index: usize, insn: &Instruction, done: &Done, room: &mut Room) {
+        let graph = &mut room.graph;
+        let begin = graph.targets.len() as u32;
+        let follows = self.items.get(index + 1).is_some_and(|next| next.at == self.items[index].end());
+        let flow = insn.flow_control();
+        let ends = matches!(
+            flow,
+            FlowControl::UnconditionalBranch
+                | FlowControl::IndirectBranch
+                | FlowControl::Return
+                | FlowControl::Exception
+        );
+        let direct = insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64;
+        let comes_back = flow != FlowControl::Call || !direct || self.dead.comes_back(insn.near_branch64());
+        let mut node = Node {
+            met: done.state.is_some_and(|state| state.facts.met),
+            charge: done.charge,
+            out: false,
+            next: follows && !ends && comes_back,
+            targets: (begin, begin),
+        };
+        let mut to = |address: u64, call: bool| match self.index(address) {
+            Some(to) if call => {
+                graph.entries.push(to);
+                node.out = true;
+            }
+            Some(to) => graph.targets.push(to),
+            None => node.out |= self.context.mapping.at(address).is_some(),
+        };
+        if direct {
+            to(insn.near_branch64(), flow == FlowControl::Call);
+        } else if flow == FlowControl::IndirectBranch {
+            for table in self.tables_of(insn) {
+                let bytes =
+                    self.context.original.bytes_at(units::Svma(table.original), table.size() as usize);
+                targets(bytes.unwrap_or(&[]), table).for_each(|address| to(address, false));
+            }
+        }
+        node.targets.1 = graph.targets.len() as u32;
+        graph.nodes.push(node);
+    }
+}
+
+/// Where the entries of a table lead.
+fn targets<'t>(bytes: &'t [u8], table: &'t Table) -> impl Iterator<Item = u64> + 't {
+    bytes.chunks_exact((table.entry as usize).max(1)).map(|entry| {
+        let value = Reader::new(entry, 0).signed(entry.len()).unwrap_or(0);
+        table.base.wrapping_add_signed(value)
+    })
+}

@@ -1,0 +1,399 @@
+//! Runs one piece of inserted code on all ways at once (rules R13, R16 and R18). Jumps lead forward only, so every
+//! instruction is looked at once, with what holds on all ways to it.
+
+use super::ops::{Field, General, Op, RAX, RSP, When, Word, field, op};
+use super::state::{Flags, Kept, State, Value};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+use runtime_abi::context;
+
+/// What pieces are run with.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) scavenger: bool,
+    pub(crate) quantum: u32,
+    /// Where the twins begin, and how many bytes they are.
+    pub(crate) text: (u64, u64),
+}
+
+/// What a piece does, besides leaving things as they were.
+#[derive(Default)]
+pub(crate) struct Done {
+    /// What is known behind it.
+    pub(crate) state: Option<State>,
+    /// What it takes from the budget.
+    pub(crate) charge: Option<u32>,
+    pub(crate) prefetches: Vec<Instruction>,
+    pub(crate) yields: u32,
+}
+
+/// Room for a piece.
+#[derive(Default)]
+pub(crate) struct Room {
+    /// Ways that wait for control to come by their place: from the piece's first byte, ascending.
+    waiting: Vec<(u32, State)>,
+}
+
+type Wrong = (u64, &'static str);
+
+/// Runs `code`, which stands at `address`; says what is wrong, and where.
+pub(crate) fn run(
+    code: &[u8],
+    address: u64,
+    terms: &Terms,
+    room: &mut Room,
+    done: &mut Done,
+) -> Result<(), Wrong> {
+    let mut runner = Runner {
+        size: code.len() as u32,
+        address,
+        terms,
+        waiting: &mut room.waiting,
+        done,
+        state: Some(State::program()),
+    };
+    runner.waiting.clear();
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let mut insn = Instruction::default();
+    while decoder.can_decode() {
+        let at = decoder.position() as u32;
+        runner.arrive(at)?;
+        decoder.decode_out(&mut insn);
+        let wrong = |what| (insn.ip(), what);
+        let op = (!insn.is_invalid()).then(|| op(&insn)).flatten();
+        let op = op.ok_or(wrong("inserted code that is not of the closed list"))?;
+        let Some(state) = runner.state.take() else {
+            return Err(wrong("inserted code that nothing leads to"));
+        };
+        runner.step(op, &insn, state).map_err(wrong)?;
+    }
+    runner.arrive(runner.size)?;
+    runner.done.state = runner.state;
+    Ok(())
+}
+
+struct Runner<'r> {
+    size: u32,
+    address: u64,
+    terms: &'r Terms,
+    waiting: &'r mut Vec<(u32, State)>,
+    done: &'r mut Done,
+    /// Here, if control gets here at all.
+    state: Option<State>,
+}
+
+impl Runner<'_> {
+    /// Takes along the ways that lead here.
+    fn arrive(&mut self, at: u32) -> Result<(), Wrong> {
+        while let Some(&(to, state)) = self.waiting.first() {
+            if to > at {
+                break;
+            }
+            if to < at {
+                return Err((self.address + u64::from(to), "inserted code jumps between its instructions"));
+            }
+            match &mut self.state {
+                Some(here) => here.meet(&state),
+                None => self.state = Some(state),
+            }
+            self.waiting.remove(0);
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::large_types_passed_by_value, reason = "it is kept")]
+    fn wait(&mut self, behind: u64, to: u32, state: State) -> Result<(), &'static str> {
+        if u64::from(to) + self.address < behind || to > self.size {
+            return Err("inserted code jumps back, or out");
+        }
+        let place = self.waiting.partition_point(|&(at, _)| at <= to);
+        self.waiting.insert(place, (to, state));
+        Ok(())
+    }
+
+    fn here(&self, address: u64) -> Option<u32> {
+        u32::try_from(address.checked_sub(self.address)?).ok().filter(|&at| at <= self.size)
+    }
+
+    fn step(&mut self, op: Op, insn: &Instruction, mut state: State) -> Result<(), &'static str> {
+        let behind = insn.next_ip();
+        let scavenger = self.terms.scavenger;
+        let general = |number: General| usize::from(number);
+        match op {
+            Op::SetBudget(_)
+            | Op::Charge(_)
+            | Op::TestGuest
+            | Op::Leave
+            | Op::Sum { .. }
+            | Op::Subtract(..)
+            | Op::CompareNumber(..)
+                if !scavenger =>
+            {
+                return Err("what only scavengers may have");
+            }
+            Op::LoadArea(to, word) => {
+                let value = match word {
+                    Word::Current => state.current,
+                    Word::Scratch(at) => state.scratch[usize::from(at)],
+                };
+                set(&mut state, to, value)?;
+            }
+            Op::StoreArea(word, from) => {
+                let value = state.general[general(from)];
+                match word {
+                    Word::Scratch(at) => state.scratch[usize::from(at)] = value,
+                    Word::Current if value == Value::Next => state.current = value,
+                    Word::Current => return Err("makes something current that is not the next context"),
+                }
+            }
+            Op::SetBudget(number) => {
+                if number != self.terms.quantum {
+                    return Err("sets the budget to something else than the quantum");
+                }
+                if !state.facts.may_set {
+                    return Err("sets the budget without having yielded");
+                }
+                state.facts.budget = true;
+            }
+            Op::Charge(number) => {
+                if i32::try_from(number).is_ok_and(|number| number > 0) && self.done.charge.is_none() {
+                    self.done.charge = Some(number);
+                    state.flags = Flags::Budget;
+                } else {
+                    return Err("takes nothing from the budget, or twice");
+                }
+            }
+            Op::TestGuest => state.flags = Flags::Home,
+            Op::Load(to, base, displacement) => {
+                let value = load(&state, base, displacement)?;
+                if !scavenger && matches!(value, Value::Return | Value::Local(_)) {
+                    return Err("what only scavengers may have");
+                }
+                set(&mut state, to, value)?;
+            }
+            Op::Store(base, displacement, from) => store(&mut state, base, displacement, from)?,
+            Op::Compare(of, base, displacement) => {
+                let both = (state.general[general(of)], state.general[general(base)]);
+                if both != (Value::Context, Value::Context) || displacement != context::NEXT {
+                    return Err("compares something else than a context with the one behind it");
+                }
+                state.flags = Flags::Alone;
+            }
+            Op::Place(to, address) => {
+                let value = match self.here(address) {
+                    _ if address == self.terms.text.0 && scavenger => Value::Text,
+                    Some(at) => Value::Here(at),
+                    None => return Err("takes an address that it has no use for"),
+                };
+                set(&mut state, to, value)?;
+            }
+            Op::Sum { to, base, index, scale } => {
+                let value = sum(&state, base, index, scale)?;
+                set(&mut state, to, value)?;
+            }
+            Op::FlagsToAh => {
+                let kept = state.flags == Flags::Program;
+                state.general[0] = if kept { Value::Ah } else { Value::Anything };
+            }
+            Op::OverflowToAl => {
+                let kept = state.flags == Flags::Program && state.general[0] == Value::Ah;
+                state.general[0] = if kept { Value::Flags } else { Value::Anything };
+            }
+            Op::OverflowFromAl => {
+                let kept = state.general[0] == Value::Flags;
+                state.general[0] = if kept { Value::Restoring } else { Value::Anything };
+                state.flags = if kept { Flags::Overflow } else { Flags::Anything };
+            }
+            Op::FlagsFromAh => {
+                let kept = state.general[0] == Value::Restoring && state.flags == Flags::Overflow;
+                state.flags = if kept { Flags::Program } else { Flags::Anything };
+            }
+            Op::Subtract(a, b) => {
+                if (state.general[general(a)], state.general[general(b)]) != (Value::Return, Value::Text) {
+                    return Err("subtracts something else than the twins' place from a return address");
+                }
+                state.general[general(a)] = Value::ReturnInText;
+                state.flags = Flags::Anything;
+            }
+            Op::CompareNumber(of, number) => {
+                let inside = state.general[general(of)] == Value::ReturnInText;
+                if !inside || u64::from(number) != self.terms.text.1 {
+                    return Err("does not compare a return address with the size of all twins");
+                }
+                state.flags = Flags::Inside;
+            }
+            Op::Prefetch => self.done.prefetches.push(prefetch(&state, insn)?),
+            Op::Vector { store, number, level, base, displacement } => {
+                vector(&mut state, store, number, level, base, displacement)?;
+            }
+            Op::Mask { store, number, base, displacement } => {
+                let right = state.general[general(base)] == Value::Context
+                    && displacement == context::mask(number)
+                    && number < 8;
+                if !right {
+                    return Err("a mask register at another place than its own");
+                }
+                let bit = 1 << number;
+                if store {
+                    state.kept.masks = state.kept.masks & !bit | state.masks & bit;
+                } else {
+                    state.masks = state.masks & !bit | state.kept.masks & bit;
+                }
+            }
+            Op::Jump(when, to) => {
+                let to = self.here(to).ok_or("inserted code jumps back, or out")?;
+                return self.jump(when, behind, to, state);
+            }
+            Op::Through(base, displacement) => {
+                let next = state.general[general(base)] == Value::Next && base == RAX;
+                if !next || displacement != context::RIP || state.current != Value::Next {
+                    return Err("does not go to where the next context goes on, or has not made it current");
+                }
+                let rip = state.kept.rip.ok_or("switches without saying where to go on")?;
+                self.done.yields += 1;
+                let resumed = state.resumed();
+                return self.wait(behind, rip, resumed);
+            }
+            Op::Leave => {
+                if !state.facts.aboard {
+                    return Err("leaves without asking whether it is aboard");
+                }
+                let Value::Here(at) = state.scratch[1] else {
+                    return Err("leaves without saying where to go on");
+                };
+                state.general[0] = state.scratch[0];
+                state.scratch = [Value::Anything; 3];
+                state.kept = Kept::NOTHING;
+                state.facts.aboard = false;
+                (state.facts.home, state.facts.returns, state.facts.met) = (true, true, true);
+                return self.wait(behind, at, state);
+            }
+        }
+        self.state = Some(state);
+        Ok(())
+    }
+
+    fn jump(&mut self, when: When, behind: u64, to: u32, mut state: State) -> Result<(), &'static str> {
+        let mut taken = state;
+        match (when, state.flags) {
+            (When::Always, _) => return self.wait(behind, to, taken),
+            (When::Equal, Flags::Alone) => (taken.facts.met, taken.facts.may_set) = (true, true),
+            (When::Equal, Flags::Home) => {
+                (taken.facts.home, taken.facts.returns, taken.facts.met) = (true, true, true);
+                state.facts.aboard = true;
+            }
+            (When::Below, Flags::Inside) => taken.facts.returns = true,
+            (When::NotNegative, Flags::Budget) => {
+                taken.facts.met = true;
+                state.facts.budget = false;
+            }
+            _ => return Err("a condition that nothing here asked for"),
+        }
+        self.state = Some(state);
+        self.wait(behind, to, taken)
+    }
+}
+
+/// A register takes a value; the stack pointer only its own.
+fn set(state: &mut State, to: General, value: Value) -> Result<(), &'static str> {
+    if to == RSP && value != Value::Program(RSP) {
+        return Err("inserted code moves the stack pointer");
+    }
+    state.general[usize::from(to)] = value;
+    Ok(())
+}
+
+fn load(state: &State, base: General, displacement: i32) -> Result<Value, &'static str> {
+    match state.general[usize::from(base)] {
+        Value::Context => {}
+        Value::Program(RSP) if base == RSP && displacement == 0 => return Ok(Value::Return),
+        _ => return Err("reads memory that is neither the context's nor the return address"),
+    }
+    let kept = |number: General| {
+        if state.kept.general >> number & 1 == 1 { Value::Program(number) } else { Value::Anything }
+    };
+    match field(displacement) {
+        Some(Field::Slot(number)) => Ok(kept(number)),
+        Some(Field::Rsp) => Ok(kept(RSP)),
+        Some(Field::Next) => Ok(Value::Next),
+        Some(Field::Fs) => Ok(Value::Local(0)),
+        Some(Field::Flags) if state.kept.flags => Ok(Value::Flags),
+        _ => Err("reads what is not to be read of a context"),
+    }
+}
+
+fn store(state: &mut State, base: General, displacement: i32, from: General) -> Result<(), &'static str> {
+    if state.general[usize::from(base)] != Value::Context || state.current != Value::Context {
+        return Err("writes memory that is not the context's");
+    }
+    let value = state.general[usize::from(from)];
+    match (field(displacement), value) {
+        (Some(Field::Slot(number)), Value::Program(of)) if number == of => state.kept.general |= 1 << number,
+        (Some(Field::Rsp), Value::Program(RSP)) => state.kept.general |= 1 << RSP,
+        (Some(Field::Flags), Value::Flags) => state.kept.flags = true,
+        (Some(Field::Rip), Value::Here(at)) => state.kept.rip = Some(at),
+        (Some(Field::Slot(_)), _) => return Err("a register's slot gets something else"),
+        _ => return Err("writes what is not to be written of a context"),
+    }
+    Ok(())
+}
+
+fn vector(
+    state: &mut State,
+    store: bool,
+    number: u8,
+    level: u8,
+    base: General,
+    displacement: i32,
+) -> Result<(), &'static str> {
+    let right = state.general[usize::from(base)] == Value::Context
+        && number < 32
+        && displacement == context::vector(number);
+    if !right {
+        return Err("a vector register at another place than its own");
+    }
+    let at = usize::from(number);
+    if store {
+        state.kept.vectors[at] = level.min(state.vectors[at]);
+    } else {
+        // What lies above is cleared, or was somebody else's.
+        state.vectors[at] = level.min(state.kept.vectors[at]);
+    }
+    Ok(())
+}
+
+/// The context's FS base and the program's registers, added up.
+fn sum(state: &State, base: General, index: General, scale: u8) -> Result<Value, &'static str> {
+    const WRONG: &str = "adds up something else than a thread-local address";
+    let mut local = None;
+    let mut more = (RAX, 0);
+    for (register, times) in [(base, 1u64), (index, u64::from(scale))] {
+        match state.general[usize::from(register)] {
+            Value::Local(sum) if local.is_none() && times == 1 => local = Some(sum),
+            Value::Program(of) => more = (of, times),
+            _ => return Err(WRONG),
+        }
+    }
+    let sum = local.ok_or(WRONG)?;
+    let (of, times) = more;
+    // No operand asks for more than nine times a register.
+    if (sum >> (4 * of) & 0xf) + times > 0xf {
+        return Err(WRONG);
+    }
+    Ok(Value::Local(sum + (times << (4 * of))))
+}
+
+/// Prefetches hang on what the program left in registers.
+fn prefetch(state: &State, insn: &Instruction) -> Result<Instruction, &'static str> {
+    for register in [insn.memory_base(), insn.memory_index()] {
+        let changed = register.is_gpr()
+            && state.general[register.full_register().number()]
+                != Value::Program(register.full_register().number() as General);
+        if changed {
+            return Err("fetches by a register that inserted code has changed");
+        }
+        if register.is_vector_register() {
+            return Err("fetches by a vector register");
+        }
+    }
+    Ok(*insn)
+}
