@@ -1,6 +1,6 @@
 //! `harvest primary|scavenger FILE…`: rewrites each file with every load a site, checks the result, and says how long
 //! that took. `REACH=usual` leaves out loads that hardly ever miss, `WIDTH` is sse, avx or avx512, `KEEP` a folder to
-//! leave results in.
+//! leave results in, `KNOWLEDGE=cautious` saves more.
 
 use image::liveness::Knowledge;
 use std::time::Instant;
@@ -19,7 +19,8 @@ fn main() {
         Ok("avx") => VectorWidth::Avx,
         _ => VectorWidth::Avx512,
     };
-    let sites = Sites { which: Which::EveryLoad(reach), width, knowledge: Knowledge::Cautious };
+    let knowledge = if is("KNOWLEDGE", "cautious") { Knowledge::Cautious } else { Knowledge::OfCallers };
+    let sites = Sites { which: Which::EveryLoad(reach), width, knowledge };
     for file in files {
         let original = std::fs::read(file).expect("the file can be read");
         let mode = if mode == "primary" {
@@ -46,8 +47,9 @@ fn main() {
         match found {
             Ok(counts) => println!("{counts:?}"),
             Err(gleaner_proof::Refusal::Wrong { violations, total }) => {
-                for violation in &violations {
-                    println!("{violation}");
+                for violation in violations.iter().take(4000) {
+                    let origin = violation.origin.map_or(0, |origin| origin.0);
+                    println!("{origin:#x}: {violation}");
                 }
                 println!("{total} violations");
             }

@@ -50,8 +50,8 @@
 //! - **R13 yields.** What is inserted into primaries and scavengers consists of instructions of a closed list
 //!   (`harvest/ops.rs`), each of which something leads to, and of jumps forward among them. It reads and writes nothing
 //!   but its area's words for inserted code, the running context and (before a `ret`) the return address; no stack, no red zone.
-//!   On every way from its begin to its end, everything that this crate's liveness says is live at the instruction that
-//!   follows holds what it held: where another context ran meanwhile, nothing is known but what the context holds, where
+//!   On every way from its begin to its end, everything that this crate's sparing liveness (`harvest/sparing/mod.rs` says
+//!   what that is, and what makes it sound) says is live at the instruction that follows holds what it held: where another context ran meanwhile, nothing is known but what the context holds, where
 //!   each register was saved to its own slot (vectors as wide as the note says) and nothing else. A switch makes the next
 //!   context current and goes to where that goes on; its own context goes on in the same piece. Budgets, leaves and looks
 //!   at returns are the scavengers'; after a switch they set the budget to the note's quantum, and never otherwise. No
@@ -75,7 +75,8 @@
 //! What is not proven: that a program does not use GS itself, that no returns but those of calls lead to twins (so that no cycle
 //! is made of returns), that a library is not called before the runtime by others' constructors; that code is not read as data, that nobody but the program's own code knows addresses inside of
 //! functions, that a listed load always reads the table listed with it, that a jump table has no more entries than the
-//! mapping says. For inserted code: what `dead` says it takes for granted of calls that leave the module.
+//! mapping says. For inserted code: what `dead` and `harvest/sparing` say they take for granted of calls that leave the
+//! module.
 //!
 //! A file's head names its rules. To add a rule: a variant of [`Rule`], a line above, a file, a call in [`check`], and
 //! wrong twins in `tests/`.

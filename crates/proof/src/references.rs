@@ -59,7 +59,7 @@ pub(crate) fn look(
     other_code(original, mapping, functions).into_par_iter().for_each(|(from, to)| {
         let Some(code) = original.bytes_at(units::Svma(from), (to - from) as usize) else { return };
         let known = functions.binary_search(&(from, to)).is_ok();
-        sweep(code, from, &|insn| {
+        sweep(code, from, &mut |insn| {
             // What is not known to be a function may be data, in which any number may stand.
             if known || insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
                 operands(insn, original.is_position_independent(), &check);
@@ -88,7 +88,7 @@ pub(crate) fn targets(original: &Image<'_>, mapping: &Mapping<'_>, known: &[(u64
     let found = ranges.into_par_iter().map(|(from, to)| {
         let found = std::cell::RefCell::new(Vec::new());
         let code = original.bytes_at(units::Svma(from), (to - from) as usize).unwrap_or(&[]);
-        sweep(code, from, &|insn| {
+        sweep(code, from, &mut |insn| {
             if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
                 found.borrow_mut().push(insn.near_branch64());
             }
@@ -156,7 +156,7 @@ fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, functions: &[(u64, u6
 }
 
 /// Decodes from the first byte on, whatever it is; from the next byte where there is no instruction.
-fn sweep(code: &[u8], address: u64, look: &impl Fn(&Instruction)) {
+pub(crate) fn sweep(code: &[u8], address: u64, look: &mut impl FnMut(&Instruction)) {
     let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
     let mut insn = Instruction::default();
     while decoder.can_decode() {

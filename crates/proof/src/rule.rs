@@ -58,6 +58,9 @@ pub struct Violation {
     pub rule: Rule,
     pub place: Place,
     pub what: String,
+    /// The instruction of the original that it is about, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Svma>,
 }
 
 impl fmt::Display for Violation {
@@ -78,15 +81,19 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(crate) fn at(&self, rule: Rule, address: u64, what: impl Into<String>) {
-        self.add(rule, Place::Address(Svma(address)), what.into());
+        self.add(rule, Place::Address(Svma(address)), what.into(), None);
+    }
+    /// What stands at this address for the instruction of the original at `origin`.
+    pub(crate) fn instead_of(&self, rule: Rule, origin: u64, address: u64, what: impl Into<String>) {
+        self.add(rule, Place::Address(Svma(address)), what.into(), Some(Svma(origin)));
     }
     pub(crate) fn in_file(&self, rule: Rule, offset: u64, what: impl Into<String>) {
-        self.add(rule, Place::File(FileOffset(offset)), what.into());
+        self.add(rule, Place::File(FileOffset(offset)), what.into(), None);
     }
-    fn add(&self, rule: Rule, place: Place, what: String) {
+    fn add(&self, rule: Rule, place: Place, what: String, origin: Option<Svma>) {
         self.total.fetch_add(1, Ordering::Relaxed);
         let Ok(mut kept) = self.kept.lock() else { return };
-        kept.push(Violation { rule, place, what });
+        kept.push(Violation { rule, place, what, origin });
         // The lowest places stay, whichever thread was first, so that two runs say the same.
         if kept.len() >= 2 * KEPT {
             kept.sort_by_key(|found| (found.place, found.rule));

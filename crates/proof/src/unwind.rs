@@ -145,6 +145,12 @@ impl<'d> Tables<'d> {
         let fde = &self.old.list[fde as usize];
         exceptions(image, fde, fde.start, fde.size).map_or(Some(Vec::new()), |table| Some(table.ok()?.sites))
     }
+    /// Functions that the unwinder calls by their addresses in the table.
+    pub(crate) fn personalities(&self) -> impl Iterator<Item = u64> + '_ {
+        const INDIRECT: u8 = 0x80;
+        let named = self.old.shared.iter().filter_map(|cie| cie.personality);
+        named.filter(|(encoding, _)| encoding & INDIRECT == 0).map(|(_, address)| address)
+    }
     /// Where functions begin and end, ascending.
     pub(crate) fn functions(&self) -> Vec<(u64, u64)> {
         let range = |fde: &Fde<'_>| (fde.start, fde.start.saturating_add(fde.size));

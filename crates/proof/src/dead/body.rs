@@ -48,6 +48,8 @@ pub(crate) struct Block {
     pub(crate) uses: Set,
     /// Surely overwritten.
     pub(crate) kills: Set,
+    /// Possibly changed.
+    pub(crate) writes: Set,
     /// Put on the stack before it is overwritten.
     pub(crate) saves: Set,
     /// Offset of the first instruction.
@@ -55,6 +57,9 @@ pub(crate) struct Block {
     /// Index of the first instruction, and of that behind the last.
     pub(crate) first: u32,
     pub(crate) end: u32,
+    /// Offsets of the last instruction, and of what follows it.
+    pub(crate) last_at: u32,
+    pub(crate) end_at: u32,
     pub(crate) last: Last,
     /// Whether the next block may follow.
     pub(crate) next: bool,
@@ -210,10 +215,13 @@ impl Builder<'_, '_, '_> {
             self.body.blocks.push(Block {
                 uses,
                 kills,
+                writes: steps[first..=index].iter().fold(0, |all, step| all | step.effect.writes),
                 saves,
                 at: items[first].at,
                 first: first as u32,
                 end: index as u32 + 1,
+                last_at: items[index].at,
+                end_at: items[index].end(),
                 last: self.last(step),
                 next,
                 is_entry: is_entry[first] || !reached[first],

@@ -44,6 +44,15 @@ impl<'c, 'd> Linkage<'c, 'd> {
 
     /// What the code at this address is a stub for: `[endbr64] [bnd] jmp [slot]`, the slot being filled at run time.
     pub(crate) fn stub(&self, address: u64) -> Option<Outside> {
+        self.slot(self.stub_slot(address)?.0)
+    }
+    /// Where the stub at this address ends, if there is one.
+    pub(crate) fn stub_end(&self, address: u64) -> Option<u64> {
+        let (slot, end) = self.stub_slot(address)?;
+        self.slot(slot).map(|_| end)
+    }
+    /// The slot of what looks like a stub, and where that ends.
+    fn stub_slot(&self, address: u64) -> Option<(u64, u64)> {
         let bytes = self.original.bytes_from(Svma(address))?;
         let bytes = bytes.get(..16).unwrap_or(bytes);
         let rest = bytes.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(bytes);
@@ -51,7 +60,15 @@ impl<'c, 'd> Linkage<'c, 'd> {
         let rest = rest.strip_prefix(&[0xff, 0x25])?;
         let distance = Reader::new(rest, 0).signed(4)?;
         let end = address + (bytes.len() - rest.len() + 4) as u64;
-        self.slot(end.wrapping_add_signed(distance))
+        Some((end.wrapping_add_signed(distance), end))
+    }
+    /// The name of the function that a call leads to: of a stub at this address, or by the slot that it is.
+    pub(crate) fn name_behind(&self, address: u64) -> Option<&'d [u8]> {
+        let place = self.stub_slot(address).map_or(address, |(slot, _)| slot);
+        match self.relocations.slot(place)? {
+            Holds::Named(symbol) => self.name(symbol),
+            _ => None,
+        }
     }
     /// What a call or jump through the word at this address leads to, if it is a slot.
     pub(crate) fn slot(&self, place: u64) -> Option<Outside> {

@@ -33,11 +33,11 @@
 pub(crate) mod body;
 mod descent;
 pub(crate) mod effects;
-mod linkage;
-mod order;
+pub(crate) mod linkage;
+pub(crate) mod order;
 pub(crate) mod set;
-mod solve;
-mod steps;
+pub(crate) mod solve;
+pub(crate) mod steps;
 
 use crate::lsda::Site;
 use crate::mapping::{Mapping, Table};
@@ -57,8 +57,8 @@ use steps::{Source, Step};
 pub(crate) struct Code<'c, 'd> {
     pub(crate) original: &'c Image<'d>,
     pub(crate) mapping: &'c Mapping<'d>,
-    unwind: &'c Tables<'d>,
-    linkage: Linkage<'c, 'd>,
+    pub(crate) unwind: &'c Tables<'d>,
+    pub(crate) linkage: Linkage<'c, 'd>,
     /// Start, size and frame description of those without twins.
     others: Vec<(u64, u64, u32)>,
     /// Start, end and number of all, by start.
@@ -70,7 +70,7 @@ pub(crate) struct Code<'c, 'd> {
 #[derive(Default)]
 pub(crate) struct Room {
     pub(crate) items: Vec<Item>,
-    steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     sites: Vec<Site>,
 }
 
@@ -143,7 +143,7 @@ impl<'c, 'd> Code<'c, 'd> {
     }
 
     /// Reads a body's instructions into the room.
-    fn read(&self, body: u32, entered: &[(u32, bool)], room: &mut Room) {
+    pub(crate) fn read(&self, body: u32, entered: &[(u32, bool)], room: &mut Room) {
         let (start, fde) = (self.start(body), self.fde(body));
         room.sites = self.unwind.sites(self.original, fde).unwrap_or_default();
         let code = match (self.mapping.units.get(body as usize), self.other(body)) {
@@ -172,12 +172,12 @@ impl<'c, 'd> Code<'c, 'd> {
 
 /// What is known about all functions together.
 pub(crate) struct Dead<'c, 'd> {
-    code: Code<'c, 'd>,
-    bodies: Vec<Body>,
-    functions: Functions,
-    summaries: Vec<Summary>,
+    pub(crate) code: Code<'c, 'd>,
+    pub(crate) bodies: Vec<Body>,
+    pub(crate) functions: Functions,
+    pub(crate) summaries: Vec<Summary>,
     /// For each body, what is seen to be read behind calls of it.
-    wanted: Vec<Set>,
+    pub(crate) wanted: Vec<Set>,
 }
 
 impl<'c, 'd> Dead<'c, 'd> {

@@ -109,7 +109,25 @@ pub(crate) fn names(set: Set) -> String {
         TOP_AT..MASKS_AT => format!("the upper part of zmm{}", bit - TOP_AT),
         _ => format!("k{}", bit - MASKS_AT),
     };
-    let found: Vec<String> = (0..128).filter(|bit| set >> bit & 1 == 1).map(name).collect();
+    let is_in = |bit: u32| bit < 128 && set >> bit & 1 == 1;
+    let kinds = [LOW_AT, HIGH_AT, TOP_AT, MASKS_AT, 128];
+    let mut found = Vec::new();
+    let mut bit = 0;
+    while bit < 128 {
+        let first = bit;
+        bit += 1;
+        if !is_in(first) {
+            continue;
+        }
+        while first >= LOW_AT && is_in(bit) && !kinds.contains(&bit) {
+            bit += 1;
+        }
+        found.push(match bit - first {
+            1 => name(first),
+            2 => format!("{}, {}", name(first), name(bit - 1)),
+            _ => format!("{} to {}", name(first), name(bit - 1)),
+        });
+    }
     found.join(", ")
 }
 

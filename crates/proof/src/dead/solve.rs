@@ -92,8 +92,26 @@ impl<'m> Function<'m> {
     pub(crate) fn written(&self) -> Set {
         self.bodies.iter().fold(0, |all, body| all | body.written)
     }
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.base.last().map_or(0, |&count| count as usize)
+    }
+
+    /// Tells which blocks of the function may follow one, calls at its end coming back.
+    pub(crate) fn successors(&self, member: usize, index: usize, mut to: impl FnMut(usize)) {
+        let body = self.bodies[member];
+        let (base, block) = (self.base[member] as usize, &body.blocks[index]);
+        if block.next {
+            to(base + index + 1);
+        }
+        for &target in &body.targets[block.targets.0 as usize..block.targets.1 as usize] {
+            to(base + target as usize);
+        }
+        for at in block.outs.0 as usize..block.outs.1 as usize {
+            let inside = self.inside[member][at];
+            if inside != LOST {
+                to(inside as usize);
+            }
+        }
     }
 
     /// Needed behind a block, calls at its end not counted.

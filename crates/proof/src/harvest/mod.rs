@@ -10,6 +10,7 @@ mod bounds;
 mod early;
 mod ops;
 mod run;
+mod sparing;
 mod state;
 
 use crate::Context;
@@ -28,6 +29,7 @@ use iced_x86::{
 };
 use rayon::prelude::*;
 use run::{Done, Terms};
+use sparing::Sparing;
 use state::State;
 
 /// How far behind a yield the loads may be that it fetches for.
@@ -82,11 +84,12 @@ impl Context<'_> {
         } else {
             early::units(&self.original, &self.mapping, &self.relocations)
         };
-        dead.functions().par_iter().with_min_len(16).for_each_init(
+        let sparing = Sparing::of(dead, &self.relocations);
+        (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(
             || (dead::Room::default(), Room::default()),
-            |(living, room), members| {
+            |(living, room), function| {
                 (room.yields, room.unswitched) = (None, None);
-                dead.live(members, living, |index, items, live| {
+                sparing.live(function, living, |index, items, live| {
                     let unit = &self.mapping.units[index as usize];
                     let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
                     let is_early = early[index as usize];
@@ -132,13 +135,16 @@ impl Work<'_, '_> {
             room.graph.entries.extend(own);
             room.graph.check(self.terms.quantum, |node, what| {
                 let item = &self.items[node as usize];
-                self.wrong(Rule::Bounds, item.place, what);
+                self.wrong(Rule::Bounds, item, what);
             });
         }
     }
 
-    fn wrong(&self, rule: Rule, place: u32, what: impl Into<String>) {
-        self.context.findings.at(rule, self.unit.twin + u64::from(place), what);
+    fn wrong(&self, rule: Rule, item: &Item, what: impl Into<String>) {
+        self.wrong_at(rule, item, self.unit.twin + u64::from(item.place), what);
+    }
+    fn wrong_at(&self, rule: Rule, item: &Item, address: u64, what: impl Into<String>) {
+        self.context.findings.instead_of(rule, self.unit.start + u64::from(item.at), address, what);
     }
 
     /// The item of an address in the original.
@@ -165,36 +171,35 @@ impl Work<'_, '_> {
         let code = &self.unit.copy[item.place as usize..item.copy() as usize];
         let address = self.unit.twin + u64::from(item.place);
         if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, done) {
-            self.context.findings.at(Rule::Yields, at, what);
-            return;
+            return self.wrong_at(Rule::Yields, item, at, what);
         }
         let Some(state) = &done.state else {
-            return self.wrong(Rule::Yields, item.place, "inserted code that never gets to its end");
+            return self.wrong(Rule::Yields, item, "inserted code that never gets to its end");
         };
         let lost = state.lost(live, self.context.note.width);
         if lost != 0 {
-            self.wrong(Rule::Yields, item.place, State::told(lost));
+            self.wrong(Rule::Yields, item, State::told(lost));
         }
         if self.terms.scavenger && !state.facts.budget {
-            self.wrong(Rule::Yields, item.place, "goes on without setting the budget");
+            self.wrong(Rule::Yields, item, "goes on without setting the budget");
         }
         let most = if self.terms.scavenger { 2 } else { 1 };
         if done.yields > most {
-            self.wrong(Rule::Yields, item.place, "more yields than one place may have");
+            self.wrong(Rule::Yields, item, "more yields than one place may have");
         }
         if done.yields > 0 {
             room.yields.get_or_insert(address);
             if self.is_early {
-                self.wrong(Rule::Early, item.place, "a yield where there may be no area yet");
+                self.wrong(Rule::Early, item, "a yield where there may be no area yet");
             }
         }
         let fetches = !done.prefetches.is_empty();
         if fetches != (done.yields > 0) && (fetches || !self.terms.scavenger) {
-            self.wrong(Rule::Prefetches, item.place, "a prefetch without a yield, or the other way round");
+            self.wrong(Rule::Prefetches, item, "a prefetch without a yield, or the other way round");
         }
         if let Some(fetch) = done.prefetches.iter().find(|fetch| !self.is_announced(fetch, index, room)) {
             let what = "fetches what no instruction behind it uses, or by other registers";
-            self.context.findings.at(Rule::Prefetches, fetch.ip(), what);
+            self.wrong_at(Rule::Prefetches, item, fetch.ip(), what);
         }
     }
 
@@ -221,7 +226,7 @@ impl Work<'_, '_> {
     /// R16 and R17: what a guest may run, and what sends it home first.
     fn aboard(&self, item: &Item, insn: &Instruction, state: Option<&State>, room: &mut Room) {
         let home = state.is_some_and(|state| state.facts.home);
-        let aboard = |what: &str| self.wrong(Rule::Aboard, item.copy(), what);
+        let aboard = |what: &str| self.wrong(Rule::Aboard, item, what);
         if item.escape {
             self.escape(item, room);
         }
@@ -234,7 +239,7 @@ impl Work<'_, '_> {
             if !untouched && !local() {
                 self.wrong(
                     Rule::ThreadLocal,
-                    item.copy(),
+                    item,
                     "reaches thread-local storage otherwise than its original, or by another thread's FS",
                 );
             }
@@ -271,14 +276,14 @@ impl Work<'_, '_> {
         let address = self.unit.twin + from as u64;
         let code = &self.unit.copy[from..to];
         if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, &mut done) {
-            return self.context.findings.at(Rule::Aboard, at, what);
+            return self.wrong_at(Rule::Aboard, item, at, what);
         }
         let lost = done.state.map_or(ALL, |state| state.lost(ALL, self.context.note.width));
         if lost != 0 {
-            self.wrong(Rule::Aboard, item.copy_end(), State::told(lost));
+            self.wrong(Rule::Aboard, item, State::told(lost));
         }
         if !done.state.is_some_and(|state| state.facts.home) || done.yields > 0 {
-            self.wrong(Rule::Aboard, item.copy_end(), "escapes aboard");
+            self.wrong(Rule::Aboard, item, "escapes aboard");
         }
     }
 

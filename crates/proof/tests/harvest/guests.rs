@@ -123,8 +123,7 @@ pub(crate) const ALL: &[Wrong] = &[
     }),
     wrong!("a leave that loses rax", Yields, |piece, new| {
         goes_home(piece)?;
-        let live = piece.original.is_call_near() || asm(piece, Mnemonic::Syscall);
-        live.then_some(())?;
+        piece.original.is_call_near_indirect().then_some(())?;
         let (at, _) = piece.find("mov gs:[10h],rax")?;
         new[at + 5] = 0x20;
         Some(())

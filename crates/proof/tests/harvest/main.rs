@@ -1,8 +1,10 @@
 //! Harvest twins that are right, which must be accepted, and many that are wrong, each of which must be rejected by the
-//! rule it breaks. To add a wrong one: an entry in [`yields`] or [`guests`].
+//! rule it breaks. To add a wrong one: an entry in [`yields`] or [`guests`]; one that
+//! is wrong because of others' doings, in [`reliance`].
 
 mod guests;
 mod pieces;
+mod reliance;
 mod yields;
 
 use gleaner_proof::{Refusal, Rule, check};
@@ -46,7 +48,7 @@ fn compile(source: &str, options: &[&str]) -> Vec<u8> {
 }
 
 fn rewrite(original: &[u8], scavenger: bool, width: VectorWidth) -> Result<Vec<u8>, String> {
-    let sites = Sites { which: Which::EveryLoad(Reach::All), width, knowledge: Knowledge::Cautious };
+    let sites = Sites { which: Which::EveryLoad(Reach::All), width, knowledge: Knowledge::OfCallers };
     let bounds = Bounds { quantum: 200, ..Bounds::default() };
     let mode = if scavenger { Mode::Scavenger(&sites, bounds) } else { Mode::Primary(&sites) };
     Ok(twin::rewrite(original, None, mode).map_err(|error| error.to_string())?.bytes)

@@ -61,6 +61,19 @@ __attribute__((noinline)) long flags(long *at, long count) {
                  : "+r"(sum), "+r"(at), "+r"(count)::"rcx", "memory", "cc");
     return sum;
 }
+/* Mask registers that live over a load. */
+__attribute__((noinline)) long masks(long *at) {
+    long first, second, third;
+    asm volatile("kmovq %3, %%k1\n"
+                 "kmovq %3, %%k2\n"
+                 "mov (%3), %2\n"
+                 "kmovq %%k1, %0\n"
+                 "kmovq %%k2, %1\n"
+                 : "=&r"(first), "=&r"(second), "=&r"(third)
+                 : "r"(at)
+                 : "memory");
+    return first + second + third;
+}
 __attribute__((noinline)) long kernel(long number) {
     long result;
     asm volatile("syscall" : "=a"(result) : "a"(number) : "rcx", "r11", "memory");
@@ -118,7 +131,7 @@ int main(int count, char **arguments) {
     }
     long double wide[4] = {1, 2, 3, 4};
     long sum = walk(first) + depth(first) + visits(first) + thread_locals(count) + choose(count, (int *)first);
-    sum += flags(&first->value, 3) + kernel(39) + scale(numbers, count, 63) + extended(wide, 4);
+    sum += masks(&first->value) + flags(&first->value, 3) + kernel(39) + scale(numbers, count, 63) + extended(wide, 4);
     unsigned csr = 0x1f80;
     unsigned short word = 0x37f;
     sum += plain(count) + again(count) + tail(first);

@@ -1,0 +1,115 @@
+//! Forwards: which registers may hold anything of use. A call by the ABI leaves in what it may change, its results
+//! aside, what nobody can count on; so it is until something is written there again.
+
+use super::Sparing;
+use crate::dead::body::{Last, Out};
+use crate::dead::set::{ALL, CLOBBERED, RESULTS, Set};
+use crate::dead::solve::Function;
+
+impl Sparing<'_, '_, '_> {
+    /// What each function, with all that it calls, may put something of use in.
+    pub(super) fn find_changes(&mut self) {
+        let functions = &self.dead.functions;
+        let own: Vec<Set> = functions.members.iter().map(|members| self.own_changes(members)).collect();
+        self.changes = own;
+        let order: Vec<u32> = functions.levels().into_iter().flatten().collect();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &function in &order {
+                let calls = &functions.calls[function as usize];
+                let all = calls.iter().fold(self.changes[function as usize], |all, &callee| {
+                    all | self.changes[callee as usize]
+                });
+                changed |= std::mem::replace(&mut self.changes[function as usize], all) != all;
+            }
+        }
+    }
+
+    pub(super) fn comes_back(&self, last: Last) -> bool {
+        match last {
+            Last::Return | Last::DeadEnd => false,
+            Last::Call(other) => self.summaries[other as usize].returns,
+            _ => true,
+        }
+    }
+
+    fn own_changes(&self, members: &[u32]) -> Set {
+        let mut all = 0;
+        for &body in members {
+            let of_body = &self.dead.bodies[body as usize];
+            let blocks = &of_body.blocks;
+            for (block, call) in blocks.iter().zip(&self.calls[body as usize]) {
+                all |= block.writes;
+                all |= match block.last {
+                    Last::Foreign => call.left,
+                    Last::Keeps => ALL,
+                    _ => 0,
+                };
+                if !self.comes_back(block.last) {
+                    continue;
+                }
+                for out in &of_body.outs[block.outs.0 as usize..block.outs.1 as usize] {
+                    all |= match out {
+                        Out::Anywhere => ALL,
+                        Out::Import => RESULTS,
+                        _ => 0,
+                    };
+                }
+            }
+            if blocks.is_empty() {
+                all = ALL;
+            }
+        }
+        all
+    }
+
+    /// For each block of a function, what may hold something of use at its begin.
+    pub(super) fn meaning_of(&self, members: &[u32]) -> Vec<Set> {
+        let function = Function::new(members, &self.dead.bodies);
+        let count = function.count();
+        let mut state = vec![0; count];
+        let mut reached = vec![false; count];
+        let mut changed = true;
+        for member in 0..members.len() {
+            for (index, block) in function.body(member).blocks.iter().enumerate() {
+                if block.is_entry {
+                    let at = function.base(member) + index;
+                    (state[at], reached[at]) = (ALL, true);
+                }
+            }
+        }
+        while changed {
+            changed = false;
+            for (member, &body) in members.iter().enumerate() {
+                for (index, block) in function.body(member).blocks.iter().enumerate() {
+                    let at = function.base(member) + index;
+                    if !reached[at] || !self.comes_back(block.last) {
+                        continue;
+                    }
+                    let before = state[at] | block.writes;
+                    let call = &self.calls[body as usize][index];
+                    let after = match block.last {
+                        Last::Plain | Last::Return | Last::DeadEnd => before,
+                        Last::Foreign => before & !CLOBBERED | call.left,
+                        Last::Keeps => ALL,
+                        Last::Call(other) => {
+                            before | self.changes[self.dead.functions.of_body[other as usize] as usize]
+                        }
+                    };
+                    function.successors(member, index, |to| {
+                        if !reached[to] || after & !state[to] != 0 {
+                            (reached[to], state[to]) = (true, state[to] | after);
+                            changed = true;
+                        }
+                    });
+                }
+            }
+        }
+        // Of what nothing is seen to lead to, nothing is known.
+        for (state, _) in state.iter_mut().zip(reached).filter(|(_, reached)| !reached) {
+            *state = ALL;
+        }
+        state
+    }
+}

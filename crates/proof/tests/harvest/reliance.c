@@ -1,0 +1,50 @@
+// Functions whose yields may be cheap because of what their callers do not look for. Behind each marker's instruction the
+// test puts another one, in original and twin alike, and then somebody does look.
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FUNCTION(name) ".p2align 4\n.type " name ", @function\n" name ": .cfi_startproc\n"
+#define END(name) ".cfi_endproc\n.size " name ", .-" name "\n"
+#define MARK(number) "movl $" number ", %r9d\n"
+asm(".text\n"
+    // What a caller may keep in a register that the function does not write.
+    FUNCTION("leaf") "movq (%rdi), %rax\nleaq 1(%rax), %rax\nret\n" END("leaf")
+    FUNCTION("keeps") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall leaf\nmovl %eax, %ecx\n" MARK("0x5a5a0001")
+    "movl %ecx, %eax\naddq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("keeps")
+    // The result of a function that nobody else calls.
+    FUNCTION("silent") "movq (%rdi), %rdx\nmovq %rdx, 8(%rdi)\nret\n" END("silent")
+    FUNCTION("ignores") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall silent\nmovl %r12d, %eax\n" MARK("0x5a5a0002")
+    "addq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("ignores")
+    // What a call by the ABI leaves behind, and what the next one is passed.
+    FUNCTION("garbage") "pushq %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset rbx, -16\nmovq %rdi, %rbx\ncall strlen@PLT\n"
+    "movl %eax, %eax\n" MARK("0x5a5a0004")
+    "movq (%rbx), %rdi\ncall system@PLT\npopq %rbx\n.cfi_adjust_cfa_offset -8\nret\n" END("garbage")
+    // What a function is passed whose type is known.
+    FUNCTION("typed") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\nmovq (%rdi), %rdi\ncall strdup@PLT\n"
+    "addq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("typed")
+    // Code that no unwind table knows.
+    ".p2align 4\nstray: movl $0x51515151, %eax\nret\n"
+    // Calls by pointers.
+    FUNCTION("pointed") "movq (%rdi), %rax\nleaq 2(%rax), %rax\nret\n" END("pointed")
+    FUNCTION("points") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall *%rsi\nmovl %eax, %r11d\n" MARK("0x5a5a0007")
+    "movl %r11d, %eax\naddq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("points")
+    // Somebody who jumps in place of returning.
+    FUNCTION("last") "movq (%rdi), %rax\nleaq 3(%rax), %rax\nret\n" END("last")
+    FUNCTION("passes_on") "incl %edx\njmp last\n" END("passes_on")
+    FUNCTION("relies") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall passes_on\nmovl %eax, %ecx\n" MARK("0x5a5a0008")
+    "movl %ecx, %eax\naddq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("relies")
+    // Somebody who jumps to a pointer in place of returning.
+    FUNCTION("trampoline") "incl %edx\nnop\nnop\nnop\njmp *%rsi\n" END("trampoline")
+    FUNCTION("bounces") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall trampoline\nmovl %eax, %r10d\n" MARK("0x5a5a0009")
+    "movl %r10d, %eax\naddq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("bounces")
+    ".data\n.p2align 3\n.quad pointed\nspare: .quad 0x5b5b5b5b5c5c5c5c\n.long 0x5d5d5d5d\n.text\n");
+long keeps(void *), ignores(void *), garbage(void *), typed(void *), points(void *, void *), relies(void *);
+long bounces(void *, void *), stray(void);
+extern long pointed_by asm("spare");
+
+int main(int count, char **arguments) {
+    long sum = keeps(arguments) + ignores(arguments) + garbage(arguments) + typed(arguments);
+    sum += points(arguments, &count) + relies(arguments) + bounces(arguments, &count) + stray() + pointed_by;
+    printf("%ld\n", sum);
+    return 0;
+}
