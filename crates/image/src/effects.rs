@@ -22,7 +22,13 @@ pub struct Effect {
 pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Effect {
     let mut effect = Effect::default();
     if reads_everything(instruction) {
-        let writes = if restores_much(instruction) { RegSet::ALL } else { returned_by_the_kernel() };
+        let writes = if restores_much(instruction) {
+            RegSet::ALL
+        } else if asks_the_kernel(instruction) {
+            returned_by_the_kernel()
+        } else {
+            named_as_written(instruction, factory)
+        };
         return Effect { reads: RegSet::ALL, kills: RegSet::EMPTY, writes };
     }
     match instruction.mnemonic() {
@@ -148,7 +154,19 @@ fn reads_everything(instruction: &Instruction) -> bool {
         || instruction.is_privileged()
 }
 
-/// What a system call changes, and no trap does: everything else is as it was, and callers may know that.
+fn asks_the_kernel(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int)
+}
+
+/// What the decoder's tables say is written: nothing by a trap, eax by the begin of a transaction. That one of them stands
+/// in a function does not say that it changes anything else.
+fn named_as_written(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> RegSet {
+    let flags = flags(instruction.rflags_modified());
+    let used = factory.info(instruction).used_registers().iter();
+    used.filter(|used| writes(used.access())).fold(flags, |all, used| all | RegSet::of(used.register()))
+}
+
+/// What a system call changes: everything else is as it was, and callers may know that.
 const fn returned_by_the_kernel() -> RegSet {
     RegSet::general(RAX).union(RegSet::general(RCX)).union(RegSet::general(R11))
 }
@@ -316,7 +334,11 @@ mod tests {
 
     #[test]
     fn traps_change_nothing() {
-        assert!(!of(&[0x0f, 0x0b]).writes.meets(general(&[RDX]) | RegSet::VECTORS), "ud2");
+        assert!(!of(&[0x0f, 0x0b]).writes.meets(RegSet::GENERAL | RegSet::VECTORS), "ud2");
+        assert!(!of(&[0xcc]).writes.meets(RegSet::GENERAL | RegSet::VECTORS), "int3");
+        let begins = of(&[0xc7, 0xf8, 0, 0, 0, 0]).writes;
+        assert_eq!(begins & RegSet::GENERAL, general(&[RAX]), "xbegin");
+        assert!(of(&[0x0f, 0x05]).writes.contains(general(&[RAX, RCX, R11])), "syscall");
         assert!(!of(&[0x0f, 0x05]).writes.meets(general(&[RDX, RDI, RSI]) | RegSet::VECTORS), "syscall");
         assert!(of(&[0x0f, 0xae, 0x2f]).writes.contains(RegSet::VECTORS), "xrstor [rdi]");
     }

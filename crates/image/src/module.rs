@@ -10,6 +10,7 @@ use crate::unwind::{frames::Frames, lsda};
 use crate::{Image, ImageError, elf::Segment, never_returns};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::OnceLock;
 use units::Svma;
 
 /// A module, read and decoded.
@@ -28,6 +29,7 @@ pub struct Module<'d> {
     roots: BTreeMap<usize, Vec<u32>>,
     /// Addresses of functions that never return, by name.
     dead_ends: HashSet<u64>,
+    unseen_branches: OnceLock<Vec<Svma>>,
 }
 
 impl<'d> Module<'d> {
@@ -43,7 +45,7 @@ impl<'d> Module<'d> {
         let dead_ends = symbols
             .all()
             .iter()
-            .filter(|symbol| never_returns::is_known_by_name(symbol.name))
+            .filter(|symbol| never_returns::is_known_by_own_name(symbol.name, symbol.is_global))
             .map(|symbol| symbol.address.0)
             .collect();
         let mut module = Self {
@@ -56,6 +58,7 @@ impl<'d> Module<'d> {
             decoded: Vec::new(),
             roots: BTreeMap::new(),
             dead_ends,
+            unseen_branches: OnceLock::new(),
         };
         module.decode_all();
         never_returns::propagate(&mut module);
@@ -198,7 +201,7 @@ impl<'d> Module<'d> {
                 }),
             );
         }
-        odd.par_extend(self.branches_of_undecoded().into_par_iter().filter(|&target| is_odd(target)));
+        odd.par_extend(self.unseen_branches().par_iter().copied().filter(|&target| is_odd(target)));
         odd.extend(self.symbols.all().iter().map(|symbol| symbol.address).filter(|&target| is_odd(target)));
         odd.par_sort_unstable();
         odd.dedup();
@@ -208,7 +211,24 @@ impl<'d> Module<'d> {
     /// Starts of units that undecoded bytes may call or jump to, if they are code.
     pub fn possible_entries(&self) -> Vec<Svma> {
         let is_start = |target: &Svma| self.units.binary_search_by_key(target, |unit| unit.start).is_ok();
-        self.branches_of_undecoded().into_iter().filter(is_start).collect()
+        self.unseen_branches().iter().copied().filter(is_start).collect()
+    }
+
+    /// Where everything would lead to, inside of units, that would be a branch if code began at any undecoded byte; ascending.
+    pub fn unseen_branches(&self) -> &[Svma] {
+        self.unseen_branches.get_or_init(|| {
+            let mut found = self.branches_of_undecoded();
+            found.par_sort_unstable();
+            found.dedup();
+            found
+        })
+    }
+
+    /// Those into one unit.
+    pub(crate) fn unseen_branches_into(&self, unit: usize) -> &[Svma] {
+        let (all, unit) = (self.unseen_branches(), &self.units[unit]);
+        let first = all.partition_point(|&target| target < unit.start);
+        &all[first..first + all[first..].partition_point(|&target| target < unit.end())]
     }
 
     /// What everything would lead to, inside of units, that would be a branch if code began at any undecoded byte.

@@ -3,8 +3,10 @@
 //! Only the precision of the control-flow graph hangs on this. Whoever lays out code must still be right when such a
 //! call does return.
 
-use crate::insn::Flow;
+use crate::insn::{Flow, Insn};
 use crate::module::Module;
+use crate::unwind::needed;
+use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use units::Svma;
 
 /// Whether a function of this name never returns, in any library worth knowing. Names with a `*` stand for all that
@@ -51,6 +53,15 @@ pub fn is_known_by_name(name: &[u8]) -> bool {
     NAMES.iter().any(|known| matches(known.as_bytes(), name))
 }
 
+/// The same of a function of the module itself. Programs may call functions of theirs as they like, but for names that are
+/// reserved for libraries: those that begin with an underscore, and, for all that other files see, the standards' own.
+pub fn is_known_by_own_name(name: &[u8], is_global: bool) -> bool {
+    const STANDARD: &[&[u8]] =
+        &[b"abort", b"exit", b"longjmp", b"pthread_exit", b"quick_exit", b"siglongjmp"];
+    let plain = name.split(|&byte| byte == b'@').next().unwrap_or(name);
+    is_known_by_name(name) && (plain.starts_with(b"_") || is_global && STANDARD.contains(&plain))
+}
+
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern.first(), name.first()) {
         (Some(b'*'), _) | (None, None) => true,
@@ -58,6 +69,31 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
         (Some(a), Some(b)) if a == b => matches(&pattern[1..], &name[1..]),
         _ => false,
     }
+}
+
+/// Whether a call can only come back to what is no code of its function: it is the last instruction there, in a frame
+/// that still stands, and behind it is padding or a function that begins without a frame.
+fn is_last_call(module: &Module<'_>, unit: usize, call: Insn) -> bool {
+    let own = &module.units[unit];
+    let is_bare = |unit: usize, at: u32| {
+        let fde = &module.frames.fdes[module.units[unit].fde? as usize];
+        let cie = &module.frames.cies[fde.cie as usize];
+        let rows = needed::rows(module.frames.program(&cie.program), module.frames.program(&fde.program));
+        Some(rows[rows.partition_point(|row| row.at <= u64::from(at)).saturating_sub(1)].is_bare)
+    };
+    if call.end() != own.size || is_bare(unit, call.at) != Some(false) {
+        return false;
+    }
+    match module.unit_at(own.end()) {
+        Some(next) => module.units[next].start == own.end() && is_bare(next, 0) == Some(true),
+        None => is_padding(module.image.bytes_from(own.end()).unwrap_or(&[])),
+    }
+}
+
+fn is_padding(bytes: &[u8]) -> bool {
+    let code = &bytes[..bytes.len().min(15)];
+    let insn = Decoder::new(64, code, DecoderOptions::NONE).decode();
+    code.is_empty() || code.starts_with(&[0, 0]) || matches!(insn.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }
 
 /// Marks calls to functions of the module that have no way to return: no return instruction, no jump out that could
@@ -70,8 +106,8 @@ pub fn propagate(module: &mut Module<'_>) {
             let ends = |flow| decoded.insns.iter().any(|insn| insn.flow == flow);
             let falls_off = decoded.insns.iter().any(|insn| {
                 insn.flow.falls_through()
-                    && !insn.flow.is_call()
                     && crate::insn::index_at(&decoded.insns, insn.end()).is_none()
+                    && !(insn.flow.is_call() && is_last_call(module, index, *insn))
             });
             ends(Flow::Return) || !decoded.open_jumps.is_empty() || falls_off || decoded.insns.is_empty()
         })
@@ -123,6 +159,17 @@ pub fn propagate(module: &mut Module<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_programs_own_functions() {
+        for (name, is_global) in [("__stack_chk_fail", false), ("exit", true), ("longjmp@@GLIBC_2.2.5", true)]
+        {
+            assert!(is_known_by_own_name(name.as_bytes(), is_global), "{name}");
+        }
+        for (name, is_global) in [("err", true), ("verrx", true), ("exit", false), ("_start", true)] {
+            assert!(!is_known_by_own_name(name.as_bytes(), is_global), "{name}");
+        }
+    }
 
     #[test]
     fn names_with_versions_and_wildcards() {

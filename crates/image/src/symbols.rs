@@ -7,6 +7,10 @@ use units::Svma;
 
 /// A symbol that names code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a symbol table's own marks, which do not exclude each other"
+)]
 pub struct Symbol<'d> {
     pub address: Svma,
     pub size: u64,
@@ -17,6 +21,8 @@ pub struct Symbol<'d> {
     pub is_resolver: bool,
     /// In the dynamic symbol table, where other modules find it.
     pub is_exported: bool,
+    /// Seen by other files that the module is made of: nobody else there has this name.
+    pub is_global: bool,
 }
 
 /// All symbols that name code, by ascending address; typed before labels, long before short where several share one.
@@ -42,6 +48,7 @@ impl<'d> Symbols<'d> {
                 == (kept.address, kept.size, kept.name, kept.is_function);
             kept.is_exported |= same && next.is_exported;
             kept.is_resolver |= same && next.is_resolver;
+            kept.is_global |= same && next.is_global;
             same
         });
         Self { all }
@@ -97,5 +104,6 @@ fn symbol<'d>(entry: &[u8], strings: &'d [u8], code: &Image<'_>) -> Option<Symbo
         is_function,
         is_resolver,
         is_exported: false,
+        is_global: entry[4] >> 4 != 0,
     })
 }

@@ -3,7 +3,7 @@
 use gleaner_image::Module;
 use gleaner_image::insn::Flow;
 use gleaner_image::liveness::Liveness;
-use gleaner_image::regs::{RDI, RDX, RSI, RegSet};
+use gleaner_image::regs::{R11, RDI, RDX, RSI, RegSet};
 use std::process::Command;
 
 const SOURCE: &str = r"
@@ -61,6 +61,58 @@ const SOURCE: &str = r"
     syscall
     ret
     end asks
+
+    # ends with a call that comes back, into what lies behind
+    function leads
+    push %rbx
+    .cfi_adjust_cfa_offset 8
+    call asks
+    end leads
+    function runs_on
+    .cfi_adjust_cfa_offset 8
+    pop %rbx
+    .cfi_adjust_cfa_offset -8
+    ret
+    end runs_on
+    function follows
+    mov $5, %esi
+    call leads
+    mov %esi, %eax
+    ret
+    end follows
+
+    # ends with a call that does not come back, as nothing of its frame lies behind
+    function gives_up
+    push %rbx
+    .cfi_adjust_cfa_offset 8
+    call *(%rdi)
+    end gives_up
+    function despairs
+    movd %edi, %xmm9
+    call gives_up
+    movd %xmm9, %eax
+    ret
+    end despairs
+
+    # a name that programs may use as they like
+    function err
+    lea 1(%rdi), %eax
+    ret
+    end err
+    function blames
+    mov $5, %esi
+    call err
+    mov %esi, %eax
+    ret
+    end blames
+
+    # a trap changes nothing
+    function traps
+    test %edi, %edi
+    je 1f
+    ud2
+1:  ret
+    end traps
 ";
 
 fn at(module: &Module<'_>, live: &Liveness, name: &str, wanted: impl Fn(Flow) -> bool) -> RegSet {
@@ -88,5 +140,10 @@ fn registers_of_hand_written_code_stay_alive() {
     assert!(at(&module, &live, "hands_over", returns).contains(general(RSI) | general(RDX)), "handed over");
     assert!(at(&module, &live, "falls", |flow| flow == Flow::Next).contains(general(RSI)), "handed over");
     assert!(at(&module, &live, "asks", returns).contains(general(9)), "nobody wrote it");
+    let calls = |flow| flow == Flow::Call32;
+    assert!(at(&module, &live, "follows", calls).contains(general(RSI)), "what is called runs on");
+    assert!(!at(&module, &live, "despairs", calls).contains(RegSet::xmm(9)), "what is called does not");
+    assert!(at(&module, &live, "blames", calls).contains(general(RSI)), "it is another err");
+    assert!(at(&module, &live, "traps", returns).contains(general(R11)), "nobody wrote it");
     assert!(!at(&module, &live, "relies", returns).contains(general(RDI)), "all that it was for is done");
 }

@@ -38,7 +38,11 @@ impl Context<'_> {
                 }
                 let hit = written(&insn, factory) & live;
                 if hit != 0 {
-                    wrong(format!("inserted code writes what may be live: {}", names(hit)));
+                    let before = unit.start + u64::from(item.at);
+                    wrong(format!(
+                        "inserted code writes what may be live before {before:#x}: {}",
+                        names(hit)
+                    ));
                 }
             }
         }

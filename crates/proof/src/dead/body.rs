@@ -39,6 +39,8 @@ pub(crate) enum Last {
     DeadEnd,
     /// Of this body, at its start.
     Call(u32),
+    /// The same, and it never comes back.
+    DeadCall(u32),
 }
 
 /// Instructions that follow each other, entered at the first, with a call at most at the end.
@@ -94,6 +96,33 @@ impl Body {
         self.blocks.binary_search_by_key(&at, |block| block.at).ok().map(|block| block as u32)
     }
 
+    /// Blocks to which no way leads that is followed may be come to by others: takes the first such one for an entry, and
+    /// so on until there is a way to each. `seen` are those that others enter by ways that are followed.
+    fn enter_what_is_not_reached(&mut self, mut seen: Vec<bool>) {
+        let mut waiting: Vec<u32> = (0..self.blocks.len() as u32)
+            .filter(|&block| seen[block as usize] || self.blocks[block as usize].is_entry)
+            .collect();
+        for &block in &waiting {
+            seen[block as usize] = true;
+        }
+        for first in 0..self.blocks.len() {
+            while let Some(index) = waiting.pop() {
+                let block = &self.blocks[index as usize];
+                let targets = &self.targets[block.targets.0 as usize..block.targets.1 as usize];
+                let next = block.next.then_some(index + 1);
+                for to in targets.iter().copied().chain(next) {
+                    if !std::mem::replace(&mut seen[to as usize], true) {
+                        waiting.push(to);
+                    }
+                }
+            }
+            if !seen[first] {
+                (seen[first], self.blocks[first].is_entry) = (true, true);
+                waiting.push(first as u32);
+            }
+        }
+    }
+
     /// Puts a body together. `entered` are the offsets where others enter it, and whether by ways that are followed.
     pub(crate) fn build(own: u32, code: &Code<'_, '_>, entered: &[(u32, bool)], room: &Room) -> Self {
         Builder { own, code, room, body: Self::default(), from: Vec::new() }.build(entered)
@@ -142,8 +171,13 @@ impl Builder<'_, '_, '_> {
                 End::Table(table) => self.table(table),
                 _ => {}
             }
-            self.from.push((from, self.body.targets.len() as u32));
             let adjacent = items.get(index + 1).is_some_and(|next| next.at == items[index].end());
+            if step.end.goes_on() && !adjacent {
+                // Where instructions overlap, what follows is not the next one of the list.
+                let behind = self.item(u64::from(items[index].end()));
+                self.body.targets.extend(behind);
+            }
+            self.from.push((from, self.body.targets.len() as u32));
             if step.end != End::Next || !adjacent {
                 begins[index + 1] = true;
             }
@@ -151,7 +185,7 @@ impl Builder<'_, '_, '_> {
         for &target in &self.body.targets {
             begins[target as usize] = true;
         }
-        self.blocks(&begins, &is_entry, reached);
+        self.blocks(&begins, &is_entry, &reached);
         self.body
     }
 
@@ -188,14 +222,11 @@ impl Builder<'_, '_, '_> {
         self.body.targets.extend(inside);
     }
 
-    fn blocks(&mut self, begins: &[bool], is_entry: &[bool], mut reached: Vec<bool>) {
+    fn blocks(&mut self, begins: &[bool], is_entry: &[bool], reached: &[bool]) {
         let room = self.room;
         let (items, steps) = (&room.items, &room.steps);
         let mut block_of = vec![0u32; items.len()];
         let mut first = 0;
-        for &target in &self.body.targets {
-            reached[target as usize] = true;
-        }
         for index in 0..items.len() {
             block_of[index] = self.body.blocks.len() as u32;
             if !begins[index + 1] && index + 1 < items.len() {
@@ -224,17 +255,18 @@ impl Builder<'_, '_, '_> {
                 end_at: items[index].end(),
                 last: self.last(step),
                 next,
-                is_entry: is_entry[first] || !reached[first],
+                is_entry: is_entry[first],
                 targets: self.from[index],
                 outs: (outs, self.body.outs.len() as u32),
                 pad,
             });
-            reached[index + 1] |= next;
             first = index + 1;
         }
         for target in &mut self.body.targets {
             *target = block_of[*target as usize];
         }
+        let seen: Vec<bool> = self.body.blocks.iter().map(|block| reached[block.first as usize]).collect();
+        self.body.enter_what_is_not_reached(seen);
         self.body.restored = steps.iter().fold(0, |all, step| all | step.restores);
         self.body.written = steps
             .iter()
@@ -248,7 +280,12 @@ impl Builder<'_, '_, '_> {
             End::Return => Last::Return,
             End::Foreign => Last::Foreign,
             End::Keeps => Last::Keeps,
-            End::DeadEnd => Last::DeadEnd,
+            End::DeadEnd => match self.code.place(step.to) {
+                Some(place) if place.at == 0 && self.code.linkage.stub(step.to).is_none() => {
+                    Last::DeadCall(place.body)
+                }
+                _ => Last::DeadEnd,
+            },
             End::Call => match self.code.place(step.to) {
                 Some(place) if place.at == 0 => Last::Call(place.body),
                 _ => Last::Keeps,
@@ -287,7 +324,12 @@ impl Builder<'_, '_, '_> {
             }
             _ => {}
         }
-        if step.end.goes_on() && !adjacent {
+        if is_call(step.end) && self.code.is_last_call(self.own, &self.room.items[index]) {
+            self.body.outs.push(Out::Trap);
+        } else if step.end.goes_on()
+            && !adjacent
+            && self.item(u64::from(self.room.items[index].end())).is_none()
+        {
             // What lies behind belongs to somebody else, or is not known: nothing is said about what it returns to.
             self.body.outs.push(Out::Anywhere);
         }

@@ -59,7 +59,8 @@ fn overwrites(insn: &Instruction, register: Register) -> bool {
     }
     if register.is_vector_register() {
         let merges = insn.has_op_mask() && !insn.zeroing_masking();
-        let whole = matches!(insn.encoding(), EncodingKind::VEX | EncodingKind::EVEX) && !merges;
+        let whole =
+            matches!(insn.encoding(), EncodingKind::VEX | EncodingKind::EVEX | EncodingKind::XOP) && !merges;
         // Scalar operations of old keep what they do not compute, and the decoder's tables do not tell.
         let old = matches!(
             insn.mnemonic(),
@@ -179,6 +180,11 @@ mod tests {
             says(&[0xc5, 0xf8, 0x28, 0xc1]).1,
             "xmm0, the upper part of ymm0, the upper part of zmm0",
             "vmovaps xmm0, xmm1 does not"
+        );
+        assert_eq!(
+            says(&[0x8f, 0xe8, 0x78, 0xc2, 0xc1, 0x05]).1,
+            "xmm0, the upper part of zmm0",
+            "nor does vprotd xmm0, xmm1, 5"
         );
         assert_eq!(says(&[0x0f, 0x05]).1, "", "syscall");
     }

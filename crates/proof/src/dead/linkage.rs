@@ -34,7 +34,8 @@ impl<'c, 'd> Linkage<'c, 'd> {
             for symbol in original.section_bytes(section).unwrap_or(&[]).chunks_exact(24) {
                 let (at, address) = (number(symbol, 0, 4).unwrap_or(0), number(symbol, 8, 8).unwrap_or(0));
                 let name = Reader::new(strings, at as usize).text().unwrap_or(&[]);
-                if address != 0 && symbol[4] & 0xf == 2 && is_dead_end(name) {
+                let (kind, is_global) = (symbol[4] & 0xf, symbol[4] >> 4 != 0);
+                if address != 0 && kind == 2 && is_dead_end(name) && is_reserved(name, is_global) {
                     dead_ends.insert(address);
                 }
             }
@@ -92,6 +93,15 @@ impl<'c, 'd> Linkage<'c, 'd> {
         let strings = self.original.bytes_from(Svma(self.original.dynamic_value(DT_STRTAB)?))?;
         Reader::new(strings, number(entry, 0, 4)? as usize).text()
     }
+}
+
+/// Whether no program may call a function of its own by this name: it begins with an underscore, or other files see it and
+/// it is the standards'.
+fn is_reserved(name: &[u8], is_global: bool) -> bool {
+    const STANDARD: &[&[u8]] =
+        &[b"abort", b"exit", b"longjmp", b"pthread_exit", b"quick_exit", b"siglongjmp"];
+    let name = name.split(|&byte| byte == b'@').next().unwrap_or(name);
+    name.starts_with(b"_") || is_global && STANDARD.contains(&name)
 }
 
 /// Functions that by the C, C++, POSIX or Linux standards' own words, or by that of the compiler's runtime, never return.

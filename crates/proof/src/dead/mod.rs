@@ -24,7 +24,8 @@
 //!   from other modules: they read behind the call what the ABI says is there. The calls that find thread-local variables
 //!   by descriptors are none of these; they keep everything.
 //! - *Any other call* may read and leave alone everything.
-//! - Some calls never return: of functions whose own code never does, and of some that standards say never do, by name.
+//! - Some calls never return: of functions whose own code never does, of some that standards say never do, by name (of the
+//!   module's own functions, by names that are reserved), and such as stand last in their function ([`last_calls`]).
 //!
 //! [`effects`] says what an instruction does, [`steps`] reads a unit's, [`body`] puts them together as blocks, [`solve`]
 //! has the equations, [`order`] says in which order they are solved, [`linkage`] knows what leaves the module,
@@ -33,6 +34,7 @@
 pub(crate) mod body;
 mod descent;
 pub(crate) mod effects;
+mod last_calls;
 pub(crate) mod linkage;
 pub(crate) mod order;
 pub(crate) mod set;

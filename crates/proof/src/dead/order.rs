@@ -54,7 +54,7 @@ impl Functions {
             let mut calls = Vec::new();
             for body in members.iter().map(|&body| &bodies[body as usize]) {
                 calls.extend(body.blocks.iter().filter_map(|block| match block.last {
-                    Last::Call(other) => Some(self.of_body[other as usize]),
+                    Last::Call(other) | Last::DeadCall(other) => Some(self.of_body[other as usize]),
                     _ => None,
                 }));
                 calls.extend(body.outs.iter().filter_map(|out| match out {

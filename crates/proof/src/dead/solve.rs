@@ -79,7 +79,12 @@ impl<'m> Function<'m> {
             let block = member.and_then(|member| Some(base[member] + bodies[member].block_at(place.at)?));
             block.unwrap_or(LOST)
         };
-        let out = |out: &Out| if let Out::Inside(place) = *out { resolve(place) } else { LOST };
+        // A jump to the start of what belongs to the same function stays in it.
+        let out = |out: &Out| match *out {
+            Out::Inside(place) => resolve(place),
+            Out::Tail(body) => resolve(Place { body, at: 0 }),
+            _ => LOST,
+        };
         let inside = bodies.iter().map(|body| body.outs.iter().map(out).collect()).collect();
         let pads = bodies.iter().map(|body| body.pads.iter().map(|&pad| resolve(pad)).collect()).collect();
         Self { members, bodies, base, inside, pads }
@@ -130,11 +135,13 @@ impl<'m> Function<'m> {
             after |= live[base + target as usize];
         }
         for at in block.outs.0 as usize..block.outs.1 as usize {
+            let inside = self.inside[member][at];
             after |= match body.outs[at] {
+                Out::Tail(_) if inside != LOST => live[inside as usize],
                 Out::Nowhere => 0,
                 Out::Anywhere | Out::Trap => way.unknown,
                 Out::Import => way.arguments | way.at_return & !CLOBBERED,
-                Out::Inside(_) => live.get(self.inside[member][at] as usize).copied().unwrap_or(way.unknown),
+                Out::Inside(_) => live.get(inside as usize).copied().unwrap_or(way.unknown),
                 Out::Tail(other) => {
                     let summary = &summaries[other as usize];
                     let reads = if way.seen { summary.seen } else { summary.reads };
@@ -153,6 +160,8 @@ impl<'m> Function<'m> {
             Last::Foreign => way.arguments | after & !CLOBBERED,
             Last::Keeps => way.unknown | after,
             Last::DeadEnd => way.arguments,
+            Last::DeadCall(other) if way.seen => summaries[other as usize].seen,
+            Last::DeadCall(other) => summaries[other as usize].reads,
             Last::Call(other) => {
                 let summary = &summaries[other as usize];
                 let reads = if way.seen { summary.seen } else { summary.reads };
@@ -217,7 +226,7 @@ impl<'m> Function<'m> {
                     }
                     let mut after = state[base + index] | block.kills;
                     match block.last {
-                        Last::DeadEnd => continue,
+                        Last::DeadEnd | Last::DeadCall(_) => continue,
                         Last::Return => {
                             (at_return, returns) = (at_return & after, true);
                             continue;
@@ -246,12 +255,12 @@ impl<'m> Function<'m> {
                     for at in block.outs.0 as usize..block.outs.1 as usize {
                         match (body.outs[at], self.inside[member][at]) {
                             (Out::Nowhere | Out::Trap, _) => {}
+                            (Out::Inside(_) | Out::Tail(_), at) if at != LOST => to(at as usize),
                             (Out::Tail(other), _) if summaries[other as usize].returns => {
                                 let also = summaries[other as usize].overwrites;
                                 (at_return, returns) = (at_return & (after | also), true);
                             }
                             (Out::Tail(_), _) => {}
-                            (Out::Inside(_), at) if at != LOST => to(at as usize),
                             // Whatever follows, what is gone stays gone.
                             _ => (at_return, returns) = (at_return & after, true),
                         }

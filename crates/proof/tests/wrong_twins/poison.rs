@@ -92,6 +92,15 @@ fn assemble(insn: Instruction) -> Vec<u8> {
     encoder.take_buffer()
 }
 
+/// Before a direct call of a function.
+fn exchange_at_call(it: &Specimen, new: &mut [u8], callee: &str, register: Register) -> Option<()> {
+    let callee = it.named(callee)?;
+    exchange_move(it, new, |_, item| {
+        let insn = Decoder::with_ip(64, it.pair(item).0, item.at, DecoderOptions::NONE).decode();
+        (insn.is_call_near() && insn.near_branch64() == callee).then(|| fill(register))
+    })
+}
+
 const CMP_RSP: [u8; 7] = [0x48, 0x81, 0xfc, 1, 2, 3, 4];
 
 pub(crate) const ALL: &[Wrong] = &[
@@ -285,6 +294,29 @@ pub(crate) const ALL: &[Wrong] = &[
             let at = it.offset(item.copy);
             new[at - 7..at].copy_from_slice(&[0x48, 0xb8, 1, 2, 3, 4, 5]);
             Some(())
+        },
+    },
+    Wrong {
+        name: "poison in what is kept over a call that comes back by running on in what lies behind",
+        rule: Inserted,
+        make: |it, _, new| exchange_at_call(it, new, "leads", Register::RBX),
+    },
+    Wrong {
+        name: "poison in what a function reads that never comes back",
+        rule: Inserted,
+        make: |it, _, new| exchange_at_call(it, new, "__fortify_fail", Register::RDI),
+    },
+    Wrong {
+        name: "poison in what is kept over a call of a function that is named like one that never comes back",
+        rule: Inserted,
+        make: |it, _, new| exchange_at_call(it, new, "err", Register::RDI),
+    },
+    Wrong {
+        name: "poison in what only the other part of a function reads",
+        rule: Inserted,
+        make: |it, _, new| {
+            let start = it.named("in_two")?;
+            exchange_move(it, new, |_, item| (item.at == start).then(|| fill(Register::RCX)))
         },
     },
 ];
