@@ -78,7 +78,12 @@ pub fn find(points: &[CurvePoint], memory_from: Option<f64>, caches: Option<usiz
         let at = |share: f64| end_of(points, &levels[i - 1], inner + share * (outer - inner));
         let (first, last) = (at(FIRST_SIGN), at(TWO_THIRDS));
         let sharp = (last.1 / first.0).log2() < SHARP;
-        let (lo, value) = if sharp { (first.0, first.0) } else { (at(THIRD).0, at(HALF).0) };
+        let (lo, value) = if sharp {
+            (first.0, first.0)
+        } else {
+            let edge = points.partition_point(|p| p.size <= last.0);
+            (at(THIRD).0.min(held(&points[levels[i - 1].from..edge], inner, outer)), at(HALF).0)
+        };
         levels[i - 1].size = Some(Estimate::new(value, lo, last.1));
     }
     levels
@@ -235,6 +240,14 @@ fn shoulders(points: &[CurvePoint], stretches: &[Stretch]) -> Vec<Stretch> {
     found
 }
 
+/// What the inner level surely holds. Of an area gone through again and again in the same order it can serve no more than
+/// it holds, whichever lines it keeps: size times share of hits is a lower bound at every size, even where other things
+/// (page walks, neighbours) make loads dearer before the level is full.
+fn held(points: &[CurvePoint], inner: f64, outer: f64) -> f64 {
+    let served = |p: &CurvePoint| p.size * ((outer - p.latency.value) / (outer - inner)).clamp(0.0, 1.0);
+    points.iter().map(served).fold(0.0, f64::max)
+}
+
 /// The last size at which the latency is at most `threshold`, coming from the level, and the next size measured.
 fn end_of(points: &[CurvePoint], level: &Found, threshold: f64) -> (f64, f64) {
     let last = (level.from..points.len())
@@ -318,6 +331,18 @@ mod tests {
             assert!(levels[3].latency.value > 350.0);
             assert!(levels[2].size.is_some() && levels[3].size.is_none());
         }
+    }
+
+    #[test]
+    fn page_walks_before_the_edge_do_not_push_it_out() {
+        let k = 1024.0;
+        // Walks come to ever more loads from 288 KiB on; then the cache gives way, faster than half the step is made.
+        let points = curve(|s| {
+            let walks = 6.0 * (1.0 - 288.0 * k / s).max(0.0) / (1.0 - 288.0 / 1024.0);
+            4.0 + 10.0 * miss(s, 32.0 * k) + (30.0 + walks) * miss(s, 1024.0 * k) + walks
+        });
+        let size = find(&points, None, None)[1].size.unwrap();
+        assert!(size.contains(1024.0 * k) && size.lo > 512.0 * k && size.hi < 2048.0 * k, "{size:?}");
     }
 
     #[test]

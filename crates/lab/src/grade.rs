@@ -32,12 +32,12 @@ impl Tally {
     }
 
     /// Counts a watch of the core clock, which has no blocks of its own: its pulses are valid but for one for each
-    /// interruption.
+    /// interruption. An interrupted pulse looks slow, however the clock went; so the slowest ones go.
     pub fn note_watch(&mut self, paces: &[f64], seen: &Seen) {
         let interrupted = (seen.switches as usize).min(paces.len());
         self.valid += paces.len() - interrupted;
         self.voids.switch += interrupted;
-        self.paces.extend_from_slice(paces);
+        self.paces.extend_from_slice(&stats::sorted(paces)[interrupted..]);
     }
 }
 
@@ -131,6 +131,17 @@ mod tests {
     #[test]
     fn quiet_run_is_quiet() {
         assert_eq!(grade(&quiet()), (Noise::Quiet, vec![]));
+    }
+
+    #[test]
+    fn an_interrupted_pulse_is_no_slow_clock() {
+        let mut watched = quiet();
+        let mut pulses = vec![1.42; 50];
+        pulses[7] = 0.005;
+        pulses[30] = 0.5;
+        watched.note_watch(&pulses, &Seen { switches: 2, ..Seen::default() });
+        assert_eq!(watched.valid, 1048);
+        assert_eq!(grade(&watched), (Noise::Quiet, vec![]));
     }
 
     #[test]

@@ -2,19 +2,20 @@
 
 use gleaner_records::{KINDS, Kind};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 fn schema_path(kind: &Kind) -> String {
     format!("docs/schema/{}", kind.schema_file())
 }
 
-/// Records written by this and by earlier versions: `KIND.vN.WHAT.json`.
+/// Records written by this and by earlier versions: `KIND.vN.WHAT.json`, large ones compressed: `.json.gz`.
 fn fixtures() -> Vec<PathBuf> {
     let directory = testkit::root().join("crates/records/fixtures");
     let mut paths: Vec<_> = std::fs::read_dir(directory)
         .expect("the fixtures")
         .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.extension().is_some_and(|e| e == "json"))
+        .filter(|path| path.extension().is_some_and(|e| e == "json" || e == "gz"))
         .collect();
     paths.sort();
     paths
@@ -28,8 +29,19 @@ fn short_fixtures() -> Vec<PathBuf> {
     short
 }
 
-fn json(path: &PathBuf) -> Value {
-    serde_json::from_slice(&std::fs::read(path).expect("a fixture")).expect("JSON")
+fn bytes(path: &Path) -> Vec<u8> {
+    let raw = std::fs::read(path).expect("a fixture");
+    if path.extension().is_some_and(|e| e == "gz") {
+        let mut bytes = Vec::new();
+        flate2::read::GzDecoder::new(&raw[..]).read_to_end(&mut bytes).expect("a whole fixture");
+        bytes
+    } else {
+        raw
+    }
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&bytes(path)).expect("JSON")
 }
 
 #[test]
@@ -43,11 +55,27 @@ fn committed_schemas_are_current() {
 
 #[test]
 fn every_record_ever_committed_still_reads() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
     for path in fixtures() {
-        if let Err(error) = gleaner_records::read_any(&path) {
+        let plain = directory.path().join(path.file_name().expect("a name"));
+        std::fs::write(&plain, bytes(&path)).expect("a file");
+        if let Err(error) = gleaner_records::read_any(&plain) {
             panic!("{error}");
         }
     }
+}
+
+#[test]
+fn the_full_run_still_says_what_it_said() {
+    let path = testkit::root().join("crates/records/fixtures/machine.v1.full-run-zen4-guest.json.gz");
+    let machine =
+        gleaner_records::parse::<gleaner_records::machine::Machine>(&bytes(&path)).expect("a record").body;
+    let names: Vec<&str> = machine.levels.iter().map(|level| level.name.as_str()).collect();
+    assert_eq!(names, ["L1", "L2", "L3", "DRAM"]);
+    let cycles = machine.levels[1].latency.cycles.value().expect("a figure");
+    assert!((14.0..14.2).contains(&cycles), "{cycles}");
+    let tlb = machine.experiments.tlb.expect("an outcome").result.expect("a result");
+    assert!(tlb.kinds.iter().any(|kind| !kind.levels.is_empty()));
 }
 
 #[test]

@@ -15,7 +15,9 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
     let rows: [(&str, Cell); 8] = [
         ("effective parallelism", |k| figure(&k.effective)),
         ("  without page walks", |k| k.translated.as_ref().map_or(String::new(), |t| figure(&t.effective))),
-        ("  against two dependent accesses", |k| figure(&k.effective_by_dependent)),
+        ("  against two kept apart by fillers", |k| {
+            k.effective_by_gap.as_ref().map_or(String::new(), figure)
+        }),
         ("  with CPUID for a fence", |k| k.effective_by_cpuid.as_ref().map_or(String::new(), figure)),
         ("chains until throughput stands still", |k| figure(&k.saturation)),
         ("accesses in flight then", |k| figure(&k.sustained)),

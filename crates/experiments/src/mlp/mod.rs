@@ -3,8 +3,9 @@
 //! Three views of it, each with huge pages and with small ones, where page walks come to the misses:
 //!
 //! - bursts: N independent accesses between two readings of the clock. The effective parallelism is the largest N whose
-//!   time stays below that of two accesses in sequence. Those two are two independent ones with so many fillers between
-//!   them that the core cannot hold both: the far side of the cliff over the gap;
+//!   time stays below that of two accesses in sequence, the second of which depends on the first. As published, the two in
+//!   sequence are independent ones with so many fillers between them that the core cannot hold both; that is measured
+//!   beside it, for while another hyperthread of the core is at work fillers cost more and the core holds fewer of them;
 //! - k chains side by side, without a stop: throughput, and the k from which on it no longer grows;
 //! - n dependent accesses, `T(n) = n·M + C`: what one costs, and what comes to every shot (`line.rs`).
 //!
@@ -16,29 +17,29 @@
 
 mod effective;
 mod line;
+mod shots;
 
 use crate::context::{Context, Refused};
 use crate::latency::supply_of;
 use crate::resample::{self, Sample};
 use crate::rob::cliff;
-use kernels::{Fence, Filler, Spec, assemble};
+use kernels::Fence;
 use lab::arena::{PageKind, Placement};
-use lab::campaign::Series;
 use lab::chain::{self, Layout};
-use lab::code::Loaded;
-use lab::rigs::{Rig, ShotRig, SideBySideRig, Trail};
+use lab::rigs::Trail;
 use line::Strip;
 use records::host::ThpMode;
 use records::machine::{
     ChainsPoint, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot, Translated,
 };
-use std::time::Duration;
+use shots::{Found, Setting, Way, apart, bursts, chains, dependent, gaps, gather, sequences};
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
 
 const MOST_ACCESSES: u32 = 64;
 const LONGEST_SEQUENCE: u32 = 12;
 const FURTHEST_GAP: u32 = 2000;
-const NOP: Filler = Filler::Nop { bytes: 1 };
+/// Two that should take equally long.
+const UNLIKE: f64 = 0.08;
 
 pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Mlp, Refused> {
     let mut mlp = Mlp { kinds: Vec::new(), pages_refused: Vec::new() };
@@ -73,170 +74,64 @@ pub(crate) fn trail(ctx: &mut Context<'_>, pages: PageKind) -> Result<Trail, Ref
     Ok(Trail::along(chain))
 }
 
-/// What is measured, in one campaign.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Setting {
-    Burst(u32, Fence),
-    Gap(u32, Fence),
-    /// The same two with translations at hand.
-    ReadyBurst(u32),
-    ReadyGap(u32),
-    Sequence(u32),
-    Chains(u32),
-}
-
-impl Setting {
-    fn spec(self) -> Spec {
-        match self {
-            // One filler before the last access, as published.
-            Self::Burst(accesses, fence) => Spec::Burst { accesses, gap: 1, filler: NOP, fence },
-            Self::Gap(gap, fence) => Spec::Burst { accesses: 2, gap, filler: NOP, fence },
-            Self::ReadyBurst(accesses) => Spec::Burst { accesses, gap: 1, filler: NOP, fence: Fence::Lfence },
-            Self::ReadyGap(gap) => Spec::Burst { accesses: 2, gap, filler: NOP, fence: Fence::Lfence },
-            Self::Sequence(accesses) => Spec::Sequence { accesses, fence: Fence::Lfence },
-            Self::Chains(chains) => Spec::ParallelChains { chains },
-        }
-    }
-}
-
-/// Settings and their blocks.
-struct Found(Vec<(Setting, Series)>);
-
-impl Found {
-    fn samples(&self, which: impl Fn(Setting) -> Option<u32>) -> Vec<Sample> {
-        let mut samples: Vec<Sample> = self
-            .0
-            .iter()
-            .filter_map(|(setting, series)| {
-                resample::sample(f64::from(which(*setting)?), series, |b| b.values[0])
-            })
-            .collect();
-        samples.sort_by(|a, b| a.at.total_cmp(&b.at));
-        samples
-    }
-
-    /// Number and time of each, ascending.
-    fn times(&self, ctx: &mut Context<'_>, which: impl Fn(Setting) -> Option<u32>) -> Vec<(u32, Latency)> {
-        let mut times: Vec<(u32, Latency)> = self
-            .0
-            .iter()
-            .filter_map(|(setting, series)| Some((which(*setting)?, ctx.latency(series))))
-            .collect();
-        times.sort_by_key(|t| t.0);
-        times
-    }
-}
-
-fn gaps(fence: Fence) -> impl Fn(Setting) -> Option<u32> {
-    move |s| match s {
-        Setting::Gap(gap, f) if f == fence => Some(gap),
-        _ => None,
-    }
-}
-
-fn bursts(fence: Fence) -> impl Fn(Setting) -> Option<u32> {
-    move |s| match s {
-        Setting::Burst(n, f) if f == fence => Some(n),
-        _ => None,
-    }
-}
-
-fn ready_gaps(s: Setting) -> Option<u32> {
-    if let Setting::ReadyGap(gap) = s { Some(gap) } else { None }
-}
-
-fn ready_bursts(s: Setting) -> Option<u32> {
-    if let Setting::ReadyBurst(n) = s { Some(n) } else { None }
-}
-
-fn sequences(s: Setting) -> Option<u32> {
-    if let Setting::Sequence(n) = s { Some(n) } else { None }
-}
-
-fn chains(s: Setting) -> Option<u32> {
-    if let Setting::Chains(k) = s { Some(k) } else { None }
-}
-
 fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Result<MlpOfPages, Refused> {
-    ctx.stage(from, from + share * 0.6);
+    ctx.stage(from, from + share * 0.35);
     let trail = trail(ctx, kind)?;
     let mut found = Found(Vec::new());
     let bare = ctx.host.virtualization.hypervisor.get().is_some_and(|h| h == "none");
-    gather(ctx, &trail, &mut found, settings(ctx, bare), share * 0.5)?;
-    let rounds = ctx.pick(1, 3, 3);
+    gather(ctx, &trail, &mut found, settings(ctx), share * 0.3)?;
+    let rounds = ctx.pick(2, 3, 3);
     for round in 0..rounds {
         let part = 0.25 * share / f64::from(rounds);
-        let begin = from + share * 0.6 + part * f64::from(round);
+        let begin = from + share * 0.35 + part * f64::from(round);
         ctx.stage(begin, begin + part);
         if ctx.stop.asked() {
             break;
         }
-        let points = resample::medians(&found.samples(gaps(Fence::Lfence)));
-        let more = cliff::between(&points, 7).into_iter().map(|g| Setting::Gap(g, Fence::Lfence)).collect();
+        let points = resample::medians(&found.samples(gaps));
+        let more = cliff::between(&points, 7).into_iter().map(Setting::Gap).collect();
         gather(ctx, &trail, &mut found, more, part)?;
     }
-    ctx.stage(from + share * 0.85, from + share);
-    if kind != PageKind::Small && !ctx.stop.asked() {
-        let more = ready(ctx, &found);
-        gather(ctx, &trail, &mut found, more, share * 0.15)?;
-    }
+    ctx.stage(from + share * 0.6, from + share);
+    let mut ways = vec![Way::Walking(Fence::Lfence)];
+    // A hypervisor intercepts CPUID: tens of microseconds a shot, and caches swept on the way.
+    ways.extend(bare.then_some(Way::Walking(Fence::Cpuid)));
+    ways.extend((kind != PageKind::Small).then_some(Way::AtHand));
+    let together = compared(ctx, &found, &ways);
+    gather(ctx, &trail, &mut found, together, share * 0.4)?;
     Ok(conclude(ctx, &trail, kind, bare, &found))
 }
 
-fn settings(ctx: &Context<'_>, bare: bool) -> Vec<Setting> {
-    let counts: Vec<u32> =
-        (1..=MOST_ACCESSES).filter(|n| ctx.pick(*n <= 32 || n % 4 == 0, true, true)).collect();
+/// What stands for itself: sequences, chains side by side, and the curve over the gap.
+fn settings(ctx: &Context<'_>) -> Vec<Setting> {
     let coarse: Vec<u32> = (0..100)
         .map(|i| (8.0 * 2f64.powf(f64::from(i) / ctx.pick(2.0, 3.0, 4.0))).round() as u32)
         .take_while(|&g| g < FURTHEST_GAP)
         .chain([1, 4, FURTHEST_GAP])
         .collect();
     let mut settings: Vec<Setting> = (0..=LONGEST_SEQUENCE).map(Setting::Sequence).collect();
-    settings.extend(counts.iter().map(|&k| Setting::Chains(k)));
-    // A hypervisor intercepts CPUID: tens of microseconds a shot, and caches swept on the way.
-    let fences: &[Fence] = if bare { &[Fence::Lfence, Fence::Cpuid] } else { &[Fence::Lfence] };
-    for &fence in fences {
-        settings.extend(counts.iter().map(|&n| Setting::Burst(n, fence)));
-        settings.extend(coarse.iter().map(|&g| Setting::Gap(g, fence)));
-    }
+    settings.extend(counts(ctx).map(Setting::Chains));
+    settings.extend(coarse.into_iter().map(Setting::Gap));
     settings
 }
 
-/// Bursts, and the gaps just beyond the cliff, where that was found.
-fn ready(ctx: &Context<'_>, found: &Found) -> Vec<Setting> {
-    let gaps = found.samples(gaps(Fence::Lfence));
-    let Some(beyond) = beyond_cliff(&gaps) else { return Vec::new() };
-    let most = ctx.pick(32, 40, MOST_ACCESSES);
-    let from = ctx.pick(9, 1, 1);
-    let bursts = (1..=most).filter(|n| *n >= from || n % 4 == 1).map(Setting::ReadyBurst);
-    bursts.chain(beyond.iter().map(|s| Setting::ReadyGap(s.at as u32))).collect()
+fn counts(ctx: &Context<'_>) -> impl Iterator<Item = u32> + use<> {
+    let all = ctx.pick(32, MOST_ACCESSES, MOST_ACCESSES);
+    (1..=MOST_ACCESSES).filter(move |n| *n <= all || n % 4 == 0)
 }
 
-fn gather(
-    ctx: &mut Context<'_>,
-    trail: &Trail,
-    found: &mut Found,
-    settings: Vec<Setting>,
-    share: f64,
-) -> Result<(), Refused> {
-    if settings.is_empty() {
-        return Ok(());
+/// Bursts, and with them, in turns, what they are compared with: memory that gets slower or faster while all of this goes
+/// on must not meet the one without the other.
+fn compared(ctx: &Context<'_>, found: &Found, ways: &[Way]) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    for &way in ways {
+        settings.extend(counts(ctx).map(|n| Setting::Burst(n, way)));
+        // Four times: every number of accesses is compared with these.
+        settings.extend([Setting::Dependent(way); 4]);
     }
-    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
-    for setting in &settings {
-        let kernel = Loaded::new(assemble(&setting.spec())?)?;
-        rigs.push(match setting {
-            Setting::Chains(_) => Box::new(SideBySideRig::new(kernel, trail.clone())),
-            Setting::ReadyBurst(_) | Setting::ReadyGap(_) => {
-                Box::new(ShotRig::new(kernel, trail.clone()).translated())
-            }
-            _ => Box::new(ShotRig::new(kernel, trail.clone())),
-        });
-    }
-    let (block, blocks) = ctx.pick((300, 11), (400, 31), (500, 75));
-    let gathered = ctx.measure(rigs, Duration::from_micros(block), blocks, share);
-    found.0.extend(settings.into_iter().zip(gathered.series));
-    Ok(())
+    let gaps = resample::medians(&found.samples(gaps));
+    settings.extend(beyond_cliff(&gaps).into_iter().flatten().map(Setting::Apart));
+    settings
 }
 
 fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, found: &Found) -> MlpOfPages {
@@ -246,20 +141,22 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         Ok(e) => marked(Quantity::measured(e, Unit::Count)),
         Err(why) => Quantity::unresolved(why),
     };
-    let gap_samples = found.samples(gaps(Fence::Lfence));
-    let two = beyond_cliff(&gap_samples).map(|beyond| pooled(&beyond));
-    let burst_samples = found.samples(bursts(Fence::Lfence));
-    let effective = count(by(&burst_samples, two.as_ref(), ctx));
-    let dependent = found.samples(sequences).into_iter().find(|s| s.at == 2.0);
-    let effective_by_dependent = count(by(&burst_samples, dependent.as_ref(), ctx));
-    let effective_by_cpuid = bare.then(|| {
-        let two = beyond_cliff(&found.samples(gaps(Fence::Cpuid))).map(|beyond| pooled(&beyond));
-        count(by(&found.samples(bursts(Fence::Cpuid)), two.as_ref(), ctx))
-    });
-    let cliff = count(
-        cliff::find(&gap_samples, &mut ctx.rng)
-            .ok_or_else(|| format!("no cliff up to a gap of {FURTHEST_GAP}")),
-    );
+    let against = |way: Way, two: &[Sample], ctx: &mut Context<'_>| {
+        count(by(&found.samples(bursts(way)), pooled(two).as_ref(), ctx))
+    };
+    let walking = Way::Walking(Fence::Lfence);
+    let effective = against(walking, &found.samples(dependent(walking)), ctx);
+    let company = hyperthreads(found);
+    let effective_by_gap = match &company {
+        Some(why) => Quantity::unresolved(why),
+        None => against(walking, &found.samples(apart), ctx),
+    };
+    let by_cpuid = Way::Walking(Fence::Cpuid);
+    let effective_by_cpuid = bare.then(|| against(by_cpuid, &found.samples(dependent(by_cpuid)), ctx));
+    let cliff = match (cliff::find(&found.samples(gaps), &mut ctx.rng), company) {
+        (Some(_), Some(why)) => Quantity::unresolved(why),
+        (found, _) => count(found.ok_or_else(|| format!("no cliff up to a gap of {FURTHEST_GAP}"))),
+    };
     let throughput = effective::throughput(&found.samples(chains), &mut ctx.rng);
     let too_few = || "too few chains were measured".to_owned();
     let pace = Pace::of(found, ctx.ns_per_tick());
@@ -268,30 +165,24 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
     let shots = |times: Vec<(u32, Latency)>| -> Vec<Shot> {
         times.into_iter().map(|(accesses, time)| Shot { accesses, time }).collect()
     };
-    let gap_times = found.times(ctx, gaps(Fence::Lfence));
-    let ready_gaps = found.samples(ready_gaps);
-    let translated = (!ready_gaps.is_empty()).then(|| {
-        let two = pooled(&ready_gaps);
-        Translated {
-            effective: count(by(&found.samples(ready_bursts), Some(&two), ctx)),
-            in_sequence: pace
-                .latency(lab::stats::median_interval(&two.values, &mut ctx.rng), Quantity::measured),
-            bursts: shots(found.times(ctx, ready_bursts)),
-        }
+    let gap_times = found.times(ctx, gaps);
+    let in_sequence = |way: Way, ctx: &mut Context<'_>| match pooled(&found.samples(dependent(way))) {
+        Some(two) => pace.latency(lab::stats::median_interval(&two.values, &mut ctx.rng), Quantity::measured),
+        None => Latency::unresolved("not measured"),
+    };
+    let translated = (kind != PageKind::Small).then(|| Translated {
+        effective: against(Way::AtHand, &found.samples(dependent(Way::AtHand)), ctx),
+        in_sequence: in_sequence(Way::AtHand, ctx),
+        bursts: shots(found.times(ctx, bursts(Way::AtHand))),
     });
     MlpOfPages {
         pages: supply_of(std::slice::from_ref(trail.chain()), kind),
         combination: combination(bare, kind),
         area: trail.chain().layout.span,
         effective,
-        in_sequence: match two {
-            Some(two) => {
-                pace.latency(lab::stats::median_interval(&two.values, &mut ctx.rng), Quantity::measured)
-            }
-            None => Latency::unresolved("no cliff was found over the gap"),
-        },
-        effective_by_dependent,
-        bursts: shots(found.times(ctx, bursts(Fence::Lfence))),
+        in_sequence: in_sequence(walking, ctx),
+        effective_by_gap: Some(effective_by_gap),
+        bursts: shots(found.times(ctx, bursts(walking))),
         gaps: gap_times.into_iter().map(|(gap, time)| GapShot { gap, time }).collect(),
         cliff,
         effective_by_cpuid,
@@ -318,14 +209,30 @@ fn by(bursts: &[Sample], two: Option<&Sample>, ctx: &mut Context<'_>) -> Result<
     effective::effective(bursts, two, &mut ctx.rng)
 }
 
-/// Two accesses in sequence: blocks of the gaps just beyond the cliff, where fillers cost least.
-fn beyond_cliff(gaps: &[Sample]) -> Option<Vec<Sample>> {
-    let (_, high) = cliff::bracket(&resample::medians(gaps))?;
-    Some(gaps[high..(high + 4).min(gaps.len())].to_vec())
+/// Two accesses kept apart by fillers stand for two in sequence only where the fillers neither fail to keep them apart nor
+/// take time of their own. Both happens while another hyperthread of the core is at work: its buffers are then shared out,
+/// so that a cliff found in company is not there without, and the other way round. What speaks for that, if anything does.
+fn hyperthreads(found: &Found) -> Option<String> {
+    let dependent = pooled(&found.samples(dependent(Way::Walking(Fence::Lfence))))?.median();
+    let apart = pooled(&found.samples(apart))?.median();
+    ((apart / dependent - 1.0).abs() > UNLIKE).then(|| {
+        format!(
+            "two accesses beyond the cliff take {apart:.0} ticks, two dependent ones {dependent:.0}: how much the core can \
+             hold changed meanwhile, or fillers took time of their own; another hyperthread does both"
+        )
+    })
 }
 
-fn pooled(beyond: &[Sample]) -> Sample {
-    Sample { at: 2.0, values: beyond.iter().flat_map(|s| s.values.iter().copied()).collect() }
+/// Gaps a little beyond the cliff, however closely it was looked at. Further out the fillers would cost time of their own.
+fn beyond_cliff(gaps: &[(f64, f64)]) -> Option<[u32; 4]> {
+    let (_, high) = cliff::bracket(gaps)?;
+    Some([1, 2, 3, 4].map(|part| (gaps[high].0 * (1.0 + f64::from(part) / 100.0)).round() as u32 + part))
+}
+
+/// Two in sequence, by all that stands for it.
+fn pooled(two: &[Sample]) -> Option<Sample> {
+    let values: Vec<f64> = two.iter().flat_map(|s| s.values.iter().copied()).collect();
+    (!values.is_empty()).then_some(Sample { at: 2.0, values })
 }
 
 /// Turns ticks into the other units, for figures that rest on many settings.
@@ -390,17 +297,17 @@ mod tests {
     }
 
     #[test]
-    fn two_in_sequence_are_taken_from_beyond_the_cliff() {
-        let gaps: Vec<Sample> = [1, 4, 8, 16, 32, 64, 128, 256, 512]
-            .into_iter()
-            .map(|g| {
-                let t = if g > 100 { 820.0 } else { 430.0 } + f64::from(g) * 0.01;
-                Sample { at: f64::from(g), values: vec![t - 1.0, t, t + 1.0] }
-            })
-            .collect();
-        let two = pooled(&beyond_cliff(&gaps).unwrap());
-        assert_eq!(two.values.len(), 9);
-        assert!(two.values.iter().all(|v| (815.0..830.0).contains(v)));
-        assert_eq!(beyond_cliff(&gaps[..6]), None);
+    fn two_in_sequence_are_taken_from_a_little_beyond_the_cliff() {
+        let time = |g: f64| if g > 100.0 { 820.0 } else { 430.0 } + g * 0.01;
+        let coarse = [1.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0].map(|g| (g, time(g)));
+        let fine: Vec<(f64, f64)> =
+            (0..12).chain(95..106).chain([300, 800]).map(|g| (f64::from(g), time(f64::from(g)))).collect();
+        for (points, least) in [(&coarse[..], 128), (&fine, 101)] {
+            let gaps = beyond_cliff(points).unwrap();
+            assert!(gaps.iter().all(|&g| g > least && g < least + least / 10), "{gaps:?}");
+            assert!(gaps.windows(2).all(|g| g[0] < g[1]), "{gaps:?}");
+        }
+        assert_eq!(beyond_cliff(&coarse[..6]), None);
+        assert_eq!(pooled(&[]), None);
     }
 }

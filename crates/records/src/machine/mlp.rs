@@ -23,10 +23,12 @@ pub struct MlpOfPages {
     pub area: Bytes,
     /// The largest number of independent accesses that take less time than two in sequence.
     pub effective: Quantity,
-    /// Two accesses in sequence: two independent ones so far apart in the program that the core cannot hold both.
+    /// Two accesses in sequence: the second one depends on the first.
     pub in_sequence: Latency,
-    /// The same number, with two dependent accesses for the two in sequence.
-    pub effective_by_dependent: Quantity,
+    /// The same number, where the two in sequence are independent ones so far apart in the program that the core cannot
+    /// hold both, as the experiment was first published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective_by_gap: Option<Quantity>,
     /// N independent accesses, by N. Times of shots include reading the clock: see `empty`.
     pub bursts: Vec<Shot>,
     /// Two independent accesses, by the number of fillers between them.

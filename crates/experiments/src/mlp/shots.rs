@@ -1,0 +1,148 @@
+//! What the experiment measures, setting by setting, and the samples found.
+//!
+//! A new kind of shot is a new [`Setting`] with its kernel in `spec`, and a function beside `gaps` that picks it out.
+
+use crate::context::{Context, Refused};
+use crate::resample::{self, Sample};
+use kernels::{Fence, Filler, Spec, assemble};
+use lab::campaign::Series;
+use lab::code::Loaded;
+use lab::rigs::{Rig, ShotRig, SideBySideRig, Trail};
+use std::time::Duration;
+use units::Latency;
+
+const NOP: Filler = Filler::Nop { bytes: 1 };
+
+/// How the accesses of a burst come about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Way {
+    /// As they are, page walks and all.
+    Walking(Fence),
+    /// With their translations at hand.
+    AtHand,
+}
+
+impl Way {
+    fn fence(self) -> Fence {
+        match self {
+            Self::Walking(fence) => fence,
+            Self::AtHand => Fence::Lfence,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Setting {
+    /// Two accesses with so many fillers between them, for the curve over the gap.
+    Gap(u32),
+    /// So many accesses.
+    Burst(u32, Way),
+    /// Two so far apart that the core should not hold both, among the bursts that are compared with them.
+    Apart(u32),
+    /// Two dependent ones, among the bursts that are compared with them.
+    Dependent(Way),
+    Sequence(u32),
+    Chains(u32),
+}
+
+impl Setting {
+    fn spec(self) -> Spec {
+        match self {
+            // One filler before the last access, as published.
+            Self::Burst(accesses, way) => Spec::Burst { accesses, gap: 1, filler: NOP, fence: way.fence() },
+            Self::Gap(gap) | Self::Apart(gap) => {
+                Spec::Burst { accesses: 2, gap, filler: NOP, fence: Fence::Lfence }
+            }
+            Self::Dependent(way) => Spec::Sequence { accesses: 2, fence: way.fence() },
+            Self::Sequence(accesses) => Spec::Sequence { accesses, fence: Fence::Lfence },
+            Self::Chains(chains) => Spec::ParallelChains { chains },
+        }
+    }
+}
+
+/// Settings and their blocks.
+pub(super) struct Found(pub(super) Vec<(Setting, Series)>);
+
+impl Found {
+    pub(super) fn samples(&self, which: impl Fn(Setting) -> Option<u32>) -> Vec<Sample> {
+        let mut samples: Vec<Sample> = self
+            .0
+            .iter()
+            .filter_map(|(setting, series)| {
+                resample::sample(f64::from(which(*setting)?), series, |b| b.values[0])
+            })
+            .collect();
+        samples.sort_by(|a, b| a.at.total_cmp(&b.at));
+        samples
+    }
+
+    /// Number and time of each, ascending.
+    pub(super) fn times(
+        &self,
+        ctx: &mut Context<'_>,
+        which: impl Fn(Setting) -> Option<u32>,
+    ) -> Vec<(u32, Latency)> {
+        let mut times: Vec<(u32, Latency)> = self
+            .0
+            .iter()
+            .filter_map(|(setting, series)| Some((which(*setting)?, ctx.latency(series))))
+            .collect();
+        times.sort_by_key(|t| t.0);
+        times
+    }
+}
+
+pub(super) fn gaps(s: Setting) -> Option<u32> {
+    if let Setting::Gap(gap) = s { Some(gap) } else { None }
+}
+
+pub(super) fn apart(s: Setting) -> Option<u32> {
+    if let Setting::Apart(gap) = s { Some(gap) } else { None }
+}
+
+pub(super) fn bursts(way: Way) -> impl Fn(Setting) -> Option<u32> {
+    move |s| match s {
+        Setting::Burst(n, w) if w == way => Some(n),
+        _ => None,
+    }
+}
+
+pub(super) fn dependent(way: Way) -> impl Fn(Setting) -> Option<u32> {
+    move |s| (s == Setting::Dependent(way)).then_some(2)
+}
+
+pub(super) fn sequences(s: Setting) -> Option<u32> {
+    if let Setting::Sequence(n) = s { Some(n) } else { None }
+}
+
+pub(super) fn chains(s: Setting) -> Option<u32> {
+    if let Setting::Chains(k) = s { Some(k) } else { None }
+}
+
+/// Measures all of these in one campaign.
+pub(super) fn gather(
+    ctx: &mut Context<'_>,
+    trail: &Trail,
+    found: &mut Found,
+    settings: Vec<Setting>,
+    share: f64,
+) -> Result<(), Refused> {
+    if settings.is_empty() {
+        return Ok(());
+    }
+    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+    for setting in &settings {
+        let kernel = Loaded::new(assemble(&setting.spec())?)?;
+        rigs.push(match setting {
+            Setting::Chains(_) => Box::new(SideBySideRig::new(kernel, trail.clone())),
+            Setting::Burst(_, Way::AtHand) | Setting::Dependent(Way::AtHand) => {
+                Box::new(ShotRig::new(kernel, trail.clone()).translated())
+            }
+            _ => Box::new(ShotRig::new(kernel, trail.clone())),
+        });
+    }
+    let (block, blocks) = ctx.pick((300, 11), (400, 31), (500, 75));
+    let gathered = ctx.measure(rigs, Duration::from_micros(block), blocks, share);
+    found.0.extend(settings.into_iter().zip(gathered.series));
+    Ok(())
+}
