@@ -28,7 +28,7 @@ impl Sparing<'_, '_, '_> {
 
     pub(super) fn comes_back(&self, last: Last) -> bool {
         match last {
-            Last::Return | Last::DeadEnd => false,
+            Last::Return | Last::DeadEnd | Last::DeadCall(_) => false,
             Last::Call(other) => self.summaries[other as usize].returns,
             _ => true,
         }
@@ -90,7 +90,7 @@ impl Sparing<'_, '_, '_> {
                     let before = state[at] | block.writes;
                     let call = &self.calls[body as usize][index];
                     let after = match block.last {
-                        Last::Plain | Last::Return | Last::DeadEnd => before,
+                        Last::Plain | Last::Return | Last::DeadEnd | Last::DeadCall(_) => before,
                         Last::Foreign => before & !CLOBBERED | call.left,
                         Last::Keeps => ALL,
                         Last::Call(other) => {
