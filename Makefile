@@ -3,6 +3,7 @@
 # make test-long  what takes longer: all real programs, every file of this system; leaves a record (an hour or so)
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
 # make test-random  thousands of random programs, rewritten and compared (N=5000)
+# make fuzz      damaged and overwhelming files to all readers, an hour by default (SECONDS_EACH=240 for each of fifteen targets)
 # make test-torture  random schedules of misbehaving scavengers, a hundred of them (some minutes)
 # make regenerate  writes what is generated and committed: schemas, man pages, completions, help texts
 # make install   the binary, man pages and completions below PREFIX
@@ -10,7 +11,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour test test-long test-numa test-random test-torture regenerate install
+.PHONY: help build tour test test-long test-numa test-random fuzz test-torture regenerate install
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -39,6 +40,12 @@ test-numa:
 N ?= 5000
 test-random:
 	GLEANER_RANDOM=$(N) cargo test --locked --package gleaner-cli --test rewriter -- random::
+
+# A new number to begin with each time; it is told, and FUZZ_START repeats it.
+SECONDS_EACH ?= 240
+FUZZ_START ?= $(shell date +%s)000000
+fuzz:
+	GLEANER_FUZZ_SECONDS=$(SECONDS_EACH) GLEANER_FUZZ_START=$(FUZZ_START) cargo test --locked --package gleaner-cli --test fuzz
 
 test-torture:
 	@scripts/toolchain.sh

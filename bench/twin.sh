@@ -4,6 +4,8 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 rounds=${ROUNDS:-3}
+# Without symbols bolt finds functions by unwind tables, as Gleaner does; but only if told to.
+stripped=--allow-stripped
 bolt=$(command -v llvm-bolt-19 || compgen -c llvm-bolt- | grep -x 'llvm-bolt-[0-9]*' | sort -Vr | head -1 || true)
 
 # timed NAME ROUND COMMAND…: appends "NAME ROUND seconds MiB" to the raw data; no line if the command fails
@@ -31,7 +33,7 @@ column() {
         : >"$work/raw"
         for round in $(seq "$rounds"); do
             timed gleaner "$round" "$gleaner" twin --identity -q -o "$work/twin" "$file"
-            if [ -n "$bolt" ]; then timed bolt "$round" "$bolt" "$file" -o "$work/bolt"; fi
+            if [ -n "$bolt" ]; then timed bolt "$round" "$bolt" "$stripped" "$file" -o "$work/bolt"; fi
         done
         ratio=$(awk '$1 == "gleaner" { g[$2] = $3 } $1 == "bolt" { b[$2] = $3 } END { for (r in b) print b[r] / g[r] }' "$work/raw" | sort -g |
             awk '{ v[NR] = $1 } END { if (NR) printf "%.1f [%.1f, %.1f]", v[int((NR + 1) / 2)], v[1], v[NR]; else printf "-" }')

@@ -255,7 +255,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__twin)
-            opts="-o -q -h --identity --poison --every-load --role --quantum --debug --output --json --quiet --help"
+            opts="-o -q -h --identity --poison --every-load --plan --role --quantum --debug --output --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -263,6 +263,10 @@ _gleaner() {
             case "${prev}" in
                 --every-load)
                     COMPREPLY=($(compgen -W "usual all" -- "${cur}"))
+                    return 0
+                    ;;
+                --plan)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --role)

@@ -84,7 +84,8 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s q -l quiet -
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l every-load -d 'Yield before every load: a test of yields. \'all\' means also those from the stack and from fixed places' -r -f -a "usual\t'Those whose address is computed'
 all\t'All'"
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l role -d 'What the program will be in a harvest' -r -f -a "primary\t'Others run while it waits for memory'
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l plan -d 'Yield where this plan says; it must be for this very file' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l role -d 'What the program will be in a harvest [default: what the plan says; without one, primary]' -r -f -a "primary\t'Others run while it waits for memory'
 scavenger\t'It runs while others wait'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l quantum -d 'Cycles, by static estimate, between two yields of a scavenger' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l debug -d 'Separate debug information of the binary, for the names in it' -r -F

@@ -2,16 +2,22 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
+use ::harvest::twins::{self, NotPlanned, TwinsError};
+use ::twin::report::Phase;
 use ::twin::{Bounds, Coverage, Knowledge, Mode, Reach, Rewritten, Sites, VectorWidth, Which};
 use clap::{ArgGroup, Args, ValueEnum};
+use records::plan::Plan;
+use records::run::Proof;
 use std::fmt::Write;
+use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original
 ///
-/// The result is an ordinary ELF file. What is copied without insertions is checked by 'gleaner proof' before it is kept;
-/// poisoned twins and those that yield at every load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
+/// The result is an ordinary ELF file. What is copied without insertions, or by a plan, is checked by 'gleaner proof' before
+/// it is kept; poisoned twins and those that yield at every load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub(crate) struct TwinArgs {
@@ -31,16 +37,20 @@ pub(crate) struct TwinArgs {
     #[arg(long, group = "mode", value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
     every_load: Option<Loads>,
 
-    /// What the program will be in a harvest
-    #[arg(long, requires = "every_load", default_value = "primary")]
-    role: Role,
+    /// Yield where this plan says; it must be for this very file
+    #[arg(long, group = "mode", value_name = "FILE")]
+    plan: Option<PathBuf>,
+
+    /// What the program will be in a harvest [default: what the plan says; without one, primary]
+    #[arg(long, conflicts_with_all = ["identity", "poison"])]
+    role: Option<Role>,
 
     /// Cycles, by static estimate, between two yields of a scavenger
     #[arg(long, requires = "every_load", value_name = "CYCLES", default_value_t = Bounds::default().quantum)]
     quantum: u32,
 
     /// Separate debug information of the binary, for the names in it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
     debug: Option<PathBuf>,
 
     /// Where the rewritten file goes
@@ -77,8 +87,29 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
             refuse("setuid or setgid: a rewritten copy would run without its rights".to_owned()).into()
         );
     }
+    if args.output.as_os_str() == "-" {
+        return Err(Refusal::wrong_use("-o -", "a rewritten file needs a name").into());
+    }
     crate::save::check(&args.output)?;
+    if is_same_file(&metadata, &args.output) {
+        return Err(refuse("the output would take its place".to_owned()).into());
+    }
     let data = std::fs::read(&args.binary).map_err(|e| refuse(records::plain(&e)))?;
+    let Rewritten { bytes, coverage } = match &args.plan {
+        Some(plan) => by_plan(args, plan, &data, console)?,
+        None => by_mode(args, &data)?,
+    };
+    write(&args.output, &bytes, metadata.mode())?;
+    if console.json() {
+        console.stdout(&format!("{:#}\n", serde_json::to_value(&coverage)?))?;
+    } else {
+        console.text(&table(&coverage))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Rewrites in one of the modes that need no plan.
+fn by_mode(args: &TwinArgs, data: &[u8]) -> Result<Rewritten, Refusal> {
     let debug = args.debug.as_deref().map(read_debug).transpose()?;
     let reach = match args.every_load {
         Some(Loads::All) => Reach::All,
@@ -92,23 +123,50 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
     let mode = match (args.every_load, args.role) {
         (None, _) if args.poison => Mode::Poison(VectorWidth::of_this_machine()),
         (None, _) => Mode::Identity,
-        (Some(_), Role::Primary) => Mode::Primary(&sites),
-        (Some(_), Role::Scavenger) => {
+        (Some(_), Some(Role::Scavenger)) => {
             Mode::Scavenger(&sites, Bounds { quantum: args.quantum, ..Bounds::default() })
         }
+        (Some(_), _) => Mode::Primary(&sites),
     };
-    let Rewritten { bytes, coverage } =
-        ::twin::rewrite(&data, debug.as_deref(), mode).map_err(|e| refuse(e.to_string()))?;
+    let mut rewritten = ::twin::rewrite(data, debug.as_deref(), mode)
+        .map_err(|e| Refusal::wrong_use(args.binary.display().to_string(), e.to_string()))?;
     if mode == Mode::Identity {
-        prove(&args.binary, &data, &bytes)?;
+        let begin = Instant::now();
+        prove(&args.binary, data, &rewritten.bytes)?;
+        let nanos = begin.elapsed().as_nanos() as u64;
+        rewritten.coverage.phases.push(Phase { name: "proof".to_owned(), nanos });
     }
-    write(&args.output, &bytes, metadata.mode())?;
-    if console.json() {
-        console.stdout(&format!("{:#}\n", serde_json::to_value(&coverage)?))?;
-    } else {
-        console.text(&table(&coverage))?;
+    Ok(rewritten)
+}
+
+/// Rewrites as a plan says, if it is for this file.
+fn by_plan(args: &TwinArgs, path: &Path, data: &[u8], console: &Console) -> anyhow::Result<Rewritten> {
+    let plan = records::read::<Plan>(path)?.body;
+    let refuse = |why: String| Refusal::wrong_use(args.binary.display().to_string(), why);
+    let role = args.role.map(|role| match role {
+        Role::Primary => records::plan::Role::Primary,
+        Role::Scavenger => records::plan::Role::Scavenger,
+    });
+    let module = twins::planned_for(&plan, data, role).map_err(|e| match e {
+        NotPlanned::Roles => refuse(e.to_string()).would_help("--role does"),
+        _ => refuse(e.to_string()),
+    })?;
+    let planned = twins::rewrite(module, data, plan.bounds.quantum).map_err(|e| match e {
+        TwinsError::Refused { why, .. } => refuse(why),
+        e => Refusal::failed(args.binary.display().to_string(), e.to_string()),
+    })?;
+    if let Proof::NotProven { why } = &planned.proof {
+        console.remark(&format!("not proven: {why}"));
     }
-    Ok(Exit::Done)
+    if let Some(remark) = &planned.remark {
+        console.remark(remark);
+    }
+    Ok(planned.rewritten)
+}
+
+fn is_same_file(input: &Metadata, output: &Path) -> bool {
+    let file = |metadata: &Metadata| (metadata.dev(), metadata.ino());
+    std::fs::metadata(output).is_ok_and(|output| file(&output) == file(input))
 }
 
 /// A rewrite that the independent checker does not accept is not used.
@@ -126,10 +184,15 @@ fn read_debug(path: &Path) -> Result<Vec<u8>, Refusal> {
     std::fs::read(path).map_err(|e| Refusal::wrong_use(path.display().to_string(), records::plain(&e)))
 }
 
+/// Writes the file, which may be run by those who may run the original.
 fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Refusal> {
     let failed =
         |e: &std::io::Error| Refusal::failed(format!("cannot write {}", path.display()), records::plain(e));
     records::write_bytes_atomically(path, bytes).map_err(|e| failed(&e.why))?;
+    // Devices and pipes keep theirs.
+    if !std::fs::metadata(path).is_ok_and(|written| written.is_file()) {
+        return Ok(());
+    }
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o777)).map_err(|e| failed(&e))
 }
 
@@ -153,7 +216,8 @@ fn table(coverage: &Coverage) -> String {
         share(c.instructions_twinned, c.instructions_known),
     );
     let _ = writeln!(text, "jump tables   {} of {} indirect jumps", c.jump_tables, c.indirect_jumps);
-    let _ = writeln!(text, "bytes         {} became {}", c.bytes_before, c.bytes_after);
+    let added = c.bytes_after.saturating_sub(c.bytes_before);
+    let _ = writeln!(text, "bytes         {} became {}: {added} added", c.bytes_before, c.bytes_after);
     for (reason, count) in &c.refusals {
         let _ = writeln!(text, "no twin       {count:>7}  {reason}");
     }
@@ -177,7 +241,10 @@ fn table(coverage: &Coverage) -> String {
             let _ = writeln!(text, "no yield      {count:>7}  {reason}");
         }
     }
-    let seconds = c.phases.iter().map(|phase| phase.nanos).sum::<u64>() as f64 / 1e9;
-    let _ = writeln!(text, "time          {seconds:.2} s");
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    let whole = seconds(c.phases.iter().map(|phase| phase.nanos).sum());
+    let phase = |phase: &Phase| format!("{} {:.3}", phase.name, seconds(phase.nanos));
+    let phases: Vec<String> = c.phases.iter().map(phase).collect();
+    let _ = writeln!(text, "time          {whole:.3} s: {}", phases.join(", "));
     text
 }

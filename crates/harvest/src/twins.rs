@@ -2,7 +2,7 @@
 //! proven (or whose mode the checker does not know yet, which the note says) into the cache.
 
 use crate::cache::{Cache, Entry, Key, Made, Note, name_of};
-use records::plan::{Because, Place, PlannedModule, Prefetch, Rejected, Role};
+use records::plan::{Because, Place, Plan, PlannedModule, Prefetch, Rejected, Role};
 use records::run::Proof;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,15 +31,66 @@ struct Recipe {
     width: VectorWidth,
 }
 
+/// A file rewritten by a plan, and what the checker says of it.
+pub struct Planned {
+    pub rewritten: Rewritten,
+    pub proof: Proof,
+    pub remark: Option<String>,
+}
+
+/// Why a plan has nothing for a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotPlanned {
+    #[error("not in the plan, which is for {0}")]
+    Others(String),
+    #[error("not as it was planned for: the same build id, but other contents")]
+    Changed,
+    #[error("in the plan as primary and as scavenger; say which is meant")]
+    Roles,
+}
+
+/// What a plan says of the file with these contents, in this role or in the only one it has there.
+pub fn planned_for<'p>(
+    plan: &'p Plan,
+    data: &[u8],
+    role: Option<Role>,
+) -> Result<&'p PlannedModule, NotPlanned> {
+    let image = image::Image::parse(data).ok();
+    let build_id = image.and_then(|image| image.build_id().map(crate::cache::hex));
+    let content = crate::cache::checksum(data);
+    let in_role = || plan.modules.iter().filter(move |module| role.is_none_or(|role| role == module.role));
+    let mut meant = in_role().filter(|module| module.content == content);
+    match (meant.next(), meant.next()) {
+        (Some(module), None) => Ok(module),
+        (Some(_), Some(_)) => Err(NotPlanned::Roles),
+        (None, _) if in_role().any(|module| build_id.is_some() && module.build_id == build_id) => {
+            Err(NotPlanned::Changed)
+        }
+        (None, _) => {
+            let one = |module: &PlannedModule| format!("{} as {}", module.path, module.role.word());
+            let all: Vec<String> = plan.modules.iter().map(one).collect();
+            Err(NotPlanned::Others(if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }))
+        }
+    }
+}
+
+/// Rewrites the file of a planned module, whose contents are given, and has it checked.
+pub fn rewrite(module: &PlannedModule, data: &[u8], quantum: u32) -> Result<Planned, TwinsError> {
+    Recipe::of(module, quantum).make_of(module, data)
+}
+
 /// The rewritten file of a module in its role.
 pub fn get(cache: &Cache, module: &PlannedModule, quantum: u32) -> Result<Entry, TwinsError> {
-    let recipe =
-        Recipe { sites: sites(module), role: module.role, quantum, width: VectorWidth::of_this_machine() };
+    let recipe = Recipe::of(module, quantum);
     let key = Key::of(&[module.content.as_bytes(), &recipe.text()]);
     cache.get(&key, &name_of(Path::new(&module.path)), || recipe.make(module))
 }
 
 impl Recipe {
+    fn of(module: &PlannedModule, quantum: u32) -> Self {
+        Self { sites: sites(module), role: module.role, quantum, width: VectorWidth::of_this_machine() }
+    }
+
     fn text(&self) -> Vec<u8> {
         let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
         // The quantum is nothing to a primary.
@@ -66,26 +117,30 @@ impl Recipe {
     }
 
     fn make(&self, module: &PlannedModule) -> Result<Made, TwinsError> {
-        let path = || module.path.clone();
-        let refused = |why: String| TwinsError::Refused { path: path(), why };
+        let refused = |why: String| TwinsError::Refused { path: module.path.clone(), why };
         let data = std::fs::read(&module.path).map_err(|e| refused(records::plain(&e)))?;
-        if crate::cache::checksum(&data) != module.content {
-            return Err(TwinsError::Changed { path: path() });
-        }
-        let (rewritten, proof, remark) = match self.rewritten(module, &data, Knowledge::OfCallers) {
-            // The checker may know less of what is dead than the rewriter: then more is saved.
-            Err(TwinsError::Unproven { why, .. }) => {
-                let (rewritten, proof) = self.rewritten(module, &data, Knowledge::Cautious)?;
-                (rewritten, proof, Some(format!("saves more than may be needed, to be proven: {why}")))
-            }
-            other => other.map(|(rewritten, proof)| (rewritten, proof, None))?,
-        };
+        let Planned { rewritten, proof, remark } = self.make_of(module, &data)?;
         let harvested = rewritten.coverage.harvest.unwrap_or_default();
         let left_out = harvested.left_out_at.iter().map(|(&at, why)| (at, why.to_string())).collect();
         let mut counts = module.counts;
         counts.sites = harvested.sites;
         counts.coalesced = harvested.coalesced;
         Ok(Made { bytes: rewritten.bytes, note: Note { counts, proof, left_out, remark } })
+    }
+
+    fn make_of(&self, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
+        if crate::cache::checksum(data) != module.content {
+            return Err(TwinsError::Changed { path: module.path.clone() });
+        }
+        match self.rewritten(module, data, Knowledge::OfCallers) {
+            // The checker may know less of what is dead than the rewriter: then more is saved.
+            Err(TwinsError::Unproven { why, .. }) => {
+                let (rewritten, proof) = self.rewritten(module, data, Knowledge::Cautious)?;
+                let remark = Some(format!("saves more than may be needed, to be proven: {why}"));
+                Ok(Planned { rewritten, proof, remark })
+            }
+            other => other.map(|(rewritten, proof)| Planned { rewritten, proof, remark: None }),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Unit {
     pub fde: Option<u32>,
     /// A split-off part of another function: entered by jumps in the middle of a frame, not by calls.
     pub is_part: bool,
-    /// Its range overlaps another's.
+    /// Its range overlaps another's; then its size is only as far as to where the next one begins.
     pub is_overlapped: bool,
 }
 
@@ -53,7 +53,8 @@ pub fn discover(
         .filter(|(_, fde)| fde.length > 0 && is_executable_range(image, fde.start, fde.length))
         .map(|(index, fde)| {
             let cie = &frames.cies[fde.cie as usize];
-            let called = cfi::starts_as_called(frames.program(&cie.program), frames.program(&fde.program));
+            let called = !cie.is_long()
+                && cfi::starts_as_called(frames.program(&cie.program), frames.program(&fde.program));
             Unit {
                 start: fde.start,
                 size: fde.length as u32,
@@ -126,6 +127,12 @@ fn mark_overlaps(units: &mut [Unit]) {
             reach = units[index].end().0;
             last = index;
         }
+    }
+    // Nothing is decoded twice: what many ranges hold would be decoded as many times.
+    for index in 1..units.len() {
+        let room = units[index].start.0 - units[index - 1].start.0;
+        let before = &mut units[index - 1];
+        before.size = u64::from(before.size).min(room) as u32;
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Surroundings<'a, 'd> {
     pub never_returns: &'a (dyn Fn(Svma) -> bool + Sync),
     /// Whether a call through this slot never returns.
     pub slot_never_returns: &'a (dyn Fn(Svma) -> bool + Sync),
+    /// How many entries the jump tables of a unit may have, all in all.
+    pub most_entries: usize,
 }
 
 /// Bitmaps and lists that are kept from unit to unit.
@@ -105,6 +107,8 @@ pub fn decode(
 }
 
 const FRESH_STARTS: usize = 4;
+/// So many table entries are worth looking for repetitions among them.
+const MANY: usize = 1 << 15;
 
 fn overlap(insns: &[Insn]) -> bool {
     insns.windows(2).any(|pair| pair[0].end() > pair[1].at)
@@ -119,8 +123,8 @@ fn start_afresh(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut 
     }
     descent.run(scratch);
     descent.out.insns.sort_unstable_by_key(|insn| insn.at);
-    let (start, code, image) = (descent.start, descent.code, descent.around.image);
-    let (found, mut open) = tables::resolve(start, code, &descent.out.insns, &tables, roots, image);
+    let (start, code) = (descent.start, descent.code);
+    let (found, mut open) = tables::resolve(start, code, &descent.out.insns, &tables, roots, descent.around);
     let (kept, lost): (Vec<_>, Vec<_>) = found.into_iter().partition(|table| tables.contains(table));
     open.extend(lost.iter().map(|table| OpenJump { at: table.jump_at, is_pointer: false }));
     descent.out.tables = kept;
@@ -160,14 +164,8 @@ fn resolve_tables(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mu
     for round in 0..ROUNDS {
         descent.out.insns.sort_unstable_by_key(|insn| insn.at);
         let known = &descent.out;
-        let (tables, open) = tables::resolve(
-            descent.start,
-            descent.code,
-            &known.insns,
-            &known.tables,
-            roots,
-            descent.around.image,
-        );
+        let (tables, open) =
+            tables::resolve(descent.start, descent.code, &known.insns, &known.tables, roots, descent.around);
         let settled = tables == descent.out.tables;
         let last = round + 1 == ROUNDS;
         if last && !settled {
@@ -245,6 +243,12 @@ impl Descent<'_, '_, '_> {
     /// Goes on where a jump table leads.
     fn follow(&mut self, table: &JumpTable, scratch: &mut Scratch) {
         self.followed.extend(table.targets.iter().map(|&target| (table.jump_at, target)));
+        if self.followed.len() > MANY {
+            self.followed.sort_unstable();
+            self.followed.dedup();
+            self.out.jumps_out.sort_unstable();
+            self.out.jumps_out.dedup();
+        }
         for &target in &table.targets {
             match target.0.wrapping_sub(self.start.0) {
                 inside if inside < self.code.len() as u64 => scratch.work.push(inside as u32),

@@ -208,7 +208,7 @@ impl<'d> Image<'d> {
     pub fn is_constant(&self, address: Svma) -> bool {
         self.load_at(address).is_some_and(|load| !load.is_writable())
     }
-    /// Those parts of executable segments that sections say are data, by ascending address: linkers at times put headers,
+    /// Those parts of executable segments that sections say are data, by ascending address and apart: linkers at times put headers,
     /// relocations and constants into the segment of the code.
     pub fn data_among_code(&self) -> Vec<(u64, u64)> {
         let is_data = |section: &&Section<'_>| {
@@ -224,6 +224,11 @@ impl<'d> Image<'d> {
             .map(|section| (section.address, section.address.saturating_add(section.size)))
             .collect();
         ranges.sort_unstable();
+        ranges.dedup_by(|next, last| {
+            let joins = next.0 <= last.1;
+            last.1 = if joins { last.1.max(next.1) } else { last.1 };
+            joins
+        });
         ranges
     }
     /// The lowest loaded address, and the first one after everything loaded.
@@ -250,19 +255,29 @@ impl<'d> Image<'d> {
     }
 
     /// The notes of every `PT_NOTE` segment: owner, type, contents.
-    pub fn notes(&self) -> Vec<(&'d [u8], u32, &'d [u8])> {
-        let mut notes = Vec::new();
-        for segment in self.segments.iter().filter(|segment| segment.kind == abi::PT_NOTE) {
-            if let Some(bytes) = self.segment_bytes(segment) {
-                notes_in(bytes, segment.align, &mut notes);
-            }
-        }
-        notes
+    pub fn notes(&self) -> impl Iterator<Item = (&'d [u8], u32, &'d [u8])> + '_ {
+        let segments = self.segments.iter().filter(|segment| segment.kind == abi::PT_NOTE);
+        let pieces = segments.filter_map(|segment| Some((segment.align, self.segment_bytes(segment)?)));
+        self.no_more_than_all(pieces, |(_, bytes)| bytes.len())
+            .flat_map(|(align, bytes)| Notes { bytes, align: if align == 8 { 8 } else { 4 } })
+    }
+    /// Of pieces of the file with their sizes: those until they are more than the whole file. Where they lie upon each other,
+    /// which they have no reason to, reading them all could take any time.
+    pub(crate) fn no_more_than_all<T>(
+        &self,
+        pieces: impl Iterator<Item = T>,
+        size: impl Fn(&T) -> usize,
+    ) -> impl Iterator<Item = T> {
+        let mut left = self.data.len();
+        pieces.take_while(move |piece| {
+            let fits = size(piece) <= left;
+            left = left.saturating_sub(size(piece));
+            fits
+        })
     }
     /// The linker's build id, by which separate debug information is found.
     pub fn build_id(&self) -> Option<&'d [u8]> {
         self.notes()
-            .into_iter()
             .find(|&(owner, kind, _)| owner == b"GNU\0" && kind == abi::NT_GNU_BUILD_ID)
             .map(|(_, _, id)| id)
     }
@@ -349,27 +364,32 @@ fn section_headers(data: &[u8]) -> Result<(Vec<Section<'_>>, usize), ImageError>
     Ok((table.chunks_exact(64).map(section).collect(), names))
 }
 
-/// The zero-terminated string at an offset; empty when there is none.
+/// The zero-terminated string at an offset; empty when there is none, or none of a length that names have.
 pub(crate) fn string(strings: &[u8], offset: u32) -> &[u8] {
+    const LONGEST: usize = 1 << 16;
     let rest = strings.get(offset as usize..).unwrap_or(&[]);
+    let rest = &rest[..rest.len().min(LONGEST)];
     let end = rest.iter().position(|&byte| byte == 0).unwrap_or(0);
     &rest[..end]
 }
 
-fn notes_in<'d>(mut bytes: &'d [u8], align: u64, notes: &mut Vec<(&'d [u8], u32, &'d [u8])>) {
-    let align = if align == 8 { 8 } else { 4 };
-    let up = |size: u32| (size as usize).checked_next_multiple_of(align);
-    loop {
-        let (Some(name_size), Some(size), Some(kind)) =
-            (u32_at(bytes, 0), u32_at(bytes, 4), u32_at(bytes, 8))
-        else {
-            return;
-        };
-        let Some(start) = up(12 + name_size.min(1 << 20)) else { return };
-        let Some(owner) = bytes.get(12..12 + name_size as usize) else { return };
-        let Some(contents) = bytes.get(start..).and_then(|rest| rest.get(..size as usize)) else { return };
-        notes.push((owner, kind, contents));
-        let Some(next) = up(size).and_then(|size| bytes.get(start + size..)) else { return };
-        bytes = next;
+/// The notes of one segment.
+struct Notes<'d> {
+    bytes: &'d [u8],
+    align: usize,
+}
+
+impl<'d> Iterator for Notes<'d> {
+    type Item = (&'d [u8], u32, &'d [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let up = |size: u32| (size as usize).checked_next_multiple_of(self.align);
+        let bytes = std::mem::take(&mut self.bytes);
+        let (name_size, size, kind) = (u32_at(bytes, 0)?, u32_at(bytes, 4)?, u32_at(bytes, 8)?);
+        let start = up(12 + name_size.min(1 << 20))?;
+        let owner = bytes.get(12..12 + name_size as usize)?;
+        let contents = bytes.get(start..)?.get(..size as usize)?;
+        self.bytes = up(size).and_then(|size| bytes.get(start + size..)).unwrap_or(&[]);
+        Some((owner, kind, contents))
     }
 }

@@ -48,27 +48,37 @@ impl<'d> Imports<'d> {
     pub fn stub(&self, address: Svma) -> Option<Import<'d>> {
         self.stubs.get(&address.0).copied()
     }
+    /// The slot through which the PLT stub at this address jumps.
+    pub fn slot_behind(&self, image: &Image<'d>, stub: Svma) -> Option<Svma> {
+        self.stub(stub)?;
+        image.load_at(stub).filter(|load| load.is_executable() && !load.is_writable())?;
+        jump_through(image.bytes_from(stub)?, stub.0).map(Svma)
+    }
+}
+
+/// The address from which `[endbr64] [bnd] jmp [rip + slot]` at the beginning of these bytes, which lie at `address`,
+/// takes where it jumps to.
+fn jump_through(code: &[u8], address: u64) -> Option<u64> {
+    let bare = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code);
+    let bare = bare.strip_prefix(&[0xf2]).unwrap_or(bare);
+    let [0xff, 0x25, rest @ ..] = bare else { return None };
+    let displacement = i32::from_le_bytes(*rest.first_chunk()?);
+    let end = address.wrapping_add((code.len() - rest.len()) as u64 + 4);
+    Some(end.wrapping_add_signed(i64::from(displacement)))
 }
 
 /// Finds `[endbr64] [bnd] jmp [rip + slot]` on every 8-byte boundary of the PLT sections. Without section headers the
 /// stubs stay unknown, which only costs knowledge about calls.
 fn stubs<'d>(image: &Image<'d>, slots: &HashMap<u64, Import<'d>>) -> HashMap<u64, Import<'d>> {
     let mut stubs = HashMap::new();
-    for section in image.sections().iter().filter(|section| section.name.starts_with(b".plt")) {
-        let Some(bytes) = image.section_bytes(section) else { continue };
+    let sections = image.sections().iter().filter(|section| section.name.starts_with(b".plt"));
+    let sections = sections.filter_map(|section| Some((section, image.section_bytes(section)?)));
+    for (section, bytes) in image.no_more_than_all(sections, |(_, bytes)| bytes.len()) {
         for at in (0..bytes.len()).step_by(8) {
-            let mut jump = at;
-            if bytes[jump..].starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) {
-                jump += 4;
-            }
-            if bytes.get(jump) == Some(&0xf2) {
-                jump += 1;
-            }
-            let Some([0xff, 0x25, rest @ ..]) = bytes.get(jump..jump + 6) else { continue };
-            let displacement = rest.first_chunk().map_or(0, |chunk| i32::from_le_bytes(*chunk));
-            let next = section.address.wrapping_add(jump as u64 + 6);
-            if let Some(&import) = slots.get(&next.wrapping_add_signed(i64::from(displacement))) {
-                stubs.insert(section.address + at as u64, import);
+            let stub = section.address.wrapping_add(at as u64);
+            let slot = jump_through(&bytes[at..], stub);
+            if let Some(&import) = slot.and_then(|slot| slots.get(&slot)) {
+                stubs.insert(stub, import);
             }
         }
     }

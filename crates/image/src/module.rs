@@ -9,8 +9,9 @@ use crate::symbols::Symbols;
 use crate::unwind::{frames::Frames, lsda};
 use crate::{Image, ImageError, elf::Segment, never_returns};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use units::Svma;
 
 /// A module, read and decoded.
@@ -60,7 +61,7 @@ impl<'d> Module<'d> {
             dead_ends,
             unseen_branches: OnceLock::new(),
         };
-        module.decode_all();
+        module.decode_all()?;
         never_returns::propagate(&mut module);
         Ok(module)
     }
@@ -86,10 +87,10 @@ impl<'d> Module<'d> {
         self.dead_ends.contains(&target.0) || is_dead_end(self.imports.stub(target))
     }
 
-    fn decode_all(&mut self) {
-        let pads = self.landing_pads();
+    fn decode_all(&mut self) -> Result<(), ImageError> {
+        let pads = self.landing_pads()?;
         self.add_roots(pads);
-        self.decode_units(&(0..self.units.len()).collect::<Vec<_>>());
+        self.decode_units(&(0..self.units.len()).collect::<Vec<_>>())?;
         // Units enter each other in the middle: hand-written code, split functions. What is entered must be known.
         for _ in 0..ROUNDS_OF_ENTRIES {
             let entered = self.entered_from_outside();
@@ -97,13 +98,18 @@ impl<'d> Module<'d> {
             if changed.is_empty() {
                 break;
             }
-            self.decode_units(&changed);
+            self.decode_units(&changed)?;
         }
+        Ok(())
     }
 
-    fn decode_units(&mut self, wanted: &[usize]) {
+    fn decode_units(&mut self, wanted: &[usize]) -> Result<(), ImageError> {
         let never_returns = |target: Svma| self.is_known_not_to_return(target);
         let slot_never_returns = |slot: Svma| is_dead_end(self.imports.slot(slot));
+        // An entry of a jump table is four bytes of the file at least. Several jumps may go by one table, but if so many do
+        // that there is no end to it, that is no compiler's work.
+        let most_entries = self.image.data().len() / 8 + (1 << 17);
+        let entries = AtomicUsize::new(0);
         let executable = || self.image.loads().iter().filter(|load| load.is_executable());
         let around = Surroundings {
             image: &self.image,
@@ -113,14 +119,25 @@ impl<'d> Module<'d> {
             ),
             never_returns: &never_returns,
             slot_never_returns: &slot_never_returns,
+            most_entries,
         };
         let decoded: Vec<Decoded> = wanted
             .par_iter()
             .with_min_len(16)
             .map_init(Scratch::default, |scratch, &unit| {
-                decode(self.units[unit].start, self.code(unit), self.roots(unit), &around, scratch)
+                if entries.load(Ordering::Relaxed) > most_entries {
+                    return Decoded::default();
+                }
+                let decoded =
+                    decode(self.units[unit].start, self.code(unit), self.roots(unit), &around, scratch);
+                let more = decoded.tables.iter().map(|table| table.targets.len()).sum();
+                entries.fetch_add(more, Ordering::Relaxed);
+                decoded
             })
             .collect();
+        if entries.into_inner() > most_entries {
+            return Err(ImageError::Malformed("jump tables that lie upon each other"));
+        }
         if self.decoded.is_empty() {
             self.decoded = decoded;
         } else {
@@ -128,24 +145,34 @@ impl<'d> Module<'d> {
                 self.decoded[unit] = decoded;
             }
         }
+        Ok(())
     }
 
     /// The exception table of a unit; `None` if it has none, `Some(None)` if it has one that cannot be read.
     pub fn exceptions(&self, unit: usize) -> Option<Option<lsda::Lsda<'d>>> {
-        let unit = &self.units[unit];
-        let address = self.frames.fdes[unit.fde? as usize].lsda?;
-        Some(lsda::parse(&self.image, address, unit.start))
+        let fde = &self.frames.fdes[self.units[unit].fde? as usize];
+        Some(lsda::parse(&self.image, fde.lsda?, fde.start, fde.length))
     }
 
-    fn landing_pads(&self) -> Vec<(usize, u32)> {
-        (0..self.units.len())
+    fn landing_pads(&self) -> Result<Vec<(usize, u32)>, ImageError> {
+        // A call site is four bytes of the file at least.
+        let most = self.image.data().len() / 4;
+        let sites = AtomicUsize::new(0);
+        let pads = (0..self.units.len())
             .into_par_iter()
             .with_min_len(64)
             .flat_map_iter(|unit| {
-                let pads = self.exceptions(unit).flatten().map(|lsda| lsda.call_sites).unwrap_or_default();
-                pads.into_iter().filter_map(|site| self.place(site.landing_pad?))
+                let known = sites.load(Ordering::Relaxed) <= most;
+                let table = known.then(|| self.exceptions(unit)).flatten().flatten();
+                let found = table.map(|lsda| lsda.call_sites).unwrap_or_default();
+                sites.fetch_add(found.len(), Ordering::Relaxed);
+                found.into_iter().filter_map(|site| self.place(site.landing_pad?))
             })
-            .collect()
+            .collect();
+        if sites.into_inner() > most {
+            return Err(ImageError::Malformed("exception tables that lie upon each other"));
+        }
+        Ok(pads)
     }
 
     fn entered_from_outside(&self) -> Vec<(usize, u32)> {
@@ -164,16 +191,25 @@ impl<'d> Module<'d> {
     }
 
     /// Adds entries to units; which units got new ones.
-    fn add_roots(&mut self, entries: Vec<(usize, u32)>) -> Vec<usize> {
-        let mut changed = BTreeSet::new();
-        for (unit, at) in entries {
+    fn add_roots(&mut self, mut entries: Vec<(usize, u32)>) -> Vec<usize> {
+        entries.sort_unstable();
+        entries.dedup();
+        let mut changed = Vec::new();
+        for of_unit in entries.chunk_by(|a, b| a.0 == b.0) {
+            let unit = of_unit[0].0;
             let roots = self.roots.entry(unit).or_default();
-            if let Err(place) = roots.binary_search(&at) {
-                roots.insert(place, at);
-                changed.insert(unit);
+            let known = roots.len();
+            for &(_, at) in of_unit {
+                if roots[..known].binary_search(&at).is_err() {
+                    roots.push(at);
+                }
+            }
+            if roots.len() > known {
+                roots.sort_unstable();
+                changed.push(unit);
             }
         }
-        changed.into_iter().collect()
+        changed
     }
 
     /// Addresses inside units, but not at their starts, that something refers to or may jump to: branches of every

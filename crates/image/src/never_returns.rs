@@ -112,25 +112,24 @@ pub fn propagate(module: &mut Module<'_>) {
             ends(Flow::Return) || !decoded.open_jumps.is_empty() || falls_off || decoded.insns.is_empty()
         })
         .collect();
-    // A jump out may return if what it leads to may.
-    loop {
-        let mut changed = false;
-        for index in 0..count {
-            if may_return[index] {
-                continue;
-            }
-            let leads_to_return =
-                module.decoded[index].jumps_out.iter().any(|&target| match module.unit_at(target) {
-                    Some(unit) => may_return[unit],
-                    None => !module.is_known_not_to_return(target),
-                });
-            if leads_to_return {
-                may_return[index] = true;
-                changed = true;
+    // A jump out may return if what it leads to may. Who jumps to whom, by the latter:
+    let mut jumps: Vec<(usize, usize)> = Vec::new();
+    for (index, may_return) in may_return.iter_mut().enumerate() {
+        for &target in &module.decoded[index].jumps_out {
+            match module.unit_at(target) {
+                Some(to) => jumps.push((to, index)),
+                None => *may_return |= !module.is_known_not_to_return(target),
             }
         }
-        if !changed {
-            break;
+    }
+    jumps.sort_unstable();
+    let mut work: Vec<usize> = (0..count).filter(|&index| may_return[index]).collect();
+    while let Some(to) = work.pop() {
+        let first = jumps.partition_point(|jump| jump.0 < to);
+        for &(_, from) in jumps[first..].iter().take_while(|jump| jump.0 == to) {
+            if !std::mem::replace(&mut may_return[from], true) {
+                work.push(from);
+            }
         }
     }
     let returns = |target: Svma| match module.unit_at(target) {

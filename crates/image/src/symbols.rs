@@ -70,11 +70,12 @@ impl<'d> Symbols<'d> {
 }
 
 fn collect<'d>(from: &Image<'d>, code: &Image<'_>, all: &mut Vec<Symbol<'d>>) {
-    for section in from.sections() {
-        if section.kind != abi::SHT_SYMTAB && section.kind != abi::SHT_DYNSYM {
-            continue;
-        }
-        let Some(bytes) = from.section_bytes(section) else { continue };
+    let tables = from
+        .sections()
+        .iter()
+        .filter(|section| section.kind == abi::SHT_SYMTAB || section.kind == abi::SHT_DYNSYM)
+        .filter_map(|section| Some((section, from.section_bytes(section)?)));
+    for (section, bytes) in from.no_more_than_all(tables, |(_, bytes)| bytes.len()) {
         let strings = from
             .sections()
             .get(section.link as usize)

@@ -8,6 +8,7 @@
 //! Assumed of calls on the way: that they keep the registers the ABI calls callee-saved.
 
 use crate::cfg::{Cfg, Edge, EdgeKind};
+use crate::descend::Surroundings;
 use crate::insn::{Flow, Insn};
 use crate::symbolic::{Node, Path, Term};
 use crate::{Image, cursor::Cursor};
@@ -52,24 +53,32 @@ pub fn resolve(
     insns: &[Insn],
     known: &[JumpTable],
     roots: &[u32],
-    image: &Image<'_>,
+    around: &Surroundings<'_, '_>,
 ) -> (Vec<JumpTable>, Vec<OpenJump>) {
     let cfg = Cfg::build(start, code, insns, known, roots);
     let extends = insns.iter().any(|insn| sign_extends(insn.bytes(code)));
-    let search = Search { start, code, insns, cfg: &cfg, image, extends };
-    let (mut tables, mut open) = (Vec::new(), Vec::new());
+    let room = around.most_entries as u64;
+    let mut search = Search { start, code, insns, cfg: &cfg, image: around.image, extends, room };
+    let (mut tables, mut open): (Vec<JumpTable>, _) = (Vec::new(), Vec::new());
     for (index, insn) in insns.iter().enumerate() {
         if insn.flow != Flow::JumpIndirect {
             continue;
         }
         match search.jump(index) {
-            Ok(table) => tables.push(table),
+            Ok(table) => {
+                search.room -= table.targets.len() as u64;
+                tables.push(table);
+            }
             Err(jump) => open.push(jump),
         }
     }
     // One load that feeds several jumps could be redirected only if all agreed; do not ask.
-    let loads: Vec<u32> = tables.iter().map(|table| table.load_at).collect();
-    let shared = |table: &JumpTable| loads.iter().filter(|&&load| load == table.load_at).count() > 1;
+    let mut loads: Vec<u32> = tables.iter().map(|table| table.load_at).collect();
+    loads.sort_unstable();
+    let shared = |table: &JumpTable| {
+        let first = loads.partition_point(|&load| load < table.load_at);
+        loads.get(first + 1) == Some(&table.load_at)
+    };
     open.extend(
         tables.iter().filter(|table| shared(table)).map(|t| OpenJump { at: t.jump_at, is_pointer: false }),
     );
@@ -85,6 +94,8 @@ struct Search<'a, 'd> {
     image: &'a Image<'d>,
     /// Whether the unit sign-extends anything from 32 to 64 bits, as every table of offsets needs.
     extends: bool,
+    /// How many entries tables may still have.
+    room: u64,
 }
 
 /// The parts of a jump's target expression.
@@ -159,7 +170,7 @@ impl Search<'_, '_> {
             }
             (None, None) => return None,
         };
-        if bound >= LONGEST_TABLE {
+        if bound >= LONGEST_TABLE.min(self.room) {
             return None;
         }
         let targets = self.targets(Svma(table), bound + 1, &shape)?;

@@ -35,6 +35,7 @@ fn decoded(code: &[u8], unit: usize) -> Decoded {
         code: (BASE, BASE + code.len() as u64),
         never_returns: &returns,
         slot_never_returns: &returns,
+        most_entries: 1 << 17,
     };
     decode(Svma(BASE), &code[..unit], &[], &around, &mut Scratch::default())
 }

@@ -53,6 +53,37 @@ pub(crate) fn branch_target(original: &[u8], copy: &[u8], end: u64) -> Option<u6
     Some(end.wrapping_add(Reader::new(copy, place.0).signed(place.1)? as u64))
 }
 
+/// Where a copy that goes through a slot takes its target from, `end` being the address behind it: `call [rip + d]` for a plain
+/// direct call, `jmp [rip + d]` for a plain direct jump. `None` if it is neither.
+pub(crate) fn slot(original: &[u8], copy: &[u8], end: u64) -> Option<u64> {
+    match (original, copy) {
+        ([0xe8, _, _, _, _], [0xff, 0x15, ..]) | ([0xe9, _, _, _, _], [0xff, 0x25, ..])
+            if copy.len() == 6 =>
+        {
+            Some(end.wrapping_add(Reader::new(copy, 2).signed(4)? as u64))
+        }
+        _ => None,
+    }
+}
+
+/// What a linkage stub is, which does nothing but jump through its slot: `[endbr64] [bnd] jmp [rip + d]`. Its size, and the
+/// address of the slot; `at` is that of the bytes.
+pub(crate) fn stub(bytes: &[u8], at: u64) -> Option<(u64, u64)> {
+    let mut reader = Reader::new(bytes, 0);
+    if bytes.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) {
+        reader.bytes(4)?;
+    }
+    let mut first = reader.byte()?;
+    if first == 0xf2 {
+        first = reader.byte()?;
+    }
+    if first != 0xff || reader.byte()? != 0x25 {
+        return None;
+    }
+    let distance = reader.signed(4)?;
+    Some((reader.at as u64, at.wrapping_add(reader.at as u64).wrapping_add(distance as u64)))
+}
+
 /// How many bytes at a direct branch's end say where it leads.
 fn displacement_size(original: &[u8]) -> Option<usize> {
     match *original {
@@ -105,6 +136,21 @@ mod tests {
         assert_eq!(branch_target(&[0xe8, 0, 0, 0x74, 0], &[0xe8, 1, 0, 0, 0], 100), Some(101));
         assert_eq!(branch_target(&[0xf2, 0xe9, 0, 0, 0, 0], &[0xf2, 0xe9, 1, 0, 0, 0], 100), Some(101));
         assert_eq!(branch_target(&[0xe9, 0, 0, 0, 0], &[0xe8, 1, 0, 0, 0], 100), None);
+    }
+
+    #[test]
+    fn stubs_and_what_skips_them() {
+        let (call, jump) = ([0xe8, 1, 2, 3, 4], [0xe9, 1, 2, 3, 4]);
+        assert_eq!(slot(&call, &[0xff, 0x15, 8, 0, 0, 0], 100), Some(108));
+        assert_eq!(slot(&jump, &[0xff, 0x25, 0xf8, 0xff, 0xff, 0xff], 100), Some(92));
+        assert_eq!(slot(&call, &[0xff, 0x25, 8, 0, 0, 0], 100), None, "a call made a jump");
+        assert_eq!(slot(&jump, &[0xff, 0x15, 8, 0, 0, 0], 100), None, "a jump made a call");
+        assert_eq!(slot(&[0xf2, 0xe8, 1, 2, 3, 4], &[0xff, 0x15, 8, 0, 0, 0], 100), None, "a prefix lost");
+        assert_eq!(stub(&[0xff, 0x25, 8, 0, 0, 0], 100), Some((6, 114)));
+        assert_eq!(stub(&[0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 8, 0, 0, 0], 100), Some((11, 119)));
+        assert_eq!(stub(&[0x3e, 0xff, 0x25, 8, 0, 0, 0], 100), None, "not tracked");
+        assert_eq!(stub(&[0xff, 0x24, 0x25, 8, 0, 0, 0], 100), None, "an absolute slot");
+        assert_eq!(stub(&[0xff, 0x25, 8, 0, 0], 100), None);
     }
 
     #[test]

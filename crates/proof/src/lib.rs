@@ -22,11 +22,12 @@
 //!   congruent to its file offset, in pages that no other segment has; last comes the note. Section headers are the
 //!   original's but for what the format says moves. Padding is zero.
 //! - **R4 copy.** Every mapped instruction's copy is the same bytes, but for the displacement of a RIP-relative operand, which
-//!   gives the same address, that of a direct branch, a longer form of a short direct branch, and the displacement of a load
-//!   from a jump table (R8).
+//!   gives the same address, that of a direct branch, a longer form of a short direct branch, a call or jump through a
+//!   slot for one to the linkage stub of that slot (R5), and the displacement of a load from a jump table (R8).
 //! - **R5 flow.** Let →a be: T(a) if a is mapped in the same unit; T(a) or a if it is mapped in another; a if it is not mapped
 //!   and not in P⁻. A direct branch to a leads to →a. Behind the copy of an instruction that may go on, at b, stands T(b) or a
-//!   `jmp rel32` to →b.
+//!   `jmp rel32` to →b. A plain call of, or jump to, a linkage stub a (`[endbr64] [bnd] jmp [slot]`, in code that is never
+//!   written, has no twin, no patch and no relocation) may be a call or jump through that slot.
 //! - **R6 calls.** A direct call of a leads to →a. Behind every call stands T(b) or a jump to →b, b being what follows it in
 //!   the original: a return address is never without code. No call is made for its return address.
 //! - **R7 inserted.** Inserted code is of the closed list: in identity twins none. It writes only what is dead by this crate's

@@ -33,8 +33,7 @@ impl Note {
 
     /// `None`: there is no such note, so the file is no rewritten one.
     pub(crate) fn of(rewritten: &Image<'_>, findings: &Findings) -> Option<Self> {
-        let notes = rewritten.notes();
-        let mut ours = notes.iter().filter(|(owner, kind, _)| *owner == b"Gleaner\0" && *kind == 1);
+        let mut ours = rewritten.notes().filter(|(owner, kind, _)| *owner == b"Gleaner\0" && *kind == 1);
         let (_, _, contents) = ours.next()?;
         let word = |at| number(contents, at, 4).unwrap_or(0) as u32;
         let long = |at| number(contents, at, 8).unwrap_or(0);

@@ -133,6 +133,15 @@ impl View<'_, '_> {
                 if flow == FlowControl::Call {
                     self.call(insn.near_branch64(), item);
                 }
+            } else if let Some(slot) = copy::slot(original, twin, twin_end) {
+                let rule = if flow == FlowControl::Call { Rule::Calls } else { Rule::Flow };
+                if self.slot_of_stub(insn.near_branch64()) != Some(slot) {
+                    self.wrong(
+                        rule,
+                        item,
+                        "goes through a slot, but not by that of the stub its original names",
+                    );
+                }
             } else {
                 self.wrong(Rule::Copy, item, "a branch whose twin is another instruction");
             }
@@ -160,6 +169,18 @@ impl View<'_, '_> {
     /// Whether the copy may be another instruction, because rule R17 looks at it.
     fn may_be_local(&self, insn: &Instruction) -> bool {
         self.context.note.mode == SCAVENGER && harvest::is_relative_to(insn, Register::FS)
+    }
+
+    /// R5: the slot of the linkage stub at an address of the original, if that is what stands there, in code that nothing
+    /// changes and that has no twin.
+    fn slot_of_stub(&self, at: u64) -> Option<u64> {
+        let context = self.context;
+        let image = &context.original;
+        image.load_at(units::Svma(at)).filter(|load| load.is_executable() && !load.is_writable())?;
+        let (size, slot) = copy::stub(image.bytes_from(units::Svma(at))?, at)?;
+        let is_kept = |address: u64| context.mapping.at(address).is_none() && !context.patched.holds(address);
+        let is_still = (0..size).all(|byte| is_kept(at + byte)) && !context.relocations.touch(at, size);
+        is_still.then_some(slot)
     }
 
     /// R5 and R6: what comes behind an instruction that may go on.

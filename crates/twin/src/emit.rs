@@ -6,7 +6,7 @@
 use crate::error::TwinError;
 use crate::file::Span;
 use crate::insertions::{Insertions, Reference};
-use crate::layout::{Form, JUMP_SIZE, Layout, displacement_size, escapes_after, modrm_at};
+use crate::layout::{Form, JUMP_SIZE, Layout, displacement_size, escapes_after, modrm_at, slot_of};
 use crate::select;
 use image::Module;
 use image::bytes::u32_at;
@@ -109,6 +109,12 @@ impl Twins<'_, '_> {
                     let table =
                         twin.tables.iter().find(|table| table.table.load_at == insn.at).ok_or(TOO_FAR)?;
                     put_load(&mut writer, bytes, table)?;
+                }
+                Form::ThroughSlot => {
+                    let slot = slot_of(self.module, unit, *insn).ok_or(TOO_FAR)?;
+                    let operation = if insn.flow == Flow::Call32 { 0x15 } else { 0x25 };
+                    writer.put(&[0xff, operation, 0, 0, 0, 0]);
+                    writer.fix32(writer.at - 4, slot.0)?;
                 }
                 Form::Replaced(_) => writer.put(twin.inserted.replacement(index).unwrap_or(&[])),
                 Form::Long => {

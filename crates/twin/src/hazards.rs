@@ -39,20 +39,26 @@ fn format_is_x87(instruction: &Instruction) -> bool {
 /// Calls, jumps and accesses by way of FS are looked at elsewhere.
 pub(crate) fn acts_on_the_thread(instruction: &Instruction) -> bool {
     use Mnemonic::{
-        Emms, Femms, Fldcw, Fldenv, Fninit, Fnsave, Frstor, Fxrstor, Fxrstor64, Fxsave, Fxsave64, Hlt,
-        Incsspd, Incsspq, Int, Int1, Int3, Into, Ldmxcsr, Rdfsbase, Rdgsbase, Rdpid, Rdpkru, Rdsspd, Rdsspq,
-        Rstorssp, Saveprevssp, Senduipi, Setssbsy, Swapgs, Syscall, Sysenter, Tpause, Umwait, Vldmxcsr,
-        Wrfsbase, Wrgsbase, Wrpkru, Wrssd, Wrssq, Xrstor, Xrstor64, Xrstors, Xrstors64, Xsave, Xsave64,
-        Xsavec, Xsavec64, Xsaveopt, Xsaveopt64, Xsaves, Xsaves64, Xsetbv,
+        Clui, Emms, Femms, Finit, Fldcw, Fldenv, Fninit, Fnsave, Fnstenv, Frstor, Fsave, Fstenv, Fxrstor,
+        Fxrstor64, Fxsave, Fxsave64, Hlt, Incsspd, Incsspq, Int, Int1, Int3, Into, Ldmxcsr, Ldtilecfg, Lfs,
+        Lgs, Lss, Mwaitx, Rdfsbase, Rdgsbase, Rdpid, Rdpkru, Rdsspd, Rdsspq, Rstorssp, Saveprevssp, Senduipi,
+        Setssbsy, Sttilecfg, Stui, Swapgs, Syscall, Sysenter, Testui, Tilerelease, Tpause, Uiret, Umwait,
+        Vldmxcsr, Wrfsbase, Wrgsbase, Wrpkru, Wrssd, Wrssq, Xrstor, Xrstor64, Xrstors, Xrstors64, Xsave,
+        Xsave64, Xsavec, Xsavec64, Xsaveopt, Xsaveopt64, Xsaves, Xsaves64, Xsetbv,
     };
     matches!(
         instruction.mnemonic(),
-        Emms | Femms
+        Clui | Emms
+            | Femms
+            | Finit
             | Fldcw
             | Fldenv
             | Fninit
             | Fnsave
+            | Fnstenv
             | Frstor
+            | Fsave
+            | Fstenv
             | Fxrstor
             | Fxrstor64
             | Fxsave
@@ -65,6 +71,11 @@ pub(crate) fn acts_on_the_thread(instruction: &Instruction) -> bool {
             | Int3
             | Into
             | Ldmxcsr
+            | Ldtilecfg
+            | Lfs
+            | Lgs
+            | Lss
+            | Mwaitx
             | Rdfsbase
             | Rdgsbase
             | Rdpid
@@ -75,10 +86,15 @@ pub(crate) fn acts_on_the_thread(instruction: &Instruction) -> bool {
             | Saveprevssp
             | Senduipi
             | Setssbsy
+            | Sttilecfg
+            | Stui
             | Swapgs
             | Syscall
             | Sysenter
+            | Testui
+            | Tilerelease
             | Tpause
+            | Uiret
             | Umwait
             | Vldmxcsr
             | Wrfsbase
@@ -100,8 +116,15 @@ pub(crate) fn acts_on_the_thread(instruction: &Instruction) -> bool {
             | Xsaves64
             | Xsetbv
     ) || uses_segment(instruction, Register::GS)
+        || sets_segment(instruction)
         || uses_unswitched_state(instruction) && !format_is_x87(instruction) && !is_mmx(instruction)
         || instruction.is_privileged()
+}
+
+/// `mov` and `pop` to a segment register: those of FS and GS change its base, all are the kernel thread's.
+fn sets_segment(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Pop)
+        && instruction.op0_register().is_segment_register()
 }
 
 fn is_mmx(instruction: &Instruction) -> bool {
@@ -135,5 +158,19 @@ mod tests {
         assert_eq!(of(&[0x8b, 0x07]), (false, false), "mov eax, [rdi]");
         assert_eq!(of(&[0x0f, 0x28, 0xc1]), (false, false), "movaps xmm0, xmm1");
         assert_eq!(of(&[0xfc]), (false, false), "cld");
+        assert_eq!(of(&[0xd9, 0x34, 0x24]), (true, true), "fnstenv [rsp]");
+        assert_eq!(of(&[0xdd, 0x34, 0x24]), (true, true), "fnsave [rsp]");
+        assert_eq!(of(&[0x0f, 0xb4, 0x07]), (false, true), "lfs eax, [rdi]");
+        assert_eq!(of(&[0x0f, 0xb5, 0x07]), (false, true), "lgs eax, [rdi]");
+        assert_eq!(of(&[0x0f, 0xb2, 0x07]), (false, true), "lss eax, [rdi]");
+        assert_eq!(of(&[0x8e, 0xe0]), (false, true), "mov fs, eax");
+        assert_eq!(of(&[0x8e, 0x2f]), (false, true), "mov gs, [rdi]");
+        assert_eq!(of(&[0x8e, 0xd8]), (false, true), "mov ds, eax");
+        assert_eq!(of(&[0x8e, 0xd0]), (false, true), "mov ss, eax");
+        assert_eq!(of(&[0x0f, 0xa1]), (false, true), "pop fs");
+        assert_eq!(of(&[0x8c, 0xe0]), (false, false), "mov eax, fs");
+        assert_eq!(of(&[0x0f, 0xa0]), (false, false), "push fs");
+        assert_eq!(of(&[0xc4, 0xe2, 0x78, 0x49, 0x07]), (false, true), "ldtilecfg [rdi]");
+        assert_eq!(of(&[0xc4, 0xe2, 0x78, 0x49, 0xc0]), (false, true), "tilerelease");
     }
 }

@@ -7,9 +7,12 @@ use crate::insertions::Insertions;
 use image::Module;
 use image::insn::{Flow, Insn, index_at};
 use image::tables::JumpTable;
+use units::Svma;
 
 /// The size of a jump to anywhere.
 pub(crate) const JUMP_SIZE: u32 = 5;
+/// The size of `call [rip + d]` and `jmp [rip + d]`.
+const THROUGH_SLOT_SIZE: u32 = 6;
 
 /// The form an instruction takes in the twin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub(crate) enum Form {
     WideDisplacement,
     /// Another instruction in its place, of so many bytes.
     Replaced(u8),
+    /// A call of or jump to a linkage stub that became one through the stub's slot.
+    ThroughSlot,
 }
 
 /// The layout of one twin.
@@ -42,7 +47,8 @@ impl Layout {
         let index = insns.partition_point(|insn| u64::from(insn.at) < at);
         let offset = self.offsets.get(index).copied().unwrap_or(self.size);
         match index.checked_sub(1) {
-            Some(before) if u64::from(insns[before].end()) == at && escapes_after(insns, before) => {
+            // Also what begins to hold in the middle of an instruction holds behind it.
+            Some(before) if u64::from(insns[before].end()) >= at && escapes_after(insns, before) => {
                 offset - self.before_escape - JUMP_SIZE
             }
             _ => offset,
@@ -69,6 +75,7 @@ pub(crate) fn size_in_form(insn: Insn, form: Form, code: &[u8]) -> u32 {
         // loop over; jmp past; over: jmp there
         (Form::Long, _) => len + 2 + JUMP_SIZE,
         (Form::Replaced(size), _) => u32::from(size),
+        (Form::ThroughSlot, _) => THROUGH_SLOT_SIZE,
         (Form::WideDisplacement, _) => len + 4 - displacement_size(insn.bytes(code)) as u32,
     }
 }
@@ -97,13 +104,27 @@ pub(crate) fn modrm_at(bytes: &[u8]) -> usize {
     prefixes.count() + 1
 }
 
-/// Lays a unit out.
+/// The slot by which a call or jump of a unit gets where the linkage stub that it names would send it. That is a jump less:
+/// many libraries call their own functions by such stubs, since others may take their place, and the entries that the
+/// stubs lead to are patched.
+pub(crate) fn slot_of(module: &Module<'_>, unit: usize, insn: Insn) -> Option<Svma> {
+    let plain = matches!(insn.flow, Flow::Call32 | Flow::Jump32) && u32::from(insn.len) == JUMP_SIZE;
+    let start = module.units[unit].start;
+    let target = insn.target(start, module.code(unit)).filter(|_| plain)?;
+    if module.units[unit].holds(target) {
+        return None;
+    }
+    module.imports.slot_behind(&module.image, target)
+}
+
+/// Lays a unit out; `skip_stubs`: by [`slot_of`].
 pub(crate) fn lay_out(
     module: &Module<'_>,
     unit: usize,
     tables: &[JumpTable],
     inserted: &Insertions,
     before_escape: u32,
+    skip_stubs: bool,
 ) -> Layout {
     let insns = &module.decoded[unit].insns;
     let start = module.units[unit].start;
@@ -123,6 +144,9 @@ pub(crate) fn lay_out(
     // Short branches, and the index of what they lead to; those that leave the unit become long at once.
     let mut short: Vec<(u32, u32)> = Vec::new();
     for (index, insn) in insns.iter().enumerate() {
+        if skip_stubs && slot_of(module, unit, *insn).is_some() {
+            forms.push((index as u32, Form::ThroughSlot));
+        }
         if insn.flow.displacement_size() != 1 {
             continue;
         }
@@ -138,7 +162,7 @@ pub(crate) fn lay_out(
     }
     forms.sort_unstable_by_key(|&(index, _)| index);
     let mut layout = Layout { offsets: vec![0; insns.len()], changed: forms, size: 0, before_escape };
-    loop {
+    for round in 0.. {
         place(&mut layout, insns, code, inserted);
         let mut grown = Vec::new();
         short.retain(|&(index, target)| {
@@ -146,19 +170,24 @@ pub(crate) fn lay_out(
             let end =
                 layout.offsets[index as usize] + inserted.size_before(index as usize) + u32::from(insn.len);
             let distance = i64::from(layout.offsets[target as usize]) - i64::from(end);
-            let fits = i8::try_from(distance).is_ok();
+            // Each may push the next one out of reach: then there is no end to it for long.
+            let fits = i8::try_from(distance).is_ok() && round < MOST_ROUNDS;
             if !fits {
                 grown.push((index, Form::Long));
             }
             fits
         });
         if grown.is_empty() {
-            return layout;
+            break;
         }
         layout.changed.extend(grown);
         layout.changed.sort_unstable_by_key(|&(index, _)| index);
     }
+    layout
 }
+
+/// How often it is looked again which short branches reach; those that are left then become long.
+const MOST_ROUNDS: u32 = 24;
 
 fn place(layout: &mut Layout, insns: &[Insn], code: &[u8], inserted: &Insertions) {
     let mut at = 0u32;
@@ -175,4 +204,18 @@ fn place(layout: &mut Layout, insns: &[Insn], code: &[u8], inserted: &Insertions
         }
     }
     layout.size = at;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_in_the_middle_of_an_instruction_begins_behind_it() {
+        let insn = Insn { at: 0, len: 3, flow: Flow::Next, rip_displacement: 0, never_returns: false };
+        let layout = Layout { offsets: vec![0], size: 3 + JUMP_SIZE, ..Layout::default() };
+        // Into the instruction, behind it (where the escape is), and behind what was not decoded: never back.
+        let offsets: Vec<u32> = (0..5).map(|at| layout.offset_of(&[insn], at)).collect();
+        assert_eq!(offsets, [0, 3, 3, 3, 8]);
+    }
 }

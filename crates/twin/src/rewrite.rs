@@ -69,9 +69,10 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
 
     let loaded = places.end_of_loaded() as usize;
     let extra = mapping.len() + symbols.symbols.len() + symbols.strings.len();
-    let mut bytes = Vec::with_capacity(loaded + extra + (1 << 16));
-    bytes.extend_from_slice(data);
-    bytes.resize(loaded, 0);
+    // Zero pages that nobody writes to take no memory: there may be a hole.
+    let mut bytes = vec![0; loaded + extra + (1 << 16)];
+    bytes[..data.len()].copy_from_slice(data);
+    bytes.truncate(loaded);
     let note = map::note(mode, (loaded as u64).next_multiple_of(8), mapping.len() as u64, data.len() as u64);
     for (span, piece) in [
         (places.program_headers, file::program_headers(&module.image, &places)),
@@ -103,7 +104,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
 /// Modules that must not be rewritten at all.
 fn refuse_module(module: &Module<'_>) -> Result<(), TwinError> {
     let image = &module.image;
-    if image.notes().iter().any(|(owner, kind, _)| *owner == map::NOTE_OWNER && *kind == map::NOTE_TYPE) {
+    if image.notes().any(|(owner, kind, _)| owner == map::NOTE_OWNER && kind == map::NOTE_TYPE) {
         return Err(TwinError::AlreadyRewritten);
     }
     // These runtimes look up return addresses in tables made by their compilers, when they collect garbage or grow a
@@ -148,6 +149,8 @@ fn lay_out_all<'a, 'd>(
             Inserter::Harvest(Harvest::new(module, choices, sites, Some(bounds)))
         }
     };
+    // A guest goes home before such a call in any case; nothing would be gained.
+    let skip_stubs = !matches!(mode, Mode::Scavenger(..));
     let before_escape = if matches!(mode, Mode::Scavenger(..)) { leave_anywhere().bytes } else { Vec::new() };
     let (twins, done): (Vec<Option<Twin>>, Vec<Harvested>) = choices
         .par_iter()
@@ -165,7 +168,7 @@ fn lay_out_all<'a, 'd>(
                 }
                 Inserter::Harvest(harvest) => harvest.unit(unit, &tables),
             };
-            let layout = lay_out(module, unit, &tables, &inserted, before_escape.len() as u32);
+            let layout = lay_out(module, unit, &tables, &inserted, before_escape.len() as u32, skip_stubs);
             let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();
             (Some(Twin { layout, inserted, tables, address: 0 }), done)
         })

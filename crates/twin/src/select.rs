@@ -33,10 +33,11 @@ pub(crate) fn choose(module: &Module<'_>) -> Vec<Choice> {
     let readers = address_readers(module);
     let twice = twice_returning(module);
     let odd = module.odd_targets();
+    let linkage = linkage(module);
     (0..module.units.len())
         .into_par_iter()
         .with_min_len(64)
-        .map(|unit| match refusal(module, unit, &readers, &twice) {
+        .map(|unit| match refusal(module, unit, &readers, &twice, &linkage) {
             Some(refusal) => Choice::Refused(refusal),
             None => Choice::Twin(entry(module, unit, &odd)),
         })
@@ -48,6 +49,7 @@ fn refusal(
     index: usize,
     readers: &HashSet<u64>,
     twice: &HashSet<u64>,
+    linkage: &[(u64, u64)],
 ) -> Option<Refusal> {
     let unit = &module.units[index];
     let decoded = &module.decoded[index];
@@ -57,7 +59,7 @@ fn refusal(
     if unit.is_overlapped {
         return Some(Refusal::OverlapsAnother);
     }
-    if is_linkage_stub(module, unit.start) {
+    if holds(linkage, unit.start) {
         return Some(Refusal::LinkageStub);
     }
     if cie.is_signal {
@@ -87,7 +89,8 @@ fn refusal(
     {
         return Some(Refusal::CallsTwiceReturning);
     }
-    if Steps::new(module.frames.program(&fde.program)).any(|step| step.is_err())
+    if cie.is_long()
+        || Steps::new(module.frames.program(&fde.program)).any(|step| step.is_err())
         || Steps::new(module.frames.program(&cie.program)).any(|step| step.is_err())
         || cie.code_align != 1
         || cie.return_register != 16
@@ -154,11 +157,26 @@ fn entry(module: &Module<'_>, index: usize, odd: &[Svma]) -> Entry {
     Entry::Patched(patch)
 }
 
-fn is_linkage_stub(module: &Module<'_>, start: Svma) -> bool {
-    let inside = |s: &&image::elf::Section<'_>| {
-        s.flags & abi::SHF_EXECINSTR != 0 && start.0.wrapping_sub(s.address) < s.size
-    };
-    module.image.sections().iter().find(inside).is_some_and(|section| section.name.starts_with(b".plt"))
+/// The sections of linkage stubs: where each begins and ends, ascending and apart.
+fn linkage(module: &Module<'_>) -> Vec<(u64, u64)> {
+    let stubs = module
+        .image
+        .sections()
+        .iter()
+        .filter(|section| section.flags & abi::SHF_EXECINSTR != 0 && section.name.starts_with(b".plt"));
+    let mut ranges: Vec<(u64, u64)> = stubs.map(|s| (s.address, s.address.saturating_add(s.size))).collect();
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, last| {
+        let joins = next.0 <= last.1;
+        last.1 = if joins { last.1.max(next.1) } else { last.1 };
+        joins
+    });
+    ranges
+}
+
+fn holds(ranges: &[(u64, u64)], address: Svma) -> bool {
+    let after = ranges.partition_point(|range| range.0 <= address.0);
+    ranges[..after].last().is_some_and(|range| address.0 < range.1)
 }
 
 /// Functions that begin by reading their return address: the caller may take it for its own place.

@@ -15,6 +15,7 @@ pub(crate) struct SymbolTable {
 }
 
 const SYMBOL_SIZE: usize = 24;
+const SUFFIX: &[u8] = b".twin\0";
 const GLOBAL_FUNCTION: u8 = 0x12;
 
 /// The module's own symbols and those of the twins, which belong to section `text`.
@@ -27,8 +28,13 @@ pub(crate) fn write(twins: &Twins<'_, '_>, text: u16) -> SymbolTable {
         table.first_global = 1;
     }
     table.replaces = replaces;
+    // Names are in the file, so there is no more of them than there is of it; unless they lie upon each other.
+    let most = table.strings.len() + SUFFIX.len() * twins.twins.len() + image.data().len();
     for (unit, twin) in twins.twins.iter().enumerate() {
         let (Some(twin), Some(name)) = (twin, twins.module.name(unit)) else { continue };
+        if table.strings.len() > most {
+            break;
+        }
         let symbols = &mut table.symbols;
         symbols.extend((table.strings.len() as u32).to_le_bytes());
         symbols.extend([GLOBAL_FUNCTION, 0]);
@@ -36,7 +42,7 @@ pub(crate) fn write(twins: &Twins<'_, '_>, text: u16) -> SymbolTable {
         symbols.extend(twin.address.to_le_bytes());
         symbols.extend(u64::from(twin.layout.size).to_le_bytes());
         table.strings.extend_from_slice(name);
-        table.strings.extend_from_slice(b".twin\0");
+        table.strings.extend_from_slice(SUFFIX);
     }
     table
 }

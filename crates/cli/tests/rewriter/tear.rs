@@ -12,8 +12,7 @@ const DEATH: [u8; 2] = [0x0f, 0x0b];
 /// Where the twins are: original's address to twin's address and size.
 fn twins(file: &Image<'_>) -> Option<BTreeMap<u64, (u64, u32)>> {
     let word = |bytes: &[u8], at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-    let (_, _, note) =
-        file.notes().into_iter().find(|(owner, kind, _)| *owner == b"Gleaner\0" && *kind == 1)?;
+    let (_, _, note) = file.notes().find(|(owner, kind, _)| *owner == b"Gleaner\0" && *kind == 1)?;
     let (offset, size) = (word(note, 8)? as usize, word(note, 16)? as usize);
     let map = file.data().get(offset..offset + size)?;
     let (count, units) = (word(map, 16)? as usize, word(map, 32)? as usize);

@@ -29,6 +29,15 @@ pub struct Cie {
     pub program: Range<u32>,
 }
 
+impl Cie {
+    /// Whether the initial instructions, which are run for every function, are more than anybody has use for: a few bytes
+    /// say where the return address is.
+    pub fn is_long(&self) -> bool {
+        const LONGEST: u32 = 512;
+        self.program.end - self.program.start > LONGEST
+    }
+}
+
 /// Where a CIE names its personality routine.
 #[derive(Clone, Copy, Debug)]
 pub struct Personality {

@@ -28,8 +28,9 @@ pub struct Lsda<'d> {
     pub filters: &'d [u8],
 }
 
-/// Reads the table at `address` for the piece of code that starts at `start`. `None` if anything about it is unusual.
-pub fn parse<'d>(image: &Image<'d>, address: Svma, start: Svma) -> Option<Lsda<'d>> {
+/// Reads the table at `address` for the piece of code that starts at `start` and has `code` bytes. `None` if anything about
+/// it is unusual.
+pub fn parse<'d>(image: &Image<'d>, address: Svma, start: Svma, code: u64) -> Option<Lsda<'d>> {
     let bytes = image.bytes_from(address)?;
     let mut cursor = Cursor::new(bytes, 0);
     let pad_base = match cursor.u8()? {
@@ -50,7 +51,12 @@ pub fn parse<'d>(image: &Image<'d>, address: Svma, start: Svma) -> Option<Lsda<'
         return None;
     }
     let mut call_sites = Vec::new();
+    // No more than there is code for, and some that hold none of it.
+    let most = code.saturating_add(64);
     while cursor.position() < actions_at {
+        if call_sites.len() as u64 >= most {
+            return None;
+        }
         let mut field = || cursor.encoded(site_encoding & 0x0f, 0);
         let (begin, length, pad) = (field()?, field()?, field()?);
         let action = cursor.uleb()?;

@@ -141,7 +141,7 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "a call one byte further",
         rule: Calls,
         make: |it, _, new| {
-            let (at, _) = it.copy(|old, _| old.len() == 5 && old[0] == 0xe8)?;
+            let (at, _) = it.copy(|old, new| old[0] == 0xe8 && new.len() == 5)?;
             add(new, at + 1, 4, 1);
             Some(())
         },
@@ -150,7 +150,7 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "a call of another function's twin",
         rule: Calls,
         make: |it, _, new| {
-            let (at, item) = it.copy(|old, _| old.len() == 5 && old[0] == 0xe8)?;
+            let (at, item) = it.copy(|old, new| old[0] == 0xe8 && new.len() == 5)?;
             let now = (item.copy + 5).wrapping_add_signed(i64::from(get(new, at + 1, 4) as i32));
             let other = it.units.iter().find(|unit| unit.twin != now)?;
             put(new, at + 1, 4, other.twin.wrapping_sub(item.copy + 5));
@@ -161,8 +161,39 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "a call not adjusted",
         rule: Calls,
         make: |it, _, new| {
-            let (at, item) = it.copy(|old, _| old.len() == 5 && old[0] == 0xe8)?;
+            let (at, item) = it.copy(|old, new| old[0] == 0xe8 && new.len() == 5)?;
             new[at..at + 5].copy_from_slice(it.pair(&item).0);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a call through the next slot",
+        rule: Calls,
+        make: |it, _, new| {
+            let (at, _) = it.copy(|old, new| old[0] == 0xe8 && new.len() == 6)?;
+            add(new, at + 2, 4, 8);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a call through a slot that became a jump",
+        rule: Copy,
+        make: |it, _, new| {
+            let (at, _) = it.copy(|old, new| old[0] == 0xe8 && new.len() == 6)?;
+            new[at + 1] = 0x25;
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a call through the slot of what is no stub",
+        rule: Calls,
+        make: |it, original, new| {
+            let (_, item) = it.copy(|old, new| old[0] == 0xe8 && new.len() == 6)?;
+            let distance = get(it.pair(&item).0, 1, 4) as i32;
+            let stub = it.offset((item.at + 5).wrapping_add_signed(i64::from(distance)));
+            for file in [original, new] {
+                put(file, stub, 2, 0x9090);
+            }
             Some(())
         },
     },

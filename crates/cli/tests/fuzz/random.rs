@@ -1,0 +1,38 @@
+//! Numbers that look random and are the same each time: a case is known by one number.
+
+/// Steele, Lea and Flood's `SplitMix64`.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+    /// Once in so many times.
+    pub(crate) fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+    pub(crate) fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
+        &from[self.below(from.len())]
+    }
+    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            let number = self.next().to_le_bytes();
+            chunk.copy_from_slice(&number[..chunk.len()]);
+        }
+    }
+    pub(crate) fn bytes(&mut self, size: usize) -> Vec<u8> {
+        let mut bytes = vec![0; size];
+        self.fill(&mut bytes);
+        bytes
+    }
+}

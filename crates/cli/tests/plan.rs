@@ -1,0 +1,113 @@
+//! `gleaner twin --plan`: a file is rewritten as the plan says that names it, and no other one is.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const PROGRAM: &str = r"
+#include <stdio.h>
+static void *ring[64];
+__attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+int main(void) {
+    for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
+    printf(NAME, (long)(chase(ring, 1000) - ring));
+    return 0;
+}
+";
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        place.compile("p");
+        place
+    }
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+    fn compile(&self, name: &str) {
+        std::fs::write(self.at("p.c"), PROGRAM).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-w", "-Wl,--build-id"]).arg(format!("-DNAME=\"{name} %ld\\n\""));
+        compiler.arg("-o").arg(self.at(name)).arg(self.at("p.c"));
+        assert!(compiler.status().expect("a C compiler").success());
+    }
+    fn gleaner(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
+        command.args(arguments).current_dir(self.folder.path());
+        command.env("XDG_CACHE_HOME", self.at("cache")).output().unwrap()
+    }
+    fn plan(&self, scavengers: &[&str]) {
+        let mut arguments = vec!["harvest", "--dry-run", "--record", "plan.json"];
+        arguments.extend(scavengers.iter().flat_map(|name| ["--scavenger", name]));
+        arguments.extend(["--", "./p"]);
+        let made = self.gleaner(&arguments);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+    fn refused(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let told = self.gleaner(&[&["twin", "--plan", "plan.json", "-o", "out"], arguments].concat());
+        assert!(!self.at("out").exists(), "an output");
+        let said = String::from_utf8(told.stderr).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        (told.status.code(), said.trim_end().to_owned())
+    }
+}
+
+fn mode(file: &Path) -> u32 {
+    let data = std::fs::read(file).unwrap();
+    let image = image::Image::parse(&data).unwrap();
+    let note = image.notes().find(|(owner, kind, _)| *owner == b"Gleaner\0" && *kind == 1);
+    u32::from_le_bytes(note.expect("a rewritten file").2[4..8].try_into().unwrap())
+}
+
+#[test]
+fn a_file_is_rewritten_as_its_plan_says() {
+    let place = Place::new();
+    place.plan(&[]);
+    let told = place.gleaner(&["twin", "--json", "--plan", "plan.json", "-o", "out", "p"]);
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let coverage: serde_json::Value = serde_json::from_slice(&told.stdout).expect("nothing but JSON");
+    let plan: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.at("plan.json")).unwrap()).unwrap();
+    let planned = plan["modules"][0]["sites"].as_array().unwrap().len();
+    assert!(planned > 0, "the chase is worth a site");
+    assert_eq!(coverage["harvest"]["sites"], planned);
+    assert_eq!(coverage["harvest"]["bounds"], 0, "bounds are for scavengers");
+    assert_eq!(mode(&place.at("out")), 3);
+}
+
+#[test]
+fn a_file_of_both_roles_needs_to_be_told_which() {
+    let place = Place::new();
+    place.plan(&["./p"]);
+    let why = "gleaner: p: in the plan as primary and as scavenger; say which is meant; --role does";
+    assert_eq!(place.refused(&["p"]), (Some(2), why.to_owned()));
+    for (role, number) in [("primary", 3), ("scavenger", 4)] {
+        let told = place.gleaner(&["twin", "--plan", "plan.json", "--role", role, "-o", role, "p"]);
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        assert_eq!(mode(&place.at(role)), number);
+    }
+}
+
+#[test]
+fn other_files_are_refused() {
+    let place = Place::new();
+    place.plan(&[]);
+    place.compile("other");
+    let (code, said) = place.refused(&["other"]);
+    assert_eq!(code, Some(2));
+    assert!(said.starts_with("gleaner: other: not in the plan, which is for /"), "{said}");
+    assert!(said.ends_with("/p as primary"), "{said}");
+    let (code, said) = place.refused(&["--role", "scavenger", "p"]);
+    assert!(code == Some(2) && said.contains("not in the plan"), "{said}");
+    // The same build, stripped since.
+    assert!(Command::new("strip").arg(place.at("p")).status().unwrap().success());
+    let why = "gleaner: p: not as it was planned for: the same build id, but other contents";
+    assert_eq!(place.refused(&["p"]), (Some(2), why.to_owned()));
+    std::fs::write(place.at("p"), "no program").unwrap();
+    assert_eq!(place.refused(&["p"]).0, Some(2));
+    std::fs::write(place.at("plan.json"), "{").unwrap();
+    assert_eq!(place.refused(&["other"]).0, Some(2));
+}
