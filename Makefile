@@ -5,13 +5,14 @@
 # make test-random  thousands of random programs, rewritten and compared (N=5000)
 # make fuzz      damaged and overwhelming files to all readers, an hour by default (SECONDS_EACH=240 for each of fifteen targets)
 # make test-torture  random schedules of misbehaving scavengers, a hundred of them (some minutes)
+# make soak      threads that come and go under scavengers for a long time (MINUTES=20)
 # make regenerate  writes what is generated and committed: schemas, man pages, completions, help texts
 # make install   the binary, man pages and completions below PREFIX
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour test test-long test-numa test-random fuzz test-torture regenerate install
+.PHONY: help build tour test test-long test-numa test-random fuzz test-torture soak regenerate install
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -50,6 +51,11 @@ fuzz:
 test-torture:
 	@scripts/toolchain.sh
 	GLEANER_TORTURE=100 cargo test --locked --package gleaner-harvest --test runtime -- torture
+
+MINUTES ?= 20
+soak:
+	@scripts/toolchain.sh
+	GLEANER_SOAK=$$(($(MINUTES) * 60)) cargo test --locked --package gleaner-harvest --test runtime -- soak --nocapture
 
 regenerate:
 	GLEANER_REGENERATE=1 cargo test --package gleaner-records --package gleaner-cli --test documents --test generated

@@ -134,8 +134,13 @@ fn refused(error: &SessionError) -> Refusal {
     let text = error.to_string();
     let (what, why) = text.split_once(": ").unwrap_or(("harvest", &text));
     match error {
-        SessionError::Program(ProgramError::StaticPrimary(_) | ProgramError::OriginLibraries(_))
-        | SessionError::Launch(LaunchError::Memfd(_) | LaunchError::NoProc) => {
+        SessionError::Program(
+            ProgramError::StaticPrimary(_)
+            | ProgramError::OriginLibraries(_)
+            | ProgramError::SetId(_)
+            | ProgramError::Capabilities(_),
+        )
+        | SessionError::Launch(LaunchError::Memfd(_) | LaunchError::NoProc | LaunchError::NoPidfd(_)) => {
             Refusal::not_possible_here(what, why)
         }
         SessionError::Twins(TwinsError::Unproven { .. } | TwinsError::Cache(_))

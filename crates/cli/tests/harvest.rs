@@ -133,10 +133,78 @@ fn signals_sent_to_the_launcher_reach_the_primary() {
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "caught\n"));
 }
 
+/// Nobody works in this place any more, neither running nor waiting to be reaped.
+fn nobody_left(place: &Place) {
+    let here = place.directory.path();
+    let works_here = |entry: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_link(entry.ok()?.path().join("cwd")).ok().filter(|cwd| cwd.starts_with(here))
+    };
+    for _ in 0..1000 {
+        if !std::fs::read_dir("/proc").unwrap().any(|entry| works_here(entry).is_some()) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("somebody is left");
+}
+
+#[test]
+fn what_the_terminal_or_anybody_sends_ends_everybody() {
+    use std::os::unix::process::CommandExt;
+    // Ctrl-C goes to the whole group, SIGTERM to whom it is sent, SIGKILL leaves no time to say anything.
+    for (signal, whom, code, by) in
+        [("INT", "-", None, Some(2)), ("TERM", "", Some(7), None), ("KILL", "", None, Some(9))]
+    {
+        let place = Place::new();
+        let mut harvest = place.harvest(&["--scavengers", "3 x ./p spin", "--", "./p", "wait"]);
+        let mut child = harvest.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = [0; 6];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+        let target = format!("{whom}{}", child.id());
+        let primary = primary_of(child.id());
+        assert!(Command::new("kill").args(["-s", signal, "--", &target]).status().unwrap().success());
+        let status = child.wait().unwrap();
+        assert_eq!((status.code(), status.signal()), (code, by), "SIG{signal}");
+        if signal == "KILL" {
+            // It goes on, as it would if whoever started it were killed.
+            assert!(Path::new(&format!("/proc/{primary}")).exists());
+            assert!(Command::new("kill").arg(primary.to_string()).status().unwrap().success());
+        }
+        nobody_left(&place);
+    }
+}
+
+/// The one child that has its launcher's group and says nothing of a preloaded library: told by its arguments.
+fn primary_of(launcher: u32) -> u32 {
+    let children = std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap();
+    let first = children.split(' ').next().and_then(|pid| pid.parse().ok());
+    first.expect("the primary was started first")
+}
+
+#[test]
+fn scripts_take_part_by_their_interpreters() {
+    let place = Place::new();
+    let script = place.at("script");
+    std::fs::write(&script, format!("#!{} say\n", place.at("p").display())).unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let alone = Command::new("./script").arg("x").current_dir(place.directory.path()).output().unwrap();
+    let harvested = place.harvest(&["--scavenger", "./script y", "--", "./script", "x"]).output().unwrap();
+    assert_eq!(text(&harvested.stdout), text(&alone.stdout));
+    assert_eq!(text(&harvested.stderr), text(&alone.stderr));
+    assert_eq!(harvested.status.code(), alone.status.code());
+}
+
 #[test]
 fn what_cannot_be_is_told_in_one_line() {
     let place = Place::new();
     place.compile("static", &["-static"]);
+    place.compile("setuid", &[]);
+    let mut narrow = std::fs::read(place.at("p")).unwrap();
+    narrow[4] = 1; // ELFCLASS32
+    std::fs::write(place.at("narrow"), narrow).unwrap();
+    for (name, mode) in [("setuid", 0o4755), ("narrow", 0o755)] {
+        std::fs::set_permissions(place.at(name), std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    }
     std::fs::write(place.at("script"), "#!/no/such\n").unwrap();
     std::os::unix::fs::symlink("p", place.at("link")).unwrap();
     {
@@ -144,7 +212,12 @@ fn what_cannot_be_is_told_in_one_line() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(place.at(name), mode).unwrap();
     }
-    let cases: [(&[&str], i32, &str); 9] = [
+    let set_id = "./setuid: setuid or setgid: a rewritten copy would run without its rights";
+    let cases: [(&[&str], i32, &str); 13] = [
+        (&["--", "./setuid"], 3, set_id),
+        (&["--scavenger", "./setuid", "--", "./p"], 3, set_id),
+        (&["--", "./narrow"], 2, "primary: ./narrow: a 32-bit program"),
+        (&["--scavenger", "./narrow", "--", "./p"], 2, "scavenger: ./narrow: a 32-bit program"),
         (&["--", "./absent"], 2, "primary: ./absent: no such program"),
         (&["--", "no-such-program"], 2, "primary: no-such-program: no such program in PATH"),
         (&["--scavenger", "./absent", "--", "./p"], 2, "scavenger: ./absent: no such program"),

@@ -11,6 +11,9 @@ pub(crate) extern "C" fn park(area: &'static Area) -> *mut Context {
     // A child that this process forked has a copy of the area, or (vfork) the area itself, and is not the one to park.
     let mine = sys::getpid() == area.pid.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed);
     own.next.store(own.pointer(), Release);
+    if area.lent.load(Relaxed) != 0 {
+        return own.pointer(); // until its thread has it again
+    }
     if !mine || area.settled.load(Relaxed) != 0 {
         area.settled.store(1, Relaxed);
         return own.pointer();

@@ -20,6 +20,7 @@ mod running;
 
 pub use running::{Outcome, Running, ScavengerNow, ScavengerOutcome, Snapshot};
 
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -127,6 +128,8 @@ pub enum LaunchError {
         "/proc is not mounted, or its links to open files are not to be had; the runtime is handed over by them"
     )]
     NoProc,
+    #[error("process descriptors (pidfd_open): {0}; they take Linux 5.3, and a container that allows them")]
+    NoPidfd(io::Error),
     #[error("{0}: {1}")]
     Start(PathBuf, io::Error),
     #[error("{0}: arguments, environment and paths must not contain a zero byte")]
@@ -147,6 +150,8 @@ pub fn launch(harvest: &Harvest) -> Result<Running, LaunchError> {
         return Err(LaunchError::TooMany);
     }
     fixed::check(harvest)?;
+    // Asked before anybody is started: butler and launcher know by them who has ended.
+    pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| LaunchError::NoPidfd(error.into()))?;
     let blob = blob::Blob::new()?;
     let page = page::Page::new(harvest, &blob)?;
     let mut command = Command::new(&harvest.primary.file);

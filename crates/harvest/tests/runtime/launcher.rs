@@ -1,17 +1,19 @@
-//! A launcher as a program of its own: `[--ring N] [--finish] [--cpus LIST] [--show] [--disturb SEED] [--report FILE]
-//! [--output FILE] PRIMARY ARG… [-- SCAVENGER ARG…]…`, with files that are twins already.
+//! A launcher as a program of its own: `[--ring N] [--finish] [--cpus LIST] [--show] [--disturb SEED] [--watch FILE]
+//! [--report FILE] [--output FILE] PRIMARY ARG… [-- SCAVENGER ARG…]…`, with files that are twins already.
 //!
-//! `--disturb` sends scavengers signals at random: some end by them, some stop and go on.
+//! `--disturb` sends scavengers signals at random: some end by them, some stop and go on. `--watch` writes, again and again,
+//! how long it ran, how many guests were stolen, and how many mappings the primary has.
 //! Scavengers' output is added to the file of `--output`, else to standard error. The report has a line for each
 //! scavenger: how it ended, boardings, trips home by reason.
 
 use gleaner_harvest::launch::{After, Harvest, Program, Scavenger, Snapshot, Stream, launch};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn program(argv: &[String]) -> Program {
     Program::new(argv[0].clone(), argv.to_vec())
@@ -61,13 +63,14 @@ fn disturb(random: &mut Random, snapshot: &Snapshot) {
 pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
     let mut harvest = Harvest::new(Program::new("", [""; 0]));
     let (mut show, mut report, mut output) = (false, None, PathBuf::from("/dev/stderr"));
-    let mut disturber = None;
+    let (mut disturber, mut watched) = (None, None);
     while arguments.first().is_some_and(|argument| argument.starts_with("--")) {
         let option = arguments.remove(0);
         match option.as_str() {
             "--ring" => harvest.ring = arguments.remove(0).parse().expect("a number"),
             "--finish" => harvest.after = After::Finish,
             "--show" => show = true,
+            "--watch" => watched = Some((arguments.remove(0), Instant::now())),
             "--disturb" => {
                 disturber = Some(Random::new(arguments.remove(0).parse().expect("a number")));
                 harvest.watch_every = Duration::from_millis(5);
@@ -89,13 +92,27 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
         scavenger.stderr = Stream::Append(output.clone());
         harvest.scavengers.push(scavenger);
     }
-    let running = launch(&harvest).expect("a start");
+    let running = match launch(&harvest) {
+        Ok(running) => running,
+        Err(why) => {
+            eprintln!("gleaner: {why}");
+            return ExitCode::from(3);
+        }
+    };
+    let primary = running.primary();
     let mut look = |snapshot: &Snapshot| {
         if show {
             eprintln!("{snapshot:?}");
         }
         if let Some(random) = &mut disturber {
             disturb(random, snapshot);
+        }
+        if let Some((file, since)) = &watched {
+            let maps = std::fs::read_to_string(format!("/proc/{primary}/maps")).unwrap_or_default();
+            let line =
+                format!("{} {} {}\n", since.elapsed().as_millis(), snapshot.stolen, maps.lines().count());
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
+            file.and_then(|mut file| file.write_all(line.as_bytes())).expect("a line of what was seen");
         }
     };
     let outcome = running.wait(&mut look).expect("an end");

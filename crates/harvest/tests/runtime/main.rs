@@ -7,6 +7,7 @@
 //! To add a case: a mode in crates/runtime/tests/programs/guest.c or crates/runtime/tests/programs/host.c, its name in the list here.
 
 mod launcher;
+mod places;
 mod world;
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -185,7 +186,9 @@ fn main() -> ExitCode {
         trials.push(Trial::test(name.clone(), move || {
             let world = World::new(&name)?;
             test(&world)?;
-            world.nobody_left()
+            world.nobody_left()?;
+            world.clear();
+            Ok(())
         }));
     };
     for mode in GUESTS {
@@ -197,6 +200,9 @@ fn main() -> ExitCode {
     add("company".to_owned(), Box::new(company));
     add("any_program".to_owned(), Box::new(any_program));
     add("environment".to_owned(), Box::new(environment));
+    for (name, test) in places::TESTS {
+        add(format!("place::{name}"), Box::new(test));
+    }
     add("torture".to_owned(), Box::new(torture));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// First argument that makes the test program a launcher.
 pub(crate) const LAUNCH: &str = "launch";
 /// After which a harvest hangs. Generous: machines may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How a program ended, as a shell has it, and what it printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,12 @@ pub(crate) struct Harvested {
     pub(crate) boardings: u64,
 }
 
+#[derive(Clone)]
 pub(crate) struct World {
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
+    /// What launchers are started by: a program and its first arguments.
+    pub(crate) before: Vec<String>,
+    pub(crate) patience: Duration,
 }
 
 /// Where the compiled programs are.
@@ -39,9 +43,13 @@ fn programs() -> Result<&'static Path, Failed> {
         let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{}", std::process::id()));
         std::fs::create_dir_all(&to).map_err(|error| error.to_string())?;
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/tests/programs");
-        for (name, side) in
-            [("host", "ALONE"), ("host", "PRIMARY"), ("guest", "ALONE"), ("guest", "SCAVENGER")]
-        {
+        for (name, side) in [
+            ("deny", "ALONE"),
+            ("host", "ALONE"),
+            ("host", "PRIMARY"),
+            ("guest", "ALONE"),
+            ("guest", "SCAVENGER"),
+        ] {
             let compile = |compiler: &str, language: &str| {
                 let done = Command::new(compiler)
                     .args(["-x", language, "-O2", "-w", "-pthread", "-fno-stack-protector"])
@@ -68,10 +76,10 @@ impl World {
     pub(crate) fn new(name: &str) -> Result<Self, Failed> {
         let directory = programs()?.join(name.replace("::", "-"));
         std::fs::create_dir_all(&directory)?;
-        Ok(Self { directory })
+        Ok(Self { directory, before: Vec::new(), patience: PATIENCE })
     }
 
-    fn program(side: &str) -> String {
+    pub(crate) fn program(side: &str) -> String {
         programs().map(|at| at.join(side).to_string_lossy().into_owned()).unwrap_or_default()
     }
 
@@ -100,7 +108,7 @@ impl World {
             if let Some(status) = child.try_wait().expect("an end") {
                 break status;
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > self.patience {
                 child.kill().expect("an end");
                 child.wait().expect("an end");
                 return Ended { code: -1, output: format!("hangs: {command:?}") };
@@ -110,6 +118,25 @@ impl World {
         let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1);
         let output = String::from_utf8_lossy(&std::fs::read(path).expect("its output")).into_owned();
         Ended { code, output }
+    }
+
+    fn launcher(&self) -> Command {
+        let own = std::env::current_exe().expect("this program");
+        let Some((first, rest)) = self.before.split_first() else { return Command::new(own) };
+        let mut command = Command::new(first);
+        command.args(rest).arg(own);
+        command
+    }
+
+    /// What the last program said on standard error.
+    pub(crate) fn errors(&self) -> String {
+        let bytes = std::fs::read(self.directory.join("stderr")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// What a failed test leaves is of use; nobody misses the rest.
+    pub(crate) fn clear(&self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
     }
 
     /// With the test programs as primary and scavengers.
@@ -141,7 +168,7 @@ impl World {
         for path in [&report, &output] {
             std::fs::write(path, "").expect("an empty file");
         }
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        let mut command = self.launcher();
         command.arg(LAUNCH).args(options).arg("--report").arg(&report).arg("--output").arg(&output);
         command.arg(file).args(primary);
         for argv in scavengers {
@@ -178,15 +205,6 @@ impl World {
                 return Err(format!("left behind: {left:?}").into());
             }
             std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        // What a failed test leaves is of use; nobody misses the rest.
-        if !std::thread::panicking() {
-            let _ = std::fs::remove_dir_all(&self.directory);
         }
     }
 }

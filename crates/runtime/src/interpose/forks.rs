@@ -13,16 +13,24 @@ const EAGAIN: i32 = 11;
 
 /// The calling thread's guests go home, and no others come.
 pub(super) fn close(area: &'static Area) {
+    const LOOKS: u32 = 20_000;
+    const NAP: u64 = 50_000;
     area.closed.store(1, Release);
-    // The butler holds it for moments only; and if it is killed, nobody comes aboard any more.
-    for _ in 0..1000 {
+    // The butler holds it for moments only, but may have to wait for a processor.
+    for look in 0..LOOKS {
         if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_ok() {
             ring::take_all(area, |guest| ring::dismiss(guest, trip::ENDED));
             area.lock.store(lock::FREE, Release);
             return;
         }
-        sys::sched_yield();
+        if look < LOOKS / 20 {
+            sys::sched_yield();
+        } else {
+            sys::sleep_ns(NAP);
+        }
     }
+    // It was killed with the lock in its hands. Nobody is met any more.
+    area.own().next.store(area.own().pointer(), Release);
 }
 
 fn forked(next: impl FnOnce() -> i32) -> i32 {

@@ -241,6 +241,14 @@ static void main_ends(void) {
     exit(97);
   pthread_exit(0);
 }
+// The same, until it is ended.
+static void churn(void) {
+  for (;;) {
+    many();
+    LEAVE();
+    free(malloc(3 << 20));
+  }
+}
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
 static long turns, whose;
@@ -427,7 +435,7 @@ static const struct {
              {"raise", raise_usr1}, {"alarm", alarms},    {"fork", forks},      {"exec", execs},
              {"pipe", pipes},       {"alloc", allocs},    {"spin", spin},       {"threads", threads},
              {"vectors", vectors},  {"forever", forever}, {"nothing", nothing},
-             {"many", many},        {"main-ends", main_ends}, {"locks", locks},  {"robust", robust},
+             {"many", many},        {"churn", churn},     {"main-ends", main_ends}, {"locks", locks},  {"robust", robust},
              {"endless", endless},  {"vfork", vforks},    {"stop", stops},      {"exec-threads", exec_threads},
 #ifdef __cplusplus
              {"throw", throws},     {"uncaught", uncaught},

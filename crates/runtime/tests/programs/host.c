@@ -278,6 +278,51 @@ static void daemon_itself(void) {
   _exit(work(2, 50000) == 0);
 }
 
+// Threads come and go, work, sleep, wait for each other and fork, for SOAK seconds.
+static volatile int enough;
+static void *restless(void *x) {
+  size_t at = (size_t)x % LINES;
+  for (int i = 0; i < 20 && !enough; i++) {
+    at = work(at, 3000 + (at & 0x3fff));
+    usleep((useconds_t)(at % 3000));
+  }
+  return (void *)(size_t)(at < LINES);
+}
+static void *lives(void *x) {
+  for (long n = (long)x; !enough; n += 7) {
+    pthread_t t;
+    void *fine = 0;
+    if (pthread_create(&t, 0, restless, (void *)n))
+      exit(97);
+    pthread_join(t, &fine);
+    if (!fine)
+      exit(96);
+    if (n % 50 == 0) {
+      pid_t child = fork();
+      if (!child)
+        _exit(work((size_t)n % LINES, 1000) < LINES ? 0 : 1);
+      int status = 1;
+      while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+      if (status)
+        exit(95);
+    }
+  }
+  return 0;
+}
+static void soak(void) {
+  pthread_t t[4];
+  const char *asked = getenv("SOAK");
+  for (long i = 0; i < 4; i++)
+    if (pthread_create(&t[i], 0, lives, (void *)i))
+      exit(97);
+  sleep(asked ? (unsigned)atoi(asked) : 1);
+  enough = 1;
+  for (int i = 0; i < 4; i++)
+    pthread_join(t[i], 0);
+  printf("soaked, end %zu\n", work(1, 100000));
+}
+
 static void sleeps(void) {
   size_t at = 0;
   for (int i = 0; i < 60; i++) {
@@ -334,7 +379,7 @@ static const struct {
 } modes[] = {{"signals", signals}, {"faults", faults}, {"threads", threads}, {"running", leave_running},
              {"forks", forks},     {"sleeps", sleeps}, {"work", long_work},  {"exit", leave_main},
              {"crash", crash},     {"killed", killed}, {"abort", aborted},   {"term", terminated},
-             {"exec", execs},       {"company", company}, {"vforks", vforks},   {"jumps", jumps},
+             {"exec", execs},       {"company", company}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
              {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads}};
 
 int main(int argc, char **argv) {
