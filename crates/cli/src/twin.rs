@@ -7,7 +7,6 @@ use ::twin::report::Phase;
 use ::twin::{Bounds, Coverage, Knowledge, Mode, Reach, Rewritten, Sites, VectorWidth, Which};
 use clap::{ArgGroup, Args, ValueEnum};
 use records::plan::Plan;
-use records::run::Proof;
 use std::fmt::Write;
 use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -119,6 +118,7 @@ fn by_mode(args: &TwinArgs, data: &[u8]) -> Result<Rewritten, Refusal> {
         which: Which::EveryLoad(reach),
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
+        wary: std::collections::BTreeSet::new(),
     };
     let mode = match (args.every_load, args.role) {
         (None, _) if args.poison => Mode::Poison(VectorWidth::of_this_machine()),
@@ -155,11 +155,11 @@ fn by_plan(args: &TwinArgs, path: &Path, data: &[u8], console: &Console) -> anyh
         TwinsError::Refused { why, .. } => refuse(why),
         e => Refusal::failed(args.binary.display().to_string(), e.to_string()),
     })?;
-    if let Proof::NotProven { why } = &planned.proof {
-        console.remark(&format!("not proven: {why}"));
+    for (at, why) in &planned.dropped {
+        console.remark(&format!("site {at:#x} is left out: {why}"));
     }
-    if let Some(remark) = &planned.remark {
-        console.remark(remark);
+    if let Some(remark) = planned.remark() {
+        console.remark(&remark);
     }
     Ok(planned.rewritten)
 }

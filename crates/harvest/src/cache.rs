@@ -250,7 +250,7 @@ mod tests {
             bytes: text.as_bytes().to_vec(),
             note: Note {
                 counts: Counts::default(),
-                proof: Proof::Proven,
+                proof: Proof::Proven { by: String::new() },
                 left_out: BTreeMap::new(),
                 remark: None,
             },

@@ -1,10 +1,11 @@
 //! From a plan to rewritten files: each module's sites go to the rewriter, what comes back to the checker, and what is
-//! proven (or whose mode the checker does not know yet, which the note says) into the cache.
+//! proven into the cache. What is not is never used. An entry of the cache is proof that it was proven: its key hangs on the
+//! checker's version, and its checksum on its bytes, so a second launch need not prove it again.
 
 use crate::cache::{Cache, Entry, Key, Made, Note, name_of};
 use records::plan::{Because, Place, Plan, PlannedModule, Prefetch, Rejected, Role};
 use records::run::Proof;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use twin::{Bounds, Knowledge, Mode, Rewritten, Site, Sites, VectorWidth, Which};
 
@@ -31,11 +32,23 @@ struct Recipe {
     width: VectorWidth,
 }
 
-/// A file rewritten by a plan, and what the checker says of it.
+/// A rewritten file that has been proven.
 pub struct Planned {
     pub rewritten: Rewritten,
-    pub proof: Proof,
-    pub remark: Option<String>,
+    /// How many places save everything, to be proven.
+    wary: usize,
+    /// Sites that could not be, and why.
+    pub dropped: BTreeMap<u64, String>,
+}
+
+impl Planned {
+    /// What its user should know.
+    pub fn remark(&self) -> Option<String> {
+        (self.wary > 0).then(|| {
+            let places = if self.wary == 1 { "one place saves" } else { &format!("{} places save", self.wary) };
+            format!("{places} all registers, since the checker could not tell which of them matter")
+        })
+    }
 }
 
 /// Why a plan has nothing for a file.
@@ -76,13 +89,13 @@ pub fn planned_for<'p>(
 
 /// Rewrites the file of a planned module, whose contents are given, and has it checked.
 pub fn rewrite(module: &PlannedModule, data: &[u8], quantum: u32) -> Result<Planned, TwinsError> {
-    Recipe::of(module, quantum).make_of(module, data)
+    Recipe::of(module, quantum).proven(module, data)
 }
 
 /// The rewritten file of a module in its role.
 pub fn get(cache: &Cache, module: &PlannedModule, quantum: u32) -> Result<Entry, TwinsError> {
     let recipe = Recipe::of(module, quantum);
-    let key = Key::of(&[module.content.as_bytes(), &recipe.text()]);
+    let key = Key::of(&[module.content.as_bytes(), &recipe.text(), &proof::VERSION.to_le_bytes()]);
     cache.get(&key, &name_of(Path::new(&module.path)), || recipe.make(module))
 }
 
@@ -98,61 +111,75 @@ impl Recipe {
         format!("{} {quantum} {:?} {sites}", self.role.word(), self.width).into_bytes()
     }
 
-    fn rewritten(
-        &self,
-        module: &PlannedModule,
-        data: &[u8],
-        knowledge: Knowledge,
-    ) -> Result<(Rewritten, Proof), TwinsError> {
-        let sites = Sites { which: Which::Listed(self.sites.clone()), width: self.width, knowledge };
-        let mode = match self.role {
-            Role::Primary => Mode::Primary(&sites),
-            Role::Scavenger => Mode::Scavenger(&sites, Bounds { quantum: self.quantum, ..Bounds::default() }),
-        };
-        let refused =
-            |e: twin::TwinError| TwinsError::Refused { path: module.path.clone(), why: e.to_string() };
-        let rewritten = twin::rewrite(data, None, mode).map_err(refused)?;
-        let proof = prove(&module.path, data, &rewritten.bytes)?;
-        Ok((rewritten, proof))
+    /// Rewrites until the checker finds nothing wrong: where it thinks that a yield loses what somebody relies on,
+    /// everything is saved, and sites that break other rules are left out.
+    fn proven(&self, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
+        if crate::cache::checksum(data) != module.content {
+            return Err(TwinsError::Changed { path: module.path.clone() });
+        }
+        let refused = |why: String| TwinsError::Refused { path: module.path.clone(), why };
+        let unproven = |why: String| TwinsError::Unproven { path: module.path.clone(), why };
+        let mut wary = BTreeSet::new();
+        let mut listed = self.sites.clone();
+        let mut dropped = BTreeMap::new();
+        loop {
+            let sites = Sites {
+                which: Which::Listed(listed.clone()),
+                width: self.width,
+                knowledge: Knowledge::OfCallers,
+                wary: wary.clone(),
+            };
+            let mode = match self.role {
+                Role::Primary => Mode::Primary(&sites),
+                Role::Scavenger => {
+                    Mode::Scavenger(&sites, Bounds { quantum: self.quantum, ..Bounds::default() })
+                }
+            };
+            let rewritten = twin::rewrite(data, None, mode).map_err(|e| refused(e.to_string()))?;
+            let why = match proof::check(data, &rewritten.bytes) {
+                Ok(_) => return Ok(Planned { rewritten, wary: wary.len(), dropped }),
+                Err(why) => why,
+            };
+            let proof::Refusal::Wrong { violations, total } = &why else {
+                return Err(unproven(why.to_string()));
+            };
+            let known = wary.len() + dropped.len();
+            for violation in violations {
+                let Some(origin) = violation.origin.map(|origin| origin.0) else {
+                    return Err(unproven(why.to_string()));
+                };
+                if violation.rule == proof::Rule::Yields && wary.insert(origin) {
+                    continue;
+                }
+                // A site's loads may be fetched for by another one's yield.
+                let with = listed.iter().find(|(_, site)| site.with.contains(&origin)).map(|(&at, _)| at);
+                let Some(at) = listed.contains_key(&origin).then_some(origin).or(with) else {
+                    return Err(unproven(why.to_string()));
+                };
+                listed.remove(&at);
+                dropped.insert(at, format!("not proven: {}", violation.what));
+            }
+            if *total > violations.len() || wary.len() + dropped.len() == known {
+                return Err(unproven(why.to_string()));
+            }
+        }
     }
 
     fn make(&self, module: &PlannedModule) -> Result<Made, TwinsError> {
         let refused = |why: String| TwinsError::Refused { path: module.path.clone(), why };
         let data = std::fs::read(&module.path).map_err(|e| refused(records::plain(&e)))?;
-        let Planned { rewritten, proof, remark } = self.make_of(module, &data)?;
+        let planned = self.proven(module, &data)?;
+        let remark = planned.remark();
+        let Planned { rewritten, dropped, .. } = planned;
         let harvested = rewritten.coverage.harvest.unwrap_or_default();
-        let left_out = harvested.left_out_at.iter().map(|(&at, why)| (at, why.to_string())).collect();
+        let mut left_out: BTreeMap<u64, String> =
+            harvested.left_out_at.iter().map(|(&at, why)| (at, why.to_string())).collect();
+        left_out.extend(dropped);
+        let proof = Proof::Proven { by: format!("{}, checker of version {}", proof::RULES, proof::VERSION) };
         let mut counts = module.counts;
         counts.sites = harvested.sites;
         counts.coalesced = harvested.coalesced;
         Ok(Made { bytes: rewritten.bytes, note: Note { counts, proof, left_out, remark } })
-    }
-
-    fn make_of(&self, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
-        if crate::cache::checksum(data) != module.content {
-            return Err(TwinsError::Changed { path: module.path.clone() });
-        }
-        match self.rewritten(module, data, Knowledge::OfCallers) {
-            // The checker may know less of what is dead than the rewriter: then more is saved.
-            Err(TwinsError::Unproven { why, .. }) => {
-                let (rewritten, proof) = self.rewritten(module, data, Knowledge::Cautious)?;
-                let remark = Some(format!("saves more than may be needed, to be proven: {why}"));
-                Ok(Planned { rewritten, proof, remark })
-            }
-            other => other.map(|(rewritten, proof)| Planned { rewritten, proof, remark: None }),
-        }
-    }
-}
-
-fn prove(path: &str, original: &[u8], rewritten: &[u8]) -> Result<Proof, TwinsError> {
-    match proof::check(original, rewritten) {
-        Ok(_) => Ok(Proof::Proven),
-        // What is dead, the checker does not yet know as well as the rewriter does.
-        Err(why @ proof::Refusal::Wrong { .. }) if why.is_of_yields() => {
-            Ok(Proof::NotProven { why: why.to_string() })
-        }
-        Err(why @ proof::Refusal::UnknownMode(_)) => Ok(Proof::NotProven { why: why.to_string() }),
-        Err(why) => Err(TwinsError::Unproven { path: path.to_owned(), why: why.to_string() }),
     }
 }
 

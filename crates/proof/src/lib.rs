@@ -114,6 +114,10 @@ use rule::Findings;
 pub use rule::{Place, Rule, Violation};
 use unit::{Scratch, View};
 
+/// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
+pub const RULES: &str = "R1 to R18";
+pub const VERSION: u32 = 2;
+
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
@@ -155,14 +159,6 @@ pub enum Refusal {
         violations: Vec<Violation>,
         total: usize,
     },
-}
-
-impl Refusal {
-    /// Whether there is nothing wrong but with what harvest twins may insert.
-    pub fn is_of_yields(&self) -> bool {
-        matches!(self, Self::Wrong { violations, total }
-            if *total == violations.len() && violations.iter().all(|found| found.rule >= Rule::Yields))
-    }
 }
 
 fn told(violations: &[Violation], total: usize) -> String {

@@ -70,7 +70,7 @@ impl fmt::Display for Violation {
 }
 
 /// How many violations are kept; a file full of them is rejected all the same.
-const KEPT: usize = 4096;
+const KEPT: usize = 1 << 16;
 
 /// Gathers violations from all threads.
 #[derive(Default)]

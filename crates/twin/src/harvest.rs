@@ -112,7 +112,8 @@ impl<'a, 'd> Harvest<'a, 'd> {
         let mut piece = Piece::default();
         for index in 0..work.instructions.len() {
             piece.clear();
-            let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
+            let live = if self.is_wary(work.unit, index) { None } else { work.live.get(index).copied() };
+            let live = live.unwrap_or(RegSet::ALL);
             let yields = |kind, prefetches: &Piece| {
                 assemble_yield(&Yield {
                     kind,
@@ -142,6 +143,12 @@ impl<'a, 'd> Harvest<'a, 'd> {
             insertions.push_piece(&piece);
         }
         (insertions, work.done)
+    }
+
+    fn is_wary(&self, unit: usize, index: usize) -> bool {
+        let at = self.module.decoded[unit].insns[index].at;
+        !self.sites.wary.is_empty()
+            && self.sites.wary.contains(&(self.module.units[unit].start.0 + u64::from(at)))
     }
 
     /// What a scavenger's instruction needs besides yields.

@@ -3,7 +3,7 @@
 use crate::mode::VectorWidth;
 use image::liveness::Knowledge;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The sites of one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Sites {
     pub width: VectorWidth,
     /// How much is made of what is known about what is live: the more, the less has to be saved.
     pub knowledge: Knowledge,
+    /// Instructions before which everything is taken to be live, by address: whoever checks the result may know less.
+    pub wary: BTreeSet<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

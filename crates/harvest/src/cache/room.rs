@@ -55,8 +55,12 @@ mod tests {
     use std::ffi::OsStr;
 
     fn get(cache: &Cache, key: &str) -> Entry {
-        let note =
-            Note { counts: Counts::default(), proof: Proof::Proven, left_out: <_>::default(), remark: None };
+        let note = Note {
+            counts: Counts::default(),
+            proof: Proof::Proven { by: String::new() },
+            left_out: <_>::default(),
+            remark: None,
+        };
         let make = || Ok::<_, std::io::Error>(Made { bytes: vec![0; 4000], note });
         cache.get(&Key::of(&[key.as_bytes()]), OsStr::new("prog"), make).unwrap()
     }

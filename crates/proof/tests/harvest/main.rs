@@ -48,7 +48,12 @@ fn compile(source: &str, options: &[&str]) -> Vec<u8> {
 }
 
 fn rewrite(original: &[u8], scavenger: bool, width: VectorWidth) -> Result<Vec<u8>, String> {
-    let sites = Sites { which: Which::EveryLoad(Reach::All), width, knowledge: Knowledge::OfCallers };
+    let sites = Sites {
+        which: Which::EveryLoad(Reach::All),
+        width,
+        knowledge: Knowledge::OfCallers,
+        wary: std::collections::BTreeSet::new(),
+    };
     let bounds = Bounds { quantum: 200, ..Bounds::default() };
     let mode = if scavenger { Mode::Scavenger(&sites, bounds) } else { Mode::Primary(&sites) };
     Ok(twin::rewrite(original, None, mode).map_err(|error| error.to_string())?.bytes)

@@ -54,8 +54,14 @@ pub struct TwinUsed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum Proof {
-    Proven,
-    NotProven { why: String },
+    /// By these rules of this checker.
+    Proven {
+        #[serde(default)]
+        by: String,
+    },
+    NotProven {
+        why: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

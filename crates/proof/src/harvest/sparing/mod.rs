@@ -42,7 +42,7 @@ use crate::dead::{Dead, Room, effects};
 use crate::relocations::Relocations;
 use crate::stream::Item;
 use conventions::Convention;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, OpKind};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpKind};
 use rayon::prelude::*;
 use units::Svma;
 
@@ -242,7 +242,9 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
                 let (mut written, behind) = (0, &body.blocks[index + 1]);
                 for insn in decoded(dead, own, behind.at, behind.end_at) {
                     let effect = effects::of(&insn, &mut factory);
-                    odd |= if effect.reads == ALL { 0 } else { effect.reads & !written };
+                    // What is pushed may be anything, to make room.
+                    let tells_nothing = effect.reads == ALL || insn.mnemonic() == Mnemonic::Push;
+                    odd |= if tells_nothing { 0 } else { effect.reads & !written };
                     written |= effect.writes;
                 }
             }
