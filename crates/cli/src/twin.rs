@@ -88,6 +88,7 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
         which: Which::EveryLoad(reach),
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
+        saves_ahead: true,
     };
     let mode = match (args.every_load, args.role) {
         (None, _) if args.poison => Mode::Poison(VectorWidth::of_this_machine()),

@@ -53,7 +53,12 @@ impl Recipe {
         data: &[u8],
         knowledge: Knowledge,
     ) -> Result<(Rewritten, Proof), TwinsError> {
-        let sites = Sites { which: Which::Listed(self.sites.clone()), width: self.width, knowledge };
+        let sites = Sites {
+            which: Which::Listed(self.sites.clone()),
+            width: self.width,
+            knowledge,
+            saves_ahead: true,
+        };
         let mode = match self.role {
             Role::Primary => Mode::Primary(&sites),
             Role::Scavenger => Mode::Scavenger(&sites, Bounds { quantum: self.quantum, ..Bounds::default() }),

@@ -77,6 +77,7 @@ fn compare(program: &Path, library: &Path, name: &str) {
         which: Which::EveryLoad(Reach::All),
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
+        saves_ahead: true,
     };
     let bounds = Bounds { quantum: 20, ..Bounds::default() };
     for mode in [Mode::Primary(&sites), Mode::Scavenger(&sites, bounds)] {
