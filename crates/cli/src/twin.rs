@@ -119,6 +119,7 @@ fn by_mode(args: &TwinArgs, data: &[u8]) -> Result<Rewritten, Refusal> {
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
         wary: std::collections::BTreeSet::new(),
+        saves_ahead: true,
     };
     let mode = match (args.every_load, args.role) {
         (None, _) if args.poison => Mode::Poison(VectorWidth::of_this_machine()),

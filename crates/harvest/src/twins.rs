@@ -45,7 +45,8 @@ impl Planned {
     /// What its user should know.
     pub fn remark(&self) -> Option<String> {
         (self.wary > 0).then(|| {
-            let places = if self.wary == 1 { "one place saves" } else { &format!("{} places save", self.wary) };
+            let places =
+                if self.wary == 1 { "one place saves" } else { &format!("{} places save", self.wary) };
             format!("{places} all registers, since the checker could not tell which of them matter")
         })
     }
@@ -128,6 +129,7 @@ impl Recipe {
                 width: self.width,
                 knowledge: Knowledge::OfCallers,
                 wary: wary.clone(),
+                saves_ahead: true,
             };
             let mode = match self.role {
                 Role::Primary => Mode::Primary(&sites),

@@ -20,8 +20,13 @@ fn main() {
         _ => VectorWidth::Avx512,
     };
     let knowledge = if is("KNOWLEDGE", "cautious") { Knowledge::Cautious } else { Knowledge::OfCallers };
-    let sites =
-        Sites { which: Which::EveryLoad(reach), width, knowledge, wary: std::collections::BTreeSet::new() };
+    let sites = Sites {
+        which: Which::EveryLoad(reach),
+        width,
+        knowledge,
+        wary: std::collections::BTreeSet::new(),
+        saves_ahead: true,
+    };
     for file in files {
         let original = std::fs::read(file).expect("the file can be read");
         let mode = if mode == "primary" {

@@ -53,9 +53,11 @@
 //!   but its area's words for inserted code, the running context and (before a `ret`) the return address; no stack, no red zone.
 //!   On every way from its begin to its end, everything that this crate's sparing liveness (`harvest/sparing/mod.rs` says
 //!   what that is, and what makes it sound) says is live at the instruction that follows holds what it held: where another context ran meanwhile, nothing is known but what the context holds, where
-//!   each register was saved to its own slot (vectors as wide as the note says) and nothing else. A switch makes the next
+//!   each register was saved to its own slot (vectors as wide as the note says) and nothing else. General registers and the stack
+//!   pointer may have been saved before (`harvest/held.rs`): on all ways to the piece, with no call since, and unchanged. A switch makes the next
 //!   context current and goes to where that goes on; its own context goes on in the same piece. Budgets, leaves and looks
-//!   at returns are the scavengers'; after a switch they set the budget to the note's quantum, and never otherwise. No
+//!   at returns are the scavengers'; they set the budget to the note's quantum after a switch only, and always where it was
+//!   used up. No
 //!   function (all its parts together) has both yields and x87, MMX or tile registers, `std`, `popf` or transactions.
 //! - **R14 prefetches.** What a yield fetches is the memory operand of some instruction behind it, with nothing but plain
 //!   instructions between them, none of which changes what the operand hangs on. In primaries every yield fetches.

@@ -91,7 +91,7 @@ pub mod trip {
     pub const LEAVE: usize = 0;
     /// It faulted; the instruction runs again at home.
     pub const FAULT: usize = 1;
-    /// The butler asked for it, so that its signals are served.
+    /// Signals wait for it.
     pub const RECALL: usize = 2;
     /// Its floating-point modes are not the primary's.
     pub const MODES: usize = 3;
@@ -171,7 +171,7 @@ pub struct Control {
     // Orders, which may change while it runs.
     /// Most guests in one area's ring; 0: no harvest, everybody stays at home.
     pub ring: AtomicU32,
-    /// Nanoseconds aboard after which a guest goes home once, so that its signals are served; 0: never.
+    /// How often, in nanoseconds, it is looked whether signals wait for a guest, so that it goes home for them; 0: never.
     pub recall_ns: AtomicU64,
 
     // The runtime's answers.

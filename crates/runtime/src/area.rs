@@ -146,6 +146,8 @@ pub(crate) struct Area {
     pub(crate) reserved: u32,
     /// Home: when its thread was seen parked.
     pub(crate) parked_at: AtomicU64,
+    /// Home: the signal mask under which its thread parked. The thread's.
+    pub(crate) parked_mask: AtomicU64,
     /// What a thread that is being made will run, and with which argument. Its creator's, then its own.
     pub(crate) start: [AtomicU64; 2],
     /// The signal stack that the program asked for: pointer, flags, size. The thread's, as all that follow.

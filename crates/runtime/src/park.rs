@@ -20,6 +20,7 @@ pub(crate) extern "C" fn park(area: &'static Area) -> *mut Context {
     }
     // Its handlers would run beside the program, which is elsewhere. They wait; the butler fetches it home for them.
     let mask = sys::set_signal_mask(u64::MAX);
+    area.parked_mask.store(mask, Relaxed);
     own.modes.store(ring::modes(), Relaxed);
     own.state.store(state::PARKED, Release);
     loop {

@@ -9,13 +9,14 @@ use crate::early::early;
 use crate::emit::is_movable;
 use crate::hazards::{acts_on_the_thread, uses_unswitched_state};
 use crate::insertions::{Insertions, Piece};
+use crate::kept::Kept;
 use crate::leaves::{leave, return_check};
 use crate::operands::{self, Operand};
 use crate::report::{Harvested, SiteRefusal};
 use crate::select::{Choice, is_enterable};
 use crate::sites::{Bounds, Reach, Sites, Which};
 use crate::tls;
-use crate::yields::{Kind, Yield, assemble_yield};
+use crate::yields::{Kind, Yield, assemble_yield, dead, store_ahead};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, Register};
 use image::Module;
 use image::cfg::Cfg;
@@ -52,6 +53,7 @@ struct Work<'u> {
     /// For each instruction, the prefetches of its site, if it is one.
     sites: Vec<Option<Piece>>,
     bounds: Vec<Bound>,
+    kept: Kept,
     done: Harvested,
 }
 
@@ -81,6 +83,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
             tables,
             sites: Vec::new(),
             bounds: Vec::new(),
+            kept: Kept::default(),
             done: Harvested::default(),
         };
         let decoded = &self.module.decoded[unit];
@@ -88,6 +91,11 @@ impl<'a, 'd> Harvest<'a, 'd> {
         let roots = self.module.roots(unit);
         let cfg = Cfg::build(self.module.units[unit].start, code, &decoded.insns, &decoded.tables, roots);
         self.choose_sites(&mut work, &cfg);
+        let dominators = Dominators::of(&cfg);
+        let yields: Vec<bool> = work.sites.iter().map(Option::is_some).collect();
+        if self.sites.saves_ahead {
+            work.kept = Kept::of(&cfg, &dominators, &work.instructions, work.live, &yields);
+        }
         if let Some(bounds) = &self.bounds {
             let costs: Vec<u32> = work
                 .instructions
@@ -100,7 +108,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                 .collect();
             let first =
                 u32::from(work.instructions.first().is_some_and(|insn| insn.mnemonic() == Mnemonic::Endbr64));
-            work.bounds = bounds::place(&cfg, &Dominators::of(&cfg), &costs, first, bounds);
+            work.bounds = bounds::place(&cfg, &dominators, &costs, &yields, first, bounds);
         }
         self.insert(work)
     }
@@ -118,6 +126,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                 assemble_yield(&Yield {
                     kind,
                     live,
+                    held: work.kept.held(index),
                     prefetches,
                     width: self.sites.width,
                     quantum: self.bounds.map(|bounds| bounds.quantum),
@@ -136,6 +145,10 @@ impl<'a, 'd> Harvest<'a, 'd> {
             if let Some(prefetches) = &work.sites[index] {
                 piece.append(&yields(Kind::Site, prefetches));
                 work.done.sites += 1;
+            }
+            let ahead = work.kept.ahead(index);
+            if let Some(base) = dead(live, RegSet::EMPTY).filter(|_| ahead != RegSet::EMPTY) {
+                piece.append(&store_ahead(base, ahead));
             }
             if self.bounds.is_some() {
                 self.keep_aboard(&mut work, index, live, &mut piece, &mut insertions);

@@ -15,6 +15,8 @@ pub struct Sites {
     pub knowledge: Knowledge,
     /// Instructions before which everything is taken to be live, by address: whoever checks the result may know less.
     pub wary: BTreeSet<u64>,
+    /// Whether registers that a loop does not change are saved once, before it, rather than at each of its yields.
+    pub saves_ahead: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,16 @@ impl Default for Costs {
         Self { plain: 5, memory: 8, branch: 10, call: 32, divide: 320, locked: 320, repeated: 1600, site: 64 }
     }
 }
+
+impl Bounds {
+    /// Most sixteenths of a cycle from a site to the next yield, which nobody counts.
+    pub(crate) fn uncounted(&self) -> u64 {
+        u64::from(self.quantum / UNCOUNTED) * 16
+    }
+}
+
+/// Which part of a quantum may pass uncounted, besides it.
+pub const UNCOUNTED: u32 = 8;
 
 impl Default for Bounds {
     /// About a third of a microsecond, the order of a wait for memory.

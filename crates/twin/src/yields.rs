@@ -22,10 +22,12 @@ pub(crate) struct Yield<'a> {
     pub kind: Kind,
     /// What is live before the instruction that follows.
     pub live: RegSet,
+    /// What its slots hold already, RSP standing for the stack pointer: it is not stored again.
+    pub held: RegSet,
     /// Prefetches, whose operands use only what is live.
     pub prefetches: &'a Piece,
     pub width: VectorWidth,
-    /// What the budget is set to on coming back; `None` in primaries.
+    /// What the budget is set to by a bound yield; `None` in primaries.
     pub quantum: Option<u32>,
 }
 
@@ -47,6 +49,12 @@ impl Yield<'_> {
     fn general(&self) -> impl Iterator<Item = Register> {
         let live = self.live;
         (0..16).filter(move |&register| register != RSP && live.contains(RegSet::general(register)))
+    }
+
+    /// Those of them that have to be stored.
+    fn stored(&self) -> impl Iterator<Item = Register> {
+        let held = self.held;
+        self.general().filter(move |&register| !held.contains(RegSet::general(register)))
     }
 
     fn vectors(&self, asm: &mut Assembler, store: bool, base: Register) {
@@ -75,7 +83,9 @@ impl Yield<'_> {
     fn switch(&self, asm: &mut Assembler, base: Register, free: Register) {
         let resume = asm.label();
         self.vectors(asm, true, base);
-        asm.store(base, context::RSP, RSP);
+        if !self.held.contains(RegSet::general(RSP)) {
+            asm.store(base, context::RSP, RSP);
+        }
         asm.load_place(free, resume);
         asm.store(base, context::RIP, free);
         asm.load(RAX, base, context::NEXT);
@@ -100,6 +110,17 @@ impl Yield<'_> {
     }
 }
 
+/// Stores registers into their slots ahead of yields that find them there; `base` is dead.
+pub(crate) fn store_ahead(base: Register, registers: RegSet) -> Piece {
+    assemble(|asm| {
+        asm.load_area(base, area::CUR);
+        for register in (0..16).filter(|&register| registers.contains(RegSet::general(register))) {
+            let slot = if register == RSP { context::RSP } else { context::slot(register as u8) };
+            asm.store(base, slot, register);
+        }
+    })
+}
+
 /// The code of a yield.
 pub(crate) fn assemble_yield(wanted: &Yield<'_>) -> Piece {
     match dead(wanted.live, RegSet::EMPTY) {
@@ -119,15 +140,12 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
     asm.compare_with(base, base, context::NEXT);
     asm.jump_if_equal(skip);
     asm.append(wanted.prefetches);
-    for register in wanted.general() {
+    for register in wanted.stored() {
         asm.store(base, context::slot(register as u8), register);
     }
     // Whatever is not the base is dead or saved by now.
     let free = if base == RAX { 1 } else { RAX };
     wanted.switch(asm, base, free);
-    if wanted.kind == Kind::Site {
-        wanted.set_budget(asm);
-    }
     wanted.restore(asm);
     if wanted.live.contains(RegSet::general(RAX)) {
         asm.load(RAX, RAX, context::slot(RAX as u8));
@@ -160,7 +178,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
     asm.load_area(RAX, area::CUR);
     asm.compare_with(RAX, RAX, context::NEXT);
     asm.jump_if_equal(alone);
-    for register in wanted.general().filter(|&register| register != RAX) {
+    for register in wanted.stored().filter(|&register| register != RAX) {
         asm.store(RAX, context::slot(register as u8), register);
     }
     let free = 1;
@@ -173,7 +191,9 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         asm.store(RAX, context::FLAGS, free);
     }
     wanted.switch(asm, RAX, free);
-    wanted.set_budget(asm);
+    if wanted.kind != Kind::Site {
+        wanted.set_budget(asm);
+    }
     wanted.restore(asm);
     if flags {
         // The context is the one that runs now.

@@ -78,6 +78,7 @@ fn compare(program: &Path, library: &Path, name: &str) {
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
         wary: std::collections::BTreeSet::new(),
+        saves_ahead: true,
     };
     let bounds = Bounds { quantum: 20, ..Bounds::default() };
     for mode in [Mode::Primary(&sites), Mode::Scavenger(&sites, bounds)] {

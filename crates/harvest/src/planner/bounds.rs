@@ -36,7 +36,10 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
     let by_absence = (absence / shortest).floor();
     let wanted = asked.ring.map_or(in_time.min(overlap.floor()), f64::from);
     let ring = wanted.min(f64::from(asked.scavengers)).min(by_absence).max(1.0);
-    let quantum = (absence / ring).floor().clamp(shortest, f64::from(i32::MAX));
+    // Of what a guest may stay, some passes uncounted.
+    let uncounted = f64::from(twin::UNCOUNTED);
+    let counted = absence * uncounted / (uncounted + 1.0);
+    let quantum = (counted / ring).floor().clamp(shortest, f64::from(i32::MAX));
     let by_hand = match asked.ring {
         Some(ring) => format!("{ring} by hand"),
         None => format!(
@@ -45,7 +48,7 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
         ),
     };
     let arithmetic = format!(
-        "ring {ring:.0}: {by_hand}, {} scavengers, {by_absence:.0} within the absence; quantum {quantum:.0}: {absence:.0} cycles ÷ {ring:.0}",
+        "ring {ring:.0}: {by_hand}, {} scavengers, {by_absence:.0} within the absence; quantum {quantum:.0}: {counted:.0} of {absence:.0} cycles ÷ {ring:.0}",
         asked.scavengers
     );
     Bounds {

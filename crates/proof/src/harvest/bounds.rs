@@ -49,6 +49,10 @@ impl Graph {
         }
     }
 
+    pub(crate) fn successors(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        (0..).map_while(move |nth| self.successor(node, nth))
+    }
+
     /// Tells for each node that breaks the rule what is wrong with it.
     pub(crate) fn check(&mut self, quantum: u32, mut tell: impl FnMut(u32, &'static str)) {
         self.ahead.clear();

@@ -8,6 +8,7 @@
 mod aboard;
 mod bounds;
 mod early;
+mod held;
 mod ops;
 mod run;
 mod sparing;
@@ -53,6 +54,8 @@ struct Room {
     instructions: Vec<Instruction>,
     pieces: run::Room,
     graph: Graph,
+    /// What slots hold before each instruction's piece; empty until somebody asks.
+    held: Vec<u16>,
     /// Of the function so far: where its first yield is, and where state is used that no yield switches.
     yields: Option<u64>,
     unswitched: Option<u64>,
@@ -111,18 +114,17 @@ impl Work<'_, '_> {
     fn look(&self, live: &[Set], entries: &[(u32, u32)], room: &mut Room) {
         self.decode(room);
         room.graph.clear();
+        room.held.clear();
         let mut done = Done::default();
         for (index, item) in self.items.iter().enumerate() {
-            done.state = None;
-            (done.charge, done.yields) = (None, 0);
-            done.prefetches.clear();
+            done.again();
             let insn = room.instructions[index];
             if aboard::uses_unswitched_state(&insn) {
                 room.unswitched.get_or_insert(insn.ip());
             }
             if item.inserted > 0 {
                 let live = live.get(index).copied().unwrap_or(ALL);
-                self.piece(item, live, index, room, &mut done);
+                self.piece(item, live, index, entries, room, &mut done);
             }
             if self.terms.scavenger {
                 self.aboard(item, &insn, done.state.as_ref(), room);
@@ -130,14 +132,49 @@ impl Work<'_, '_> {
             }
         }
         if self.terms.scavenger {
-            let own = [0].into_iter().chain(entries.iter().map(|entry| entry.1));
-            let own: Vec<u32> = own.filter_map(|at| self.index(self.unit.start + u64::from(at))).collect();
-            room.graph.entries.extend(own);
+            room.graph.entries.extend(self.entered(entries));
             room.graph.check(self.terms.quantum, |node, what| {
                 let item = &self.items[node as usize];
                 self.wrong(Rule::Bounds, item, what);
             });
         }
+    }
+
+    /// Where the unit is entered.
+    fn entered(&self, entries: &[(u32, u32)]) -> impl Iterator<Item = u32> {
+        let all = [0].into_iter().chain(entries.iter().map(|entry| entry.1));
+        all.filter_map(|at| self.index(self.unit.start + u64::from(at)))
+    }
+
+    /// What the slots hold before the piece of an instruction.
+    fn held(&self, index: usize, entries: &[(u32, u32)], room: &mut Room) -> u16 {
+        if room.held.is_empty() {
+            let kept = std::mem::take(&mut room.graph);
+            let mut factory = InstructionInfoFactory::new();
+            let mut done = Done::default();
+            let mut steps = Vec::with_capacity(self.items.len());
+            for (at, item) in self.items.iter().enumerate() {
+                let insn = room.instructions[at];
+                self.node(at, &insn, &Done::default(), room);
+                let code = &self.unit.copy[item.place as usize..item.copy() as usize];
+                let address = self.unit.twin + u64::from(item.place);
+                let mut behind = |held: u16| {
+                    done.again();
+                    let run = run::run(code, address, self.terms, &mut room.pieces, &mut done, held);
+                    if run.is_ok() { done.state } else { None }
+                };
+                steps.push(if item.inserted == 0 {
+                    held::Step::of(&insn, &mut factory)
+                } else {
+                    // What it gains, it gains where nothing is held; what it keeps, it may keep because of what is.
+                    let (gains, keeps) = (behind(0), behind(u16::MAX));
+                    held::Step::of(&insn, &mut factory).behind(gains.as_ref(), keeps.as_ref())
+                });
+            }
+            let ways = std::mem::replace(&mut room.graph, kept);
+            room.held = held::before(&ways, &steps, self.entered(entries));
+        }
+        room.held[index]
     }
 
     fn wrong(&self, rule: Rule, item: &Item, what: impl Into<String>) {
@@ -167,16 +204,32 @@ impl Work<'_, '_> {
     }
 
     /// R13 for the code before an instruction, R14 and R15 for what yields in it.
-    fn piece(&self, item: &Item, live: Set, index: usize, room: &mut Room, done: &mut Done) {
+    fn piece(
+        &self,
+        item: &Item,
+        live: Set,
+        index: usize,
+        entries: &[(u32, u32)],
+        room: &mut Room,
+        done: &mut Done,
+    ) {
         let code = &self.unit.copy[item.place as usize..item.copy() as usize];
         let address = self.unit.twin + u64::from(item.place);
-        if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, done) {
-            return self.wrong_at(Rule::Yields, item, at, what);
+        let lost =
+            |done: &Done| done.state.as_ref().map_or(0, |state| state.lost(live, self.context.note.width));
+        let first = run::run(code, address, self.terms, &mut room.pieces, done, 0);
+        if first.is_err() || lost(done) != 0 {
+            // It may be stored already.
+            let held = self.held(index, entries, room);
+            done.again();
+            if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, done, held) {
+                return self.wrong_at(Rule::Yields, item, at, what);
+            }
         }
+        let lost = lost(done);
         let Some(state) = &done.state else {
             return self.wrong(Rule::Yields, item, "inserted code that never gets to its end");
         };
-        let lost = state.lost(live, self.context.note.width);
         if lost != 0 {
             self.wrong(Rule::Yields, item, State::told(lost));
         }
@@ -275,7 +328,7 @@ impl Work<'_, '_> {
         let mut done = Done::default();
         let address = self.unit.twin + from as u64;
         let code = &self.unit.copy[from..to];
-        if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, &mut done) {
+        if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, &mut done, 0) {
             return self.wrong_at(Rule::Aboard, item, at, what);
         }
         let lost = done.state.map_or(ALL, |state| state.lost(ALL, self.context.note.width));

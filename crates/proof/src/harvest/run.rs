@@ -26,6 +26,15 @@ pub(crate) struct Done {
     pub(crate) yields: u32,
 }
 
+impl Done {
+    /// For another piece.
+    pub(crate) fn again(&mut self) {
+        self.state = None;
+        (self.charge, self.yields) = (None, 0);
+        self.prefetches.clear();
+    }
+}
+
 /// Room for a piece.
 #[derive(Default)]
 pub(crate) struct Room {
@@ -35,21 +44,24 @@ pub(crate) struct Room {
 
 type Wrong = (u64, &'static str);
 
-/// Runs `code`, which stands at `address`; says what is wrong, and where.
+/// Runs `code`, which stands at `address`, where slots hold what is `held`; says what is wrong, and where.
 pub(crate) fn run(
     code: &[u8],
     address: u64,
     terms: &Terms,
     room: &mut Room,
     done: &mut Done,
+    held: u16,
 ) -> Result<(), Wrong> {
+    let mut state = State::program();
+    state.kept.general = held;
     let mut runner = Runner {
         size: code.len() as u32,
         address,
         terms,
         waiting: &mut room.waiting,
         done,
-        state: Some(State::program()),
+        state: Some(state),
     };
     runner.waiting.clear();
     let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
@@ -262,7 +274,8 @@ impl Runner<'_> {
                 };
                 state.general[0] = state.scratch[0];
                 state.scratch = [Value::Anything; 3];
-                state.kept = Kept::NOTHING;
+                // Its slots go home with a guest.
+                state.kept = Kept { general: state.kept.general, ..Kept::NOTHING };
                 state.facts.aboard = false;
                 (state.facts.home, state.facts.returns, state.facts.met) = (true, true, true);
                 return self.wait(behind, at, state);

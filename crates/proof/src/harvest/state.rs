@@ -137,7 +137,8 @@ impl State {
         state.masks = 0;
         state.kept = self.kept;
         state.facts.met = true;
-        state.facts.budget = false;
+        // What others have left of it is never more than it is set to.
+        state.facts.budget = self.facts.budget;
         state.facts.may_set = true;
         state.facts.switched = true;
         state

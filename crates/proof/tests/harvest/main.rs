@@ -2,6 +2,7 @@
 //! rule it breaks. To add a wrong one: an entry in [`yields`] or [`guests`]; one that
 //! is wrong because of others' doings, in [`reliance`].
 
+mod ahead;
 mod guests;
 mod pieces;
 mod reliance;
@@ -47,12 +48,19 @@ fn compile(source: &str, options: &[&str]) -> Vec<u8> {
     std::fs::read(to).expect("what was compiled")
 }
 
-fn rewrite(original: &[u8], scavenger: bool, width: VectorWidth) -> Result<Vec<u8>, String> {
+fn rewrite(
+    original: &[u8],
+    scavenger: bool,
+    width: VectorWidth,
+    saves_ahead: bool,
+) -> Result<Vec<u8>, String> {
+    let which = Which::EveryLoad(Reach::All);
     let sites = Sites {
-        which: Which::EveryLoad(Reach::All),
+        which,
         width,
         knowledge: Knowledge::OfCallers,
         wary: std::collections::BTreeSet::new(),
+        saves_ahead,
     };
     let bounds = Bounds { quantum: 200, ..Bounds::default() };
     let mode = if scavenger { Mode::Scavenger(&sites, bounds) } else { Mode::Primary(&sites) };
@@ -69,7 +77,8 @@ static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
     for (options, width) in programs {
         let original = compile("tests/harvest/program.c", options);
         for scavenger in [false, true] {
-            let rewritten = rewrite(&original, scavenger, width).expect("a program that can be rewritten");
+            let rewritten =
+                rewrite(&original, scavenger, width, false).expect("a program that can be rewritten");
             let pieces = pieces(&original, &rewritten, scavenger);
             let name = format!("{options:?} {width:?} scavenger {scavenger}");
             specimens.push(Specimen { name, scavenger, original: original.clone(), rewritten, pieces });
@@ -220,7 +229,7 @@ fn right_twins_of_real_programs() {
 
 fn accept(original: &[u8], name: &str) {
     for scavenger in [false, true] {
-        let Ok(rewritten) = rewrite(original, scavenger, VectorWidth::Avx512) else { continue };
+        let Ok(rewritten) = rewrite(original, scavenger, VectorWidth::Avx512, false) else { continue };
         if let Err(refusal) = check(original, &rewritten) {
             panic!("{name}, scavenger {scavenger}: {refusal:#?}");
         }

@@ -144,7 +144,7 @@ impl Change {
 fn what_somebody_relies_on_is_not_lost() {
     let original = compile("tests/harvest/reliance.c", &["-O2", "-no-pie"]);
     for scavenger in [false, true] {
-        let rewritten = rewrite(&original, scavenger, VectorWidth::Avx512).expect("can be rewritten");
+        let rewritten = rewrite(&original, scavenger, VectorWidth::Avx512, false).expect("can be rewritten");
         check(&original, &rewritten).unwrap_or_else(|refusal| panic!("right as it is: {refusal:#?}"));
         let missed: Vec<&str> = CHANGES
             .iter()

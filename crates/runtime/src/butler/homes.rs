@@ -1,6 +1,6 @@
 //! The butler's look at the scavengers' threads.
 
-use super::watch::{Processes, Seen};
+use super::watch::{Processes, Seen, signals_wait};
 use super::{Butler, Census, send_home};
 use crate::area::{Area, Context, kind, state};
 use crate::{page, ring};
@@ -126,8 +126,13 @@ impl Butler {
                 census.aboard[index] += 1;
                 let recall = self.page.recall_ns.load(Relaxed);
                 let aboard = self.now.saturating_sub(own.since.load(Relaxed));
-                if recall != 0 && aboard > recall && own.recall.load(Relaxed) == 0 {
-                    own.recall.store(trip::RECALL as u32, Relaxed);
+                let looked = self.now.saturating_sub(area.looked_at.load(Relaxed));
+                if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
+                    area.looked_at.store(self.now, Relaxed);
+                    // Where nobody tells, it goes home to see.
+                    if signals_wait(area).unwrap_or(true) {
+                        own.recall.store(trip::RECALL as u32, Relaxed);
+                    }
                 }
                 let host = own.host.load(Relaxed);
                 // Again and again: a hook that meets a thread on its way out of the control context is lost.

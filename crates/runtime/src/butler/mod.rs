@@ -19,8 +19,9 @@ use runtime_abi::control::{Control, SCAVENGERS, life, stage};
 use watch::Processes;
 
 const STACK: usize = 1 << 17;
-/// Between two rounds: while something moves, while guests are aboard, while nobody is.
-const NAP: [u64; 3] = [50_000, 400_000, 2_000_000];
+/// Between two rounds: while something moves, at most while a parked context waits, and at most. It grows with the time for
+/// which nothing has moved, so nobody waits for more than a small part of the time that it went without the butler.
+const NAP: [u64; 3] = [50_000, 400_000, 5_000_000];
 
 /// Starts it, from the primary.
 pub(crate) fn start(region: &'static Region) -> Result<(), i32> {
@@ -123,7 +124,7 @@ impl Butler {
 
     fn nap(&mut self, census: &Census) {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
-        let longest = if census.guests > 0 || census.parked > 0 { NAP[1] } else { NAP[2] };
+        let longest = if census.parked > 0 { NAP[1] } else { NAP[2] };
         let nap = (NAP[0] << (self.quiet_rounds / 8).min(8)).min(longest);
         self.processes.keep_off_primaries(self.region, self.page, self.now);
         sys::sleep_ns(nap);

@@ -88,7 +88,9 @@ impl Butler {
             _ if area.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
             _ => 0,
         };
-        let slept = area.slept.swap(away, Relaxed) != 0;
+        let before = area.slept.swap(away, Relaxed);
+        let slept = before != 0;
+        self.moved |= before != away;
         if away == 0 {
             return false;
         }

@@ -185,7 +185,7 @@ impl Stat {
 
     fn open(pid: i32, tid: i32) -> Option<i32> {
         let mut path = [0_u8; 64];
-        let fd = sys::open(path_of(&mut path, pid, tid), sys::O_RDONLY | sys::O_CLOEXEC) as i32;
+        let fd = sys::open(path_of(&mut path, pid, tid, b"/stat\0"), sys::O_RDONLY | sys::O_CLOEXEC) as i32;
         (fd >= 0).then_some(fd)
     }
 
@@ -224,8 +224,34 @@ impl Stat {
     }
 }
 
-/// `/proc/PID/task/TID/stat`.
-fn path_of(buffer: &mut [u8; 64], pid: i32, tid: i32) -> &CStr {
+/// Whether there are signals for the thread of a home, or its process, that the program lets in and the runtime, while the
+/// thread is parked, does not.
+pub(super) fn signals_wait(area: &Area) -> Option<bool> {
+    let mut path = [0_u8; 64];
+    let path = path_of(&mut path, area.pid.load(Relaxed), area.tid.load(Relaxed), b"/status\0");
+    let fd = sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC) as i32;
+    if fd < 0 {
+        return None;
+    }
+    let mut text = [0_u8; 4096];
+    let size = sys::pread(fd, &mut text, 0);
+    sys::close(fd);
+    let text = text.get(..usize::try_from(size).ok()?)?;
+    let waiting = signal_set(text, b"SigPnd:")? | signal_set(text, b"ShdPnd:")?;
+    Some(waiting & !area.parked_mask.load(Relaxed) != 0)
+}
+
+/// A line of `/proc/…/status` that is a set of signals.
+fn signal_set(text: &[u8], name: &[u8]) -> Option<u64> {
+    let line = text.split(|byte| *byte == b'\n').find(|line| line.starts_with(name))?;
+    line[name.len()..]
+        .iter()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .try_fold(0_u64, |set, digit| Some(set << 4 | u64::from(char::from(*digit).to_digit(16)?)))
+}
+
+/// `/proc/PID/task/TID/…`.
+fn path_of<'b>(buffer: &'b mut [u8; 64], pid: i32, tid: i32, what: &[u8]) -> &'b CStr {
     let mut at = 0;
     let mut put = |text: &[u8]| {
         buffer[at..at + text.len()].copy_from_slice(text);
@@ -236,7 +262,7 @@ fn path_of(buffer: &mut [u8; 64], pid: i32, tid: i32) -> &CStr {
     put(decimal(&mut digits, pid));
     put(b"/task/");
     put(decimal(&mut digits, tid));
-    put(b"/stat\0");
+    put(what);
     CStr::from_bytes_until_nul(buffer).unwrap_or(c"")
 }
 
@@ -266,6 +292,16 @@ mod tests {
 
     #[test]
     fn paths_are_those_of_the_kernel() {
-        assert_eq!(path_of(&mut [0; 64], 1234567, 2147483647), c"/proc/1234567/task/2147483647/stat");
+        let path = |what: &[u8]| path_of(&mut [0; 64], 1234567, 2147483647, what).to_owned();
+        assert_eq!(path(b"/stat\0").as_c_str(), c"/proc/1234567/task/2147483647/stat");
+        assert_eq!(path(b"/status\0").as_c_str(), c"/proc/1234567/task/2147483647/status");
+    }
+
+    #[test]
+    fn signals_stand_in_lines_of_their_own() {
+        let text = b"Name:\tSigPnd:\nSigQ:\t0/7\nSigPnd:\t0000000000000200\nShdPnd:\t8000000000000001\n";
+        assert_eq!(signal_set(text, b"SigPnd:"), Some(0x200));
+        assert_eq!(signal_set(text, b"ShdPnd:"), Some(1 << 63 | 1));
+        assert_eq!(signal_set(text, b"SigBlk:"), None);
     }
 }
