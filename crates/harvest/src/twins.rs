@@ -138,9 +138,8 @@ impl Recipe {
                 }
             };
             let rewritten = twin::rewrite(data, None, mode).map_err(|e| refused(e.to_string()))?;
-            let why = match proof::check(data, &rewritten.bytes) {
-                Ok(_) => return Ok(Planned { rewritten, wary: wary.len(), dropped }),
-                Err(why) => why,
+            let Err(why) = proof::check(data, &rewritten.bytes) else {
+                return Ok(Planned { rewritten, wary: wary.len(), dropped });
             };
             let proof::Refusal::Wrong { violations, total } = &why else {
                 return Err(unproven(why.to_string()));

@@ -28,6 +28,7 @@ use image::liveness::Liveness;
 use image::regs::RegSet;
 use image::tables::JumpTable;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use units::Svma;
 
 /// What harvesting needs to know about the whole module.
@@ -48,7 +49,7 @@ pub(crate) struct Harvest<'a, 'd> {
 struct Work<'u> {
     unit: usize,
     instructions: Vec<Instruction>,
-    live: &'u [RegSet],
+    live: Cow<'u, [RegSet]>,
     tables: &'u [JumpTable],
     /// For each instruction, the prefetches of its site, if it is one.
     sites: Vec<Option<Piece>>,
@@ -79,7 +80,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
         let mut work = Work {
             unit,
             instructions: decode(self.module, unit),
-            live: &self.liveness.before[unit],
+            live: self.live(unit),
             tables,
             sites: Vec::new(),
             bounds: Vec::new(),
@@ -94,7 +95,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
         let dominators = Dominators::of(&cfg);
         let yields: Vec<bool> = work.sites.iter().map(Option::is_some).collect();
         if self.sites.saves_ahead {
-            work.kept = Kept::of(&cfg, &dominators, &work.instructions, work.live, &yields);
+            work.kept = Kept::of(&cfg, &dominators, &work.instructions, &work.live, &yields);
         }
         if let Some(bounds) = &self.bounds {
             let costs: Vec<u32> = work
@@ -120,8 +121,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
         let mut piece = Piece::default();
         for index in 0..work.instructions.len() {
             piece.clear();
-            let live = if self.is_wary(work.unit, index) { None } else { work.live.get(index).copied() };
-            let live = live.unwrap_or(RegSet::ALL);
+            let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
             let yields = |kind, prefetches: &Piece| {
                 assemble_yield(&Yield {
                     kind,
@@ -158,10 +158,20 @@ impl<'a, 'd> Harvest<'a, 'd> {
         (insertions, work.done)
     }
 
-    fn is_wary(&self, unit: usize, index: usize) -> bool {
-        let at = self.module.decoded[unit].insns[index].at;
-        !self.sites.wary.is_empty()
-            && self.sites.wary.contains(&(self.module.units[unit].start.0 + u64::from(at)))
+    /// What is live before each instruction of a unit, as far as it is relied on here.
+    fn live(&self, unit: usize) -> Cow<'_, [RegSet]> {
+        let live = &self.liveness.before[unit];
+        if self.sites.wary.is_empty() {
+            return Cow::Borrowed(live);
+        }
+        let start = self.module.units[unit].start.0;
+        let wary = |index: usize| {
+            self.module.decoded[unit]
+                .insns
+                .get(index)
+                .is_some_and(|insn| self.sites.wary.contains(&(start + u64::from(insn.at))))
+        };
+        live.iter().enumerate().map(|(index, &live)| if wary(index) { RegSet::ALL } else { live }).collect()
     }
 
     /// What a scavenger's instruction needs besides yields.

@@ -75,6 +75,8 @@ pub(crate) fn in_mode<T>(number: usize, call: impl FnOnce(Mode<'_>) -> T) -> T {
         which: Which::EveryLoad(if number % 2 == 0 { Reach::All } else { Reach::Usual }),
         width: VectorWidth::Avx512,
         knowledge: Knowledge::OfCallers,
+        wary: std::collections::BTreeSet::new(),
+        saves_ahead: true,
     };
     call(match number % 6 {
         0 | 1 => Mode::Identity,
