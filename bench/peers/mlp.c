@@ -1,7 +1,8 @@
-// The plain peer of `gleaner measure mlp`: N independent loads from random lines of a large area between two readings of the
-// clock, 1 NOP before the last of them; and two loads so far apart that the core cannot hold both. Prints the median and
-// the mean (without the slowest twentieth) ticks of a shot over N, those two in sequence last, as N = 0. With a fourth
-// argument, each page is touched at its first line before the shot: no page walks then.
+// The plain peer of `gleaner measure mlp`: N independent loads of lines of a large area between two readings of the clock,
+// 1 NOP before the last of them; and two loads of which the second depends on the first. Lines come in the order of one
+// random cycle, so that none is in a cache yet. Prints the median and the mean (without the slowest twentieth) ticks of a
+// shot over N, those two in sequence last, as N = 0. With a fourth argument, each page is touched at its first line before
+// the shot (and lines that are first ones are left out): no page walks then.
 // usage: mlp BYTES CPU SHOTS [touch]
 #define _GNU_SOURCE
 #include "chain.h"
@@ -36,7 +37,19 @@ enum { LINE = 64, PAGE = 4096, HUGE_PAGE = 2 << 20, MOST = 32, BATCH = 100 };
 #define DEFINE(n) SHOT(shot_##n, n - 1, 1)
 #define NAME(n) shot_##n,
 EACH(DEFINE)
-SHOT(in_sequence, 1, 1400)
+
+static uint64_t in_sequence(char **table) {
+    uint64_t ticks;
+    __asm__ volatile("mov (%1), %%rcx\n mov %%rcx, %%r9\n"
+                     "mfence\n lfence\n rdtsc\n shl $32, %%rdx\n or %%rdx, %%rax\n mov %%rax, %%r8\n lfence\n"
+                     "mov (%%r9), %%rax\n mov (%%rax), %%rax\n"
+                     "rdtscp\n shl $32, %%rdx\n or %%rdx, %%rax\n sub %%r8, %%rax\n lfence\n"
+                     : "=&a"(ticks)
+                     : "r"(table)
+                     : "rcx", "rdx", "r8", "r9", "cc", "memory");
+    return ticks;
+}
+
 static uint64_t (*const shots[])(char **) = {in_sequence, EACH(NAME)};
 
 static int ascending(const void *a, const void *b) {
@@ -63,16 +76,30 @@ int main(int argc, char **argv) {
     char *area = (char *)(((uintptr_t)map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
     madvise(area, bytes, MADV_HUGEPAGE);
     memset(area, 1, bytes);
+    // Each line holds the address of the next one.
+    size_t lines = bytes / LINE;
+    uint32_t *order = malloc(lines * sizeof *order);
+    if (!order)
+        return perror("mlp: memory"), 1;
+    one_cycle(order, lines);
+    for (size_t i = 0; i < lines; i++)
+        *(char **)(area + i * LINE) = area + order[i] * (size_t)LINE;
+    size_t at = 0;
     // Numbers of loads take turns, so that what comes and goes meets all of them.
     for (size_t done = 0; done < count; done += BATCH)
         for (int n = 0; n <= MOST; n++)
             for (size_t i = 0; i < BATCH; i++) {
                 char *table[MOST];
-                for (int k = 0; k < (n ? n : 2); k++) {
-                    table[k] = area + random_below(bytes / LINE) * LINE;
-                    if (touch)
-                        *(volatile char *)((uintptr_t)table[k] & ~(uintptr_t)(PAGE - 1));
+                int wanted = n ? n : 2;
+                for (int k = 0; k < wanted; at = order[at]) {
+                    // Dependent ones must follow each other, so one left out takes the one before with it.
+                    if (touch && at % (PAGE / LINE) == 0)
+                        k = n ? k : 0;
+                    else
+                        table[k++] = area + at * LINE;
                 }
+                for (int k = 0; touch && k < wanted; k++)
+                    *(volatile char *)((uintptr_t)table[k] & ~(uintptr_t)(PAGE - 1));
                 ticks[n * count + done + i] = shots[n](table);
             }
     for (int n = 1; n <= MOST + 1; n++) {

@@ -82,7 +82,8 @@ pub fn find(points: &[CurvePoint], memory_from: Option<f64>, caches: Option<usiz
             (first.0, first.0)
         } else {
             let edge = points.partition_point(|p| p.size <= last.0);
-            (at(THIRD).0.min(held(&points[levels[i - 1].from..edge], inner, outer)), at(HALF).0)
+            let held = held(&points[levels[i - 1].from..edge], inner, levels[i].latency.lo);
+            (at(THIRD).0.min(held), at(HALF).0)
         };
         levels[i - 1].size = Some(Estimate::new(value, lo, last.1));
     }
@@ -242,8 +243,12 @@ fn shoulders(points: &[CurvePoint], stretches: &[Stretch]) -> Vec<Stretch> {
 
 /// What the inner level surely holds. Of an area gone through again and again in the same order it can serve no more than
 /// it holds, whichever lines it keeps: size times share of hits is a lower bound at every size, even where other things
-/// (page walks, neighbours) make loads dearer before the level is full.
+/// (page walks, neighbours) make loads dearer before the level is full. `outer` is the least that a miss may cost; where
+/// that is no more than a hit, nothing is learnt.
 fn held(points: &[CurvePoint], inner: f64, outer: f64) -> f64 {
+    if outer <= inner {
+        return f64::INFINITY;
+    }
     let served = |p: &CurvePoint| p.size * ((outer - p.latency.value) / (outer - inner)).clamp(0.0, 1.0);
     points.iter().map(served).fold(0.0, f64::max)
 }
@@ -343,6 +348,9 @@ mod tests {
         });
         let size = find(&points, None, None)[1].size.unwrap();
         assert!(size.contains(1024.0 * k) && size.lo > 512.0 * k && size.hi < 2048.0 * k, "{size:?}");
+        let half_hit = CurvePoint { size: 2048.0, latency: Estimate::exact(32.0), quiet: 32.0 };
+        assert_eq!(held(&[half_hit], 14.0, 50.0), 1024.0);
+        assert_eq!(held(&[half_hit], 14.0, 13.0), f64::INFINITY);
     }
 
     #[test]
