@@ -9,14 +9,38 @@ use std::process::{Command, Output, Stdio};
 
 /// A chase through a small list, so that there is a site; it does what its arguments say.
 const PROGRAM: &str = r#"
+#define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 extern char **environ;
 static void *ring[64];
+static void *volatile gone_through;
 __attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+/* Its handler changes a register that the loop only reads. */
+static void step(int signal, siginfo_t *info, void *context) {
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    registers[REG_R15] += 1;
+    registers[REG_RIP] += 2;
+}
+__attribute__((noinline)) static long changed(void **p) {
+    struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, 0);
+    long sum = 0;
+    register long added __asm__("r15") = 1;
+    __asm__ volatile("" : "+r"(added));
+    for (long n = 0; n < 30000000; n++) {
+        p = *p;
+        __asm__ volatile("addq %%r15, %0" : "+r"(sum) : "r"(added));
+        sum += p == ring;
+        void *nothing = 0; /* a load that faults, two bytes long */
+        if (n % 100000 == 0) __asm__ volatile("movl (%%rax), %%eax" : "+a"(nothing) : "r"(added));
+    }
+    return sum;
+}
 static void caught(int signal) { (void)signal; write(1, "caught\n", 7); _exit(7); }
 int main(int argc, char **argv) {
     for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
@@ -28,7 +52,8 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "cat")) { int c; while ((c = getchar()) != EOF) putchar(c); return 0; }
     if (!strcmp(argv[1], "kill")) { signal(atoi(argv[2]), SIG_DFL); raise(atoi(argv[2])); }
     if (!strcmp(argv[1], "wait")) { signal(SIGTERM, caught); puts("ready"); fflush(stdout); for (;;) pause(); }
-    if (!strcmp(argv[1], "spin")) for (;;) p = chase(p, 1000000);
+    if (!strcmp(argv[1], "change")) { long sum = changed(ring); printf("%ld\n", sum); return 0; }
+    if (!strcmp(argv[1], "spin")) for (;;) gone_through = p = chase(p, 1000000);
     return 99;
 }
 "#;
@@ -86,6 +111,7 @@ fn a_primary_runs_as_if_it_ran_alone() {
         &["kill", "9"],
         &["kill", "15"],
         &["kill", "6"],
+        &["change"],
     ] {
         let (alone, harvested) = place.both(arguments, |c| c.stdin(Stdio::null()).output().unwrap());
         assert_eq!(text(&harvested.stdout), text(&alone.stdout), "{arguments:?}");

@@ -2,10 +2,11 @@
 
 use super::action::{SA_NODEFER, SA_ONSTACK, bit};
 use super::frame::{Interrupted, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext, VectorSize};
-use crate::area::Area;
+use crate::area::{Area, Context};
 use crate::switch;
 use crate::sys::SigAction;
 use core::sync::atomic::Ordering::{Relaxed, Release};
+use runtime_abi::context;
 
 const RED_ZONE: u64 = 128;
 /// Direction, trap, resume: as a handler begins.
@@ -59,6 +60,7 @@ pub(super) unsafe fn into_handler(
             ours: Interrupted {
                 cur: area.cur.load(Relaxed) as usize,
                 scratch: core::array::from_fn(|i| area.scratch[i].load(Relaxed)),
+                general: interrupted_general,
             },
         });
         let registers = &mut context.registers;
@@ -92,5 +94,31 @@ pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
     for (to, from) in area.scratch.iter().zip(frame.ours.scratch) {
         to.store(from, Relaxed);
     }
+    if frame.ours.cur == area.own().pointer() as usize {
+        // SAFETY: the own context of the calling thread, which runs no yield now.
+        unsafe { into_slots(area.own(), &frame.ours.general, &frame.context.registers.general()) };
+    }
     area.cur.store(frame.ours.cur as *mut crate::area::Context, Release);
+}
+
+/// What a handler changed in its frame reaches the context's slots too, for the next yield may load it from there without having
+/// stored it. The others are left as they are: the handler may have come in the midst of a yield.
+///
+/// # Safety
+/// Nobody else may use the context's slots meanwhile.
+unsafe fn into_slots(own: &Context, before: &[u64; 16], after: &[u64; 16]) {
+    const RSP: usize = 4;
+    for (number, (before, after)) in before.iter().zip(after).enumerate() {
+        if before == after {
+            continue;
+        }
+        if number == RSP {
+            own.rsp.store(*after, Relaxed);
+        } else {
+            // SAFETY: slots lie in front of a context's address; the rest is the caller's.
+            unsafe {
+                own.pointer().byte_offset(context::slot(number as u8) as isize).cast::<u64>().write(*after)
+            };
+        }
+    }
 }

@@ -101,6 +101,8 @@ pub(crate) struct SignalFrame {
 pub(crate) struct Interrupted {
     pub(crate) cur: usize,
     pub(crate) scratch: [u64; 3],
+    /// As the handler found them, to see which it changes in its frame.
+    pub(crate) general: [u64; 16],
 }
 
 const _: () = assert!(size_of::<UserContext>() == 304 && size_of::<SignalInfo>() == 128);
