@@ -15,8 +15,8 @@ use std::time::Instant;
 
 /// Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original
 ///
-/// The result is an ordinary ELF file. What is copied without insertions, or by a plan, is checked by 'gleaner proof' before
-/// it is kept; poisoned twins and those that yield at every load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
+/// The result is an ordinary ELF file. It is checked by 'gleaner proof' before it is kept; only twins that yield at every
+/// load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub(crate) struct TwinArgs {
@@ -131,7 +131,7 @@ fn by_mode(args: &TwinArgs, data: &[u8]) -> Result<Rewritten, Refusal> {
     };
     let mut rewritten = ::twin::rewrite(data, debug.as_deref(), mode)
         .map_err(|e| Refusal::wrong_use(args.binary.display().to_string(), e.to_string()))?;
-    if mode == Mode::Identity {
+    if args.every_load.is_none() {
         let begin = Instant::now();
         prove(&args.binary, data, &rewritten.bytes)?;
         let nanos = begin.elapsed().as_nanos() as u64;
