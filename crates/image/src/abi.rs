@@ -47,6 +47,7 @@ pub const R_X86_64_64: u32 = 1;
 pub const R_X86_64_GLOB_DAT: u32 = 6;
 pub const R_X86_64_JUMP_SLOT: u32 = 7;
 pub const R_X86_64_RELATIVE: u32 = 8;
+pub const R_X86_64_TLSDESC: u32 = 36;
 pub const R_X86_64_IRELATIVE: u32 = 37;
 
 pub const NT_GNU_BUILD_ID: u32 = 3;

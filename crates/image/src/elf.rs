@@ -211,18 +211,18 @@ impl<'d> Image<'d> {
     /// Those parts of executable segments that sections say are data, by ascending address and apart: linkers at times put headers,
     /// relocations and constants into the segment of the code.
     pub fn data_among_code(&self) -> Vec<(u64, u64)> {
-        let is_data = |section: &&Section<'_>| {
+        self.ranges(|section| {
             section.flags & (abi::SHF_ALLOC | abi::SHF_EXECINSTR) == abi::SHF_ALLOC
                 && section.kind != abi::SHT_NOBITS
                 && section.size > 0
                 && self.is_code(Svma(section.address))
-        };
-        let mut ranges: Vec<(u64, u64)> = self
-            .sections
-            .iter()
-            .filter(is_data)
-            .map(|section| (section.address, section.address.saturating_add(section.size)))
-            .collect();
+        })
+    }
+    /// Where the sections lie that are wanted: where each begins and ends, ascending and apart.
+    pub fn ranges(&self, wanted: impl Fn(&Section<'_>) -> bool) -> Vec<(u64, u64)> {
+        let sections = self.sections.iter().filter(|section| wanted(section));
+        let mut ranges: Vec<(u64, u64)> =
+            sections.map(|section| (section.address, section.address.saturating_add(section.size))).collect();
         ranges.sort_unstable();
         ranges.dedup_by(|next, last| {
             let joins = next.0 <= last.1;

@@ -14,7 +14,7 @@
 //!
 //! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the GOT) and of indirect
 //! calls: that they read nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over
-//! them in [`abi::CLOBBERED`]. Not of `call [rax]` with an address just computed: TLS descriptors keep all registers.
+//! them in [`abi::CLOBBERED`]. Not of `call [rax]` with an address just computed, or in a module with TLS descriptors: those keep all registers.
 //! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never writes, only what direct
 //! callers keep (`liveness/kept.rs`) is live when it returns, and of a function whose callers are all known no more is
 //! returned than they read; a register that a call by the ABI may have changed, and that nobody has written since, is
@@ -294,7 +294,7 @@ impl<'a, 'd> Work<'a, 'd> {
             let Effect { reads, kills, writes } = effect(&instruction, factory);
             let (kind, reads, kills) = match insn.flow {
                 Flow::Call32 => (self.direct_call(*insn, start, code), RegSet::general(RSP), RegSet::EMPTY),
-                Flow::CallIndirect if is_tls_descriptor_call(insns, index, code) => {
+                Flow::CallIndirect if is_tls_descriptor_call(self.module, insns, index, code) => {
                     (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
                 }
                 Flow::CallIndirect => {

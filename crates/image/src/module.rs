@@ -7,7 +7,7 @@ use crate::insn::{Flow, index_at};
 use crate::relocations::{Relocation, dynamic_relocations};
 use crate::symbols::Symbols;
 use crate::unwind::{frames::Frames, lsda};
-use crate::{Image, ImageError, elf::Segment, never_returns};
+use crate::{Image, ImageError, abi, elf::Segment, never_returns};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
@@ -20,6 +20,8 @@ pub struct Module<'d> {
     pub frames: Frames<'d>,
     pub symbols: Symbols<'d>,
     pub relocations: Vec<Relocation>,
+    /// Whether it finds thread-local variables by descriptors.
+    pub(crate) has_tls_descriptors: bool,
     pub imports: Imports<'d>,
     /// By ascending start.
     pub units: Vec<Unit>,
@@ -41,6 +43,8 @@ impl<'d> Module<'d> {
         let frames = Frames::of(&image)?;
         let relocations = dynamic_relocations(&image);
         let imports = Imports::of(&image, &relocations);
+        let has_tls_descriptors =
+            relocations.iter().any(|relocation| relocation.kind == abi::R_X86_64_TLSDESC);
         let symbols = Symbols::of(&image, debug.as_ref());
         let units = code_units::discover(&image, &frames, &symbols, &relocations);
         let dead_ends = symbols
@@ -54,6 +58,7 @@ impl<'d> Module<'d> {
             frames,
             symbols,
             relocations,
+            has_tls_descriptors,
             imports,
             units,
             decoded: Vec::new(),

@@ -159,19 +159,9 @@ fn entry(module: &Module<'_>, index: usize, odd: &[Svma]) -> Entry {
 
 /// The sections of linkage stubs: where each begins and ends, ascending and apart.
 fn linkage(module: &Module<'_>) -> Vec<(u64, u64)> {
-    let stubs = module
+    module
         .image
-        .sections()
-        .iter()
-        .filter(|section| section.flags & abi::SHF_EXECINSTR != 0 && section.name.starts_with(b".plt"));
-    let mut ranges: Vec<(u64, u64)> = stubs.map(|s| (s.address, s.address.saturating_add(s.size))).collect();
-    ranges.sort_unstable();
-    ranges.dedup_by(|next, last| {
-        let joins = next.0 <= last.1;
-        last.1 = if joins { last.1.max(next.1) } else { last.1 };
-        joins
-    });
-    ranges
+        .ranges(|section| section.flags & abi::SHF_EXECINSTR != 0 && section.name.starts_with(b".plt"))
 }
 
 fn holds(ranges: &[(u64, u64)], address: Svma) -> bool {

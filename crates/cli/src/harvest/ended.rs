@@ -11,6 +11,8 @@ pub(super) fn troubles(run: &Run) -> Vec<String> {
     });
     let scavengers = run.scavengers.iter().filter_map(|s| {
         let how = match &s.process.ended {
+            // What ends the primary from the terminal (hang-up, interrupt, quit) ends everybody.
+            ended @ Ended::Killed { signal: 1..=3, .. } if *ended == run.primary.ended => return None,
             Ended::Killed { signal, .. } => format!("killed by signal {signal}"),
             Ended::NotStarted { why } | Ended::Unknown { why } => format!("not started: {why}"),
             Ended::Exited { code } if *code != 0 => format!("exit code {code}"),

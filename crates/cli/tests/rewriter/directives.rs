@@ -10,6 +10,7 @@
 //! | `needs-clang: ld.lld` | a command that must be there; without it that compiler is skipped (also `needs-gcc`) |
 //! | `compilers: gcc`, `levels: -O2 -O3`, `shapes: pie static` | only these |
 //! | `skip: clang static: why` | not where all of these words are part of the variant's name |
+//! | `unproven: clang static: why` | poison is refused as not proven where all of these words are part of the variant's name |
 //! | `with: lib/<name>.c` | a second source, compiled apart and linked with it |
 //! | `library: lib/<name>.c` | a second source, made a shared object beside it, and rewritten too; no static variants |
 //! | `expect-exit: 3`, `expect-signal: 6` | how it must end (default: exit 0) |
@@ -42,6 +43,7 @@ pub(crate) struct Directives {
     pub(crate) refused: Vec<(String, String)>,
     /// Parts of the names of variants: those that have them all.
     pub(crate) skips: Vec<Vec<String>>,
+    pub(crate) unproven: Vec<Vec<String>>,
     pub(crate) with: Vec<PathBuf>,
     pub(crate) library: Option<PathBuf>,
     pub(crate) end: End,
@@ -61,6 +63,7 @@ impl Directives {
             twins: Vec::new(),
             refused: Vec::new(),
             skips: Vec::new(),
+            unproven: Vec::new(),
             with: Vec::new(),
             library: None,
             end: End::Exit(0),
@@ -102,9 +105,10 @@ impl Directives {
                 let (name, reason) = value.split_once(' ').ok_or("no reason")?;
                 self.refused.push((name.to_owned(), reason.trim().to_owned()));
             }
-            "skip" => {
+            "skip" | "unproven" => {
                 let (parts, _why) = value.split_once(':').ok_or("no reason")?;
-                self.skips.push(parts.split_whitespace().map(|part| part.replace('-', "")).collect());
+                let parts = parts.split_whitespace().map(|part| part.replace('-', "")).collect();
+                if word == "skip" { &mut self.skips } else { &mut self.unproven }.push(parts);
             }
             "with" => self.with.push(folder.join(value)),
             "library" => self.library = Some(folder.join(value)),

@@ -96,6 +96,12 @@ impl Group {
     pub(crate) fn variant(&self, shape: Shape) -> String {
         format!("{}{}-{}", self.compiler.name, self.level, shape.name())
     }
+
+    /// Whether all of these words are part of a variant's name, for any of the lists.
+    pub(crate) fn is_among(&self, shape: Shape, lists: &[Vec<String>]) -> bool {
+        let parts = [self.compiler.name, &self.level[1..], shape.name()];
+        lists.iter().any(|words| words.iter().all(|word| parts.contains(&word.as_str())))
+    }
 }
 
 /// What of a program can be run here, and what is skipped for what this machine lacks.
@@ -127,11 +133,9 @@ pub(crate) fn matrix(program: &Directives, wanted: &[String]) -> Matrix {
             for shape in Shape::ALL {
                 let parts = [compiler.name, &level[1..], shape.name()];
                 let in_list = |list: &Vec<String>| list.iter().any(|word| parts.contains(&word.as_str()));
-                let skipped =
-                    |parts_of: &[String]| parts_of.iter().all(|part| parts.contains(&part.as_str()));
                 let name = group.variant(shape);
                 if program.only.iter().all(in_list)
-                    && !program.skips.iter().any(|skip| skipped(skip))
+                    && !group.is_among(shape, &program.skips)
                     && (wanted.is_empty() || wanted.iter().any(|part| name.contains(part)))
                 {
                     group.shapes.push(shape);

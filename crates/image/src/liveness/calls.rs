@@ -99,16 +99,18 @@ pub(super) fn convention(import: Option<Import<'_>>) -> Convention {
     }
 }
 
-/// `call [rax]` where rax was just computed relative to the code: a thread-local variable's descriptor, whose function
-/// changes nothing but rax.
-pub(super) fn is_tls_descriptor_call(insns: &[Insn], index: usize, code: &[u8]) -> bool {
+/// `call [rax]` where rax was just computed relative to the code, or anywhere in a module with descriptors of thread-local
+/// variables (rax may come from a register that was computed long before): such a descriptor's function changes nothing but rax.
+pub(super) fn is_tls_descriptor_call(module: &Module<'_>, insns: &[Insn], index: usize, code: &[u8]) -> bool {
     let bytes = insns[index].bytes(code);
-    bytes.ends_with(&[0xff, 0x10])
-        && insns[..index]
+    let just_computed = || {
+        insns[..index]
             .iter()
             .rev()
             .take(6)
             .any(|insn| insn.rip_displacement != 0 && matches!(insn.bytes(code), [0x48, 0x8d, 0x05, ..]))
+    };
+    bytes.ends_with(&[0xff, 0x10]) && (module.has_tls_descriptors || just_computed())
 }
 
 /// `mov rsp, [memory]`: what returns after that may return anywhere, with anything in any register, as `setcontext` does.

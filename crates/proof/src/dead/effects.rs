@@ -183,7 +183,7 @@ mod tests {
         );
         assert_eq!(
             says(&[0x8f, 0xe8, 0x78, 0xc2, 0xc1, 0x05]).1,
-            "xmm0, the upper part of zmm0",
+            "xmm0, the upper part of ymm0, the upper part of zmm0",
             "nor does vprotd xmm0, xmm1, 5"
         );
         assert_eq!(says(&[0x0f, 0x05]).1, "", "syscall");

@@ -358,7 +358,7 @@ static void *computes(void *x) {
     at = work(at, 1000);
   return 0;
 }
-static void exec_threads(void) {
+static void among_threads(void) {
   pthread_t t;
   LEAVE();
   for (long i = 0; i < 3; i++)
@@ -366,16 +366,13 @@ static void exec_threads(void) {
       exit(97);
   work(3, 50000);
   LEAVE();
+}
+static void exec_threads(void) {
+  among_threads();
   execl("/bin/sh", "sh", "-c", "echo another program; exit 8", (char *)0);
 }
 static void exit_threads(void) {
-  pthread_t t;
-  LEAVE();
-  for (long i = 0; i < 3; i++)
-    if (pthread_create(&t, 0, computes, (void *)i))
-      exit(97);
-  work(3, 50000);
-  LEAVE();
+  among_threads();
   exit(9);
 }
 #ifdef __cplusplus
