@@ -117,8 +117,8 @@ unsafe fn into_slots(own: &Context, before: &[u64; 16], after: &[u64; 16]) {
         } else {
             // SAFETY: slots lie in front of a context's address; the rest is the caller's.
             unsafe {
-                own.pointer().byte_offset(context::slot(number as u8) as isize).cast::<u64>().write(*after)
-            };
+                own.pointer().byte_offset(context::slot(number as u8) as isize).cast::<u64>().write(*after);
+            }
         }
     }
 }
