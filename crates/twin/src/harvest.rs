@@ -29,6 +29,7 @@ use image::regs::RegSet;
 use image::tables::JumpTable;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use units::Svma;
 
 /// What harvesting needs to know about the whole module.
@@ -92,9 +93,9 @@ impl<'a, 'd> Harvest<'a, 'd> {
         let roots = self.module.roots(unit);
         let cfg = Cfg::build(self.module.units[unit].start, code, &decoded.insns, &decoded.tables, roots);
         self.choose_sites(&mut work, &cfg);
-        let dominators = Dominators::of(&cfg);
+        let dominators = LazyCell::new(|| Dominators::of(&cfg));
         let yields: Vec<bool> = work.sites.iter().map(Option::is_some).collect();
-        if self.sites.saves_ahead {
+        if self.sites.saves_ahead && yields.contains(&true) {
             work.kept = Kept::of(&cfg, &dominators, &work.instructions, &work.live, &yields);
         }
         if let Some(bounds) = &self.bounds {
