@@ -1,0 +1,152 @@
+# A primary beside scavengers, in whichever way, watched for a while: what the scripts that compare ways share. Sourced after
+# common.sh, not run. MIB (size of each area), SECONDS_EACH, CPU (the primary's), OTHER (a second core) may be set in the environment.
+#
+# To add a scavenger: a program of bench/programs. To add a primary: functions start_NAME (runs it, under the command before it),
+# pace_NAME (its pace a second and its 95th percentile in microseconds, or -, over the window) and stop_NAME; see the first one.
+mib=${MIB:-256} seconds=${SECONDS_EACH:-1} cpu=${CPU:-1} other=${OTHER:-0}
+
+for source in chase scan dfs cc join tree; do
+    cc -O2 -Wall -Wno-unused-function -o "$work/$source" "$root/bench/programs/$source.c"
+done
+for source in window limit; do
+    cc -O2 -Wall -Wno-unused-function -o "$work/$source" "$root/bench/peers/$source.c"
+done
+
+# The chase, and the store asked at half of what it can do (RATE requests a second).
+start_chase() { exec "$@" "$work/chase" "$mib" 0 "$work/progress.0"; }
+pace_chase() { "$work/window" "$seconds" "$work/progress.0" | awk '{ print $2 / $1, "-" }'; }
+stop_chase() { printf '\1\0\0\0\0\0\0\0' | dd of="$work/progress.0" bs=1 seek=24 conv=notrunc status=none; }
+start_tree() { exec "$@" "$work/tree" "$mib" 0 "$work/progress.0" "${RATE:-0}"; }
+pace_tree() {
+    # The median of what the rounds within the window say.
+    local looks
+    looks=$(awk -v s="$seconds" 'BEGIN { print int(s / 0.1) }')
+    "$work/window" "$seconds" "$work/progress.0" >"$work/tree.pace" &
+    local window=$!
+    sleep 0.3
+    for _ in $(seq "$looks"); do
+        sleep 0.1
+        od -An -t u8 -j 16 -N 8 "$work/progress.0"
+    done | sort -n | awk '{ p[NR] = $1 } END { print p[int((NR + 1) / 2)] / 1000 }' >"$work/tree.p95"
+    wait $window
+    echo "$(awk '{ print $2 / $1 }' "$work/tree.pace") $(cat "$work/tree.p95")"
+}
+stop_tree() { stop_chase; }
+half_the_load() {
+    local most
+    most=$(RATE=0 beside alone tree - 0)
+    RATE=$(awk -v r="${most%% *}" 'BEGIN { print int(r / 2) }')
+}
+
+# redis-server with some hundred megabytes of values, asked from the other core.
+start_redis() { exec "$@" redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" >/dev/null; }
+pace_redis() {
+    taskset -c "$other" redis-benchmark -s "$work/redis.sock" -c 16 -P 4 -r 2000000 -n "$(awk -v s="$seconds" 'BEGIN { print int(s * 150000) }')" --csv \
+        get key:__rand_int__ 2>/dev/null | awk -F'"' 'END { print $4, $12 * 1000 }'
+}
+stop_redis() { redis-cli -s "$work/redis.sock" shutdown nosave >/dev/null 2>&1 || true; }
+ready_redis() {
+    until redis-cli -s "$work/redis.sock" ping >/dev/null 2>&1; do sleep 0.1; done
+    redis-cli -s "$work/redis.sock" debug populate 2000000 key 64 >/dev/null
+}
+
+# pocketsphinx hears a text once; its pace is one over the time of all of it, start and end included.
+start_pocketsphinx() { exec "$@" pocketsphinx_continuous -infile "$work/speech.wav" -logfn /dev/null >/dev/null; }
+pace_pocketsphinx() {
+    local from=$EPOCHREALTIME
+    while kill -0 "$primary" 2>/dev/null; do sleep 0.02; done
+    awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print 1 / (b - a), "-" }'
+}
+stop_pocketsphinx() { :; }
+
+# can NAME: whether the primary's program is here; makes what it needs
+can() {
+    case $1 in
+    redis) command -v redis-server redis-benchmark redis-cli >/dev/null ;;
+    pocketsphinx)
+        command -v pocketsphinx_continuous espeak-ng sox >/dev/null || return 1
+        espeak-ng -s 140 -w "$work/voice.wav" "go forward ten meters and then turn left. the core waits on memory and does nothing. one two three four five six seven eight nine ten. open the door, close the window, and put the book on the table."
+        sox "$work/voice.wav" -r 16000 -c 1 -b 16 "$work/speech.wav" repeat 2
+        ;;
+    esac
+}
+
+# work_alone SCAVENGER: steps a second that it does alone on the primary's core
+work_alone() {
+    rm -f "$work"/progress.*
+    taskset -c "$cpu" "$work/$1" "$mib" 0 "$work/progress.0" >/dev/null &
+    local child=$!
+    "$work/window" "$seconds" "$work/progress.0" | awk '{ print $2 / $1 }'
+    stop_chase
+    wait $child
+}
+
+# beside WAY PRIMARY SCAVENGER COUNT [OPTION…]: "pace p95 steps-a-second-of-all-scavengers". Ways: alone; idle: scavengers under
+# SCHED_IDLE on the primary's core; harvested: in its stalls, and at home on its core; harvested+: at home on any core; two: one
+# scavenger on the other core. Options are for `gleaner harvest`.
+beside() {
+    local way=$1 name=$2 scavenger=$3 count=$4 files=() children=() commands=() i line
+    shift 4
+    rm -f "$work"/progress.* "$work/redis.sock"
+    [ "$way" != two ] || count=1
+    [ "$way" != alone ] || count=0
+    for ((i = 1; i <= count; i++)); do files+=("$work/progress.$i"); done
+    case $way in
+    idle | two)
+        set --
+        for ((i = 1; i <= count; i++)); do
+            taskset -c "$other" "$work/$scavenger" "$mib" 0 "$work/progress.$i" >/dev/null &
+            children+=($!)
+        done
+        "$work/window" 0 "${files[@]}" >/dev/null
+        if [ "$way" = idle ]; then
+            for child in "${children[@]}"; do chrt -a -i -p 0 "$child"; taskset -a -c -p "$cpu" "$child" >/dev/null; done
+        fi
+        ;;
+    harvested*)
+        for ((i = 1; i <= count; i++)); do commands+=(--scavenger "$work/$scavenger $mib 0 $work/progress.$i"); done
+        set -- "$gleaner" harvest --ring "$count" --home-cpus "$other,$cpu" "$@" "${commands[@]}" --
+        ;;
+    *) set -- ;;
+    esac
+    began=$EPOCHREALTIME
+    (start_"$name" taskset -c "$cpu" "$@") 2>"$work/errors" &
+    primary=$!
+    if declare -F "ready_$name" >/dev/null; then "ready_$name"; fi
+    if [ "$count" -gt 0 ]; then
+        "$work/window" 0 "${files[@]}" >/dev/null || {
+            cat "$work/errors" >&2
+            kill "$primary" 2>/dev/null
+            return 1
+        }
+        if [ "$way" = harvested ]; then
+            for child in $(ps --ppid "$primary" -o pid=,cls= | awk '$2 == "IDL" { print $1 }'); do
+                taskset -a -c -p "$cpu" "$child" >/dev/null 2>&1 || true
+            done
+        fi
+        "$work/window" "$seconds" "${files[@]}" >"$work/scavengers" &
+        local window=$!
+    fi
+    line=$("pace_$name")
+    [ "$count" = 0 ] || wait "$window"
+    "stop_$name"
+    wait "$primary" || { cat "$work/errors" >&2; return 1; }
+    [ ${#children[@]} = 0 ] || { kill "${children[@]}" && wait "${children[@]}" 2>/dev/null; } || true
+    echo "$line $({ [ "$count" = 0 ] && echo 1 0 || cat "$work/scavengers"; } | awk '{ for (i = 2; i <= NF; i++) s += $i; print s / $1 }')"
+}
+
+# further NAME HEAD: adds the rounds in $raw to DIR/NAME.tsv, where there is one, with their numbers after those of the earlier ones
+further() {
+    local last file
+    [ -n "$out" ] || return 0
+    file=$out/$1.tsv
+    mkdir -p "$out"
+    { [ -s "$file" ] && grep -v '^#' "$file" || true; } >"$work/before.tsv"
+    last=$(awk '$1 > m { m = $1 } END { print m + 0 }' "$work/before.tsv")
+    {
+        echo "# $2"
+        cat "$work/before.tsv"
+        awk -v last="$last" 'BEGIN { FS = OFS = "\t" } { $1 += last; print }' "$raw"
+    } >"$file"
+    raw=$file
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Primaries beside scavengers, all of them unmodified, in five ways side by side: how much the primary keeps of its pace, what
+# becomes of its 95th percentile where it has one, and how much work is done in all.
+#   pairs.sh [-o DIR] [PRIMARY [SCAVENGER...]]     else every primary with every scavenger
+# Each program's work is counted as a share of what it does alone on the primary's core in the same round, so that work can be
+# added: two cores whose programs do not disturb each other do 2. COUNT (scavengers), ROUNDS and what beside.sh names may be set in
+# the environment; with -o, further rounds are added to DIR/pairs.tsv.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+shift $((OPTIND - 1))
+. "$(dirname "$0")/beside.sh"
+primaries=(${1:-chase tree redis pocketsphinx})
+shift || true
+scavengers=("$@")
+[ ${#scavengers[@]} -gt 0 ] || scavengers=(scan chase dfs cc join)
+rounds=${ROUNDS:-3} count=${COUNT:-8}
+
+raw=$work/pairs.tsv
+: >"$raw"
+row() { printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>"$raw"; }
+for round in $(seq "$rounds"); do
+    for scavenger in "${scavengers[@]}"; do row "$round" - "$scavenger" alone "- - $(work_alone "$scavenger")"; done
+    for name in "${primaries[@]}"; do
+        can "$name" || { echo "$name is not here: left out" >&2; continue; }
+        [ "$name" != tree ] || half_the_load
+        row "$round" "$name" - alone "$(beside alone "$name" - 0)"
+        for scavenger in "${scavengers[@]}"; do
+            for way in idle harvested harvested+ two; do
+                if line=$(beside "$way" "$name" "$scavenger" "$count"); then
+                    row "$round" "$name" "$scavenger" "$way" "$line"
+                else
+                    echo "$name with $scavenger, $way: failed" >&2
+                fi
+            done
+        done
+    done
+done
+further pairs "round, primary, scavenger, way, then pace, 95th percentile (us) and steps of all scavengers a second; $count scavengers, areas of $mib MiB"
+awk -f "$root/bench/pairs.awk" -v what=table "$raw" | keep pairs.md
+[ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=picture "$raw" >"$out/pairs.svg"
