@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# What a yield costs in place, by values alive in registers beside pointer and count: a loop over 16 KiB whose load gives way to
+# another of its kind at each step, so nothing misses and only the switch there and back is paid. Shown: core cycles from one step to
+# the next of whoever's turn it is, less those of the loop without any yield, in the same round.
+#   yield.sh [-o DIR] [ALIVE...]     else 0 1 2 3 4 6 8. OTHERS (guests in the ring), ROUNDS and what beside.sh names may be set.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+shift $((OPTIND - 1))
+. "$(dirname "$0")/beside.sh"
+alive=("$@")
+[ ${#alive[@]} -gt 0 ] || alive=(0 1 2 3 4 6 8)
+rounds=${ROUNDS:-5} others=${OTHERS:-3}
+for n in "${alive[@]}"; do
+    cc -O2 -Wall -Wno-unused-function -DALIVE="$n" -o "$work/registers$n" "$root/bench/programs/registers.c"
+    eval "start_registers$n() { exec \"\$@\" \"$work/registers$n\" 1 0 \"$work/progress.0\"; }; pace_registers$n() { pace_chase; }; stop_registers$n() { stop_chase; }"
+done
+mib=1 raw=$work/yield.tsv
+: >"$raw"
+for round in $(seq "$rounds"); do
+    hertz=$(taskset -c "$cpu" "$gleaner" measure clock --quick -q --json | awk -F'[:,]' '/"core": {/ { f = 1 } f && /"value"/ { print $2 + 0; exit }')
+    for n in "${alive[@]}"; do
+        read -r plain _ < <(beside alone "registers$n" - 0)
+        read -r pace _ steps < <(beside harvested "registers$n" "registers$n" "$others" --choose every-load)
+        printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$round" "$n" "$hertz" "$plain" "$pace" "$steps" >>"$raw"
+    done
+done
+further yield "round, values alive, core clock (Hz), steps a second alone, of the primary, of all $others guests"
+awk -F'\t' '!/^#/ { c[$2] = c[$2] " " $3 / ($5 + $6) - $3 / $4; if (!($2 in seen)) { seen[$2] = 1; order[++n] = $2 } }
+    END {
+        print "| values alive, beside pointer and count | core cycles a yield |\n|---|---|"
+        for (i = 1; i <= n; i++) {
+            size = split(c[order[i]], v, " ")
+            for (a = 2; a <= size; a++) for (b = a; b > 1 && v[b - 1] + 0 > v[b] + 0; b--) { t = v[b]; v[b] = v[b - 1]; v[b - 1] = t }
+            m = size % 2 ? v[(size + 1) / 2] : (v[size / 2] + v[size / 2 + 1]) / 2
+            printf "| %d | %.1f [%.1f, %.1f] |\n", order[i], m, v[1], v[size]
+        }
+        print "\nMedian of the rounds [least, greatest]."
+    }' "$raw" | keep yield.md
