@@ -54,7 +54,8 @@
 //!   On every way from its begin to its end, everything that this crate's sparing liveness (`harvest/sparing/mod.rs` says
 //!   what that is, and what makes it sound) says is live at the instruction that follows holds what it held: where another context ran meanwhile, nothing is known but what the context holds, where
 //!   each register was saved to its own slot (vectors as wide as the note says) and nothing else. General registers and the stack
-//!   pointer may have been saved before (`harvest/held.rs`): on all ways to the piece, with no call since, and unchanged. A switch makes the next
+//!   pointer may have been saved before (`harvest/held.rs`): on all ways to the piece, with no call since, and unchanged; and the
+//!   context's address may stand in a register that likewise got it before, and gets it again where the context goes on. A switch makes the next
 //!   context current and goes to where that goes on; its own context goes on in the same piece. Budgets, leaves and looks
 //!   at returns are the scavengers'; they set the budget to the note's quantum after a switch only, and always where it was
 //!   used up. No

@@ -76,6 +76,10 @@ impl Assembler {
         self.raw(&[Self::wide(register, base), 0x8b]);
         self.at_base(register, base, displacement);
     }
+    /// `mov to, from`
+    pub(crate) fn copy(&mut self, to: Register, from: Register) {
+        self.raw(&[Self::wide(from, to), 0x89, 0xc0 | (from as u8 & 7) << 3 | to as u8 & 7]);
+    }
     /// `mov [base + displacement], register`
     pub(crate) fn store(&mut self, base: Register, displacement: i32, register: Register) {
         self.raw(&[Self::wide(register, base), 0x89]);
@@ -294,6 +298,7 @@ mod tests {
                     asm.load_area(a, 8);
                     asm.store_area(16, a);
                     asm.subtract(a, b);
+                    asm.copy(a, b);
                     if a != RSP {
                         asm.add_scaled(b, b, a, 3);
                     }
@@ -308,6 +313,7 @@ mod tests {
                     format!("mov {x}, gs:[8]"),
                     format!("mov gs:[10h], {x}"),
                     format!("sub {x}, {y}"),
+                    format!("mov {x}, {y}"),
                 ];
                 if a != RSP {
                     expected.push(format!("lea {y}, [{y}+{x}*8]"));

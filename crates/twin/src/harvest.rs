@@ -123,11 +123,13 @@ impl<'a, 'd> Harvest<'a, 'd> {
         for index in 0..work.instructions.len() {
             piece.clear();
             let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
+            let base = work.kept.base(index);
             let yields = |kind, prefetches: &Piece| {
                 assemble_yield(&Yield {
                     kind,
                     live,
                     held: work.kept.held(index),
+                    base,
                     prefetches,
                     width: self.sites.width,
                     quantum: self.bounds.map(|bounds| bounds.quantum),
@@ -147,12 +149,15 @@ impl<'a, 'd> Harvest<'a, 'd> {
                 piece.append(&yields(Kind::Site, prefetches));
                 work.done.sites += 1;
             }
-            let ahead = work.kept.ahead(index);
-            if let Some(base) = dead(live, RegSet::EMPTY).filter(|_| ahead != RegSet::EMPTY) {
-                piece.append(&store_ahead(base, ahead));
+            let (ahead, begins) = (work.kept.ahead(index), work.kept.begins(index));
+            if ahead != RegSet::EMPTY || begins.is_some() {
+                if let Some(to) = begins.or(base).or_else(|| dead(live, RegSet::EMPTY)) {
+                    piece.append(&store_ahead(to, base == Some(to), ahead));
+                }
             }
             if self.bounds.is_some() {
-                self.keep_aboard(&mut work, index, live, &mut piece, &mut insertions);
+                let taken = begins.or(base).map_or(RegSet::EMPTY, RegSet::general);
+                self.keep_aboard(&mut work, index, live | taken, &mut piece, &mut insertions);
             }
             insertions.push_piece(&piece);
         }

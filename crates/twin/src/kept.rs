@@ -6,8 +6,12 @@
 //! where it is stored ahead, and lost where the register is written or dead, and at everything after which the context
 //! may have been another function's (calls, system calls, entries). A yield itself gains nothing: alone, it stores nothing.
 //! What is left out rests on the second step alone; the first only decides how much there is to leave out.
+//!
+//! With that goes the *base*: where a register is dead throughout such a loop, it is made to hold the context before the loop, and
+//! its yields do not ask the area for it. Otherwise each yield would wait for what the one before wrote there.
 
-use crate::yields::dead;
+use crate::assembler::Register;
+use crate::yields::{bases, dead};
 use iced_x86::{Instruction, InstructionInfoFactory};
 use image::cfg::Cfg;
 use image::dominators::Dominators;
@@ -19,6 +23,8 @@ use image::regs::{RSP, RegSet};
 pub(crate) struct Kept {
     held: Vec<RegSet>,
     ahead: Vec<RegSet>,
+    base: Vec<Option<Register>>,
+    begins: Vec<Option<Register>>,
 }
 
 /// Loops looked at in one unit: the largest ones, should there be more.
@@ -41,7 +47,12 @@ impl Kept {
         sites: &[bool],
     ) -> Self {
         let count = instructions.len();
-        let mut kept = Self { held: vec![RegSet::EMPTY; count], ahead: vec![RegSet::EMPTY; count] };
+        let mut kept = Self {
+            held: vec![RegSet::EMPTY; count],
+            ahead: vec![RegSet::EMPTY; count],
+            base: vec![None; count],
+            begins: vec![None; count],
+        };
         if live.len() != count || !sites.contains(&true) {
             return kept;
         }
@@ -49,6 +60,7 @@ impl Kept {
         let steps: Vec<Step> = instructions.iter().map(|insn| step(insn, &mut factory)).collect();
         if kept.choose(cfg, dominators, &steps, live, sites) {
             kept.spread(cfg, dominators, &steps, live);
+            kept.spread_base(cfg, dominators, &steps, live);
         }
         kept
     }
@@ -63,6 +75,16 @@ impl Kept {
         self.ahead.get(index).copied().unwrap_or_default()
     }
 
+    /// The register that holds the context before an instruction, and is to hold it behind all that is inserted there.
+    pub(crate) fn base(&self, index: usize) -> Option<Register> {
+        self.base.get(index).copied().flatten()
+    }
+
+    /// The register that begins to hold the context right before an instruction.
+    pub(crate) fn begins(&self, index: usize) -> Option<Register> {
+        self.begins.get(index).copied().flatten()
+    }
+
     /// Whether anything is stored ahead.
     fn choose(
         &mut self,
@@ -72,7 +94,7 @@ impl Kept {
         live: &[RegSet],
         sites: &[bool],
     ) -> bool {
-        let mut done: Vec<(Vec<bool>, RegSet)> = Vec::new();
+        let mut done: Vec<(Vec<bool>, RegSet, Option<Register>)> = Vec::new();
         for (header, inside) in loops(cfg, dominators) {
             let of_loop = || {
                 let blocks = cfg.blocks.iter().zip(&inside).filter(|(_, inside)| **inside);
@@ -82,10 +104,9 @@ impl Kept {
                 continue;
             }
             let unchanged = of_loop().fold(slots(), |rest, index| rest - steps[index].loses);
-            let by_outer = done
-                .iter()
-                .filter(|(outer, _)| outer[header])
-                .fold(RegSet::EMPTY, |all, (_, registers)| all | *registers);
+            let outer = || done.iter().filter(|(outer, _, _)| outer[header]);
+            let by_outer = outer().fold(RegSet::EMPTY, |all, (_, registers, _)| all | *registers);
+            let has_base = outer().any(|(_, _, base)| base.is_some());
             let into = || cfg.edges_to(header).filter(|edge| !inside[edge.from as usize]);
             let last = |block: u32| cfg.blocks[block as usize].end as usize - 1;
             let room = |at: usize| !steps[at].is_barrier && dead(live[at], RegSet::EMPTY).is_some();
@@ -96,15 +117,48 @@ impl Kept {
             let wanted = into().fold((unchanged & at_header) - by_outer, |wanted, edge| {
                 wanted - steps[last(edge.from)].loses
             });
-            if wanted == RegSet::EMPTY {
+            let used = of_loop().fold(RegSet::EMPTY, |used, index| used | live[index] | steps[index].loses);
+            let used =
+                into().fold(used, |used, edge| used | live[last(edge.from)] | steps[last(edge.from)].loses);
+            let base = bases().find(|&base| !has_base && !used.contains(RegSet::general(base)));
+            if wanted == RegSet::EMPTY && base.is_none() {
                 continue;
             }
             for edge in into() {
                 self.ahead[last(edge.from)] |= wanted;
+                self.begins[last(edge.from)] = base.or(self.begins[last(edge.from)]);
             }
-            done.push((inside, wanted));
+            done.push((inside, wanted, base));
         }
         !done.is_empty()
+    }
+
+    /// The forward analysis of the base: it is what holds on all ways, and no instruction's.
+    fn spread_base(&mut self, cfg: &Cfg, dominators: &Dominators, steps: &[Step], live: &[RegSet]) {
+        // Not known yet; known to be none; or one.
+        let mut before: Vec<Option<Option<Register>>> = (0..cfg.blocks.len())
+            .map(|block| (cfg.blocks[block].is_root || !dominators.is_reached(block)).then_some(None))
+            .collect();
+        let mut open: Vec<usize> = (0..cfg.blocks.len()).filter(|&block| before[block].is_some()).collect();
+        while let Some(at) = open.pop() {
+            let mut base = before[at].flatten();
+            let block = &cfg.blocks[at];
+            for index in block.first as usize..block.end as usize {
+                base = base.filter(|&base| !live[index].contains(RegSet::general(base)));
+                self.base[index] = base;
+                base = self.begins[index].or(base);
+                let stays = |&base: &Register| !steps[index].loses.contains(RegSet::general(base));
+                base = base.filter(stays).filter(|_| !steps[index].is_barrier);
+            }
+            for edge in cfg.edges_from(at) {
+                let to = &mut before[edge.to as usize];
+                let now = to.map_or(base, |to| to.filter(|_| to == base));
+                if *to != Some(now) {
+                    *to = Some(now);
+                    open.push(edge.to as usize);
+                }
+            }
+        }
     }
 
     /// The forward analysis.
@@ -238,8 +292,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_dead_throughout_holds_the_context() {
+        let kept = of(CHASE, &[1], &[]);
+        assert_eq!((kept.begins(0), kept.base(0)), (Some(6), None));
+        assert!((1..4).all(|index| (kept.begins(index), kept.base(index)) == (None, Some(6))));
+        // Somebody enters in the midst; it is written.
+        assert!((1..4).all(|index| of(CHASE, &[1], &[8]).base(index).is_none()));
+        // nop; loop: mov rax, [rax]; mov esi, 5; sub rdx, 1; jne loop; ret
+        let written = [0x90, 0x48, 0x8b, 0, 0xbe, 5, 0, 0, 0, 0x48, 0x83, 0xea, 1, 0x75, 0xf2, 0xc3];
+        let kept = of(&written, &[1], &[]);
+        assert!((0..6).all(|index| (kept.begins(index), kept.base(index)) == (None, None)));
+    }
+
+    #[test]
     fn without_sites_nothing_is() {
         assert_eq!(of(CHASE, &[], &[]).ahead(0), RegSet::EMPTY);
+        assert_eq!(of(CHASE, &[], &[]).begins(0), None);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(crate) struct Yield<'a> {
     pub live: RegSet,
     /// What its slots hold already, RSP standing for the stack pointer: it is not stored again.
     pub held: RegSet,
+    /// A dead register that holds the context already, and is to hold it behind the yield too.
+    pub base: Option<Register>,
     /// Prefetches, whose operands use only what is live.
     pub prefetches: &'a Piece,
     pub width: VectorWidth,
@@ -34,6 +36,11 @@ pub(crate) struct Yield<'a> {
 /// Registers in the order in which they are best used: the context comes back in `rax`, and the last ones take longer
 /// instructions.
 const PREFERRED: [Register; 15] = [0, 1, 2, 6, 7, 8, 9, 10, 11, 3, 5, 14, 15, 13, 12];
+
+/// Registers that may hold the context throughout a loop: not `rax`, in which it comes back, and in which the general form works.
+pub(crate) fn bases() -> impl Iterator<Item = Register> {
+    PREFERRED.into_iter().filter(|&register| register != RAX)
+}
 
 /// A register that is dead, but for those in `not`.
 pub(crate) fn dead(live: RegSet, not: RegSet) -> Option<Register> {
@@ -96,6 +103,9 @@ impl Yield<'_> {
 
     /// Everything but rax, the context being there.
     fn restore(&self, asm: &mut Assembler) {
+        if let Some(base) = self.base.filter(|&base| base != RAX) {
+            asm.copy(base, RAX);
+        }
         asm.load(RSP, RAX, context::RSP);
         for register in self.general().filter(|&register| register != RAX) {
             asm.load(register, RAX, context::slot(register as u8));
@@ -110,10 +120,13 @@ impl Yield<'_> {
     }
 }
 
-/// Stores registers into their slots ahead of yields that find them there; `base` is dead.
-pub(crate) fn store_ahead(base: Register, registers: RegSet) -> Piece {
+/// Stores registers into their slots ahead of yields that find them there; `base` is dead, and holds the context behind it.
+/// `known` says that it does so before.
+pub(crate) fn store_ahead(base: Register, known: bool, registers: RegSet) -> Piece {
     assemble(|asm| {
-        asm.load_area(base, area::CUR);
+        if !known {
+            asm.load_area(base, area::CUR);
+        }
         for register in (0..16).filter(|&register| registers.contains(RegSet::general(register))) {
             let slot = if register == RSP { context::RSP } else { context::slot(register as u8) };
             asm.store(base, slot, register);
@@ -123,7 +136,7 @@ pub(crate) fn store_ahead(base: Register, registers: RegSet) -> Piece {
 
 /// The code of a yield.
 pub(crate) fn assemble_yield(wanted: &Yield<'_>) -> Piece {
-    match dead(wanted.live, RegSet::EMPTY) {
+    match wanted.base.or_else(|| dead(wanted.live, RegSet::EMPTY)) {
         Some(base) if !flags_live(wanted.live) => assemble(|asm| short(asm, wanted, base)),
         _ => assemble(|asm| general(asm, wanted)),
     }
@@ -136,7 +149,9 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
         asm.subtract_area32(area::BUDGET, cost);
         asm.jump_if_not_negative(go);
     }
-    asm.load_area(base, area::CUR);
+    if wanted.base.is_none() {
+        asm.load_area(base, area::CUR);
+    }
     asm.compare_with(base, base, context::NEXT);
     asm.jump_if_equal(skip);
     asm.append(wanted.prefetches);

@@ -1,90 +1,127 @@
-//! What a context's slots hold where a piece begins (for rule R13): a yield need not store what they hold already. A slot
-//! holds its register from where a piece has stored it on all ways until an instruction writes it, or control goes where
-//! this unit's graph does not show it.
+//! What is known where a piece begins (for rule R13), because of pieces before it: which slots of the context hold their
+//! registers, so that a yield need not store them, and which registers hold the context, so that it need not ask the area
+//! for it.
+//!
+//! Either is so from where a piece has made it so on all ways until an instruction writes the register, or control goes where
+//! this unit's graph does not show it. The context that runs is the same all that time: it is the thread's own, and where it
+//! is not (in handlers), functions begin and end.
+//!
+//! Formally: with `K(n)` for what is known before node `n`, and `f(n, K)` for what is behind it if `K` is known before it, `K(n)` is
+//! nothing at entries and wherever no edge leads to, and `K(m)` is a part of `f(n, K(n))` for each edge from `n` to `m`.
+//! Any such `K` is true on all ways, by induction over their lengths.
 
 use super::bounds::Graph;
 use super::state::{State, Value};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, OpAccess};
 
-/// What one piece and its instruction do to slots, which are bits as registers are numbered; RSP's is for its own word.
-#[derive(Clone, Copy)]
-pub(crate) struct Step {
-    /// What the piece stores, on all ways through it.
-    pub(crate) gains: u16,
-    /// What is kept through piece and instruction.
-    pub(crate) keeps: u16,
+/// Bits as registers are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// Slots that hold their registers; RSP's bit is for its own word.
+    pub(crate) slots: u16,
+    /// Registers that hold the context.
+    pub(crate) bases: u16,
 }
 
-impl Step {
-    /// Of an instruction without a piece.
-    pub(crate) fn of(insn: &Instruction, factory: &mut InstructionInfoFactory) -> Self {
-        let shown = matches!(
-            insn.flow_control(),
-            FlowControl::Next
-                | FlowControl::ConditionalBranch
-                | FlowControl::UnconditionalBranch
-                | FlowControl::IndirectBranch
-                | FlowControl::Return
+impl Known {
+    pub(crate) const NOTHING: Self = Self { slots: 0, bases: 0 };
+
+    /// Behind a piece.
+    pub(crate) fn behind(state: &State) -> Self {
+        let mut known = Self::NOTHING;
+        for (number, &value) in state.general.iter().enumerate() {
+            match value {
+                Value::Program(of) if usize::from(of) == number => known.slots |= 1 << number,
+                Value::Context => known.bases |= 1 << number,
+                _ => {}
+            }
+        }
+        known.slots &= state.kept.general;
+        known
+    }
+
+    /// Of those registers only.
+    pub(crate) fn of(self, registers: u16) -> Self {
+        Self { slots: self.slots & registers, bases: self.bases & registers }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { slots: self.slots & other.slots, bases: self.bases & other.bases }
+    }
+}
+
+/// Registers of which an instruction leaves alone what is known; none where control goes where the graph does not show it.
+pub(crate) fn kept_by(insn: &Instruction, factory: &mut InstructionInfoFactory) -> u16 {
+    let shown = matches!(
+        insn.flow_control(),
+        FlowControl::Next
+            | FlowControl::ConditionalBranch
+            | FlowControl::UnconditionalBranch
+            | FlowControl::IndirectBranch
+            | FlowControl::Return
+    );
+    if !shown {
+        return 0;
+    }
+    let mut kept = u16::MAX;
+    for used in factory.info(insn).used_registers() {
+        let reads = matches!(
+            used.access(),
+            OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess
         );
-        if !shown {
-            return Self { gains: 0, keeps: 0 };
+        let register = used.register().full_register();
+        if !reads && register.is_gpr() {
+            kept &= !(1 << register.number());
         }
-        let mut keeps = u16::MAX;
-        for used in factory.info(insn).used_registers() {
-            let reads = matches!(
-                used.access(),
-                OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess
-            );
-            let register = used.register().full_register();
-            if !reads && register.is_gpr() {
-                keeps &= !(1 << register.number());
-            }
-        }
-        Self { gains: 0, keeps }
     }
-
-    /// With a piece before it: what is known behind that if the slots held nothing before, and if they held everything.
-    pub(crate) fn behind(mut self, nothing: Option<&State>, everything: Option<&State>) -> Self {
-        self.gains = nothing.map_or(0, |state| state.kept.general);
-        let values = everything.map_or([Value::Anything; 16], |state| state.general);
-        for (number, value) in values.into_iter().enumerate() {
-            if value != Value::Program(number as u8) {
-                self.keeps &= !(1 << number);
-            }
-        }
-        self
-    }
+    kept
 }
 
-/// For each instruction of the graph what the slots hold before its piece.
-pub(crate) fn before(graph: &Graph, steps: &[Step], entries: impl Iterator<Item = u32>) -> Vec<u16> {
-    let mut led_to = vec![false; steps.len()];
-    for node in 0..steps.len() as u32 {
-        for to in graph.successors(node) {
-            if let Some(led_to) = led_to.get_mut(to as usize) {
-                *led_to = true;
-            }
+/// For each node of the graph what is known before its piece; `behind` says what is behind piece and instruction, if so much is known
+/// before them.
+pub(crate) fn before(
+    graph: &Graph,
+    entries: impl Iterator<Item = u32>,
+    mut behind: impl FnMut(u32, Known) -> Known,
+) -> Vec<Known> {
+    let count = graph.nodes.len() as u32;
+    let mut begins = vec![true; count as usize];
+    for to in (0..count).flat_map(|node| graph.successors(node)) {
+        if let Some(begins) = begins.get_mut(to as usize) {
+            *begins = false;
         }
     }
-    let mut held: Vec<u16> = led_to.iter().map(|&led_to| if led_to { u16::MAX } else { 0 }).collect();
     for entry in entries.chain(graph.entries.iter().copied()) {
-        if let Some(held) = held.get_mut(entry as usize) {
-            *held = 0;
+        if let Some(begins) = begins.get_mut(entry as usize) {
+            *begins = true;
         }
     }
-    let mut open: Vec<u32> = (0..steps.len() as u32).rev().collect();
-    while let Some(node) = open.pop() {
-        let step = &steps[node as usize];
-        let behind = (held[node as usize] | step.gains) & step.keeps;
-        for to in graph.successors(node) {
-            let Some(before) = held.get_mut(to as usize) else { continue };
-            if *before & behind != *before {
-                *before &= behind;
-                open.push(to);
+    let mut known: Vec<Option<Known>> = vec![None; count as usize];
+    let mut open = Vec::new();
+    // What none of these leads to begins somewhere, too.
+    let all = (0..count).filter(|&node| begins[node as usize]).chain(0..count);
+    for first in all {
+        if known[first as usize].is_none() || begins[first as usize] {
+            known[first as usize] = Some(Known::NOTHING);
+            open.push(first);
+        }
+        while let Some(node) = open.pop() {
+            let behind = behind(node, known[node as usize].unwrap_or(Known::NOTHING));
+            for to in graph.successors(node) {
+                let Some(before) = known.get_mut(to as usize) else { continue };
+                let now = if begins[to as usize] {
+                    Known::NOTHING
+                } else {
+                    before.map_or(behind, |before| before.and(behind))
+                };
+                if *before != Some(now) {
+                    *before = Some(now);
+                    open.push(to);
+                }
             }
         }
     }
-    held
+    known.into_iter().map(|known| known.unwrap_or(Known::NOTHING)).collect()
 }
 
 #[cfg(test)]
@@ -105,32 +142,41 @@ mod tests {
         graph
     }
 
-    #[test]
-    fn slots_hold_what_was_stored_on_all_ways_until_it_is_written() {
-        // 0 -> 1 -> 2 -> 1, 2 -> 3: stored at 0, rdx written at 2.
-        let graph = graph(&[(0, 1), (1, 2), (2, 1), (2, 3)], 4);
-        let plain = Step { gains: 0, keeps: u16::MAX };
-        let mut steps = [plain; 4];
-        steps[0].gains = RBX | RDX;
-        steps[2].keeps = !RDX;
-        assert_eq!(before(&graph, &steps, [0].into_iter()), [0, RBX, RBX, RBX]);
-        // Somebody else enters at 2.
-        assert_eq!(before(&graph, &steps, [0, 2].into_iter()), [0, 0, 0, 0]);
+    /// 0 -> 1 -> 2 -> 1, 2 -> 3: at 0 both are made known of rbx and rdx, 2 writes rdx.
+    fn of_loop(ways: &[(u32, u32)], entries: &[u32]) -> Vec<Known> {
+        let count = ways.iter().map(|way| way.0.max(way.1)).max().map_or(0, |most| most + 1);
+        before(&graph(ways, count), entries.iter().copied(), |node, known| match node {
+            0 => Known { slots: RBX | RDX, bases: RBX | RDX },
+            2 => known.of(!RDX),
+            _ => known,
+        })
     }
 
     #[test]
-    fn calls_and_writes_lose_them() {
+    fn it_is_known_on_all_ways_until_it_is_written() {
+        let ways = [(0, 1), (1, 2), (2, 1), (2, 3)];
+        let (nothing, rbx) = (Known::NOTHING, Known { slots: RBX, bases: RBX });
+        assert_eq!(of_loop(&ways, &[0]), [nothing, rbx, rbx, rbx]);
+        // Somebody else enters at 2.
+        assert_eq!(of_loop(&ways, &[0, 2]), [nothing; 4]);
+        // Nobody enters where 4 is, which leads into the loop.
+        let and_more = [(0, 1), (1, 2), (2, 1), (2, 3), (4, 1), (4, 4)];
+        assert_eq!(of_loop(&and_more, &[0]), [nothing; 5]);
+    }
+
+    #[test]
+    fn calls_and_writes_lose_it() {
         let mut factory = InstructionInfoFactory::new();
-        let mut keeps = |bytes: &[u8]| {
+        let mut kept = |bytes: &[u8]| {
             let insn = iced_x86::Decoder::with_ip(64, bytes, 0x1000, iced_x86::DecoderOptions::NONE).decode();
-            Step::of(&insn, &mut factory).keeps
+            kept_by(&insn, &mut factory)
         };
-        assert_eq!(keeps(&[0x90]), u16::MAX);
-        assert_eq!(keeps(&[0xe8, 0, 0, 0, 0]), 0); // call
-        assert_eq!(keeps(&[0x0f, 0x05]), 0); // syscall
-        assert_eq!(keeps(&[0xb3, 1]), !RBX); // mov bl, 1
-        assert_eq!(keeps(&[0x0f, 0x44, 0xd8]), !RBX); // cmove ebx, eax
-        assert_eq!(keeps(&[0x53]), !(1 << 4)); // push rbx
-        assert_eq!(keeps(&[0x48, 0x89, 0x18]), u16::MAX); // mov [rax], rbx
+        assert_eq!(kept(&[0x90]), u16::MAX);
+        assert_eq!(kept(&[0xe8, 0, 0, 0, 0]), 0); // call
+        assert_eq!(kept(&[0x0f, 0x05]), 0); // syscall
+        assert_eq!(kept(&[0xb3, 1]), !RBX); // mov bl, 1
+        assert_eq!(kept(&[0x0f, 0x44, 0xd8]), !RBX); // cmove ebx, eax
+        assert_eq!(kept(&[0x53]), !(1 << 4)); // push rbx
+        assert_eq!(kept(&[0x48, 0x89, 0x18]), u16::MAX); // mov [rax], rbx
     }
 }

@@ -25,6 +25,7 @@ use crate::rule::Rule;
 use crate::stream::Item;
 pub(crate) use aboard::is_relative_to;
 use bounds::{Graph, Node};
+use held::Known;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
@@ -54,8 +55,8 @@ struct Room {
     instructions: Vec<Instruction>,
     pieces: run::Room,
     graph: Graph,
-    /// What slots hold before each instruction's piece; empty until somebody asks.
-    held: Vec<u16>,
+    /// What is known before each instruction's piece; empty until somebody asks.
+    known: Vec<Known>,
     /// Of the function so far: where its first yield is, and where state is used that no yield switches.
     yields: Option<u64>,
     unswitched: Option<u64>,
@@ -114,7 +115,7 @@ impl Work<'_, '_> {
     fn look(&self, live: &[Set], entries: &[(u32, u32)], room: &mut Room) {
         self.decode(room);
         room.graph.clear();
-        room.held.clear();
+        room.known.clear();
         let mut done = Done::default();
         for (index, item) in self.items.iter().enumerate() {
             done.again();
@@ -146,35 +147,32 @@ impl Work<'_, '_> {
         all.filter_map(|at| self.index(self.unit.start + u64::from(at)))
     }
 
-    /// What the slots hold before the piece of an instruction.
-    fn held(&self, index: usize, entries: &[(u32, u32)], room: &mut Room) -> u16 {
-        if room.held.is_empty() {
+    /// What is known before the piece of an instruction.
+    fn known(&self, index: usize, entries: &[(u32, u32)], room: &mut Room) -> Known {
+        if room.known.is_empty() {
             let kept = std::mem::take(&mut room.graph);
             let mut factory = InstructionInfoFactory::new();
             let mut done = Done::default();
-            let mut steps = Vec::with_capacity(self.items.len());
-            for (at, item) in self.items.iter().enumerate() {
+            for at in 0..self.items.len() {
                 let insn = room.instructions[at];
-                self.node(at, &insn, &Done::default(), room);
-                let code = &self.unit.copy[item.place as usize..item.copy() as usize];
-                let address = self.unit.twin + u64::from(item.place);
-                let mut behind = |held: u16| {
-                    done.again();
-                    let run = run::run(code, address, self.terms, &mut room.pieces, &mut done, held);
-                    if run.is_ok() { done.state } else { None }
-                };
-                steps.push(if item.inserted == 0 {
-                    held::Step::of(&insn, &mut factory)
-                } else {
-                    // What it gains, it gains where nothing is held; what it keeps, it may keep because of what is.
-                    let (gains, keeps) = (behind(0), behind(u16::MAX));
-                    held::Step::of(&insn, &mut factory).behind(gains.as_ref(), keeps.as_ref())
-                });
+                self.node(at, &insn, &done, room);
             }
             let ways = std::mem::replace(&mut room.graph, kept);
-            room.held = held::before(&ways, &steps, self.entered(entries));
+            room.known = held::before(&ways, self.entered(entries), |node, known| {
+                let item = &self.items[node as usize];
+                let kept = held::kept_by(&room.instructions[node as usize], &mut factory);
+                if item.inserted == 0 {
+                    return known.of(kept);
+                }
+                let code = &self.unit.copy[item.place as usize..item.copy() as usize];
+                let address = self.unit.twin + u64::from(item.place);
+                done.again();
+                let run = run::run(code, address, self.terms, &mut room.pieces, &mut done, known);
+                let state = done.state.as_ref().filter(|_| run.is_ok());
+                state.map_or(Known::NOTHING, |state| Known::behind(state).of(kept))
+            });
         }
-        room.held[index]
+        room.known[index]
     }
 
     fn wrong(&self, rule: Rule, item: &Item, what: impl Into<String>) {
@@ -217,12 +215,12 @@ impl Work<'_, '_> {
         let address = self.unit.twin + u64::from(item.place);
         let lost =
             |done: &Done| done.state.as_ref().map_or(0, |state| state.lost(live, self.context.note.width));
-        let first = run::run(code, address, self.terms, &mut room.pieces, done, 0);
+        let first = run::run(code, address, self.terms, &mut room.pieces, done, Known::NOTHING);
         if first.is_err() || lost(done) != 0 {
-            // It may be stored already.
-            let held = self.held(index, entries, room);
+            // It may be stored already, or found already.
+            let known = self.known(index, entries, room);
             done.again();
-            if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, done, held) {
+            if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, done, known) {
                 return self.wrong_at(Rule::Yields, item, at, what);
             }
         }
@@ -328,7 +326,8 @@ impl Work<'_, '_> {
         let mut done = Done::default();
         let address = self.unit.twin + from as u64;
         let code = &self.unit.copy[from..to];
-        if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, &mut done, 0) {
+        let nothing = Known::NOTHING;
+        if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, &mut done, nothing) {
             return self.wrong_at(Rule::Aboard, item, at, what);
         }
         let lost = done.state.map_or(ALL, |state| state.lost(ALL, self.context.note.width));

@@ -38,6 +38,8 @@ pub(crate) enum Op {
     TestGuest,
     /// `jmp gs:[LEAVE]`
     Leave,
+    /// `mov to, from`
+    Copy(General, General),
     /// `mov r, [base + displacement]`
     Load(General, General, i32),
     /// `mov [base + displacement], r`
@@ -111,6 +113,7 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
                 None => plain(insn).map(|(base, displacement)| Op::Store(base, displacement, from)),
             }
         }
+        Code::Mov_rm64_r64 => Some(Op::Copy(number(insn.op0_register())?, number(insn.op1_register())?)),
         Code::Mov_rm32_imm32 if in_area(insn) == Some(area::BUDGET) => {
             Some(Op::SetBudget(insn.immediate32()))
         }

@@ -1,6 +1,7 @@
 //! Runs one piece of inserted code on all ways at once (rules R13, R16 and R18). Jumps lead forward only, so every
 //! instruction is looked at once, with what holds on all ways to it.
 
+use super::held::Known;
 use super::ops::{Field, General, Op, RAX, RSP, When, Word, field, op};
 use super::state::{Flags, Kept, State, Value};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
@@ -44,17 +45,22 @@ pub(crate) struct Room {
 
 type Wrong = (u64, &'static str);
 
-/// Runs `code`, which stands at `address`, where slots hold what is `held`; says what is wrong, and where.
+/// Runs `code`, which stands at `address`, where so much is `known` before it; says what is wrong, and where.
 pub(crate) fn run(
     code: &[u8],
     address: u64,
     terms: &Terms,
     room: &mut Room,
     done: &mut Done,
-    held: u16,
+    known: Known,
 ) -> Result<(), Wrong> {
     let mut state = State::program();
-    state.kept.general = held;
+    state.kept.general = known.slots;
+    for (number, value) in state.general.iter_mut().enumerate() {
+        if known.bases >> number & 1 == 1 {
+            *value = Value::Context;
+        }
+    }
     let mut runner = Runner {
         size: code.len() as u32,
         address,
@@ -175,6 +181,12 @@ impl Runner<'_> {
                 }
             }
             Op::TestGuest => state.flags = Flags::Home,
+            Op::Copy(to, from) => {
+                if state.general[general(from)] != Value::Context {
+                    return Err("copies something else than the context that runs");
+                }
+                set(&mut state, to, Value::Context)?;
+            }
             Op::Load(to, base, displacement) => {
                 let value = load(&state, base, displacement)?;
                 if !scavenger && matches!(value, Value::Return | Value::Local(_)) {

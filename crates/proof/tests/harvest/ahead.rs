@@ -1,5 +1,5 @@
-//! What a loop leaves alone, stored once before it: accepted, but not when any of it is missing, or when what is relied on
-//! is written in between.
+//! What a loop leaves alone, stored once before it, and the context, found once before it: accepted, but not when any of it is
+//! missing, or when what is relied on is written in between.
 
 use crate::pieces::{Piece, fill, pieces};
 use crate::{compile, rewrite};
@@ -41,4 +41,58 @@ fn all_of_it_is_needed() {
         let tried = stores.iter().filter(|store| store.1 % 2 == 0).count();
         assert_eq!(needed, tried, "scavenger {scavenger}");
     }
+}
+
+fn is_rejected(original: &[u8], wrong: &[u8]) -> bool {
+    matches!(check(original, wrong), Err(Refusal::Wrong { violations, .. })
+        if violations.iter().any(|found| found.rule == Rule::Yields))
+}
+
+/// Yields that do not ask the area for the context.
+fn relying(pieces: &[Piece]) -> impl Iterator<Item = &Piece> {
+    pieces.iter().filter(|piece| {
+        piece.find("jmp qword ptr [rax+8]").is_some()
+            && !piece.inserted.iter().any(|insn| insn.to_string().ends_with(",gs:[8]"))
+    })
+}
+
+#[test]
+fn the_context_stays_where_yields_look_for_it() {
+    let original = compile("tests/harvest/program.c", &["-O2"]);
+    for scavenger in [false, true] {
+        let rewritten = rewrite(&original, scavenger, VectorWidth::Sse, true).expect("can be rewritten");
+        let pieces = pieces(&original, &rewritten, scavenger);
+        let yields: Vec<_> = relying(&pieces).collect();
+        assert!(yields.len() > 2, "scavenger {scavenger}");
+        // Found nowhere: somewhere a yield is left without.
+        let mut nowhere = rewritten.clone();
+        for piece in pieces.iter().filter(|piece| piece.find("jmp qword ptr [rax+8]").is_none()) {
+            let loads = piece.inserted.iter().filter(|insn| insn.to_string().ends_with(",gs:[8]"));
+            for insn in loads.filter(|_| !stores_ahead(std::slice::from_ref(piece)).is_empty()) {
+                fill(&mut nowhere[piece.place(insn)..piece.place(insn) + insn.len()]);
+            }
+        }
+        assert!(is_rejected(&original, &nowhere), "scavenger {scavenger}");
+        let mut needed = 0;
+        for piece in yields {
+            let (at, size) = copy(piece);
+            assert_eq!(size, 3, "scavenger {scavenger}: {:#x}", piece.original.ip());
+            // Something else is copied: always wrong.
+            let mut wrong = rewritten.clone();
+            wrong[at + 2] ^= 3 << 3;
+            assert!(is_rejected(&original, &wrong), "scavenger {scavenger}: {:#x}", piece.original.ip());
+            // To rax, where it is: wrong where another yield follows.
+            let mut wrong = rewritten.clone();
+            wrong[at..at + 3].copy_from_slice(&[0x48, 0x89, 0xc0]);
+            needed += usize::from(is_rejected(&original, &wrong));
+        }
+        assert!(needed > 2, "scavenger {scavenger}: {needed}");
+    }
+}
+
+/// Where `mov base, rax` is.
+fn copy(piece: &Piece) -> (usize, usize) {
+    let copies = piece.inserted.iter().filter(|insn| insn.code() == iced_x86::Code::Mov_rm64_r64);
+    let copy = copies.filter(|insn| insn.op0_kind() == iced_x86::OpKind::Register).last();
+    copy.map_or((0, 0), |insn| (piece.place(insn), insn.len()))
 }
