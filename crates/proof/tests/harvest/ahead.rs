@@ -92,7 +92,8 @@ fn the_context_stays_where_yields_look_for_it() {
 
 /// Where `mov base, rax` is.
 fn copy(piece: &Piece) -> (usize, usize) {
-    let copies = piece.inserted.iter().filter(|insn| insn.code() == iced_x86::Code::Mov_rm64_r64);
-    let copy = copies.filter(|insn| insn.op0_kind() == iced_x86::OpKind::Register).last();
+    let copy = piece.inserted.iter().rfind(|insn| {
+        insn.code() == iced_x86::Code::Mov_rm64_r64 && insn.op0_kind() == iced_x86::OpKind::Register
+    });
     copy.map_or((0, 0), |insn| (piece.place(insn), insn.len()))
 }
