@@ -11,24 +11,17 @@ level() { # RECORD INDEX
 }
 
 {
-    echo "| run | levels, cycles [95%] | | | | seconds | peak memory | grade |"
-    echo "|---|---|---|---|---|---|---|---|"
+    echo "| run | levels, cycles [95%] | | | | seconds | peak memory | largest area | grade |"
+    echo "|---|---|---|---|---|---|---|---|---|"
     for run in 1 2 3 4 5; do
         record=$work/machine-$run.json
         # shellcheck disable=SC2086
-        "$gleaner" measure $effort -q -o "$record" >/dev/null &
-        pid=$!
-        peak=0
-        while kill -0 $pid 2>/dev/null; do
-            now=$(awk '/^VmHWM/ { print $2 }' /proc/$pid/status 2>/dev/null || true)
-            [ "${now:-0}" -gt "$peak" ] && peak=$now
-            sleep 1
-        done
-        wait $pid
+        "$gleaner" measure $effort -q -o "$record" >/dev/null
+        mib() { echo $(($("$gleaner" show --json "$record" ".run.memory.$1") >> 20)); }
         grade=$("$gleaner" show --json "$record" .run.grade.verdict | tr -d '"')
         seconds=$("$gleaner" show --json "$record" .run.seconds)
-        printf '| %d | %s | %s | %s | %s | %.0f | %d MiB | %s |\n' "$run" "$(level "$record" 0)" "$(level "$record" 1)" \
-            "$(level "$record" 2)" "$(level "$record" 3)" "$seconds" $((peak / 1024)) "$grade"
+        printf '| %d | %s | %s | %s | %s | %.0f | %d MiB | %d MiB | %s |\n' "$run" "$(level "$record" 0)" "$(level "$record" 1)" \
+            "$(level "$record" 2)" "$(level "$record" 3)" "$seconds" "$(mib peak)" "$(mib largest_area)" "$grade"
         if [ -n "$out" ]; then
             mkdir -p "$out"
             gzip -9nc "$record" >"$out/machine-$run.json.gz"

@@ -1,7 +1,9 @@
 // The plain peer of `gleaner measure mlp`: N independent loads of lines of a large area between two readings of the clock,
 // 1 NOP before the last of them; and two loads of which the second depends on the first. Lines come in the order of one
 // random cycle, so that none is in a cache yet. Prints the median and the mean (without the slowest twentieth) ticks of a
-// shot over N, those two in sequence last, as N = 0. With a fourth argument, each page is touched at its first line before
+// shot over N, those two in sequence last, as N = 0. Shots beside another hyperthread of the core, which takes half of some
+// buffers, are left out where there are enough others: it is at work where four chains of adds make fewer than four adds a
+// cycle (on cores with as many adders). With a fourth argument, each page is touched at its first line before
 // the shot (and lines that are first ones are left out): no page walks then.
 // usage: mlp BYTES CPU SHOTS [touch]
 #define _GNU_SOURCE
@@ -52,6 +54,28 @@ static uint64_t in_sequence(char **table) {
 
 static uint64_t (*const shots[])(char **) = {in_sequence, EACH(NAME)};
 
+static uint64_t ticks_now(void) {
+    uint64_t ticks;
+    __asm__ volatile("lfence\n rdtsc\n shl $32, %%rdx\n or %%rdx, %%rax\n lfence" : "=a"(ticks)::"rdx", "memory");
+    return ticks;
+}
+
+// Adds a cycle: four chains of them against one. The best of three, since a clock that moves lowers one of them.
+static double breadth(void) {
+    double best = 0;
+    for (int i = 0; i < 3; i++) {
+        uint64_t a = 0, b = 0, c = 0, d = 0, one = 1, t0 = ticks_now(), t1;
+        __asm__ volatile(".rept 4000\n add %1, %0\n .endr" : "+r"(a) : "r"(one));
+        t1 = ticks_now();
+        __asm__ volatile(".rept 1000\n add %4, %0\n add %4, %1\n add %4, %2\n add %4, %3\n .endr"
+                         : "+r"(a), "+r"(b), "+r"(c), "+r"(d)
+                         : "r"(one));
+        double now = (double)(t1 - t0) / (ticks_now() - t1);
+        best = now > best && now < 4.1 ? now : best;
+    }
+    return best;
+}
+
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -84,10 +108,11 @@ int main(int argc, char **argv) {
     one_cycle(order, lines);
     for (size_t i = 0; i < lines; i++)
         *(char **)(area + i * LINE) = area + order[i] * (size_t)LINE;
-    size_t at = 0;
+    size_t at = 0, kept[MOST + 1] = {0}, beside[MOST + 1] = {0};
     // Numbers of loads take turns, so that what comes and goes meets all of them.
     for (size_t done = 0; done < count; done += BATCH)
-        for (int n = 0; n <= MOST; n++)
+        for (int n = 0; n <= MOST; n++) {
+            double before = breadth(), mine[BATCH];
             for (size_t i = 0; i < BATCH; i++) {
                 char *table[MOST];
                 int wanted = n ? n : 2;
@@ -100,15 +125,28 @@ int main(int argc, char **argv) {
                 }
                 for (int k = 0; touch && k < wanted; k++)
                     *(volatile char *)((uintptr_t)table[k] & ~(uintptr_t)(PAGE - 1));
-                ticks[n * count + done + i] = shots[n](table);
+                mine[i] = shots[n](table);
             }
+            double after = breadth();
+            int whole = (before < after ? before : after) > 3.7;
+            // From the front those that count, from the back the others.
+            size_t to = whole ? kept[n] : count - beside[n] - BATCH;
+            memcpy(ticks + n * count + to, mine, sizeof mine);
+            *(whole ? &kept[n] : &beside[n]) += BATCH;
+        }
+    size_t fewest = count, counted = 0;
+    for (int n = 0; n <= MOST; n++) {
+        fewest = kept[n] < fewest ? kept[n] : fewest;
+        counted += kept[n];
+    }
+    fprintf(stderr, "mlp: %.0f%% of the shots had the core alone\n", 100.0 * counted / (count * (MOST + 1)));
     for (int n = 1; n <= MOST + 1; n++) {
         double *mine = ticks + n % (MOST + 1) * count, sum = 0;
-        size_t kept = count - count / 20;
-        qsort(mine, count, sizeof *mine, ascending);
-        for (size_t i = 0; i < kept; i++)
+        size_t shots = fewest >= 3 * BATCH ? kept[n % (MOST + 1)] : count, most = shots - shots / 20;
+        qsort(mine, shots, sizeof *mine, ascending);
+        for (size_t i = 0; i < most; i++)
             sum += mine[i];
-        printf("%d %.0f %.1f\n", n % (MOST + 1), mine[count / 2], sum / kept);
+        printf("%d %.0f %.1f\n", n % (MOST + 1), mine[shots / 2], sum / most);
     }
     return 0;
 }

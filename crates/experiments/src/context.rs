@@ -124,7 +124,34 @@ impl Context<'_> {
         blocks: usize,
         share: f64,
     ) -> Gathered {
-        let effort = campaign::Effort { blocks, time: self.budget.mul_f64(share) };
+        self.campaign(
+            rigs,
+            block,
+            campaign::Effort { blocks, time: self.budget.mul_f64(share), whole_core: false },
+        )
+    }
+
+    /// The same, for what another hyperthread of the core would change: see [`campaign::Effort::whole_core`].
+    pub fn measure_on_whole_core(
+        &mut self,
+        rigs: Vec<Box<dyn Rig + '_>>,
+        block: Duration,
+        blocks: usize,
+        share: f64,
+    ) -> Gathered {
+        self.campaign(
+            rigs,
+            block,
+            campaign::Effort { blocks, time: self.budget.mul_f64(share), whole_core: true },
+        )
+    }
+
+    fn campaign(
+        &mut self,
+        rigs: Vec<Box<dyn Rig + '_>>,
+        block: Duration,
+        effort: campaign::Effort,
+    ) -> Gathered {
         let (from, to) = (self.overall(self.stage.0), self.overall(self.stage.1));
         let mut observer = StageObserver { progress: &mut *self.progress, name: self.name, from, to };
         let mut executor = self.station.with(rigs, block);

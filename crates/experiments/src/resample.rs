@@ -39,6 +39,31 @@ pub(crate) fn sample(
     (counted.len() >= LEAST_BLOCKS).then(|| Sample { at, values: counted.into_iter().map(value).collect() })
 }
 
+/// Settings that lack blocks on a whole core are left out where so many of the others have them: the two kinds do not
+/// make one curve.
+const MOSTLY: f64 = 0.8;
+
+/// Samples of one curve: of a whole core where nearly all settings have blocks of that kind, else of whatever there was.
+pub(crate) fn curve<'a>(
+    series: impl IntoIterator<Item = (f64, &'a Series)>,
+    value: impl Fn(&lab::campaign::Block) -> f64,
+) -> Vec<Sample> {
+    let all: Vec<(f64, &Series)> = series.into_iter().collect();
+    let whole = mostly_whole(all.iter().map(|s| s.1));
+    let fitting = all.into_iter().filter(|(_, s)| !whole || !s.lacks_whole_core());
+    fitting.filter_map(|(at, s)| sample(at, s, &value)).collect()
+}
+
+/// Nearly all of these settings have blocks on a whole core.
+pub(crate) fn mostly_whole<'a>(series: impl IntoIterator<Item = &'a Series>) -> bool {
+    let (mut all, mut whole) = (0u32, 0u32);
+    for s in series {
+        all += 1;
+        whole += u32::from(!s.lacks_whole_core());
+    }
+    f64::from(whole) >= MOSTLY * f64::from(all)
+}
+
 pub(crate) fn medians(samples: &[Sample]) -> Vec<(f64, f64)> {
     samples.iter().map(|s| (s.at, s.median())).collect()
 }
@@ -63,18 +88,46 @@ pub(crate) fn figure(
 
 /// What is to be said of a figure that rests on all of these series.
 pub(crate) fn disturbed<'a>(series: impl IntoIterator<Item = &'a Series>) -> Option<String> {
-    let (mut all, mut disturbed) = (0, 0);
+    let (mut all, mut disturbed, mut shared) = (0, 0, 0);
     for s in series {
         all += 1;
         disturbed += usize::from(s.disturbed().is_some());
+        shared += usize::from(s.lacks_whole_core());
     }
     // A few settings among many do not carry the figure.
-    (disturbed * 4 > all).then(|| format!("other tasks were running beside {disturbed} of {all} settings"))
+    if disturbed * 4 <= all {
+        return None;
+    }
+    let who = if shared * 2 > disturbed {
+        "another hyperthread of this core was at work"
+    } else {
+        "other tasks were running"
+    };
+    Some(format!("{who} beside {disturbed} of {all} settings"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_on_a_shared_core_do_not_mix_with_others() {
+        use lab::campaign::Reading;
+        use lab::witness::Seen;
+        let series = |core_shared: bool| {
+            let mut s = Series::wanting(true);
+            for _ in 0..5 {
+                let seen = Seen { core_shared, ..Seen::default() };
+                s.add(Reading { values: vec![1.0], pace: (1.0, 1.0), seen });
+            }
+            s
+        };
+        for (shared, left, marked) in [(0, 10, false), (2, 8, false), (3, 10, true), (10, 10, true)] {
+            let all: Vec<Series> = (0..10).map(|i| series(i < shared)).collect();
+            assert_eq!(curve(all.iter().map(|s| (1.0, s)), |b| b.values[0]).len(), left, "{shared}");
+            assert_eq!(disturbed(&all).is_some_and(|why| why.contains("hyperthread")), marked, "{shared}");
+        }
+    }
 
     #[test]
     fn a_figure_s_interval_follows_the_noise() {

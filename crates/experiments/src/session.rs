@@ -2,13 +2,14 @@
 
 use crate::catalogue::Entry;
 use crate::context::{Context, Progress, Refused};
+use lab::arena;
 use lab::campaign::Station;
 use lab::grade::{self, Noise, Tally};
 use lab::rng::Rng;
 use lab::stop::Stop;
 use lab::tsc;
 use records::host::Host;
-use records::machine::{Blocks, Effort, Experiments, Grade, Machine, Run, Verdict};
+use records::machine::{Blocks, Effort, Experiments, Grade, Machine, Memory, Run, Verdict};
 use std::time::{Duration, Instant};
 use units::{Bytes, Quantity, Unit};
 
@@ -40,6 +41,7 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
             tsc: Quantity::measured(rate, Unit::Hertz),
             blocks: Blocks::default(),
             grade: Grade { verdict: Verdict::Noisy, reasons: Vec::new() },
+            memory: Memory::default(),
             interrupted: false,
         },
         host: host.clone(),
@@ -76,13 +78,19 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
         context.rng = rng.fork(entry.name);
         context.stage(0.0, 1.0);
         (entry.run)(&mut context, &mut machine);
+        let area = arena::most_since_asked();
+        if area > machine.run.memory.largest_area {
+            let largest_in = entry.name.to_owned();
+            machine.run.memory = Memory { largest_area: area, largest_in, ..Memory::default() };
+        }
     }
     let run = &mut machine.run;
     run.seconds = began.elapsed().as_secs_f64();
+    run.memory.peak = lab::peak_memory();
     run.interrupted = request.stop.asked();
     run.tsc = Quantity::measured(first.rate_until(&tsc::Anchor::take()), Unit::Hertz);
     run.blocks = blocks_of(&context.tally);
-    run.grade = grade_of(&context.tally, run.interrupted);
+    run.grade = grade_of(&context.tally, run.interrupted, context.station.blind());
     Ok(machine)
 }
 
@@ -95,16 +103,21 @@ fn blocks_of(tally: &Tally) -> Blocks {
         faulted: tally.voids.fault,
         clock_moved: tally.voids.clock_moved,
         in_company: tally.in_company,
+        core_shared: tally.core_shared,
     }
 }
 
-fn grade_of(tally: &Tally, interrupted: bool) -> Grade {
+fn grade_of(tally: &Tally, interrupted: bool, blind: Option<String>) -> Grade {
     let (noise, mut reasons) = grade::grade(tally);
     let mut verdict = match noise {
         Noise::Quiet => Verdict::Quiet,
         Noise::Fair => Verdict::Fair,
         Noise::Noisy => Verdict::Noisy,
     };
+    if let Some(unseen) = blind {
+        verdict = verdict.max(Verdict::Fair);
+        reasons.push(format!("not seen here, so not known to have been absent: {unseen}"));
+    }
     if interrupted {
         verdict = verdict.max(Verdict::Fair);
         reasons.push("stopped before its end".to_owned());

@@ -46,16 +46,19 @@ pub(crate) fn muls(a: &mut CodeAssembler, unroll: u32) -> Result<(), KernelError
 }
 
 /// Keeps the execution units as busy as ordinary integer code does, so that a sibling thread on the same core
-/// slows down: four independent chains a loop.
-pub(crate) fn spin(a: &mut CodeAssembler) -> Result<(), KernelError> {
+/// slows down: four independent chains.
+pub(crate) fn spin(a: &mut CodeAssembler, unroll: u32) -> Result<(), KernelError> {
+    in_range("unroll", unroll, 1, MAX_UNROLL / 4)?;
     a.xor(eax, eax)?;
     a.xor(r8d, r8d)?;
     a.xor(r9d, r9d)?;
     a.xor(r10d, r10d)?;
     a.mov(ecx, 1)?;
     repeat(a, rsi, |a| {
-        for chain in [rax, r8, r9, r10] {
-            a.add(chain, rcx)?;
+        for _ in 0..unroll {
+            for chain in [rax, r8, r9, r10] {
+                a.add(chain, rcx)?;
+            }
         }
         Ok(())
     })?;

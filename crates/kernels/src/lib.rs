@@ -57,7 +57,7 @@ pub fn assemble(spec: &Spec) -> Result<Kernel, KernelError> {
     let mut a = CodeAssembler::new(64)?;
     match *spec {
         Spec::Nothing => clock::nothing(&mut a)?,
-        Spec::Spin => clock::spin(&mut a)?,
+        Spec::Spin { unroll } => clock::spin(&mut a, unroll)?,
         Spec::Adds { unroll } => clock::adds(&mut a, unroll)?,
         Spec::Muls { unroll } => clock::muls(&mut a, unroll)?,
         Spec::Chase { unroll, access } => chase::emit(&mut a, unroll, access)?,

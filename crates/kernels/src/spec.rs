@@ -12,9 +12,9 @@ pub enum Spec {
     /// Returns 0 at once, whatever `rsi` says: the cost of a call. Everything else unused.
     Nothing,
 
-    /// A busy loop of four independent add chains, 4 adds a loop, for measuring what an SMT sibling takes
-    /// away. Touches no memory; returns 4 × `rsi`.
-    Spin,
+    /// A busy loop of four independent add chains, 4 × `unroll` (1..=1024) adds a loop, for measuring what an
+    /// SMT sibling takes away. Touches no memory; returns 4 × `unroll` × `rsi`.
+    Spin { unroll: u32 },
 
     /// A dependent chain of `unroll` (1..=4096) adds a loop, each of which takes one core cycle on every core
     /// known: the core clock. Touches no memory; returns `unroll` × `rsi`.
@@ -210,7 +210,7 @@ impl Spec {
             | Spec::Sequence { .. }
             | Spec::Windows { .. }
             | Spec::PingPong { .. } => 1,
-            Spec::Spin => 4,
+            Spec::Spin { unroll } => 4 * u64::from(unroll),
             Spec::Adds { unroll } | Spec::Muls { unroll } | Spec::Chase { unroll, .. } => unroll.into(),
             Spec::ParallelChains { chains } => chains.into(),
             Spec::Rob { .. } => 2,

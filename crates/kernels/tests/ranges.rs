@@ -39,7 +39,8 @@ fn spec() -> impl Strategy<Value = Spec> {
     ]);
     let width = select(vec![Width::Bytes16, Width::Bytes32, Width::Bytes64]);
     prop_oneof![
-        select(vec![Spec::Nothing, Spec::Spin]),
+        Just(Spec::Nothing),
+        number().prop_map(|unroll| Spec::Spin { unroll }),
         number().prop_map(|unroll| Spec::Adds { unroll }),
         number().prop_map(|unroll| Spec::Muls { unroll }),
         (number(), select(vec![Access::Read, Access::ReadModifyWrite]))
@@ -70,10 +71,11 @@ fn spec() -> impl Strategy<Value = Spec> {
 fn is_in_range(spec: &Spec) -> bool {
     let filler_ok = |filler: Filler| !matches!(filler, Filler::Nop { bytes } if !(1..=9).contains(&bytes));
     match *spec {
-        Spec::Nothing | Spec::Spin | Spec::PingPong { .. } | Spec::Bump { .. } => true,
+        Spec::Nothing | Spec::PingPong { .. } | Spec::Bump { .. } => true,
         Spec::Adds { unroll } | Spec::Muls { unroll } | Spec::Chase { unroll, .. } => {
             (1..=4096).contains(&unroll)
         }
+        Spec::Spin { unroll } => (1..=1024).contains(&unroll),
         Spec::ParallelChains { chains } => (1..=64).contains(&chains),
         Spec::Burst { accesses, gap, filler, .. } => {
             (1..=64).contains(&accesses) && gap <= 4096 && filler_ok(filler)

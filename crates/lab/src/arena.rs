@@ -4,6 +4,7 @@
 use crate::pin::Pinned;
 use crate::rng::Rng;
 use crate::sys::{self, SysError};
+use std::sync::atomic::{AtomicU64, Ordering};
 use units::Bytes;
 
 /// Kinds of pages that can be asked for.
@@ -40,6 +41,15 @@ impl PageKind {
             Self::Huge1G => 1 << 30,
         }
     }
+}
+
+/// What arenas take now, and the most that they took since it was last asked for: for saying what a measurement needed.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+static MOST_TAKEN: AtomicU64 = AtomicU64::new(0);
+
+/// The most that all arenas together took at any time since the last call.
+pub fn most_since_asked() -> Bytes {
+    Bytes(MOST_TAKEN.swap(TAKEN.load(Ordering::Relaxed), Ordering::Relaxed))
 }
 
 /// Where an arena may begin: where a huge page may, and in small pages too. A buffer of translations picks a set by bits
@@ -136,6 +146,8 @@ impl Arena {
             let skip = map.cast::<u8>().align_offset(slack.max(1));
             (map, map.cast::<u8>().add(skip))
         };
+        let taken = TAKEN.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
+        MOST_TAKEN.fetch_max(taken, Ordering::Relaxed);
         let mut arena = Self {
             map,
             map_len,
@@ -289,6 +301,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
+        TAKEN.fetch_sub(self.len as u64, Ordering::Relaxed);
         // SAFETY: mapped by `placed` with this length; rigs keep the arena alive by `Arc` while they use it.
         unsafe {
             libc::munmap(self.map, self.map_len);

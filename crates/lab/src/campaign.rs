@@ -39,8 +39,12 @@ pub trait Executor {
 pub struct Effort {
     /// Valid blocks wanted of each setting.
     pub blocks: usize,
-    /// No round begins after this time, once every setting has the least number of blocks that gives an interval.
+    /// No round begins after this time, once every setting has the least number of blocks that gives an interval; and none
+    /// after twice this time.
     pub time: Duration,
+    /// Blocks during which another hyperthread of the core was at work are repeated, as void ones are, and count only
+    /// where there are too few others.
+    pub whole_core: bool,
 }
 
 /// Fewer valid blocks than this give no figure.
@@ -79,18 +83,18 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Gathered {
     let n = executor.settings();
-    let mut series: Vec<Series> = vec![Series::default(); n];
+    let mut series: Vec<Series> = vec![Series::wanting(effort.whole_core); n];
     let began = Instant::now();
     // A voided block is repeated in later rounds; a machine that voids two of three will not get better by trying.
     let rounds = effort.blocks * 3;
     let total = n * effort.blocks;
     let (mut interrupted, mut out_of_time) = (false, false);
     'rounds: for _ in 0..rounds {
-        let mut order: Vec<usize> = (0..n).filter(|&s| series[s].valid() < effort.blocks).collect();
+        let mut order: Vec<usize> = (0..n).filter(|&s| series[s].wanted() < effort.blocks).collect();
         if order.is_empty() {
             break;
         }
-        let fewest = order.iter().map(|&s| series[s].valid()).min().unwrap_or(0);
+        let fewest = order.iter().map(|&s| series[s].wanted()).min().unwrap_or(0);
         if began.elapsed() > effort.time && (fewest >= LEAST_BLOCKS || began.elapsed() > effort.time * 2) {
             out_of_time = true;
             break;
@@ -103,7 +107,7 @@ pub fn run(
             }
             let reading = executor.block(setting);
             series[setting].add(reading);
-            let done = series.iter().map(|s| s.valid().min(effort.blocks)).sum();
+            let done = series.iter().map(|s| s.wanted().min(effort.blocks)).sum();
             observer.progress(done, total);
         }
     }
@@ -149,7 +153,7 @@ mod tests {
         }
     }
 
-    const EFFORT: Effort = Effort { blocks: 6, time: Duration::from_secs(3600) };
+    const EFFORT: Effort = Effort { blocks: 6, time: Duration::from_secs(3600), whole_core: false };
 
     #[test]
     fn every_setting_gets_its_valid_blocks() {
@@ -162,6 +166,17 @@ mod tests {
         let voided: usize = got.series.iter().map(|s| s.voids().total()).sum();
         assert_eq!(voided, executor.run - 60);
         assert!(!got.interrupted && !got.out_of_time);
+    }
+
+    #[test]
+    fn blocks_on_a_shared_core_are_repeated_where_a_whole_one_is_wanted() {
+        let shared = Seen { core_shared: true, ..Seen::default() };
+        for (whole_core, blocks) in [(false, 6), (true, 18)] {
+            let mut executor = Scripted { seen: shared, ..Scripted::new(4, 0) };
+            let effort = Effort { whole_core, ..EFFORT };
+            let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+            assert!(got.series.iter().all(|s| s.valid() == blocks && s.lacks_whole_core() == whole_core));
+        }
     }
 
     #[test]
@@ -201,7 +216,7 @@ mod tests {
     #[test]
     fn out_of_time_still_measures_the_least() {
         let mut executor = Scripted::new(4, 0);
-        let effort = Effort { blocks: 50, time: Duration::ZERO };
+        let effort = Effort { blocks: 50, time: Duration::ZERO, ..EFFORT };
         let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
         assert!(got.out_of_time);
     }

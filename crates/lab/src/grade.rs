@@ -9,6 +9,8 @@ use crate::witness::Seen;
 pub struct Tally {
     pub valid: usize,
     pub in_company: usize,
+    /// Blocks during which another hyperthread of the core was at work.
+    pub core_shared: usize,
     pub voids: VoidCounts,
     /// Core clocks seen, in cycles per tick.
     pub paces: Vec<f64>,
@@ -26,6 +28,7 @@ impl Tally {
             self.unresolved += usize::from(series.valid() < crate::campaign::LEAST_BLOCKS);
             for block in series.blocks() {
                 self.in_company += usize::from(block.in_company);
+                self.core_shared += usize::from(block.core_shared);
                 self.paces.push(block.pace);
             }
         }
@@ -89,6 +92,14 @@ pub fn grade(tally: &Tally) -> (Noise, Vec<String>) {
         0.30,
         format!("other tasks were running on this machine in {:.0}% of the blocks", company * 100.0),
     );
+    // Latencies hardly change by it, so it alone makes no run noisy; figures that do change are marked each by itself.
+    let shared = share(tally.core_shared, tally.valid);
+    judge(
+        shared,
+        0.20,
+        f64::INFINITY,
+        format!("another hyperthread of this core was at work in {:.0}% of the blocks", shared * 100.0),
+    );
     if !tally.paces.is_empty() {
         // One reading in a hundred at each end is an interrupted one, not the clock.
         let paces = stats::sorted(&tally.paces);
@@ -121,6 +132,7 @@ mod tests {
         Tally {
             valid: 1000,
             in_company: 3,
+            core_shared: 0,
             voids: VoidCounts { steal: 0, switch: 4, fault: 0, clock_moved: 6 },
             paces: vec![1.41, 1.42, 1.43],
             settings: 100,
@@ -160,6 +172,7 @@ mod tests {
                 "hypervisor",
             ),
             (Tally { paces: vec![1.0, 1.5], ..quiet() }, Noise::Noisy, "core clock"),
+            (Tally { core_shared: 900, ..quiet() }, Noise::Fair, "hyperthread"),
             (Tally { unresolved: 1, ..quiet() }, Noise::Fair, "not resolved"),
             (Tally::default(), Noise::Noisy, "nothing"),
         ];

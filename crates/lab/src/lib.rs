@@ -3,15 +3,16 @@
 //! From the bottom up: [`stop`] (one flag for Ctrl-C), [`pin`] (threads that stay on a CPU), [`tsc`] (the time stamp
 //! counter), [`code`] (machine code made executable), [`arena`] (memory whose pages are verified), [`chain`]
 //! (pointer cycles in it, checked), [`rigs`] (a kernel bolted to its memory, safe to run), [`pace`] (the core clock),
-//! [`witness`] (what else happened meanwhile), [`campaign`] (blocks of all settings interleaved at random, voided and
-//! repeated), [`crew`] (several threads at once), [`stats`], [`grade`], [`settings`] and [`watchdog`] (host settings
-//! that are put back whatever happens).
+//! `breadth` (is the core all ours), [`witness`] (what else happened meanwhile), [`campaign`] (blocks of all settings
+//! interleaved at random, voided and repeated), [`crew`] (several threads at once), [`stats`], [`grade`], [`settings`] and
+//! [`watchdog`] (host settings that are put back whatever happens).
 //!
-//! `unsafe` lives in `sys`, `code`, `arena`, `chain`, `tsc` and `rigs`; everything above them is safe code.
+//! `unsafe` lives in `sys`, `code`, `arena`, `chain`, `tsc`, `pace`, `breadth` and `rigs`; everything above them is safe code.
 //!
 //! To add a rig: a file in `rigs/` that checks in its constructor what the kernel's contract demands.
 
 pub mod arena;
+mod breadth;
 pub mod campaign;
 pub mod chain;
 pub mod code;
@@ -31,4 +32,4 @@ pub mod tsc;
 pub mod watchdog;
 pub mod witness;
 
-pub use sys::{SysError, effective_uid};
+pub use sys::{SysError, effective_uid, peak_memory};

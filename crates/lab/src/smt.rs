@@ -30,7 +30,7 @@ pub struct Siblings {
 
 /// Tries pairs of these CPUs: all if they are few, else those `claimed` and a random sample.
 pub fn siblings(cpus: &[usize], claimed: &[(usize, usize)], seed: u64) -> Result<Siblings, SysError> {
-    let kernel = assemble(&Spec::Spin).expect("the spinning kernel has no parameters");
+    let kernel = assemble(&Spec::Spin { unroll: 1 }).expect("the spinning kernel's parameter is constant");
     let spin = Loaded::new(kernel)?;
     let mut found = Siblings::default();
     for (a, b) in pairs(cpus, claimed, seed) {

@@ -1,6 +1,7 @@
 //! System calls that have no safe wrapper in the standard library, each with one.
 
 use std::io;
+use units::Bytes;
 
 /// A system call that failed, and what it was for.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +59,18 @@ pub(crate) fn thread_usage() -> ThreadUsage {
         voluntary_switches: usage.ru_nvcsw,
         faults: usage.ru_minflt + usage.ru_majflt,
     }
+}
+
+/// The most memory that this process had at any time.
+pub fn peak_memory() -> Bytes {
+    // SAFETY: getrusage fills the struct it is given.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    // In KiB.
+    Bytes(u64::try_from(usage.ru_maxrss).unwrap_or(0) << 10)
 }
 
 /// CPUs that the calling thread may run on, ascending.

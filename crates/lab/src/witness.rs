@@ -22,6 +22,8 @@ pub struct Seen {
     pub switches: u64,
     pub faults: u64,
     pub company: u32,
+    /// Another hyperthread of the core was at work, by what the core finished just before and after.
+    pub core_shared: bool,
 }
 
 impl Sight {
@@ -31,6 +33,7 @@ impl Sight {
             switches: (self.involuntary_switches - before.involuntary_switches).max(0) as u64,
             faults: (self.faults - before.faults).max(0) as u64,
             company: self.company.max(before.company),
+            core_shared: false,
         }
     }
 }
@@ -52,6 +55,21 @@ impl Witness {
             cpu_line: format!("cpu{cpu} "),
             buffer: Vec::with_capacity(1 << 14),
         }
+    }
+
+    /// Which of the kernel's files cannot be read, and so what is not seen.
+    pub fn blind(&mut self) -> Option<String> {
+        let reads = |file: &mut Option<File>, buffer: &mut Vec<u8>| {
+            reread(file.as_mut(), buffer).is_some_and(|t| !t.is_empty())
+        };
+        let mut missing = Vec::new();
+        if !reads(&mut self.stat, &mut self.buffer) {
+            missing.push("stolen time (/proc/stat)");
+        }
+        if !reads(&mut self.loadavg, &mut self.buffer) {
+            missing.push("other tasks (/proc/loadavg)");
+        }
+        (!missing.is_empty()).then(|| missing.join(" and "))
     }
 
     /// The whole picture; costs tens of microseconds, so take it outside the timed stretch.
@@ -106,6 +124,13 @@ mod tests {
         assert_eq!(steal_of(stat, "cpu7 "), None);
         assert_eq!(running_tasks("0.50 0.40 0.30 3/211 4567\n"), Some(3));
         assert_eq!(running_tasks("nonsense"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let mut witness = Witness { stat: None, loadavg: None, ..Witness::on_cpu(0) };
+        assert_eq!(witness.blind().unwrap(), "stolen time (/proc/stat) and other tasks (/proc/loadavg)");
+        assert_eq!((witness.look().steal, witness.look().company), (0, 0));
     }
 
     #[test]

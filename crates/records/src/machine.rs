@@ -28,7 +28,7 @@ pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot, Transla
 pub use numa::{NodePages, NodePair, Numa, PlacementKind, PlacementResult};
 pub use prefetch::{ControlOutcome, PrefetchState, Prefetching, Probe, ProbePoint, Revealed};
 pub use rob::{Cliff, GapPoint, Rob, RunsOut};
-pub use run::{Blocks, Effort, Grade, Run, Verdict};
+pub use run::{Blocks, Effort, Grade, Memory, Run, Verdict};
 pub use stride::{Direction, PairPoint, Stride, StrideFollowed, StridePoint};
 pub use threads::{Crowd, Nearness, Sharing, SharingTest, ThreadLatency, Threads};
 pub use tlb::{AfterMiss, Tlb, TlbLevel, TlbOfPages, TlbPoint};
@@ -114,4 +114,44 @@ pub struct Experiments {
     pub bandwidth: Option<Outcome<Bandwidth>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub c2c: Option<Outcome<CacheToCache>>,
+}
+
+/// How one experiment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending<'a> {
+    pub name: &'static str,
+    pub status: Status,
+    pub why: Option<&'a str>,
+    pub would_help: Option<&'a str>,
+}
+
+impl Experiments {
+    /// The endings of all that were begun.
+    pub fn endings(&self) -> Vec<Ending<'_>> {
+        let all = [
+            ending("clock", self.clock.as_ref()),
+            ending("latency", self.latency.as_ref()),
+            ending("tlb", self.tlb.as_ref()),
+            ending("mlp", self.mlp.as_ref()),
+            ending("rob", self.rob.as_ref()),
+            ending("stride", self.stride.as_ref()),
+            ending("prefetch", self.prefetch.as_ref()),
+            ending("numa", self.numa.as_ref()),
+            ending("threads", self.threads.as_ref()),
+            ending("bandwidth", self.bandwidth.as_ref()),
+            ending("windows", self.windows.as_ref()),
+            ending("c2c", self.c2c.as_ref()),
+            ending("yield", self.yields.as_ref()),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
+fn ending<'a, T>(name: &'static str, outcome: Option<&'a Outcome<T>>) -> Option<Ending<'a>> {
+    outcome.map(|o| Ending {
+        name,
+        status: o.status,
+        why: o.why.as_deref(),
+        would_help: o.would_help.as_deref(),
+    })
 }

@@ -16,7 +16,12 @@ pub(super) fn lines(machine: &Machine, colour: bool) -> String {
     for reason in &grade.reasons {
         text.push_str(&format!("  - {reason}\n"));
     }
-    if machine.levels.iter().any(|l| disturbed(&l.latency.cycles)) {
+    let rob = machine.experiments.rob.as_ref().and_then(|rob| rob.result.as_ref());
+    let mlp = machine.experiments.mlp.as_ref().and_then(|mlp| mlp.result.as_ref());
+    if machine.levels.iter().any(|l| disturbed(&l.latency.cycles))
+        || rob.is_some_and(|rob| rob.cliffs.iter().any(|c| disturbed(&c.gap)))
+        || mlp.is_some_and(|mlp| mlp.kinds.iter().any(|k| disturbed(&k.effective)))
+    {
         text.push_str(
             "  ~ before a figure: taken beside other work; the quiet value may lie outside its interval\n",
         );

@@ -12,11 +12,14 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
     let outcome = machine.experiments.mlp.as_ref()?;
     let mut text = trouble("mlp", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
-    let rows: [(&str, Cell); 8] = [
+    let rows: [(&str, Cell); 9] = [
         ("effective parallelism", |k| figure(&k.effective)),
         ("  without page walks", |k| k.translated.as_ref().map_or(String::new(), |t| figure(&t.effective))),
         ("  against two kept apart by fillers", |k| {
             k.effective_by_gap.as_ref().map_or(String::new(), figure)
+        }),
+        ("  and 2000 of them, their time included", |k| {
+            k.effective_by_far_gap.as_ref().map_or(String::new(), figure)
         }),
         ("  with CPUID for a fence", |k| k.effective_by_cpuid.as_ref().map_or(String::new(), figure)),
         ("chains until throughput stands still", |k| figure(&k.saturation)),

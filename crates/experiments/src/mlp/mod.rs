@@ -32,7 +32,7 @@ use records::host::ThpMode;
 use records::machine::{
     ChainsPoint, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot, Translated,
 };
-use shots::{Found, Setting, Way, apart, bursts, chains, dependent, gaps, gather, sequences};
+use shots::{Found, Setting, Way, apart, bursts, chains, dependent, far_apart, gaps, gather, sequences};
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
 
 const MOST_ACCESSES: u32 = 64;
@@ -131,6 +131,7 @@ fn compared(ctx: &Context<'_>, found: &Found, ways: &[Way]) -> Vec<Setting> {
     }
     let gaps = resample::medians(&found.samples(gaps));
     settings.extend(beyond_cliff(&gaps).into_iter().flatten().map(Setting::Apart));
+    settings.extend([Setting::Apart(FURTHEST_GAP); 2]);
     settings
 }
 
@@ -151,6 +152,7 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         Some(why) => Quantity::unresolved(why),
         None => against(walking, &found.samples(apart), ctx),
     };
+    let effective_by_far_gap = against(walking, &found.samples(far_apart), ctx);
     let by_cpuid = Way::Walking(Fence::Cpuid);
     let effective_by_cpuid = bare.then(|| against(by_cpuid, &found.samples(dependent(by_cpuid)), ctx));
     let cliff = match (cliff::find(&found.samples(gaps), &mut ctx.rng), company) {
@@ -182,6 +184,7 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         effective,
         in_sequence: in_sequence(walking, ctx),
         effective_by_gap: Some(effective_by_gap),
+        effective_by_far_gap: Some(effective_by_far_gap),
         bursts: shots(found.times(ctx, bursts(walking))),
         gaps: gap_times.into_iter().map(|(gap, time)| GapShot { gap, time }).collect(),
         cliff,

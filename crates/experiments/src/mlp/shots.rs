@@ -2,6 +2,7 @@
 //!
 //! A new kind of shot is a new [`Setting`] with its kernel in `spec`, and a function beside `gaps` that picks it out.
 
+use super::FURTHEST_GAP;
 use crate::context::{Context, Refused};
 use crate::resample::{self, Sample};
 use kernels::{Fence, Filler, Spec, assemble};
@@ -65,13 +66,9 @@ pub(super) struct Found(pub(super) Vec<(Setting, Series)>);
 
 impl Found {
     pub(super) fn samples(&self, which: impl Fn(Setting) -> Option<u32>) -> Vec<Sample> {
-        let mut samples: Vec<Sample> = self
-            .0
-            .iter()
-            .filter_map(|(setting, series)| {
-                resample::sample(f64::from(which(*setting)?), series, |b| b.values[0])
-            })
-            .collect();
+        let series =
+            self.0.iter().filter_map(|(setting, series)| Some((f64::from(which(*setting)?), series)));
+        let mut samples = resample::curve(series, |b| b.values[0]);
         samples.sort_by(|a, b| a.at.total_cmp(&b.at));
         samples
     }
@@ -97,7 +94,11 @@ pub(super) fn gaps(s: Setting) -> Option<u32> {
 }
 
 pub(super) fn apart(s: Setting) -> Option<u32> {
-    if let Setting::Apart(gap) = s { Some(gap) } else { None }
+    if let Setting::Apart(gap) = s { Some(gap).filter(|&gap| gap < FURTHEST_GAP) } else { None }
+}
+
+pub(super) fn far_apart(s: Setting) -> Option<u32> {
+    (s == Setting::Apart(FURTHEST_GAP)).then_some(FURTHEST_GAP)
 }
 
 pub(super) fn bursts(way: Way) -> impl Fn(Setting) -> Option<u32> {
@@ -142,7 +143,7 @@ pub(super) fn gather(
         });
     }
     let (block, blocks) = ctx.pick((300, 11), (400, 31), (500, 75));
-    let gathered = ctx.measure(rigs, Duration::from_micros(block), blocks, share);
+    let gathered = ctx.measure_on_whole_core(rigs, Duration::from_micros(block), blocks, share);
     found.0.extend(settings.into_iter().zip(gathered.series));
     Ok(())
 }

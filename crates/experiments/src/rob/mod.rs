@@ -6,7 +6,7 @@
 //! what it shows (`meaning.rs`).
 //!
 //! Gaps are measured coarsely first and then more and more finely around each filler's cliff (`cliff.rs`), those of all
-//! fillers interleaved.
+//! fillers interleaved. All of it wants the whole core: while another hyperthread is at work, some buffers are halved.
 //!
 //! To add a filler: a line in [`FILLERS`], and what it uses up in `meaning.rs`.
 
@@ -124,7 +124,7 @@ fn gather(
         return Ok(());
     }
     let (block, blocks) = ctx.pick((250, 5), (400, 11), (500, 25));
-    let gathered = ctx.measure(rigs, Duration::from_micros(block), blocks, share);
+    let gathered = ctx.measure_on_whole_core(rigs, Duration::from_micros(block), blocks, share);
     for ((i, gap), series) in whose.into_iter().zip(gathered.series) {
         searches[i].gaps.entry(gap).or_default().push(series);
     }
@@ -132,24 +132,37 @@ fn gather(
 }
 
 fn samples(search: &Search) -> Vec<Sample> {
-    let sample = |(&gap, series): (&u32, &Vec<Series>)| {
-        let values: Vec<f64> = series
-            .iter()
-            .filter_map(|s| resample::sample(f64::from(gap), s, |b| b.values[0] * b.pace))
-            .flat_map(|s| s.values)
-            .collect();
-        (!values.is_empty()).then_some(Sample { at: f64::from(gap), values })
-    };
-    search.gaps.iter().filter_map(sample).collect()
+    let series = search.gaps.iter().flat_map(|(&gap, all)| all.iter().map(move |s| (f64::from(gap), s)));
+    let mut samples: Vec<Sample> = Vec::new();
+    for sample in resample::curve(series, |b| b.values[0] * b.pace) {
+        match samples.last_mut().filter(|s| s.at == sample.at) {
+            Some(same) => same.values.extend(sample.values),
+            None => samples.push(sample),
+        }
+    }
+    samples
+}
+
+/// Why this search can have found nothing, if so. A hyperthread that comes and goes makes cliffs of its own, and one that
+/// stays leaves half of some buffers: neither is a figure of the core.
+fn core_shared(search: &Search) -> Option<String> {
+    let series: Vec<&Series> = search.gaps.values().flatten().collect();
+    (!resample::mostly_whole(series.iter().copied())).then(|| {
+        let lacking = series.iter().filter(|s| s.lacks_whole_core()).count();
+        format!("another hyperthread of this core was at work beside {lacking} of {} gaps", series.len())
+    })
 }
 
 fn medians(search: &Search) -> Vec<(f64, f64)> {
     resample::medians(&samples(search))
 }
 
+fn cliff_of(ctx: &mut Context<'_>, search: &Search) -> Option<Estimate> {
+    if core_shared(search).is_some() { None } else { cliff::find(&samples(search), &mut ctx.rng) }
+}
+
 fn conclude(ctx: &mut Context<'_>, trail: &Trail, pages: PageKind, searches: &[Search]) -> Rob {
-    let found: Vec<Option<Estimate>> =
-        searches.iter().map(|s| cliff::find(&samples(s), &mut ctx.rng)).collect();
+    let found: Vec<Option<Estimate>> = searches.iter().map(|s| cliff_of(ctx, s)).collect();
     let of = |name: &str| searches.iter().position(|s| s.name == name).and_then(|i| found[i]);
     let mixed = of("mixed");
     let single: Vec<Estimate> = ["int_add", "vector_add"].into_iter().filter_map(of).collect();
@@ -196,7 +209,7 @@ fn describe(
     let disturbed = resample::disturbed(search.gaps.values().flatten());
     let filler = search.name.to_owned();
     let Some(cliff) = cliff else {
-        let why = format!("no cliff up to a gap of {FURTHEST}");
+        let why = core_shared(search).unwrap_or_else(|| format!("no cliff up to a gap of {FURTHEST}"));
         return Cliff {
             filler,
             gap: Quantity::unresolved(why.clone()),

@@ -23,7 +23,8 @@ pub(crate) fn fillers() -> Vec<Filler> {
 }
 
 pub(crate) fn everything() -> Vec<Spec> {
-    let mut specs = vec![Spec::Nothing, Spec::Spin];
+    let mut specs = vec![Spec::Nothing];
+    specs.extend([1, 2, 256, 1024].map(|unroll| Spec::Spin { unroll }));
     for unroll in UNROLLS {
         specs.extend([Spec::Adds { unroll }, Spec::Muls { unroll }]);
         specs.extend([Access::Read, Access::ReadModifyWrite].map(|access| Spec::Chase { unroll, access }));

@@ -33,7 +33,16 @@ fn stores(lines: &[Line]) -> usize {
 
 #[test]
 fn the_clock_touches_no_memory() {
-    let mut specs = vec![Spec::Nothing, Spec::Spin];
+    let mut specs = vec![Spec::Nothing];
+    for unroll in [1, 256] {
+        let spec = Spec::Spin { unroll };
+        let (kernel, listing) = read(&spec);
+        let adds: Vec<usize> =
+            ["rax", "r8", "r9", "r10"].map(|chain| listing.count(&format!("add {chain}, rcx"))).into();
+        assert_eq!(adds, [unroll as usize; 4]);
+        assert_eq!(kernel.ops_per_loop, 4 * u64::from(unroll));
+        specs.push(spec);
+    }
     for unroll in UNROLLS {
         for (spec, one) in [(Spec::Adds { unroll }, "add rax, rcx"), (Spec::Muls { unroll }, "imul rax, rcx")]
         {

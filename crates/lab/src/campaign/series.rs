@@ -13,6 +13,8 @@ pub struct Block {
     pub pace: f64,
     /// Other tasks were ready to run when it began or ended.
     pub in_company: bool,
+    /// Another hyperthread of the core was at work just before or just after.
+    pub core_shared: bool,
 }
 
 /// Why a block does not count.
@@ -64,9 +66,15 @@ impl VoidCounts {
 pub struct Series {
     blocks: Vec<Block>,
     voids: VoidCounts,
+    /// What this setting is about changes where the core is shared, so that blocks beside another hyperthread stand back.
+    whole_core: bool,
 }
 
 impl Series {
+    pub fn wanting(whole_core: bool) -> Self {
+        Self { whole_core, ..Self::default() }
+    }
+
     pub fn add(&mut self, reading: Reading) {
         match verdict(&reading) {
             Some(VoidReason::Steal) => self.voids.steal += 1,
@@ -77,6 +85,7 @@ impl Series {
                 values: reading.values,
                 pace: f64::midpoint(reading.pace.0, reading.pace.1),
                 in_company: reading.seen.company > 0,
+                core_shared: reading.seen.core_shared,
             }),
         }
     }
@@ -89,8 +98,19 @@ impl Series {
         self.voids
     }
 
+    /// Valid blocks of the kind that is wanted.
+    pub fn wanted(&self) -> usize {
+        self.blocks.iter().filter(|b| !(self.whole_core && b.core_shared)).count()
+    }
+
     /// The blocks that figures are made of: the undisturbed ones where there are enough of them, else all.
     pub fn counted(&self) -> Vec<&Block> {
+        if self.whole_core {
+            let alone: Vec<&Block> = self.blocks.iter().filter(|b| !b.in_company && !b.core_shared).collect();
+            if alone.len() >= LEAST_BLOCKS {
+                return alone;
+            }
+        }
         let quiet: Vec<&Block> = self.blocks.iter().filter(|b| !b.in_company).collect();
         if quiet.len() >= LEAST_BLOCKS { quiet } else { self.blocks.iter().collect() }
     }
@@ -105,8 +125,20 @@ impl Series {
         if self.blocks.is_empty() { 0.0 } else { n as f64 / self.blocks.len() as f64 }
     }
 
+    /// The whole core was wanted, and the figures rest on blocks beside another hyperthread.
+    pub fn lacks_whole_core(&self) -> bool {
+        self.whole_core && self.counted().iter().any(|b| b.core_shared)
+    }
+
     /// Set if the figures rest on blocks that ran beside other work.
     pub fn disturbed(&self) -> Option<String> {
+        if self.lacks_whole_core() {
+            let shared = self.blocks.iter().filter(|b| b.core_shared).count();
+            return Some(format!(
+                "another hyperthread of this core was at work in {:.0}% of the blocks",
+                shared as f64 / self.blocks.len() as f64 * 100.0
+            ));
+        }
         self.counted().iter().any(|b| b.in_company).then(|| {
             format!("other tasks were running in {:.0}% of the blocks", self.company_share() * 100.0)
         })
@@ -205,6 +237,33 @@ mod tests {
         }
         assert_eq!(s.estimate(&mut Rng::new(1)).unwrap().value, 9.0);
         assert_eq!(s.disturbed(), None);
+    }
+
+    #[test]
+    fn a_whole_core_is_preferred_where_it_is_wanted() {
+        let beside = Seen { core_shared: true, ..Seen::default() };
+        for wanted in [false, true] {
+            let mut s = Series::wanting(wanted);
+            for i in 0..20 {
+                s.add(reading(10.0 + f64::from(i % 10), (1.0, 1.0), beside));
+            }
+            assert_eq!(s.lacks_whole_core(), wanted);
+            assert_eq!((s.valid(), s.wanted()), (20, if wanted { 0 } else { 20 }));
+            let e = s.estimate(&mut Rng::new(1)).unwrap();
+            if wanted {
+                assert!(
+                    s.disturbed().unwrap().contains("hyperthread") && e.lo < 10.5 && e.hi > 18.5,
+                    "{e:?}"
+                );
+            } else {
+                assert_eq!(s.disturbed(), None);
+            }
+            for _ in 0..5 {
+                s.add(reading(9.0, (1.0, 1.0), Seen::default()));
+            }
+            assert_eq!(s.estimate(&mut Rng::new(1)).unwrap().value == 9.0, wanted);
+            assert_eq!(s.disturbed(), None);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The real executor: rigs on the calling thread, which is pinned, with its clock and its witness.
 
 use super::{Executor, Reading};
+use crate::breadth::Breadth;
 use crate::pace::Pace;
 use crate::pin::Pinned;
 use crate::rigs::Rig;
@@ -13,6 +14,7 @@ use std::time::Duration;
 pub struct Station {
     pinned: Pinned,
     pace: Pace,
+    breadth: Breadth,
     witness: Witness,
     /// Ticks a second, for choosing block lengths only.
     ticks_per_second: f64,
@@ -21,7 +23,8 @@ pub struct Station {
 impl Station {
     pub fn new(cpu: usize, ticks_per_second: f64) -> Result<Self, SysError> {
         let pinned = Pinned::to(cpu)?;
-        Ok(Self { pinned, pace: Pace::new()?, witness: Witness::on_cpu(cpu), ticks_per_second })
+        let witness = Witness::on_cpu(cpu);
+        Ok(Self { pinned, pace: Pace::new()?, breadth: Breadth::new()?, witness, ticks_per_second })
     }
 
     pub fn cpu(&self) -> usize {
@@ -30,6 +33,11 @@ impl Station {
 
     pub fn pace(&self) -> &Pace {
         &self.pace
+    }
+
+    /// What of all that may interfere cannot be seen here.
+    pub fn blind(&mut self) -> Option<String> {
+        self.witness.blind()
     }
 
     pub fn look(&mut self) -> Sight {
@@ -76,10 +84,14 @@ impl Executor for Bench<'_> {
         // The look around is dear and disturbs the caches, so it comes first; warming up repairs them.
         let before = self.station.witness.look();
         rig.warm();
-        let pace_before = self.station.pace.cycles_per_tick();
+        let Station { pace, breadth, witness, .. } = &mut *self.station;
+        let pace_before = pace.cycles_per_tick();
+        let breadth_before = breadth.take(pace_before);
         let values = rig.run(self.loops[setting]);
-        let pace_after = self.station.pace.cycles_per_tick();
-        let mut seen = self.station.witness.look().since(&before);
+        let pace_after = pace.cycles_per_tick();
+        let breadth_after = breadth.take(pace_after);
+        let mut seen = witness.look().since(&before);
+        seen.core_shared = breadth.is_shared(breadth_before.min(breadth_after));
         seen.switches = rig.foreign_switches(seen.switches);
         let mut pace = (pace_before, pace_after);
         if let Some(elsewhere) = rig.elsewhere() {

@@ -12,7 +12,7 @@ pub struct SpinRig {
 impl SpinRig {
     /// `kernel` must be `Spin`; anything else is a broken program.
     pub fn new(kernel: Loaded) -> Self {
-        assert!(matches!(kernel.kernel.spec, kernels::Spec::Spin), "not a spinning kernel");
+        assert!(matches!(kernel.kernel.spec, kernels::Spec::Spin { .. }), "not a spinning kernel");
         Self { kernel }
     }
 

@@ -29,6 +29,10 @@ pub struct MlpOfPages {
     /// hold both, as the experiment was first published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_by_gap: Option<Quantity>,
+    /// As `effective_by_gap`, with the two not just beyond the cliff but 2000 fillers apart, where sweeps over the gap end:
+    /// larger, for the time that so many fillers take counts as that of the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective_by_far_gap: Option<Quantity>,
     /// N independent accesses, by N. Times of shots include reading the clock: see `empty`.
     pub bursts: Vec<Shot>,
     /// Two independent accesses, by the number of fillers between them.

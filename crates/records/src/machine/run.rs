@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Quantity;
+use units::{Bytes, Quantity};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
@@ -15,6 +15,8 @@ pub struct Run {
     pub tsc: Quantity,
     pub blocks: Blocks,
     pub grade: Grade,
+    #[serde(default)]
+    pub memory: Memory,
     /// The user stopped it before its end.
     #[serde(default)]
     pub interrupted: bool,
@@ -26,6 +28,18 @@ pub enum Effort {
     Quick,
     Normal,
     Thorough,
+}
+
+/// What the measurement itself took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Memory {
+    /// The largest area that was measured in: all that one experiment held at a time, for all of its threads together.
+    pub largest_area: Bytes,
+    /// The experiment that it belongs to.
+    pub largest_in: String,
+    /// The most memory that the process had at any time, in ordinary and transparent huge pages.
+    pub peak: Bytes,
 }
 
 /// Blocks that count, and those that do not, by reason.
@@ -40,6 +54,8 @@ pub struct Blocks {
     pub clock_moved: usize,
     /// Valid ones that ran while other tasks were ready to run.
     pub in_company: usize,
+    /// Valid ones during which another hyperthread of the core was at work, whether of this system or a stranger's.
+    pub core_shared: usize,
 }
 
 /// What the run thinks of itself.

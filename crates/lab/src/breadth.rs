@@ -1,0 +1,148 @@
+//! Whether the core is all ours: how many independent adds it finishes in a core cycle.
+//!
+//! Another hyperthread of the core takes execution units, and on many processors half of the re-order buffer, whether it
+//! belongs to this system or, in a guest, to a stranger of whom nothing else can be seen. Alone, four independent chains of
+//! adds finish a whole number of adds a cycle: as many as the core has adders, at most four. Beside somebody they finish
+//! fewer, and how many varies with what he does.
+//!
+//! Not seen is a hyperthread that does nothing but wait for memory, and one that takes exactly a whole adder all the time.
+
+use crate::code::Loaded;
+use crate::stats;
+use crate::sys::SysError;
+use crate::tsc;
+use kernels::{Spec, assemble};
+
+const UNROLL: u32 = 256;
+/// About 1.5 µs at 4 GHz.
+const LOOPS: u64 = 20;
+/// The median of this many readings.
+const READINGS: usize = 3;
+/// What is lost at the ends of a reading, and to moves of the clock.
+const TOLERANCE: f64 = 0.04;
+/// So many readings are remembered, the latest ones.
+const REMEMBERED: usize = 1 << 12;
+/// The best is looked for anew after so many.
+const RENEWED: usize = 64;
+
+/// Takes readings, and remembers the best of them.
+#[derive(Debug)]
+pub(crate) struct Breadth {
+    kernel: Loaded,
+    adds_per_loop: u64,
+    /// What calling the kernel and reading the counter cost, in ticks.
+    overhead: u64,
+    seen: Remembered,
+}
+
+impl Breadth {
+    pub(crate) fn new() -> Result<Self, SysError> {
+        let kernel = assemble(&Spec::Spin { unroll: UNROLL }).expect("the kernel's parameter is constant");
+        let adds_per_loop = kernel.ops_per_loop;
+        let mut breadth =
+            Self { kernel: Loaded::new(kernel)?, adds_per_loop, overhead: 0, seen: Remembered::default() };
+        breadth.overhead = (0..256).map(|_| breadth.ticks(0)).min().unwrap_or(0);
+        breadth.ticks(LOOPS);
+        Ok(breadth)
+    }
+
+    /// Adds a core cycle, now, on a CPU whose clock makes so many cycles a tick.
+    pub(crate) fn take(&mut self, cycles_per_tick: f64) -> f64 {
+        let mut readings: [f64; READINGS] = std::array::from_fn(|_| {
+            let ticks = self.ticks(LOOPS).saturating_sub(self.overhead).max(1);
+            (LOOPS * self.adds_per_loop) as f64 / ticks as f64 / cycles_per_tick
+        });
+        readings.sort_by(f64::total_cmp);
+        let reading = readings[READINGS / 2];
+        self.seen.note(reading);
+        reading
+    }
+
+    /// This reading speaks for another hyperthread at work.
+    pub(crate) fn is_shared(&self, reading: f64) -> bool {
+        reading < self.seen.whole * (1.0 - TOLERANCE)
+    }
+
+    fn ticks(&self, loops: u64) -> u64 {
+        let from = tsc::now();
+        // SAFETY: the kernel touches no memory and takes only a loop count.
+        unsafe {
+            self.kernel.call(std::ptr::null_mut(), loops, std::ptr::null_mut(), std::ptr::null_mut());
+        }
+        tsc::end().0 - from
+    }
+}
+
+/// Readings, and what the best of them say the whole core finishes.
+#[derive(Debug, Default)]
+struct Remembered {
+    readings: Vec<f64>,
+    taken: usize,
+    whole: f64,
+}
+
+impl Remembered {
+    fn note(&mut self, reading: f64) {
+        if self.readings.len() < REMEMBERED {
+            self.readings.push(reading);
+        } else {
+            self.readings[self.taken % REMEMBERED] = reading;
+        }
+        self.taken += 1;
+        if self.taken <= RENEWED || self.taken % RENEWED == 0 {
+            self.whole = whole(&self.readings);
+        }
+    }
+}
+
+/// The whole number that good readings come up to. The very best are luck: a clock that fell meanwhile.
+fn whole(readings: &[f64]) -> f64 {
+    (stats::quantile_sorted(&stats::sorted(readings), 0.9) - TOLERANCE).ceil().clamp(1.0, 4.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    fn remembered(readings: impl Iterator<Item = f64>) -> Remembered {
+        let mut seen = Remembered::default();
+        readings.for_each(|r| seen.note(r));
+        seen
+    }
+
+    #[test]
+    fn the_whole_core_is_known_by_its_best_moments() {
+        let mut rng = Rng::new(1);
+        let mut around = |value: f64, spread: f64| value - spread * (rng.below(1000) as f64 / 1000.0);
+        // Alone on cores with two to four adders or more.
+        for adders in [2.0, 3.0, 4.0] {
+            let alone: Vec<f64> = (0..500).map(|_| around(adders * 0.987, 0.02)).collect();
+            assert_eq!(remembered(alone.into_iter()).whole, adders);
+        }
+        // Beside somebody four times of five, as seen on a Zen 4; and all the time.
+        let mixed: Vec<f64> =
+            (0..500).map(|i| if i % 5 == 0 { around(3.945, 0.03) } else { around(3.5, 1.5) }).collect();
+        assert_eq!(remembered(mixed.into_iter()).whole, 4.0);
+        let never_alone: Vec<f64> = (0..500).map(|_| around(3.5, 1.5)).collect();
+        assert_eq!(remembered(never_alone.into_iter()).whole, 4.0);
+        // A clock that fell between the two readings is not a wider core.
+        let lucky = (0..500).map(|i| if i % 50 == 0 { 3.4 } else { 2.96 });
+        assert_eq!(remembered(lucky).whole, 3.0);
+    }
+
+    #[test]
+    fn a_change_of_the_best_is_noticed() {
+        let seen = remembered((0..3 * REMEMBERED).map(|i| if i < REMEMBERED { 2.9 } else { 3.95 }));
+        assert_eq!((seen.whole, seen.readings.len()), (4.0, REMEMBERED));
+    }
+
+    #[test]
+    fn readings_are_believable() {
+        let mut breadth = Breadth::new().unwrap();
+        let pace = crate::pace::Pace::new().unwrap();
+        let best = (0..50).map(|_| breadth.take(pace.cycles_per_tick())).fold(0.0, f64::max);
+        assert!((0.2..40.0).contains(&best), "{best}");
+        assert!(breadth.is_shared(0.0) && !breadth.is_shared(4.0));
+    }
+}
