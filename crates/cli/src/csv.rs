@@ -4,6 +4,7 @@
 
 mod bandwidth;
 mod c2c;
+mod clock;
 mod latency;
 mod mlp;
 mod numa;
@@ -27,6 +28,7 @@ type Table = fn(&Machine) -> Option<String>;
 /// Name and table of each experiment that has one.
 fn tables() -> Vec<(&'static str, Table)> {
     vec![
+        ("clock", clock::csv),
         ("latency", latency::csv),
         ("tlb", tlb::csv),
         ("mlp", mlp::csv),
@@ -47,11 +49,22 @@ pub(crate) fn of(machine: &Machine) -> Vec<(&'static str, String)> {
     tables().into_iter().filter_map(|(name, table)| Some((name, table(machine)?))).collect()
 }
 
-/// Writes each table to `DIR/NAME.csv`, creating the directory.
+/// Creates the directory, and refuses, before anything is measured, one that takes no tables.
+pub(crate) fn check(directory: &Path) -> Result<(), Refusal> {
+    std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+    for (name, _) in tables() {
+        let path = directory.join(format!("{name}.csv"));
+        records::check_writable(&path).map_err(|e| failed(&path, &e.why))?;
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Refusal {
+    Refusal::failed(format!("cannot write {}", path.display()), records::plain(error))
+}
+
+/// Writes each table to `DIR/NAME.csv`.
 pub(crate) fn save(machine: &Machine, directory: &Path) -> Result<(), Refusal> {
-    let failed = |path: &Path, e: &std::io::Error| {
-        Refusal::failed(format!("cannot write {}", path.display()), records::plain(e))
-    };
     std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
     for (name, table) in of(machine) {
         let path = directory.join(format!("{name}.csv"));

@@ -1,14 +1,15 @@
 //! `gleaner measure`: runs experiments and writes what they found.
 
 use crate::console::Console;
-use crate::failure::{Exit, Refusal};
+use crate::failure::{self, Exit, Refusal};
 use crate::{cpu, csv, live, save};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use experiments::{Refused, Request, catalogue};
 use lab::stop::Stop;
+use records::Document;
 use records::host::Host;
-use records::{Document, machine::Effort};
+use records::machine::{Effort, Ending, Status};
 use std::path::{Path, PathBuf};
 use units::Bytes;
 
@@ -108,18 +109,27 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     if let Some(output) = &args.output {
         save::check(output)?;
     }
+    if let Some(directory) = &args.csv {
+        csv::check(directory)?;
+    }
     if args.format == Format::LatMemRd
         && !(args.experiments.is_empty() || args.experiments.iter().any(|e| e == "latency"))
     {
         return Err(Refusal::wrong_use("--format lat_mem_rd", "needs the latency experiment").into());
     }
     let host = live::host();
-    let request = request(args, &host)?;
+    let request = request(args, &host, console)?;
     let mut progress = console.progress();
     let machine = experiments::measure(&request, &host, &mut Adapter(progress.as_mut()))
         .map_err(|refused| refusal("measure", refused))?;
     progress.finish();
     let interrupted = machine.run.interrupted;
+    if interrupted && machine.run.blocks.valid == 0 {
+        // A record of nothing would take the place of an earlier one of something.
+        return Err(
+            Refusal::failed("measure", "stopped before anything was measured; nothing is written").into()
+        );
+    }
     let document = Document::now(machine);
     if let Some(path) = &args.output {
         save::record(path, &document)?;
@@ -136,17 +146,44 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
             }
         }
     }
-    if let Some(directory) = &args.csv {
-        csv::save(&document.body, directory)?;
-    }
     console.document(&document)?;
+    if let Some(directory) = &args.csv {
+        let kept_elsewhere = console.json() || args.output.is_some();
+        csv::save(&document.body, directory)
+            .map_err(|refusal| if kept_elsewhere { refusal } else { save::rescued(refusal, &document) })?;
+    }
     if let Some(path) = &args.output {
         console.remark(&format!("wrote {}", path.display()));
     }
-    Ok(if interrupted { Exit::Failed } else { Exit::Done })
+    if interrupted {
+        return Ok(Exit::Failed);
+    }
+    ended(&document.body.experiments.endings())
 }
 
-fn request(args: &MeasureArgs, host: &Host) -> anyhow::Result<Request> {
+/// The record tells what went wrong; scripts read the exit code, and people who look at neither read a line.
+fn ended(endings: &[Ending<'_>]) -> anyhow::Result<Exit> {
+    let mut refusals: Vec<Refusal> =
+        endings.iter().filter(|e| e.status == Status::Failed).map(|e| because(e, Refusal::failed)).collect();
+    if refusals.is_empty() && endings.iter().all(|e| e.status == Status::NotPossible) {
+        refusals = endings.iter().map(|e| because(e, Refusal::not_possible_here)).collect();
+    }
+    let Some(last) = refusals.pop() else { return Ok(Exit::Done) };
+    for refusal in refusals {
+        failure::tell(&refusal.to_string());
+    }
+    Err(last.into())
+}
+
+fn because(ending: &Ending<'_>, refuse: fn(String, String) -> Refusal) -> Refusal {
+    let refusal = refuse(ending.name.to_owned(), ending.why.unwrap_or("no reason given").to_owned());
+    match ending.would_help {
+        Some(help) => refusal.would_help(help),
+        None => refusal,
+    }
+}
+
+fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result<Request> {
     let experiments: Vec<_> = if args.experiments.is_empty() {
         catalogue::ALL.iter().collect()
     } else {
@@ -169,7 +206,13 @@ fn request(args: &MeasureArgs, host: &Host) -> anyhow::Result<Request> {
             .would_help(format!("free some, or raise the control group's limit, to {LEAST_MEMORY} at least"))
             .into());
     }
-    let max_memory = args.max_memory.unwrap_or(Bytes(usable.0 / 2)).min(Bytes(usable.0 / 10 * 9));
+    let most = Bytes(usable.0 / 10 * 9);
+    if let Some(asked) = args.max_memory.filter(|&m| m > most) {
+        console.remark(&format!(
+            "--max-memory {asked}: {usable} can be had here, of which at most {most} are used"
+        ));
+    }
+    let max_memory = args.max_memory.unwrap_or(Bytes(usable.0 / 2)).min(most);
     Ok(Request {
         experiments,
         effort: match (args.quick, args.thorough) {
@@ -228,5 +271,29 @@ impl experiments::Progress for Adapter<'_> {
 
     fn line(&mut self, text: &str) {
         self.0.line(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(statuses: &[Status]) -> (Exit, String) {
+        let endings: Vec<Ending<'_>> = statuses
+            .iter()
+            .map(|&status| Ending { name: "rob", status, why: Some("no memory"), would_help: Some("more") })
+            .collect();
+        match ended(&endings) {
+            Ok(exit) => (exit, String::new()),
+            Err(error) => (error.downcast_ref::<Refusal>().unwrap().code, error.to_string()),
+        }
+    }
+
+    #[test]
+    fn the_exit_code_tells_what_became_of_the_experiments() {
+        use Status::{Done, Failed, NotPossible};
+        assert_eq!(code(&[Done, NotPossible]).0, Exit::Done);
+        assert_eq!(code(&[Done, Failed, NotPossible]), (Exit::Failed, "rob: no memory; more".to_owned()));
+        assert_eq!(code(&[NotPossible, NotPossible]).0, Exit::NotPossibleHere);
     }
 }

@@ -19,10 +19,18 @@ pub(crate) fn record<R: Record>(path: &Path, document: &Document<R>) -> Result<(
 
 fn record_or_rescue<R: Record>(path: &Path, document: &Document<R>, rescue: &Path) -> Result<(), Refusal> {
     let Err(error) = records::write_atomically(path, document) else { return Ok(()) };
-    let refusal = refusal(path, &error.why);
-    match keep(rescue, document) {
-        Some(kept) => Err(refusal.would_help(format!("the record is kept in {}", kept.display()))),
-        None => Err(refusal),
+    Err(rescued_in(refusal(path, &error.why), document, rescue))
+}
+
+/// Keeps a record that would be lost by what is refused, and says where.
+pub(crate) fn rescued<R: Record>(refusal: Refusal, document: &Document<R>) -> Refusal {
+    rescued_in(refusal, document, &std::env::temp_dir())
+}
+
+fn rescued_in<R: Record>(refusal: Refusal, document: &Document<R>, directory: &Path) -> Refusal {
+    match keep(directory, document) {
+        Some(kept) => refusal.would_help(format!("the record is kept in {}", kept.display())),
+        None => refusal,
     }
 }
 

@@ -24,9 +24,7 @@ pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
         )
     })?;
     let host = crate::live::host();
-    let mut text = String::from(
-        "What this host allows (more: gleaner doctor; profiling and harvesting are not built yet)\n",
-    );
+    let mut text = String::from("What this host allows (more: gleaner doctor; profiling is not built yet)\n");
     tell(&mut text, "measure", &host.verdict.measure);
     for (backend, ability) in &host.verdict.profile {
         tell(&mut text, &format!("profile by {backend}"), ability);

@@ -69,6 +69,30 @@ fn an_output_that_cannot_be_written_is_refused_before_the_work() {
     assert_eq!(line, "cannot write /no/such/place/machine.json: No such file or directory");
 }
 
+#[test]
+fn a_directory_for_tables_that_cannot_be_is_refused_before_the_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "kept").unwrap();
+    let below = file.join("tables");
+    let (code, line) = refused(&["measure", "--csv", below.to_str().unwrap()]);
+    assert_eq!(code, Some(1));
+    assert_eq!(line, format!("cannot write {}: Not a directory", below.display()));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept");
+}
+
+#[test]
+fn more_memory_than_there_is_is_remarked_and_not_tried() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = dir.path().join("machine.json");
+    let args = ["measure", "clock", "--quick", "--max-memory", "1TiB", "-o", record.to_str().unwrap()];
+    let output = gleaner(&args);
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let remark = said.lines().find(|l| l.starts_with("--max-memory 1 TiB: ")).expect("a remark");
+    assert!(remark.contains(" can be had here, of which at most "), "{remark}");
+}
+
 /// What `gleaner show` says to a file that holds this.
 fn shown(content: &[u8]) -> (Option<i32>, String) {
     let dir = tempfile::tempdir().unwrap();
