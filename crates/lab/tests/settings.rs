@@ -62,6 +62,12 @@ fn prepare() -> tempfile::TempDir {
 
 /// Changes and restores settings in all orders, for ever.
 fn victim(directory: &Path) -> ! {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: no handler is installed, only the default action; a shell's background jobs inherit that SIGINT is ignored.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
     for round in 0_u64.. {
         let changes: Vec<Change> = (0..FILES)
             .filter(|i| (round >> i) & 1 == 0)
