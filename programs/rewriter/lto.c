@@ -3,7 +3,6 @@
 //# flags: -flto
 //# flags-clang: -fuse-ld=lld
 //# needs-clang: ld.lld
-//# unproven: clang static: proof does not know lld's stubs for functions chosen at start in static files
 //# twins: here there
 #include <stdio.h>
 

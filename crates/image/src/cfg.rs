@@ -2,6 +2,7 @@
 
 use crate::insn::{Flow, Insn, index_at};
 use crate::tables::JumpTable;
+use std::collections::HashMap;
 use units::Svma;
 
 /// How control gets from one block to another.
@@ -60,7 +61,8 @@ impl Cfg {
                 root[index] = true;
             }
         }
-        let table_at = |at: u32| tables.iter().find(|table| table.jump_at == at);
+        let by_jump: HashMap<u32, &JumpTable> = tables.iter().map(|table| (table.jump_at, table)).collect();
+        let table_at = |at: u32| by_jump.get(&at).copied();
         for (index, insn) in insns.iter().enumerate() {
             if insn.flow == Flow::Next {
                 continue;

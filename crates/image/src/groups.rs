@@ -172,7 +172,8 @@ impl<'m> Group<'m> {
                 if !last.flow.is_call() {
                     out.extend(last.target(start, code));
                 }
-                let table = decoded.tables.iter().find(|table| table.jump_at == last.at);
+                let table = decoded.tables.binary_search_by_key(&last.at, |table| table.jump_at);
+                let table = table.ok().map(|found| &decoded.tables[found]);
                 match table.filter(|table| relied_on(unit, table)) {
                     Some(table) => out.extend(&table.targets),
                     None if last.flow == crate::insn::Flow::JumpIndirect => exits.push(Exit::Open),

@@ -1,8 +1,9 @@
 //! What the module calls in others: slots of the global offset table by name, and the PLT stubs that jump through them.
 
 use crate::relocations::{Relocation, dynamic_symbol_name};
+use crate::unwind::frames::Frames;
 use crate::{Image, abi};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use units::Svma;
 
 /// What a slot of the global offset table will hold.
@@ -22,7 +23,7 @@ pub struct Imports<'d> {
 }
 
 impl<'d> Imports<'d> {
-    pub fn of(image: &Image<'d>, relocations: &[Relocation]) -> Self {
+    pub fn of(image: &Image<'d>, frames: &Frames<'_>, relocations: &[Relocation]) -> Self {
         let mut slots = HashMap::new();
         for relocation in relocations {
             let import = match relocation.kind {
@@ -36,7 +37,7 @@ impl<'d> Imports<'d> {
                 slots.insert(relocation.place.0, import);
             }
         }
-        let stubs = stubs(image, &slots);
+        let stubs = stubs(image, frames, &slots);
         Self { slots, stubs }
     }
 
@@ -52,32 +53,51 @@ impl<'d> Imports<'d> {
     pub fn slot_behind(&self, image: &Image<'d>, stub: Svma) -> Option<Svma> {
         self.stub(stub)?;
         image.load_at(stub).filter(|load| load.is_executable() && !load.is_writable())?;
-        jump_through(image.bytes_from(stub)?, stub.0).map(Svma)
+        jump_through(image.bytes_from(stub)?, stub.0).map(|(slot, _)| Svma(slot))
     }
 }
 
+/// Whether linkers put stubs into a section of this name.
+pub fn is_of_stubs(section: &[u8]) -> bool {
+    section.starts_with(b".plt") || section == b".iplt"
+}
+
 /// The address from which `[endbr64] [bnd] jmp [rip + slot]` at the beginning of these bytes, which lie at `address`,
-/// takes where it jumps to.
-fn jump_through(code: &[u8], address: u64) -> Option<u64> {
+/// takes where it jumps to, and how many bytes that is.
+fn jump_through(code: &[u8], address: u64) -> Option<(u64, u64)> {
     let bare = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code);
     let bare = bare.strip_prefix(&[0xf2]).unwrap_or(bare);
     let [0xff, 0x25, rest @ ..] = bare else { return None };
     let displacement = i32::from_le_bytes(*rest.first_chunk()?);
-    let end = address.wrapping_add((code.len() - rest.len()) as u64 + 4);
-    Some(end.wrapping_add_signed(i64::from(displacement)))
+    let size = (code.len() - rest.len()) as u64 + 4;
+    Some((address.wrapping_add(size).wrapping_add_signed(i64::from(displacement)), size))
 }
 
-/// Finds `[endbr64] [bnd] jmp [rip + slot]` on every 8-byte boundary of the PLT sections. Without section headers the
-/// stubs stay unknown, which only costs knowledge about calls.
-fn stubs<'d>(image: &Image<'d>, slots: &HashMap<u64, Import<'d>>) -> HashMap<u64, Import<'d>> {
+/// Finds `[endbr64] [bnd] jmp [rip + slot]` on every 8-byte boundary of the sections that linkers put stubs in; in a
+/// file without section headers on every one of its code, but for functions of their own that consist of just that jump.
+fn stubs<'d>(
+    image: &Image<'d>,
+    frames: &Frames<'_>,
+    slots: &HashMap<u64, Import<'d>>,
+) -> HashMap<u64, Import<'d>> {
+    let mut pieces: Vec<(u64, &[u8])> = Vec::new();
+    let mut functions = HashSet::new();
+    if image.sections().is_empty() {
+        let code = image.loads().iter().filter(|load| load.is_executable() && !load.is_writable());
+        pieces.extend(code.filter_map(|load| Some((load.address, image.segment_bytes(load)?))));
+        functions.extend(frames.fdes.iter().map(|fde| (fde.start.0, fde.length)));
+    } else {
+        let sections = image.sections().iter().filter(|section| is_of_stubs(section.name));
+        pieces.extend(sections.filter_map(|section| Some((section.address, image.section_bytes(section)?))));
+    }
     let mut stubs = HashMap::new();
-    let sections = image.sections().iter().filter(|section| section.name.starts_with(b".plt"));
-    let sections = sections.filter_map(|section| Some((section, image.section_bytes(section)?)));
-    for (section, bytes) in image.no_more_than_all(sections, |(_, bytes)| bytes.len()) {
-        for at in (0..bytes.len()).step_by(8) {
-            let stub = section.address.wrapping_add(at as u64);
-            let slot = jump_through(&bytes[at..], stub);
-            if let Some(&import) = slot.and_then(|slot| slots.get(&slot)) {
+    for (start, bytes) in image.no_more_than_all(pieces.into_iter(), |(_, bytes)| bytes.len()) {
+        for at in ((start.wrapping_neg() & 7) as usize..bytes.len()).step_by(8) {
+            let stub = start.wrapping_add(at as u64);
+            let Some((slot, size)) = jump_through(&bytes[at..], stub) else { continue };
+            if let Some(&import) = slots.get(&slot)
+                && !functions.contains(&(stub, size))
+            {
                 stubs.insert(stub, import);
             }
         }

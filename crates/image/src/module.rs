@@ -42,7 +42,7 @@ impl<'d> Module<'d> {
         let debug = debug.map(Image::parse).transpose()?;
         let frames = Frames::of(&image)?;
         let relocations = dynamic_relocations(&image);
-        let imports = Imports::of(&image, &relocations);
+        let imports = Imports::of(&image, &frames, &relocations);
         let has_tls_descriptors =
             relocations.iter().any(|relocation| relocation.kind == abi::R_X86_64_TLSDESC);
         let symbols = Symbols::of(&image, debug.as_ref());

@@ -7,11 +7,14 @@
 //!
 //! Assumed of calls on the way: that they keep the registers the ABI calls callee-saved.
 
+mod back;
+
 use crate::cfg::{Cfg, Edge, EdgeKind};
 use crate::descend::Surroundings;
 use crate::insn::{Flow, Insn};
 use crate::symbolic::{Node, Path, Term};
 use crate::{Image, cursor::Cursor};
+use back::{Back, DEEPEST_SEARCH};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use units::Svma;
 
@@ -43,8 +46,6 @@ pub struct OpenJump {
 
 const LONGEST_TABLE: u64 = 1 << 16;
 const LONGEST_PATH: usize = 10;
-const DEEPEST_SEARCH: usize = 4;
-const MOST_BLOCKS: usize = 200;
 
 /// Looks at every indirect jump. `known` are the tables believed so far, which the control-flow graph needs.
 pub fn resolve(
@@ -58,7 +59,8 @@ pub fn resolve(
     let cfg = Cfg::build(start, code, insns, known, roots);
     let extends = insns.iter().any(|insn| sign_extends(insn.bytes(code)));
     let room = around.most_entries as u64;
-    let mut search = Search { start, code, insns, cfg: &cfg, image: around.image, extends, room };
+    let back = Back::of(&cfg);
+    let mut search = Search { start, code, insns, cfg: &cfg, back, image: around.image, extends, room };
     let (mut tables, mut open): (Vec<JumpTable>, _) = (Vec::new(), Vec::new());
     for (index, insn) in insns.iter().enumerate() {
         if insn.flow != Flow::JumpIndirect {
@@ -91,6 +93,7 @@ struct Search<'a, 'd> {
     code: &'a [u8],
     insns: &'a [Insn],
     cfg: &'a Cfg,
+    back: Back,
     image: &'a Image<'d>,
     /// Whether the unit sign-extends anything from 32 to 64 bits, as every table of offsets needs.
     extends: bool,
@@ -240,85 +243,6 @@ impl Search<'_, '_> {
             },
             _ => None,
         }
-    }
-
-    /// The largest value the low bits of a register can have on entry to a block, over all ways in.
-    fn bound_on_entry(&self, block: usize, register: u8, bits: u8, depth: usize) -> Option<u64> {
-        let depth = depth.checked_sub(1)?;
-        if self.cfg.blocks[block].is_root || self.cfg.edges_to(block).len() == 0 {
-            return None;
-        }
-        let mut largest = 0;
-        for edge in self.cfg.edges_to(block) {
-            let way = self.way_to(edge.from as usize);
-            let mut path = self.walk(&way, Some(edge), &[None; 16]);
-            let whole = path.register(register);
-            let term = path.zext(whole, bits);
-            let bound = match (path.bound(term), path.node(term)) {
-                (Some(bound), _) => bound,
-                (None, Node::Initial(earlier)) => self.bound_on_entry(way[0], earlier, 64, depth)?,
-                (None, Node::Zext(inner, bits)) => match path.node(inner) {
-                    Node::Initial(earlier) => self.bound_on_entry(way[0], earlier, bits, depth)?,
-                    _ => return None,
-                },
-                _ => return None,
-            };
-            largest = largest.max(bound);
-        }
-        Some(largest)
-    }
-
-    /// Whether, on every way into a block, the register was last written as a 32-bit one.
-    fn upper_half_is_zero(&self, block: usize, register: u8) -> bool {
-        self.on_every_way_in(block, register, |path, term| (path.significant_bits(term) <= 32).then_some(()))
-            .is_some()
-    }
-
-    /// The constant that a register holds on every way into a block.
-    fn constant_on_entry(&self, block: usize, register: u8) -> Option<u64> {
-        self.on_every_way_in(block, register, |path, term| match path.node(term) {
-            Node::Constant(value) => Some(value),
-            _ => None,
-        })
-    }
-
-    /// Looks back from a block for what was last put in a register; every way must give the same answer.
-    fn on_every_way_in<T: PartialEq>(
-        &self,
-        block: usize,
-        register: u8,
-        fact: impl Fn(&Path, Term) -> Option<T>,
-    ) -> Option<T> {
-        let mut answer = None;
-        let mut seen = vec![(block, register)];
-        let mut next = 0;
-        while let Some(&(block, register)) = seen.get(next) {
-            next += 1;
-            if self.cfg.blocks[block].is_root
-                || self.cfg.edges_to(block).len() == 0
-                || seen.len() > MOST_BLOCKS
-            {
-                return None;
-            }
-            for edge in self.cfg.edges_to(block) {
-                let path = self.walk(&[edge.from as usize], Some(edge), &[None; 16]);
-                let term = path.register(register);
-                if let Some(found) = fact(&path, term) {
-                    if answer.as_ref().is_some_and(|answer| *answer != found) {
-                        return None;
-                    }
-                    answer = Some(found);
-                } else if let Node::Initial(earlier) = path.node(term) {
-                    let from = (edge.from as usize, earlier);
-                    if !seen.contains(&from) {
-                        seen.push(from);
-                    }
-                } else {
-                    return None;
-                }
-            }
-        }
-        answer
     }
 
     /// Finds constants for the registers that a target expression still depends on. Whether there were any.

@@ -1,7 +1,7 @@
 //! Which units get twins, and which twins their originals lead to.
 
 use crate::report::{EntryKept, Refusal};
-use image::imports::Import;
+use image::imports::{Import, is_of_stubs};
 use image::insn::{Flow, index_at};
 use image::unwind::cfi::Steps;
 use image::{Module, abi};
@@ -59,7 +59,7 @@ fn refusal(
     if unit.is_overlapped {
         return Some(Refusal::OverlapsAnother);
     }
-    if holds(linkage, unit.start) {
+    if holds(linkage, unit.start) || module.imports.stub(unit.start).is_some() {
         return Some(Refusal::LinkageStub);
     }
     if cie.is_signal {
@@ -159,9 +159,7 @@ fn entry(module: &Module<'_>, index: usize, odd: &[Svma]) -> Entry {
 
 /// The sections of linkage stubs: where each begins and ends, ascending and apart.
 fn linkage(module: &Module<'_>) -> Vec<(u64, u64)> {
-    module
-        .image
-        .ranges(|section| section.flags & abi::SHF_EXECINSTR != 0 && section.name.starts_with(b".plt"))
+    module.image.ranges(|section| section.flags & abi::SHF_EXECINSTR != 0 && is_of_stubs(section.name))
 }
 
 fn holds(ranges: &[(u64, u64)], address: Svma) -> bool {

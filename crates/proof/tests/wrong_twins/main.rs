@@ -71,6 +71,21 @@ fn correct_ones_are_accepted() {
     }
 }
 
+/// Programs without section headers run; rewriter and checker find linkage stubs in them all the same.
+#[test]
+fn files_without_section_headers_are_accepted() {
+    for specimen in SPECIMENS.iter().chain(POISONED.iter()) {
+        let mut bare = specimen.original.clone();
+        bare[0x28..0x30].fill(0);
+        bare[0x3c..0x40].fill(0);
+        for mode in [twin::Mode::Identity, twin::Mode::Poison(twin::VectorWidth::Avx512)] {
+            let rewritten = twin::rewrite(&bare, None, mode).expect("a program that can be rewritten").bytes;
+            let found = check(&bare, &rewritten);
+            assert!(found.is_ok(), "{} {mode:?}: {found:?}", specimen.name);
+        }
+    }
+}
+
 fn each_is_rejected(all: &[Wrong], specimens: &[Specimen]) {
     for wrong in all {
         let mut made = 0;
