@@ -151,6 +151,69 @@ fn what_is_no_program_yet_or_no_more() {
     assert_eq!(told, (Some(2), why.to_owned()));
 }
 
+/// A core file as the kernel's tools write it: of type 4, with segments, and no program.
+#[test]
+fn what_a_program_left_when_it_ended() {
+    let place = Place::new();
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-q", "-nx", "-batch", "-ex", "set debuginfod enabled off", "-ex", "starti", "-ex"])
+        .arg(format!("generate-core-file {}", place.path("core").display()))
+        .arg("/bin/true");
+    let made = gdb.stdin(Stdio::null()).output().is_ok() && place.path("core").exists();
+    if !made {
+        eprintln!("skipped: no gdb that leaves a core file here");
+        return;
+    }
+    let told = place.refused(&place.path("core"), &place.path("output"));
+    let why = "an ELF file of type 4; only executables and shared objects are supported";
+    assert_eq!(told, (Some(2), why.to_owned()));
+}
+
+/// Names come from the debug information of the very build; no other is taken.
+#[test]
+fn debug_information_of_something_else() {
+    let place = Place::new();
+    let source = place
+        .file("source.c", b"int seen(int x) { return x * 3; }\nint main(void) { return seen(14) != 42; }\n");
+    let (whole, stripped, debug) = (place.path("whole"), place.path("stripped"), place.path("whole.debug"));
+    let run = |program: &str, arguments: &[&dyn AsRef<std::ffi::OsStr>]| {
+        let mut command = Command::new(program);
+        for argument in arguments {
+            command.arg(argument.as_ref());
+        }
+        let done = command.status();
+        assert!(done.is_ok_and(|status| status.success()), "{program} is needed for this test");
+    };
+    run("cc", &[&"-g", &"-O1", &"-Wl,--build-id", &"-o", &whole, &source]);
+    run("objcopy", &[&"--only-keep-debug", &whole, &debug]);
+    run("strip", &[&"-o", &stripped, &whole]);
+    let output = place.path("output");
+    let with = |debug: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
+        command.args(["twin", "--identity", "-q", "--debug"]).arg(debug).arg("-o").args([&output, &stripped]);
+        let ran = command.output().unwrap();
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    assert_eq!(with(&debug), (Some(0), String::new()));
+    let rewritten = std::fs::read(&output).unwrap();
+    let named = |name: &[u8]| rewritten.windows(name.len()).any(|window| window == name);
+    assert!(named(b"\0seen.twin\0"), "names come from the debug information");
+    assert!(Command::new(&output).status().unwrap().success());
+    std::fs::remove_file(&output).unwrap();
+    std::fs::write(place.path("other.c"), b"int main(void) { return 1; }\n").unwrap();
+    run("cc", &[&"-g", &"-Wl,--build-id", &"-o", &place.path("other"), &place.path("other.c")]);
+    for (debug, why) in [
+        (place.path("other"), "is of another build: their build ids differ"),
+        (place.file("text", b"no ELF file"), ": not an ELF file"),
+    ] {
+        let (code, said) = with(&debug);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.starts_with("gleaner: ") && said.lines().count() == 1, "{said}");
+        assert!(said.contains("the separate debug information") && said.trim_end().ends_with(why), "{said}");
+        assert!(!output.exists(), "an output");
+    }
+}
+
 #[test]
 fn what_is_no_file() {
     let place = Place::new();

@@ -47,7 +47,7 @@
 //! - **R12 mapping.** Note and mapping are of a known version and hang together. Units ascend, lie in code of the original, do
 //!   not overlap, and each is the whole range of exactly one frame description. Twins do the same in the new code, which
 //!   holds traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
-//!   its twin.
+//!   its twin, with traps where the format wants what follows a gap to lie as its original does.
 //! - **R13 yields.** What is inserted into primaries and scavengers consists of instructions of a closed list
 //!   (`harvest/ops.rs`), each of which something leads to, and of jumps forward among them. It reads and writes nothing
 //!   but its area's words for inserted code, the running context and (before a `ret`) the return address; no stack, no red zone.
@@ -119,7 +119,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R18";
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -32,6 +32,10 @@ impl Item {
     }
 }
 
+/// Behind a gap, what follows lies in a twin as its original does in pieces of this many bytes.
+const ALIGNED_AS: u64 = 16;
+const TRAP: u8 = 0xcc;
+
 /// Reads all items of a unit into `items`; says what is wrong with them, and where in the original.
 pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &'static str)> {
     items.clear();
@@ -46,6 +50,17 @@ pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &
         let twin_len = if head & 0x40 != 0 { resized } else { u64::from(len) };
         let escape = head & 0x80 != 0;
         let first = at.saturating_add(gap);
+        if gap > 0 {
+            let end = place;
+            place = place.saturating_add(first.wrapping_sub(place) % ALIGNED_AS);
+            let padding = unit.copy.get(end as usize..place as usize).unwrap_or(&[]);
+            if padding.iter().any(|&byte| byte != TRAP) {
+                return Err((
+                    first as u32,
+                    "what comes before a twin's instruction, behind a gap, is no trap",
+                ));
+            }
+        }
         let next = first.saturating_add(u64::from(len));
         let copy_end = place.saturating_add(inserted).saturating_add(twin_len);
         let next_place = copy_end.saturating_add(if escape { u64::from(unit.lead) + 5 } else { 0 });

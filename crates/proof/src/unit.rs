@@ -19,6 +19,9 @@ pub(crate) struct Scratch {
     pub(crate) items: Vec<Item>,
     /// For each byte of the original: where the twin of the instruction that begins there is, or [`NOWHERE`].
     places: Vec<u32>,
+    /// The tables by the instructions that read them: places of both.
+    loads: Vec<(u64, u32)>,
+    jumps: Vec<u64>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) counts: Counts,
 }
@@ -45,6 +48,12 @@ impl View<'_, '_> {
         for item in &scratch.items {
             scratch.places[item.at as usize] = item.place;
         }
+        scratch.loads.clear();
+        scratch.loads.extend(self.tables.iter().zip(0..).map(|(table, index)| (table.load, index)));
+        scratch.loads.sort_unstable();
+        scratch.jumps.clear();
+        scratch.jumps.extend(self.tables.iter().map(|table| table.jump));
+        scratch.jumps.sort_unstable();
         let items = std::mem::take(&mut scratch.items);
         let mut decoder = Decoder::with_ip(64, unit.code, unit.start, DecoderOptions::NONE);
         let mut insn = Instruction::default();
@@ -145,7 +154,7 @@ impl View<'_, '_> {
             } else {
                 self.wrong(Rule::Copy, item, "a branch whose twin is another instruction");
             }
-        } else if let Some(table) = self.tables.iter().find(|table| table.load == insn.ip()) {
+        } else if let Some(table) = self.table_read_by(insn.ip(), scratch) {
             if !copy::shifted_operand(insn, twin, twin_end - twin.len() as u64, table.delta()) {
                 self.wrong(
                     Rule::Tables,
@@ -163,7 +172,14 @@ impl View<'_, '_> {
             self.wrong(Rule::Copy, item, "differs from its original");
         }
         self.goes_on(insn, item, next, scratch);
-        flow == FlowControl::IndirectBranch && !self.tables.iter().any(|table| table.jump == insn.ip())
+        flow == FlowControl::IndirectBranch && scratch.jumps.binary_search(&insn.ip()).is_err()
+    }
+
+    /// The first table that the instruction at an address reads; that all it reads are moved alike is another part of R8.
+    fn table_read_by(&self, load: u64, scratch: &Scratch) -> Option<&Table> {
+        let first = scratch.loads.partition_point(|&(at, _)| at < load);
+        let &(at, index) = scratch.loads.get(first)?;
+        (at == load).then(|| &self.tables[index as usize])
     }
 
     /// Whether the copy may be another instruction, because rule R17 looks at it.

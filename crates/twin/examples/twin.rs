@@ -11,7 +11,6 @@ fn main() {
     };
     let mode = match mode.as_str() {
         "--poison" => match std::env::var("WIDTH").as_deref() {
-            Ok("strict") => Mode::StrictPoison(VectorWidth::Avx512),
             Ok("sse") => Mode::Poison(VectorWidth::Sse),
             Ok("avx") => Mode::Poison(VectorWidth::Avx),
             _ => Mode::Poison(VectorWidth::Avx512),

@@ -12,6 +12,7 @@ use image::Module;
 use image::bytes::u32_at;
 use image::insn::{Flow, Insn, index_at};
 use image::tables::JumpTable;
+use std::collections::HashMap;
 use units::Svma;
 
 /// A recognised jump table and where its twin lies.
@@ -41,6 +42,8 @@ pub(crate) struct Twins<'a, 'd> {
     pub text: Span,
 }
 
+/// A trap: where nobody comes.
+pub(crate) const INT3: u8 = 0xcc;
 const TOO_FAR: TwinError = TwinError::OutOfReach("the twins");
 
 impl Twins<'_, '_> {
@@ -93,11 +96,18 @@ impl Twins<'_, '_> {
         let insns = &self.module.decoded[unit].insns;
         let mut writer = Writer { out, at: 0, address: twin.address };
         let mut changed = twin.layout.changed().iter().peekable();
+        let mut end = 0;
+        let by_load: HashMap<u32, &TwinTable> =
+            twin.tables.iter().map(|table| (table.table.load_at, table)).collect();
         for (index, insn) in insns.iter().enumerate() {
             let form = match changed.next_if(|&&(next, _)| next == index as u32) {
                 Some(&(_, form)) => form,
                 None => Form::Same,
             };
+            if insn.at != end {
+                writer.put(&[INT3; 16][..twin.layout.padding_before(index) as usize]);
+            }
+            end = insn.end();
             let begin = writer.at;
             writer.put(twin.inserted.before(index));
             for (at, to) in twin.inserted.references_before(index) {
@@ -106,8 +116,7 @@ impl Twins<'_, '_> {
             let bytes = insn.bytes(code);
             match form {
                 Form::WideDisplacement => {
-                    let table =
-                        twin.tables.iter().find(|table| table.table.load_at == insn.at).ok_or(TOO_FAR)?;
+                    let table = by_load.get(&insn.at).ok_or(TOO_FAR)?;
                     put_load(&mut writer, bytes, table)?;
                 }
                 Form::ThroughSlot => {
@@ -135,7 +144,7 @@ impl Twins<'_, '_> {
                             writer.fix8(to)?;
                         }
                     } else if insn.flow == Flow::JumpIndirect || !twin.tables.is_empty() {
-                        if let Some(table) = twin.tables.iter().find(|table| table.table.load_at == insn.at) {
+                        if let Some(table) = by_load.get(&insn.at) {
                             writer.at = begin;
                             put_load(&mut writer, bytes, table)?;
                         }

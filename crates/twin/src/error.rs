@@ -6,6 +6,10 @@ use image::ImageError;
 pub enum TwinError {
     #[error(transparent)]
     Image(#[from] ImageError),
+    #[error("the separate debug information: {0}")]
+    Debug(ImageError),
+    #[error("the separate debug information is of another build: their build ids differ")]
+    OtherDebug,
     #[error("already rewritten: it carries this program's note")]
     AlreadyRewritten,
     #[error("a {0} program: its runtime looks up return addresses in tables of its own")]

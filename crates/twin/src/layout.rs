@@ -13,6 +13,9 @@ use units::Svma;
 pub(crate) const JUMP_SIZE: u32 = 5;
 /// The size of `call [rip + d]` and `jmp [rip + d]`.
 const THROUGH_SLOT_SIZE: u32 = 6;
+/// Behind bytes that have no twin, what follows lies as its original does in pieces of this many bytes: compilers put the
+/// starts of loops where they fit, and fill up what is before them.
+const ALIGNED_AS: u32 = 16;
 
 /// The form an instruction takes in the twin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub(crate) struct Layout {
     /// Indices of the instructions that do not keep their form, ascending.
     changed: Vec<(u32, Form)>,
     pub size: u32,
+    /// Indices of the instructions with padding before them, ascending, and how much.
+    padding: Vec<(u32, u8)>,
     /// What comes between an instruction and the jump of its escape.
     before_escape: u32,
 }
@@ -49,10 +54,15 @@ impl Layout {
         match index.checked_sub(1) {
             // Also what begins to hold in the middle of an instruction holds behind it.
             Some(before) if u64::from(insns[before].end()) >= at && escapes_after(insns, before) => {
-                offset - self.before_escape - JUMP_SIZE
+                offset - self.padding_before(index) - self.before_escape - JUMP_SIZE
             }
             _ => offset,
         }
+    }
+    /// How many bytes before an instruction, by its index, nobody ever comes to.
+    pub(crate) fn padding_before(&self, index: usize) -> u32 {
+        let found = self.padding.binary_search_by_key(&(index as u32), |&(index, _)| index);
+        found.map_or(0, |found| u32::from(self.padding[found].1))
     }
     pub(crate) fn changed(&self) -> &[(u32, Form)] {
         &self.changed
@@ -161,7 +171,8 @@ pub(crate) fn lay_out(
         }
     }
     forms.sort_unstable_by_key(|&(index, _)| index);
-    let mut layout = Layout { offsets: vec![0; insns.len()], changed: forms, size: 0, before_escape };
+    let mut layout =
+        Layout { offsets: vec![0; insns.len()], changed: forms, size: 0, padding: Vec::new(), before_escape };
     for round in 0.. {
         place(&mut layout, insns, code, inserted);
         let mut grown = Vec::new();
@@ -190,9 +201,16 @@ pub(crate) fn lay_out(
 const MOST_ROUNDS: u32 = 24;
 
 fn place(layout: &mut Layout, insns: &[Insn], code: &[u8], inserted: &Insertions) {
-    let mut at = 0u32;
+    let (mut at, mut end) = (0u32, 0);
     let mut changed = layout.changed.iter().peekable();
+    layout.padding.clear();
     for (index, insn) in insns.iter().enumerate() {
+        let padding = if insn.at == end { 0 } else { insn.at.wrapping_sub(at) % ALIGNED_AS };
+        if padding > 0 {
+            layout.padding.push((index as u32, padding as u8));
+            at += padding;
+        }
+        end = insn.end();
         layout.offsets[index] = at;
         let form = match changed.next_if(|&&(next, _)| next == index as u32) {
             Some(&(_, form)) => form,
@@ -217,5 +235,19 @@ mod tests {
         // Into the instruction, behind it (where the escape is), and behind what was not decoded: never back.
         let offsets: Vec<u32> = (0..5).map(|at| layout.offset_of(&[insn], at)).collect();
         assert_eq!(offsets, [0, 3, 3, 3, 8]);
+    }
+
+    #[test]
+    fn what_follows_a_gap_lies_as_its_original_does() {
+        let insn = |at, len, flow| Insn { at, len, flow, rip_displacement: 0, never_returns: false };
+        // The return at 5 ends what is before the gap; the call at 0 is a byte longer in the twin.
+        let insns = [insn(0, 5, Flow::Call32), insn(5, 1, Flow::Return), insn(16, 3, Flow::Next)];
+        let mut layout =
+            Layout { offsets: vec![0; 3], changed: vec![(0, Form::ThroughSlot)], ..Layout::default() };
+        place(&mut layout, &insns, &[0; 19], &Insertions::default());
+        assert_eq!((layout.offsets.as_slice(), layout.padding_before(2)), (&[0, 6, 16][..], 9));
+        assert_eq!(layout.size, 19 + JUMP_SIZE);
+        // What ends with the return ends before the padding or behind it, but not in the code behind it.
+        assert_eq!(layout.offset_of(&insns, 6), 16);
     }
 }

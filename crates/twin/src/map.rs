@@ -36,7 +36,7 @@ pub(crate) fn note(mode: Mode<'_>, offset: u64, size: u64, original_size: u64) -
     out.extend(VERSION.to_le_bytes());
     out.extend(mode.number().to_le_bytes());
     let (width, quantum) = match mode {
-        Mode::Identity | Mode::Poison(_) | Mode::StrictPoison(_) => (0, 0),
+        Mode::Identity | Mode::Poison(_) => (0, 0),
         Mode::Primary(sites) => (sites.width.bytes(), 0),
         Mode::Scavenger(sites, bounds) => (sites.width.bytes(), u64::from(bounds.quantum)),
     };

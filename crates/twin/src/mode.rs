@@ -10,8 +10,6 @@ pub enum Mode<'s> {
     Identity,
     /// Garbage into everything claimed dead, before every instruction.
     Poison(VectorWidth),
-    /// The same with what is known of callers, as harvest twins go by it.
-    StrictPoison(VectorWidth),
     /// Yields at sites, for a program that is to keep its pace (`docs/harvest-abi.md`).
     Primary(&'s Sites),
     /// Yields at sites and bounds, for a program that runs in the waits of others.
@@ -52,7 +50,7 @@ impl Mode<'_> {
     pub fn number(self) -> u32 {
         match self {
             Self::Identity => 1,
-            Self::Poison(_) | Self::StrictPoison(_) => 2,
+            Self::Poison(_) => 2,
             Self::Primary(_) => 3,
             Self::Scavenger(..) => 4,
         }

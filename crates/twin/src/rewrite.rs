@@ -1,6 +1,6 @@
 //! The phases of a rewrite, one after the other.
 
-use crate::emit::{Twin, TwinTable, Twins, is_movable, movable_tables};
+use crate::emit::{INT3, Twin, TwinTable, Twins, is_movable, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
 use crate::harvest::Harvest;
@@ -14,9 +14,9 @@ use crate::select::{Choice, Entry, choose};
 use crate::sites::Which;
 use crate::symbols;
 use crate::unwind;
-use image::Module;
-use image::liveness::{Knowledge, Liveness};
+use image::liveness::Liveness;
 use image::tables::JumpTable;
+use image::{Image, Module};
 use rayon::prelude::*;
 use std::time::Instant;
 use units::Svma;
@@ -30,6 +30,9 @@ pub struct Rewritten {
 /// Rewrites the module in `data`; `debug` is its separate debug information, if any.
 pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewritten, TwinError> {
     let mut clock = Clock { last: Instant::now(), phases: Vec::new() };
+    if let Some(debug) = debug {
+        refuse_debug(data, debug)?;
+    }
     let module = Module::analyse(data, debug)?;
     refuse_module(&module)?;
     clock.phase("read and decode");
@@ -122,6 +125,15 @@ fn refuse_module(module: &Module<'_>) -> Result<(), TwinError> {
     Ok(())
 }
 
+/// Names from another program would be worse than none.
+fn refuse_debug(data: &[u8], debug: &[u8]) -> Result<(), TwinError> {
+    let debug = Image::parse(debug).map_err(TwinError::Debug)?;
+    match (Image::parse(data)?.build_id(), debug.build_id()) {
+        (Some(own), Some(other)) if own != other => Err(TwinError::OtherDebug),
+        _ => Ok(()),
+    }
+}
+
 /// What decides what is put into a unit.
 enum Inserter<'a, 'd> {
     Nothing,
@@ -141,9 +153,6 @@ fn lay_out_all<'a, 'd>(
     let inserter = match mode {
         Mode::Identity => Inserter::Nothing,
         Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
-        Mode::StrictPoison(width) => {
-            Inserter::Poison(Poison::new(width), Liveness::with(module, Knowledge::OfCallers, &listed))
-        }
         Mode::Primary(sites) => Inserter::Harvest(Harvest::new(module, choices, sites, None)),
         Mode::Scavenger(sites, bounds) => {
             Inserter::Harvest(Harvest::new(module, choices, sites, Some(bounds)))
@@ -216,7 +225,6 @@ fn place_relatively(twins: &mut Twins<'_, '_>) -> (u64, u64) {
 }
 
 fn emit_all(twins: &Twins<'_, '_>, places: &Places, bytes: &mut [u8]) -> Result<(), TwinError> {
-    const INT3: u8 = 0xcc;
     for (unit, twin) in twins.twins.iter().enumerate() {
         for table in twin.iter().flat_map(|twin| &twin.tables) {
             let piece = twins.table_bytes(unit, &table.table)?;

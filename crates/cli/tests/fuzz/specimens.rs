@@ -81,7 +81,7 @@ pub(crate) fn in_mode<T>(number: usize, call: impl FnOnce(Mode<'_>) -> T) -> T {
     call(match number % 6 {
         0 | 1 => Mode::Identity,
         2 => Mode::Poison(VectorWidth::Avx),
-        3 => Mode::StrictPoison(VectorWidth::Avx512),
+        3 => Mode::Poison(VectorWidth::Avx512),
         4 => Mode::Primary(&sites),
         _ => Mode::Scavenger(&sites, Bounds::default()),
     })

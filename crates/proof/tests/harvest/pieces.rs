@@ -80,7 +80,8 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
     let mut pieces = Vec::new();
     for unit in 0..get(rewritten, map + 16, 8) as usize {
         let record = map + 48 + 40 * unit;
-        let (mut original_at, mut twin) = (get(rewritten, record, 8), get(rewritten, record + 8, 8));
+        let (start, twin_start) = (get(rewritten, record, 8), get(rewritten, record + 8, 8));
+        let (mut original_at, mut twin) = (start, twin_start);
         let mut stream = map + get(rewritten, record + 16, 8) as usize;
         #[expect(clippy::explicit_counter_loop, reason = "items are of different sizes")]
         for _ in 0..get(rewritten, record + 32, 4) {
@@ -91,6 +92,9 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
             let len = usize::from(head & 15);
             let twin_len = if head & 0x40 != 0 { resized } else { len };
             original_at += gap as u64;
+            if gap > 0 {
+                twin += (original_at - start).wrapping_sub(twin - twin_start) % 16;
+            }
             let at = offset(&new, twin);
             let (from, copy) = (offset(&old, original_at), at + size);
             pieces.push(Piece {

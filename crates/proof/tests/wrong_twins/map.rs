@@ -153,25 +153,59 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "an instruction said to be inserted code",
         rule: Inserted,
         make: |it, _, new| {
-            // [gap, A][B] becomes [gap + A, inserted A, B]: as many bytes.
-            let (unit, index) = it.units.iter().find_map(|unit| {
-                let fits = |pair: &[crate::specimen::Item]| {
-                    let [a, b] = pair else { return false };
-                    (1..100).contains(&a.gap)
-                        && !a.escape
-                        && b.gap == 0
-                        && b.record - a.record == 2
-                        && a.len == a.twin_len
-                        && b.len == b.twin_len
-                };
-                unit.items.windows(2).position(fits).map(|index| (unit, index))
+            // Items of 16 bytes together, so that nothing moves, and the one behind: of as many bytes as a single one that
+            // has them inserted before it.
+            let plain =
+                |item: &crate::specimen::Item| item.gap == 0 && !item.escape && item.len == item.twin_len;
+            let found = it.units.iter().find_map(|unit| {
+                let moved =
+                    |a: &crate::specimen::Item| (a.copy - unit.twin).wrapping_sub(a.at - unit.start) % 16;
+                (2..8).find_map(|count| {
+                    let fits = |run: &[crate::specimen::Item]| {
+                        run.iter().all(plain)
+                            && moved(&run[0]) == 0
+                            && run[..count].iter().map(|item| item.len).sum::<usize>() == 16
+                    };
+                    let at = unit.items.windows(count + 1).position(fits)?;
+                    Some((unit, &unit.items[at..=at + count], count))
+                })
+            });
+            let (unit, run, count) = found?;
+            let at = run[0].record;
+            new[at] = new[run[count].record] | 0x30;
+            new[at + 1..at + count].fill(0x80);
+            new[at + 1] |= 16;
+            new[at + count - 1] &= 0x7f;
+            new[at + count] = 16;
+            add(new, unit.record + 32, 4, 1 - run.len() as i64);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "something else than traps in the padding",
+        rule: Mapping,
+        make: |it, _, new| {
+            let image = image::Image::parse(&it.rewritten).ok()?;
+            let padded = it.units.iter().flat_map(|unit| unit.items.windows(2)).find(|pair| {
+                let [before, item] = pair else { return false };
+                item.gap > 0 && !before.escape && before.copy + (before.twin_len as u64) < item.copy
             })?;
-            let (a, b) = (unit.items[index], unit.items[index + 1]);
-            let head = new[b.record];
-            new[a.record] = head | 0x30;
-            new[a.record + 1] = (a.gap + a.len as u64) as u8;
-            new[a.record + 2] = a.len as u8;
-            add(new, unit.record + 32, 4, -1);
+            let at = image.file_offset(units::Svma(padded[1].copy - 1))?.0 as usize;
+            new[at] = 0x90;
+            Some(())
+        },
+    },
+    Wrong {
+        name: "less padding than it takes",
+        rule: Mapping,
+        make: |it, _, new| {
+            let unit = it.units.iter().find(|unit| {
+                unit.items.windows(2).any(|pair| {
+                    let (before, item) = (&pair[0], &pair[1]);
+                    item.gap > 0 && !before.escape && before.copy + (before.twin_len as u64) < item.copy
+                })
+            })?;
+            add(new, unit.record + 28, 4, -1);
             Some(())
         },
     },

@@ -116,6 +116,9 @@ impl Specimen {
                 let len = usize::from(head & 15);
                 let twin_len = if head & 0x40 != 0 { resized as usize } else { len };
                 original += gap;
+                if gap > 0 {
+                    place += (original - unit.start).wrapping_sub(place - unit.twin) % 16;
+                }
                 place += inserted;
                 unit.items.push(Item {
                     record: item,

@@ -56,7 +56,10 @@ pub(crate) fn units(file: &[u8]) -> Vec<Unit> {
                 let flags = stream[0];
                 stream = &stream[1..];
                 let mut number = |bit: u8| (flags & bit != 0).then(|| uleb(&mut stream));
-                original += number(0x10).unwrap_or(0);
+                if let Some(gap) = number(0x10) {
+                    original += gap;
+                    twin += (original - unit.original).wrapping_sub(twin - unit.twin) % 16;
+                }
                 let begin = twin;
                 twin += number(0x20).unwrap_or(0);
                 let original_len = flags & 0xf;
