@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use ::harvest::twins::{self, NotPlanned, TwinsError};
 use ::twin::report::Phase;
-use ::twin::{Bounds, Coverage, Knowledge, Mode, Reach, Rewritten, Sites, VectorWidth, Which};
+use ::twin::{Bounds, Coverage, Mode, Reach, Rewritten, VectorWidth};
 use clap::{ArgGroup, Args, ValueEnum};
 use records::plan::Plan;
 use std::fmt::Write;
@@ -15,8 +15,8 @@ use std::time::Instant;
 
 /// Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original
 ///
-/// The result is an ordinary ELF file. It is checked by 'gleaner proof' before it is kept; only twins that yield at every
-/// load, which are for tests, are not. What could not be rewritten runs as it did; it is listed with its reasons.
+/// The result is an ordinary ELF file. It is checked by 'gleaner proof' before it is kept. What could not be rewritten
+/// runs as it did; it is listed with its reasons.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub(crate) struct TwinArgs {
@@ -75,6 +75,15 @@ enum Role {
     Scavenger,
 }
 
+impl Role {
+    fn in_plans(self) -> records::plan::Role {
+        match self {
+            Self::Primary => records::plan::Role::Primary,
+            Self::Scavenger => records::plan::Role::Scavenger,
+        }
+    }
+}
+
 pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
     let refuse = |why: String| Refusal::wrong_use(args.binary.display().to_string(), why);
     let metadata = std::fs::metadata(&args.binary).map_err(|e| refuse(records::plain(&e)))?;
@@ -96,7 +105,7 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
     let data = std::fs::read(&args.binary).map_err(|e| refuse(records::plain(&e)))?;
     let Rewritten { bytes, coverage } = match &args.plan {
         Some(plan) => by_plan(args, plan, &data, console)?,
-        None => by_mode(args, &data)?,
+        None => by_mode(args, &data, console)?,
     };
     write(&args.output, &bytes, metadata.mode())?;
     if console.json() {
@@ -108,54 +117,54 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
 }
 
 /// Rewrites in one of the modes that need no plan.
-fn by_mode(args: &TwinArgs, data: &[u8]) -> Result<Rewritten, Refusal> {
+fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten, Refusal> {
     let debug = args.debug.as_deref().map(read_debug).transpose()?;
-    let reach = match args.every_load {
-        Some(Loads::All) => Reach::All,
-        _ => Reach::Usual,
-    };
-    let sites = Sites {
-        which: Which::EveryLoad(reach),
-        width: VectorWidth::of_this_machine(),
-        knowledge: Knowledge::OfCallers,
-        wary: std::collections::BTreeSet::new(),
-        saves_ahead: true,
-    };
-    let mode = match (args.every_load, args.role) {
-        (None, _) if args.poison => Mode::Poison(VectorWidth::of_this_machine()),
-        (None, _) => Mode::Identity,
-        (Some(_), Some(Role::Scavenger)) => {
-            Mode::Scavenger(&sites, Bounds { quantum: args.quantum, ..Bounds::default() })
+    if let Some(loads) = args.every_load {
+        let reach = match loads {
+            Loads::All => Reach::All,
+            Loads::Usual => Reach::Usual,
+        };
+        let role = args.role.map_or(records::plan::Role::Primary, Role::in_plans);
+        let planned = twins::every_load(&args.binary, data, debug.as_deref(), reach, role, args.quantum)
+            .map_err(|e| refusal(args, e))?;
+        if let Some(remark) = planned.remark() {
+            console.remark(&remark);
         }
-        (Some(_), _) => Mode::Primary(&sites),
-    };
+        return Ok(planned.rewritten);
+    }
+    let mode = if args.poison { Mode::Poison(VectorWidth::of_this_machine()) } else { Mode::Identity };
     let mut rewritten = ::twin::rewrite(data, debug.as_deref(), mode)
         .map_err(|e| Refusal::wrong_use(args.binary.display().to_string(), e.to_string()))?;
-    if args.every_load.is_none() {
-        let begin = Instant::now();
-        prove(&args.binary, data, &rewritten.bytes)?;
-        let nanos = begin.elapsed().as_nanos() as u64;
-        rewritten.coverage.phases.push(Phase { name: "proof".to_owned(), nanos });
-    }
+    let begin = Instant::now();
+    prove(&args.binary, data, &rewritten.bytes)?;
+    let nanos = begin.elapsed().as_nanos() as u64;
+    rewritten.coverage.phases.push(Phase { name: "proof".to_owned(), nanos });
     Ok(rewritten)
+}
+
+/// Why a file that yields was not made.
+fn refusal(args: &TwinArgs, error: TwinsError) -> Refusal {
+    let binary = args.binary.display().to_string();
+    match error {
+        TwinsError::Refused { why, .. } => Refusal::wrong_use(binary, why),
+        TwinsError::Unproven { why, .. } => {
+            Refusal::failed(binary, format!("the rewrite was not proven, and not kept: {why}"))
+                .would_help("please report this program as a fault of Gleaner")
+        }
+        error => Refusal::failed(binary, error.to_string()),
+    }
 }
 
 /// Rewrites as a plan says, if it is for this file.
 fn by_plan(args: &TwinArgs, path: &Path, data: &[u8], console: &Console) -> anyhow::Result<Rewritten> {
     let plan = records::read::<Plan>(path)?.body;
     let refuse = |why: String| Refusal::wrong_use(args.binary.display().to_string(), why);
-    let role = args.role.map(|role| match role {
-        Role::Primary => records::plan::Role::Primary,
-        Role::Scavenger => records::plan::Role::Scavenger,
-    });
+    let role = args.role.map(Role::in_plans);
     let module = twins::planned_for(&plan, data, role).map_err(|e| match e {
         NotPlanned::Roles => refuse(e.to_string()).would_help("--role does"),
         _ => refuse(e.to_string()),
     })?;
-    let planned = twins::rewrite(module, data, plan.bounds.quantum).map_err(|e| match e {
-        TwinsError::Refused { why, .. } => refuse(why),
-        e => Refusal::failed(args.binary.display().to_string(), e.to_string()),
-    })?;
+    let planned = twins::rewrite(module, data, plan.bounds.quantum).map_err(|e| refusal(args, e))?;
     for (at, why) in &planned.dropped {
         console.remark(&format!("site {at:#x} is left out: {why}"));
     }

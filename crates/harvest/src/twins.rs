@@ -7,7 +7,9 @@ use records::plan::{Because, Place, Plan, PlannedModule, Prefetch, Rejected, Rol
 use records::run::Proof;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use twin::{Bounds, Knowledge, Mode, Rewritten, Site, Sites, VectorWidth, Which};
+use std::time::Instant;
+use twin::report::Phase;
+use twin::{Bounds, Knowledge, Mode, Reach, Rewritten, Site, Sites, VectorWidth, Which};
 
 /// Why there is no rewritten file.
 #[derive(Debug, thiserror::Error)]
@@ -93,11 +95,97 @@ pub fn rewrite(module: &PlannedModule, data: &[u8], quantum: u32) -> Result<Plan
     Recipe::of(module, quantum).proven(module, data)
 }
 
+/// Rewrites a file with every load a site, and has it checked: a test of yields.
+pub fn every_load(
+    path: &Path,
+    data: &[u8],
+    debug: Option<&[u8]>,
+    reach: Reach,
+    role: Role,
+    quantum: u32,
+) -> Result<Planned, TwinsError> {
+    let attempts = Attempts { role, quantum, width: VectorWidth::of_this_machine(), debug };
+    attempts.until_proven(path, data, Which::EveryLoad(reach))
+}
+
 /// The rewritten file of a module in its role.
 pub fn get(cache: &Cache, module: &PlannedModule, quantum: u32) -> Result<Entry, TwinsError> {
     let recipe = Recipe::of(module, quantum);
     let key = Key::of(&[module.content.as_bytes(), &recipe.text(), &proof::VERSION.to_le_bytes()]);
     cache.get(&key, &name_of(Path::new(&module.path)), || recipe.make(module))
+}
+
+/// What stays the same however often a file is rewritten.
+struct Attempts<'d> {
+    role: Role,
+    quantum: u32,
+    width: VectorWidth,
+    /// Separate debug information.
+    debug: Option<&'d [u8]>,
+}
+
+impl Attempts<'_> {
+    /// Rewrites until the checker finds nothing wrong: where it thinks that a yield loses what somebody relies on,
+    /// everything is saved, and sites that break other rules are left out.
+    fn until_proven(&self, path: &Path, data: &[u8], mut which: Which) -> Result<Planned, TwinsError> {
+        let path = path.display().to_string();
+        let unproven = |why: String| TwinsError::Unproven { path: path.clone(), why };
+        let mut wary = BTreeSet::new();
+        let mut dropped = BTreeMap::new();
+        let begin = Instant::now();
+        loop {
+            let sites = Sites {
+                which: which.clone(),
+                width: self.width,
+                knowledge: Knowledge::OfCallers,
+                wary: wary.clone(),
+                saves_ahead: true,
+            };
+            let mode = match self.role {
+                Role::Primary => Mode::Primary(&sites),
+                Role::Scavenger => {
+                    Mode::Scavenger(&sites, Bounds { quantum: self.quantum, ..Bounds::default() })
+                }
+            };
+            let earlier =
+                Phase { name: "earlier attempts".to_owned(), nanos: begin.elapsed().as_nanos() as u64 };
+            let mut rewritten = twin::rewrite(data, self.debug, mode)
+                .map_err(|e| TwinsError::Refused { path: path.clone(), why: e.to_string() })?;
+            let written = Instant::now();
+            let Err(why) = proof::check(data, &rewritten.bytes) else {
+                let phases = &mut rewritten.coverage.phases;
+                phases.push(Phase { name: "proof".to_owned(), nanos: written.elapsed().as_nanos() as u64 });
+                if !wary.is_empty() || !dropped.is_empty() {
+                    phases.push(earlier);
+                }
+                return Ok(Planned { rewritten, wary: wary.len(), dropped });
+            };
+            let proof::Refusal::Wrong { violations, .. } = &why else {
+                return Err(unproven(why.to_string()));
+            };
+            // Only so many violations are told of at a time; each time there must be some that were not known.
+            let known = wary.len() + dropped.len();
+            for violation in violations {
+                let Some(origin) = violation.origin.map(|origin| origin.0) else {
+                    return Err(unproven(why.to_string()));
+                };
+                if violation.rule == proof::Rule::Yields && wary.insert(origin) {
+                    continue;
+                }
+                let Which::Listed(listed) = &mut which else { return Err(unproven(why.to_string())) };
+                // A site's loads may be fetched for by another one's yield.
+                let with = listed.iter().find(|(_, site)| site.with.contains(&origin)).map(|(&at, _)| at);
+                let Some(at) = listed.contains_key(&origin).then_some(origin).or(with) else {
+                    return Err(unproven(why.to_string()));
+                };
+                listed.remove(&at);
+                dropped.insert(at, format!("not proven: {}", violation.what));
+            }
+            if wary.len() + dropped.len() == known {
+                return Err(unproven(why.to_string()));
+            }
+        }
+    }
 }
 
 impl Recipe {
@@ -112,58 +200,13 @@ impl Recipe {
         format!("{} {quantum} {:?} {sites}", self.role.word(), self.width).into_bytes()
     }
 
-    /// Rewrites until the checker finds nothing wrong: where it thinks that a yield loses what somebody relies on,
-    /// everything is saved, and sites that break other rules are left out.
     fn proven(&self, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
         if crate::cache::checksum(data) != module.content {
             return Err(TwinsError::Changed { path: module.path.clone() });
         }
-        let refused = |why: String| TwinsError::Refused { path: module.path.clone(), why };
-        let unproven = |why: String| TwinsError::Unproven { path: module.path.clone(), why };
-        let mut wary = BTreeSet::new();
-        let mut listed = self.sites.clone();
-        let mut dropped = BTreeMap::new();
-        loop {
-            let sites = Sites {
-                which: Which::Listed(listed.clone()),
-                width: self.width,
-                knowledge: Knowledge::OfCallers,
-                wary: wary.clone(),
-                saves_ahead: true,
-            };
-            let mode = match self.role {
-                Role::Primary => Mode::Primary(&sites),
-                Role::Scavenger => {
-                    Mode::Scavenger(&sites, Bounds { quantum: self.quantum, ..Bounds::default() })
-                }
-            };
-            let rewritten = twin::rewrite(data, None, mode).map_err(|e| refused(e.to_string()))?;
-            let Err(why) = proof::check(data, &rewritten.bytes) else {
-                return Ok(Planned { rewritten, wary: wary.len(), dropped });
-            };
-            let proof::Refusal::Wrong { violations, total } = &why else {
-                return Err(unproven(why.to_string()));
-            };
-            let known = wary.len() + dropped.len();
-            for violation in violations {
-                let Some(origin) = violation.origin.map(|origin| origin.0) else {
-                    return Err(unproven(why.to_string()));
-                };
-                if violation.rule == proof::Rule::Yields && wary.insert(origin) {
-                    continue;
-                }
-                // A site's loads may be fetched for by another one's yield.
-                let with = listed.iter().find(|(_, site)| site.with.contains(&origin)).map(|(&at, _)| at);
-                let Some(at) = listed.contains_key(&origin).then_some(origin).or(with) else {
-                    return Err(unproven(why.to_string()));
-                };
-                listed.remove(&at);
-                dropped.insert(at, format!("not proven: {}", violation.what));
-            }
-            if *total > violations.len() || wary.len() + dropped.len() == known {
-                return Err(unproven(why.to_string()));
-            }
-        }
+        let which = Which::Listed(self.sites.clone());
+        let attempts = Attempts { role: self.role, quantum: self.quantum, width: self.width, debug: None };
+        attempts.until_proven(Path::new(&module.path), data, which)
     }
 
     fn make(&self, module: &PlannedModule) -> Result<Made, TwinsError> {
