@@ -1,6 +1,6 @@
 # make tour      builds Gleaner and lets it show this machine; ends by naming what it wrote
 # make test      everything that can be tested here; installs what is missing where it may, names what it skips
-# make test-long  what takes longer: all real programs, every file of this system; leaves a record (an hour or so)
+# make test-long  what takes longer: all real programs, every file of this system; leaves a record (hours; goes on where it stopped)
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
 # make test-random  thousands of random programs, rewritten and compared (N=5000)
 # make fuzz      damaged and overwhelming files to all readers, an hour by default (SECONDS_EACH=240 for each of fifteen targets)

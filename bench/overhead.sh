@@ -1,24 +1,27 @@
 #!/usr/bin/env bash
-# What identity twins cost at run time: a program as it is and with twins, one after the other on the same CPU, many
-# times, taking turns in who is first. The ratio is taken in each pair; told are the median of the pairs and an interval
-# that holds the true median with 95 %. The last row of each program is the original against a copy of itself: what this
-# machine shows where there is no difference.
+# What identity twins cost at run time: a program as it is, a copy of it, and it with twins, one after the other on the same
+# CPU, many rounds, taking turns in who is first. Ratios are taken in each round; told are their medians and an interval
+# that holds the true median with 95 %. The last row of each program is a copy against the original: what this machine
+# shows where there is no difference. Runs are short, so that what disturbs the machine strikes few of them.
+# PROGRAMS: which; ROUNDS: how many.
 #
 # To add a program: a function that runs it from the folder $1 and prints nothing, and its line at the end.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-pairs=${PAIRS:-21}
+rounds=${ROUNDS:-41}
 cpu=$(awk '/^Cpus_allowed_list/ { n = split($2, part, /[,-]/); print part[n] }' /proc/self/status)
 cpus=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status)
-mkdir "$work"/{original,copy,twin}
+mkdir "$work"/rewritten
 
-# folders FILE…: the files as they are, as a copy, and with twins
+# folders FILE…: the files as they are, as a copy, and with twins, all written anew
 folders() {
     local file
+    rm -rf "$work"/{original,copy,twin}
+    mkdir "$work"/{original,copy,twin}
     for file in "$@"; do
         cp -L "$file" "$work/original/"
         cp -L "$file" "$work/copy/"
-        "$gleaner" twin --identity -q -o "$work/twin/$(basename "$file")" "$(realpath "$file")" >/dev/null
+        cp "$work/rewritten/$(basename "$file")" "$work/twin/"
     done
 }
 
@@ -30,7 +33,7 @@ redis_run() {
     local server=$!
     until redis-cli -s "$work/socket" ping >/dev/null 2>&1; do sleep 0.01; done
     # The server's own time, to the nanosecond: clients and the waiting for them are not what is asked.
-    taskset -c "$cpus" redis-benchmark -s "$work/socket" -q -n 60000 -r 10000 -P 16 -c 8 -t set,get,incr,lpush,hset,zadd,lrange_100 >/dev/null 2>&1
+    taskset -c "$cpus" redis-benchmark -s "$work/socket" -q -n 20000 -r 10000 -P 16 -c 8 -t set,get,incr,lpush,hset,zadd,lrange_100 >/dev/null 2>&1
     awk '{ print $1 / 1e9 }' "/proc/$server/schedstat" >"$work/seconds"
     kill $server
     wait $server || true
@@ -55,46 +58,66 @@ def run():
     w = re.findall(r'(\d+)\.(\d{2,})', s); q = sorted(w * 4, key=lambda x: (x[1], x[0]))
     f = [sum(int(c) for c in str(3 ** n)) for n in range(300)]; g = ''.join(chr(65 + x % 26) for x in f) * 50
     return len(t), q[len(q) // 2], g.count('AB'), sum(a * b for a, b in zip(f, reversed(f)))
-for _ in range(12): print(run())
+for _ in range(4): print(run())
 PY
-awk 'BEGIN { for (i = 0; i < 90; i++) { printf "static int sw%d(int x, int *p) { switch (x %% %d) {", i, 7 + i % 9; for (j = 0; j < 7 + i % 9; j++) printf " case %d: *p += x * %d; break;", j, i * j; printf " default: return *p; } return x ^ *p; }\nstatic double fl%d(double *restrict a, const double *restrict b, int n) { double t = %d; for (int i = 0; i < n; i++) { a[i] = a[i] * b[i] + %d; t += a[i] > b[i] ? a[i] : -b[i]; } return t; }\nunsigned h%d(const char *s, double *a, double *b, int *p) { unsigned h = %d; while (*s) h = (h ^ (unsigned char)*s++) * 16777619u; return h / %d + sw%d(h, p) + (int)fl%d(a, b, 64); }\n", i, i, i, i, i + 1, 3 + i, i, i } }' >"$work/big.i"
+awk 'BEGIN { for (i = 0; i < 30; i++) { printf "static int sw%d(int x, int *p) { switch (x %% %d) {", i, 7 + i % 9; for (j = 0; j < 7 + i % 9; j++) printf " case %d: *p += x * %d; break;", j, i * j; printf " default: return *p; } return x ^ *p; }\nstatic double fl%d(double *restrict a, const double *restrict b, int n) { double t = %d; for (int i = 0; i < n; i++) { a[i] = a[i] * b[i] + %d; t += a[i] > b[i] ? a[i] : -b[i]; } return t; }\nunsigned h%d(const char *s, double *a, double *b, int *p) { unsigned h = %d; while (*s) h = (h ^ (unsigned char)*s++) * 16777619u; return h / %d + sw%d(h, p) + (int)fl%d(a, b, 64); }\n", i, i, i, i, i + 1, 3 + i, i, i } }' >"$work/big.i"
 
 # once PROGRAM FOLDER: seconds
 once() {
     rm -f "$work/seconds"
-    local TIMEFORMAT=%3R seconds
-    seconds=$({ time "$1_run" "$work/$2" 2>/dev/null; } 2>&1)
-    if [ -e "$work/seconds" ]; then cat "$work/seconds"; else echo "$seconds"; fi
+    local begin=${EPOCHREALTIME/./} end
+    "$1_run" "$work/$2" 2>/dev/null
+    end=${EPOCHREALTIME/./}
+    if [ -e "$work/seconds" ]; then cat "$work/seconds"; else awk -v took=$((end - begin)) 'BEGIN { print took / 1e6 }'; fi
 }
 
-# compare PROGRAM A B: "median [low, high] seconds-of-A" over the pairs
-compare() {
-    local pair
-    : >"$work/pairs"
-    for pair in $(seq "$pairs"); do
-        if ((pair % 2)); then a=$(once "$1" "$2") b=$(once "$1" "$3"); else b=$(once "$1" "$3") a=$(once "$1" "$2"); fi
-        echo "$a $b" >>"$work/pairs"
+# rounds PROGRAM FILE…: "ORIGINAL COPY TWIN" seconds, a line a round; who is first goes round, and so does which way. Which
+# memory the kernel keeps a file in is luck that lasts as long as the file does (caches go by addresses in memory): a few rounds.
+rounds() {
+    local round at which order=(original copy twin original copy twin) seconds
+    for round in $(seq "$rounds"); do
+        if ((round % 4 == 1)); then
+            folders "${@:2}"
+            for which in original copy twin; do once "$1" "$which" >/dev/null; done
+        fi
+        declare -A seconds=()
+        for at in 0 1 2; do
+            if ((round % 2)); then which=${order[round % 3 + at]}; else which=${order[round % 3 + 2 - at]}; fi
+            seconds[$which]=$(once "$1" "$which")
+        done
+        echo "${seconds[original]} ${seconds[copy]} ${seconds[twin]}"
     done
-    if [ -n "$out" ]; then mkdir -p "$out"; sed "s/^/$1 $3 /" "$work/pairs" >>"$out/overhead.raw"; fi
-    awk '{ print $2 / $1, $1 }' "$work/pairs" | sort -g | awk '
-        { r[NR] = $1; s += $2 }
-        END { k = int((NR - 1.96 * sqrt(NR)) / 2); if (k < 1) k = 1; printf "%.4f [%.4f, %.4f] | %.3f", r[int((NR + 1) / 2)], r[k], r[NR + 1 - k], s / NR }'
+}
+
+# ratio COLUMN: "median [low, high]" of that column to the first, from the rounds
+ratio() {
+    awk -v column="$1" '{ print $column / $1 }' "$work/rounds" | sort -g | awk '
+        { r[NR] = $1 }
+        END { k = int((NR - 1.96 * sqrt(NR)) / 2); if (k < 1) k = 1; printf "%.4f [%.4f, %.4f]", (r[int((NR + 1) / 2)] + r[int(NR / 2) + 1]) / 2, r[k], r[NR + 1 - k] }'
 }
 
 measure() { # PROGRAM FILE…
-    local program=$1
+    local program=$1 seconds file
     shift
-    folders "$@"
-    once "$program" original >/dev/null
-    once "$program" twin >/dev/null
-    echo "| $program | twins | $(compare "$program" original twin) | $(stat -Lc %s "$@" | paste -sd+ | bc) |"
-    echo "| $program | copy | $(compare "$program" original copy) | |"
+    for file in "$@"; do "$gleaner" twin --identity -q -o "$work/rewritten/$(basename "$file")" "$(realpath "$file")" >/dev/null; done
+    rounds "$program" "$@" >"$work/rounds"
+    if [ -n "$out" ]; then sed "s/^/$program /" "$work/rounds" >>"$out/overhead.raw"; fi
+    seconds=$(awk '{ s += $1 } END { printf "%.3f", s / NR }' "$work/rounds")
+    echo "| $program | twins | $(ratio 3) | $rounds | $seconds | $(stat -Lc %s "$@" | paste -sd+ | bc) |"
+    echo "| $program | copy | $(ratio 2) | $rounds | $seconds | |"
 }
 
-if [ -n "$out" ]; then mkdir -p "$out"; rm -f "$out/overhead.raw"; fi
+# Programs one by one, with -o into the same folder: their lines are put together.
+if [ -n "$out" ]; then
+    mkdir -p "$out"
+    touch "$out/overhead.raw" "$out/overhead.md"
+    for program in ${PROGRAMS:-sqlite3 python3 redis cc1}; do sed -i "/^$program /d" "$out/overhead.raw"; done
+    grep '^| [a-z]' "$out/overhead.md" | grep -v -E "^\| (program|$(tr ' ' '|' <<<"${PROGRAMS:-sqlite3 python3 redis cc1}")) " >"$work/others" || true
+fi
 {
-    echo "| program | against the original | ratio of times, median of $pairs pairs [95 %] | seconds | bytes |"
-    echo "|---|---|---|---|---|"
+    echo "| program | against the original | ratio of times in each round: median [95 %] | rounds | seconds | bytes |"
+    echo "|---|---|---|---|---|---|"
+    if [ -e "$work/others" ]; then cat "$work/others"; fi
     for program in ${PROGRAMS:-sqlite3 python3 redis cc1}; do
         case $program in
         sqlite3) measure sqlite3 /usr/bin/sqlite3 /usr/lib/x86_64-linux-gnu/libsqlite3.so.0 ;;

@@ -1,36 +1,95 @@
 #!/usr/bin/env bash
 # What takes longer than a test should: all workloads of real programs in all modes, debuggers in twins, every program and
-# library of this system. The outcome is left in docs/long-tests.md, with the date and the machine.
+# library of this system, as identity and poisoned twins, and yields at every load of some. The outcome is left in
+# docs/long-tests.md, with the date and the machine.
+#
+#   scripts/test-long.sh [PART…]
+#
+# What was done of it with this very build is kept in target/long, and not done again: so it may be stopped and go on, and
+# parts may be done by themselves. Parts: the names in programs/real, debugging, every-load, identity-1 to -4, poison-1 to -4.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-gleaner=${GLEANER:-${CARGO_TARGET_DIR:-target}/release/gleaner}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
+target=${CARGO_TARGET_DIR:-target}
+gleaner=${GLEANER:-$target/release/gleaner}
+[ -x "$gleaner" ] || { echo "no $gleaner: run 'make build' first" >&2; exit 2; }
+done_with=$(sha256sum <"$gleaner" | cut -c1-16)
+work=$target/long/$done_with
+mkdir -p "$work"
 
-scripts/real.sh --table "$work/real.md" | tee "$work/real.log" || failed=1
-scripts/debugging.sh | tee "$work/debugging.log" || failed=1
-cargo test --release --locked --package gleaner-cli --test survey -- --ignored --nocapture | tee "$work/survey.log" || failed=1
+all=()
+for workload in programs/real/*.sh; do all+=("$(basename "$workload" .sh)"); done
+all+=(debugging every-load)
+for mode in identity poison; do for part in 1 2 3 4; do all+=("$mode-$part"); done; done
 
+survey() { # TEST [PART/PARTS]
+    SURVEY_GLEANER=$(realpath "$gleaner") SURVEY_PART=${2:-1/1} \
+        cargo test --locked --package gleaner-cli --test survey -- --ignored --exact --nocapture "$1"
+}
+
+perform() { # PART
+    case $1 in
+    debugging) scripts/debugging.sh ;;
+    every-load) survey yields_at_every_load_are_proven ;;
+    identity-*) survey all_of_this_system_is_rewritten_and_proven "${1#*-}/4" ;;
+    poison-*) survey all_of_this_system_is_poisoned_and_proven "${1#*-}/4" ;;
+    *) GLEANER=$gleaner scripts/real.sh --table "$work/$1.md" "$1" ;;
+    esac
+}
+
+failed=()
+wanted=("$@")
+if [ $# = 0 ]; then wanted=("${all[@]}"); fi
+for part in "${wanted[@]}"; do
+    [ -e "$work/$part.passed" ] && continue
+    if perform "$part" 2>&1 | tee "$work/$part.log"; then
+        touch "$work/$part.passed"
+    else
+        failed+=("$part")
+    fi
+done
+
+# What the parts of a survey found, together: rows of numbers, and of "some of all".
+together() {
+    cat "$work/$1"-[1-4].log 2>/dev/null | grep '^| ' | awk -F' *[|] *' -v mode="$1" '
+        $2 ~ /^--/ || $2 == "---" { next }
+        $2 ~ /wrong/ { wrong = wrong $0 "\n"; next }
+        { if (!($2 in sum)) keys[++n] = $2; split($3, word, " "); sum[$2] += word[1]; if (word[2] == "of") all[$2] += word[3] }
+        END {
+            printf "| %s | |\n|---|---|\n", mode
+            for (i = 1; i <= n; i++) { k = keys[i]; if (k in all) printf "| %s | %d of %d (%.3f %%) |\n", k, sum[k], all[k], 100 * sum[k] / all[k]; else printf "| %s | %d |\n", k, sum[k] }
+            printf "%s", wrong
+        }'
+}
+
+missing=()
+for part in "${all[@]}"; do [ -e "$work/$part.passed" ] || missing+=("$part"); done
 {
     echo "# The last long test"
     echo
-    echo "$("$gleaner" --version) at $(git rev-parse --short HEAD), $(date -u +%Y-%m-%d), by \`make test-long\`: $([ $failed = 0 ] && echo "all passed" || echo "**something failed**")."
+    echo "$("$gleaner" --version) at $(git rev-parse --short HEAD), $(date -u +%Y-%m-%d), by \`make test-long\`: $([ "${#missing[@]}" = 0 ] && echo "all passed" || echo "**not passed, or not run: ${missing[*]}**")."
     echo
     echo "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs, Linux $(uname -r)."
     echo
     echo "## Real programs, beside themselves with twins"
     echo
-    cat "$work/real.md"
-    grep '^skipped:' "$work/real.log" | sed 's/^/\n/' || true
+    echo "| workload | mode | outcome | |"
+    echo "|---|---|---|---|"
+    for part in "${all[@]}"; do if [ -e "$work/$part.md" ]; then tail -n +3 "$work/$part.md"; fi; done
+    cat "$work"/*.log | grep '^skipped:' | sort -u | sed 's/^/\n/' || true
     echo
     echo "## Debuggers"
     echo
-    grep -v '^test result' "$work/debugging.log" | sed 's/^/- /'
+    grep -v '^test result' "$work/debugging.log" 2>/dev/null | sed 's/^/- /'
     echo
     echo "## Every program and library below /usr/bin, /usr/sbin and /usr/lib"
     echo
-    grep '^|' "$work/survey.log"
+    together identity
+    echo
+    together poison
+    echo
+    echo "## Yields at every load, proven"
+    echo
+    grep '^|' "$work/every-load.log" 2>/dev/null
 } >docs/long-tests.md
 echo "docs/long-tests.md"
-exit $failed
+[ "${#failed[@]}" = 0 ] || { echo "failed: ${failed[*]}" >&2; exit 1; }

@@ -2,8 +2,8 @@
 #: program /usr/bin/pocketsphinx_batch
 #: program $(ls /usr/lib/x86_64-linux-gnu/libpocketsphinx.so.3 /usr/lib/x86_64-linux-gnu/libsphinxbase.so.3)
 #: needs espeak-ng espeak-ng
-#: present /usr/bin/pocketsphinx_batch pocketsphinx
-#: present /usr/share/pocketsphinx/model/en-us/en-us/mdef pocketsphinx-en-us
+#: needs /usr/bin/pocketsphinx_batch pocketsphinx
+#: needs /usr/share/pocketsphinx/model/en-us/en-us/mdef pocketsphinx-en-us
 n=0; for text in 'go forward ten meters' 'the weather is very good today' 'one two three four five six seven' 'hello world'; do
     n=$((n + 1)); espeak-ng -v en-us -s 130 -w raw.wav "$text"
     # 22050 Hz to 16000 Hz, by the nearest sample: the same noise in all runs is no harm

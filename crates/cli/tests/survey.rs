@@ -1,6 +1,7 @@
-//! The programs and libraries of this system, one process of `gleaner twin --identity` each: none may crash, none may make
-//! what is not proven, and nearly all functions have twins. A sample in every test run; everything when asked for:
-//! `cargo test --release -p gleaner-cli --test survey -- --ignored --nocapture`. `SURVEY_FOLDERS` names other folders.
+//! The programs and libraries of this system, one process of `gleaner twin --identity` each, and one with `--poison`: none
+//! may crash, none may make what is not proven, and nearly all functions have twins. A sample in every test run; everything
+//! when asked for: `cargo test --release -p gleaner-cli --test survey -- --ignored --nocapture`. `SURVEY_FOLDERS` names other
+//! folders, `SURVEY_PART=2/5` the second fifth of what lies there, `SURVEY_GLEANER` another build than this one.
 //!
 //! To tell of one more thing: a field of [`Survey`], filled in [`Survey::add`].
 
@@ -47,10 +48,13 @@ struct Survey {
 }
 
 impl Survey {
-    fn add(&mut self, path: &Path, folder: &Path) {
+    fn add(&mut self, path: &Path, mode: &str, folder: &Path) {
         let output = folder.join("rewritten");
-        let ran = Command::new(env!("CARGO_BIN_EXE_gleaner"))
-            .args(["twin", "--identity", "--json", "-q", "-o"])
+        let gleaner = std::env::var("SURVEY_GLEANER");
+        let ran = Command::new(gleaner.as_deref().unwrap_or(env!("CARGO_BIN_EXE_gleaner")))
+            .arg("twin")
+            .args(mode.split(' '))
+            .args(["--json", "-q", "-o"])
             .args([&output, path])
             .stdin(Stdio::null())
             .output()
@@ -70,7 +74,9 @@ impl Survey {
     fn count(&mut self, coverage: &Value) {
         let number = |key: &str| coverage[key].as_u64().unwrap_or_else(|| panic!("no {key}"));
         self.rewritten += 1;
-        self.functions += number("functions_with_unwind_entry");
+        // Linkage tables have unwind entries too, but are no functions.
+        let stubs = coverage["refusals"]["linkage_stub"].as_u64().unwrap_or(0);
+        self.functions += number("functions_with_unwind_entry") - stubs;
         self.twinned += number("functions_twinned");
         self.instructions += number("instructions_known");
         self.instructions_twinned += number("instructions_twinned");
@@ -96,10 +102,10 @@ impl Survey {
     }
 
     /// What a record of a survey holds, in Markdown.
-    fn told(&self) -> String {
+    fn told(&self, mode: &str) -> String {
         let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
         let mut text = format!(
-            "| | |\n|---|---|\n| files rewritten and proven | {} |\n| functions twinned | {} of {} ({:.3} %) |\n\
+            "| {mode} | |\n|---|---|\n| files rewritten and proven | {} |\n| functions twinned | {} of {} ({:.3} %) |\n\
              | instructions twinned | {} of {} ({:.3} %) |\n",
             self.rewritten,
             self.twinned,
@@ -122,7 +128,7 @@ impl Survey {
     }
 }
 
-fn survey(paths: &[PathBuf]) -> Survey {
+fn survey(paths: &[PathBuf], mode: &str) -> Survey {
     let (next, whole) = (AtomicUsize::new(0), Mutex::new(Survey::default()));
     // Each process uses every CPU by itself; two at a time hide the parts of it that do not.
     std::thread::scope(|scope| {
@@ -131,7 +137,7 @@ fn survey(paths: &[PathBuf]) -> Survey {
                 let folder = tempfile::tempdir().unwrap();
                 let mut own = Survey::default();
                 while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    own.add(path, folder.path());
+                    own.add(path, mode, folder.path());
                 }
                 let mut whole = whole.lock().unwrap();
                 *whole = std::mem::take(&mut *whole).merge(own);
@@ -150,12 +156,19 @@ fn all() -> Vec<PathBuf> {
     }
     let mut paths: Vec<PathBuf> = found.into_values().collect();
     paths.sort();
+    if let Ok(part) = std::env::var("SURVEY_PART") {
+        let (which, of) = part.split_once('/').expect("SURVEY_PART=WHICH/OF");
+        let (which, of): (usize, usize) = (which.parse().unwrap(), of.parse().unwrap());
+        // Every so many: large ones lie together.
+        paths = paths.into_iter().skip(which - 1).step_by(of).collect();
+    }
     assert!(!paths.is_empty(), "no programs in {folders}");
     paths
 }
 
-fn judge(survey: &Survey) {
-    println!("{}", survey.told());
+fn judge(paths: &[PathBuf], mode: &str) {
+    let survey = survey(paths, mode);
+    println!("{}", survey.told(mode));
     assert!(survey.wrong.is_empty(), "{}", survey.wrong.join("\n"));
     assert!(survey.twinned * 100 >= survey.functions * 99, "{} of {}", survey.twinned, survey.functions);
 }
@@ -166,11 +179,31 @@ fn a_sample_of_this_system_is_rewritten_and_proven() {
     let small = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.len() < LARGEST);
     let paths: Vec<PathBuf> = all().into_iter().filter(small).collect();
     let sample: Vec<PathBuf> = paths.iter().step_by(paths.len().div_ceil(60)).cloned().collect();
-    judge(&survey(&sample));
+    judge(&sample, "--identity");
+    judge(&sample, "--poison");
 }
 
 #[test]
 #[ignore = "minutes: every program and library of this system"]
 fn all_of_this_system_is_rewritten_and_proven() {
-    judge(&survey(&all()));
+    judge(&all(), "--identity");
+}
+
+#[test]
+#[ignore = "minutes: every program and library of this system"]
+fn all_of_this_system_is_poisoned_and_proven() {
+    judge(&all(), "--poison");
+}
+
+/// Yields at every load, in primaries. Not all programs: in some (perl, python3, git) the checker says of a few registers that
+/// they may be live where the rewriter says they are not, and of scavengers that some bounds take too little; those are refused.
+#[test]
+#[ignore = "minutes: large programs"]
+fn yields_at_every_load_are_proven() {
+    let names = ["bash", "sqlite3", "redis-server", "gdb"];
+    let paths: Vec<PathBuf> =
+        names.iter().map(|name| Path::new("/usr/bin").join(name)).filter(|path| path.exists()).collect();
+    for mode in ["--every-load", "--every-load=all"] {
+        judge(&paths, mode);
+    }
 }
