@@ -10,7 +10,7 @@ pub mod cache;
 pub mod candidates;
 pub mod launch;
 pub mod names;
-mod outcome;
+pub mod outcome;
 pub mod planner;
 pub mod prices;
 pub mod program;

@@ -14,6 +14,9 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use units::{Estimate, Quantity, Unit};
 
+/// What a run record says of a primary that could not be run; its process has told that itself, in one line.
+pub const NOT_RUN: &str = "harvesting: the primary was not run";
+
 pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
     let cast = prepared.cast();
     let scavengers = cast
@@ -22,10 +25,15 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         .zip(&outcome.scavengers)
         .map(|(wanted, ended)| scavenger(prepared, wanted, ended, outcome.elapsed))
         .collect();
-    let refusals = outcome.refused.iter().map(|why| Refused {
-        what: "harvesting: the primary ran alone".to_owned(),
+    let alone = outcome.refused.iter().map(|why| Refused {
+        what: if outcome.not_run { NOT_RUN } else { "harvesting: the primary ran alone" }.to_owned(),
         why: why.clone(),
         would_help: None,
+    });
+    let busy = outcome.not_idle.iter().map(|why| Refused {
+        what: "the lowest priority (SCHED_IDLE) for scavengers at home".to_owned(),
+        why: why.clone(),
+        would_help: Some("--home-cpus keeps them off the primary's processor".to_owned()),
     });
     Run {
         primary: Process {
@@ -50,7 +58,7 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         absences: Absences::unresolved("absences are not timed"),
         sites: Vec::new(),
         switched_off: Vec::new(),
-        refusals: refusals.collect(),
+        refusals: alone.chain(busy).collect(),
     }
 }
 

@@ -134,7 +134,8 @@ pub struct ScavengerRow {
     pub aboard_ns: AtomicU64,
     /// Killed by the runtime since one of its threads was lost with a primary that was killed.
     pub lost: AtomicU32,
-    pub reserved: u32,
+    /// Why it does not have the lowest priority (`SCHED_IDLE`) at home; 0: it has.
+    pub policy_errno: AtomicI32,
 }
 
 /// The area of a thread of the primary.

@@ -51,6 +51,24 @@ pub(crate) mod kind {
     pub(crate) const HOME: u32 = 3;
 }
 
+/// Why a thread wants no guests. Bits.
+pub(crate) mod closed {
+    /// It is about to fork, or has: a child has no butler.
+    pub(crate) const FORKS: u32 = 1;
+    /// Its process is about to end.
+    pub(crate) const ENDS: u32 = 2;
+    /// It may be cancelled at any moment.
+    pub(crate) const CANCELLABLE: u32 = 4;
+}
+
+/// Why a thread of a scavenger stays at home. Bits.
+pub(crate) mod settled {
+    /// It cannot be parked safely, or is not what it seems.
+    pub(crate) const FOR_GOOD: u32 = 1;
+    /// It may be cancelled at any moment.
+    pub(crate) const CANCELLABLE: u32 = 2;
+}
+
 /// Who works on the ring of a primary's area.
 pub(crate) mod lock {
     pub(crate) const FREE: u32 = 0;
@@ -132,9 +150,9 @@ pub(crate) struct Area {
     pub(crate) row: AtomicU32,
     /// Guests in inbox and ring. The butler's.
     pub(crate) guests: AtomicU32,
-    /// The thread wants no (more) guests: it is about to fork, exec, or end.
+    /// The thread wants no (more) guests, see [`closed`].
     pub(crate) closed: AtomicU32,
-    /// Never parked: it cannot be done safely, or the thread is not what it seems.
+    /// Never parked, see [`settled`].
     pub(crate) settled: AtomicU32,
     /// Descriptor of its `/proc/…/stat`, plus one, in the butler's process.
     pub(crate) stat_fd: AtomicI32,

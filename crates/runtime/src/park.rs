@@ -1,6 +1,6 @@
 //! A scavenger's thread at home gives its context away and sleeps until it is back.
 
-use crate::area::{Area, Context, state};
+use crate::area::{Area, Context, settled, state};
 use crate::{ring, sys};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -14,8 +14,10 @@ pub(crate) extern "C" fn park(area: &'static Area) -> *mut Context {
     if area.lent.load(Relaxed) != 0 {
         return own.pointer(); // until its thread has it again
     }
-    if !mine || area.settled.load(Relaxed) != 0 {
-        area.settled.store(1, Relaxed);
+    if !mine {
+        area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
+    }
+    if area.settled.load(Relaxed) != 0 {
         return own.pointer();
     }
     // Its handlers would run beside the program, which is elsewhere. They wait; the butler fetches it home for them.

@@ -230,11 +230,12 @@ pub(crate) fn now_ns() -> u64 {
     time[0] * 1_000_000_000 + time[1]
 }
 
-pub(crate) fn set_idle_policy() {
+/// The calling thread runs only where nobody else wants to. Returns the kernel's error, or 0.
+pub(crate) fn set_idle_policy() -> i32 {
     const SCHED_IDLE: usize = 5;
     let priority = 0_i32;
     // SAFETY: the kernel reads one sched_param, which is one number.
-    unsafe { syscall(nr::SCHED_SETSCHEDULER, [0, SCHED_IDLE, &raw const priority as usize, 0, 0, 0]) };
+    unsafe { -syscall(nr::SCHED_SETSCHEDULER, [0, SCHED_IDLE, &raw const priority as usize, 0, 0, 0]) as i32 }
 }
 
 pub(crate) fn set_affinity(tid: i32, mask: u64) -> isize {

@@ -42,3 +42,21 @@ pub(super) fn memory_file(name: &str) -> Result<(File, PathBuf), LaunchError> {
     }
     Ok((File::from(fd), path))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::RUNTIME;
+
+    /// `rdfsbase`, `rdgsbase`, `wrfsbase`, `wrgsbase`, with or without REX: kernels may keep them off (`nofsgsbase`), and
+    /// then the runtime must do without. The kernel is asked in their place, once for each thread.
+    #[test]
+    fn fsgsbase_is_not_needed() {
+        let register_form = |byte: u8| (0xc0..0xe0).contains(&byte);
+        let found = RUNTIME.windows(5).position(|bytes| match *bytes {
+            [0xf3, 0x0f, 0xae, byte, _] => register_form(byte),
+            [0xf3, 0x40..=0x4f, 0x0f, 0xae, byte] => register_form(byte),
+            _ => false,
+        });
+        assert_eq!(found, None);
+    }
+}

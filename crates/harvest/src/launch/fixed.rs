@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 /// Refuses programs of which two want the same addresses. What cannot be read is refused when it is started.
 pub(super) fn check(harvest: &Harvest) -> Result<(), LaunchError> {
     let mut taken: Vec<(PathBuf, (u64, u64))> = Vec::new();
-    let files =
-        std::iter::once(&harvest.primary.file).chain(harvest.scavengers.iter().map(|s| &s.program.file));
-    for file in files {
-        let Some(span) = fixed_span(file) else { continue };
+    let programs = std::iter::once(&harvest.primary).chain(harvest.scavengers.iter().map(|s| &s.program));
+    for program in programs {
+        let Some(span) = fixed_span(&program.file) else { continue };
+        // By the name that the user knows: the file is a rewritten one in the cache.
+        let name = program.argv.first().map_or_else(|| program.file.clone(), PathBuf::from);
         if let Some((first, _)) = taken.iter().find(|(_, other)| overlap(*other, span)) {
-            return Err(LaunchError::Overlap { first: first.clone(), second: file.clone() });
+            return Err(LaunchError::Overlap { first: first.clone(), second: name });
         }
-        taken.push((file.clone(), span));
+        taken.push((name, span));
     }
     Ok(())
 }

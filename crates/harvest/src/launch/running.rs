@@ -65,8 +65,12 @@ pub struct ScavengerOutcome {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub primary: ExitStatus,
-    /// Why the primary ran without the runtime.
+    /// Why nothing was harvested: the primary ran without the runtime, or could not be run with it.
     pub refused: Option<String>,
+    /// The primary was not run, and its process has said why on its standard error.
+    pub not_run: bool,
+    /// Why scavengers at home did not have the lowest priority.
+    pub not_idle: Option<String>,
     pub scavengers: Vec<ScavengerOutcome>,
     pub elapsed: Duration,
     pub last: Snapshot,
@@ -148,6 +152,8 @@ impl Running {
         Ok(Outcome {
             primary: status,
             refused: self.refused(),
+            not_run: self.page.u32(offset_of!(Control, stage)) == stage::REFUSED,
+            not_idle: self.not_idle(),
             scavengers: (0..self.count).map(|index| self.outcome(index, killed[index])).collect(),
             elapsed,
             last,
@@ -266,6 +272,13 @@ impl Running {
             _ => return None,
         };
         Some(text.to_owned())
+    }
+
+    /// One for all: what is forbidden to one is to the others.
+    fn not_idle(&self) -> Option<String> {
+        let errno = |index| self.page.u32(row(index) + offset_of!(ScavengerRow, policy_errno)) as i32;
+        let errno = (0..self.count).map(errno).find(|errno| *errno != 0)?;
+        Some(format!("sched_setscheduler: {}", io::Error::from_raw_os_error(errno)))
     }
 
     fn outcome(&self, index: usize, killed_at_end: bool) -> ScavengerOutcome {

@@ -9,6 +9,7 @@
 //! - A new thread of a program without a dynamic loader would share its creator's area, since nothing of ours is in it to give
 //!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many.
 
+use crate::area::settled;
 use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO};
 use crate::signals::frame::{SignalInfo, UserContext};
 use crate::sys::{self, SigAction};
@@ -114,7 +115,7 @@ unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserCon
         let area = gs::area();
         if number == sys::nr::RT_SIGACTION {
             if arguments[1] != 0 && (*(arguments[1] as *const SigAction)).handler > IGNORE {
-                area.settled.store(1, Relaxed);
+                area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
             }
         } else if result == 0 {
             area.own().fs.store(arguments[1] as u64, Relaxed);

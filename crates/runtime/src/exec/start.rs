@@ -124,7 +124,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
     if control.home_cpus_known != 0 {
         sys::set_affinity(0, control.home_cpus);
     }
-    sys::set_idle_policy();
+    row.policy_errno.store(sys::set_idle_policy(), Relaxed);
     let image = load(file)?;
     let interpreter = match image.interpreter() {
         None => None,

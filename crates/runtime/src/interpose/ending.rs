@@ -1,7 +1,7 @@
 //! A primary ends: nobody comes aboard any more, and guests on its other threads are given time to come to a yield.
 
 use super::threads::mine;
-use crate::area::{Area, kind};
+use crate::area::{Area, closed, kind};
 use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -14,10 +14,10 @@ const NAP: u64 = 50_000;
 pub(crate) fn everybody_home() {
     let Some(area) = mine().filter(|area| area.kind.load(Relaxed) == kind::PRIMARY) else { return };
     let region = area.region();
-    if region.primary.load(Relaxed) != sys::getpid() {
+    if region.primary.load(Relaxed) != area.pid.load(Relaxed) {
         return; // a forked child, without guests
     }
-    super::forks::close(area);
+    super::forks::close(area, closed::ENDS);
     let others = || {
         (0..region.slots())
             .filter(|slot| region.tid(*slot) > 0)
@@ -25,7 +25,7 @@ pub(crate) fn everybody_home() {
             .filter(|other| other.kind.load(Acquire) == kind::PRIMARY && other.address() != area.address())
     };
     for other in others() {
-        other.closed.store(1, Relaxed); // which the butler sees, and hooks it
+        other.closed.fetch_or(closed::ENDS, Relaxed); // which the butler sees, and hooks it
     }
     for _ in 0..LOOKS {
         if !others().any(runs_guest) {

@@ -2,7 +2,7 @@
 
 use super::next::{call_next, fail};
 use super::threads::{Pair, mine};
-use crate::area::{Area, kind, lock};
+use crate::area::{Area, closed, kind, lock, settled};
 use crate::{ring, sys};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -11,11 +11,11 @@ use runtime_abi::control::trip;
 const ENOSYS: i32 = 38;
 const EAGAIN: i32 = 11;
 
-/// The calling thread's guests go home, and no others come.
-pub(super) fn close(area: &'static Area) {
+/// The calling thread's guests go home, and no others come, for a reason of [`closed`].
+pub(super) fn close(area: &'static Area, why: u32) {
     const LOOKS: u32 = 20_000;
     const NAP: u64 = 50_000;
-    area.closed.store(1, Release);
+    area.closed.fetch_or(why, AcqRel);
     // The butler holds it for moments only, but may have to wait for a processor.
     for look in 0..LOOKS {
         if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_ok() {
@@ -33,12 +33,12 @@ pub(super) fn close(area: &'static Area) {
     area.own().next.store(area.own().pointer(), Release);
 }
 
-fn forked(next: impl FnOnce() -> i32) -> i32 {
+pub(super) fn forked(next: impl FnOnce() -> i32) -> i32 {
     let Some(area) = mine() else { return next() };
     let primary = area.kind.load(Relaxed) == kind::PRIMARY;
     let was_closed = area.closed.load(Acquire);
     if primary {
-        close(area);
+        close(area, closed::FORKS);
     }
     let child = next();
     if child == 0 {
@@ -46,10 +46,10 @@ fn forked(next: impl FnOnce() -> i32) -> i32 {
         area.tid.store(sys::gettid(), Relaxed);
         area.lent.store(0, Relaxed);
         if !primary {
-            area.settled.store(1, Relaxed);
+            area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
         }
-    } else if primary && was_closed == 0 {
-        area.closed.store(0, Release);
+    } else if primary && was_closed & closed::FORKS == 0 {
+        area.closed.fetch_and(!closed::FORKS, AcqRel);
     }
     child
 }
@@ -116,7 +116,7 @@ extern "C" fn before_vfork() -> Pair {
     let Some(area) = mine() else { return Pair { start: 0, argument: 0 } };
     let was_closed = area.closed.load(Acquire);
     if area.kind.load(Relaxed) == kind::PRIMARY {
-        close(area);
+        close(area, closed::FORKS);
     }
     let was_lent = area.lent.swap(1, Relaxed);
     Pair { start: area.address() as u64, argument: u64::from(was_closed << 1 | was_lent) }
@@ -125,7 +125,9 @@ extern "C" fn before_vfork() -> Pair {
 extern "C" fn after_vfork(area: Option<&'static Area>, before: u32) {
     if let Some(area) = area {
         area.lent.store(before & 1, Relaxed);
-        area.closed.store(before >> 1, Release);
+        if before >> 1 & closed::FORKS == 0 {
+            area.closed.fetch_and(!closed::FORKS, AcqRel);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::next::{call_next, fail};
 use super::threads::mine_for_signals as mine;
-use crate::area::kind;
+use crate::area::{Area, kind};
 use crate::signals::action::{
     self, FAULT_MASK, FAULTS, IGNORE, SA_NOCLDSTOP, SA_NOCLDWAIT, SA_NODEFER, SA_ONSTACK, SA_RESETHAND,
     SA_RESTART, SA_RESTORER,
@@ -48,6 +48,26 @@ fn register(area_kind: u32, signal: i32, wanted: &SigAction) -> i32 {
     };
     // SAFETY: our handler, or none.
     unsafe { -sys::sigaction(signal, Some(&kernels), None) as i32 }
+}
+
+/// Libc's own signals that it sends to every thread, whoever runs there. In a primary that may be a guest, whose stack may have no
+/// room left: the kernel would end the primary. Libc registers its handler at the first thread, past ours, so it is looked for
+/// after each.
+pub(super) fn take_over_libcs(area: &Area) {
+    /// All threads are to call `setuid` or one of its kin.
+    const SETXID: i32 = 33;
+    if area.kind.load(Relaxed) != kind::PRIMARY || action::is_wrapped(SETXID) {
+        return;
+    }
+    let mut libcs = SigAction::default();
+    // SAFETY: asks only.
+    unsafe { sys::sigaction(SETXID, None, Some(&mut libcs)) };
+    let ours = registration(libcs.flags & SA_RESTART | SA_ONSTACK, u64::MAX);
+    if libcs.handler > IGNORE && libcs.handler != ours.handler {
+        action::set(SETXID, &libcs, true);
+        // SAFETY: our handler is one.
+        unsafe { sys::sigaction(SETXID, Some(&ours), None) };
+    }
 }
 
 /// What the program believes to be registered.

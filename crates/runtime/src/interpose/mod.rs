@@ -6,12 +6,16 @@
 //! it cannot be left alone:
 //!
 //! - [`threads`]: a new thread inherits its creator's GS base, and needs an area of its own.
+//! - [`notify`]: so do threads that libc makes past that, to call the program in them.
 //! - [`handlers`]: handlers, signal stacks and masks are what a guest's faults and the primary's signals depend on.
 //! - [`forks`]: a forked child has no butler; its guests would be copies.
 //! - [`ending`]: guests that run on other threads of a primary when it ends would be lost.
+//! - [`cancel`]: a thread that is cancelled in the midst of a guest would unwind the guest's stack.
 
+mod cancel;
 mod ending;
 mod forks;
 mod handlers;
 mod next;
+mod notify;
 pub(crate) mod threads;

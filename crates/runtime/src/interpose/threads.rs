@@ -1,7 +1,7 @@
-//! New threads get areas of their own, before any code of the program runs in them.
+//! New threads get areas of their own, before any code of the program runs in them; and processes that share the memory.
 
-use super::next::call_next;
-use crate::area::{Area, kind};
+use super::next::{call_next, fail};
+use crate::area::{Area, closed, kind, settled};
 use crate::region::Purpose;
 use crate::{gs, signals, switch, sys};
 use core::ffi::c_void;
@@ -24,7 +24,7 @@ pub(super) fn mine_for_signals() -> Option<&'static Area> {
 }
 
 /// Makes the area of a thread to come, which will call `start` with `argument`.
-fn area_for(creator: &'static Area, start: usize, argument: usize) -> Option<&'static Area> {
+pub(super) fn area_for(creator: &'static Area, start: usize, argument: usize) -> Option<&'static Area> {
     let region = creator.region();
     let primary = creator.kind.load(Relaxed) == kind::PRIMARY;
     let purpose = Purpose {
@@ -43,7 +43,7 @@ fn area_for(creator: &'static Area, start: usize, argument: usize) -> Option<&'s
         && creator.closed.load(Relaxed) != 0
         && creator.pid.load(Relaxed) != region.primary.load(Relaxed)
     {
-        area.closed.store(1, Relaxed); // a forked child has no butler
+        area.closed.store(closed::FORKS, Relaxed); // a forked child has no butler
     }
     Some(area)
 }
@@ -62,6 +62,7 @@ pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
     let tid = sys::gettid();
     area.region().supersede(tid, area);
     area.tid.store(tid, Relaxed);
+    area.pid.store(sys::getpid(), Relaxed); // it may be a process, by clone()
     area.region().adopt(area, tid, if primary { kind::PRIMARY } else { kind::HOME });
     Pair { start: area.start[0].load(Relaxed), argument: area.start[1].load(Relaxed) }
 }
@@ -88,12 +89,48 @@ extern "C" fn pthread_create(
     if result != 0 {
         area.region().release(area.region().slot_of(area), -1);
     }
+    super::handlers::take_over_libcs(creator);
     result
 }
 
 fn next_create(thread: *mut c_void, attributes: *const c_void, start: usize, argument: usize) -> i32 {
     call_next!(c"pthread_create" as fn(*mut c_void, *const c_void, usize, usize) -> i32,
         (thread, attributes, start, argument), else EAGAIN)
+}
+
+/// Libc's `clone`: whoever shares the memory needs an area, be it a thread or a process.
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+extern "C" fn clone(
+    start: usize,
+    stack: usize,
+    flags: i32,
+    argument: usize,
+    parent_tid: usize,
+    tls: usize,
+    child_tid: usize,
+) -> i32 {
+    const CLONE_VM: i32 = 0x100;
+    const CLONE_THREAD: i32 = 0x10000;
+    let next = |start: usize, argument: usize| {
+        call_next!(c"clone" as fn(usize, usize, i32, usize, usize, usize, usize) -> i32,
+            (start, stack, flags, argument, parent_tid, tls, child_tid), else fail(EAGAIN))
+    };
+    let Some(creator) = mine() else { return next(start, argument) };
+    if start == 0 || flags & CLONE_VM == 0 {
+        return super::forks::forked(|| next(start, argument));
+    }
+    let Some(area) = area_for(creator, start, argument) else { return fail(EAGAIN) };
+    if flags & CLONE_THREAD == 0 {
+        // A process: it has signal handlers of its own, and may execute another program any time.
+        area.lent.store(1, Relaxed);
+        area.closed.store(closed::FORKS, Relaxed);
+        area.settled.store(settled::FOR_GOOD, Relaxed);
+    }
+    let child = next(switch::thread_start() as Start as usize, area.address());
+    if child < 0 {
+        area.region().release(area.region().slot_of(area), -1);
+    }
+    child
 }
 
 #[cfg_attr(freestanding, unsafe(no_mangle))]
@@ -108,6 +145,9 @@ extern "C" fn thrd_create(thread: *mut c_void, start: usize, argument: usize) ->
         (thread, start, argument), else THRD_ERROR);
     if let (Some(Some(area)), true) = (area, result != 0) {
         area.region().release(area.region().slot_of(area), -1);
+    }
+    if let Some(creator) = mine() {
+        super::handlers::take_over_libcs(creator);
     }
     result
 }

@@ -101,8 +101,15 @@ fn reset_if_once(signal: i32, action: &SigAction) {
 unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, context: &mut UserContext) {
     // Sent signals have a code that is not positive.
     let faulted = FAULTS.contains(&signal) && info.code > 0;
-    let stranger = sys::gettid() != area.tid.load(Relaxed);
-    let place = if stranger {
+    // Told without a system call: a program that has forbidden itself most of them may have guests that fault.
+    let here = 0_u8;
+    let lent = area.lent.load(Relaxed) != 0;
+    if !lent && !area.signal_stack().holds(&raw const here as u64) {
+        // SAFETY: the caller's.
+        unsafe { by_itself(signal, info, context, faulted) };
+        return;
+    }
+    let place = if lent {
         Place::Program
     } else {
         // SAFETY: the kernel's registers.
@@ -138,6 +145,27 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
     }
     // SAFETY: the context has the program's registers now.
     unsafe { to_program(area, signal, info, context, faulted) };
+}
+
+/// A thread that has no area yet, and its creator's in GS, which its creator works with.
+///
+/// # Safety
+/// As [`in_primary`].
+unsafe fn by_itself(signal: i32, info: &SignalInfo, context: &mut UserContext, faulted: bool) {
+    let action = action::get(signal);
+    match action.handler {
+        IGNORE if !faulted => {}
+        handler if handler <= IGNORE => die(signal, info, !faulted || signal == SIGTRAP),
+        handler => {
+            reset_if_once(signal, &action);
+            // SAFETY: the program's handler; it may take one argument or three.
+            unsafe {
+                let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
+                    core::mem::transmute(handler);
+                handler(signal, info, context);
+            }
+        }
+    }
 }
 
 /// # Safety

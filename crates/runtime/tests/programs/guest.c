@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static unsigned long steps = 300000;
@@ -375,6 +376,85 @@ static void exit_threads(void) {
   among_threads();
   exit(9);
 }
+// Threads that may be cancelled at any moment.
+static void *cancelled(void *x) {
+  LEAVE();
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, 0);
+  for (size_t at = (size_t)x;;)
+    at = work(at, 1000);
+  return 0;
+}
+static void cancels(void) {
+  long right = 0;
+  LEAVE();
+  for (int i = 0; i < 20; i++) {
+    pthread_t t;
+    void *r = 0;
+    if (pthread_create(&t, 0, cancelled, (void *)1))
+      exit(97);
+    work((size_t)i, 5000);
+    LEAVE();
+    pthread_cancel(t);
+    pthread_join(t, &r);
+    right += r == PTHREAD_CANCELED;
+  }
+  printf("cancelled %ld\n", right);
+}
+// Threads that libc makes by itself to call a function in them.
+static volatile long calls, amiss;
+static size_t expected_of[2];
+static void called(union sigval v) {
+  size_t i = (size_t)v.sival_int;
+  if (work(i, 700) != expected_of[i])
+    __atomic_add_fetch(&amiss, 1, __ATOMIC_RELAXED);
+  LEAVE();
+  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+}
+static void timers(void) {
+  timer_t t[2];
+  for (int i = 0; i < 2; i++)
+    expected_of[i] = work((size_t)i, 700);
+  LEAVE();
+  for (int i = 0; i < 2; i++) {
+    struct sigevent e = {};
+    struct itimerspec every = {{0, 3000000}, {0, 3000000}};
+    e.sigev_notify = SIGEV_THREAD;
+    e.sigev_notify_function = called;
+    e.sigev_value.sival_int = i;
+    if (timer_create(CLOCK_MONOTONIC, &e, &t[i]) || timer_settime(t[i], 0, &every, 0))
+      exit(97);
+  }
+  size_t at = 0;
+  while (calls < 60)
+    at = work(at, 5000);
+  LEAVE();
+  for (int i = 0; i < 2; i++)
+    timer_delete(t[i]);
+  printf("timers, amiss %ld\n", amiss);
+}
+// A thread on a stack that is all but used up, until it is ended.
+enum { NARROW = 1 << 17 };
+static void *narrow_thread(void *x) {
+  char here;
+  char *low = (char *)x + 800;
+  volatile char *used = (char *)__builtin_alloca((size_t)(&here - low));
+  used[0] = 1;
+  for (size_t at = 5;;)
+    at = work(at, 1000);
+  return (void *)used;
+}
+static void narrow(void) {
+  pthread_attr_t a;
+  pthread_t t;
+  LEAVE();
+  char *stack = (char *)mmap(0, NARROW + 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 65536;
+  mprotect(stack, NARROW, PROT_READ | PROT_WRITE);
+  pthread_attr_init(&a);
+  pthread_attr_setstack(&a, stack, NARROW);
+  if (pthread_create(&t, &a, narrow_thread, stack))
+    exit(97);
+  pthread_join(t, 0);
+}
 #ifdef __cplusplus
 struct Counts {
   long &n;
@@ -434,6 +514,7 @@ static const struct {
              {"vectors", vectors},  {"forever", forever}, {"nothing", nothing},
              {"many", many},        {"churn", churn},     {"main-ends", main_ends}, {"locks", locks},  {"robust", robust},
              {"endless", endless},  {"vfork", vforks},    {"stop", stops},      {"exec-threads", exec_threads},
+             {"cancels", cancels},  {"narrow", narrow},    {"timers", timers},
 #ifdef __cplusplus
              {"throw", throws},     {"uncaught", uncaught},
 #endif

@@ -4,15 +4,20 @@
 #include "yields.h"
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -323,6 +328,143 @@ static void soak(void) {
   printf("soaked, end %zu\n", work(1, 100000));
 }
 
+// Threads that are cancelled while they work, at any instruction: what they pushed is run, and nobody else is hurt.
+static volatile long cleaned;
+static void clean(void *x) { __atomic_add_fetch(&cleaned, (long)x, __ATOMIC_RELAXED); }
+static void *cancelled(void *x) {
+  int before;
+  pthread_cleanup_push(clean, x);
+  if (pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before) || before != PTHREAD_CANCEL_DEFERRED)
+    exit(94);
+  for (size_t at = (size_t)x;;)
+    at = work(at, 1000);
+  pthread_cleanup_pop(1);
+  return 0;
+}
+static void *changes(void *x) {
+  size_t at = work((size_t)x, 3000);
+  for (int i = 0; i < 30; i++) {
+    pthread_setcanceltype(i % 2 ? PTHREAD_CANCEL_DEFERRED : PTHREAD_CANCEL_ASYNCHRONOUS, 0);
+    at = work(at, 20000);
+  }
+  return (void *)at;
+}
+static void cancels(void) {
+  long right = 0;
+  void *at = 0;
+  pthread_t t[3], u;
+  if (pthread_create(&u, 0, changes, (void *)3))
+    exit(97);
+  for (int round = 0; round < 15; round++) {
+    for (long i = 0; i < 3; i++)
+      if (pthread_create(&t[i], 0, cancelled, (void *)(i + 1)))
+        exit(97);
+    usleep((useconds_t)(round * 200));
+    for (int i = 0; i < 3; i++)
+      pthread_cancel(t[i]);
+    for (int i = 0; i < 3; i++) {
+      void *r = 0;
+      pthread_join(t[i], &r);
+      right += r == PTHREAD_CANCELED;
+    }
+  }
+  pthread_join(u, &at);
+  printf("cancelled %ld, cleaned %ld, end %zu\n", right, cleaned, (size_t)at);
+}
+
+// Libc has every thread make the call, wherever it is: by a signal of its own.
+static volatile int no_more;
+static void *meanwhile(void *x) {
+  size_t at = (size_t)x;
+  while (!no_more)
+    at = work(at, 1000);
+  return 0;
+}
+static void identities(void) {
+  pthread_t t[4];
+  long wrongly = 0;
+  for (long i = 0; i < 4; i++)
+    if (pthread_create(&t[i], 0, meanwhile, (void *)i))
+      exit(97);
+  size_t at = 0;
+  for (int i = 0; i < 100; i++) {
+    at = work(at, 2000);
+    wrongly += setuid(getuid()) != 0 || setgid(getgid()) != 0;
+  }
+  no_more = 1;
+  for (int i = 0; i < 4; i++)
+    pthread_join(t[i], 0);
+  printf("identities, wrong %ld, end %zu\n", wrongly, at);
+}
+
+// Threads that libc makes by itself to call a function in them.
+static volatile long calls, amiss;
+static size_t expected_of[3];
+static void called(union sigval v) {
+  size_t i = (size_t)v.sival_int;
+  if (work(i, 700) != expected_of[i])
+    __atomic_add_fetch(&amiss, 1, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+}
+static void timers(void) {
+  timer_t t[3];
+  for (int i = 0; i < 3; i++)
+    expected_of[i] = work((size_t)i, 700);
+  for (int i = 0; i < 3; i++) {
+    struct sigevent e = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = called, .sigev_value.sival_int = i};
+    struct itimerspec every = {{0, 700000 + i * 1000}, {0, 700000}};
+    if (timer_create(CLOCK_MONOTONIC, &e, &t[i]) || timer_settime(t[i], 0, &every, 0))
+      exit(97);
+  }
+  size_t at = 0;
+  int wrong = 0;
+  for (long n = 0; calls < 300 && n < 100000; n++) {
+    size_t before = at;
+    at = work(at, 5000);
+    wrong += n % 100 == 0 && work(before, 5000) != at;
+  }
+  for (int i = 0; i < 3; i++)
+    timer_delete(t[i]);
+  usleep(20000);
+  printf("timers %s, amiss %ld and %d\n", calls >= 300 ? "came" : "did not come", amiss, wrong);
+}
+
+// Children of the system call's bare kind, which share the memory, or do not, or have it while the parent waits.
+static int cloned(void *x) { return (int)(work((size_t)x, 30000) % 100); }
+static void clones(void) {
+  static char stacks[4][1 << 16] __attribute__((aligned(16)));
+  static const int flags[] = {CLONE_VM | SIGCHLD, CLONE_VM | SIGCHLD, SIGCHLD, CLONE_VM | CLONE_VFORK | SIGCHLD};
+  size_t at = 0;
+  long sum = 0;
+  for (int round = 0; round < 30; round++) {
+    pid_t child[4];
+    for (long i = 0; i < 4; i++) {
+      child[i] = clone(cloned, stacks[i] + sizeof stacks[i], flags[i], (void *)(i + round));
+      at = work(at, 3000);
+    }
+    for (int i = 0; i < 4; i++) {
+      int status = 0;
+      while (waitpid(child[i], &status, 0) < 0 && errno == EINTR)
+        ;
+      sum += WIFEXITED(status) ? WEXITSTATUS(status) : 100000;
+    }
+  }
+  printf("clones %ld, end %zu\n", sum, at);
+}
+
+// All but four system calls are forbidden, on pain of death; guests fault meanwhile.
+static void sandboxed(void) {
+  char line[64];
+  fflush(stdout);
+  work(0, 300000);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+    exit(97);
+  size_t at = work(0, 3000000);
+  int size = snprintf(line, sizeof line, "sandboxed, end %zu\n", at);
+  write(1, line, (size_t)size);
+  syscall(SYS_exit, 5);
+}
+
 static void sleeps(void) {
   size_t at = 0;
   for (int i = 0; i < 60; i++) {
@@ -380,7 +522,10 @@ static const struct {
              {"forks", forks},     {"sleeps", sleeps}, {"work", long_work},  {"exit", leave_main},
              {"crash", crash},     {"killed", killed}, {"abort", aborted},   {"term", terminated},
              {"exec", execs},       {"company", company}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
-             {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads}};
+             {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads},
+             {"cancels", cancels}, {"identities", identities},
+             {"timers", timers},   {"clones", clones},
+             {"sandboxed", sandboxed}};
 
 int main(int argc, char **argv) {
   prepare();
