@@ -4,6 +4,7 @@
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
 # make test-random  thousands of random programs, rewritten and compared (N=5000)
 # make fuzz      damaged and overwhelming files to all readers, an hour by default (SECONDS_EACH=240 for each of fifteen targets)
+# make test-harvest  real programs harvest and are harvested, by the front door; leaves a record (RECORD=FILE; half an hour)
 # make test-torture  random schedules of misbehaving scavengers, a hundred of them (some minutes)
 # make soak      threads that come and go under scavengers for a long time (MINUTES=20)
 # make regenerate  writes what is generated and committed: schemas, man pages, completions, help texts
@@ -12,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour test test-long test-numa test-random fuzz test-torture soak regenerate install
+.PHONY: help build tour test test-long test-numa test-random fuzz test-harvest test-torture soak regenerate install
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -47,6 +48,10 @@ SECONDS_EACH ?= 240
 FUZZ_START ?= $(shell date +%s)000000
 fuzz:
 	GLEANER_FUZZ_SECONDS=$(SECONDS_EACH) GLEANER_FUZZ_START=$(FUZZ_START) cargo test --locked --package gleaner-cli --test fuzz
+
+RECORD ?= $(TARGET)/harvest-real.md
+test-harvest: build
+	@scripts/harvest-real.sh --record $(RECORD)
 
 test-torture:
 	@scripts/toolchain.sh

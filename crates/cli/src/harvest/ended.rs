@@ -1,10 +1,14 @@
 //! What there is to say after a harvest: troubles in any case, a summary for those who watched.
 
+use ::harvest::outcome::NOT_RUN;
 use records::run::{Ended, Run, Scavenger};
 use std::fmt::Write;
 
 /// What went otherwise than asked, a line each.
 pub(super) fn troubles(run: &Run) -> Vec<String> {
+    if run.refusals.iter().any(|refused| refused.what == NOT_RUN) {
+        return Vec::new(); // that was said, and the rest follows from it
+    }
     let refused = run.refusals.iter().map(|r| {
         let help = r.would_help.as_ref().map_or(String::new(), |help| format!("; {help}"));
         format!("{}: {}{help}", r.what, r.why)

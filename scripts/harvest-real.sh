@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# Real programs of this system harvest and are harvested, by the front door: each prints what it prints alone, and ends as it
+# ends alone.
+#
+#   scripts/harvest-real.sh [--quick] [--as primary|scavenger] [--record FILE] [NAME…]
+#
+# As primaries: workloads of programs/real, in which every call of the programs that they name is a harvest with scavengers that
+# chase through memory. As scavengers: the commands below, in a primary that chases as long as they live. Sites are all loads
+# of loops: more than pay, for this is about doing the same, not about being fast.
+#
+# To add a primary: its name in `primaries`. To add a scavenger: a line `scavenger`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+gleaner=$(realpath "${GLEANER:-${CARGO_TARGET_DIR:-target}/release/gleaner}")
+[ -x "$gleaner" ] || { echo "no $gleaner: run 'make build' first" >&2; exit 2; }
+primaries="bash compress perl sqlite3 redis memcached gdb git python3 node pocketsphinx"
+quick=no as=both record= names=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick) quick=yes ;;
+    --as) as=$2; shift ;;
+    --record) record=$(realpath -m "$2"); shift ;;
+    -*) sed -n '2,5p' "$0" >&2; exit 2 ;;
+    *) names+=("$1") ;;
+    esac
+    shift
+done
+base=$(mktemp -d "${TMPDIR:-/var/tmp}/gleaner-harvest-real.XXXXXX")
+trap 'rm -rf "$base"' EXIT
+cc -O2 -o "$base/chaser" programs/harvest/chaser.c
+here=$base/here shims=$base/shims
+passed=0 failed=0 skipped=()
+table=$base/table
+choice=(--choose every-load --most-sites 400)
+printf '| program | as | outcome | |\n|---|---|---|---|\n' >"$table"
+
+wanted() { [ "${#names[@]}" = 0 ] || [[ " ${names[*]} " == *" $1 "* ]]; }
+clean() { env -i PATH="$1:/usr/sbin:/usr/bin:/sbin:/bin" HOME="$here" TMPDIR="$here/tmp" LC_ALL=C.UTF-8 TZ=UTC TERM=dumb XDG_CACHE_HOME="$base/cache" PYTHONHASHSEED=0 "${@:2}"; }
+fresh() { rm -rf "$here"; mkdir -p "$here/tmp"; cd "$here"; }
+
+verdict() { # NAME ROLE EXPECTED IS BEGAN
+    local what detail
+    detail="$(wc -l <"$4") lines, $((SECONDS - $5)) s"
+    if cmp -s "$3" "$4"; then
+        passed=$((passed + 1)) what="the same"
+    else
+        failed=$((failed + 1)) what=DIFFERS
+    fi
+    printf '%-14s %-10s %s  %s\n' "$1" "$2" "$what" "$detail"
+    printf '| %s | %s | %s | %s |\n' "$1" "$2" "$what" "$detail" >>"$table"
+    if [ "$what" = DIFFERS ]; then
+        diff -a "$3" "$4" | head -20 || true
+        if [ -n "${KEEP:-}" ]; then mkdir -p "$KEEP"; cp "$3" "$KEEP/$1.$2.expected"; cp "$4" "$KEEP/$1.$2"; fi
+    fi
+}
+
+# perform SCRIPT OUTPUT HOW: HOW is 'alone' or 'harvested'.
+perform() {
+    local script=$PWD/$1 output=$2 status=0 program
+    rm -rf "$shims"; mkdir -p "$shims"
+    programs "$script" | while read -r program; do
+        local run="exec $program \"\$@\""
+        # The plan is made once for each program.
+        if [ "$3" = harvested ]; then
+            run="plan=$base/${program//\//_}.plan; [ -s \"\$plan\" ] || '$gleaner' -q harvest --dry-run --record \"\$plan\" ${choice[*]} --scavengers '2 x $base/chaser' -- $program >/dev/null
+exec '$gleaner' harvest --plan \"\$plan\" --scavengers '2 x $base/chaser' -- $program \"\$@\""
+        fi
+        printf '#!/bin/sh\n%s\n' "$run" >"$shims/$(basename "$program")"
+        chmod +x "$shims/$(basename "$program")"
+    done
+    # Where a workload names a program by its path, ours is meant.
+    sed -e "s|/usr/bin/python3.11 -m|$shims/python3.11 -m|g" "$script" >"$base/workload.sh"
+    (fresh && clean "$shims" bash "$base/workload.sh") >"$output" 2>&1 </dev/null || status=$?
+    echo "exit code $status" >>"$output"
+}
+
+programs() { # the programs that a workload names and that are found by their names
+    sed -n 's/^#: program \(\/usr\/bin\/[a-z0-9._-]*\)$/\1/p' "$1"
+}
+
+missing() { # SCRIPT
+    sed -n 's/^#: \(needs\|present\) \([^ ]*\) \(.*\)/\2 \3/p' "$1" | while read -r command package; do
+        command -v "$command" >/dev/null || [ -e "$command" ] || echo "'$command' is not there (Debian: apt install $package)"
+    done
+}
+
+for name in $primaries; do
+    wanted "$name" && [ "$as" != scavenger ] || continue
+    if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [ "$name" != bash ]; then continue; fi
+    why=$(missing "programs/real/$name.sh")
+    if [ -n "$why" ]; then skipped+=("$name: $why"); continue; fi
+    began=$SECONDS
+    perform "programs/real/$name.sh" "$base/expected" alone
+    perform "programs/real/$name.sh" "$base/output" harvested
+    verdict "$name" primary "$base/expected" "$base/output" "$began"
+done
+
+# scavenger NAME PROGRAM ARG…: in the folder $here, after `before` has made what it needs.
+scavenger() {
+    local name=$1 program=$2 status=0 command began=$SECONDS
+    shift
+    wanted "$name" && [ "$as" != primary ] || return 0
+    if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " gzip perl " != *" $name "* ]]; then return 0; fi
+    [ -x "$program" ] || { skipped+=("$name: '$program' is not there"); return 0; }
+    (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
+    echo "exit code $status" >>"$base/expected"
+    printf -v command '%q ' "$@"
+    rm -f "$base/run.json" "$base/output"
+    (fresh && before && clean /usr/bin "$gleaner" harvest "${choice[@]}" --scavenger "$command" --scavenger-out "$base/output" --record "$base/run.json" -- "$base/chaser" "$(basename "$(realpath "$program")" | cut -c1-15)") >"$base/primary" 2>&1 </dev/null && status=0 || status=$?
+    # The primary ends with 4 once its company has ended; the record says how that ended.
+    if [ "$status" != 4 ]; then echo "the primary ended with $status: $(cat "$base/primary")" >>"$base/output"; fi
+    echo "exit code $("$gleaner" show "$base/run.json" '.scavengers[0].ended.code' 2>&1)" >>"$base/output"
+    verdict "$name" scavenger "$base/expected" "$base/output" "$began"
+}
+
+source_of() { sed -n "/^cat >$2 <<.$3./,/^$3/p" "$root/programs/real/$1.sh" | sed "1d;\$d"; }
+before() {
+    source_of sqlite3 script.sql SQL >script.sql
+    source_of perl work.pl PERL >work.pl
+    source_of bash inner.sh INNER >inner.sh
+    { cat /usr/share/common-licenses/*; head -c 300000 /usr/bin/bash; seq 30000; } >data
+    gzip -n -k data
+    cat >many.py <<'PY'
+import json, re, subprocess, threading, zlib, hashlib
+text = open('data', 'rb').read()
+found = []
+def work(part):
+    words = re.findall(rb'[a-z]{5,}', text[part::4] + text[part * 1000:part * 1000 + 20000])
+    found.append((part, len(words), hashlib.sha256(b' '.join(sorted(words))).hexdigest(), zlib.crc32(zlib.compress(text))))
+threads = [threading.Thread(target=work, args=(part,)) for part in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(json.dumps(sorted(found), indent=1))
+print(subprocess.run(['sort', '-r'], input=b'a\nb\nc\n', capture_output=True).stdout, sum(i * i for i in range(200000)))
+try: json.loads('{"a": [1, }')
+except ValueError as why: print(why)
+raise SystemExit(9)
+PY
+}
+scavenger gzip /usr/bin/gzip -9 -n -c data
+scavenger gunzip /usr/bin/gzip -dc data.gz
+scavenger xz /usr/bin/xz -6 -T1 -c data
+scavenger xz-threads /usr/bin/xz -2 -T3 --block-size=256KiB -c data
+scavenger zstd /usr/bin/zstd -q -9 -T2 -c data
+scavenger bzip2 /usr/bin/bzip2 -c data
+scavenger perl /usr/bin/perl work.pl
+scavenger bash /usr/bin/bash inner.sh
+scavenger sqlite3 /usr/bin/sqlite3 data.db '.read script.sql'
+scavenger git /usr/bin/git hash-object data script.sql
+scavenger git-diff /usr/bin/git diff --no-index --stat data script.sql
+scavenger python3 /usr/bin/python3.11 many.py
+scavenger sort /usr/bin/sort --parallel=2 -S 1M data
+scavenger cc1 "$(gcc -print-prog-name=cc1 2>/dev/null || echo cc1)" -quiet -O2 -o - "$root/bench/programs/tree.c"
+scavenger gdb /usr/bin/gdb -nx -batch -ex 'print 6 * 7' -ex 'info line main' /bin/true
+scavenger redis /usr/bin/redis-server --version
+scavenger node /usr/bin/node -e 'let t = 0; for (let i = 0; i < 1e6; i++) t += i % 7; console.log(t, JSON.stringify([1, {a: "b"}]).replace(/b/, "c"))'
+
+for what in "${skipped[@]}"; do echo "skipped: $what"; done
+if [ -n "$record" ]; then
+    {
+        echo "# Real programs under harvest"
+        echo
+        echo "$("$gleaner" --version) at $(git rev-parse --short HEAD), $(date -u +%Y-%m-%d), by \`make test-harvest\`: $passed passed, $failed failed."
+        echo
+        echo "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs, Linux $(uname -r)."
+        echo
+        cat "$table"
+        for what in "${skipped[@]}"; do printf '\nskipped: %s\n' "$what"; done
+    } >"$record"
+fi
+echo "test result: $([ $failed = 0 ] && echo ok || echo FAILED). $passed passed; $failed failed; ${#skipped[@]} skipped"
+[ $failed = 0 ]
