@@ -3,6 +3,7 @@
 #
 # To add a scavenger: a program of bench/programs. To add a primary: functions start_NAME (runs it, under the command before it),
 # pace_NAME (its pace a second and its 95th percentile in microseconds, or -, over the window) and stop_NAME; see the first one.
+set -euo pipefail
 mib=${MIB:-256} seconds=${SECONDS_EACH:-1} cpu=${CPU:-1} other=${OTHER:-0}
 
 for source in chase scan dfs cc join tree; do
