@@ -2,6 +2,7 @@
 # Pointer chases in the stalls of a pointer chase, all of them unmodified, on one core: how much they do together, and how
 # much the first one loses; beside the same by hand (peers/limit.c) and the chase alone, in turn, in one run.
 #   harvest.sh [-o DIR] [COUNT...]     numbers of scavengers; else 1 2 4 8 12 16 20 24 32
+# The slowdown is told, not bounded: that is contract.sh's.
 # MIB (size of each area), SECONDS_EACH, ROUNDS, CPU and HOME_CPUS may be set in the environment. With -o, raw figures of further
 # counts are added to DIR/harvest.tsv, and table and picture are of all that is there.
 set -euo pipefail
@@ -36,7 +37,7 @@ seen() {
 harvested() {
     local scavengers=()
     for file in $(files "$1" | tail -n +2); do scavengers+=(--scavenger "$chase $mib 0 $file"); done
-    taskset -c "$cpu" "$gleaner" harvest --ring "$1" --home-cpus "$home" --choose chases "${scavengers[@]}" -- "$chase" "$mib" 0 "$work/progress.0"
+    taskset -c "$cpu" "$gleaner" harvest --max-slowdown 1000% --ring "$1" --home-cpus "$home" --choose chases "${scavengers[@]}" -- "$chase" "$mib" 0 "$work/progress.0"
 }
 by_hand() { taskset -c "$cpu" "$limit" "$mib" $(($1 + 1)) $(files "$1"); }
 alone() { taskset -c "$cpu" "$chase" "$mib" 0 "$work/progress.0"; }

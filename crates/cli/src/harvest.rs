@@ -42,7 +42,7 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         console.document(&document)?;
         return Ok(Exit::Done);
     }
-    let mut live = live::Live::open(args.live, prepared.plan.bounds.ring);
+    let mut live = live::Live::open(args.live);
     let home = args.home_cpus.as_ref().map(|cpus| cpus.iter().collect());
     let (run, outcome) = prepared.run(home, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
     live.close();

@@ -14,6 +14,7 @@ const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 extern char **environ;
@@ -53,6 +54,15 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "kill")) { signal(atoi(argv[2]), SIG_DFL); raise(atoi(argv[2])); }
     if (!strcmp(argv[1], "wait")) { signal(SIGTERM, caught); puts("ready"); fflush(stdout); for (;;) pause(); }
     if (!strcmp(argv[1], "change")) { long sum = changed(ring); printf("%ld\n", sum); return 0; }
+    if (!strcmp(argv[1], "idle")) for (long n = 0;; n++) __asm__ volatile("" : "+r"(n));
+    if (!strcmp(argv[1], "hits")) {
+        struct timespec t[2];
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t[0]);
+        gone_through = chase(p, 150000000);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t[1]);
+        printf("%ld\n", (t[1].tv_sec - t[0].tv_sec) * 1000000 + (t[1].tv_nsec - t[0].tv_nsec) / 1000);
+        return 0;
+    }
     if (!strcmp(argv[1], "spin")) for (;;) gone_through = p = chase(p, 1000000);
     return 99;
 }
@@ -349,4 +359,37 @@ fn each_scavengers_output_goes_to_a_file_of_its_own() {
             assert!(file.exists());
         }
     }
+}
+
+/// Neither does the primary ever wait nor the guest ever give way by itself: unwatched, each load of the one would cost a stay of
+/// the other, and hundreds of times its own time. The bar is wide: this is no measurement.
+#[test]
+fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
+    let place = Place::new();
+    let mut alone = Command::new("./p");
+    alone.arg("hits").current_dir(place.directory.path());
+    let arguments = ["--scavenger", "./p idle", "--record", "run.json", "--", "./p", "hits"];
+    let micros = |command: &mut Command| -> f64 {
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).trim().parse().expect("microseconds of the thread")
+    };
+    let (alone, harvested) = (micros(&mut alone), micros(&mut place.harvest(&arguments)));
+    assert!(harvested < 3.0 * alone, "{harvested} µs with the guest, {alone} alone");
+    let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+    let watched = record.slowdown.watched.value().expect("it was watched");
+    assert!(watched > 0.0 && record.slowdown.with_guests.value().is_some_and(|with| with <= watched));
+}
+
+/// Nothing may be lost, so nobody comes aboard.
+#[test]
+fn a_primary_that_may_not_become_slower_has_no_guests() {
+    let place = Place::new();
+    let arguments =
+        ["--max-slowdown", "0%", "--scavenger", "./p spin", "--record", "run.json", "--", "./p", "hits"];
+    assert_eq!(place.harvest(&arguments).output().unwrap().status.code(), Some(0));
+    let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+    assert_eq!(record.slowdown.with_guests.value(), Some(0.0));
+    assert_eq!(record.slowdown.share.value(), Some(0.0));
+    assert_eq!(record.scavengers[0].times.aboard.value(), Some(0.0));
 }

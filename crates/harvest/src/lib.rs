@@ -17,5 +17,6 @@ pub mod program;
 pub mod session;
 mod signals;
 pub mod twins;
+mod visits;
 
 pub use signals::end_like;

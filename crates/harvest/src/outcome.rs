@@ -1,10 +1,11 @@
 //! The run record, put together from a plan and what became of its programs.
 
-use crate::launch::{Outcome, ScavengerNow, ScavengerOutcome};
+use crate::launch::{Outcome, Paces, ScavengerNow, ScavengerOutcome};
 use crate::session::{Prepared, WantedScavenger};
 use records::plan::Role;
 use records::run::{
-    Absences, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, Times, TwinUsed, Yields,
+    Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiteRun, Slowdown, Times,
+    TwinUsed, Yields,
 };
 use runtime_abi::control::trip;
 use std::ffi::OsString;
@@ -55,8 +56,9 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
             guests: Quantity::unresolved("yields are not counted"),
             cost: Quantity::unresolved("yields are not timed"),
         },
-        absences: Absences::unresolved("absences are not timed"),
-        sites: Vec::new(),
+        absences: absences(&outcome.last.paces),
+        slowdown: slowdown(&outcome.last.paces),
+        sites: sites(prepared, outcome),
         switched_off: Vec::new(),
         refusals: alone.chain(busy).collect(),
     }
@@ -106,11 +108,57 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
         (trip::RECALL, "recalled, so that its signals are served"),
         (trip::MODES, "other floating-point modes than the primary's"),
         (trip::ENDED, "the primary's thread slept, ended or wanted fewer guests"),
+        (trip::SLOWED, "with it aboard the primary was much slower than it may be"),
+        (trip::STAYED, "it stayed aboard for longer than the primary may be away"),
     ];
     WHY.into_iter()
         .map(|(index, because)| HomeTrip { because: because.to_owned(), count: figures.trips[index] })
         .filter(|trip| trip.count > 0)
         .collect()
+}
+
+/// The primary's sites that were seen.
+fn sites(prepared: &Prepared, outcome: &Outcome) -> Vec<SiteRun> {
+    let file = &prepared.entry(&prepared.cast().primary.file, Role::Primary).file;
+    let parts = || Some((prepared.primary()?, std::fs::read(file).ok()?, outcome.visits.as_ref()?));
+    parts()
+        .map_or(Vec::new(), |(planned, rewritten, visits)| crate::visits::sites(planned, &rewritten, visits))
+}
+
+fn slowdown(paces: &Paces) -> Slowdown {
+    let seconds = |ns: f64| Quantity::measured(Estimate::exact(ns / 1e9), Unit::Seconds);
+    Slowdown {
+        share: match paces.slowdown() {
+            Ok(share) => Quantity::measured(share, Unit::Ratio),
+            Err(why) => Quantity::unresolved(why),
+        },
+        watched: seconds(paces.watched),
+        with_guests: seconds(paces.with_guests),
+        samples: paces.samples,
+        bounded: paces.bounded,
+    }
+}
+
+/// Samples of them; a length lies somewhere in its bucket.
+fn absences(paces: &Paces) -> Absences {
+    let timed = paces.absences_timed();
+    if timed == 0 {
+        return Absences::unresolved("none was timed");
+    }
+    let share = |share: f64| match paces.absence(share) {
+        // Buckets end a fourth, a fifth, a sixth or a seventh above where they begin.
+        Some(end) => Quantity::measured(Estimate::new(end * 0.9, end * 0.8, end), Unit::Nanos),
+        None => Quantity::unresolved(format!("only {timed} were timed")),
+    };
+    Absences {
+        count: count(timed),
+        p50: share(0.5),
+        p95: share(0.95),
+        p99: share(0.99),
+        p999: share(0.999),
+        max: Quantity::measured(Estimate::exact(paces.longest_ns), Unit::Nanos),
+        histogram: paces.absences.iter().map(|&(below_ns, count)| Bucket { below_ns, count }).collect(),
+    }
 }
 
 fn twin(prepared: &Prepared, file: &Path, role: Role) -> TwinUsed {

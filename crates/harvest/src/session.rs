@@ -6,6 +6,7 @@ use crate::candidates::look_through;
 use crate::launch::{self, LaunchError, Outcome, Running, Snapshot, Stream};
 use crate::names;
 use crate::planner::{self, MissRates, Subject, Wishes};
+use crate::prices::Pricing;
 use crate::program::{Program, ProgramError};
 use crate::twins::{self, TwinsError};
 use crate::{outcome, signals};
@@ -137,11 +138,29 @@ pub fn prepare(mut plan: Plan, cast: Cast, cache: &Cache) -> Result<Prepared, Se
     Ok(Prepared { plan, cast, entries })
 }
 
+/// What the plan was asked to hold.
+fn promise(plan: &Plan) -> Option<launch::Promise> {
+    let micros = plan.bounds.max_absence.value()?;
+    Some(launch::Promise {
+        slowdown: plan.bounds.max_slowdown.value()?,
+        absence: std::time::Duration::from_secs_f64((micros / 1e6).clamp(0.0, 1e6)),
+        // Less than any miss takes, and more than looking at a yield.
+        soon: std::time::Duration::from_secs_f64(
+            0.75 * plan.prices.miss().1.value / plan.prices.clock.value().filter(|hertz| *hertz > 0.0)?,
+        ),
+    })
+}
+
 impl Prepared {
     /// The rewritten file of a program in its role.
     pub(crate) fn entry(&self, file: &Path, role: Role) -> &Entry {
         let found = self.entries.iter().find(|(path, of, _)| path == file && *of == role);
         &found.expect("every file was prepared").2
+    }
+
+    /// What is planned for the primary.
+    pub(crate) fn primary(&self) -> Option<&PlannedModule> {
+        module_of(&self.plan, &self.cast.primary.file, Role::Primary).ok()
     }
 
     pub(crate) fn cast(&self) -> &Cast {
@@ -160,6 +179,7 @@ impl Prepared {
         };
         let mut harvest = launch::Harvest::new(program(&self.cast.primary, Role::Primary));
         harvest.ring = self.plan.bounds.ring;
+        harvest.promise = promise(&self.plan);
         harvest.home_cpus = home_cpus;
         for wanted in &self.cast.scavengers {
             let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger));

@@ -6,10 +6,12 @@
 mod absence;
 mod program;
 mod site;
+mod slowdown;
 
 pub use absence::{Absences, Bucket};
 pub use program::{Ended, HomeTrip, Process, Proof, Scavenger, Times, TwinUsed};
 pub use site::{SiteRun, SwitchedOff};
+pub use slowdown::Slowdown;
 
 use crate::Record;
 use crate::plan::Bounds;
@@ -28,6 +30,8 @@ pub struct Run {
     pub cycles: Cycles,
     pub yields: Yields,
     pub absences: Absences,
+    #[serde(default)]
+    pub slowdown: Slowdown,
     #[serde(default)]
     pub sites: Vec<SiteRun>,
     #[serde(default)]

@@ -12,13 +12,33 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Most scavengers of one harvest.
 pub const SCAVENGERS: usize = 64;
 /// Areas of primary threads that are shown; there may be more.
 pub const AREAS: usize = 64;
+/// Most sites that are told apart; a power of two.
+pub const SITES: usize = 256;
+/// Absences are counted by length: so many buckets, four for each doubling. See [`bucket`].
+pub const BUCKETS: usize = 256;
+
+/// The bucket of an absence of so many ticks.
+pub const fn bucket(ticks: u64) -> usize {
+    let ticks = if ticks < 4 { 4 } else { ticks };
+    let exponent = 63 - ticks.leading_zeros() as usize;
+    exponent * 4 + (ticks >> (exponent - 2) & 3) as usize
+}
+
+/// What is shorter than this many ticks is in this bucket or one before.
+pub const fn bucket_end(bucket: usize) -> u64 {
+    let (exponent, quarter) = (bucket / 4, bucket as u64 % 4);
+    if exponent < 2 { 4 } else { (5 + quarter) << (exponent - 2) }
+}
+
+const _: () =
+    assert!(bucket(u64::MAX) < BUCKETS && bucket_end(bucket(99)) > 99 && bucket_end(bucket(99) - 1) <= 99);
 
 /// How far a harvest is.
 pub mod stage {
@@ -97,7 +117,11 @@ pub mod trip {
     pub const MODES: usize = 3;
     /// The primary's thread slept, ended, forked, or wanted fewer guests.
     pub const ENDED: usize = 4;
-    pub const COUNT: usize = 5;
+    /// With it aboard the primary was so much slower that it is not tried again soon.
+    pub const SLOWED: usize = 5;
+    /// It stayed aboard for longer than the primary may be away.
+    pub const STAYED: usize = 6;
+    pub const COUNT: usize = 7;
 }
 
 /// A scavenger, as the launcher asks for it and the runtime reports on it.
@@ -144,7 +168,47 @@ pub struct AreaRow {
     /// 0: nobody's.
     pub tid: AtomicI32,
     pub guests: AtomicU32,
-    pub boardings: AtomicU64,
+    /// Guests it may have for now.
+    pub ring: AtomicU32,
+    /// Its guests take part; otherwise it is alone for now.
+    pub aboard: AtomicU32,
+    /// How much slower it was with guests when that was measured last, in millionths; see `known`.
+    pub slower: AtomicU32,
+    /// Whether that has been measured.
+    pub known: AtomicU32,
+}
+
+/// A place at which the primary yields.
+#[repr(C)]
+pub struct SiteRow {
+    /// Where it goes on behind the yield; 0: nobody's row.
+    pub resume: AtomicU64,
+    /// How often it was seen to yield there, alone.
+    pub visits: AtomicU64,
+    /// Of them, how often the next yield came so soon that nothing was missed.
+    pub soon: AtomicU64,
+}
+
+/// How much slower the primary was, as the butler's samples say. Floating-point numbers, by their bits; time in nanoseconds. Each
+/// sample is a time of `t` in which a share `l` was lost to guests.
+#[repr(C)]
+pub struct Slowdown {
+    /// Time for which threads of the primary were watched, with guests and without, but for what they slept.
+    pub watched: AtomicU64,
+    /// Of it, with guests.
+    pub with_guests: AtomicU64,
+    /// The sum of t·l.
+    pub lost: AtomicU64,
+    /// By how much it may be wrong, since the cost of counting is known only so well.
+    pub doubt: AtomicU64,
+    /// Sums over spells, since samples of one are compared with the same pace alone: of T², T·L, L², where T is its time and L what was
+    /// lost of it.
+    pub squares: [AtomicU64; 3],
+    /// How many spells, and how many samples.
+    pub spells: AtomicU64,
+    pub samples: AtomicU64,
+    /// Of them, those in which yields were too rare for a comparison: a bound was taken.
+    pub bounded: AtomicU64,
 }
 
 #[repr(C)]
@@ -167,7 +231,15 @@ pub struct Control {
     pub home_cpus: u64,
     /// Scavengers live on when their launcher dies.
     pub outlive_launcher: u32,
+    /// Whether the primary's pace is watched; otherwise guests are aboard whenever there are any.
+    pub watched: u32,
+    /// By how much it may become slower, in millionths.
+    pub max_slowdown: u32,
     pub reserved: u32,
+    /// For how long it may be away at once.
+    pub max_absence_ns: u64,
+    /// What takes no longer than this between two yields is no miss.
+    pub soon_ns: u64,
 
     // Orders, which may change while it runs.
     /// Most guests in one area's ring; 0: no harvest, everybody stays at home.
@@ -187,6 +259,14 @@ pub struct Control {
     pub rounds: AtomicU64,
     /// Guests taken from a primary's thread that slept.
     pub stolen: AtomicU64,
+    pub slowdown: Slowdown,
+    /// The time stamp counter's ticks in `clock_ns`, as far as it has been followed.
+    pub clock_ticks: AtomicU64,
+    pub clock_ns: AtomicU64,
+    /// Absences that were timed, by [`bucket`].
+    pub absences: [AtomicU64; BUCKETS],
+    pub longest_absence: AtomicU64,
+    pub site: [SiteRow; SITES],
     pub area: [AreaRow; AREAS],
     pub scavenger: [ScavengerRow; SCAVENGERS],
 }

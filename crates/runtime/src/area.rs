@@ -6,8 +6,10 @@
 //! 0x0000  Area                      0x1000  XSAVE image of a captured context
 //! 0x0400  control context           0x4000  slow stack: the runtime's code between two yields
 //! 0x0500  quiet context             0x8000  signal stack
-//! 0x0800  frame: registers of a     0x10000 end
+//! 0x0600  front and back counters   0x10000 end
+//! 0x0800  frame: registers of a
 //!         captured context
+//! 0x0a00  samples
 //! ```
 //!
 //! The context that inserted code uses lies elsewhere, in a dense table ([`crate::region`]): a ring's contexts are touched in
@@ -22,7 +24,10 @@ use runtime_abi::{area, context};
 pub(crate) const SLOT: usize = 0x10000;
 const CONTROL: usize = 0x400 + context::BEFORE;
 const QUIET: usize = 0x500 + context::BEFORE;
+const FRONT: usize = 0x600 + context::BEFORE;
+const BACK: usize = 0x700 + context::BEFORE;
 pub(crate) const FRAME: usize = 0x800;
+const SAMPLES: usize = 0xa00;
 pub(crate) const XSAVE: usize = 0x1000;
 pub(crate) const XSAVE_SIZE: usize = 0x3000;
 pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
@@ -178,6 +183,36 @@ pub(crate) struct Area {
     pub(crate) at_yield: AtomicU32,
     /// A child by `vfork` runs on it, while its thread waits.
     pub(crate) lent: AtomicU32,
+    /// See [`crate::count`]: what the butler orders; what of it the thread has taken note of and what it has done.
+    pub(crate) order: AtomicU32,
+    pub(crate) obeyed: AtomicU32,
+    pub(crate) done: AtomicU32,
+    /// What is counted now, how many samples of it there are, and yields until the next. The thread's.
+    pub(crate) stage: AtomicU32,
+    pub(crate) taken: AtomicU32,
+    pub(crate) count: AtomicI32,
+    /// Ticks: when the stage began, when counting went on last, when the primary went away.
+    pub(crate) stage_began: AtomicU64,
+    pub(crate) resumed: AtomicU64,
+    pub(crate) away: AtomicU64,
+    /// Where it yielded last.
+    pub(crate) visited: AtomicU64,
+    /// Most ticks for a stage, and most for an absence; so few that nothing was missed. The butler's.
+    pub(crate) stage_ticks: AtomicU64,
+    pub(crate) absence_ticks: AtomicU64,
+    pub(crate) soon_ticks: AtomicU64,
+    /// The guest whose stays are to be timed. The butler's.
+    pub(crate) suspect: AtomicPtr<Context>,
+    /// First and last of the guests that are aboard and take no part for now. The thread's, under the lock.
+    pub(crate) aside: AtomicPtr<Context>,
+    pub(crate) aside_last: AtomicPtr<Context>,
+    /// Most guests it may have, as its pace says. The butler's.
+    pub(crate) most: AtomicU32,
+    /// Home: how often in a row it had to go, until when it is not taken aboard again. The butler's.
+    pub(crate) offences: AtomicU32,
+    pub(crate) banned_until: AtomicU64,
+    /// Home: ticks that it stays aboard at a time, as measured last. The butler's.
+    pub(crate) stay: AtomicU64,
     /// A signal that was put off, and the mask under which it came.
     put_off_mask: AtomicU64,
     put_off_info: [AtomicU32; 32],
@@ -215,6 +250,8 @@ at!(Context.fs == context::FS);
 at!(Context.flags == context::FLAGS);
 at!(Context.prev == context::RUNTIME);
 const _: () = assert!(size_of::<Context>() <= context::vector(0) as usize && size_of::<Area>() <= 0x400);
+const _: () = assert!(FRAME + size_of::<Frame>() <= SAMPLES);
+const _: () = assert!(SAMPLES + 4 * crate::count::SAMPLES * crate::count::ROWS <= XSAVE);
 
 /// The `n`th pointer's target, where pointers are set once before anyone can see them.
 macro_rules! follow {
@@ -295,6 +332,26 @@ impl Area {
             rest: core::array::from_fn(|i| word(3 + i)),
         };
         (info, self.put_off_mask.load(Ordering::Relaxed))
+    }
+
+    /// Counters that are linked into the ring while something is counted: before guests, and behind them.
+    pub(crate) fn front(&self) -> &'static Context {
+        // SAFETY: it lies in the same slot, which is never unmapped, and is made of atomics.
+        unsafe { &*((self.address() + FRONT) as *const Context) }
+    }
+
+    pub(crate) fn back(&self) -> &'static Context {
+        // SAFETY: as above.
+        unsafe { &*((self.address() + BACK) as *const Context) }
+    }
+
+    /// What was counted, by stage.
+    pub(crate) fn samples(&self, row: usize) -> &[AtomicU32; crate::count::SAMPLES] {
+        // SAFETY: it lies in the same slot, and holds atomics only.
+        let all = unsafe {
+            &*((self.address() + SAMPLES) as *const [[AtomicU32; crate::count::SAMPLES]; crate::count::ROWS])
+        };
+        &all[row % crate::count::ROWS]
     }
 
     /// Where the slot's control and quiet contexts are.

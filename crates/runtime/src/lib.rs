@@ -25,6 +25,9 @@ extern crate core;
 
 mod area;
 mod butler;
+mod count;
+#[cfg(test)]
+mod count_tests;
 mod entry;
 mod environ;
 mod exec;

@@ -204,6 +204,12 @@ impl Region {
             &area.settled,
             &area.free_hands,
             &area.lent,
+            &area.order,
+            &area.obeyed,
+            &area.done,
+            &area.stage,
+            &area.taken,
+            &area.offences,
         ] {
             word.store(0, Relaxed);
         }
@@ -214,7 +220,17 @@ impl Region {
         area.rest_until.store(0, Relaxed);
         area.looked_at.store(0, Relaxed);
         area.budget.store(0, Relaxed);
-        for context in [own, control, quiet] {
+        area.banned_until.store(0, Relaxed);
+        area.stay.store(0, Relaxed);
+        for pointer in [&area.aside, &area.aside_last, &area.suspect] {
+            pointer.store(core::ptr::null_mut(), Relaxed);
+        }
+        // Where nobody watches, guests are aboard from the first.
+        let watched = self.page().watched != 0;
+        area.order.store(if watched { crate::count::ALONE } else { crate::count::GUESTS }, Relaxed);
+        area.obeyed.store(area.order.load(Relaxed), Relaxed);
+        area.most.store(u32::MAX, Relaxed);
+        for context in [own, control, quiet, area.front().pointer(), area.back().pointer()] {
             // SAFETY: contexts of this slot, in memory that holds atomics.
             let context = unsafe { &*context };
             context.next.store(context.pointer(), Relaxed);

@@ -9,10 +9,12 @@
 //! - It takes the whole chain of a thread that sleeps in the kernel ([`take_all`]), under the area's lock, which the thread asks for
 //!   before it goes beyond a hook, and without which it goes on alone.
 //!
+//! While the primary is to be alone, guests are *aside*, out of the ring; while something is counted, counters are in it ([`crate::count`]).
+//!
 //! No system calls here but for a signal that was put off, no waiting.
 
 use crate::area::{Area, Context, follow, lock, state};
-use crate::switch;
+use crate::{count, switch};
 use core::arch::asm;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -74,19 +76,39 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     next
 }
 
-/// Puts a guest at the ring's end. The thread's, while it is hooked.
-fn append(area: &Area, guest: &Context) {
+/// Puts a context at the ring's end. The thread's.
+pub(crate) fn append(area: &Area, context: &Context) {
+    insert(area, context, area.own().pointer());
+}
+
+/// Puts a context in front of one of the ring, or of own. The thread's.
+pub(crate) fn insert(area: &Area, context: &Context, before: *mut Context) {
     let own = area.own();
-    let last = own.prev.load(Relaxed);
-    guest.prev.store(last, Relaxed);
-    guest.next.store(own.pointer(), Relaxed);
-    if last == own.pointer() {
-        area.control().next.store(guest.pointer(), Release);
+    // SAFETY: as above.
+    let next = unsafe { &*before };
+    let prev = next.prev.load(Relaxed);
+    context.prev.store(prev, Relaxed);
+    context.next.store(before, Relaxed);
+    if prev == own.pointer() {
+        set_first(area, before, context.pointer());
     } else {
         // SAFETY: as above.
-        unsafe { &*last }.next.store(guest.pointer(), Release);
+        unsafe { &*prev }.next.store(context.pointer(), Release);
     }
-    own.prev.store(guest.pointer(), Relaxed);
+    next.prev.store(context.pointer(), Relaxed);
+}
+
+/// Whether somebody is in the ring. The thread's.
+pub(crate) fn holds(area: &Area, context: *mut Context) -> bool {
+    let mut at = first(area);
+    while at != area.own().pointer() {
+        if at == context {
+            return true;
+        }
+        // SAFETY: as above.
+        at = unsafe { &*at }.next.load(Relaxed);
+    }
+    false
 }
 
 /// Hands a guest that is out of the ring to the butler. It must not be touched afterwards.
@@ -112,6 +134,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
         return own.pointer(); // the butler is taking the guests away; still hooked, so ask again at the next yield
     }
+    count::gather(area);
     let mut arrived = area.inbox.swap(null_mut(), AcqRel);
     if !arrived.is_null() {
         let modes = modes();
@@ -140,6 +163,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
             dismiss(guest, if wanted == 0 { trip::ENDED } else { wanted as usize });
         }
     }
+    count::arrange(area);
     let first = area.control().next.load(Acquire);
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
@@ -167,14 +191,18 @@ pub(crate) extern "C" fn deferred(area: &'static Area, next: *mut Context) -> *m
 /// Calls `each` with every one of them, at a yield and in no ring.
 pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
     let own = area.own();
-    let mut at = first(area);
-    while at != own.pointer() {
-        // SAFETY: as above.
-        let guest: &'static Context = unsafe { &*at };
-        at = guest.next.load(Relaxed);
-        guest.next.store(guest.pointer(), Relaxed);
-        guest.prev.store(guest.pointer(), Relaxed);
-        each(guest);
+    for first in [first(area), area.aside.swap(null_mut(), Relaxed)] {
+        let mut at = first;
+        while !at.is_null() && at != own.pointer() {
+            // SAFETY: as above.
+            let guest: &'static Context = unsafe { &*at };
+            at = guest.next.load(Relaxed);
+            guest.next.store(guest.pointer(), Relaxed);
+            guest.prev.store(guest.pointer(), Relaxed);
+            if !count::is_counter(area, guest.pointer()) {
+                each(guest);
+            }
+        }
     }
     own.prev.store(own.pointer(), Relaxed);
     if is_hooked(area) {

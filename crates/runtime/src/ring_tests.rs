@@ -6,7 +6,7 @@ use crate::ring;
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::{Control, trip};
 
-fn world(guests: usize) -> (&'static Area, Vec<&'static Context>) {
+pub(crate) fn world(guests: usize) -> (&'static Area, Vec<&'static Context>) {
     let size = size_of::<Control>() / 8 + 1;
     let page: *mut u64 = Vec::leak(vec![0_u64; size]).as_mut_ptr();
     let region = Region::map(page.cast(), 7, true).expect("memory");
@@ -17,7 +17,7 @@ fn world(guests: usize) -> (&'static Area, Vec<&'static Context>) {
 }
 
 /// As the butler boards a parked context.
-fn board(area: &'static Area, guest: &Context, modes: u64) {
+pub(crate) fn board(area: &'static Area, guest: &Context, modes: u64) {
     guest.modes.store(modes, Relaxed);
     guest.state.store(state::ABOARD, Relaxed);
     ring::offer(area, guest);
@@ -25,7 +25,7 @@ fn board(area: &'static Area, guest: &Context, modes: u64) {
 }
 
 /// Who follows whom, from own to own, forwards; checked backwards.
-fn order(area: &Area) -> Vec<*mut Context> {
+pub(crate) fn order(area: &Area) -> Vec<*mut Context> {
     let own = area.own().pointer();
     let (mut at, mut before, mut found) = (ring::first(area), own, Vec::new());
     while at != own {
@@ -40,7 +40,7 @@ fn order(area: &Area) -> Vec<*mut Context> {
     found
 }
 
-fn pointers(guests: &[&Context]) -> Vec<*mut Context> {
+pub(crate) fn pointers(guests: &[&Context]) -> Vec<*mut Context> {
     guests.iter().map(|guest| guest.pointer()).collect()
 }
 

@@ -74,10 +74,10 @@ global_asm!(
     ".hidden gleaner_tail",
     "gleaner_tail:",
     "cmp dword ptr gs:[{DEFERRED}], 0",
-    "jne 3f",
     ".globl gleaner_tail_open",
     ".hidden gleaner_tail_open",
-    "gleaner_tail_open:", // from here on a signal finds the primary at its yield
+    "gleaner_tail_open:", // from here on a signal finds the primary at its yield, also if it comes before the jump
+    "jne 3f",
     "mov gs:[{CUR}], rax",
     "jmp [rax + {CRIP}]",
     ".globl gleaner_tail_end",

@@ -39,11 +39,11 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "CPUS")]
     pub(super) home_cpus: Option<records::host::CpuList>,
 
-    /// How much slower the primary may become
+    /// How much slower the primary may become; its pace with guests is compared with its pace alone all the while
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     pub(super) max_slowdown: Share,
 
-    /// How long the primary may be away at once
+    /// How long the primary may be away at once; guests that stay for longer again and again go home
     #[arg(long, value_name = "TIME", default_value = "10us")]
     pub(super) max_absence: Time,
 
@@ -63,7 +63,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
 
-    /// Show what happens while it runs, on the terminal
+    /// Show on the terminal who is aboard and what that costs while it runs, and a summary at the end
     #[arg(long)]
     pub(super) live: bool,
 

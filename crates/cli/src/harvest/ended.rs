@@ -29,6 +29,24 @@ pub(super) fn troubles(run: &Run) -> Vec<String> {
 
 pub(super) fn summary(run: &Run) -> String {
     let mut text = format!("harvest: {} with a ring of {}\n", run.wall, run.bounds.ring);
+    let _ = writeln!(
+        text,
+        "  the primary slower by {} (asked: at most {})",
+        run.slowdown.share, run.bounds.max_slowdown
+    );
+    let _ = writeln!(
+        text,
+        "  away for p50 {}, p99 {}, at most {} (asked: at most {})",
+        run.absences.p50, run.absences.p99, run.absences.max, run.bounds.max_absence
+    );
+    for site in &run.sites {
+        if let Some(why) = &site.why_not {
+            let function = site.place.function.as_deref().unwrap_or("?");
+            let address = site.place.address;
+            let _ =
+                writeln!(text, "  {function} at {address:#x}: {why} (--exclude {address:#x} leaves it out)");
+        }
+    }
     for scavenger in &run.scavengers {
         let trips: u64 = scavenger.trips_home.iter().map(|trip| trip.count).sum();
         let _ = writeln!(

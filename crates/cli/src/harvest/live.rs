@@ -4,25 +4,32 @@
 //! primary's output or errors go to a terminal, only the window's title is set: a line would get mixed with them.
 
 use ::harvest::launch::Snapshot;
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 pub(super) struct Live {
     terminal: Option<File>,
     in_title: bool,
-    ring: u32,
+    before: Option<(Instant, Snapshot)>,
 }
 
 impl Live {
     /// Draws nothing unless asked to, and where there is no terminal.
-    pub(super) fn open(asked: bool, ring: u32) -> Self {
+    pub(super) fn open(asked: bool) -> Self {
         let terminal = if asked { OpenOptions::new().write(true).open("/dev/tty").ok() } else { None };
         let in_title = io::stdout().is_terminal() || io::stderr().is_terminal();
-        Self { terminal, in_title, ring }
+        Self { terminal, in_title, before: None }
     }
 
     pub(super) fn show(&mut self, now: &Snapshot) {
-        let text = line(now, self.ring);
+        if self.terminal.is_none() {
+            return;
+        }
+        let before = self.before.replace((Instant::now(), now.clone()));
+        let before = before.as_ref().map(|(at, snapshot)| (at.elapsed(), snapshot));
+        let text = line(now, before);
         self.draw(&text);
     }
 
@@ -38,32 +45,84 @@ impl Live {
     }
 }
 
-fn line(now: &Snapshot, ring: u32) -> String {
+/// What happens now; `before` is what happened so long ago.
+fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>) -> String {
     if !now.harvesting {
         return "gleaner: the primary runs alone".to_owned();
     }
     let running = now.scavengers.iter().filter(|scavenger| scavenger.running).count();
-    let boardings: u64 = now.scavengers.iter().map(|scavenger| scavenger.boardings).sum();
-    let home: u64 = now.scavengers.iter().map(|scavenger| scavenger.trips.iter().sum::<u64>()).sum();
-    format!(
-        "gleaner: {} aboard (ring {ring}), {running} scavengers running, {boardings} boardings, {home} trips home",
-        now.aboard()
-    )
+    let room: u32 = now.threads.iter().map(|thread| thread.ring).sum();
+    let waiting = match now.threads.iter().filter(|thread| thread.guests > 0 && !thread.with_guests).count() {
+        0 => "",
+        _ => ", some wait",
+    };
+    let mut text =
+        format!("gleaner: {} of {running} scavengers aboard (room for {room}{waiting})", now.aboard());
+    if let Some((time, before)) = before.filter(|(time, _)| !time.is_zero()) {
+        let aboard: Duration = now.scavengers.iter().map(|s| s.aboard_time).sum();
+        let was: Duration = before.scavengers.iter().map(|s| s.aboard_time).sum();
+        let boardings =
+            |snapshot: &Snapshot| -> u64 { snapshot.scavengers.iter().map(|s| s.boardings).sum() };
+        let _ = write!(
+            text,
+            ", {:.1} aboard of late, {} came and went",
+            aboard.saturating_sub(was).as_secs_f64() / time.as_secs_f64(),
+            boardings(now).saturating_sub(boardings(before))
+        );
+    }
+    match now.paces.slowdown() {
+        Ok(slower) if now.paces.samples > 1 => {
+            let _ = write!(
+                text,
+                "; primary {:+.1}% [{:+.1}, {:+.1}]",
+                100.0 * slower.value,
+                100.0 * slower.lo,
+                100.0 * slower.hi
+            );
+        }
+        _ => text.push_str("; the primary's pace is not known yet"),
+    }
+    if let Some(away) = now.paces.absence(0.99) {
+        let _ = write!(text, "; 99% of absences below {away:.0} ns");
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::harvest::launch::ScavengerNow;
+    use ::harvest::launch::{Pace, Paces, ScavengerNow};
 
     #[test]
-    fn a_line_says_who_is_where() {
+    fn a_line_says_who_is_where_and_what_it_costs() {
         let scavenger = ScavengerNow { running: true, aboard: 1, boardings: 5, ..ScavengerNow::default() };
-        let now = Snapshot { harvesting: true, scavengers: vec![scavenger; 2], ..Snapshot::default() };
+        let thread = Pace { guests: 2, ring: 4, with_guests: true, slower: None };
+        let mut now = Snapshot {
+            harvesting: true,
+            scavengers: vec![scavenger; 2],
+            threads: vec![thread],
+            ..Snapshot::default()
+        };
         assert_eq!(
-            line(&now, 4),
-            "gleaner: 2 aboard (ring 4), 2 scavengers running, 10 boardings, 0 trips home"
+            line(&now, None),
+            "gleaner: 2 of 2 scavengers aboard (room for 4); the primary's pace is not known yet"
         );
-        assert_eq!(line(&Snapshot::default(), 4), "gleaner: the primary runs alone");
+        now.paces = Paces {
+            watched: 11e6,
+            with_guests: 2e6,
+            lost: 1e6,
+            squares: [2e12, 1e12, 0.5e12],
+            samples: 2,
+            spells: 2,
+            absences: vec![(400.0, 1000)],
+            ..Paces::default()
+        };
+        now.threads[0].with_guests = false;
+        let before = Snapshot { scavengers: vec![ScavengerNow::default(); 2], ..now.clone() };
+        assert_eq!(
+            line(&now, Some((Duration::from_secs(1), &before))),
+            "gleaner: 2 of 2 scavengers aboard (room for 4, some wait), 0.0 aboard of late, 10 came and went; primary +10.0% [+10.0, +10.0]; 99% of absences below 400 ns"
+        );
+        assert_eq!(line(&Snapshot::default(), None), "gleaner: the primary runs alone");
     }
 }

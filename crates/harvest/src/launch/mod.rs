@@ -15,9 +15,11 @@
 
 mod blob;
 mod fixed;
+mod paces;
 mod page;
 mod running;
 
+pub use paces::{Pace, Paces, Visits};
 pub use running::{Outcome, Running, ScavengerNow, ScavengerOutcome, Snapshot};
 
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
@@ -89,12 +91,25 @@ pub enum After {
     Finish,
 }
 
+/// What guests may cost the primary: held by watching its pace, and sending them home.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Promise {
+    /// The share by which it may become slower.
+    pub slowdown: f64,
+    /// How long it may be away at once.
+    pub absence: Duration,
+    /// What takes no longer than this between two of its yields is no miss.
+    pub soon: Duration,
+}
+
 #[derive(Clone, Debug)]
 pub struct Harvest {
     pub primary: Program,
     pub scavengers: Vec<Scavenger>,
     /// Most guests aboard one thread of the primary.
     pub ring: u32,
+    /// What guests may cost the primary; none: whatever they do, and nobody looks.
+    pub promise: Option<Promise>,
     /// CPUs (below 64) for scavengers at home and for the butler; none: those of the primary.
     pub home_cpus: Option<Vec<u32>>,
     pub after: After,
@@ -111,6 +126,7 @@ impl Harvest {
             primary,
             scavengers: Vec::new(),
             ring: 8,
+            promise: None,
             home_cpus: None,
             after: After::Kill,
             recall: Duration::from_millis(100),

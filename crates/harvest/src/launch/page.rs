@@ -43,6 +43,11 @@ impl Page {
         self.file.read_exact_at(&mut bytes, offset as u64).map_or(0, |()| u64::from_ne_bytes(bytes))
     }
 
+    /// A floating-point number by its bits.
+    pub(super) fn f64(&self, offset: usize) -> f64 {
+        f64::from_bits(self.u64(offset))
+    }
+
     pub(super) fn order_u32(&self, offset: usize, value: u32) -> std::io::Result<()> {
         self.file.write_all_at(&value.to_ne_bytes(), offset as u64)
     }
@@ -61,6 +66,13 @@ impl Image {
         image.put(offset_of!(Control, scavengers), harvest.scavengers.len() as u32);
         image.put(offset_of!(Control, launcher), std::process::id());
         image.put(offset_of!(Control, ring), harvest.ring);
+        if let Some(promise) = harvest.promise {
+            image.put(offset_of!(Control, watched), 1);
+            let millionths = (promise.slowdown * 1e6).clamp(0.0, f64::from(u32::MAX));
+            image.put(offset_of!(Control, max_slowdown), millionths as u32);
+            image.put64(offset_of!(Control, max_absence_ns), promise.absence.as_nanos() as u64);
+            image.put64(offset_of!(Control, soon_ns), promise.soon.as_nanos() as u64);
+        }
         image.put64(offset_of!(Control, recall_ns), harvest.recall.as_nanos() as u64);
         image.put(offset_of!(Control, outlive_launcher), u32::from(harvest.outlive_launcher));
         if let Some(cpus) = &harvest.home_cpus {

@@ -1,15 +1,17 @@
 //! A harvest that runs: what it does now, and how everybody ended.
 
 use super::blob::Blob;
+use super::paces::{Pace, Paces, Visits};
 use super::page::{Page, row};
 use super::{After, Harvest, LaunchError};
-use runtime_abi::control::{self, AreaRow, Control, ScavengerRow, life, refusal, stage, trip};
+use runtime_abi::control::{Control, ScavengerRow, life, refusal, stage, trip};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -36,8 +38,10 @@ pub struct ScavengerNow {
 pub struct Snapshot {
     /// The primary harvests; otherwise it runs alone, or has not come that far.
     pub harvesting: bool,
-    /// Guests aboard each thread of the primary that has an area.
-    pub guests: Vec<u32>,
+    /// Each thread of the primary that has an area, as far as there is room for them.
+    pub threads: Vec<Pace>,
+    /// What was seen of the primary's pace and absences.
+    pub paces: Paces,
     pub scavengers: Vec<ScavengerNow>,
     /// Guests that were taken from threads that slept.
     pub stolen: u64,
@@ -74,6 +78,8 @@ pub struct Outcome {
     pub scavengers: Vec<ScavengerOutcome>,
     pub elapsed: Duration,
     pub last: Snapshot,
+    /// The primary's yields; none where it could not be seen where its file is loaded.
+    pub visits: Option<Vec<Visits>>,
 }
 
 pub struct Running {
@@ -83,6 +89,9 @@ pub struct Running {
     after: After,
     watch_every: Duration,
     started: Instant,
+    /// The primary's file, and how far from where it says it is loaded.
+    file: PathBuf,
+    bias: Option<u64>,
     count: usize,
     ended: Vec<Option<ExitStatus>>,
 }
@@ -96,6 +105,8 @@ impl Running {
             after: harvest.after,
             watch_every: harvest.watch_every,
             started: Instant::now(),
+            file: harvest.primary.file.clone(),
+            bias: None,
             count: harvest.scavengers.len(),
             ended: vec![None; harvest.scavengers.len()],
         }
@@ -113,13 +124,10 @@ impl Running {
 
     pub fn snapshot(&self) -> Snapshot {
         let page = &self.page;
-        let areas = (0..control::AREAS).map(|i| offset_of!(Control, area) + i * size_of::<AreaRow>());
         Snapshot {
             harvesting: page.u32(offset_of!(Control, stage)) == stage::RUNNING,
-            guests: areas
-                .filter(|row| page.u32(row + offset_of!(AreaRow, tid)) != 0)
-                .map(|row| page.u32(row + offset_of!(AreaRow, guests)))
-                .collect(),
+            threads: Pace::all(page),
+            paces: Paces::read(page),
             scavengers: (0..self.count).map(|index| self.scavenger(index)).collect(),
             stolen: page.u64(offset_of!(Control, stolen)),
             butler_rounds: page.u64(offset_of!(Control, rounds)),
@@ -157,6 +165,7 @@ impl Running {
             scavengers: (0..self.count).map(|index| self.outcome(index, killed[index])).collect(),
             elapsed,
             last,
+            visits: self.bias.map(|bias| Visits::all(&self.page, bias)),
         })
     }
 
@@ -169,6 +178,7 @@ impl Running {
                 return Ok(status);
             }
             self.pause(&handle)?;
+            self.bias = self.bias.or_else(|| bias(pid, &self.file));
             self.reap_scavengers()?;
             watch(&self.snapshot());
         }
@@ -316,6 +326,16 @@ fn failure_text(failure: u32, errno: i32) -> String {
         0 => what.to_owned(),
         errno => format!("{what}: {}", io::Error::from_raw_os_error(errno)),
     }
+}
+
+/// How far from where it says a process has a file.
+fn bias(pid: Pid, file: &Path) -> Option<u64> {
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", pid.as_raw_nonzero())).ok()?;
+    let file = file.canonicalize().ok()?;
+    let line = maps.lines().find(|line| line.ends_with(&*file.to_string_lossy()))?;
+    let start = u64::from_str_radix(line.split('-').next()?, 16).ok()?;
+    let bytes = std::fs::read(&file).ok()?;
+    Some(start.wrapping_sub(image::Image::parse(&bytes).ok()?.span().0 & !0xfff))
 }
 
 fn reap(pid: Pid) -> io::Result<Option<ExitStatus>> {

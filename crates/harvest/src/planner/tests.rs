@@ -139,10 +139,12 @@ fn bounds_follow_from_prices_and_wishes() {
         (b.ring, b.quantum)
     };
     // A segment is 11 + 4 + 20 = 35 cycles: 350 × 1.05 ÷ 35 − 1 = 9; 10 µs at 3 GHz are 30 000 cycles, of which eight of
-    // nine are counted.
-    assert_eq!(of(None, 12, 1e-5), (9, 2962));
-    assert_eq!(of(None, 4, 1e-5), (4, 6666));
-    assert_eq!(of(Some(20), 24, 1e-5), (20, 1333));
+    // nine are counted: more than a miss takes, and more than 16 × 11.
+    assert_eq!(of(None, 12, 1e-5), (9, 176));
+    assert_eq!(of(None, 1, 1e-5), (1, 367));
+    assert_eq!(of(Some(20), 24, 1e-5), (20, 176));
+    // 1 µs has room for three of nine.
+    assert_eq!(of(Some(20), 24, 1e-6), (20, 133));
     // 30 cycles have room for one guest with two switches.
     assert_eq!(of(None, 12, 1e-8), (1, 26));
 }

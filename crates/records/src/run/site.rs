@@ -12,6 +12,19 @@ pub struct SiteRun {
     #[serde(flatten)]
     pub place: Place,
     pub yields: Quantity,
+    /// Yields there that were watched while the primary was alone.
+    #[serde(default)]
+    pub watched: u64,
+    /// Of them, the share after which the next yield came too soon for a miss.
+    #[serde(default = "not_watched")]
+    pub hits: Quantity,
+    /// Why the site is not worth its yield, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+}
+
+fn not_watched() -> Quantity {
+    Quantity::unresolved("not watched")
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

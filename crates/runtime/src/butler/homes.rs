@@ -87,7 +87,8 @@ impl Butler {
         match own.state.load(Acquire) {
             state::HOME => {
                 let hooked = ring::first(area) != own.next.load(Acquire);
-                if *free > 0 && self.processes.primary_lives() {
+                let banned = area.banned_until.load(Relaxed) > self.now;
+                if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
                         ring::hook(area);
                         *free -= 1;
@@ -102,7 +103,8 @@ impl Butler {
                     self.moved = true;
                 }
                 census.away = true;
-                if let Some(host) = self.host(*free) {
+                let banned = area.banned_until.load(Relaxed) > self.now;
+                if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);
                     own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);

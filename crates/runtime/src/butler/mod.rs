@@ -2,11 +2,14 @@
 //! parked contexts to primaries, wakes those that come home, takes guests from primaries that sleep or are gone.
 //!
 //! It looks around every now and then: nobody on a primary's thread makes a system call to tell it anything. A round is
-//! [`homes`], then [`primaries`]; [`watch`] is what it knows of processes and threads.
+//! [`primaries`], then [`homes`]; [`watch`] is what it knows of processes and threads. [`pace`] compares a primary's pace with
+//! guests and without, and [`law`] says what follows.
 //!
 //! To add a policy: a reason in `runtime_abi::control::trip` if it sends guests home, and its place in a round.
 
 mod homes;
+mod law;
+mod pace;
 mod primaries;
 mod watch;
 
@@ -70,6 +73,11 @@ pub(crate) struct Butler {
     quiet_rounds: u32,
     /// Where the next round begins to look for contexts, so that all get their turn.
     turn: usize,
+    clock: pace::Clock,
+    /// By slot; none if there is no memory for it: then nobody comes aboard where pace is to be watched.
+    paces: Option<&'static mut [pace::Pace; crate::region::SLOTS]>,
+    /// When somebody's pace is to be looked at again.
+    wake_at: u64,
 }
 
 /// What a round found, for the live view.
@@ -90,15 +98,19 @@ impl Butler {
         for (index, pid) in scavengers.iter().enumerate() {
             processes.add(index, *pid);
         }
+        let now = sys::now_ns();
         Self {
             region,
             page,
             processes,
-            now: sys::now_ns(),
+            now,
             orphaned: false,
             moved: false,
             quiet_rounds: 0,
             turn: 0,
+            clock: pace::Clock::new(now),
+            paces: if page.watched == 0 { None } else { pace::table() },
+            wake_at: 0,
         }
     }
 
@@ -106,6 +118,8 @@ impl Butler {
         loop {
             self.now = sys::now_ns();
             self.moved = false;
+            self.wake_at = u64::MAX;
+            self.clock.follow(self.page, self.now);
             self.processes.look(self.region.butler.load(Relaxed), page::rows(self.page), self.now);
             self.end_with_launcher();
             self.scavengers_ended();
@@ -126,6 +140,7 @@ impl Butler {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
         let longest = if census.parked > 0 { NAP[1] } else { NAP[2] };
         let nap = (NAP[0] << (self.quiet_rounds / 8).min(8)).min(longest);
+        let nap = nap.min(self.wake_at.saturating_sub(self.now).max(NAP[0]));
         self.processes.keep_off_primaries(self.region, self.page, self.now);
         sys::sleep_ns(nap);
     }

@@ -22,7 +22,6 @@ impl Butler {
             }
             return 0;
         }
-        let ring = self.page.ring.load(Relaxed);
         let mut free = 0;
         let mut shown = 0;
         for area in self.areas(kind::PRIMARY) {
@@ -30,10 +29,16 @@ impl Butler {
                 continue;
             }
             let guests = area.guests.load(Relaxed);
-            if let Some(row) = self.page.area.get(shown) {
-                row.tid.store(area.tid.load(Relaxed), Relaxed);
+            let page = self.page;
+            let row = page.area.get(shown);
+            let tid = area.tid.load(Relaxed);
+            if let Some(row) = row {
+                if row.tid.swap(tid, Relaxed) != tid {
+                    row.known.store(0, Relaxed);
+                }
                 row.guests.store(guests, Relaxed);
             }
+            let ring = self.pace(area, self.region.slot_of(area), row);
             shown += 1;
             if self.takes_guests(area) {
                 free += ring.saturating_sub(guests);
@@ -62,8 +67,9 @@ impl Butler {
         if free == 0 {
             return None;
         }
+        let room = |area: &Area| ring.min(area.most.load(Relaxed));
         self.areas(kind::PRIMARY)
-            .filter(|area| self.takes_guests(area) && area.guests.load(Relaxed) < ring)
+            .filter(|area| self.takes_guests(area) && area.guests.load(Relaxed) < room(area))
             .min_by_key(|area| area.guests.load(Relaxed))
     }
 
@@ -122,18 +128,18 @@ impl Butler {
         area.lock.store(lock::FREE, Release);
     }
 
-    /// The ring is to be shorter.
-    fn send_back(&mut self, area: &'static Area, mut surplus: u32) {
+    /// The ring is to be shorter: those go first that stay longest.
+    fn send_back(&mut self, area: &'static Area, surplus: u32) {
         let here = core::ptr::from_ref(area).cast_mut();
-        for home in self.areas(kind::HOME) {
-            let own = home.own();
-            if surplus == 0 {
-                break;
-            }
-            if own.state.load(Acquire) == state::ABOARD && own.host.load(Relaxed) == here {
-                own.recall.store(trip::ENDED as u32, Relaxed);
-                surplus -= 1;
-            }
+        let aboard = |home: &&Area| {
+            home.own().state.load(Acquire) == state::ABOARD && home.own().host.load(Relaxed) == here
+        };
+        let asked = self.areas(kind::HOME).filter(aboard).filter(|home| home.own().recall.load(Relaxed) != 0);
+        for _ in asked.count() as u32..surplus {
+            let staying = self.areas(kind::HOME).filter(aboard);
+            let staying = staying.filter(|home| home.own().recall.load(Relaxed) == 0);
+            let Some(home) = staying.max_by_key(|home| home.stay.load(Relaxed)) else { break };
+            home.own().recall.store(trip::ENDED as u32, Relaxed);
         }
         ring::hook(area);
     }

@@ -37,6 +37,7 @@ pub(crate) struct Processes {
     /// The CPUs we may use.
     allowed: u64,
     avoided: u64,
+    spare: bool,
 }
 
 impl Processes {
@@ -57,6 +58,7 @@ impl Processes {
             moved_at: 0,
             allowed: allowed[0],
             avoided: 0,
+            spare: false,
         };
         all.watch(0, primary);
         all
@@ -132,6 +134,11 @@ impl Processes {
         }
     }
 
+    /// Whether there is a CPU for the butler where no primary's thread is.
+    pub(super) fn has_cpus_to_spare(&self) -> bool {
+        self.spare
+    }
+
     /// Moves the butler away from the CPUs where the primary's threads are, if there are others.
     pub(super) fn keep_off_primaries(&mut self, region: &Region, page: &Control, now: u64) {
         if now.saturating_sub(self.moved_at) < SELDOM {
@@ -145,7 +152,8 @@ impl Processes {
             .filter_map(|area| Stat::read(area, area.pid.load(Relaxed), area.tid.load(Relaxed)))
             .filter(|stat| stat.cpu < 64)
             .fold(0_u64, |mask, stat| mask | 1 << stat.cpu);
-        let wanted = if allowed & !busy == 0 { allowed } else { allowed & !busy };
+        self.spare = allowed & !busy != 0;
+        let wanted = if self.spare { allowed & !busy } else { allowed };
         if wanted != self.avoided && wanted != 0 {
             self.avoided = wanted;
             sys::set_affinity(0, wanted);

@@ -1,0 +1,116 @@
+//! Which sites of the primary pay, as far as a run saw it.
+//!
+//! The runtime sees where the primary goes on behind its yields, as addresses of the rewritten file, and after which of them
+//! the next yield came too soon for a miss. Which site that is, is told by the rewritten file: its mapping
+//! (`docs/twin-format.md`) lists units, and in a unit's twin yields stand in the order of the plan's sites. Each has the two
+//! instructions that `docs/harvest-abi.md` fixes for the switch; it goes on behind them.
+
+use crate::launch::Visits;
+use image::Image;
+use records::plan::{PlannedModule, Site};
+use records::run::SiteRun;
+use units::{Estimate, Quantity, Unit};
+
+const SWITCH: [u8; 12] = [0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0, 0xff, 0x60, 0x08];
+/// So many visits tell something.
+const ENOUGH: u64 = 100;
+/// Of a site's visits, the share without a miss above which it does not pay.
+const HITS: f64 = 0.9;
+
+/// What became of the planned sites of a primary whose rewritten file this is.
+pub(crate) fn sites(planned: &PlannedModule, rewritten: &[u8], seen: &[Visits]) -> Vec<SiteRun> {
+    let mut found = Vec::new();
+    for (site, resumes) in matched(planned, rewritten) {
+        let mine = seen.iter().filter(|visits| resumes.contains(&visits.resume));
+        let (visits, soon) = mine.fold((0, 0), |(v, s), visits| (v + visits.visits, s + visits.soon));
+        if visits > 0 {
+            found.push(run(planned, site, visits, soon));
+        }
+    }
+    found
+}
+
+fn run(planned: &PlannedModule, site: &Site, visits: u64, soon: u64) -> SiteRun {
+    let share = wilson(soon, visits);
+    SiteRun {
+        file: planned.path.clone(),
+        role: planned.role,
+        place: site.place.clone(),
+        yields: Quantity::unresolved("yields are not counted"),
+        watched: visits,
+        hits: Quantity::measured(share, Unit::Ratio),
+        why_not: (visits >= ENOUGH && share.lo > HITS).then(|| {
+            format!(
+                "it does not pay: after {soon} of {visits} yields that were watched, the next one came too soon for a miss"
+            )
+        }),
+    }
+}
+
+/// A share with its 95% interval (Wilson's).
+fn wilson(some: u64, all: u64) -> Estimate {
+    const Z: f64 = 1.96;
+    let (n, p) = (all as f64, some as f64 / all as f64);
+    let middle = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    Estimate::new(p, (middle - half).max(0.0), (middle + half).min(1.0))
+}
+
+/// Sites with the places where the program goes on behind their yields; those of units in which yields and sites are not one
+/// for one are left out.
+fn matched<'p>(planned: &'p PlannedModule, rewritten: &[u8]) -> Vec<(&'p Site, Vec<u64>)> {
+    let mut all = Vec::new();
+    for unit in units(rewritten).unwrap_or_default() {
+        let sites = || planned.sites.iter().filter(|site| unit.original.contains(&site.place.address));
+        if sites().count() == unit.resumes.len() {
+            all.extend(sites().zip(unit.resumes).map(|(site, resume)| (site, vec![resume])));
+        }
+    }
+    all
+}
+
+struct UnitOfFile {
+    original: std::ops::Range<u64>,
+    resumes: Vec<u64>,
+}
+
+fn units(rewritten: &[u8]) -> Option<Vec<UnitOfFile>> {
+    let image = Image::parse(rewritten).ok()?;
+    let (_, _, note) = image.notes().find(|(owner, kind, _)| *owner == b"Gleaner\0" && *kind == 1)?;
+    let offset = word(note, 8)? as usize;
+    let map = rewritten.get(offset..offset.checked_add(word(note, 16)? as usize)?)?;
+    let (count, first) = (word(map, 16)? as usize, word(map, 32)? as usize);
+    (0..count)
+        .map(|index| {
+            let row = map.get(first + 40 * index..)?;
+            let (start, twin, sizes) = (word(row, 0)?, word(row, 8)?, word(row, 24)?);
+            let (size, twin_size) = (sizes & 0xffff_ffff, sizes >> 32);
+            let code = image.bytes_at(units::Svma(twin), twin_size as usize)?;
+            let resumes = code
+                .windows(SWITCH.len())
+                .enumerate()
+                .filter(|(_, window)| *window == SWITCH)
+                .map(|(at, _)| twin + (at + SWITCH.len()) as u64)
+                .collect();
+            Some(UnitOfFile { original: start..start + size, resumes })
+        })
+        .collect()
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_visits_say_little() {
+        let few = wilson(10, 10);
+        assert!(few.value == 1.0 && few.lo < 0.75, "{few:?}");
+        let many = wilson(990, 1000);
+        assert!(many.lo > 0.98 && many.hi < 1.0, "{many:?}");
+        assert!(wilson(0, 50).lo == 0.0 && wilson(0, 50).hi < 0.1);
+    }
+}

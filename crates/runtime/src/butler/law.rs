@@ -1,0 +1,242 @@
+//! How many guests a primary's thread may have, and when: so that it becomes slower by no more than was asked for, whatever it
+//! does and whatever they do. Pure: time and samples in, decisions out.
+//!
+//! A *credit* of lost time holds the promise: it grows by the share of time that may be lost, and what guests cost, as it is measured,
+//! is taken from it. Without credit guests wait. So the sum is right even where nothing else helps, and the ring's length only
+//! decides how much is got for it: it is made shorter while each sample costs more than the share, longer while it costs clearly less.
+//! Where guests cost nearly everything, they go home for a while that doubles each time.
+//!
+//! To change the law: here, and in the worlds of the tests below that it must hold in.
+
+/// Of what may be lost, some is left for what is not measured.
+const SPENT: f64 = 0.9;
+/// Credit is good for so much time: what was not lost long ago may not be lost now.
+const MEMORY: f64 = 1e9;
+/// Shares of lost time above which guests are hopeless.
+const HOPELESS: f64 = 0.75;
+/// The first spell with guests, of which nothing is known, and what a later one is to last at least.
+const TRIAL: f64 = 5e5;
+const SPELL: f64 = 4e6;
+const HOLD: [u64; 2] = [50_000_000, 2_000_000_000];
+
+/// What follows from a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Goes,
+    /// The credit is used up: guests wait.
+    Waits,
+    /// Guests cost nearly all the time.
+    Hopeless,
+}
+
+/// Zero everywhere is a law that has not begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Law {
+    /// The share of time that may be lost.
+    share: f64,
+    credit: f64,
+    pub(super) ring: u32,
+    longest: u32,
+    /// Of samples at this length: how many, and their mean, the latest counting most.
+    samples: u32,
+    mean: f64,
+    /// What was lost of the time with guests when there were any last; negative: not known.
+    last: f64,
+    /// No longer ring before this time; how long the next such hold is.
+    short_until: u64,
+    short_for: u64,
+    /// Nobody aboard before this time.
+    home_until: u64,
+    home_for: u64,
+}
+
+impl Law {
+    /// For a slowdown of at most `slowdown`, with rings up to `longest`.
+    pub(super) fn new(slowdown: f64, longest: u32) -> Self {
+        let share = SPENT * slowdown / (1.0 + slowdown);
+        Self {
+            share,
+            credit: 0.0,
+            ring: longest,
+            longest,
+            samples: 0,
+            mean: 0.0,
+            last: -1.0,
+            short_until: 0,
+            short_for: HOLD[0],
+            home_until: 0,
+            home_for: HOLD[0],
+        }
+    }
+
+    /// The ring may be no longer than this from now on.
+    pub(super) fn limit(&mut self, longest: u32) {
+        if longest != self.longest {
+            self.longest = longest;
+            self.ring = self.ring.min(longest).max(longest.min(1));
+        }
+    }
+
+    /// Time went by.
+    pub(super) fn passes(&mut self, ns: f64) {
+        self.credit = (self.credit + self.share * ns).min(self.share * MEMORY);
+    }
+
+    /// Whether guests may take part now.
+    pub(super) fn allows(&self, now: u64) -> bool {
+        let most = self.share * MEMORY / 2.0;
+        let need = if self.last < 0.0 { TRIAL } else { (self.last * SPELL).max(TRIAL / 4.0) };
+        self.share > 0.0 && self.ring > 0 && now >= self.home_until && self.credit >= need.min(most)
+    }
+
+    /// Whether guests are to be at home rather than wait.
+    pub(super) fn wants_them_home(&self, now: u64) -> bool {
+        now < self.home_until || self.share <= 0.0
+    }
+
+    /// Of `ns` with guests a share was lost.
+    pub(super) fn charge(&mut self, ns: f64, lost: f64) {
+        self.credit -= ns * lost;
+    }
+
+    /// With a ring of this length such a share is lost just now.
+    pub(super) fn sample(&mut self, now: u64, lost: f64) -> Verdict {
+        self.last = lost;
+        self.samples += 1;
+        let weight = (1.0 / f64::from(self.samples)).max(0.25);
+        self.mean += (lost - self.mean) * weight;
+        if lost > HOPELESS.max(self.share) {
+            self.shorten(now, self.ring);
+            self.home_until = now + self.home_for;
+            self.home_for = (self.home_for * 2).min(HOLD[1]);
+            return Verdict::Hopeless;
+        }
+        if self.samples >= 4 {
+            self.home_for = HOLD[0];
+        }
+        if self.credit < 0.0 {
+            let by = if lost > 4.0 * self.share { self.ring / 2 } else { self.ring / 8 };
+            self.shorten(now, by.max(1));
+            return Verdict::Waits;
+        }
+        if self.samples >= 4 && self.mean > self.share {
+            let by = (f64::from(self.ring) * (1.0 - self.share / self.mean) / 2.0) as u32;
+            self.shorten(now, by.max(1));
+        } else if self.samples >= 4
+            && self.mean < self.share / 2.0
+            && self.ring < self.longest
+            && now >= self.short_until
+        {
+            self.set(self.ring + (self.ring / 4).max(1));
+        }
+        Verdict::Goes
+    }
+
+    /// Whoever cost so much is gone: others may be tried at once.
+    pub(super) fn try_others(&mut self) {
+        self.home_until = 0;
+        self.last = -1.0;
+    }
+
+    fn shorten(&mut self, now: u64, by: u32) {
+        if self.ring > 1 {
+            self.short_until = now + self.short_for;
+            self.short_for = (self.short_for * 2).min(4 * HOLD[1]);
+            self.set(self.ring.saturating_sub(by).max(1));
+        }
+    }
+
+    fn set(&mut self, ring: u32) {
+        self.ring = ring.min(self.longest);
+        self.samples = 0;
+        self.mean = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A primary that loses a share of its time by the number of its guests, and the butler's way of looking at it: a check
+    /// every 5 ms, a time alone of 0.8 ms every 64 ms. Returns by how much it became slower, the mean length of its ring, and the
+    /// share of time with guests.
+    fn live(slowdown: f64, longest: u32, seconds: f64, cost: impl Fn(f64, u32) -> f64) -> (f64, f64, f64) {
+        let mut law = Law::new(slowdown, longest);
+        let (mut lost, mut guests, mut with, mut now) = (0.0, 0.0, 0.0, 0.0);
+        let end = seconds * 1e9;
+        let mut noise = 1_u64;
+        while now < end {
+            let mut step = 4e5;
+            if law.allows(now as u64) {
+                let mut check = 5e5; // the first comes soon
+                let mut spell = 0.0;
+                loop {
+                    let share = cost(now, law.ring);
+                    noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let seen = share + ((noise >> 40) as f64 / f64::from(1 << 24) - 0.5) * 0.06;
+                    law.passes(check);
+                    law.charge(check, seen.clamp(-0.5, 1.0));
+                    lost += check * share;
+                    guests += check * f64::from(law.ring);
+                    with += check;
+                    now += check;
+                    spell += check;
+                    if law.sample(now as u64, seen) != Verdict::Goes || spell > 6.4e7 || now >= end {
+                        break;
+                    }
+                    check = 5e6;
+                }
+                step = 8e5;
+            }
+            law.passes(step);
+            now += step;
+        }
+        (lost / (now - lost), guests / with.max(1.0), with / now)
+    }
+
+    #[test]
+    fn a_guest_that_costs_everything_stays_within_the_promise() {
+        for slowdown in [0.01, 0.05, 0.2] {
+            let (slower, _, with) = live(slowdown, 1, 5.0, |_, _| 0.999);
+            assert!(slower < slowdown, "{slower} of {slowdown}");
+            assert!(with < 0.02, "hopeless guests are tried seldom: {with}");
+        }
+    }
+
+    #[test]
+    fn a_ring_that_is_too_long_is_made_shorter() {
+        // Each guest costs a percent: four are what 5 % allow.
+        let (slower, ring, with) = live(0.05, 16, 10.0, |_, ring| 0.01 * f64::from(ring));
+        assert!(slower < 0.05, "{slower}");
+        assert!((2.0..7.0).contains(&ring) && with > 0.8, "{ring} {with}");
+    }
+
+    #[test]
+    fn one_guest_that_costs_too_much_takes_turns_with_none() {
+        let (slower, ring, with) = live(0.05, 4, 10.0, |_, _| 0.3);
+        assert!(slower < 0.055, "{slower}");
+        assert!(ring < 1.5 && (0.05..0.3).contains(&with), "{ring} {with}");
+    }
+
+    #[test]
+    fn guests_that_cost_nothing_are_aboard_nearly_always() {
+        let (slower, ring, with) = live(0.05, 12, 10.0, |_, _| 0.005);
+        assert!(slower < 0.01 && ring > 11.5 && with > 0.95, "{slower} {ring} {with}");
+    }
+
+    #[test]
+    fn phases_are_followed() {
+        // A second of waiting for memory, a second without.
+        let bad = |now: f64| (now / 1e9) as u64 % 2 == 1;
+        let (slower, _, with) =
+            live(0.05, 8, 20.0, |now, ring| if bad(now) { 0.95 } else { 0.002 * f64::from(ring) });
+        assert!(slower < 0.05, "{slower}");
+        assert!((0.2..0.55).contains(&with), "{with}");
+    }
+
+    #[test]
+    fn nothing_is_allowed_where_nothing_may_be_lost() {
+        let (slower, _, with) = live(0.0, 8, 1.0, |_, _| 0.5);
+        assert!(slower < 1e-9 && with < 1e-9);
+    }
+}

@@ -1,0 +1,424 @@
+//! The pace of each of the primary's threads: alone and with guests in turns, compared, and what follows for its guests.
+//!
+//! A spell with guests begins with a look at the pace without them, and is looked at every few milliseconds; [`super::law`] says
+//! what follows. Between them guests are aside for a moment, so that caches are the primary's again when it is looked at alone.
+//! The thread counts by itself ([`crate::count`]); here is what is made of its samples. Pace is ticks for so many yields: that
+//! is all that is compared, so a primary that does other work when it has guests would mislead it.
+//!
+//! Of samples, two means are taken: of all, and of the lower three quarters. Idle times, in which a program waits without sleeping,
+//! hide in the first what it loses while it works; rare losses are missing in the second. The worse of both counts.
+
+use super::Butler;
+use super::law::{Law, Verdict};
+use crate::area::{Area, kind, state};
+use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, row};
+use crate::{page, ring, sys};
+use core::arch::x86_64::_rdtsc;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use runtime_abi::control::{AreaRow, Control, trip};
+
+/// Until caches are the primary's again, or nearly.
+const SETTLE: u64 = 300_000;
+/// Most time for a stage of counting, and after which it is given up.
+const STAGE: u64 = 250_000;
+const GIVE_UP: u64 = 4_000_000;
+/// Between two looks at the pace with guests, and without.
+const LOOK: [u64; 2] = [1_000_000, 5_000_000];
+const SPELL: u64 = 64_000_000;
+/// Guests that wait for longer than this do so at home.
+const PATIENCE: u64 = 5_000_000;
+/// For how long a guest that had to go stays at home, at first and at most.
+const BAN: [u64; 2] = [100_000_000, 5_000_000_000];
+/// So many stays of one guest beyond what was asked for are no accident.
+const TOO_LONG: usize = 3;
+
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Guests wait.
+    Alone = 0,
+    /// It is alone, and counted.
+    Reference,
+    /// With guests, and counted.
+    Look,
+    /// With guests.
+    Guests,
+}
+
+/// Ticks for [`count::YIELDS`] yields: of all samples, and of the lower three quarters.
+type Ticks = [f64; 2];
+
+/// Zero is one that has not begun.
+pub(super) struct Pace {
+    tid: i32,
+    phase: Phase,
+    law: Law,
+    until: u64,
+    seen_at: u64,
+    ordered_at: u64,
+    spell_began: u64,
+    /// With guests, and not yet charged for, in nanoseconds.
+    uncharged: f64,
+    /// Of this spell, as far as it was looked at: its time, and what was lost of it.
+    spell: [f64; 2],
+    /// Alone: without a yield, and what a yield costs. None where yields are rare.
+    reference: Option<(Ticks, Ticks)>,
+    turn: u32,
+}
+
+/// The time stamp counter against the clock.
+pub(super) struct Clock {
+    ticks: u64,
+    ns: u64,
+    /// Ticks in a nanosecond; 0 while that is not known.
+    rate: f64,
+}
+
+impl Clock {
+    pub(super) fn new(now: u64) -> Self {
+        Self { ticks: ticks(), ns: now, rate: 0.0 }
+    }
+
+    pub(super) fn follow(&mut self, page: &Control, now: u64) {
+        let ns = now.saturating_sub(self.ns);
+        // Later it is exact enough, and no thread's business is to be disturbed for it.
+        if ns > 1_000_000 {
+            let gone = ticks().saturating_sub(self.ticks);
+            self.rate = gone as f64 / ns as f64;
+            page.clock_ticks.store(gone, Relaxed);
+            page.clock_ns.store(ns, Relaxed);
+        }
+    }
+}
+
+fn ticks() -> u64 {
+    // SAFETY: see `count`.
+    unsafe { _rdtsc() }
+}
+
+/// Memory for the paces of all areas.
+pub(super) fn table() -> Option<&'static mut [Pace; crate::region::SLOTS]> {
+    let size = size_of::<[Pace; crate::region::SLOTS]>();
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+    // SAFETY: a new mapping, of zeroes, which is a value of all that is in a pace; nobody else knows it.
+    unsafe {
+        let at = sys::mmap(0, size, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0).ok()?;
+        Some(&mut *(at as *mut [Pace; crate::region::SLOTS]))
+    }
+}
+
+impl Butler {
+    /// Looks after the pace of an area, and says how many guests it may have.
+    pub(super) fn pace(&mut self, area: &'static Area, slot: usize, shown: Option<&AreaRow>) -> u32 {
+        let ring = self.page.ring.load(Relaxed);
+        let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else { return ring };
+        if self.clock.rate <= 0.0 {
+            return 0;
+        }
+        let pace = &mut paces[slot];
+        let tid = area.tid.load(Relaxed);
+        if pace.tid != tid {
+            pace.begin(area, tid, self.page, self.now, ring);
+            let ticks = |ns: u64| (ns as f64 * self.clock.rate) as u64;
+            area.stage_ticks.store(ticks(STAGE), Relaxed);
+            area.absence_ticks.store(ticks(self.page.max_absence_ns), Relaxed);
+            area.soon_ticks.store(ticks(self.page.soon_ns), Relaxed);
+        }
+        pace.law.limit(ring);
+        let step = Step { page: self.page, now: self.now, rate: self.clock.rate, area };
+        let most = step.go(pace, self.region);
+        area.most.store(most, Relaxed);
+        self.wake_at = self.wake_at.min(pace.look_at(self.now, self.processes.has_cpus_to_spare()));
+        if let Some(row) = shown {
+            row.ring.store(most, Relaxed);
+            row.aboard.store(area.obeyed.load(Relaxed) & GUESTS, Relaxed);
+        }
+        most
+    }
+}
+
+/// One look at one area.
+struct Step {
+    page: &'static Control,
+    now: u64,
+    rate: f64,
+    area: &'static Area,
+}
+
+impl Pace {
+    fn begin(&mut self, area: &Area, tid: i32, page: &Control, now: u64, ring: u32) {
+        *self = Self {
+            tid,
+            phase: Phase::Alone,
+            law: Law::new(f64::from(page.max_slowdown) / 1e6, ring),
+            until: now,
+            seen_at: now,
+            ordered_at: now,
+            spell_began: now,
+            uncharged: 0.0,
+            spell: [0.0; 2],
+            reference: None,
+            turn: 0,
+        };
+        area.most.store(0, Relaxed);
+    }
+
+    /// When to look again.
+    fn look_at(&self, now: u64, others: bool) -> u64 {
+        match self.phase {
+            Phase::Reference | Phase::Look => now + if others { 100_000 } else { 300_000 },
+            Phase::Alone => self.until.max(now + 1_000_000),
+            Phase::Guests => self.until,
+        }
+    }
+}
+
+impl Step {
+    fn go(&self, pace: &mut Pace, region: &'static crate::region::Region) -> u32 {
+        let area = self.area;
+        let gone = self.now.saturating_sub(pace.seen_at) as f64;
+        pace.seen_at = self.now;
+        let with = area.obeyed.load(Acquire) & GUESTS != 0 && area.guests.load(Relaxed) > 0;
+        if area.slept.load(Relaxed) == 0 {
+            pace.law.passes(gone);
+            add(&self.page.slowdown.watched, gone);
+            if with {
+                pace.uncharged += gone;
+                add(&self.page.slowdown.with_guests, gone);
+            }
+        }
+        let order = area.order.load(Relaxed);
+        // Again and again, since a hook that meets a thread on its way out of the control context is lost.
+        if area.obeyed.load(Acquire) != order {
+            ring::hook(area);
+        }
+        let counted = area.done.load(Acquire) == order;
+        let given_up = self.now.saturating_sub(pace.ordered_at) > GIVE_UP;
+        let guests = area.guests.load(Relaxed);
+        match pace.phase {
+            Phase::Alone if guests > 0 && self.now >= pace.until && pace.law.allows(self.now) => {
+                self.order(pace, ALONE | COUNTING);
+                pace.phase = Phase::Reference;
+            }
+            Phase::Reference if counted || given_up => {
+                pace.reference = self.alone();
+                self.choose_suspect(pace, region);
+                self.order(pace, GUESTS | COUNTING);
+                pace.phase = Phase::Look;
+                pace.spell_began = self.now;
+            }
+            Phase::Look if counted || given_up => self.looked(pace, region),
+            Phase::Guests if self.now >= pace.until => {
+                if self.now.saturating_sub(pace.spell_began) > SPELL {
+                    self.leave_alone(pace);
+                } else if guests == 0 {
+                    pace.until = self.now + LOOK[1];
+                } else {
+                    self.choose_suspect(pace, region);
+                    self.order(pace, GUESTS | COUNTING);
+                    pace.phase = Phase::Look;
+                }
+            }
+            _ => {}
+        }
+        match pace.phase {
+            Phase::Alone if pace.law.wants_them_home(self.now) => 0,
+            Phase::Alone if self.now < pace.until + PATIENCE || pace.law.allows(self.now) => pace.law.ring,
+            Phase::Alone => 0,
+            _ => pace.law.ring,
+        }
+    }
+
+    fn order(&self, pace: &mut Pace, what: u32) {
+        let number = self.area.order.load(Relaxed) & !(NUMBER - 1);
+        self.area.order.store(number.wrapping_add(NUMBER) | what, Release);
+        pace.ordered_at = self.now;
+        ring::hook(self.area);
+    }
+
+    fn leave_alone(&self, pace: &mut Pace) {
+        pace.spell = [0.0; 2];
+        self.order(pace, ALONE);
+        pace.phase = Phase::Alone;
+        pace.until = self.now + SETTLE;
+    }
+
+    /// What was counted of it alone: its pace without yields, and what a yield costs.
+    fn alone(&self) -> Option<(Ticks, Ticks)> {
+        if !self.is_obeyed() {
+            return None;
+        }
+        let (plain, hop) = (self.mean(row::PLAIN)?, self.mean(row::HOP)?);
+        let cost = [0, 1].map(|i| (hop[i] - plain[i]).max(0.0));
+        // Where nearly all of it is the yield, it is not taken off whole.
+        let own = [0, 1].map(|i| (plain[i] - cost[i]).max(plain[i] / 8.0));
+        // Counting costs, too.
+        let spent: f64 = [row::PLAIN, row::HOP].iter().map(|&row| self.sum(row)).sum();
+        let lost = spent * (1.0 - own[0] / f64::midpoint(plain[0], hop[0]));
+        add(&self.page.slowdown.lost, lost.max(0.0) / self.rate);
+        Some((own, cost))
+    }
+
+    fn is_obeyed(&self) -> bool {
+        self.area.obeyed.load(Acquire) == self.area.order.load(Relaxed)
+    }
+
+    /// The pace with guests is counted, or could not be.
+    fn looked(&self, pace: &mut Pace, region: &'static crate::region::Region) {
+        let area = self.area;
+        pace.phase = Phase::Guests;
+        pace.until = self.now + LOOK[1];
+        if area.slept.load(Relaxed) != 0 || area.guests.load(Relaxed) == 0 {
+            return; // then nobody cost anything
+        }
+        let waited = self.now.saturating_sub(pace.ordered_at).max(1) as f64;
+        // Guests that cannot be compared cost at most what they may stay, each time.
+        let bound = |yields: f64| (yields * self.page.max_absence_ns as f64 / waited).min(1.0);
+        let alone = area.cur.load(Acquire) == area.own().pointer();
+        let few = f64::from(2 * count::YIELDS);
+        let with = self.mean(row::ABOARD).filter(|_| self.is_obeyed());
+        let (lost, doubt, compared) = match (pace.reference, with) {
+            (Some((own, cost)), Some(with)) => {
+                let lost = [0, 1].map(|i| (1.0 - own[i] / with[i]).clamp(-0.5, 1.0));
+                let worse = usize::from(lost[1] > lost[0]);
+                (lost[worse], 0.5 * cost[worse] / with[worse], true)
+            }
+            // It did not come to a yield: it runs, or one guest does.
+            (_, None) if !self.is_obeyed() => (f64::from(u8::from(!alone)), 0.0, false),
+            // Yields are frequent of a sudden: alone again first.
+            (None, Some(_)) => {
+                pace.law.charge(pace.uncharged, 1.0);
+                self.note(pace, 1.0, 0.0, false);
+                return self.leave_alone(pace);
+            }
+            (Some((own, _)), None) => {
+                ((1.0 - own[0] * 2.0 / (waited * self.rate)).clamp(0.0, 1.0), 0.0, false)
+            }
+            (None, None) => (bound(few), 0.0, false),
+        };
+        pace.law.charge(pace.uncharged, lost);
+        self.note(pace, lost, doubt, compared);
+        let suspect = self.judge(region);
+        match pace.law.sample(self.now, lost) {
+            Verdict::Goes => {
+                let young = self.now.saturating_sub(pace.spell_began) < LOOK[1];
+                pace.until = self.now + LOOK[usize::from(!young)];
+            }
+            Verdict::Waits => self.leave_alone(pace),
+            Verdict::Hopeless => {
+                self.leave_alone(pace);
+                let guests = area.guests.load(Relaxed);
+                let alone = || self.guests(region).next().filter(|_| guests == 1);
+                if let Some(home) = suspect.or_else(alone) {
+                    self.ban(home, trip::SLOWED);
+                    pace.law.try_others();
+                }
+            }
+        }
+    }
+
+    /// Looks at the stays of the suspect. Returns it if it stays for much longer than others.
+    fn judge(&self, region: &'static crate::region::Region) -> Option<&'static Area> {
+        let suspect = self.area.suspect.load(Relaxed);
+        let home = self.guests(region).find(|home| home.own().pointer() == suspect)?;
+        let stays = self.area.samples(row::STAY);
+        let many = stays.iter().filter(|stay| stay.load(Relaxed) != 0).count();
+        let mean = self.mean(row::STAY)?[0];
+        home.stay.store(mean as u64, Relaxed);
+        let bound = self.area.absence_ticks.load(Relaxed);
+        let long = stays.iter().filter(|stay| u64::from(stay.load(Relaxed)) > bound).count();
+        if many >= count::SAMPLES / 4 && long >= TOO_LONG {
+            self.ban(home, trip::STAYED);
+            return None;
+        }
+        let guests = f64::from(self.area.guests.load(Relaxed).max(1));
+        let all = self.mean(row::ABSENCE)?[0];
+        (guests > 1.0 && mean > 2.0 * all / guests).then_some(home)
+    }
+
+    /// Sends a guest home, and keeps it there for a while.
+    fn ban(&self, home: &Area, why: usize) {
+        let times = home.offences.load(Relaxed);
+        home.offences.store(times + 1, Relaxed);
+        home.banned_until.store(self.now + (BAN[0] << times.min(16)).min(BAN[1]), Relaxed);
+        home.own().recall.store(why as u32, Relaxed);
+        ring::hook(self.area);
+    }
+
+    /// Whose stays are timed next: who came last, or each in turn.
+    fn choose_suspect(&self, pace: &mut Pace, region: &'static crate::region::Region) {
+        let guests = self.area.guests.load(Relaxed).max(1);
+        pace.turn = pace.turn.wrapping_add(1);
+        let new = self.guests(region).find(|home| home.stay.load(Relaxed) == 0);
+        if let Some(home) = new.or_else(|| self.guests(region).nth((pace.turn % guests) as usize)) {
+            self.area.suspect.store(home.own().pointer(), Release);
+        }
+    }
+
+    /// Homes of those aboard.
+    fn guests(&self, region: &'static crate::region::Region) -> impl Iterator<Item = &'static Area> + use<> {
+        let here = core::ptr::from_ref(self.area).cast_mut();
+        (0..region.slots())
+            .filter(move |slot| region.tid(*slot) != 0)
+            .map(move |slot| region.area(slot))
+            .filter(|home| home.kind.load(Acquire) == kind::HOME)
+            .filter(move |home| {
+                home.own().state.load(Acquire) == state::ABOARD && home.own().host.load(Relaxed) == here
+            })
+    }
+
+    /// Of what was not yet charged, such a share was lost.
+    fn note(&self, pace: &mut Pace, lost: f64, doubt: f64, compared: bool) {
+        let sums = &self.page.slowdown;
+        let time = core::mem::take(&mut pace.uncharged);
+        add(&sums.lost, time * lost);
+        add(&sums.doubt, time * doubt);
+        page::add(&sums.spells, u64::from(pace.spell[0] <= 0.0 && time > 0.0));
+        let squares = |spell: [f64; 2]| [spell[0] * spell[0], spell[0] * spell[1], spell[1] * spell[1]];
+        let before = squares(pace.spell);
+        pace.spell = [pace.spell[0] + time, pace.spell[1] + time * lost];
+        for (sum, (after, before)) in sums.squares.iter().zip(squares(pace.spell).into_iter().zip(before)) {
+            add(sum, after - before);
+        }
+        page::add(&sums.samples, 1);
+        page::add(&sums.bounded, u64::from(!compared));
+        let tid = self.area.tid.load(Relaxed);
+        if let Some(row) = self.page.area.iter().find(|row| row.tid.load(Relaxed) == tid) {
+            let slower = (lost / (1.0 - lost).max(1e-3)).clamp(0.0, 1000.0);
+            row.slower.store((slower * 1e6) as u32, Relaxed);
+            row.known.store(1, Relaxed);
+        }
+    }
+
+    /// Ticks of a row of samples, without those that only an interruption explains.
+    fn mean(&self, row: usize) -> Option<Ticks> {
+        let mut sorted = [0_u32; count::SAMPLES];
+        let mut many = 0;
+        for sample in self.area.samples(row) {
+            let sample = sample.load(Relaxed);
+            if sample != 0 {
+                sorted[many] = sample;
+                many += 1;
+            }
+        }
+        let sorted = &mut sorted[..many];
+        sorted.sort_unstable();
+        let middle = f64::from(*sorted.get(many / 2)?);
+        let longest =
+            (4.0 * self.area.absence_ticks.load(Relaxed) as f64 * f64::from(count::YIELDS)).max(8.0 * middle);
+        let mean = |of: &[u32]| of.iter().map(|ticks| f64::from(*ticks)).sum::<f64>() / of.len() as f64;
+        let kept = sorted.iter().filter(|ticks| f64::from(**ticks) <= longest).count().max(1);
+        let most = (kept * 3).div_ceil(4);
+        Some([mean(&sorted[..kept]), mean(&sorted[..most])])
+    }
+
+    fn sum(&self, row: usize) -> f64 {
+        self.area.samples(row).iter().map(|ticks| f64::from(ticks.load(Relaxed))).sum()
+    }
+}
+
+/// To a floating-point number that only the butler writes.
+fn add(sum: &AtomicU64, value: f64) {
+    sum.store((f64::from_bits(sum.load(Relaxed)) + value).to_bits(), Relaxed);
+}

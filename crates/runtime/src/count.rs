@@ -1,0 +1,323 @@
+//! Spells with guests and without, and counting in them: by this the butler knows how much slower guests make a primary.
+//!
+//! A thread's *order* says whether its guests take part. Where they do not, they are *aside*: aboard, but out of the ring. An
+//! order may ask for counting too. Then *counters* are linked into the ring, contexts like a guest's whose code is here:
+//! one behind all guests sees every yield of the primary, one in front of them sees it go away. Nothing counts while none
+//! is linked, and yields are as they were.
+//!
+//! Stages of counting without guests: [`PLAIN`], ticks for a few yields with one counter in the ring; [`HOP`], the same with one
+//! more, which costs what a yield costs in this program at this time. The difference taken off the first is the primary's own
+//! pace, without a yield. [`SITE`], from which yields the next one follows so soon that their loads missed nothing. With guests: [`ABOARD`], the same with all guests; [`ABSENCE`], how long each time the primary is away;
+//! [`STAY`], how long one guest stays.
+//!
+//! All of it happens on the primary's thread, between two yields, under the lock where the ring changes. To add a stage: a number, its
+//! counters in [`link`], its sample in [`counted`], its place in [`after`].
+
+use crate::area::{Area, Context, lock};
+use crate::ring;
+use core::arch::global_asm;
+use core::arch::x86_64::_rdtsc;
+use core::mem::offset_of;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use runtime_abi::control::{Control, SITES, bucket};
+use runtime_abi::{area as a, context as c};
+
+/// Of an order, in the lowest bit: guests are aside, or take part.
+pub(crate) const ALONE: u32 = 0;
+pub(crate) const GUESTS: u32 = 1;
+/// Of an order: something is to be counted. Above it stands the order's number.
+pub(crate) const COUNTING: u32 = 2;
+pub(crate) const NUMBER: u32 = 4;
+
+/// Stages.
+const NOTHING: u32 = 0;
+const PLAIN: u32 = 1;
+const HOP: u32 = 2;
+const ABOARD: u32 = 3;
+const ABSENCE: u32 = 4;
+const STAY: u32 = 5;
+const SITE: u32 = 6;
+
+/// Yields in a sample of pace; most samples of a stage; rows of samples.
+pub(crate) const YIELDS: i32 = 16;
+pub(crate) const SAMPLES: usize = 64;
+pub(crate) const ROWS: usize = 3;
+
+/// The row where a stage's samples are.
+pub(crate) mod row {
+    pub(crate) const PLAIN: usize = 0;
+    pub(crate) const HOP: usize = 1;
+    pub(crate) const ABOARD: usize = 0;
+    pub(crate) const ABSENCE: usize = 1;
+    pub(crate) const STAY: usize = 2;
+}
+
+/// The stage behind this one.
+fn after(stage: u32, order: u32) -> u32 {
+    match stage {
+        NOTHING if order & GUESTS == 0 => PLAIN,
+        NOTHING => ABOARD,
+        PLAIN => HOP,
+        HOP => SITE,
+        ABOARD => ABSENCE,
+        ABSENCE => STAY,
+        _ => NOTHING,
+    }
+}
+
+fn row_of(stage: u32) -> usize {
+    match stage {
+        HOP => row::HOP,
+        ABSENCE => row::ABSENCE,
+        STAY => row::STAY,
+        _ => row::PLAIN,
+    }
+}
+
+fn ticks() -> u64 {
+    // SAFETY: every x86-64 has a time stamp counter, and a process that may not read it would have been told by then.
+    unsafe { _rdtsc() }
+}
+
+fn is_linked(counter: &Context) -> bool {
+    counter.next.load(Relaxed) != counter.pointer()
+}
+
+/// Takes the counters out. Under the lock.
+fn unlink(area: &Area) {
+    for counter in [area.front(), area.back()] {
+        if is_linked(counter) {
+            ring::take_out(area, counter);
+        }
+    }
+}
+
+/// A ring as if nothing were counted and nobody were aside. The thread's, hooked, under the lock.
+pub(crate) fn gather(area: &Area) {
+    unlink(area);
+    let first = area.aside.swap(null_mut(), Relaxed);
+    if !first.is_null() {
+        area.control().next.store(first, Release);
+        area.own().prev.store(area.aside_last.load(Relaxed), Relaxed);
+    }
+}
+
+/// Whether a context is one of an area's counters.
+pub(crate) fn is_counter(area: &Area, context: *mut Context) -> bool {
+    context == area.front().pointer() || context == area.back().pointer()
+}
+
+/// A ring as the butler ordered it. The thread's, hooked, under the lock, behind [`gather`].
+pub(crate) fn arrange(area: &Area) {
+    let own = area.own();
+    let order = area.order.load(Acquire);
+    let first = area.control().next.load(Acquire);
+    if order & GUESTS == 0 && first != own.pointer() {
+        area.aside.store(first, Relaxed);
+        area.aside_last.store(own.prev.load(Relaxed), Relaxed);
+        area.control().next.store(own.pointer(), Release);
+        own.prev.store(own.pointer(), Relaxed);
+    }
+    if area.obeyed.load(Relaxed) != order {
+        area.stage.store(NOTHING, Relaxed);
+        if order & COUNTING != 0 {
+            for sample in (0..ROWS).flat_map(|row| area.samples(row)) {
+                sample.store(0, Relaxed);
+            }
+            begin(area, after(NOTHING, order));
+        }
+        area.obeyed.store(order, Release);
+    }
+    link(area);
+}
+
+fn begin(area: &Area, stage: u32) {
+    area.stage.store(stage, Relaxed);
+    area.taken.store(0, Relaxed);
+    area.stage_began.store(ticks(), Relaxed);
+}
+
+/// Puts in the counters of the present stage, if there is one. Under the lock.
+fn link(area: &Area) {
+    let (front, back) = (area.front(), area.back());
+    let code = |counter: &Context, at: unsafe extern "C" fn()| {
+        counter.rip.store(at as *const () as u64, Relaxed);
+    };
+    match area.stage.load(Relaxed) {
+        NOTHING => return,
+        HOP => {
+            code(front, gleaner_hop);
+            ring::append(area, front);
+            code(back, gleaner_count);
+            ring::append(area, back);
+        }
+        SITE => {
+            code(back, gleaner_timed);
+            ring::append(area, back);
+        }
+        ABSENCE => {
+            if ring::first(area) == area.own().pointer() {
+                return finish(area);
+            }
+            code(front, gleaner_away);
+            ring::insert(area, front, ring::first(area));
+            code(back, gleaner_timed);
+            ring::append(area, back);
+        }
+        STAY => {
+            let suspect = area.suspect.load(Acquire);
+            if !ring::holds(area, suspect) {
+                return finish(area);
+            }
+            code(front, gleaner_away);
+            ring::insert(area, front, suspect);
+            // SAFETY: contexts of a ring are alive.
+            let behind = unsafe { &*suspect }.next.load(Relaxed);
+            code(back, gleaner_timed);
+            ring::insert(area, back, behind);
+        }
+        _ => {
+            code(back, gleaner_count);
+            ring::append(area, back);
+        }
+    }
+    // Jumps have to be learnt first: what was not resumed is no sample.
+    area.resumed.store(0, Relaxed);
+    area.away.store(0, Relaxed);
+    area.count.store(YIELDS, Relaxed);
+}
+
+fn finish(area: &Area) {
+    area.stage.store(NOTHING, Relaxed);
+    area.done.store(area.obeyed.load(Relaxed), Release);
+}
+
+/// A counter has something to say, at this tick. Returns whom to go on with.
+pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context {
+    let stage = area.stage.load(Relaxed);
+    let next = area.back().next.load(Relaxed);
+    let since = if matches!(stage, ABSENCE | STAY | SITE) { &area.away } else { &area.resumed }.load(Relaxed);
+    let mut taken = area.taken.load(Relaxed) as usize;
+    if since != 0 && taken < SAMPLES {
+        let ticks = now.saturating_sub(since);
+        taken += 1;
+        area.taken.store(taken as u32, Relaxed);
+        let page = area.region().page();
+        if stage == SITE {
+            visit(page, area.visited.load(Relaxed), ticks < area.soon_ticks.load(Relaxed));
+        } else {
+            let sample = u32::try_from(ticks).unwrap_or(u32::MAX).max(1);
+            area.samples(row_of(stage))[taken - 1].store(sample, Relaxed);
+        }
+        if stage == ABSENCE {
+            page.absences[bucket(ticks)].fetch_add(1, Relaxed);
+            page.longest_absence.fetch_max(ticks, Relaxed);
+        }
+    }
+    let spent = now.saturating_sub(area.stage_began.load(Relaxed));
+    let limit = area.stage_ticks.load(Relaxed);
+    // Where yields are rare, one sample is worth waiting for.
+    if taken >= SAMPLES || spent > if taken == 0 { 8 * limit } else { limit } {
+        advance(area);
+    }
+    if stage == SITE {
+        // From yield to yield, this included: meanwhile its line is on its way.
+        area.visited.store(area.own().rip.load(Relaxed), Relaxed);
+        area.away.store(now, Relaxed);
+    }
+    area.count.store(YIELDS, Relaxed);
+    area.resumed.store(ticks(), Relaxed);
+    next
+}
+
+/// Keeps account of a yield. Where there are too many places, some are left out.
+fn visit(page: &Control, resume: u64, soon: bool) {
+    let first = (resume >> 2 ^ resume >> 10) as usize;
+    for at in first..first + 8 {
+        let row = &page.site[at % SITES];
+        let there = row.resume.compare_exchange(0, resume, Relaxed, Relaxed);
+        if there.is_ok() || there == Err(resume) {
+            row.visits.fetch_add(1, Relaxed);
+            row.soon.fetch_add(u64::from(soon), Relaxed);
+            return;
+        }
+    }
+}
+
+/// To the next stage, if the ring may be changed now; else at the next occasion.
+fn advance(area: &'static Area) {
+    if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
+        return;
+    }
+    unlink(area);
+    match after(area.stage.load(Relaxed), area.obeyed.load(Relaxed)) {
+        NOTHING => finish(area),
+        stage => {
+            begin(area, stage);
+            link(area);
+        }
+    }
+    area.lock.store(lock::FREE, Release);
+}
+
+// Entered as every context is: rax and CUR are it, everything else is dead. They end in the tail of `switch`.
+global_asm!(
+    ".globl gleaner_count",
+    ".hidden gleaner_count",
+    "gleaner_count:",
+    "sub dword ptr gs:[{COUNT}], 1",
+    "jle gleaner_timed",
+    "mov rax, [rax + {NEXT}]",
+    "jmp gleaner_tail",
+    "",
+    ".globl gleaner_timed",
+    ".hidden gleaner_timed",
+    "gleaner_timed:",
+    "rdtsc",
+    "shl rdx, 32",
+    "lea rsi, [rax + rdx]",
+    "mov rsp, gs:[{SLOW_STACK}]",
+    "mov rdi, gs:[{SELF}]",
+    "call {counted}",
+    "jmp gleaner_tail",
+    "",
+    // What a yield with a few registers does.
+    ".globl gleaner_hop",
+    ".hidden gleaner_hop",
+    "gleaner_hop:",
+    "mov [rax + {S1}], rcx",
+    "mov [rax + {S2}], rdx",
+    "mov [rax + {S3}], rbx",
+    "mov [rax + {S4}], rsp",
+    "mov rcx, [rax + {S1}]",
+    "mov rdx, [rax + {S2}]",
+    "mov rbx, [rax + {S3}]",
+    "mov rsp, [rax + {S4}]",
+    "mov rax, [rax + {NEXT}]",
+    "jmp gleaner_tail",
+    "",
+    ".globl gleaner_away",
+    ".hidden gleaner_away",
+    "gleaner_away:",
+    "mov rbx, [rax + {NEXT}]",
+    "rdtsc",
+    "shl rdx, 32",
+    "or rax, rdx",
+    "mov gs:[{AWAY}], rax",
+    "mov rax, rbx",
+    "jmp gleaner_tail",
+    NEXT = const c::NEXT, SELF = const a::SELF,
+    S1 = const c::slot(1), S2 = const c::slot(2), S3 = const c::slot(3), S4 = const c::slot(4),
+    COUNT = const offset_of!(Area, count), AWAY = const offset_of!(Area, away),
+    SLOW_STACK = const offset_of!(Area, slow_stack),
+    counted = sym counted,
+);
+
+// SAFETY: labels of the assembly above; only their addresses are taken.
+unsafe extern "C" {
+    fn gleaner_count();
+    fn gleaner_timed();
+    fn gleaner_hop();
+    fn gleaner_away();
+}
