@@ -1,10 +1,11 @@
 # A primary beside scavengers, in whichever way, watched for a while: what the scripts that compare ways share. Sourced after
-# common.sh, not run. MIB (size of each area), SECONDS_EACH, CPU (the primary's), OTHER (a second core) may be set in the environment.
+# common.sh, not run. MIB (size of each area), SECONDS_EACH, CPU (the primary's), OTHER (a second core) and SLOWDOWN may be set in the environment.
 #
 # To add a scavenger: a program of bench/programs. To add a primary: functions start_NAME (runs it, under the command before it),
 # pace_NAME (its pace a second and its 95th percentile in microseconds, or -, over the window) and stop_NAME; see the first one.
 set -euo pipefail
 mib=${MIB:-256} seconds=${SECONDS_EACH:-1} cpu=${CPU:-1} other=${OTHER:-0}
+slowdown=${SLOWDOWN:-10%} # what is asked of a harvest where nothing else is
 
 for source in chase scan dfs cc join tree; do
     cc -O2 -Wall -Wno-unused-function -o "$work/$source" "$root/bench/programs/$source.c"
@@ -106,6 +107,7 @@ beside() {
         ;;
     harvested*)
         for ((i = 1; i <= count; i++)); do commands+=(--scavenger "$work/$scavenger $mib 0 $work/progress.$i"); done
+        [[ " $* " == *" --max-slowdown "* ]] || set -- --max-slowdown "$slowdown" "$@"
         set -- "$gleaner" harvest --ring "$count" --home-cpus "$other,$cpu" "$@" "${commands[@]}" --
         ;;
     *) set -- ;;

@@ -20,7 +20,7 @@ for round in $(seq "$rounds"); do
     hertz=$(taskset -c "$cpu" "$gleaner" measure clock --quick -q --json | awk -F'[:,]' '/"core": {/ { f = 1 } f && /"value"/ { print $2 + 0; exit }')
     for n in "${alive[@]}"; do
         read -r plain _ < <(beside alone "registers$n" - 0)
-        read -r pace _ steps < <(beside harvested "registers$n" "registers$n" "$others" --choose every-load)
+        read -r pace _ steps < <(beside harvested "registers$n" "registers$n" "$others" --choose every-load --max-slowdown 100000%)
         printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$round" "$n" "$hertz" "$plain" "$pace" "$steps" >>"$raw"
     done
 done

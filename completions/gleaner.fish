@@ -63,8 +63,8 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger-out -d 'Where scavengers\' output goes: a file for all, or a directory (there, or ending in \'/\') with a file for each; else nowhere' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Guests aboard at once; else as many as a miss has time for' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d 'CPUs for scavengers while they are at home, as 0-3,8; else those of the primary' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may be away at once' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become; its pace with guests is compared with its pace alone all the while' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may be away at once; guests that stay for longer again and again go home' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Figures of this machine, as \'gleaner measure -o FILE\' writes them; else machine.json in its directory of the cache' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'A plan made by --dry-run --record FILE, in place of a new one' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Where the run record goes; with --dry-run, the plan' -r -F
@@ -75,7 +75,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l least-gain -
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l most-sites -d 'No more sites of a file than this: those in the deepest loops' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d 'Leave the load at this address alone; may be given several times' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show what happens while it runs, on the terminal'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show on the terminal who is aboard and what that costs while it runs, and a summary at the end'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Rewrite anew, and keep nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'The threads of the primary as each other\'s guests'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-coalescing -d 'A yield of its own for each load'

@@ -191,6 +191,8 @@ pub(crate) struct Area {
     pub(crate) stage: AtomicU32,
     pub(crate) taken: AtomicU32,
     pub(crate) count: AtomicI32,
+    /// It may not read the time stamp counter, so nothing is counted. The thread's.
+    pub(crate) no_clock: AtomicU32,
     /// Ticks: when the stage began, when counting went on last, when the primary went away.
     pub(crate) stage_began: AtomicU64,
     pub(crate) resumed: AtomicU64,

@@ -209,6 +209,7 @@ impl Region {
             &area.done,
             &area.stage,
             &area.taken,
+            &area.no_clock,
             &area.offences,
         ] {
             word.store(0, Relaxed);

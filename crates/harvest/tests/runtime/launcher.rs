@@ -6,7 +6,7 @@
 //! Scavengers' output is added to the file of `--output`, else to standard error. The report has a line for each
 //! scavenger: how it ended, boardings, trips home by reason.
 
-use gleaner_harvest::launch::{After, Harvest, Program, Scavenger, Snapshot, Stream, launch};
+use gleaner_harvest::launch::{After, Harvest, Program, Promise, Scavenger, Snapshot, Stream, launch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -60,14 +60,23 @@ fn disturb(random: &mut Random, snapshot: &Snapshot) {
     }
 }
 
+/// So many percent slower, and times that programs in caches stay below now and then.
+fn promise(percent: &str) -> Promise {
+    let percent: f64 = percent.parse().expect("a number");
+    Promise { slowdown: percent / 100.0, absence: Duration::from_micros(10), soon: Duration::from_nanos(60) }
+}
+
 pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
     let mut harvest = Harvest::new(Program::new("", [""; 0]));
+    // All the tests can be run as watched ones.
+    harvest.promise = std::env::var("GLEANER_PROMISE").ok().map(|percent| promise(&percent));
     let (mut show, mut report, mut output) = (false, None, PathBuf::from("/dev/stderr"));
     let (mut disturber, mut watched) = (None, None);
     while arguments.first().is_some_and(|argument| argument.starts_with("--")) {
         let option = arguments.remove(0);
         match option.as_str() {
             "--ring" => harvest.ring = arguments.remove(0).parse().expect("a number"),
+            "--promise" => harvest.promise = Some(promise(&arguments.remove(0))),
             "--finish" => harvest.after = After::Finish,
             "--show" => show = true,
             "--watch" => watched = Some((arguments.remove(0), Instant::now())),

@@ -119,7 +119,9 @@ fn host(world: &World, modes: &[&str]) -> Result<(), Failed> {
     world::same("without scavengers", &nobody.primary, &alone)?;
     let crowd: Vec<Vec<&str>> = CROWD.iter().map(|argv| argv.to_vec()).collect();
     let harvest = world.harvest(&["--ring", "4"], modes, &crowd);
-    world::same("with scavengers", &harvest.primary, &alone)
+    world::same("with scavengers", &harvest.primary, &alone)?;
+    let watched = world.harvest(&["--ring", "4", "--promise", "10"], modes, &crowd);
+    world::same("with scavengers, watched", &watched.primary, &alone)
 }
 
 /// What becomes of a primary's threads does not hurt whom they have aboard.
@@ -186,6 +188,9 @@ fn torture(world: &World) -> Result<(), Failed> {
         let ring = (1 + random.below(8)).to_string();
         let disturbance = random.below(u64::MAX >> 11).to_string();
         let mut options = vec!["--ring", &ring];
+        if random.below(2) == 0 {
+            options.extend(["--promise", ["1", "10", "100"][random.below(3) as usize]]);
+        }
         if random.below(2) == 0 {
             options.extend(["--disturb", &disturbance]);
         }

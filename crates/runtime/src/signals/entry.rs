@@ -7,7 +7,7 @@ use super::frame::{SignalInfo, UserContext};
 use super::place::{self, Place};
 use crate::area::{Area, Context};
 use crate::sys::{self, SigAction};
-use crate::{gs, ring, switch};
+use crate::{count, gs, ring, switch};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::trip;
 
@@ -132,6 +132,7 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
             }
             at_yield(area, &mut context.registers);
         }
+        Place::Runtime if faulted && count::pass_over_clock(area, &mut context.registers) => return,
         Place::Runtime if faulted => {
             sys::write(2, b"gleaner: the harvest runtime faulted; please report this\n");
             die(signal, info, true);
