@@ -3,7 +3,7 @@
 //!
 //! A *credit* of lost time holds the promise: it grows by the share of time that may be lost, and what guests cost, as it is measured,
 //! is taken from it. Without credit guests wait. So the sum is right even where nothing else helps, and the ring's length only
-//! decides how much is got for it: it is made shorter while each sample costs more than the share, longer while it costs clearly less.
+//! decides how much is got for it: it is made shorter while each sample costs more than the share, longer where that would still cost less.
 //! Where guests cost nearly everything, they go home for a while that doubles each time.
 //!
 //! To change the law: here, and in the worlds of the tests below that it must hold in.
@@ -37,6 +37,8 @@ pub(super) struct Law {
     credit: f64,
     pub(super) ring: u32,
     longest: u32,
+    /// Its length when guests were hopeless last.
+    before_hopeless: u32,
     /// Of samples at this length: how many, and their mean, the latest counting most.
     samples: u32,
     mean: f64,
@@ -58,6 +60,7 @@ impl Law {
             share,
             credit: 0.0,
             ring: longest,
+            before_hopeless: longest,
             longest,
             samples: 0,
             mean: 0.0,
@@ -101,11 +104,18 @@ impl Law {
 
     /// With a ring of this length such a share is lost just now.
     pub(super) fn sample(&mut self, now: u64, lost: f64) -> Verdict {
+        let hopeless = HOPELESS.max(self.share);
+        // Once may be an accident, to be looked at again.
+        let again = self.last > hopeless;
         self.last = lost;
         self.samples += 1;
         let weight = (1.0 / f64::from(self.samples)).max(0.25);
         self.mean += (lost - self.mean) * weight;
-        if lost > HOPELESS.max(self.share) {
+        if lost > hopeless {
+            if !again {
+                return Verdict::Waits;
+            }
+            self.before_hopeless = self.ring;
             self.shorten(now, self.ring);
             self.home_until = now + self.home_for;
             self.home_for = (self.home_for * 2).min(HOLD[1]);
@@ -122,26 +132,28 @@ impl Law {
         if self.samples >= 4 && self.mean > self.share {
             let by = (f64::from(self.ring) * (1.0 - self.share / self.mean) / 2.0) as u32;
             self.shorten(now, by.max(1));
-        } else if self.samples >= 4
-            && self.mean < self.share / 2.0
-            && self.ring < self.longest
-            && now >= self.short_until
-        {
-            self.set(self.ring + (self.ring / 4).max(1));
+        } else if self.samples >= 4 && self.ring < self.longest && now >= self.short_until {
+            let longer = self.ring + (self.ring / 4).max(1);
+            if self.mean * f64::from(longer) < SPENT * self.share * f64::from(self.ring) {
+                self.set(longer);
+            }
         }
         Verdict::Goes
     }
 
-    /// Whoever cost so much is gone: others may be tried at once.
+    /// Whoever cost so much is gone: others may be tried at once, as many as before.
     pub(super) fn try_others(&mut self) {
         self.home_until = 0;
+        self.set(self.before_hopeless);
+        self.short_until = 0;
+        self.short_for = HOLD[0];
         self.last = -1.0;
     }
 
     fn shorten(&mut self, now: u64, by: u32) {
         if self.ring > 1 {
             self.short_until = now + self.short_for;
-            self.short_for = (self.short_for * 2).min(4 * HOLD[1]);
+            self.short_for = (self.short_for * 2).min(HOLD[1] / 2);
             self.set(self.ring.saturating_sub(by).max(1));
         }
     }
