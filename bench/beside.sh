@@ -7,17 +7,14 @@ set -euo pipefail
 mib=${MIB:-256} seconds=${SECONDS_EACH:-1} cpu=${CPU:-1} other=${OTHER:-0}
 slowdown=${SLOWDOWN:-10%} # what is asked of a harvest where nothing else is
 
-for source in chase scan dfs cc join tree; do
-    cc -O2 -Wall -Wno-unused-function -o "$work/$source" "$root/bench/programs/$source.c"
-done
-for source in window limit; do
-    cc -O2 -Wall -Wno-unused-function -o "$work/$source" "$root/bench/peers/$source.c"
-done
+. "$root/bench/seen.sh"
+built programs chase scan dfs cc join tree
+built peers window
 
 # The chase, and the store asked at half of what it can do (RATE requests a second).
 start_chase() { exec "$@" "$work/chase" "$mib" 0 "$work/progress.0"; }
 pace_chase() { "$work/window" "$seconds" "$work/progress.0" | awk '{ print $2 / $1, "-" }'; }
-stop_chase() { printf '\1\0\0\0\0\0\0\0' | dd of="$work/progress.0" bs=1 seek=24 conv=notrunc status=none; }
+stop_chase() { stop_first; }
 start_tree() { exec "$@" "$work/tree" "$mib" 0 "$work/progress.0" "${RATE:-0}"; }
 pace_tree() {
     # The median of what the rounds within the window say.
@@ -33,7 +30,7 @@ pace_tree() {
     wait $window
     echo "$(awk '{ print $2 / $1 }' "$work/tree.pace") $(cat "$work/tree.p95")"
 }
-stop_tree() { stop_chase; }
+stop_tree() { stop_first; }
 half_the_load() {
     local most
     most=$(RATE=0 beside alone tree - 0)
@@ -74,14 +71,7 @@ can() {
 }
 
 # work_alone SCAVENGER: steps a second that it does alone on the primary's core
-work_alone() {
-    rm -f "$work"/progress.*
-    taskset -c "$cpu" "$work/$1" "$mib" 0 "$work/progress.0" >/dev/null &
-    local child=$!
-    "$work/window" "$seconds" "$work/progress.0" | awk '{ print $2 / $1 }'
-    stop_chase
-    wait $child
-}
+work_alone() { seen 0 taskset -c "$cpu" "$work/$1" "$mib" 0 "$work/progress.0" | awk '{ print $2 / $1 }'; }
 
 # beside WAY PRIMARY SCAVENGER COUNT [OPTION…]: "pace p95 steps-a-second-of-all-scavengers". Ways: alone; idle: scavengers under
 # SCHED_IDLE on the primary's core; harvested: in its stalls, and at home on its core; harvested+: at home on any core; two: one

@@ -14,25 +14,10 @@ primaries=("$@")
 guests=${GUESTS:-idle chase scan} asked=${ASKED:-5 10 20} seconds=${SECONDS_EACH:-1} copies=${COPIES:-2} cpu=${CPU:-1}
 home=${HOME_CPUS:-0-$(($(nproc) - 1))}
 
-for name in hot chase tree idle scan; do cc -O2 -w -o "$work/$name" "$root/bench/programs/$name.c"; done
-window=$work/window
-cc -O2 -w -o "$window" "$root/bench/peers/window.c"
+. "$(dirname "$0")/seen.sh"
+built programs hot chase tree idle scan
+built peers window
 command_of() { case $1 in hot | idle) echo "$work/$1 0 0" ;; scan) echo "$work/$1 64 0" ;; *) echo "$work/$1 256 0" ;; esac; }
-files() { for i in $(seq 0 "$1"); do echo "$work/progress.$i"; done; }
-
-# seen COUNT COMMAND...: "seconds steps..." of COUNT + 1 programs, as harvest.sh has it
-seen() {
-    local count=$1 line
-    shift
-    rm -f "$work"/progress.*
-    "$@" >/dev/null 2>"$work/errors" &
-    local child=$!
-    line=$("$window" "$seconds" $(files "$count")) || true
-    printf '\1\0\0\0\0\0\0\0' | dd of="$work/progress.0" bs=1 seek=24 conv=notrunc status=none
-    wait "$child" || { cat "$work/errors" >&2; exit 1; }
-    [ "$line" != -1 ] || { cat "$work/errors" >&2; echo "they never all worked" >&2; exit 1; }
-    echo "$line"
-}
 alone() { seen 0 taskset -c "$cpu" $(command_of "$1") "$work/progress.0"; }
 with() { # PRIMARY GUEST SHARE
     local scavengers=()

@@ -13,26 +13,10 @@ counts=("$@")
 mib=${MIB:-256} seconds=${SECONDS_EACH:-1} rounds=${ROUNDS:-3} cpu=${CPU:-1}
 home=${HOME_CPUS:-0-$(($(nproc) - 1))} # where scavengers set up and go when they leave; nothing else runs there
 
-program() { cc -O2 -Wall -Wno-unused-function -o "$work/$1" "$root/bench/programs/$1.c" && echo "$work/$1"; }
-peer_of_programs() { cc -O2 -Wall -Wno-unused-function -o "$work/$1" "$root/bench/peers/$1.c" && echo "$work/$1"; }
-chase=$(program chase) limit=$(peer_of_programs limit) window=$(peer_of_programs window)
-
-files() { for i in $(seq 0 "$1"); do echo "$work/progress.$i"; done; }
-
-# seen COUNT COMMAND...: runs it, watches the progress of COUNT + 1 programs, stops it; prints time and steps
-seen() {
-    local count=$1 line
-    shift
-    rm -f "$work"/progress.*
-    "$@" >/dev/null 2>"$work/errors" &
-    local child=$!
-    line=$("$window" "$seconds" $(files "$count")) || true
-    # The last word says: stop.
-    printf '\1\0\0\0\0\0\0\0' | dd of="$work/progress.0" bs=1 seek=24 conv=notrunc status=none
-    wait "$child" || { cat "$work/errors" >&2; exit 1; }
-    [ "$line" != -1 ] || { cat "$work/errors" >&2; echo "they never all worked" >&2; exit 1; }
-    echo "$line"
-}
+. "$(dirname "$0")/seen.sh"
+built programs chase
+built peers limit window
+chase=$work/chase limit=$work/limit
 
 harvested() {
     local scavengers=()

@@ -124,11 +124,8 @@ impl Context<'_> {
         blocks: usize,
         share: f64,
     ) -> Gathered {
-        self.campaign(
-            rigs,
-            block,
-            campaign::Effort { blocks, time: self.budget.mul_f64(share), whole_core: false },
-        )
+        let effort = self.effort(blocks, share);
+        self.campaign(rigs, block, effort)
     }
 
     /// The same, for what another hyperthread of the core would change: see [`campaign::Effort::whole_core`].
@@ -139,11 +136,12 @@ impl Context<'_> {
         blocks: usize,
         share: f64,
     ) -> Gathered {
-        self.campaign(
-            rigs,
-            block,
-            campaign::Effort { blocks, time: self.budget.mul_f64(share), whole_core: true },
-        )
+        let effort = campaign::Effort { whole_core: true, ..self.effort(blocks, share) };
+        self.campaign(rigs, block, effort)
+    }
+
+    fn effort(&self, blocks: usize, share: f64) -> campaign::Effort {
+        campaign::Effort { blocks, time: self.budget.mul_f64(share), whole_core: false }
     }
 
     fn campaign(

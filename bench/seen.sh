@@ -1,0 +1,30 @@
+# Benchmark programs built, started, watched by their progress files and stopped: what the scripts that harvest share. Sourced after
+# common.sh, not run. Needs $seconds, the length of a window.
+set -euo pipefail
+
+# built FOLDER NAME...: bench/FOLDER/NAME.c as $work/NAME
+built() {
+    local folder=$1 name
+    shift
+    for name in "$@"; do cc -O2 -Wall -Wno-unused-function -o "$work/$name" "$root/bench/$folder/$name.c"; done
+}
+
+# files COUNT: the progress files of a primary and so many scavengers
+files() { for i in $(seq 0 "$1"); do echo "$work/progress.$i"; done; }
+
+# stop_first: the last word of the primary's file says: stop
+stop_first() { printf '\1\0\0\0\0\0\0\0' | dd of="$work/progress.0" bs=1 seek=24 conv=notrunc status=none; }
+
+# seen COUNT COMMAND...: runs it, watches the progress of COUNT + 1 programs, stops it; prints time and steps
+seen() {
+    local count=$1 line
+    shift
+    rm -f "$work"/progress.*
+    "$@" >/dev/null 2>"$work/errors" &
+    local child=$!
+    line=$("$work/window" "$seconds" $(files "$count")) || true
+    stop_first
+    wait "$child" || { cat "$work/errors" >&2; exit 1; }
+    [ "$line" != -1 ] || { cat "$work/errors" >&2; echo "they never all worked" >&2; exit 1; }
+    echo "$line"
+}
