@@ -80,6 +80,7 @@ beside() {
     local way=$1 name=$2 scavenger=$3 count=$4 files=() children=() commands=() i line
     shift 4
     rm -f "$work"/progress.* "$work/redis.sock"
+    compacted
     [ "$way" != two ] || count=1
     [ "$way" != alone ] || count=0
     for ((i = 1; i <= count; i++)); do files+=("$work/progress.$i"); done

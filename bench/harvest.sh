@@ -21,7 +21,7 @@ chase=$work/chase limit=$work/limit
 harvested() {
     local scavengers=()
     for file in $(files "$1" | tail -n +2); do scavengers+=(--scavenger "$chase $mib 0 $file"); done
-    taskset -c "$cpu" "$gleaner" harvest --max-slowdown 1000% --ring "$1" --home-cpus "$home" --choose chases "${scavengers[@]}" -- "$chase" "$mib" 0 "$work/progress.0"
+    taskset -c "$cpu" "$gleaner" harvest --max-slowdown 1000000% --ring "$1" --home-cpus "$home" --choose chases "${scavengers[@]}" -- "$chase" "$mib" 0 "$work/progress.0"
 }
 by_hand() { taskset -c "$cpu" "$limit" "$mib" $(($1 + 1)) $(files "$1"); }
 alone() { taskset -c "$cpu" "$chase" "$mib" 0 "$work/progress.0"; }

@@ -12,6 +12,9 @@ built() {
 # files COUNT: the progress files of a primary and so many scavengers
 files() { for i in $(seq 0 "$1"); do echo "$work/progress.$i"; done; }
 
+# compacted: who comes last would get fewer huge pages than who came first, and be slower for that alone. As root only.
+compacted() { if [ -w /proc/sys/vm/compact_memory ]; then echo 1 >/proc/sys/vm/compact_memory; fi; }
+
 # stop_first: the last word of the primary's file says: stop
 stop_first() { printf '\1\0\0\0\0\0\0\0' | dd of="$work/progress.0" bs=1 seek=24 conv=notrunc status=none; }
 
@@ -20,6 +23,7 @@ seen() {
     local count=$1 line
     shift
     rm -f "$work"/progress.*
+    compacted
     "$@" >/dev/null 2>"$work/errors" &
     local child=$!
     line=$("$work/window" "$seconds" $(files "$count")) || true

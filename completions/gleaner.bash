@@ -270,7 +270,7 @@ _gleaner() {
                     return 0
                     ;;
                 --role)
-                    COMPREPLY=($(compgen -W "primary scavenger" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "primary scavenger sibling" -- "${cur}"))
                     return 0
                     ;;
                 --quantum)

@@ -77,7 +77,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d '
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show on the terminal who is aboard and what that costs while it runs, and a summary at the end'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Rewrite anew, and keep nothing'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'The threads of the primary as each other\'s guests'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'The threads of the primary as each other\'s guests, where more of them want to run than there are CPUs'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-coalescing -d 'A yield of its own for each load'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s q -l quiet -d 'No progress and no remarks; errors are still told'
@@ -86,7 +86,8 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l every-load -d '
 all\t'All'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l plan -d 'Yield where this plan says; it must be for this very file' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l role -d 'What the program will be in a harvest [default: what the plan says; without one, primary]' -r -f -a "primary\t'Others run while it waits for memory'
-scavenger\t'It runs while others wait'"
+scavenger\t'It runs while others wait'
+sibling\t'Its threads run while others of them wait'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l quantum -d 'Cycles, by static estimate, between two yields of a scavenger' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l debug -d 'Separate debug information of the binary, for the names in it' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s o -l output -d 'Where the rewritten file goes' -r -F

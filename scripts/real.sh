@@ -2,7 +2,10 @@
 # Real programs of this system do the same with twins: each workload in programs/real runs with the programs as they are,
 # then with identity and poisoned ones, and prints the same and leaves the same exit code.
 #
-#   scripts/real.sh [--quick] [--modes "identity poison …"] [--table FILE] [NAME…]
+#   scripts/real.sh [--quick] [--jobs N] [--modes "identity poison …"] [--table FILE] [NAME…]
+#
+# As many workloads as there are CPUs run side by side (or N), each in a folder and a namespace of its own; what a workload
+# says is printed when it is over, in one piece.
 #
 # Modes: identity, poison: the programs the workload names; libraries-identity, libraries-poison: also every shared
 # library that they are linked with, the C library and the loader among them, for all that runs meanwhile.
@@ -17,12 +20,14 @@ gleaner=$(realpath "${GLEANER:-${CARGO_TARGET_DIR:-target}/release/gleaner}")
 [ -x "$gleaner" ] || { echo "no $gleaner: run 'make build' first" >&2; exit 2; }
 
 quick=no
+jobs=$(nproc)
 modes="identity poison libraries-identity libraries-poison"
 table=/dev/null
 names=()
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) quick=yes modes="identity poison" ;;
+    --jobs) jobs=$2; shift ;;
     --modes) modes=$2; shift ;;
     --table) table=$(realpath "$2"); shift ;;
     -*) sed -n '2,5p' "$0" >&2; exit 2 ;;
@@ -41,9 +46,18 @@ if ! "${namespaces[@]}" true 2>/dev/null; then
 fi
 
 base=$(mktemp -d "${TMPDIR:-/var/tmp}/gleaner-real.XXXXXX")
-trap 'rm -rf "$base"' EXIT
-here=$base/here
-passed=0 failed=0
+mkdir "$base/rewritten"
+# Each workload is a process group, which ends as a whole: its namespace goes with it.
+set -m
+stop() {
+    for group in $(jobs -p); do kill -KILL -- "-$group" 2>/dev/null || true; done
+    wait 2>/dev/null
+    rm -rf "$base"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM HUP
+# These are of one workload each: where it runs, and what came of it.
+room= passed=0 failed=0
 skipped=()
 updated=no
 
@@ -65,19 +79,20 @@ libraries() { # PROGRAM…: what they are linked with
         xargs -r realpath | sort -u
 }
 
-# rewritten MODE FILE: prints where FILE lies rewritten; nothing, if it has no twins by its kind (Go, data only …)
+# rewritten MODE FILE: prints where FILE lies rewritten; nothing, if it has no twins by its kind (Go, data only …). Who asks
+# for what another is about to write waits for it.
 rewritten() {
-    local to=$base/rewritten/$1${2//\//_}
-    mkdir -p "$base/rewritten"
-    if [ ! -e "$to" ]; then
-        rm -f "$to.why"
+    local to=$base/rewritten/$1${2//\//_} lock
+    exec {lock}>"$to.lock"
+    flock "$lock"
+    if [ ! -e "$to" ] && [ ! -e "$to.refused" ]; then
         # Set-user-ID files are refused, as they should be: their contents are what is tried here.
         local from=$2
-        if [ -u "$2" ] || [ -g "$2" ]; then from=$base/rewritten/plain${2//\//_}; cp --no-preserve=mode "$2" "$from"; fi
-        "$gleaner" twin "--$1" -q -o "$to" "$from" >/dev/null 2>"$to.why" || return 1
-        chmod --reference="$2" "$to"
+        if [ -u "$2" ] || [ -g "$2" ]; then from=$to.plain; cp --no-preserve=mode "$2" "$from"; fi
+        if "$gleaner" twin "--$1" -q -o "$to" "$from" >/dev/null 2>"$to.why"; then chmod --reference="$2" "$to"; else touch "$to.refused"; fi
     fi
-    echo "$to"
+    exec {lock}>&-
+    [ ! -e "$to.refused" ] && echo "$to"
 }
 
 why() { # MODE FILE: where the reason lies that it was refused for
@@ -86,7 +101,7 @@ why() { # MODE FILE: where the reason lies that it was refused for
 
 # perform WORKLOAD OUTPUT [ORIGINAL REWRITTEN]…
 perform() {
-    local script=$PWD/$1 output=$2
+    local script=$PWD/$1 output=$2 here=$room/here
     shift 2
     rm -rf "$here"
     mkdir -p "$here/tmp"
@@ -99,15 +114,15 @@ perform() {
         echo "cd '$here'"
         echo "exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME='$here' TMPDIR='$here/tmp' LC_ALL=C.UTF-8 TZ=UTC TERM=dumb \\"
         echo "    GLEANER='$gleaner' bash '$script'"
-    } >"$base/start.sh"
+    } >"$room/start.sh"
     local status=0
-    "${namespaces[@]}" bash "$base/start.sh" >"$output" 2>&1 </dev/null || status=$?
+    "${namespaces[@]}" bash "$room/start.sh" >"$output" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$output"
 }
 
 verdict() { # WORKLOAD MODE WHAT [DETAIL]
     printf "%-16s %-20s %s  %s\n" "$(basename "$1" .sh)" "$2" "$3" "${4:-}"
-    printf '| %s | %s | %s | %s |\n' "$(basename "$1" .sh)" "$2" "$3" "${4:-}" >>"$table"
+    printf '| %s | %s | %s | %s |\n' "$(basename "$1" .sh)" "$2" "$3" "${4:-}" >>"$room/table"
 }
 
 # try WORKLOAD MODE
@@ -134,15 +149,18 @@ try() {
             if [[ $mode != libraries-* ]]; then failed=$((failed + 1)); verdict "$script" "$mode" FAILED "not rewritten"; return; fi
         fi
     done
-    perform "$script" "$base/output" "${pairs[@]}"
-    if cmp -s "$base/expected" "$base/output"; then
+    perform "$script" "$room/output" "${pairs[@]}"
+    if cmp -s "$room/expected" "$room/output"; then
         passed=$((passed + 1))
-        verdict "$script" "$mode" "the same" "$((${#pairs[@]} / 2)) files, $(wc -l <"$base/output") lines, $((SECONDS - began)) s"
+        verdict "$script" "$mode" "the same" "$((${#pairs[@]} / 2)) files, $(wc -l <"$room/output") lines, $((SECONDS - began)) s"
     else
         failed=$((failed + 1))
+        # Is it the twins, or does the workload say different things each time?
+        perform "$script" "$room/again"
+        cmp -s "$room/expected" "$room/again" || verdict "$script" original DIFFERS "from itself"
         verdict "$script" "$mode" DIFFERS
-        diff "$base/expected" "$base/output" | head -40 || true
-        if [ -n "${KEEP:-}" ]; then mkdir -p "$KEEP"; cp "$base/expected" "$KEEP/$(basename "$script" .sh).expected"; cp "$base/output" "$KEEP/$(basename "$script" .sh).$mode"; fi
+        diff "$room/expected" "$room/output" | head -40 || true
+        if [ -n "${KEEP:-}" ]; then mkdir -p "$KEEP"; cp "$room/expected" "$KEEP/$(basename "$script" .sh).expected"; cp "$room/output" "$KEEP/$(basename "$script" .sh).$mode"; fi
     fi
 }
 
@@ -155,8 +173,22 @@ programs() { # WORKLOAD: the files it wants rewritten, as they are found now
     done | sed "s|GLEANER|$gleaner|" | xargs -r realpath | sort -u
 }
 
-echo "| workload | mode | outcome | |" >"$table"
-echo "|---|---|---|---|" >>"$table"
+# workload SCRIPT: all of one, with its counts left in $room/counts.
+workload() {
+    local script=$1
+    passed=0 failed=0
+    perform "$script" "$room/expected"
+    if grep -q '^exit code 0$' "$room/expected"; then
+        for mode in $modes; do try "$script" "$mode"; done
+    else
+        failed=$((failed + 1))
+        verdict "$script" original FAILED "by itself"
+        tail -20 "$room/expected"
+    fi
+    echo "$passed $failed" >"$room/counts"
+}
+
+wanted=()
 for script in programs/real/*.sh; do
     name=$(basename "$script" .sh)
     if [ "${#names[@]}" != 0 ] && [[ " ${names[*]} " != *" $name "* ]]; then continue; fi
@@ -166,24 +198,40 @@ for script in programs/real/*.sh; do
         have "$command" "$package" || missing="'$command' is not there (Debian: apt install $package, as root)"
     done < <(said "$script" needs)
     if [ -n "$missing" ]; then skipped+=("$name with twins: $missing"); continue; fi
-    perform "$script" "$base/expected"
-    if ! grep -q '^exit code 0$' "$base/expected"; then
-        failed=$((failed + 1))
-        verdict "$script" original FAILED "by itself"
-        tail -20 "$base/expected"
-        continue
-    fi
-    # A workload that says different things each time could not show anything.
-    perform "$script" "$base/again"
-    if ! cmp -s "$base/expected" "$base/again"; then
-        failed=$((failed + 1))
-        verdict "$script" original FAILED "says different things each time"
-        diff "$base/expected" "$base/again" | head -20 || true
-        continue
-    fi
-    for mode in $modes; do try "$script" "$mode"; done
+    wanted+=("$script")
 done
 
+# One that went without leaving its counts failed.
+over() { # NAME
+    local room=$base/of/$1 p=0 f=1
+    cat "$room/log"
+    if [ -e "$room/counts" ]; then read -r p f <"$room/counts"; else echo "$1: ended without a verdict"; fi
+    passed=$((passed + p)) failed=$((failed + f))
+    rm -rf "$room/here"
+}
+
+declare -A running=()
+one_over() {
+    local which
+    wait -n -p which "${!running[@]}" || true
+    over "${running[$which]}"
+    unset "running[$which]"
+}
+for script in "${wanted[@]}"; do
+    while [ "${#running[@]}" -ge "$jobs" ]; do one_over; done
+    name=$(basename "$script" .sh)
+    room=$base/of/$name
+    mkdir -p "$room"
+    workload "$script" >"$room/log" 2>&1 </dev/null &
+    running[$!]=$name
+done
+while [ "${#running[@]}" != 0 ]; do one_over; done
+
+{
+    echo "| workload | mode | outcome | |"
+    echo "|---|---|---|---|"
+    for script in "${wanted[@]}"; do cat "$base/of/$(basename "$script" .sh)/table" 2>/dev/null || true; done
+} >"$table"
 for what in "${skipped[@]}"; do echo "skipped: $what"; done
 outcome=ok
 if [ $failed != 0 ]; then outcome=FAILED; fi

@@ -9,6 +9,10 @@ cd "$(dirname "$0")/.."
 skipped=()
 failed=()
 updated=no
+release=
+work=$(mktemp -d)
+trap '[ -z "$release" ] || kill "$release" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
 
 there() {
     case $1 in
@@ -46,6 +50,17 @@ step() {
     "$@" || failed+=("$*")
 }
 
+# The release build goes on beside the steps before the one that waits for it, with what they leave of the CPUs.
+nice -n 19 cargo build --locked --release --quiet --package gleaner-cli >"$work/release" 2>&1 </dev/null &
+release=$!
+release_build() {
+    local status=0
+    wait "$release" || status=$?
+    release=
+    cat "$work/release"
+    return "$status"
+}
+
 need g++ g++ "the rewriter's programs in C++" || true
 need clang++ clang "the rewriter's programs by clang" || true
 need ld.lld lld "link-time optimisation by clang" || true
@@ -63,7 +78,7 @@ if component clippy clippy "lints"; then
 fi
 step cargo test --locked --workspace --no-fail-fast
 
-step cargo build --locked --release --quiet --package gleaner-cli
+step release_build
 step scripts/real.sh --quick
 need gdb gdb "breakpoints and stacks in twins" || true
 step scripts/debugging.sh

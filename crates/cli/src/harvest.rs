@@ -63,10 +63,10 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
 }
 
 fn refuse_what_is_not_there(args: &HarvestArgs, console: &Console) -> anyhow::Result<()> {
-    if args.siblings {
-        let why = "threads of one program as each other's guests are not built yet";
-        return Err(Refusal::not_possible_here("--siblings", why)
-            .would_help("run more copies as scavengers (--scavengers 'N x CMD')")
+    if args.siblings && args.has_scavengers() {
+        let why = "a program's threads are each other's guests, or others are its guests, not both";
+        return Err(Refusal::wrong_use("--siblings", why)
+            .would_help("leave out --siblings, or the scavengers")
             .into());
     }
     if console.json() && !args.dry_run {
@@ -92,6 +92,7 @@ fn make_plan(args: &HarvestArgs, cast: &Cast) -> anyhow::Result<Plan> {
         excluded: args.exclude.iter().map(|address| address.0).collect(),
         asked: Asked {
             scavengers: cast.scavengers.len() as u32,
+            siblings: cast.siblings,
             ring: args.ring,
             max_slowdown: args.max_slowdown.0,
             max_absence_seconds: args.max_absence.0,

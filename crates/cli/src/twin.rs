@@ -73,6 +73,8 @@ enum Role {
     Primary,
     /// It runs while others wait
     Scavenger,
+    /// Its threads run while others of them wait
+    Sibling,
 }
 
 impl Role {
@@ -80,6 +82,7 @@ impl Role {
         match self {
             Self::Primary => records::plan::Role::Primary,
             Self::Scavenger => records::plan::Role::Scavenger,
+            Self::Sibling => records::plan::Role::Sibling,
         }
     }
 }

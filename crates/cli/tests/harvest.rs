@@ -4,8 +4,9 @@
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use testkit::Place;
 
 /// A chase through a small list, so that there is a site; it does what its arguments say.
 const PROGRAM: &str = r#"
@@ -68,43 +69,17 @@ int main(int argc, char **argv) {
 }
 "#;
 
-struct Place {
-    directory: tempfile::TempDir,
+fn place() -> Place {
+    Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
 }
 
-impl Place {
-    fn new() -> Self {
-        let place = Self { directory: tempfile::tempdir().unwrap() };
-        std::fs::write(place.at("p.c"), PROGRAM).unwrap();
-        place.compile("p", &[]);
-        place
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn compile(&self, name: &str, options: &[&str]) {
-        let mut compiler = Command::new("cc");
-        compiler.args(["-O2", "-w"]).args(options).arg("-o").arg(self.at(name)).arg(self.at("p.c"));
-        assert!(compiler.status().expect("a C compiler").success());
-    }
-
-    fn harvest(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
-        command.arg("harvest").args(arguments).current_dir(self.directory.path());
-        command.env("XDG_CACHE_HOME", self.at("cache")).stdin(Stdio::null());
-        command
-    }
-
-    /// The same program with these arguments, alone and harvested with a scavenger.
-    fn both(&self, arguments: &[&str], set: impl Fn(&mut Command) -> Output) -> (Output, Output) {
-        let mut alone = Command::new("./p");
-        alone.args(arguments).current_dir(self.directory.path());
-        let mut harvested = self.harvest(&["--scavenger", "./p spin", "--", "./p"]);
-        harvested.args(arguments);
-        (set(&mut alone), set(&mut harvested))
-    }
+/// The same program with these arguments, alone and harvested with a scavenger.
+fn both(place: &Place, arguments: &[&str], set: impl Fn(&mut Command) -> Output) -> (Output, Output) {
+    let mut alone = place.command("./p");
+    alone.args(arguments);
+    let mut harvested = place.harvest(&["--scavenger", "./p spin", "--", "./p"]);
+    harvested.args(arguments);
+    (set(&mut alone), set(&mut harvested))
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -113,7 +88,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_primary_runs_as_if_it_ran_alone() {
-    let place = Place::new();
+    let place = place();
     for arguments in [
         &["exit", "0"][..],
         &["exit", "77"],
@@ -123,7 +98,7 @@ fn a_primary_runs_as_if_it_ran_alone() {
         &["kill", "6"],
         &["change"],
     ] {
-        let (alone, harvested) = place.both(arguments, |c| c.stdin(Stdio::null()).output().unwrap());
+        let (alone, harvested) = both(&place, arguments, |c| c.stdin(Stdio::null()).output().unwrap());
         assert_eq!(text(&harvested.stdout), text(&alone.stdout), "{arguments:?}");
         assert_eq!(text(&harvested.stderr), text(&alone.stderr), "{arguments:?}");
         let status = |output: &Output| (output.status.code(), output.status.signal());
@@ -133,13 +108,13 @@ fn a_primary_runs_as_if_it_ran_alone() {
 
 #[test]
 fn input_and_environment_are_the_primarys_own() {
-    let place = Place::new();
+    let place = place();
     let fed = |command: &mut Command| {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
         child.wait_with_output().unwrap()
     };
-    let (alone, harvested) = place.both(&["cat"], fed);
+    let (alone, harvested) = both(&place, &["cat"], fed);
     assert_eq!(
         (text(&harvested.stdout).as_str(), text(&alone.stdout).as_str()),
         ("one\ntwo\n", "one\ntwo\n")
@@ -152,26 +127,26 @@ fn input_and_environment_are_the_primarys_own() {
             .env("PATH", "/bin:/usr/bin");
         command.stdin(Stdio::null()).output().unwrap()
     };
-    let (alone, harvested) = place.both(&["env"], own);
+    let (alone, harvested) = both(&place, &["env"], own);
     assert_eq!(text(&harvested.stdout), text(&alone.stdout));
 }
 
 #[test]
 fn signals_sent_to_the_launcher_reach_the_primary() {
-    let place = Place::new();
+    let place = place();
     let mut child =
         place.harvest(&["--", "./p", "wait"]).stdout(Stdio::piped()).spawn().expect("gleaner starts");
     let mut said = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
     assert_eq!(&said, b"ready\n");
-    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert!(testkit::kill("TERM", &child.id().to_string()));
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "caught\n"));
 }
 
 /// Nobody works in this place any more, neither running nor waiting to be reaped.
 fn nobody_left(place: &Place) {
-    let here = place.directory.path();
+    let here = place.folder();
     let works_here = |entry: std::io::Result<std::fs::DirEntry>| {
         std::fs::read_link(entry.ok()?.path().join("cwd")).ok().filter(|cwd| cwd.starts_with(here))
     };
@@ -191,20 +166,20 @@ fn what_the_terminal_or_anybody_sends_ends_everybody() {
     for (signal, whom, code, by) in
         [("INT", "-", None, Some(2)), ("TERM", "", Some(7), None), ("KILL", "", None, Some(9))]
     {
-        let place = Place::new();
+        let place = place();
         let mut harvest = place.harvest(&["--scavengers", "3 x ./p spin", "--", "./p", "wait"]);
         let mut child = harvest.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
         let mut said = [0; 6];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
         let target = format!("{whom}{}", child.id());
         let primary = primary_of(child.id());
-        assert!(Command::new("kill").args(["-s", signal, "--", &target]).status().unwrap().success());
+        assert!(testkit::kill(signal, &target));
         let status = child.wait().unwrap();
         assert_eq!((status.code(), status.signal()), (code, by), "SIG{signal}");
         if signal == "KILL" {
             // It goes on, as it would if whoever started it were killed.
             assert!(Path::new(&format!("/proc/{primary}")).exists());
-            assert!(Command::new("kill").arg(primary.to_string()).status().unwrap().success());
+            assert!(testkit::kill("TERM", &primary.to_string()));
         }
         nobody_left(&place);
     }
@@ -219,11 +194,11 @@ fn primary_of(launcher: u32) -> u32 {
 
 #[test]
 fn scripts_take_part_by_their_interpreters() {
-    let place = Place::new();
+    let place = place();
     let script = place.at("script");
     std::fs::write(&script, format!("#!{} say\n", place.at("p").display())).unwrap();
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let alone = Command::new("./script").arg("x").current_dir(place.directory.path()).output().unwrap();
+    let alone = Command::new("./script").arg("x").current_dir(place.folder()).output().unwrap();
     let harvested = place.harvest(&["--scavenger", "./script y", "--", "./script", "x"]).output().unwrap();
     assert_eq!(text(&harvested.stdout), text(&alone.stdout));
     assert_eq!(text(&harvested.stderr), text(&alone.stderr));
@@ -232,9 +207,9 @@ fn scripts_take_part_by_their_interpreters() {
 
 #[test]
 fn what_cannot_be_is_told_in_one_line() {
-    let place = Place::new();
-    place.compile("static", &["-static"]);
-    place.compile("setuid", &[]);
+    let place = place();
+    assert!(place.compile("cc", "static", &["-static"]));
+    assert!(place.compile("cc", "setuid", &[]));
     let mut narrow = std::fs::read(place.at("p")).unwrap();
     narrow[4] = 1; // ELFCLASS32
     std::fs::write(place.at("narrow"), narrow).unwrap();
@@ -249,7 +224,7 @@ fn what_cannot_be_is_told_in_one_line() {
         std::fs::set_permissions(place.at(name), mode).unwrap();
     }
     let set_id = "./setuid: setuid or setgid: a rewritten copy would run without its rights";
-    let cases: [(&[&str], i32, &str); 13] = [
+    let cases: [(&[&str], i32, &str); 12] = [
         (&["--", "./setuid"], 3, set_id),
         (&["--scavenger", "./setuid", "--", "./p"], 3, set_id),
         (&["--", "./narrow"], 2, "primary: ./narrow: a 32-bit program"),
@@ -268,11 +243,6 @@ fn what_cannot_be_is_told_in_one_line() {
             3,
             "./static: statically linked, and a primary must be dynamic: the runtime comes in by its loader",
         ),
-        (
-            &["--siblings", "--", "./p"],
-            3,
-            "--siblings: threads of one program as each other's guests are not built yet; run more copies as scavengers (--scavengers 'N x CMD')",
-        ),
         (&["--json", "--", "./p"], 2, "--json: standard output is the primary's; use --record FILE"),
         (
             &["--max-slowdown", "x", "--", "./p"],
@@ -290,7 +260,7 @@ fn what_cannot_be_is_told_in_one_line() {
 
 #[test]
 fn a_plan_is_explained_and_used_again() {
-    let place = Place::new();
+    let place = place();
     let output = place
         .harvest(&["--dry-run", "--record", "plan.json", "--scavenger", "./p", "--", "./p"])
         .output()
@@ -325,7 +295,7 @@ fn a_plan_is_explained_and_used_again() {
     assert_eq!(run_record.scavengers.len(), 1);
     assert!(run_record.primary.twin.cached, "the dry run left it in the cache");
     // The same plan is for other bytes now.
-    place.compile("p", &["-g"]);
+    assert!(place.compile("cc", "p", &["-g"]));
     let output = run(&place.at("plan.json"));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("its contents have changed since"), "{}", text(&output.stderr));
@@ -333,7 +303,7 @@ fn a_plan_is_explained_and_used_again() {
 
 #[test]
 fn each_scavengers_output_goes_to_a_file_of_its_own() {
-    let place = Place::new();
+    let place = place();
     let arguments = [
         "--scavenger-out",
         "out/",
@@ -365,9 +335,9 @@ fn each_scavengers_output_goes_to_a_file_of_its_own() {
 /// the other, and hundreds of times its own time. The bar is wide: this is no measurement.
 #[test]
 fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
-    let place = Place::new();
+    let place = place();
     let mut alone = Command::new("./p");
-    alone.arg("hits").current_dir(place.directory.path());
+    alone.arg("hits").current_dir(place.folder());
     let arguments = ["--scavenger", "./p idle", "--record", "run.json", "--", "./p", "hits"];
     let micros = |command: &mut Command| -> f64 {
         let output = command.output().unwrap();
@@ -384,7 +354,7 @@ fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
 /// Nothing may be lost, so nobody comes aboard.
 #[test]
 fn a_primary_that_may_not_become_slower_has_no_guests() {
-    let place = Place::new();
+    let place = place();
     let arguments =
         ["--max-slowdown", "0%", "--scavenger", "./p spin", "--record", "run.json", "--", "./p", "hits"];
     assert_eq!(place.harvest(&arguments).output().unwrap().status.code(), Some(0));

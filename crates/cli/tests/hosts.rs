@@ -4,8 +4,9 @@
 //! To add a kind of program: a line in [`scavengers_of_all_kinds`]. To add a place: a line in [`what_a_place_forbids`].
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Output};
+use testkit::Place;
 
 /// Chases for a while, so that there is a site, says what it was given and ends with a code of its own. `company FILE` chases
 /// until there is such a file with something in it, and ends with 4; `work N` for so many million steps.
@@ -36,42 +37,8 @@ int main(int argc, char **argv) {
 }
 "#;
 
-struct Place {
-    directory: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        let place = Self { directory: tempfile::tempdir().unwrap() };
-        std::fs::write(place.at("p.c"), PROGRAM).unwrap();
-        assert!(place.compile("cc", "p", &[]), "a C compiler");
-        place
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn compile(&self, compiler: &str, name: &str, options: &[&str]) -> bool {
-        let mut command = Command::new(compiler);
-        command.args(["-O2", "-w"]).args(options).arg("-o").arg(self.at(name)).arg(self.at("p.c"));
-        command.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-    }
-
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(program);
-        command
-            .current_dir(self.directory.path())
-            .stdin(Stdio::null())
-            .env("XDG_CACHE_HOME", self.at("cache"));
-        command
-    }
-
-    fn gleaner(&self, arguments: &[&str]) -> Command {
-        let mut command = self.command(env!("CARGO_BIN_EXE_gleaner"));
-        command.arg("harvest").args(arguments);
-        command
-    }
+fn place() -> Place {
+    Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -84,7 +51,7 @@ fn said(output: &Output) -> (Option<i32>, String, String) {
 
 #[test]
 fn scavengers_of_all_kinds() {
-    let place = Place::new();
+    let place = place();
     std::fs::write(place.at("script"), "#!/bin/sh\nexec ./p from a script\n").unwrap();
     std::fs::set_permissions(place.at("script"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let kinds: [(&str, &str, &[&str]); 8] = [
@@ -107,7 +74,7 @@ fn scavengers_of_all_kinds() {
         std::fs::write(place.at("out"), "").unwrap();
         let scavenger = format!("./{kind} x");
         let output = place
-            .gleaner(&["--scavenger", &scavenger, "--scavenger-out", "out", "--", "./p", "company", "out"])
+            .harvest(&["--scavenger", &scavenger, "--scavenger-out", "out", "--", "./p", "company", "out"])
             .output()
             .unwrap();
         let (code, _, errors) = said(&output);
@@ -122,9 +89,9 @@ fn scavengers_of_all_kinds() {
 
 #[test]
 fn two_programs_cannot_be_at_one_address() {
-    let place = Place::new();
+    let place = place();
     assert!(place.compile("cc", "fixed", &["-no-pie"]));
-    let output = place.gleaner(&["--scavenger", "./fixed", "--", "./fixed"]).output().unwrap();
+    let output = place.harvest(&["--scavenger", "./fixed", "--", "./fixed"]).output().unwrap();
     let (code, printed, errors) = said(&output);
     assert_eq!((code, printed.as_str()), (Some(2), ""), "{errors}");
     let line = "gleaner: harvest: ./fixed and ./fixed are both linked to fixed addresses that overlap; one of them must be position-independent (-pie)";
@@ -133,7 +100,7 @@ fn two_programs_cannot_be_at_one_address() {
 
 #[test]
 fn what_is_no_program_is_told_in_one_line() {
-    let place = Place::new();
+    let place = place();
     std::fs::create_dir(place.at("directory")).unwrap();
     std::fs::write(place.at("junk"), [0_u8; 100]).unwrap();
     std::fs::write(place.at("cut"), &std::fs::read(place.at("p")).unwrap()[..1000]).unwrap();
@@ -152,7 +119,7 @@ fn what_is_no_program_is_told_in_one_line() {
         for (role, arguments) in
             [("primary", vec!["--", name]), ("scavenger", vec!["--scavenger", name, "--", "./p"])]
         {
-            let (code, printed, errors) = said(&place.gleaner(&arguments).output().unwrap());
+            let (code, printed, errors) = said(&place.harvest(&arguments).output().unwrap());
             assert_eq!((code, printed.as_str()), (Some(2), ""), "{role} {name}: {errors}");
             assert_eq!(errors.lines().count(), 1, "{role} {name}: {errors}");
             assert!(errors.starts_with(&format!("gleaner: {role}: {name}: ")), "{role} {name}: {errors}");
@@ -164,8 +131,8 @@ fn what_is_no_program_is_told_in_one_line() {
 /// Programs that may be run but not be read; root reads everything, so this is tried as somebody else.
 #[test]
 fn what_may_not_be_read_is_told_in_one_line() {
-    let place = Place::new();
-    let directory = place.directory.path();
+    let place = place();
+    let directory = place.folder();
     std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o777)).unwrap();
     std::fs::set_permissions(place.at("p"), std::fs::Permissions::from_mode(0o711)).unwrap();
     let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
@@ -185,7 +152,7 @@ fn what_may_not_be_read_is_told_in_one_line() {
 /// As in a container: a filter for one system call, by its number (`:` and a first argument).
 #[test]
 fn what_a_place_forbids() {
-    let place = Place::new();
+    let place = place();
     let deny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/tests/programs/deny.c");
     let built = Command::new("cc").arg("-w").arg("-o").arg(place.at("deny")).arg(deny).status().unwrap();
     assert!(built.success());

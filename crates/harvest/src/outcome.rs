@@ -1,11 +1,11 @@
 //! The run record, put together from a plan and what became of its programs.
 
-use crate::launch::{Outcome, Paces, ScavengerNow, ScavengerOutcome};
+use crate::launch::{Outcome, Paces, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
 use crate::session::{Prepared, WantedScavenger};
 use records::plan::Role;
 use records::run::{
-    Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiteRun, Slowdown, Times,
-    TwinUsed, Yields,
+    Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiblingThread, Siblings,
+    SiteRun, Slowdown, Times, TwinUsed, Yields,
 };
 use runtime_abi::control::trip;
 use std::ffi::OsString;
@@ -14,6 +14,10 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 use units::{Estimate, Quantity, Unit};
+
+/// Why nothing is told of the pace of threads that are each other's guests.
+const NOT_WATCHED: &str =
+    "threads that are each other's guests are not watched: each is late for the others' sake";
 
 /// What a run record says of a primary that could not be run; its process has told that itself, in one line.
 pub const NOT_RUN: &str = "harvesting: the primary was not run";
@@ -42,9 +46,10 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
             file: cast.primary.file.display().to_string(),
             pid: Some(pid),
             ended: ended(outcome.primary),
-            twin: twin(prepared, &cast.primary.file, Role::Primary),
+            twin: twin(prepared, &cast.primary.file, cast.primarys_role()),
         },
         scavengers,
+        siblings: outcome.siblings.as_ref().map(|siblings| self::siblings(siblings, outcome.last.stolen)),
         bounds: prepared.plan.bounds.clone(),
         wall: time(outcome.elapsed),
         cycles: Cycles {
@@ -56,8 +61,16 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
             guests: Quantity::unresolved("yields are not counted"),
             cost: Quantity::unresolved("yields are not timed"),
         },
-        absences: absences(&outcome.last.paces),
-        slowdown: slowdown(&outcome.last.paces),
+        absences: if cast.siblings {
+            Absences::unresolved(NOT_WATCHED)
+        } else {
+            absences(&outcome.last.paces)
+        },
+        slowdown: if cast.siblings {
+            Slowdown::unresolved(NOT_WATCHED)
+        } else {
+            slowdown(&outcome.last.paces)
+        },
         sites: sites(prepared, outcome),
         switched_off: Vec::new(),
         refusals: alone.chain(busy).collect(),
@@ -92,6 +105,23 @@ fn scavenger(
     }
 }
 
+fn siblings(outcome: &SiblingsOutcome, taken: u64) -> Siblings {
+    let each = outcome.each.iter().map(|thread| SiblingThread {
+        tid: thread.tid.unsigned_abs(),
+        boardings: count(thread.boardings),
+        hosted: count(thread.hosted),
+        aboard: time(thread.aboard),
+        waiting: time(thread.parked.saturating_sub(thread.aboard)),
+    });
+    Siblings {
+        threads: count(outcome.threads),
+        boardings: count(outcome.figures.boardings),
+        taken: count(taken),
+        trips_home: trips(&outcome.figures),
+        each: each.collect(),
+    }
+}
+
 fn times(figures: &ScavengerNow, elapsed: Duration) -> Times {
     if figures.threads > 1 {
         let why = "it had several threads, whose times overlap";
@@ -110,6 +140,7 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
         (trip::ENDED, "the primary's thread slept, ended or wanted fewer guests"),
         (trip::SLOWED, "with it aboard the primary was much slower than it may be"),
         (trip::STAYED, "it stayed aboard for longer than the primary may be away"),
+        (trip::FREE, "there was a processor for its own thread"),
     ];
     WHY.into_iter()
         .map(|(index, because)| HomeTrip { because: because.to_owned(), count: figures.trips[index] })
@@ -119,7 +150,8 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
 
 /// The primary's sites that were seen.
 fn sites(prepared: &Prepared, outcome: &Outcome) -> Vec<SiteRun> {
-    let file = &prepared.entry(&prepared.cast().primary.file, Role::Primary).file;
+    let cast = prepared.cast();
+    let file = &prepared.entry(&cast.primary.file, cast.primarys_role()).file;
     let parts = || Some((prepared.primary()?, std::fs::read(file).ok()?, outcome.visits.as_ref()?));
     parts()
         .map_or(Vec::new(), |(planned, rewritten, visits)| crate::visits::sites(planned, &rewritten, visits))

@@ -250,7 +250,7 @@ fn alternative(
     let round = bounds::segment(prices).scaled(f64::from(bounds.ring));
     let cost = weighed
         .iter()
-        .filter(|sorted| sorted.role == Role::Primary)
+        .filter(|sorted| sorted.role != Role::Scavenger)
         .flat_map(|sorted| &sorted.sites)
         .fold(Estimate::exact(0.0), |sum, site| {
             let cost = prices.yield_cost(site.live.general.len() as u32, site.live.flags, site.live.vectors);

@@ -122,7 +122,7 @@ impl Program {
     /// Whether it can take part in this role at all.
     pub fn check(&self, role: Role) -> Result<(), ProgramError> {
         let told = self.file.display().to_string();
-        if role == Role::Primary && self.kind == Kind::Static {
+        if role != Role::Scavenger && self.kind == Kind::Static {
             return Err(ProgramError::StaticPrimary(told));
         }
         look_at(&self.file, &told)

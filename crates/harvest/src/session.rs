@@ -49,18 +49,25 @@ pub struct WantedScavenger {
 pub struct Cast {
     pub primary: Program,
     pub scavengers: Vec<WantedScavenger>,
+    /// The primary's threads are each other's guests.
+    pub siblings: bool,
 }
 
 impl Cast {
     /// Refuses who cannot take part.
     pub fn check(&self) -> Result<(), ProgramError> {
-        self.primary.check(Role::Primary)?;
+        self.primary.check(self.primarys_role())?;
         self.scavengers.iter().try_for_each(|scavenger| scavenger.program.check(Role::Scavenger))
+    }
+
+    /// What the primary's file is rewritten as.
+    pub(crate) fn primarys_role(&self) -> Role {
+        if self.siblings { Role::Sibling } else { Role::Primary }
     }
 
     /// The files to be rewritten, each role's once.
     fn files(&self) -> Vec<(&Path, Role)> {
-        let mut files = vec![(self.primary.file.as_path(), Role::Primary)];
+        let mut files = vec![(self.primary.file.as_path(), self.primarys_role())];
         for scavenger in &self.scavengers {
             let file = (scavenger.program.file.as_path(), Role::Scavenger);
             if !files.contains(&file) {
@@ -160,7 +167,7 @@ impl Prepared {
 
     /// What is planned for the primary.
     pub(crate) fn primary(&self) -> Option<&PlannedModule> {
-        module_of(&self.plan, &self.cast.primary.file, Role::Primary).ok()
+        module_of(&self.plan, &self.cast.primary.file, self.cast.primarys_role()).ok()
     }
 
     pub(crate) fn cast(&self) -> &Cast {
@@ -177,9 +184,11 @@ impl Prepared {
         let program = |program: &Program, role| {
             launch::Program::new(self.entry(&program.file, role).file.clone(), program.arguments.clone())
         };
-        let mut harvest = launch::Harvest::new(program(&self.cast.primary, Role::Primary));
+        let mut harvest = launch::Harvest::new(program(&self.cast.primary, self.cast.primarys_role()));
+        harvest.siblings = self.cast.siblings;
         harvest.ring = self.plan.bounds.ring;
-        harvest.promise = promise(&self.plan);
+        // Threads that are each other's guests have nobody among them whose pace would be the one to keep.
+        harvest.promise = if self.cast.siblings { None } else { promise(&self.plan) };
         harvest.home_cpus = home_cpus;
         for wanted in &self.cast.scavengers {
             let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger));

@@ -141,11 +141,11 @@ impl Attempts<'_> {
                 wary: wary.clone(),
                 saves_ahead: true,
             };
+            let bounds = Bounds { quantum: self.quantum, ..Bounds::default() };
             let mode = match self.role {
                 Role::Primary => Mode::Primary(&sites),
-                Role::Scavenger => {
-                    Mode::Scavenger(&sites, Bounds { quantum: self.quantum, ..Bounds::default() })
-                }
+                Role::Scavenger => Mode::Scavenger(&sites, bounds),
+                Role::Sibling => Mode::Sibling(&sites, bounds),
             };
             let earlier =
                 Phase { name: "earlier attempts".to_owned(), nanos: begin.elapsed().as_nanos() as u64 };
@@ -196,7 +196,7 @@ impl Recipe {
     fn text(&self) -> Vec<u8> {
         let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
         // The quantum is nothing to a primary.
-        let quantum = if self.role == Role::Scavenger { self.quantum } else { 0 };
+        let quantum = if self.role == Role::Primary { 0 } else { self.quantum };
         format!("{} {quantum} {:?} {sites}", self.role.word(), self.width).into_bytes()
     }
 

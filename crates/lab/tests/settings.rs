@@ -154,10 +154,10 @@ fn put_back_after_sigkill_at_any_moment() -> Result<(), Failed> {
 
 fn put_back_after_a_kill_of_the_whole_group() -> Result<(), Failed> {
     let directory = prepare();
-    for signal in ["-KILL", "-INT", "-TERM"] {
+    for signal in ["KILL", "INT", "TERM"] {
         let mut child = start_victim(directory.path());
         let group = format!("-{}", child.id());
-        assert!(Command::new("kill").args([signal, "--", &group]).status()?.success());
+        assert!(testkit::kill(signal, &group));
         child.wait()?;
         all_original(directory.path())?;
     }
@@ -170,12 +170,12 @@ fn a_second_process_is_refused() -> Result<(), Failed> {
     // The victim lets go of the lock between its rounds, so stop it where it holds it.
     wait_until("the victim holds the lock while it stands still", || {
         let pid = child.id().to_string();
-        let _ = Command::new("kill").args(["-STOP", &pid]).status();
+        let _ = testkit::kill("STOP", &pid);
         let held = change(directory.path(), "setting0");
         let refused = matches!(held, Err(SettingError::InUse(Some(_))));
         drop(held);
         if !refused {
-            let _ = Command::new("kill").args(["-CONT", &pid]).status();
+            let _ = testkit::kill("CONT", &pid);
         }
         refused
     })?;
@@ -192,7 +192,7 @@ fn a_killed_watchdog_is_noticed() -> Result<(), Failed> {
     let changed = change(path, "setting0")?;
     changed.set(b"other\n")?;
     let watchdog = fs::read_to_string(journal(path))?.lines().next().unwrap_or_default().to_owned();
-    assert!(Command::new("kill").args(["-KILL", &watchdog]).status()?.success());
+    assert!(testkit::kill("KILL", &watchdog));
     wait_until("the next change is refused", || {
         matches!(change(path, "setting1"), Err(SettingError::NoWatchdog(..)))
     })?;

@@ -45,7 +45,8 @@
 //! - **R11 symbols.** The symbol table is the original's, and behind it functions that are exactly twins, named by a name of
 //!   their original and `.twin`.
 //! - **R12 mapping.** Note and mapping are of a known version and hang together. Units ascend, lie in code of the original, do
-//!   not overlap, and each is the whole range of exactly one frame description. Twins do the same in the new code, which
+//!   not overlap, and each is the whole range of exactly one frame description. None holds an address that a descriptor of
+//!   restartable sequences (`__rseq_cs`) names. Twins do the same in the new code, which
 //!   holds traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
 //!   its twin, with traps where the format wants what follows a gap to lie as its original does.
 //! - **R13 yields.** What is inserted into primaries and scavengers consists of instructions of a closed list
@@ -63,7 +64,8 @@
 //! - **R14 prefetches.** What a yield fetches is the memory operand of some instruction behind it, with nothing but plain
 //!   instructions between them, none of which changes what the operand hangs on. In primaries every yield fetches.
 //! - **R15 early.** Primaries do not yield in resolvers of indirect functions, in `.preinit_array`, in libraries'
-//!   constructors, in a program's `malloc` and its kin, nor in what these call or jump to directly.
+//!   constructors, in a program's `malloc` and its kin, nor in what these call or jump to directly. Programs whose
+//!   threads are each other's guests have no twins of these.
 //! - **R16 aboard.** Before an instruction of a scavenger by which control may leave the twins, which acts on the kernel
 //!   thread or sets modes, or is relative to GS, on every way its area was found to be no guest's, or a leave was made that
 //!   goes on here with everything as it was. So at indirect calls and jumps (but by listed tables all of whose twins' entries lead to
@@ -78,9 +80,17 @@
 //!
 //! What is not proven: that a program does not use GS itself, that no returns but those of calls lead to twins (so that no cycle
 //! is made of returns), that a library is not called before the runtime by others' constructors; that code is not read as data, that nobody but the program's own code knows addresses inside of
-//! functions, that a listed load always reads the table listed with it, that a jump table has no more entries than the
-//! mapping says. For inserted code: what `dead` and `harvest/sparing` say they take for granted of calls that leave the
-//! module.
+//! functions; what the next paragraph says of jump tables. For inserted code: what `dead` and `harvest/sparing` say they take
+//! for granted of calls that leave the module.
+//!
+//! R8 proves what a twin's table holds, not that the jump reads it. Of each listed table three things are the mapping's word.
+//! *Base*: whenever its load is reached, the memory operand is the original table's address and a whole number i of entries.
+//! *Bound*: 0 ≤ i < count, for what the mapping gives as count. *Sum*: the jump goes where that entry says (to it, or to it and
+//! the listed base), and nowhere else. Were one untrue, the twin would read other bytes than the original, and jump anywhere;
+//! no rule would see it, and R13, R16 and R18 go by the edges of listed tables too. A count too large does no harm (what is
+//! listed lies in the file, and leads where the original's entries do); one too small is the danger. Whoever writes the
+//! mapping must therefore hold i below the count on *every* way to the jump: `image::tables` lists no table otherwise. Jumps
+//! that are not listed are copied as they stand and need none of this.
 //!
 //! A file's head names its rules. To add a rule: a variant of [`Rule`], a line above, a file, a call in [`check`], and
 //! wrong twins in `tests/`.
@@ -102,6 +112,7 @@ mod patches;
 mod read;
 mod references;
 mod relocations;
+mod restartable;
 mod rule;
 mod stream;
 mod tables;
@@ -119,7 +130,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R18";
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 5;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -229,6 +240,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     };
     let relocations = Relocations::of(&original);
     relocations.check(&mapping, span, &findings);
+    restartable::check(&original, &mapping, &relocations, &findings);
     names::check(&original, &rewritten, &mapping, &findings);
     let patched = Patched::of(&original, &mapping);
     references::look(&original, &mapping, &unwind.functions(), &relocations, &patched, &findings);

@@ -9,6 +9,8 @@ pub(crate) const IDENTITY: u32 = 1;
 pub(crate) const POISON: u32 = 2;
 pub(crate) const PRIMARY: u32 = 3;
 pub(crate) const SCAVENGER: u32 = 4;
+/// As a scavenger, of a program whose threads are each other's guests.
+pub(crate) const SIBLING: u32 = 5;
 /// The leave before the jump of every escape of a scavenger.
 const LEAD: u8 = 63;
 const MOST_QUANTUM: u32 = i32::MAX as u32;
@@ -28,7 +30,12 @@ pub(crate) struct Note {
 
 impl Note {
     pub(crate) fn mode_is_known(&self) -> bool {
-        matches!(self.mode, IDENTITY | POISON | PRIMARY | SCAVENGER)
+        matches!(self.mode, IDENTITY | POISON | PRIMARY | SCAVENGER | SIBLING)
+    }
+
+    /// Whether its twins may run on another's kernel thread.
+    pub(crate) fn goes_aboard(&self) -> bool {
+        matches!(self.mode, SCAVENGER | SIBLING)
     }
 
     /// `None`: there is no such note, so the file is no rewritten one.
@@ -44,10 +51,9 @@ impl Note {
         if contents.len() != 48 || word(0) != 1 || long(40) != 0 {
             findings.in_file(Rule::Mapping, 0, "the note is of no known version");
         }
-        let harvests = matches!(word(4), PRIMARY | SCAVENGER);
-        if harvests != matches!(width, 16 | 32 | 64)
-            || (word(4) == SCAVENGER) != (1..=MOST_QUANTUM).contains(&quantum)
-        {
+        let goes_aboard = matches!(word(4), SCAVENGER | SIBLING);
+        let harvests = goes_aboard || word(4) == PRIMARY;
+        if harvests != matches!(width, 16 | 32 | 64) || goes_aboard != (1..=MOST_QUANTUM).contains(&quantum) {
             findings.in_file(Rule::Mapping, 0, "a width or quantum that does not go with the mode");
         }
         Some(Self {
@@ -219,7 +225,7 @@ impl<'d> Mapping<'d> {
                 code,
                 copy,
                 stream: items,
-                lead: if note.mode == SCAVENGER { LEAD } else { 0 },
+                lead: if note.goes_aboard() { LEAD } else { 0 },
                 tables: (first_table as u32, next_table as u32),
             });
         }

@@ -5,7 +5,7 @@ use crate::claims::Claim;
 use crate::computed;
 use crate::copy;
 use crate::harvest;
-use crate::mapping::{IDENTITY, SCAVENGER, Table, Unit};
+use crate::mapping::{IDENTITY, Table, Unit};
 use crate::read::Reader;
 use crate::references;
 use crate::rule::Rule;
@@ -184,7 +184,7 @@ impl View<'_, '_> {
 
     /// Whether the copy may be another instruction, because rule R17 looks at it.
     fn may_be_local(&self, insn: &Instruction) -> bool {
-        self.context.note.mode == SCAVENGER && harvest::is_relative_to(insn, Register::FS)
+        self.context.note.goes_aboard() && harvest::is_relative_to(insn, Register::FS)
     }
 
     /// R5: the slot of the linkage stub at an address of the original, if that is what stands there, in code that nothing

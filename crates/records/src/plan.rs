@@ -42,6 +42,8 @@ pub enum Role {
     Primary,
     /// Best effort: it runs while a primary waits.
     Scavenger,
+    /// Its threads run while others of them wait.
+    Sibling,
 }
 
 /// The plan for one file in one role.
@@ -94,6 +96,7 @@ impl Role {
         match self {
             Self::Primary => "primary",
             Self::Scavenger => "scavenger",
+            Self::Sibling => "sibling",
         }
     }
 }

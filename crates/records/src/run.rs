@@ -5,11 +5,13 @@
 
 mod absence;
 mod program;
+mod siblings;
 mod site;
 mod slowdown;
 
 pub use absence::{Absences, Bucket};
 pub use program::{Ended, HomeTrip, Process, Proof, Scavenger, Times, TwinUsed};
+pub use siblings::{SiblingThread, Siblings};
 pub use site::{SiteRun, SwitchedOff};
 pub use slowdown::Slowdown;
 
@@ -24,6 +26,9 @@ use units::Quantity;
 pub struct Run {
     pub primary: Process,
     pub scavengers: Vec<Scavenger>,
+    /// The primary's threads, where they were each other's guests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub siblings: Option<Siblings>,
     pub bounds: Bounds,
     /// Wall-clock time from the primary's start to its end.
     pub wall: Quantity,

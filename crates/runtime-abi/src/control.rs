@@ -39,6 +39,8 @@ pub const fn bucket_end(bucket: usize) -> u64 {
 
 const _: () =
     assert!(bucket(u64::MAX) < BUCKETS && bucket_end(bucket(99)) > 99 && bucket_end(bucket(99) - 1) <= 99);
+/// Threads of siblings that are shown one by one; there may be more.
+pub const THREADS: usize = 256;
 
 /// How far a harvest is.
 pub mod stage {
@@ -121,7 +123,9 @@ pub mod trip {
     pub const SLOWED: usize = 5;
     /// It stayed aboard for longer than the primary may be away.
     pub const STAYED: usize = 6;
-    pub const COUNT: usize = 7;
+    /// A sibling: there is a processor for its own thread.
+    pub const FREE: usize = 7;
+    pub const COUNT: usize = 8;
 }
 
 /// A scavenger, as the launcher asks for it and the runtime reports on it.
@@ -162,6 +166,20 @@ pub struct ScavengerRow {
     pub policy_errno: AtomicI32,
 }
 
+/// A thread of a program whose threads are each other's guests, in the order in which the butler saw them.
+#[repr(C)]
+pub struct ThreadRow {
+    /// 0: nobody's.
+    pub tid: AtomicI32,
+    pub reserved: u32,
+    /// Times it went aboard another one, and time it was there or waited for it, to the butler's precision.
+    pub boardings: AtomicU64,
+    pub parked_ns: AtomicU64,
+    pub aboard_ns: AtomicU64,
+    /// Guests that came aboard it.
+    pub hosted: AtomicU64,
+}
+
 /// The area of a thread of the primary.
 #[repr(C)]
 pub struct AreaRow {
@@ -199,7 +217,7 @@ pub struct Slowdown {
     pub with_guests: AtomicU64,
     /// The sum of t·l.
     pub lost: AtomicU64,
-    /// By how much it may be wrong, since the cost of counting is known only so well.
+    /// By how much it may be wrong, since the pace without is known only so well.
     pub doubt: AtomicU64,
     /// Sums over spells, since samples of one are compared with the same pace alone: of T², T·L, L², where T is its time and L what was
     /// lost of it.
@@ -235,7 +253,9 @@ pub struct Control {
     pub watched: u32,
     /// By how much it may become slower, in millionths.
     pub max_slowdown: u32,
-    pub reserved: u32,
+    /// The primary's threads are each other's guests. Then there are no scavengers, and the first scavenger's row counts for
+    /// all threads together.
+    pub siblings: u32,
     /// For how long it may be away at once.
     pub max_absence_ns: u64,
     /// What takes no longer than this between two yields is no miss.
@@ -267,6 +287,9 @@ pub struct Control {
     pub absences: [AtomicU64; BUCKETS],
     pub longest_absence: AtomicU64,
     pub site: [SiteRow; SITES],
+    /// Siblings: threads the butler saw, of which the first have rows.
+    pub threads: AtomicU64,
+    pub thread: [ThreadRow; THREADS],
     pub area: [AreaRow; AREAS],
     pub scavenger: [ScavengerRow; SCAVENGERS],
 }

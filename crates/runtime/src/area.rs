@@ -18,7 +18,7 @@
 //! To add a field: its doc says who writes it, and when.
 
 use crate::signals::frame::{SS_DISABLE, SignalInfo, SignalStack};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use runtime_abi::{area, context};
 
 pub(crate) const SLOT: usize = 0x10000;
@@ -66,12 +66,24 @@ pub(crate) mod closed {
     pub(crate) const CANCELLABLE: u32 = 4;
 }
 
-/// Why a thread of a scavenger stays at home. Bits.
+/// What the butler asks of a sibling's thread, to be read at its next visit to the control context.
+pub(crate) mod asked {
+    /// Nothing. Only now may it be given guests. Also written by the thread, when it is home again.
+    pub(crate) const NOTHING: u32 = 0;
+    /// To give its context away. The butler takes it back by compare-and-swap.
+    pub(crate) const TO_PARK: u32 = 1;
+    /// It does so. Written by the thread, by compare-and-swap.
+    pub(crate) const PARKING: u32 = 2;
+}
+
+/// Why a thread of a scavenger, or a sibling, stays at home. Bits.
 pub(crate) mod settled {
     /// It cannot be parked safely, or is not what it seems.
     pub(crate) const FOR_GOOD: u32 = 1;
     /// It may be cancelled at any moment.
     pub(crate) const CANCELLABLE: u32 = 2;
+    /// As long as it has an affinity, a scheduling policy or a priority of its own. The butler's, of siblings.
+    pub(crate) const RULES: u32 = 4;
 }
 
 /// Who works on the ring of a primary's area.
@@ -130,6 +142,8 @@ pub(crate) struct Area {
     pub(crate) padding: [u8; 3],
     pub(crate) leave: AtomicU64,
     pub(crate) own: AtomicPtr<Context>,
+    /// The thread's.
+    pub(crate) passes: AtomicI64,
     // As the assembly in `switch` knows it.
     pub(crate) slow_stack: AtomicU64,
     pub(crate) resume: AtomicU64,
@@ -161,6 +175,30 @@ pub(crate) struct Area {
     pub(crate) settled: AtomicU32,
     /// Descriptor of its `/proc/…/stat`, plus one, in the butler's process.
     pub(crate) stat_fd: AtomicI32,
+    /// Its thread may also be a guest of others of its process. Constant.
+    pub(crate) sibling: AtomicU32,
+    /// Sibling: it left its twins while it had guests, and comes to the control context before it runs one again. So they may
+    /// be taken away, under the lock. Set by the thread as it leaves ([`crate::switch`]), cleared by it under the lock.
+    pub(crate) outside: AtomicU32,
+    /// Sibling: see [`asked`].
+    pub(crate) asked: AtomicU32,
+    /// Times the thread came to the control context. The thread's.
+    pub(crate) visits: AtomicU32,
+    /// The flags of a sibling that leaves its twins, for a moment.
+    pub(crate) kept: AtomicU64,
+    /// From here to `own_rules_at` the butler's, of siblings. What `visits` was when it was asked for something, and when that was.
+    pub(crate) asked_visit: AtomicU32,
+    /// What `visits` was when it was first seen outside, and when that was.
+    pub(crate) outside_visit: AtomicU32,
+    /// Its row in the table of threads, plus one.
+    pub(crate) number: AtomicU32,
+    pub(crate) asked_at: AtomicU64,
+    pub(crate) outside_since: AtomicU64,
+    /// Until when it is not asked to park, and for how long it was left alone last.
+    pub(crate) home_until: AtomicU64,
+    pub(crate) pause: AtomicU64,
+    /// When it was last looked whether it has an affinity or a scheduling policy of its own.
+    pub(crate) own_rules_at: AtomicU64,
     /// Until when its thread is not asked to take guests, since it slept. The butler's.
     pub(crate) rest_until: AtomicU64,
     /// When the butler last looked what its thread does, and whether it was away then (see [`crate::butler`]).
@@ -191,6 +229,8 @@ pub(crate) struct Area {
     pub(crate) stage: AtomicU32,
     pub(crate) taken: AtomicU32,
     pub(crate) count: AtomicI32,
+    /// Yields in a lap without guests, and with them. The thread's.
+    pub(crate) laps: [AtomicI32; 2],
     /// It may not read the time stamp counter, so nothing is counted. The thread's.
     pub(crate) no_clock: AtomicU32,
     /// Ticks: when the stage began, when counting went on last, when the primary went away.
@@ -244,6 +284,7 @@ at!(Area.budget == area::BUDGET);
 at!(Area.guest == area::GUEST);
 at!(Area.leave == area::LEAVE);
 at!(Area.own == area::OWN);
+at!(Area.passes == area::PASSES);
 at!(Area.slow_stack == area::RUNTIME);
 at!(Context.next == context::NEXT);
 at!(Context.rip == context::RIP);

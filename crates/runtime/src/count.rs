@@ -5,10 +5,10 @@
 //! one behind all guests sees every yield of the primary, one in front of them sees it go away. Nothing counts while none
 //! is linked, and yields are as they were.
 //!
-//! Stages of counting without guests: [`PLAIN`], ticks for a few yields with one counter in the ring; [`HOP`], the same with one
-//! more, which costs what a yield costs in this program at this time. The difference taken off the first is the primary's own
-//! pace, without a yield. [`SITE`], from which yields the next one follows so soon that their loads missed nothing. With guests: [`ABOARD`], the same with all guests; [`ABSENCE`], how long each time the primary is away;
-//! [`STAY`], how long one guest stays.
+//! Stages of counting without guests: [`PLAIN`], ticks for a *lap* of yields, all but the last of which the primary passes by: a
+//! switch would cost it what it runs ahead of its misses. [`SITE`], from which yields the next one follows so soon that their
+//! loads missed nothing. With guests: [`ABOARD`], ticks for a lap with all guests; [`ABSENCE`], how long each time the primary is
+//! away; [`STAY`], how long one guest stays. A lap is as long as a part of a stage is, for this program at this time.
 //!
 //! All of it happens on the primary's thread, between two yields, under the lock where the ring changes. To add a stage: a number, its
 //! counters in [`link`], its sample in [`counted`], its place in [`after`].
@@ -34,21 +34,23 @@ pub(crate) const NUMBER: u32 = 4;
 /// Stages.
 const NOTHING: u32 = 0;
 const PLAIN: u32 = 1;
-const HOP: u32 = 2;
-const ABOARD: u32 = 3;
-const ABSENCE: u32 = 4;
-const STAY: u32 = 5;
-const SITE: u32 = 6;
+const ABOARD: u32 = 2;
+const ABSENCE: u32 = 3;
+const STAY: u32 = 4;
+const SITE: u32 = 5;
 
-/// Yields in a sample of pace; most samples of a stage; rows of samples.
-pub(crate) const YIELDS: i32 = 16;
+/// Yields in a lap: at least, and at most.
+pub(crate) const FEW: i32 = 16;
+const MANY: i32 = 4096;
+/// Laps in a stage: without guests about, with guests at least (and as many yields in each, if that lets them).
+const LAPS: [u64; 2] = [32, 8];
+/// Most samples of a stage; rows of samples.
 pub(crate) const SAMPLES: usize = 64;
 pub(crate) const ROWS: usize = 3;
 
 /// The row where a stage's samples are.
 pub(crate) mod row {
     pub(crate) const PLAIN: usize = 0;
-    pub(crate) const HOP: usize = 1;
     pub(crate) const ABOARD: usize = 0;
     pub(crate) const ABSENCE: usize = 1;
     pub(crate) const STAY: usize = 2;
@@ -59,8 +61,7 @@ fn after(stage: u32, order: u32) -> u32 {
     match stage {
         NOTHING if order & GUESTS == 0 => PLAIN,
         NOTHING => ABOARD,
-        PLAIN => HOP,
-        HOP => SITE,
+        PLAIN => SITE,
         ABOARD => ABSENCE,
         ABSENCE => STAY,
         _ => NOTHING,
@@ -69,7 +70,6 @@ fn after(stage: u32, order: u32) -> u32 {
 
 fn row_of(stage: u32) -> usize {
     match stage {
-        HOP => row::HOP,
         ABSENCE => row::ABSENCE,
         STAY => row::STAY,
         _ => row::PLAIN,
@@ -101,6 +101,7 @@ fn is_linked(counter: &Context) -> bool {
 
 /// Takes the counters out. Under the lock.
 fn unlink(area: &Area) {
+    area.passes.store(-1, Relaxed);
     for counter in [area.front(), area.back()] {
         if is_linked(counter) {
             ring::take_out(area, counter);
@@ -148,6 +149,11 @@ pub(crate) fn arrange(area: &Area) {
 }
 
 fn begin(area: &Area, stage: u32) {
+    match stage {
+        PLAIN => area.laps[0].store(FEW, Relaxed),
+        ABOARD => area.laps[1].store(FEW, Relaxed),
+        _ => {}
+    }
     area.stage.store(stage, Relaxed);
     area.taken.store(0, Relaxed);
     area.stage_began.store(ticks(), Relaxed);
@@ -162,13 +168,7 @@ fn link(area: &Area) {
     match area.stage.load(Relaxed) {
         NOTHING => return,
         _ if area.no_clock.load(Relaxed) != 0 => return finish(area),
-        HOP => {
-            code(front, gleaner_hop);
-            ring::append(area, front);
-            code(back, gleaner_count);
-            ring::append(area, back);
-        }
-        SITE => {
+        PLAIN | SITE => {
             code(back, gleaner_timed);
             ring::append(area, back);
         }
@@ -201,7 +201,33 @@ fn link(area: &Area) {
     // Jumps have to be learnt first: what was not resumed is no sample.
     area.resumed.store(0, Relaxed);
     area.away.store(0, Relaxed);
-    area.count.store(YIELDS, Relaxed);
+    start_lap(area);
+}
+
+/// The counter that ends a lap is behind so many yields.
+fn start_lap(area: &Area) {
+    match area.stage.load(Relaxed) {
+        PLAIN => area.passes.store(i64::from(area.laps[0].load(Relaxed)) - 1, Relaxed),
+        _ => area.count.store(area.laps[1].load(Relaxed), Relaxed),
+    }
+}
+
+/// After a first lap that took so many ticks: whether laps are to be longer, so that it was no sample.
+fn lengthen(area: &Area, stage: u32, ticks: u64) -> bool {
+    let (which, most) = match stage {
+        PLAIN => (0, MANY),
+        ABOARD => (1, area.laps[0].load(Relaxed)),
+        _ => return false,
+    };
+    let lap = area.laps[which].load(Relaxed);
+    let part = area.stage_ticks.load(Relaxed) / LAPS[which];
+    let wanted = (part.saturating_mul(lap as u64) / ticks.max(1)).min(most as u64) as i32;
+    // Near enough is a sample.
+    let longer = wanted > lap + lap / 2;
+    if longer {
+        area.laps[which].store(wanted, Relaxed);
+    }
+    longer
 }
 
 fn finish(area: &Area) {
@@ -216,20 +242,21 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
     let since = if matches!(stage, ABSENCE | STAY | SITE) { &area.away } else { &area.resumed }.load(Relaxed);
     let mut taken = area.taken.load(Relaxed) as usize;
     let timed = area.no_clock.load(Relaxed) == 0;
-    if timed && since != 0 && taken < SAMPLES {
-        let ticks = now.saturating_sub(since);
+    let gone = now.saturating_sub(since);
+    let longer = timed && since != 0 && taken == 0 && lengthen(area, stage, gone);
+    if timed && since != 0 && taken < SAMPLES && !longer {
         taken += 1;
         area.taken.store(taken as u32, Relaxed);
         let page = area.region().page();
         if stage == SITE {
-            visit(page, area.visited.load(Relaxed), ticks < area.soon_ticks.load(Relaxed));
+            visit(page, area.visited.load(Relaxed), gone < area.soon_ticks.load(Relaxed));
         } else {
-            let sample = u32::try_from(ticks).unwrap_or(u32::MAX).max(1);
+            let sample = u32::try_from(gone).unwrap_or(u32::MAX).max(1);
             area.samples(row_of(stage))[taken - 1].store(sample, Relaxed);
         }
         if stage == ABSENCE {
-            page.absences[bucket(ticks)].fetch_add(1, Relaxed);
-            page.longest_absence.fetch_max(ticks, Relaxed);
+            page.absences[bucket(gone)].fetch_add(1, Relaxed);
+            page.longest_absence.fetch_max(gone, Relaxed);
         }
     }
     let spent = now.saturating_sub(area.stage_began.load(Relaxed));
@@ -243,7 +270,7 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
         area.visited.store(area.own().rip.load(Relaxed), Relaxed);
         area.away.store(now, Relaxed);
     }
-    area.count.store(YIELDS, Relaxed);
+    start_lap(area);
     area.resumed.store(ticks(), Relaxed);
     next
 }
@@ -299,21 +326,6 @@ global_asm!(
     "call {counted}",
     "jmp gleaner_tail",
     "",
-    // What a yield with a few registers does.
-    ".globl gleaner_hop",
-    ".hidden gleaner_hop",
-    "gleaner_hop:",
-    "mov [rax + {S1}], rcx",
-    "mov [rax + {S2}], rdx",
-    "mov [rax + {S3}], rbx",
-    "mov [rax + {S4}], rsp",
-    "mov rcx, [rax + {S1}]",
-    "mov rdx, [rax + {S2}]",
-    "mov rbx, [rax + {S3}]",
-    "mov rsp, [rax + {S4}]",
-    "mov rax, [rax + {NEXT}]",
-    "jmp gleaner_tail",
-    "",
     ".globl gleaner_away",
     ".hidden gleaner_away",
     "gleaner_away:",
@@ -325,7 +337,6 @@ global_asm!(
     "mov rax, rbx",
     "jmp gleaner_tail",
     NEXT = const c::NEXT, SELF = const a::SELF,
-    S1 = const c::slot(1), S2 = const c::slot(2), S3 = const c::slot(3), S4 = const c::slot(4),
     COUNT = const offset_of!(Area, count), AWAY = const offset_of!(Area, away),
     SLOW_STACK = const offset_of!(Area, slow_stack),
     counted = sym counted,
@@ -335,6 +346,5 @@ global_asm!(
 unsafe extern "C" {
     fn gleaner_count();
     fn gleaner_timed();
-    fn gleaner_hop();
     fn gleaner_away();
 }

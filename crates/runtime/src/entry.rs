@@ -85,6 +85,7 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
         .map_err(|errno| (refusal::MEMORY, errno))?;
     let pid = sys::getpid();
     region.primary.store(pid, Relaxed);
+    region.siblings.store(control.siblings, Relaxed);
     let purpose =
         Purpose { kind: kind::PRIMARY, primary: true, row: 0, pid, tid: sys::gettid(), fs: gs::fs_base() };
     let area = region.claim(&purpose).ok_or((refusal::MEMORY, 0))?;

@@ -32,6 +32,8 @@ pub(crate) struct Region {
     pub(crate) used: AtomicU32,
     pub(crate) threads: AtomicU32,
     pub(crate) compact: AtomicU32,
+    /// The threads of the primary are each other's guests.
+    pub(crate) siblings: AtomicU32,
     pub(crate) xsave_mask: AtomicU64,
     /// Thread ids by slot, 0 where a slot is free: to look through them without touching the slots.
     tids: [AtomicI32; SLOTS],
@@ -187,7 +189,13 @@ impl Region {
         area.region.store(core::ptr::from_ref(self).cast_mut(), Relaxed);
         let primary = purpose.primary;
         area.guest.store(u8::from(primary), Relaxed);
-        let leave = if primary { switch::leave_address() } else { switch::stay_address() };
+        let sibling = primary && self.siblings.load(Relaxed) != 0;
+        let leave = match (primary, sibling) {
+            (_, true) => switch::sibling_leave_address(),
+            (true, false) => switch::leave_address(),
+            (false, false) => switch::stay_address(),
+        };
+        area.sibling.store(u32::from(sibling), Relaxed);
         area.leave.store(leave as u64, Relaxed);
         area.slow_stack.store((area.address() + SLOW_STACK_TOP) as u64, Relaxed);
         area.compact.store(self.compact.load(Relaxed), Relaxed);
@@ -211,6 +219,12 @@ impl Region {
             &area.taken,
             &area.no_clock,
             &area.offences,
+            &area.outside,
+            &area.asked,
+            &area.visits,
+            &area.asked_visit,
+            &area.outside_visit,
+            &area.number,
         ] {
             word.store(0, Relaxed);
         }
@@ -218,16 +232,30 @@ impl Region {
         area.at_yield.store(0, Relaxed);
         area.blocked_faults.store(0, Relaxed);
         area.ask_stack(&crate::signals::frame::SignalStack::NONE);
-        area.rest_until.store(0, Relaxed);
-        area.looked_at.store(0, Relaxed);
+        for time in [
+            &area.rest_until,
+            &area.looked_at,
+            &area.parked_at,
+            &area.home_until,
+            &area.pause,
+            &area.asked_at,
+            &area.outside_since,
+            &area.own_rules_at,
+        ] {
+            time.store(0, Relaxed);
+        }
         area.budget.store(0, Relaxed);
+        area.passes.store(-1, Relaxed);
+        for lap in &area.laps {
+            lap.store(crate::count::FEW, Relaxed);
+        }
         area.banned_until.store(0, Relaxed);
         area.stay.store(0, Relaxed);
         for pointer in [&area.aside, &area.aside_last, &area.suspect] {
             pointer.store(core::ptr::null_mut(), Relaxed);
         }
         // Where nobody watches, guests are aboard from the first.
-        let watched = self.page().watched != 0;
+        let watched = self.page().watched != 0 && !sibling;
         area.order.store(if watched { crate::count::ALONE } else { crate::count::GUESTS }, Relaxed);
         area.obeyed.store(area.order.load(Relaxed), Relaxed);
         area.most.store(u32::MAX, Relaxed);
@@ -245,6 +273,8 @@ impl Region {
             context.since.store(0, Relaxed);
             context.rip.store(0, Relaxed);
         }
+        // The ring is own alone.
+        area.control().next.store(own, Relaxed);
         let enter = if primary { switch::control_address() } else { switch::park_address() };
         area.control().rip.store(enter as u64, Relaxed);
     }

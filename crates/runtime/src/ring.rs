@@ -3,17 +3,17 @@
 //! A circle of NEXT, with PREV beside it for taking one out. The primary's thread alone changes it, and only at its slow
 //! places: [`control`], [`leave`], and where a fault or signal is handled. The butler has two ways in:
 //!
-//! - It *hooks*: own.NEXT becomes the control context by compare-and-swap, and the control context's NEXT is what own.NEXT
-//!   was. So at its next yield the thread comes to [`control`]. Whoever takes out own's successor agrees by compare-and-swap too
-//!   ([`set_first`]).
+//! - It *hooks*: own.NEXT becomes the control context. So at its next yield the thread comes to [`control`]. The control context's
+//!   NEXT is own's successor at all times, hooked or not, and nobody but who works on the ring writes it ([`set_first`]): so
+//!   anybody may hook, the thread itself included ([`crate::switch`], where a sibling leaves its twins).
 //! - It takes the whole chain of a thread that sleeps in the kernel ([`take_all`]), under the area's lock, which the thread asks for
 //!   before it goes beyond a hook, and without which it goes on alone.
 //!
 //! While the primary is to be alone, guests are *aside*, out of the ring; while something is counted, counters are in it ([`crate::count`]).
 //!
-//! No system calls here but for a signal that was put off, no waiting.
+//! No system calls here but for a signal that was put off, no waiting; a sibling that was asked to park does so from here.
 
-use crate::area::{Area, Context, follow, lock, state};
+use crate::area::{Area, Context, asked, follow, lock, state};
 use crate::{count, switch};
 use core::arch::asm;
 use core::ptr::null_mut;
@@ -22,28 +22,16 @@ use runtime_abi::control::trip;
 
 /// The first guest, or own itself; hooked or not.
 pub(crate) fn first(area: &Area) -> *mut Context {
-    let next = area.own().next.load(Acquire);
-    if next == area.control().pointer() { area.control().next.load(Acquire) } else { next }
+    area.control().next.load(Acquire)
 }
 
-fn is_hooked(area: &Area) -> bool {
+pub(crate) fn is_hooked(area: &Area) -> bool {
     area.own().next.load(Acquire) == area.control().pointer()
 }
 
-/// Butler: the thread is to come to the control context at its next yield. Whether that is so now.
-pub(crate) fn hook(area: &Area) -> bool {
-    let (own, control) = (area.own(), area.control());
-    for _ in 0..16 {
-        let next = own.next.load(Acquire);
-        if next == control.pointer() {
-            return true;
-        }
-        control.next.store(next, Release);
-        if own.next.compare_exchange(next, control.pointer(), AcqRel, Relaxed).is_ok() {
-            return true;
-        }
-    }
-    false
+/// The thread is to come to the control context at its next yield. One that is on its way out of there may miss it.
+pub(crate) fn hook(area: &Area) {
+    area.own().next.swap(area.control().pointer(), AcqRel);
 }
 
 /// Butler: takes back the hook of a home. False if its thread is on its way to park.
@@ -54,10 +42,15 @@ pub(crate) fn unhook(area: &Area) -> bool {
 
 /// Makes `to` own's successor, whether the butler has hooked or hooks right now.
 fn set_first(area: &Area, from: *mut Context, to: *mut Context) {
-    let (own, control) = (area.own(), area.control());
-    if own.next.compare_exchange(from, to, AcqRel, Acquire).is_err() {
-        control.next.store(to, Release);
-    }
+    area.control().next.store(to, Release);
+    // Hooked, it stays so.
+    let _ = area.own().next.compare_exchange(from, to, AcqRel, Acquire);
+}
+
+/// Nobody is met any more, whoever holds the lock.
+pub(crate) fn abandon(area: &Area) {
+    area.control().next.store(area.own().pointer(), Release);
+    area.own().next.store(area.own().pointer(), Release);
 }
 
 /// Takes a guest out of the ring. Its NEXT is itself afterwards; what was its NEXT is returned.
@@ -72,7 +65,9 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     }
     // SAFETY: as above.
     unsafe { &*next }.prev.store(prev, Relaxed);
+    // It may be the own context of an area with a ring, where both are that ring's again.
     guest.next.store(guest.pointer(), Relaxed);
+    guest.prev.store(guest.pointer(), Relaxed);
     next
 }
 
@@ -134,6 +129,8 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
         return own.pointer(); // the butler is taking the guests away; still hooked, so ask again at the next yield
     }
+    area.outside.store(0, Relaxed);
+    area.visits.store(area.visits.load(Relaxed).wrapping_add(1), Release);
     count::gather(area);
     let mut arrived = area.inbox.swap(null_mut(), AcqRel);
     if !arrived.is_null() {
@@ -167,6 +164,12 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     let first = area.control().next.load(Acquire);
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
+    if first == own.pointer()
+        && area.asked.load(Acquire) == asked::TO_PARK
+        && area.asked.compare_exchange(asked::TO_PARK, asked::PARKING, AcqRel, Relaxed).is_ok()
+    {
+        return crate::park::sibling(area);
+    }
     first
 }
 
@@ -205,11 +208,15 @@ pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
         }
     }
     own.prev.store(own.pointer(), Relaxed);
-    if is_hooked(area) {
-        area.control().next.store(own.pointer(), Release);
-    } else {
+    area.control().next.store(own.pointer(), Release);
+    if !is_hooked(area) {
         own.next.store(own.pointer(), Release);
     }
+    take_inbox(area, each);
+}
+
+/// Takes back who has not joined the ring yet.
+pub(crate) fn take_inbox(area: &Area, mut each: impl FnMut(&'static Context)) {
     let mut arrived = area.inbox.swap(null_mut(), AcqRel);
     while !arrived.is_null() {
         // SAFETY: as above.

@@ -21,7 +21,7 @@ pub(crate) fn board(area: &'static Area, guest: &Context, modes: u64) {
     guest.modes.store(modes, Relaxed);
     guest.state.store(state::ABOARD, Relaxed);
     ring::offer(area, guest);
-    assert!(ring::hook(area));
+    ring::hook(area);
 }
 
 /// Who follows whom, from own to own, forwards; checked backwards.
@@ -129,9 +129,41 @@ fn while_the_butler_takes_guests_away_the_thread_goes_on_alone() {
 fn a_home_is_hooked_and_unhooked() {
     let (_, guests) = world(1);
     let home = guests[0].home();
-    assert!(ring::hook(home));
+    ring::hook(home);
     assert_eq!(guests[0].next.load(Relaxed), home.control().pointer());
     assert!(ring::unhook(home));
     assert_eq!(guests[0].next.load(Relaxed), guests[0].pointer());
     assert!(!ring::unhook(home), "its thread came first");
+}
+
+#[test]
+fn who_was_a_guest_has_a_ring_of_its_own_again() {
+    let (area, guests) = world(3);
+    for guest in &guests[..2] {
+        board(area, guest, ring::modes());
+    }
+    ring::control(area);
+    // Siblings: what was a guest's context is that of a host afterwards.
+    let host = guests[1].home();
+    ring::take_out(area, guests[1]);
+    board(host, guests[2], ring::modes());
+    ring::control(host);
+    assert_eq!(order(host), pointers(&guests[2..]));
+    assert_eq!(order(area), pointers(&guests[..1]));
+}
+
+#[test]
+fn who_is_outside_is_so_until_it_comes_to_the_control_context() {
+    let (area, guests) = world(1);
+    board(area, guests[0], ring::modes());
+    ring::control(area);
+    let visits = area.visits.load(Relaxed);
+    area.outside.store(1, Relaxed);
+    ring::hook(area);
+    area.lock.store(lock::BUTLER, Relaxed);
+    assert_eq!(ring::control(area), area.own().pointer());
+    assert_eq!(area.outside.load(Relaxed), 1, "it is alone, and comes again");
+    area.lock.store(lock::FREE, Relaxed);
+    assert_eq!(ring::control(area), guests[0].pointer());
+    assert_eq!((area.outside.load(Relaxed), area.visits.load(Relaxed)), (0, visits + 1));
 }

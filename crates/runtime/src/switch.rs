@@ -104,6 +104,39 @@ global_asm!(
     "mov rax, gs:[{S0}]",
     "jmp gs:[{S1}]",
     "",
+    // A sibling's leave, at home or aboard. Flags and all registers but rax are the program's. At home it goes on; where it has
+    // guests, it comes to the control context before it runs one again, and says so. A handler (CUR is the quiet context) says nothing:
+    // what it interrupted may be in the midst of a yield.
+    ".globl gleaner_sibling_leave",
+    ".hidden gleaner_sibling_leave",
+    "gleaner_sibling_leave:",
+    "lahf",
+    "seto al",
+    "mov gs:[{S2}], rcx",
+    "mov rcx, gs:[{CUR}]",
+    "mov rcx, [rcx + {HOME}]",
+    "cmp rcx, gs:[{SELF}]",
+    "jne 6f",
+    "mov rcx, gs:[{OWN}]",
+    "cmp rcx, gs:[{CUR}]",
+    "jne 5f",
+    "cmp rcx, [rcx + {NEXT}]",
+    "je 5f",
+    "mov gs:[{KEPT}], rax",
+    "mov rax, gs:[{CONTROL}]",
+    "mov [rcx + {NEXT}], rax",
+    "mov dword ptr gs:[{OUTSIDE}], 1", // behind the hook: who sees this sees that
+    "mov rax, gs:[{KEPT}]",
+    "5: mov rcx, gs:[{S2}]",
+    "add al, 0x7f",
+    "sahf",
+    "mov rax, gs:[{S0}]",
+    "jmp gs:[{S1}]",
+    "6: mov rcx, gs:[{S2}]",
+    "add al, 0x7f",
+    "sahf",
+    "jmp gleaner_leave",
+    "",
     ".globl gleaner_restore",
     ".hidden gleaner_restore",
     "gleaner_restore:",
@@ -200,6 +233,8 @@ global_asm!(
     SLOW_STACK = const offset_of!(Area, slow_stack), RESUME = const offset_of!(Area, resume),
     DEFERRED = const offset_of!(Area, deferred), COMPACT = const offset_of!(Area, compact),
     XSAVE_MASK = const offset_of!(Area, xsave_mask),
+    OWN = const a::OWN, NEXT = const c::NEXT, KEPT = const offset_of!(Area, kept),
+    CONTROL = const offset_of!(Area, control), OUTSIDE = const offset_of!(Area, outside),
     CRIP = const c::RIP, HOME = const offset_of!(Context, home), XSAVE = const XSAVE,
     RAX = const general!(0), RCX = const general!(1), RDX = const general!(2), RBX = const general!(3),
     RSP = const general!(4), RBP = const general!(5), RSI = const general!(6), RDI = const general!(7),
@@ -222,6 +257,7 @@ unsafe extern "C" {
     fn gleaner_tail_end();
     fn gleaner_park();
     fn gleaner_stay();
+    fn gleaner_sibling_leave();
     fn gleaner_restore();
     fn gleaner_restore_end();
     fn gleaner_signal_return();
@@ -242,6 +278,11 @@ pub(crate) fn control_address() -> usize {
 /// Where a scavenger parks.
 pub(crate) fn park_address() -> usize {
     gleaner_park as *const () as usize
+}
+
+/// Where a sibling leaves, at home or aboard.
+pub(crate) fn sibling_leave_address() -> usize {
+    gleaner_sibling_leave as *const () as usize
 }
 
 /// A leave of somebody who is at home.

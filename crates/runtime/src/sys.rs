@@ -36,6 +36,8 @@ pub(crate) mod nr {
     pub(crate) const GETPPID: usize = 110;
     pub(crate) const SIGALTSTACK: usize = 131;
     pub(crate) const SCHED_SETSCHEDULER: usize = 144;
+    pub(crate) const GETPRIORITY: usize = 140;
+    pub(crate) const SCHED_GETSCHEDULER: usize = 145;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const ARCH_PRCTL: usize = 158;
     pub(crate) const GETTID: usize = 186;
@@ -241,6 +243,27 @@ pub(crate) fn set_idle_policy() -> i32 {
 pub(crate) fn set_affinity(tid: i32, mask: u64) -> isize {
     // SAFETY: the kernel reads one word.
     unsafe { syscall(nr::SCHED_SETAFFINITY, [tid as usize, 8, &raw const mask as usize, 0, 0, 0]) }
+}
+
+/// The CPUs a thread may use, of the first 64; 0 where the kernel does not say.
+pub(crate) fn affinity(tid: i32) -> u64 {
+    let mut mask = [0_u64; 16];
+    // SAFETY: the kernel writes at most the array.
+    unsafe {
+        let (size, to) = (size_of_val(&mask), mask.as_mut_ptr() as usize);
+        syscall(nr::SCHED_GETAFFINITY, [tid as usize, size, to, 0, 0, 0]);
+    }
+    mask[0]
+}
+
+/// The scheduling policy of a thread; 0 is the calling one.
+pub(crate) fn policy(tid: i32) -> isize {
+    plain(nr::SCHED_GETSCHEDULER, [tid as usize, 0, 0])
+}
+
+/// Twenty less a thread's nice value; 0 is the calling one.
+pub(crate) fn priority(tid: i32) -> isize {
+    plain(nr::GETPRIORITY, [0, tid as usize, 0])
 }
 
 pub(crate) const SIG_SETMASK: usize = 2;

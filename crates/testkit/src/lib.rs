@@ -2,7 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod golden;
+mod kill;
+mod place;
 mod repository;
 
 pub use golden::{golden, golden_bytes, golden_files};
+pub use kill::kill;
+pub use place::Place;
 pub use repository::root;

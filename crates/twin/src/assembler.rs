@@ -131,6 +131,11 @@ impl Assembler {
             self.raw(&number.to_le_bytes());
         }
     }
+    /// `dec qword gs:[displacement]`
+    pub(crate) fn decrement_area(&mut self, displacement: u32) {
+        self.raw(&[0x65, 0x48, 0xff]);
+        self.at_gs(1, displacement);
+    }
     /// `cmp byte gs:[displacement], 0`
     pub(crate) fn test_area8(&mut self, displacement: u32) {
         self.raw(&[0x65, 0x80]);

@@ -32,6 +32,7 @@ mod operands;
 mod poison;
 mod put;
 pub mod report;
+mod restartable;
 mod rewrite;
 mod select;
 mod sites;

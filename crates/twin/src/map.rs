@@ -38,7 +38,9 @@ pub(crate) fn note(mode: Mode<'_>, offset: u64, size: u64, original_size: u64) -
     let (width, quantum) = match mode {
         Mode::Identity | Mode::Poison(_) => (0, 0),
         Mode::Primary(sites) => (sites.width.bytes(), 0),
-        Mode::Scavenger(sites, bounds) => (sites.width.bytes(), u64::from(bounds.quantum)),
+        Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds) => {
+            (sites.width.bytes(), u64::from(bounds.quantum))
+        }
     };
     for word in [offset, size, original_size, width | quantum << 32, 0] {
         out.extend(word.to_le_bytes());

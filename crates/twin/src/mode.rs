@@ -14,6 +14,9 @@ pub enum Mode<'s> {
     Primary(&'s Sites),
     /// Yields at sites and bounds, for a program that runs in the waits of others.
     Scavenger(&'s Sites, Bounds),
+    /// The same for a program whose threads run in each other's waits. It is started as any program is, so what may run
+    /// before its thread has an area gets no twin at all.
+    Sibling(&'s Sites, Bounds),
 }
 
 /// How wide the vector registers of the machine are that the result will run on.
@@ -53,6 +56,12 @@ impl Mode<'_> {
             Self::Poison(_) => 2,
             Self::Primary(_) => 3,
             Self::Scavenger(..) => 4,
+            Self::Sibling(..) => 5,
         }
+    }
+
+    /// Whether a twin may run on another's kernel thread, and has to go home from there.
+    pub(crate) fn goes_aboard(self) -> bool {
+        matches!(self, Self::Scavenger(..) | Self::Sibling(..))
     }
 }

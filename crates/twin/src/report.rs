@@ -24,12 +24,16 @@ pub enum Refusal {
     CallsAddressReader,
     /// It calls a function that may return twice (setjmp, vfork, getcontext …).
     CallsTwiceReturning,
+    /// It holds code that the kernel begins anew by its place (`rseq`).
+    RestartableSequence,
     /// A signal handler's trampoline, which unwinders know by its bytes.
     SignalFrame,
     /// Its unwind rules depend on where it lies.
     UnportableUnwind,
     /// Its exception table is not of the usual form.
     UnreadableExceptions,
+    /// It may run before its thread has an area, in a program whose threads are each other's guests.
+    Early,
 }
 
 impl std::fmt::Display for Refusal {
@@ -43,9 +47,11 @@ impl std::fmt::Display for Refusal {
             Self::ReadsOwnAddress => "calls the next instruction to learn its address",
             Self::CallsAddressReader => "calls a function that uses its return address as data",
             Self::CallsTwiceReturning => "calls a function that may return twice",
+            Self::RestartableSequence => "holds a sequence that the kernel restarts by its place",
             Self::SignalFrame => "the trampoline of signal handlers",
             Self::UnportableUnwind => "unwind rules that hang on its address",
             Self::UnreadableExceptions => "an unusual exception table",
+            Self::Early => "may run before the runtime does",
         })
     }
 }

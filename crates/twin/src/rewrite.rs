@@ -1,5 +1,6 @@
 //! The phases of a rewrite, one after the other.
 
+use crate::early::early;
 use crate::emit::{INT3, Twin, TwinTable, Twins, is_movable, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
@@ -9,7 +10,7 @@ use crate::leaves::leave_anywhere;
 use crate::map;
 use crate::mode::Mode;
 use crate::poison::Poison;
-use crate::report::{Coverage, Harvested, Noted, Phase, SiteRefusal};
+use crate::report::{Coverage, Harvested, Noted, Phase, Refusal, SiteRefusal};
 use crate::select::{Choice, Entry, choose};
 use crate::sites::Which;
 use crate::symbols;
@@ -36,7 +37,10 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     let module = Module::analyse(data, debug)?;
     refuse_module(&module)?;
     clock.phase("read and decode");
-    let choices = choose(&module);
+    let mut choices = choose(&module);
+    if matches!(mode, Mode::Sibling(..)) {
+        refuse_early(&module, &mut choices);
+    }
     clock.phase("choose");
     let (mut twins, harvested) = lay_out_all(&module, &choices, mode);
     clock.phase("lay out");
@@ -104,6 +108,15 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     Ok(Rewritten { bytes, coverage })
 }
 
+/// What may run before its thread has an area stays in the original.
+fn refuse_early(module: &Module<'_>, choices: &mut [Choice]) {
+    for (choice, early) in choices.iter_mut().zip(early(module)) {
+        if early && matches!(choice, Choice::Twin(_)) {
+            *choice = Choice::Refused(Refusal::Early);
+        }
+    }
+}
+
 /// Modules that must not be rewritten at all.
 fn refuse_module(module: &Module<'_>) -> Result<(), TwinError> {
     let image = &module.image;
@@ -154,13 +167,13 @@ fn lay_out_all<'a, 'd>(
         Mode::Identity => Inserter::Nothing,
         Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
         Mode::Primary(sites) => Inserter::Harvest(Harvest::new(module, choices, sites, None)),
-        Mode::Scavenger(sites, bounds) => {
+        Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds) => {
             Inserter::Harvest(Harvest::new(module, choices, sites, Some(bounds)))
         }
     };
     // A guest goes home before such a call in any case; nothing would be gained.
-    let skip_stubs = !matches!(mode, Mode::Scavenger(..));
-    let before_escape = if matches!(mode, Mode::Scavenger(..)) { leave_anywhere().bytes } else { Vec::new() };
+    let skip_stubs = !mode.goes_aboard();
+    let before_escape = if mode.goes_aboard() { leave_anywhere().bytes } else { Vec::new() };
     let (twins, done): (Vec<Option<Twin>>, Vec<Harvested>) = choices
         .par_iter()
         .enumerate()
@@ -183,7 +196,7 @@ fn lay_out_all<'a, 'd>(
         })
         .unzip();
     let harvested = match mode {
-        Mode::Primary(sites) | Mode::Scavenger(sites, _) => {
+        Mode::Primary(sites) | Mode::Scavenger(sites, _) | Mode::Sibling(sites, _) => {
             let mut all = Harvested::default();
             for done in done {
                 all.add(done);

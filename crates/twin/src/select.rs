@@ -34,11 +34,13 @@ pub(crate) fn choose(module: &Module<'_>) -> Vec<Choice> {
     let twice = twice_returning(module);
     let odd = module.odd_targets();
     let linkage = linkage(module);
+    let restartable = crate::restartable::units(module);
     (0..module.units.len())
         .into_par_iter()
         .with_min_len(64)
         .map(|unit| match refusal(module, unit, &readers, &twice, &linkage) {
             Some(refusal) => Choice::Refused(refusal),
+            None if restartable.contains(&unit) => Choice::Refused(Refusal::RestartableSequence),
             None => Choice::Twin(entry(module, unit, &odd)),
         })
         .collect()

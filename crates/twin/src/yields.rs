@@ -3,7 +3,7 @@
 //! Two forms: the short one where the flags and some register are dead, and a general one, which makes room first. To add
 //! one that is cheaper somewhere: a function beside [`short`], a case in [`assemble_yield`], its listing in the document.
 
-use crate::assembler::{Assembler, Extent, RAX, RSP, Register, assemble};
+use crate::assembler::{Assembler, Extent, Label, RAX, RSP, Register, assemble};
 use crate::insertions::Piece;
 use crate::mode::VectorWidth;
 use image::regs::{Flag, RegSet};
@@ -113,6 +113,14 @@ impl Yield<'_> {
         self.vectors(asm, false, RAX);
     }
 
+    /// A primary passes by while it is counted without guests.
+    fn pass_by(&self, asm: &mut Assembler, to: Label) {
+        if self.quantum.is_none() {
+            asm.decrement_area(area::PASSES);
+            asm.jump_if_not_negative(to);
+        }
+    }
+
     fn set_budget(&self, asm: &mut Assembler) {
         if let Some(quantum) = self.quantum {
             asm.set_area32(area::BUDGET, quantum);
@@ -154,6 +162,7 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
     }
     asm.compare_with(base, base, context::NEXT);
     asm.jump_if_equal(skip);
+    wanted.pass_by(asm, skip);
     asm.append(wanted.prefetches);
     for register in wanted.stored() {
         asm.store(base, context::slot(register as u8), register);
@@ -193,6 +202,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
     asm.load_area(RAX, area::CUR);
     asm.compare_with(RAX, RAX, context::NEXT);
     asm.jump_if_equal(alone);
+    wanted.pass_by(asm, alone);
     for register in wanted.stored().filter(|&register| register != RAX) {
         asm.store(RAX, context::slot(register as u8), register);
     }

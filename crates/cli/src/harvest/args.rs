@@ -71,8 +71,8 @@ pub(crate) struct HarvestArgs {
     #[arg(long)]
     pub(super) no_cache: bool,
 
-    /// The threads of the primary as each other's guests
-    #[arg(long)]
+    /// The threads of the primary as each other's guests, where more of them want to run than there are CPUs
+    #[arg(long, conflicts_with = "home_cpus")]
     pub(super) siblings: bool,
 
     /// Which loads give way
@@ -154,7 +154,11 @@ impl HarvestArgs {
                 });
             }
         }
-        Ok(Cast { primary, scavengers })
+        Ok(Cast { primary, scavengers, siblings: self.siblings })
+    }
+
+    pub(super) fn has_scavengers(&self) -> bool {
+        !self.scavenger.is_empty() || !self.scavengers.is_empty()
     }
 
     /// Where a scavenger's output goes.

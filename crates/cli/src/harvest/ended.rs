@@ -3,6 +3,7 @@
 use ::harvest::outcome::NOT_RUN;
 use records::run::{Ended, Run, Scavenger};
 use std::fmt::Write;
+use units::Quantity;
 
 /// What went otherwise than asked, a line each.
 pub(super) fn troubles(run: &Run) -> Vec<String> {
@@ -29,16 +30,26 @@ pub(super) fn troubles(run: &Run) -> Vec<String> {
 
 pub(super) fn summary(run: &Run) -> String {
     let mut text = format!("harvest: {} with a ring of {}\n", run.wall, run.bounds.ring);
-    let _ = writeln!(
-        text,
-        "  the primary slower by {} (asked: at most {})",
-        run.slowdown.share, run.bounds.max_slowdown
-    );
-    let _ = writeln!(
-        text,
-        "  away for p50 {}, p99 {}, at most {} (asked: at most {})",
-        run.absences.p50, run.absences.p99, run.absences.max, run.bounds.max_absence
-    );
+    if let Some(siblings) = &run.siblings {
+        let trips: u64 = siblings.trips_home.iter().map(|trip| trip.count).sum();
+        let _ = writeln!(
+            text,
+            "  {} threads as each other's guests: {} boardings, home {trips} times; nobody's pace was watched",
+            siblings.threads, siblings.boardings
+        );
+    } else {
+        let _ = writeln!(
+            text,
+            "  the primary slower by {} (asked: at most {})",
+            percent(&run.slowdown.share),
+            percent(&run.bounds.max_slowdown)
+        );
+        let _ = writeln!(
+            text,
+            "  away for p50 {}, p99 {}, at most {} (asked: at most {})",
+            run.absences.p50, run.absences.p99, run.absences.max, run.bounds.max_absence
+        );
+    }
     for site in &run.sites {
         if let Some(why) = &site.why_not {
             let function = site.place.function.as_deref().unwrap_or("?");
@@ -61,6 +72,19 @@ pub(super) fn summary(run: &Run) -> String {
     text
 }
 
+/// Shares as people say them. What was measured has its interval; what was asked for is exact.
+fn percent(share: &Quantity) -> String {
+    match share {
+        Quantity::Resolved { value, lo, hi, .. } if lo == hi => format!("{}%", (1e6 * value).round() / 1e4),
+        Quantity::Resolved { value, lo, hi, .. } => {
+            let decimals = if hi - lo < 2e-3 { 2 } else { 1 };
+            let [value, lo, hi] = [value, lo, hi].map(|share| format!("{:.decimals$}", 100.0 * share));
+            format!("{value}% [{lo}, {hi}]")
+        }
+        unresolved @ Quantity::Unresolved { .. } => unresolved.to_string(),
+    }
+}
+
 fn told(scavenger: &Scavenger) -> String {
     format!("{} ({})", scavenger.process.command.join(" "), scavenger.copy)
 }
@@ -71,5 +95,21 @@ fn how(ended: &Ended) -> String {
         Ended::Killed { signal, .. } => format!("killed by signal {signal}"),
         Ended::WithThePrimary => "ended with the primary".to_owned(),
         Ended::NotStarted { why } | Ended::Unknown { why } => why.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Estimate, Unit};
+
+    #[test]
+    fn shares_are_said_in_percent() {
+        let measured =
+            |value, lo, hi| percent(&Quantity::measured(Estimate::new(value, lo, hi), Unit::Ratio));
+        assert_eq!(measured(0.0214, 0.015, 0.0273), "2.1% [1.5, 2.7]");
+        assert_eq!(measured(0.0018, 0.0017, 0.0019), "0.18% [0.17, 0.19]");
+        assert_eq!(measured(0.07, 0.07, 0.07), "7%");
+        assert_eq!(percent(&Quantity::unresolved("it slept")), "not resolved: it slept");
     }
 }

@@ -50,6 +50,15 @@ fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>) -> String {
     if !now.harvesting {
         return "gleaner: the primary runs alone".to_owned();
     }
+    if let Some(siblings) = &now.siblings {
+        return format!(
+            "gleaner: {} of {} threads aboard others, {} boardings, {} trips home",
+            siblings.aboard,
+            siblings.threads,
+            siblings.boardings,
+            siblings.trips.iter().sum::<u64>()
+        );
+    }
     let running = now.scavengers.iter().filter(|scavenger| scavenger.running).count();
     let room: u32 = now.threads.iter().map(|thread| thread.ring).sum();
     let waiting = match now.threads.iter().filter(|thread| thread.guests > 0 && !thread.with_guests).count() {

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// Far more than any program takes; so that nothing hangs.
 const LIMIT: Duration = Duration::from_secs(60);
-/// A program without its twins may wait for somebody who died.
-const TORN_LIMIT: Duration = Duration::from_secs(5);
+/// A program without its twins may wait for somebody who died. If it would end after all, that is only not seen.
+const TORN_LIMIT: Duration = Duration::from_secs(2);
 
 /// How many failed variants of one program are described.
 const SHOWN: usize = 6;

@@ -18,9 +18,11 @@ mod fixed;
 mod paces;
 mod page;
 mod running;
+mod siblings;
 
 pub use paces::{Pace, Paces, Visits};
 pub use running::{Outcome, Running, ScavengerNow, ScavengerOutcome, Snapshot};
+pub use siblings::{SiblingsOutcome, ThreadNow};
 
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::ffi::OsString;
@@ -118,6 +120,8 @@ pub struct Harvest {
     /// How often the watcher given to [`Running::wait`] is called.
     pub watch_every: Duration,
     pub outlive_launcher: bool,
+    /// The threads of the primary, which must be rewritten for that, are each other's guests; there are no scavengers then.
+    pub siblings: bool,
 }
 
 impl Harvest {
@@ -132,6 +136,7 @@ impl Harvest {
             recall: Duration::from_millis(100),
             watch_every: Duration::from_millis(200),
             outlive_launcher: false,
+            siblings: false,
         }
     }
 }

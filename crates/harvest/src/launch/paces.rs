@@ -66,7 +66,7 @@ pub struct Paces {
     /// Time for which they were watched, in nanoseconds; and the part of it with guests.
     pub watched: f64,
     pub with_guests: f64,
-    /// Of it, lost to guests, and by how much that may be wrong for want of knowledge about the cost of counting.
+    /// Of it, lost to guests, and by how much that may be wrong for want of knowledge about the pace without.
     pub lost: f64,
     pub doubt: f64,
     /// Sums over spells with guests: of T², T·L, L², where T is a spell's time and L what was lost of it.

@@ -75,6 +75,7 @@ impl Image {
         }
         image.put64(offset_of!(Control, recall_ns), harvest.recall.as_nanos() as u64);
         image.put(offset_of!(Control, outlive_launcher), u32::from(harvest.outlive_launcher));
+        image.put(offset_of!(Control, siblings), u32::from(harvest.siblings));
         if let Some(cpus) = &harvest.home_cpus {
             let mask = cpus.iter().filter(|cpu| **cpu < 64).fold(0_u64, |mask, cpu| mask | 1 << cpu);
             image.put(offset_of!(Control, home_cpus_known), 1);

@@ -3,6 +3,7 @@
 use super::blob::Blob;
 use super::paces::{Pace, Paces, Visits};
 use super::page::{Page, row};
+use super::siblings::{self, SiblingsOutcome};
 use super::{After, Harvest, LaunchError};
 use runtime_abi::control::{Control, ScavengerRow, life, refusal, stage, trip};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -43,6 +44,8 @@ pub struct Snapshot {
     /// What was seen of the primary's pace and absences.
     pub paces: Paces,
     pub scavengers: Vec<ScavengerNow>,
+    /// The primary's threads as each other's guests, all together.
+    pub siblings: Option<ScavengerNow>,
     /// Guests that were taken from threads that slept.
     pub stolen: u64,
     pub butler_rounds: u64,
@@ -51,7 +54,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Guests aboard now.
     pub fn aboard(&self) -> u32 {
-        self.scavengers.iter().map(|scavenger| scavenger.aboard).sum()
+        self.scavengers.iter().chain(&self.siblings).map(|scavenger| scavenger.aboard).sum()
     }
 }
 
@@ -76,6 +79,8 @@ pub struct Outcome {
     /// Why scavengers at home did not have the lowest priority.
     pub not_idle: Option<String>,
     pub scavengers: Vec<ScavengerOutcome>,
+    /// Threads that were each other's guests.
+    pub siblings: Option<SiblingsOutcome>,
     pub elapsed: Duration,
     pub last: Snapshot,
     /// The primary's yields; none where it could not be seen where its file is loaded.
@@ -93,6 +98,7 @@ pub struct Running {
     file: PathBuf,
     bias: Option<u64>,
     count: usize,
+    siblings: bool,
     ended: Vec<Option<ExitStatus>>,
 }
 
@@ -108,6 +114,7 @@ impl Running {
             file: harvest.primary.file.clone(),
             bias: None,
             count: harvest.scavengers.len(),
+            siblings: harvest.siblings,
             ended: vec![None; harvest.scavengers.len()],
         }
     }
@@ -129,6 +136,7 @@ impl Running {
             threads: Pace::all(page),
             paces: Paces::read(page),
             scavengers: (0..self.count).map(|index| self.scavenger(index)).collect(),
+            siblings: self.siblings.then(|| self.scavenger(0)),
             stolen: page.u64(offset_of!(Control, stolen)),
             butler_rounds: page.u64(offset_of!(Control, rounds)),
         }
@@ -163,6 +171,7 @@ impl Running {
             not_run: self.page.u32(offset_of!(Control, stage)) == stage::REFUSED,
             not_idle: self.not_idle(),
             scavengers: (0..self.count).map(|index| self.outcome(index, killed[index])).collect(),
+            siblings: self.siblings.then(|| siblings::outcome(&self.page, self.scavenger(0))),
             elapsed,
             last,
             visits: self.bias.map(|bias| Visits::all(&self.page, bias)),

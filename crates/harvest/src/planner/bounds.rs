@@ -18,6 +18,8 @@ const BUSY: f64 = 16.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked {
     pub scavengers: u32,
+    /// The guests are the primary's own threads, as many as it has.
+    pub siblings: bool,
     pub ring: Option<u32>,
     pub max_slowdown: f64,
     pub max_absence_seconds: f64,
@@ -41,7 +43,12 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
     let shortest = (2.0 * yield_cost).max(1.0);
     let by_absence = (absence / shortest).floor();
     let wanted = asked.ring.map_or(in_time.min(overlap.floor()), f64::from);
-    let ring = wanted.min(f64::from(asked.scavengers)).min(by_absence).max(1.0);
+    let (guests, told) = if asked.siblings {
+        (f64::INFINITY, "as many as there are threads".to_owned())
+    } else {
+        (f64::from(asked.scavengers), format!("{} scavengers", asked.scavengers))
+    };
+    let ring = wanted.min(guests).min(by_absence).max(1.0);
     // Of what a guest may stay, some passes uncounted.
     let uncounted = f64::from(twin::UNCOUNTED);
     let counted = absence * uncounted / (uncounted + 1.0);
@@ -55,8 +62,7 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
         ),
     };
     let arithmetic = format!(
-        "ring {ring:.0}: {by_hand}, {} scavengers, {by_absence:.0} within the absence; quantum {quantum:.0}: {counted:.0} of {absence:.0} cycles ÷ {ring:.0}, at most {busy:.0}: a miss ÷ {ring:.0}, or {BUSY:.0} switches",
-        asked.scavengers
+        "ring {ring:.0}: {by_hand}, {told}, {by_absence:.0} within the absence; quantum {quantum:.0}: {counted:.0} of {absence:.0} cycles ÷ {ring:.0}, at most {busy:.0}: a miss ÷ {ring:.0}, or {BUSY:.0} switches"
     );
     Bounds {
         max_absence: Quantity::claimed(asked.max_absence_seconds * 1e6, Unit::Micros),

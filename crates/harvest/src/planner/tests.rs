@@ -41,7 +41,13 @@ fn wishes() -> Wishes {
         least_gain: 0.0,
         most_sites: None,
         excluded: Vec::new(),
-        asked: Asked { scavengers: 12, ring: None, max_slowdown: 0.05, max_absence_seconds: 1e-5 },
+        asked: Asked {
+            scavengers: 12,
+            siblings: false,
+            ring: None,
+            max_slowdown: 0.05,
+            max_absence_seconds: 1e-5,
+        },
     }
 }
 
@@ -134,8 +140,10 @@ fn alternatives_are_weighed_by_the_same_arithmetic() {
 fn bounds_follow_from_prices_and_wishes() {
     let prices = prices::assumed("a test");
     let of = |ring, scavengers, seconds| {
-        let b =
-            bounds(&prices, &Asked { scavengers, ring, max_slowdown: 0.05, max_absence_seconds: seconds });
+        let b = bounds(
+            &prices,
+            &Asked { scavengers, siblings: false, ring, max_slowdown: 0.05, max_absence_seconds: seconds },
+        );
         (b.ring, b.quantum)
     };
     // A segment is 11 + 4 + 20 = 35 cycles: 350 × 1.05 ÷ 35 − 1 = 9; 10 µs at 3 GHz are 30 000 cycles, of which eight of

@@ -19,7 +19,7 @@ use crate::claims::Claim;
 use crate::copy;
 use crate::dead::set::{ALL, Set};
 use crate::dead::{self, Dead};
-use crate::mapping::{Mapping, SCAVENGER, Table, Unit};
+use crate::mapping::{Mapping, SCAVENGER, SIBLING, Table, Unit};
 use crate::read::Reader;
 use crate::rule::Rule;
 use crate::stream::Item;
@@ -76,18 +76,28 @@ struct Work<'w, 'd> {
 impl Context<'_> {
     /// R13 to R18.
     pub(crate) fn harvest(&self, dead: &Dead<'_, '_>, entries: &[(u32, u32)]) {
-        let scavenger = self.note.mode == SCAVENGER;
+        let scavenger = self.note.goes_aboard();
         let text = self.rewritten.loads().iter().rfind(|load| load.is_executable());
         let terms = Terms {
             scavenger,
             quantum: self.note.quantum,
             text: text.map_or((0, 0), |text| (text.address, text.memory_size)),
         };
-        let early = if scavenger {
+        // A scavenger's thread has an area before its first instruction.
+        let early = if self.note.mode == SCAVENGER {
             vec![false; self.mapping.units.len()]
         } else {
             early::units(&self.original, &self.mapping, &self.relocations)
         };
+        if self.note.mode == SIBLING {
+            for (unit, _) in self.mapping.units.iter().zip(&early).filter(|(_, early)| **early) {
+                self.findings.at(
+                    Rule::Early,
+                    unit.start,
+                    "a twin of what may run before its thread has an area",
+                );
+            }
+        }
         let sparing = Sparing::of(dead, &self.relocations);
         (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(
             || (dead::Room::default(), Room::default()),

@@ -180,6 +180,11 @@ impl Runner<'_> {
                     return Err("takes nothing from the budget, or twice");
                 }
             }
+            Op::Pass if scavenger => return Err("what only primaries may have"),
+            Op::Pass if !state.facts.others || state.flags != Flags::Alone => {
+                return Err("passes by where nobody else is, or twice");
+            }
+            Op::Pass => state.flags = Flags::Passes,
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {
                 if state.general[general(from)] != Value::Context {
@@ -272,6 +277,9 @@ impl Runner<'_> {
                 if !next || displacement != context::RIP || state.current != Value::Next {
                     return Err("does not go to where the next context goes on, or has not made it current");
                 }
+                if !scavenger && !state.facts.turn {
+                    return Err("switches without asking whether to pass by");
+                }
                 let rip = state.kept.rip.ok_or("switches without saying where to go on")?;
                 self.done.yields += 1;
                 let resumed = state.resumed();
@@ -301,7 +309,11 @@ impl Runner<'_> {
         let mut taken = state;
         match (when, state.flags) {
             (When::Always, _) => return self.wait(behind, to, taken),
-            (When::Equal, Flags::Alone) => (taken.facts.met, taken.facts.may_set) = (true, true),
+            (When::Equal, Flags::Alone) => {
+                (taken.facts.met, taken.facts.may_set) = (true, true);
+                state.facts.others = true;
+            }
+            (When::NotNegative, Flags::Passes) => state.facts.turn = true,
             (When::Equal, Flags::Home) => {
                 (taken.facts.home, taken.facts.returns, taken.facts.met) = (true, true, true);
                 state.facts.aboard = true;

@@ -47,6 +47,8 @@ pub(crate) enum Flags {
     Home,
     /// Not negative where there is budget left.
     Budget,
+    /// Not negative where this yield is passed by.
+    Passes,
     /// Below where the return address is in a twin.
     Inside,
 }
@@ -96,6 +98,10 @@ pub(crate) struct Facts {
     pub(crate) budget: bool,
     /// There was a yield, or nobody to yield to.
     pub(crate) may_set: bool,
+    /// Somebody else is in the ring.
+    pub(crate) others: bool,
+    /// It is a yield's turn that is not passed by.
+    pub(crate) turn: bool,
     /// The context goes on from a switch.
     pub(crate) switched: bool,
 }
@@ -122,6 +128,8 @@ impl State {
                 met: false,
                 budget: true,
                 may_set: false,
+                others: false,
+                turn: false,
                 switched: false,
             },
         }
@@ -182,6 +190,8 @@ impl State {
         facts.met &= others.met;
         facts.budget &= others.budget;
         facts.may_set &= others.may_set;
+        facts.others &= others.others;
+        facts.turn &= others.turn;
         facts.switched |= others.switched;
     }
 

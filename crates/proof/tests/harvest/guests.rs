@@ -269,6 +269,11 @@ pub(crate) const ALL: &[Wrong] = &[
         new[at + 8..at + 12].copy_from_slice(&200u32.to_le_bytes());
         Some(())
     }),
+    wrong!("counts what it passes by", Yields, |piece, new| {
+        let (at, size) = piece.find("mov gs:[10h],rax")?;
+        new[at..at + size].copy_from_slice(&[0x65, 0x48, 0xff, 0x0c, 0x25, 0x40, 0, 0, 0]);
+        Some(())
+    }),
 ];
 
 trait Immediates {

@@ -54,17 +54,19 @@ fn rewrite(
     width: VectorWidth,
     saves_ahead: bool,
 ) -> Result<Vec<u8>, String> {
-    let which = Which::EveryLoad(Reach::All);
-    let sites = Sites {
-        which,
-        width,
-        knowledge: Knowledge::OfCallers,
-        wary: std::collections::BTreeSet::new(),
-        saves_ahead,
-    };
-    let bounds = Bounds { quantum: 200, ..Bounds::default() };
-    let mode = if scavenger { Mode::Scavenger(&sites, bounds) } else { Mode::Primary(&sites) };
+    let sites = sites(width, saves_ahead);
+    let mode = if scavenger { Mode::Scavenger(&sites, bounds()) } else { Mode::Primary(&sites) };
     Ok(twin::rewrite(original, None, mode).map_err(|error| error.to_string())?.bytes)
+}
+
+fn bounds() -> Bounds {
+    Bounds { quantum: 200, ..Bounds::default() }
+}
+
+fn sites(width: VectorWidth, saves_ahead: bool) -> Sites {
+    let which = Which::EveryLoad(Reach::All);
+    let wary = std::collections::BTreeSet::new();
+    Sites { which, width, knowledge: Knowledge::OfCallers, wary, saves_ahead }
 }
 
 static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
@@ -183,21 +185,45 @@ fn wrong_notes() {
     }
 }
 
+/// Calls the function `walk` a resolver, in the symbol table.
+fn make_resolver(file: &mut [u8]) {
+    let image = image::Image::parse(file).expect("sound");
+    let find = |name: &str| image.section(name).map(|s| (s.offset as usize, s.size as usize));
+    let (symbols, size) = find(".symtab").expect("symbols");
+    let strings = find(".strtab").expect("their names").0;
+    let walk = (symbols..symbols + size)
+        .step_by(24)
+        .find(|&at| file[strings + pieces::get(file, at, 4) as usize..].starts_with(b"walk\0"));
+    let at = walk.expect("a function");
+    file[at + 4] = file[at + 4] & 0xf0 | 0xa; // STT_GNU_IFUNC
+}
+
+/// Siblings are started as any program is: what runs before there is an area must be left in the original.
+#[test]
+fn siblings_have_no_twins_of_what_comes_early() {
+    const SIBLING: u32 = 5;
+    for specimen in SPECIMENS.iter().filter(|specimen| specimen.scavenger) {
+        let mut original = specimen.original.clone();
+        make_resolver(&mut original);
+        let sites = sites(VectorWidth::Avx512, true);
+        let made = twin::rewrite(&original, None, Mode::Sibling(&sites, bounds())).expect("a rewriting");
+        assert_eq!(check(&original, &made.bytes).err(), None, "{}", specimen.name);
+        let as_scavenger = twin::rewrite(&original, None, Mode::Scavenger(&sites, bounds()));
+        let mut wrong = as_scavenger.expect("a rewriting").bytes;
+        let (map, note) = pieces::mapping(&wrong);
+        wrong[note + 4..note + 8].copy_from_slice(&SIBLING.to_le_bytes());
+        wrong[map + 12] = SIBLING as u8;
+        assert!(rejected(&original, &wrong, Rule::Early), "{}", specimen.name);
+    }
+}
+
 /// A resolver runs before there is an area: with yields in it, it is wrong.
 #[test]
 fn yields_that_come_early() {
     for specimen in SPECIMENS.iter().filter(|specimen| !specimen.scavenger) {
         let (mut original, mut rewritten) = (specimen.original.clone(), specimen.rewritten.clone());
         for file in [&mut original, &mut rewritten] {
-            let image = image::Image::parse(file).expect("sound");
-            let find = |name: &str| image.section(name).map(|s| (s.offset as usize, s.size as usize));
-            let (symbols, size) = find(".symtab").expect("symbols");
-            let strings = find(".strtab").expect("their names").0;
-            let walk = (symbols..symbols + size)
-                .step_by(24)
-                .find(|&at| file[strings + pieces::get(file, at, 4) as usize..].starts_with(b"walk\0"));
-            let at = walk.expect("a function");
-            file[at + 4] = file[at + 4] & 0xf0 | 0xa; // STT_GNU_IFUNC
+            make_resolver(file);
         }
         // The twin's symbol table lies elsewhere in its file, so the first rule has nothing against it.
         assert!(rejected(&original, &rewritten, Rule::Early), "{}", specimen.name);

@@ -318,4 +318,63 @@ pub(crate) const ALL: &[Wrong] = &[
         let leave = [0x65, 0xff, 0x24, 0x25, 0x30, 0, 0, 0];
         put(new, piece.find("mov gs:[10h],rax")?, &leave)
     }),
+    wrong!("in a primary: counts in another word", Yields, |piece, new| {
+        let (at, size) = piece.find("dec qword ptr gs:[40h]")?;
+        new[at + size - 4] = 0x48;
+        Some(())
+    }),
+    wrong!("in a primary: counts in half a word", Yields, |piece, new| {
+        let (at, _) = piece.find("dec qword ptr gs:[40h]")?;
+        new[at + 1] = 0x40;
+        Some(())
+    }),
+    wrong!("in a primary: counts the other way", Yields, |piece, new| {
+        let (at, _) = piece.find("dec qword ptr gs:[40h]")?;
+        new[at + 3] &= !0x08;
+        Some(())
+    }),
+    wrong!("in a primary: does not count what it passes by", Yields, |piece, new| {
+        let (at, size) = piece.find("dec qword ptr gs:[40h]")?;
+        new.copy_within(at + size..at + size + 2, at);
+        new[at + 2..at + size + 2].fill(NOP);
+        Some(())
+    }),
+    wrong!("in a primary: counts, and asks whether somebody is there", Yields, |piece, new| {
+        let (at, _) = piece.find("jns")?;
+        (new[at] == 0x79).then(|| new[at] = 0x74)
+    }),
+    wrong!("in a primary: counts, and never passes by", Yields, |piece, new| {
+        let (at, size) = piece.find("jns")?;
+        // on, wherever it stands
+        new[at + size - if size == 2 { 1 } else { 4 }..at + size].fill(0);
+        new[at] = if size == 2 { 0xeb } else { return None };
+        Some(())
+    }),
+    wrong!("in a primary: passes by, and leaves flags as the count does", Yields, |piece, new| {
+        let (at, size) = piece.find("jns")?;
+        piece.find("lahf")?;
+        // behind the restoring of flags, which is the last but one where rax is live
+        let last = piece.inserted.last()?;
+        let to = if last.to_string() == "mov rax,gs:[10h]" { last.ip() } else { last.next_ip() };
+        let from = piece.inserted.iter().find(|insn| piece.place(insn) == at)?.next_ip();
+        let by = i32::try_from(to - from).ok()?;
+        if size == 2 {
+            new[at + 1] = i8::try_from(by).ok()? as u8;
+        } else {
+            new[at + size - 4..at + size].copy_from_slice(&by.to_le_bytes());
+        }
+        Some(())
+    }),
+    wrong!("in a primary: counts before it asks whether somebody is there", Yields, |piece, new| {
+        let count = [0x65, 0x48, 0xff, 0x0c, 0x25, 0x40, 0, 0, 0];
+        put(new, piece.find("mov gs:[10h],rax")?, &count)
+    }),
+    wrong!("in a primary: counts twice", Yields, |piece, new| {
+        short(piece)?;
+        let (count, size) = piece.find("dec qword ptr gs:[40h]")?;
+        let test = piece.inserted.iter().find(|insn| insn.to_string().starts_with("cmp r"))?;
+        let first = piece.place(test);
+        // the other one in the place of what asks whether somebody is there
+        (count >= first + size).then(|| new.copy_within(count..count + size, count - size))
+    }),
 ];

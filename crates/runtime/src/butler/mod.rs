@@ -2,8 +2,8 @@
 //! parked contexts to primaries, wakes those that come home, takes guests from primaries that sleep or are gone.
 //!
 //! It looks around every now and then: nobody on a primary's thread makes a system call to tell it anything. A round is
-//! [`primaries`], then [`homes`]; [`watch`] is what it knows of processes and threads. [`pace`] compares a primary's pace with
-//! guests and without, and [`law`] says what follows.
+//! [`primaries`], then [`homes`]; where threads are each other's guests it is [`siblings`]. [`watch`] is what it knows of
+//! processes and threads. [`pace`] compares a primary's pace with guests and without, and [`law`] says what follows.
 //!
 //! To add a policy: a reason in `runtime_abi::control::trip` if it sends guests home, and its place in a round.
 
@@ -11,6 +11,7 @@ mod homes;
 mod law;
 mod pace;
 mod primaries;
+mod siblings;
 mod watch;
 
 use crate::area::{Area, state};
@@ -123,11 +124,18 @@ impl Butler {
             self.processes.look(self.region.butler.load(Relaxed), page::rows(self.page), self.now);
             self.end_with_launcher();
             self.scavengers_ended();
-            let free = self.primaries();
-            let census = self.homes(free);
+            let census = if self.region.siblings.load(Relaxed) != 0 {
+                self.siblings()
+            } else {
+                let free = self.primaries();
+                self.homes(free)
+            };
             self.show(&census);
-            let done =
-                !self.processes.primary_lives() || self.orphaned && self.processes.all_scavengers_ended();
+            // Siblings have nobody else to wake them, whoever started them.
+            let alone = self.region.siblings.load(Relaxed) == 0
+                && self.orphaned
+                && self.processes.all_scavengers_ended();
+            let done = !self.processes.primary_lives() || alone;
             if done && !census.away {
                 self.page.stage.store(stage::ALL_HOME, Release);
                 return;
@@ -138,9 +146,12 @@ impl Butler {
 
     fn nap(&mut self, census: &Census) {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
-        let longest = if census.parked > 0 { NAP[1] } else { NAP[2] };
-        let nap = (NAP[0] << (self.quiet_rounds / 8).min(8)).min(longest);
-        let nap = nap.min(self.wake_at.saturating_sub(self.now).max(NAP[0]));
+        let [shortest, waiting, longest] =
+            if self.region.siblings.load(Relaxed) != 0 { siblings::NAP } else { NAP };
+        let longest = if census.parked > 0 { waiting } else { longest };
+        let nap = (shortest << (self.quiet_rounds / 8).min(8)).min(longest);
+        // Thousands of siblings take their time to be looked through.
+        let nap = nap.min(self.wake_at.saturating_sub(self.now).max(shortest)).max(siblings::pace(census));
         self.processes.keep_off_primaries(self.region, self.page, self.now);
         sys::sleep_ns(nap);
     }
@@ -171,7 +182,9 @@ impl Butler {
 
     fn show(&self, census: &Census) {
         page::add(&self.page.rounds, 1);
-        for (index, row) in page::rows(self.page).iter().enumerate() {
+        let siblings = usize::from(self.region.siblings.load(Relaxed) != 0);
+        let rows = &self.page.scavenger[..page::rows(self.page).len().max(siblings)];
+        for (index, row) in rows.iter().enumerate() {
             row.threads.store(census.threads[index], Relaxed);
             row.aboard.store(census.aboard[index], Relaxed);
         }

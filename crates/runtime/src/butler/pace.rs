@@ -30,6 +30,8 @@ const SPELL: u64 = 64_000_000;
 const PATIENCE: u64 = 5_000_000;
 /// For how long a guest that had to go stays at home, at first and at most.
 const BAN: [u64; 2] = [100_000_000, 5_000_000_000];
+/// Most doubt about a share that was lost: where paces differ by much more, the program has come to other work.
+const MOST_DOUBT: f64 = 0.25;
 /// So many stays of one guest beyond what was asked for are no accident.
 const TOO_LONG: usize = 3;
 
@@ -46,8 +48,14 @@ enum Phase {
     Guests,
 }
 
-/// Ticks for [`count::YIELDS`] yields: of all samples, and of the lower three quarters.
-type Ticks = [f64; 2];
+/// What samples say.
+#[derive(Clone, Copy)]
+struct Mean {
+    /// Ticks for a yield: of all samples, and of the lower three quarters.
+    ticks: [f64; 2],
+    /// By how far the earlier samples differ from all, by their medians.
+    error: f64,
+}
 
 /// Zero is one that has not begun.
 pub(super) struct Pace {
@@ -62,8 +70,8 @@ pub(super) struct Pace {
     uncharged: f64,
     /// Of this spell, as far as it was looked at: its time, and what was lost of it.
     spell: [f64; 2],
-    /// Alone: without a yield, and what a yield costs. None where yields are rare.
-    reference: Option<(Ticks, Ticks)>,
+    /// Alone. None where yields are rare.
+    reference: Option<Mean>,
     turn: u32,
 }
 
@@ -244,20 +252,13 @@ impl Step {
         pace.until = self.now + SETTLE;
     }
 
-    /// What was counted of it alone: its pace without yields, and what a yield costs.
-    fn alone(&self) -> Option<(Ticks, Ticks)> {
-        if !self.is_obeyed() {
-            return None;
-        }
-        let (plain, hop) = (self.mean(row::PLAIN)?, self.mean(row::HOP)?);
-        let cost = [0, 1].map(|i| (hop[i] - plain[i]).max(0.0));
-        // Where nearly all of it is the yield, it is not taken off whole.
-        let own = [0, 1].map(|i| (plain[i] - cost[i]).max(plain[i] / 8.0));
-        // Counting costs, too.
-        let spent: f64 = [row::PLAIN, row::HOP].iter().map(|&row| self.sum(row)).sum();
-        let lost = spent * (1.0 - own[0] / f64::midpoint(plain[0], hop[0]));
-        add(&self.page.slowdown.lost, lost.max(0.0) / self.rate);
-        Some((own, cost))
+    /// What was counted of it alone.
+    fn alone(&self) -> Option<Mean> {
+        if self.is_obeyed() { self.mean(row::PLAIN, self.lap(0)) } else { None }
+    }
+
+    fn lap(&self, guests: usize) -> i32 {
+        self.area.laps[guests].load(Relaxed)
     }
 
     fn is_obeyed(&self) -> bool {
@@ -276,13 +277,12 @@ impl Step {
         // Guests that cannot be compared cost at most what they may stay, each time.
         let bound = |yields: f64| (yields * self.page.max_absence_ns as f64 / waited).min(1.0);
         let alone = area.cur.load(Acquire) == area.own().pointer();
-        let few = f64::from(2 * count::YIELDS);
-        let with = self.mean(row::ABOARD).filter(|_| self.is_obeyed());
+        let few = f64::from(2 * count::FEW);
+        let with = self.mean(row::ABOARD, self.lap(1)).filter(|_| self.is_obeyed());
         let (lost, doubt, compared) = match (pace.reference, with) {
-            (Some((own, cost)), Some(with)) => {
-                let lost = [0, 1].map(|i| (1.0 - own[i] / with[i]).clamp(-0.5, 1.0));
-                let worse = usize::from(lost[1] > lost[0]);
-                (lost[worse], 0.5 * cost[worse] / with[worse], true)
+            (Some(own), Some(with)) => {
+                let lost = [0, 1].map(|i| (1.0 - own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
+                (lost[0].max(lost[1]), (own.error / with.ticks[0]).min(MOST_DOUBT), true)
             }
             // It did not come to a yield: it runs, or one guest does.
             (_, None) if !self.is_obeyed() => (f64::from(u8::from(!alone)), 0.0, false),
@@ -292,8 +292,8 @@ impl Step {
                 self.note(pace, 1.0, 0.0, false);
                 return self.leave_alone(pace);
             }
-            (Some((own, _)), None) => {
-                ((1.0 - own[0] * 2.0 / (waited * self.rate)).clamp(0.0, 1.0), 0.0, false)
+            (Some(own), None) => {
+                ((1.0 - own.ticks[0] * few / (waited * self.rate)).clamp(0.0, 1.0), 0.0, false)
             }
             (None, None) => (bound(few), 0.0, false),
         };
@@ -324,7 +324,7 @@ impl Step {
         let home = self.guests(region).find(|home| home.own().pointer() == suspect)?;
         let stays = self.area.samples(row::STAY);
         let many = stays.iter().filter(|stay| stay.load(Relaxed) != 0).count();
-        let mean = self.mean(row::STAY)?[0];
+        let mean = self.mean(row::STAY, 1)?.ticks[0];
         home.stay.store(mean as u64, Relaxed);
         let bound = self.area.absence_ticks.load(Relaxed);
         let long = stays.iter().filter(|stay| u64::from(stay.load(Relaxed)) > bound).count();
@@ -333,7 +333,7 @@ impl Step {
             return None;
         }
         let guests = f64::from(self.area.guests.load(Relaxed).max(1));
-        let all = self.mean(row::ABSENCE)?[0];
+        let all = self.mean(row::ABSENCE, 1)?.ticks[0];
         (guests > 1.0 && mean > 2.0 * all / guests).then_some(home)
     }
 
@@ -391,8 +391,8 @@ impl Step {
         }
     }
 
-    /// Ticks of a row of samples, without those that only an interruption explains.
-    fn mean(&self, row: usize) -> Option<Ticks> {
+    /// Of a row of samples of so many yields, without those that only an interruption explains.
+    fn mean(&self, row: usize, lap: i32) -> Option<Mean> {
         let mut sorted = [0_u32; count::SAMPLES];
         let mut many = 0;
         for sample in self.area.samples(row) {
@@ -406,15 +406,20 @@ impl Step {
         sorted.sort_unstable();
         let middle = f64::from(*sorted.get(many / 2)?);
         let longest =
-            (4.0 * self.area.absence_ticks.load(Relaxed) as f64 * f64::from(count::YIELDS)).max(8.0 * middle);
+            (4.0 * self.area.absence_ticks.load(Relaxed) as f64 * f64::from(count::FEW)).max(8.0 * middle);
         let mean = |of: &[u32]| of.iter().map(|ticks| f64::from(*ticks)).sum::<f64>() / of.len() as f64;
         let kept = sorted.iter().filter(|ticks| f64::from(**ticks) <= longest).count().max(1);
         let most = (kept * 3).div_ceil(4);
-        Some([mean(&sorted[..kept]), mean(&sorted[..most])])
-    }
-
-    fn sum(&self, row: usize) -> f64 {
-        self.area.samples(row).iter().map(|ticks| f64::from(ticks.load(Relaxed))).sum()
+        let lap = f64::from(lap);
+        let all = mean(&sorted[..kept]);
+        let mut early = [0_u32; count::SAMPLES / 2];
+        let early = &mut early[..many / 2];
+        for (to, from) in early.iter_mut().zip(self.area.samples(row)) {
+            *to = from.load(Relaxed);
+        }
+        early.sort_unstable();
+        let error = early.get(early.len() / 2).map_or(middle, |ticks| (f64::from(*ticks) - middle).abs());
+        Some(Mean { ticks: [all / lap, mean(&sorted[..most]) / lap], error: error / lap })
     }
 }
 

@@ -114,13 +114,13 @@ impl Butler {
         if area.lock.compare_exchange(lock::FREE, lock::BUTLER, AcqRel, Relaxed).is_err() {
             return;
         }
-        let hooked = ring::hook(area);
+        ring::hook(area);
         // Asleep after the hook: all it stored before is to be seen, and CUR says whether it was itself.
         fence(core::sync::atomic::Ordering::SeqCst);
         let asleep = Processes::seen(area) == Seen::Asleep;
         let cur = area.cur.load(Acquire);
         let in_handler = cur == area.quiet().pointer() && area.free_hands.load(Acquire) != 0;
-        if hooked && (in_handler || asleep && cur == area.own().pointer()) {
+        if ring::is_hooked(area) && (in_handler || asleep && cur == area.own().pointer()) {
             let count = strip(area, self.now);
             page::add(&self.page.stolen, u64::from(count));
             self.moved = true;

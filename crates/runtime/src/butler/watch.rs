@@ -77,6 +77,11 @@ impl Processes {
         }
     }
 
+    /// The CPUs that the primary began with, of the first 64.
+    pub(super) fn allowed(&self) -> u64 {
+        self.allowed
+    }
+
     pub(super) fn primary_lives(&self) -> bool {
         !self.ended[0]
     }

@@ -4,7 +4,7 @@
 
 use super::next::Next;
 use super::threads::mine;
-use crate::area::{Area, closed, kind, settled};
+use crate::area::{Area, asked, closed, kind, settled};
 use crate::{ring, sys};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -40,15 +40,18 @@ extern "C" fn prepare(wanted: i32) -> usize {
     if let Some(area) = mine() {
         let primary = area.kind.load(Relaxed) == kind::PRIMARY;
         match wanted {
-            ASYNCHRONOUS if primary => alone(area),
-            DEFERRED if primary => {
-                area.closed.fetch_and(!closed::CANCELLABLE, AcqRel);
-            }
             ASYNCHRONOUS => {
-                area.settled.fetch_or(settled::CANCELLABLE, Relaxed);
+                // A sibling is both.
+                area.settled.fetch_or(settled::CANCELLABLE, AcqRel);
+                if primary {
+                    alone(area);
+                }
             }
             DEFERRED => {
-                area.settled.fetch_and(!settled::CANCELLABLE, Relaxed);
+                area.settled.fetch_and(!settled::CANCELLABLE, AcqRel);
+                if primary {
+                    area.closed.fetch_and(!closed::CANCELLABLE, AcqRel);
+                }
             }
             _ => {}
         }
@@ -67,9 +70,14 @@ fn alone(area: &'static Area) {
     if sys::getpid() != area.region().primary.load(Relaxed) {
         return; // a forked child, without butler
     }
-    // The butler hooks as long as it believes that there are guests.
+    // The butler hooks as long as it believes that there are guests, or has asked a sibling for something; and it may be about to.
+    let page = area.region().page();
+    let sibling = area.sibling.load(Relaxed) != 0;
+    let about = page.rounds.load(Acquire) + u64::from(sibling) * 2;
     for _ in 0..LOOKS {
-        if area.guests.load(Acquire) == 0 {
+        let asked = area.asked_at.load(Acquire) != 0 || area.asked.load(Acquire) != asked::NOTHING;
+        let decided = page.rounds.load(Acquire) >= about;
+        if area.guests.load(Acquire) == 0 && decided && !(sibling && asked) {
             break;
         }
         sys::sleep_ns(NAP);

@@ -2,7 +2,7 @@
 
 use super::next::{call_next, fail};
 use super::threads::{Pair, mine};
-use crate::area::{Area, closed, kind, lock, settled};
+use crate::area::{Area, asked, closed, kind, lock, settled};
 use crate::{ring, sys};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -30,7 +30,7 @@ pub(super) fn close(area: &'static Area, why: u32) {
         }
     }
     // It was killed with the lock in its hands. Nobody is met any more.
-    area.own().next.store(area.own().pointer(), Release);
+    ring::abandon(area);
 }
 
 pub(super) fn forked(next: impl FnOnce() -> i32) -> i32 {
@@ -45,8 +45,15 @@ pub(super) fn forked(next: impl FnOnce() -> i32) -> i32 {
         area.pid.store(sys::getpid(), Relaxed);
         area.tid.store(sys::gettid(), Relaxed);
         area.lent.store(0, Relaxed);
-        if !primary {
+        let sibling = area.sibling.load(Relaxed) != 0;
+        if !primary || sibling {
             area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
+        }
+        if sibling {
+            // Whatever the butler was about to do, it does to the parent.
+            area.asked.store(asked::NOTHING, Relaxed);
+            area.lock.store(lock::FREE, Relaxed);
+            ring::abandon(area);
         }
     } else if primary && was_closed & closed::FORKS == 0 {
         area.closed.fetch_and(!closed::FORKS, AcqRel);

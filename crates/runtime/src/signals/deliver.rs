@@ -9,6 +9,8 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::context;
 
 const RED_ZONE: u64 = 128;
+/// The stack pointer's number.
+const RSP: usize = 4;
 /// Direction, trap, resume: as a handler begins.
 const FLAGS_CLEARED: u64 = 0x400 | 0x100 | 0x10000;
 
@@ -17,7 +19,9 @@ pub(super) fn at_yield(area: &Area, registers: &mut Registers) {
     let own = area.own();
     registers.rip = own.rip.load(Relaxed);
     registers.rax = own.pointer() as u64;
-    registers.rsp = own.rsp.load(Relaxed);
+    // A sibling that was captured as a guest: its stack is where it was then.
+    let captured = registers.rip == switch::restore_address() as u64;
+    registers.rsp = if captured { area.frame().general[RSP].load(Relaxed) } else { own.rsp.load(Relaxed) };
     registers.flags &= !FLAGS_CLEARED;
     area.cur.store(own.pointer(), Release);
 }
@@ -74,7 +78,8 @@ pub(super) unsafe fn into_handler(
     }
     // In a handler inside a handler, what the outer one interrupted counts.
     if area.cur.load(Relaxed) != area.quiet().pointer() {
-        let holds = interrupted_general.iter().any(|register| area.region().holds_context(area, *register));
+        let holds = area.sibling.load(Relaxed) == 0
+            && interrupted_general.iter().any(|register| area.region().holds_context(area, *register));
         area.free_hands.store(u32::from(!holds), Relaxed);
     }
     let own_bit = if action.flags & SA_NODEFER == 0 { bit(info.signal) } else { 0 };
@@ -107,7 +112,6 @@ pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
 /// # Safety
 /// Nobody else may use the context's slots meanwhile.
 unsafe fn into_slots(own: &Context, before: &[u64; 16], after: &[u64; 16]) {
-    const RSP: usize = 4;
     for (number, (before, after)) in before.iter().zip(after).enumerate() {
         if before == after {
             continue;

@@ -5,7 +5,8 @@ pub(crate) use super::deliver::handler_returned;
 use super::deliver::{at_yield, into_handler};
 use super::frame::{SignalInfo, UserContext};
 use super::place::{self, Place};
-use crate::area::{Area, Context};
+use crate::area::{Area, Context, kind};
+use crate::region::Purpose;
 use crate::sys::{self, SigAction};
 use crate::{count, gs, ring, switch};
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -106,7 +107,7 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
     let lent = area.lent.load(Relaxed) != 0;
     if !lent && !area.signal_stack().holds(&raw const here as u64) {
         // SAFETY: the caller's.
-        unsafe { by_itself(signal, info, context, faulted) };
+        unsafe { by_itself(area, signal, info, context, faulted) };
         return;
     }
     let place = if lent {
@@ -152,7 +153,13 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
 ///
 /// # Safety
 /// As [`in_primary`].
-unsafe fn by_itself(signal: i32, info: &SignalInfo, context: &mut UserContext, faulted: bool) {
+unsafe fn by_itself(
+    area: &'static Area,
+    signal: i32,
+    info: &SignalInfo,
+    context: &mut UserContext,
+    faulted: bool,
+) {
     let action = action::get(signal);
     match action.handler {
         IGNORE if !faulted => {}
@@ -160,13 +167,45 @@ unsafe fn by_itself(signal: i32, info: &SignalInfo, context: &mut UserContext, f
         handler => {
             reset_if_once(signal, &action);
             // SAFETY: the program's handler; it may take one argument or three.
-            unsafe {
-                let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
-                    core::mem::transmute(handler);
-                handler(signal, info, context);
+            let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
+                unsafe { core::mem::transmute(handler) };
+            // SAFETY: as above.
+            let mut call = || unsafe { handler(signal, info, context) };
+            if area.sibling.load(Relaxed) != 0 && sys::gettid() != area.tid.load(Relaxed) {
+                with_an_area(area, call);
+            } else {
+                call();
             }
         }
     }
+}
+
+/// A sibling's code finds its thread's storage by its area, so a handler has one for itself while it runs.
+fn with_an_area(creators: &Area, call: impl FnOnce()) {
+    const NAP: u64 = 1_000_000;
+    let region = creators.region();
+    let purpose = Purpose {
+        kind: kind::CLAIMED,
+        primary: true,
+        row: creators.row.load(Relaxed),
+        pid: sys::getpid(),
+        tid: -1,
+        fs: gs::fs_base(),
+    };
+    let area = loop {
+        match region.claim(&purpose) {
+            Some(area) => break area,
+            None => sys::sleep_ns(NAP),
+        }
+    };
+    area.cur.store(area.quiet().pointer(), Relaxed);
+    // SAFETY: an area that is nobody else's, which stays until the handler is done; then that which was there before.
+    unsafe {
+        gs::set_base(area.address());
+        call();
+        gs::set_base(creators.address());
+    }
+    region.release(region.slot_of(area), -1);
 }
 
 /// # Safety

@@ -62,13 +62,14 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
         return Place::Yield;
     }
     let ours = switch::is_ours(rip as usize);
-    if cur == own.pointer() {
-        return Place::Program;
-    }
     if ours && switch::is_restore(rip as usize) {
+        // A guest, or a sibling that came home.
         // SAFETY: as above. Its frame is whole still, but it may have put its own resume point back already.
         unsafe { &*cur }.rip.store(switch::restore_address() as u64, Release);
         return Place::Yield;
+    }
+    if cur == own.pointer() {
+        return Place::Program;
     }
     if ours || cur == area.control().pointer() { Place::Runtime } else { Place::Guest }
 }

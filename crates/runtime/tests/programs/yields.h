@@ -7,6 +7,13 @@
 
 #define QUANTUM "2000"
 
+// Primaries pass by while they are counted alone.
+#if defined(PRIMARY)
+#define PASS " decq %%gs:0x40\n jns 1f\n"
+#else
+#define PASS ""
+#endif
+
 #if defined(SCAVENGER)
 #define SET_BUDGET "movl $" QUANTUM ",%%gs:0x28\n"
 #else
@@ -15,7 +22,7 @@
 
 // Callee-saved registers are the live ones; all else is clobbered, so the compiler keeps it on the stack.
 #define YIELD_BODY(prefetch)                                                                                     \
-  "mov %%gs:8,%%rax\n cmp (%%rax),%%rax\n je 1f\n" prefetch                                                      \
+  "mov %%gs:8,%%rax\n cmp (%%rax),%%rax\n je 1f\n" PASS prefetch                                                      \
   "mov %%rbx,-0x68(%%rax)\n mov %%rbp,-0x58(%%rax)\n mov %%r12,-0x20(%%rax)\n mov %%r13,-0x18(%%rax)\n"          \
   "mov %%r14,-0x10(%%rax)\n mov %%r15,-0x8(%%rax)\n mov %%rsp,0x10(%%rax)\n lea 2f(%%rip),%%rcx\n"               \
   "mov %%rcx,8(%%rax)\n mov (%%rax),%%rax\n mov %%rax,%%gs:8\n jmp *8(%%rax)\n"                                  \
@@ -51,7 +58,7 @@ __attribute__((noinline, unused)) static void *chase(void *p, unsigned long step
                    "mov %%rbx,-0x68(%%rax)\n mov %%rbp,-0x58(%%rax)\n mov %%r12,-0x20(%%rax)\n"
                    "mov %%r13,-0x18(%%rax)\n mov %%r14,-0x10(%%rax)\n mov %%r15,-0x8(%%rax)\n"
                    ".p2align 4\n"
-                   "4: mov %%gs:8,%%rax\n cmp (%%rax),%%rax\n je 1f\n prefetcht0 (%0)\n"
+                   "4: mov %%gs:8,%%rax\n cmp (%%rax),%%rax\n je 1f\n" PASS "prefetcht0 (%0)\n"
                    "mov %%rdi,-0x48(%%rax)\n mov %%rsi,-0x50(%%rax)\n mov %%rsp,0x10(%%rax)\n"
                    "lea 2f(%%rip),%%rcx\n mov %%rcx,8(%%rax)\n mov (%%rax),%%rax\n mov %%rax,%%gs:8\n"
                    "jmp *8(%%rax)\n"

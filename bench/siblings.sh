@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Threads of one unmodified program that chase through memory on one CPU: as the kernel runs them, one after the other, and
+# as each other's guests, in turn, in one run. How much they do together, and what that is by.
+#   siblings.sh [-o DIR] [THREADS...]     else 1 2 4 8 12
+# MIB (of each thread), SECONDS_EACH, ROUNDS, CPU may be set in the environment.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+shift $((OPTIND - 1))
+counts=("$@")
+[ ${#counts[@]} -gt 0 ] || counts=(1 2 4 8 12)
+mib=${MIB:-128} seconds=${SECONDS_EACH:-1} rounds=${ROUNDS:-3} cpu=${CPU:-1}
+program=$work/threads
+cc -O2 -w -pthread -o "$program" "$root/crates/cli/tests/siblings/program.c"
+
+raw=$work/siblings.tsv
+: >"$raw"
+for round in $(seq "$rounds"); do
+    for count in "${counts[@]}"; do
+        plain=$(taskset -c "$cpu" "$program" pace "$count" "$mib" "$seconds")
+        siblings=$(taskset -c "$cpu" "$gleaner" harvest --siblings -- "$program" pace "$count" "$mib" "$seconds")
+        printf '%s\t%s\t%s\t%s\n' "$round" "$count" "$plain" "$siblings" >>"$raw"
+    done
+done
+
+{
+    echo "| threads, $mib MiB each, one CPU | plain, million steps a second | siblings, million steps a second | siblings / plain |"
+    echo "|---|---|---|---|"
+    for count in "${counts[@]}"; do
+        awk -v count="$count" '
+            function sort(list, size,    i, j, t) {
+                for (i = 2; i <= size; i++)
+                    for (j = i; j > 1 && list[j - 1] > list[j]; j--) { t = list[j]; list[j] = list[j - 1]; list[j - 1] = t }
+            }
+            function cell(list, size) {
+                sort(list, size)
+                return sprintf("%.2f [%.2f, %.2f]", list[int((size + 1) / 2)], list[1], list[size])
+            }
+            $2 == count { n++; plain[n] = $3 / 1e6; siblings[n] = $4 / 1e6; ratio[n] = $4 / $3 }
+            END { printf "| %d | %s | %s | %s |\n", count, cell(plain, n), cell(siblings, n), cell(ratio, n) }' "$raw"
+    done
+    echo
+    echo "Medians of $rounds rounds, the least and the greatest in brackets; each ratio is taken within a round."
+} | keep siblings.md

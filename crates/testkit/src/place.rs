@@ -1,0 +1,54 @@
+//! A folder of its own with a program in C, for tests of the front door.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A source, and the program `p` compiled from it; it goes when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    directory: tempfile::TempDir,
+    gleaner: PathBuf,
+}
+
+impl Place {
+    /// `gleaner`: the binary that is tested.
+    pub fn new(source: &str, gleaner: impl AsRef<Path>) -> Self {
+        let directory = tempfile::tempdir().expect("a folder for what is left over");
+        let place = Self { directory, gleaner: gleaner.as_ref().to_owned() };
+        std::fs::write(place.at("p.c"), source).expect("a file in a new folder");
+        assert!(place.compile("cc", "p", &[]), "a C compiler, and a program it takes");
+        place
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.folder().join(name)
+    }
+
+    /// The program once more, as `name`; false if this compiler is not there or cannot do it so.
+    #[must_use]
+    pub fn compile(&self, compiler: &str, name: &str, options: &[&str]) -> bool {
+        let mut command = Command::new(compiler);
+        command.args(["-O2", "-w"]).args(options).arg("-o").arg(self.at(name)).arg(self.at("p.c"));
+        command.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    }
+
+    /// To be run in the folder, without input, with a cache of its own.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.folder()).stdin(Stdio::null());
+        command.env("XDG_CACHE_HOME", self.at("cache"));
+        command
+    }
+
+    /// `gleaner harvest` with these arguments.
+    pub fn harvest(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(&self.gleaner);
+        command.arg("harvest").args(arguments);
+        command
+    }
+}
