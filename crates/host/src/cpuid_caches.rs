@@ -107,18 +107,27 @@ fn amd_tlbs(cpuid: &Cpuid) -> Vec<TlbClaim> {
         push(0x8000_0005, 1, CacheKind::Data, "2M", r.eax >> 16 & 0xff);
         push(0x8000_0005, 1, CacheKind::Instruction, "2M", r.eax & 0xff);
     }
+    let unit = amd_l2_tlb_unit(cpuid);
     for (leaf, register, page) in [(0x8000_0006, 1, "4K"), (0x8000_0006, 0, "2M")] {
         if let Some(r) = cpuid.leaf(leaf) {
             let value = if register == 1 { r.ebx } else { r.eax };
-            push(leaf, 2, CacheKind::Data, page, value >> 16 & 0xfff);
-            push(leaf, 2, CacheKind::Instruction, page, value & 0xfff);
+            push(leaf, 2, CacheKind::Data, page, unit * (value >> 16 & 0xfff));
+            push(leaf, 2, CacheKind::Instruction, page, unit * (value & 0xfff));
         }
     }
     if let Some(r) = cpuid.leaf(0x8000_0019) {
         push(0x8000_0019, 1, CacheKind::Data, "1G", r.eax >> 16 & 0xfff);
-        push(0x8000_0019, 2, CacheKind::Data, "1G", r.ebx >> 16 & 0xfff);
+        push(0x8000_0019, 2, CacheKind::Data, "1G", unit * (r.ebx >> 16 & 0xfff));
     }
     claims
+}
+
+/// What one stands for in the second level's counts of entries. Since Zen 5, whose 4096 would not fit its twelve bits, it
+/// is 32, and a bit says so; hypervisors of that time do not pass the bit on, so the family says it, too.
+fn amd_l2_tlb_unit(cpuid: &Cpuid) -> u32 {
+    let told = cpuid.leaf(0x8000_0021).is_some_and(|r| r.eax >> 14 & 1 == 1);
+    let zen5_or_later = cpuid.signature().is_some_and(|(family, ..)| family >= 0x1a);
+    if told || zen5_or_later { 32 } else { 1 }
 }
 
 /// Leaf 0x18 where there is one, the descriptor bytes of leaf 2 otherwise.

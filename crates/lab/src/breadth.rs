@@ -2,10 +2,10 @@
 //!
 //! Another hyperthread of the core takes execution units, and on many processors half of the re-order buffer, whether it
 //! belongs to this system or, in a guest, to a stranger of whom nothing else can be seen. Alone, four independent chains of
-//! adds finish a whole number of adds a cycle: as many as the core has adders, at most four. Beside somebody they finish
-//! fewer, and how many varies with what he does.
+//! adds finish as many adds a cycle as the core has adders, at most four, less what its scheduler loses: 2% on a Zen 4, 5%
+//! on a Zen 5, always the same. Beside somebody they finish fewer, and how many varies with what he does.
 //!
-//! Not seen is a hyperthread that does nothing but wait for memory, and one that takes exactly a whole adder all the time.
+//! Not seen is a hyperthread that does nothing but wait for memory, and one that takes the same small share all the time.
 
 use crate::code::Loaded;
 use crate::stats;
@@ -20,6 +20,11 @@ const LOOPS: u64 = 20;
 const READINGS: usize = 3;
 /// What is lost at the ends of a reading, and to moves of the clock.
 const TOLERANCE: f64 = 0.04;
+/// What a scheduler may lose of what its adders could do.
+const SCHEDULING: f64 = 0.07;
+/// Readings this close to a good one are like it, and this part of all of them speaks for a core that was alone then.
+const ALIKE: f64 = 0.015;
+const STEADY: f64 = 0.3;
 /// So many readings are remembered, the latest ones.
 const REMEMBERED: usize = 1 << 12;
 /// The best is looked for anew after so many.
@@ -60,7 +65,7 @@ impl Breadth {
 
     /// This reading speaks for another hyperthread at work.
     pub(crate) fn is_shared(&self, reading: f64) -> bool {
-        reading < self.seen.whole * (1.0 - TOLERANCE)
+        self.seen.is_shared(reading)
     }
 
     fn ticks(&self, loops: u64) -> u64 {
@@ -93,11 +98,21 @@ impl Remembered {
             self.whole = whole(&self.readings);
         }
     }
+
+    fn is_shared(&self, reading: f64) -> bool {
+        reading < self.whole * (1.0 - TOLERANCE)
+    }
 }
 
-/// The whole number that good readings come up to. The very best are luck: a clock that fell meanwhile.
+/// What the core finishes when it is all ours. The very best readings are luck: a clock that fell meanwhile. Good ones come
+/// up to a whole number, or lie close together not far below it; where they do neither, the core was never ours.
 fn whole(readings: &[f64]) -> f64 {
-    (stats::quantile_sorted(&stats::sorted(readings), 0.9) - TOLERANCE).ceil().clamp(1.0, 4.0)
+    let sorted = stats::sorted(readings);
+    let good = stats::quantile_sorted(&sorted, 0.9);
+    let adders = (good - TOLERANCE).ceil().clamp(1.0, 4.0);
+    let alike = sorted.iter().filter(|&&r| (r - good).abs() < ALIKE * good).count();
+    let steady = alike as f64 > STEADY * sorted.len() as f64;
+    if steady && good > adders * (1.0 - SCHEDULING) { good.min(adders) } else { adders }
 }
 
 #[cfg(test)]
@@ -117,9 +132,15 @@ mod tests {
         let mut around = |value: f64, spread: f64| value - spread * (rng.below(1000) as f64 / 1000.0);
         // Alone on cores with two to four adders or more.
         for adders in [2.0, 3.0, 4.0] {
-            let alone: Vec<f64> = (0..500).map(|_| around(adders * 0.987, 0.02)).collect();
-            assert_eq!(remembered(alone.into_iter()).whole, adders);
+            let alone = remembered((0..500).map(|_| around(adders * 0.987, 0.02)));
+            assert!((adders * 0.96..=adders).contains(&alone.whole), "{}", alone.whole);
+            assert!(!alone.is_shared(adders * 0.95) && alone.is_shared(adders * 0.9));
         }
+        // On a Zen 5, whose scheduler loses one add of twenty, alone most of the time and beside somebody then.
+        let zen5 =
+            remembered((0..500).map(|i| if i % 3 == 0 { around(3.5, 1.5) } else { around(3.83, 0.03) }));
+        assert!((3.79..3.84).contains(&zen5.whole), "{}", zen5.whole);
+        assert!(!zen5.is_shared(3.74) && zen5.is_shared(3.6));
         // Beside somebody four times of five, as seen on a Zen 4; and all the time.
         let mixed: Vec<f64> =
             (0..500).map(|i| if i % 5 == 0 { around(3.945, 0.03) } else { around(3.5, 1.5) }).collect();
@@ -128,13 +149,14 @@ mod tests {
         assert_eq!(remembered(never_alone.into_iter()).whole, 4.0);
         // A clock that fell between the two readings is not a wider core.
         let lucky = (0..500).map(|i| if i % 50 == 0 { 3.4 } else { 2.96 });
-        assert_eq!(remembered(lucky).whole, 3.0);
+        assert!((2.9..=3.0).contains(&remembered(lucky).whole));
     }
 
     #[test]
     fn a_change_of_the_best_is_noticed() {
         let seen = remembered((0..3 * REMEMBERED).map(|i| if i < REMEMBERED { 2.9 } else { 3.95 }));
-        assert_eq!((seen.whole, seen.readings.len()), (4.0, REMEMBERED));
+        assert!((3.9..=4.0).contains(&seen.whole), "{}", seen.whole);
+        assert_eq!(seen.readings.len(), REMEMBERED);
     }
 
     #[test]
