@@ -76,7 +76,11 @@ if component fmt rustfmt "formatting"; then step cargo fmt --all --check; fi
 if component clippy clippy "lints"; then
     step cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 fi
-step cargo test --locked --workspace --no-fail-fast
+# What failed is said again at the end, where it is found: the tests' own words stand thousands of lines above.
+tests() {
+    "$@" 2>&1 | tee "$work/tests"
+}
+step tests cargo test --locked --workspace --no-fail-fast
 
 step release_build
 step scripts/real.sh --quick
@@ -85,5 +89,8 @@ step scripts/debugging.sh
 
 echo
 for what in "${skipped[@]}"; do echo "skipped: $what"; done
+if [ -f "$work/tests" ]; then
+    awk '/^failures:$/ { on = 1 } /^test result: / { on = 0 } on' "$work/tests" | head -c 20000
+fi
 for what in "${failed[@]}"; do echo "FAILED: $what"; done
 [ "${#failed[@]}" = 0 ]

@@ -18,6 +18,7 @@ mod live;
 mod measure;
 mod progress;
 mod proof;
+mod room;
 mod save;
 mod show;
 mod summary;
@@ -83,7 +84,7 @@ fn main() -> ExitCode {
         Err(error) => return usage::report(&error),
     };
     let console = Console::new(cli.json, cli.quiet);
-    match run(&cli, &console) {
+    match room::look().map_err(Into::into).and_then(|()| run(&cli, &console)) {
         Ok(exit) => exit.into(),
         Err(error) => failure::report(&error),
     }

@@ -56,6 +56,19 @@ fn an_unknown_experiment_gets_a_suggestion() {
 }
 
 #[test]
+fn too_small_an_address_space_is_told() {
+    // The loader gets along with the first, the allocator would not.
+    let limited = |kib: u32| {
+        let line = format!("ulimit -v {kib}; exec {} show /not/there", env!("CARGO_BIN_EXE_gleaner"));
+        refusal(&Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).output().expect("a shell"))
+    };
+    let (code, line) = limited(32_000);
+    assert_eq!(code, Some(3), "{line}");
+    assert!(line.starts_with("memory: the address space is limited to 31.25 MiB (ulimit -v)"), "{line}");
+    assert_eq!(limited(400_000).0, Some(2));
+}
+
+#[test]
 fn a_cpu_that_is_not_there_is_refused() {
     let (code, line) = refused(&["measure", "clock", "--cpu", "60000"]);
     assert_eq!(code, Some(2));
