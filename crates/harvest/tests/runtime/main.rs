@@ -75,6 +75,7 @@ const HOSTS: &[&[&str]] = &[
     &["cancels"],
     &["identities"],
     &["timers"],
+    &["frames"],
     &["clones"],
 ];
 
@@ -90,6 +91,7 @@ const CROWD: &[&[&str]] = &[
     &["forever"],
     &["alloc", "100"],
     &["narrow"],
+    &["holds"],
 ];
 
 /// A scavenger ends as it does alone, and the primary does not notice.

@@ -1,6 +1,7 @@
 //! Builds the frame of a handler of the primary's, as the kernel would have built it had the guests not been there.
 
 use super::action::{SA_NODEFER, SA_ONSTACK, bit};
+use super::forward;
 use super::frame::{Interrupted, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext, VectorSize};
 use crate::area::{Area, Context};
 use crate::switch;
@@ -14,16 +15,33 @@ const RSP: usize = 4;
 /// Direction, trap, resume: as a handler begins.
 const FLAGS_CLEARED: u64 = 0x400 | 0x100 | 0x10000;
 
-/// Makes registers those of a program at its yield.
-pub(super) fn at_yield(area: &Area, registers: &mut Registers) {
+/// Makes registers those of a program at its yield, behind its loads from the slots.
+///
+/// # Safety
+/// The own context must be saved, and nobody else may use it.
+pub(super) unsafe fn at_yield(area: &Area, registers: &mut Registers) {
     let own = area.own();
     registers.rip = own.rip.load(Relaxed);
-    registers.rax = own.pointer() as u64;
-    // A sibling that was captured as a guest: its stack is where it was then.
+    // A sibling that was captured as a guest: its registers are where they were put then.
     let captured = registers.rip == switch::restore_address() as u64;
-    registers.rsp = if captured { area.frame().general[RSP].load(Relaxed) } else { own.rsp.load(Relaxed) };
+    for number in 0..16 {
+        *registers.at(number) = if captured {
+            area.frame().general[usize::from(number)].load(Relaxed)
+        } else {
+            // SAFETY: the caller's.
+            unsafe { forward::slot(own, number) }
+        };
+    }
+    if !captured {
+        registers.rsp = own.rsp.load(Relaxed);
+    }
+    registers.rax = own.pointer() as u64;
     registers.flags &= !FLAGS_CLEARED;
     area.cur.store(own.pointer(), Release);
+    if !captured {
+        // SAFETY: the place where the program's yield goes on; the rest is the caller's.
+        unsafe { forward::to_the_end_of_loads(area, registers) };
+    }
 }
 
 /// Lets the kernel's frame return into the program's handler.
@@ -111,7 +129,7 @@ pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
 ///
 /// # Safety
 /// Nobody else may use the context's slots meanwhile.
-unsafe fn into_slots(own: &Context, before: &[u64; 16], after: &[u64; 16]) {
+pub(super) unsafe fn into_slots(own: &Context, before: &[u64; 16], after: &[u64; 16]) {
     for (number, (before, after)) in before.iter().zip(after).enumerate() {
         if before == after {
             continue;

@@ -2,7 +2,8 @@
 
 use super::action::{self, DEFAULT, FAULT_MASK, FAULTS, IGNORE, SA_RESETHAND, SIGTRAP, bit};
 pub(crate) use super::deliver::handler_returned;
-use super::deliver::{at_yield, into_handler};
+use super::deliver::{at_yield, into_handler, into_slots};
+use super::forward;
 use super::frame::{SignalInfo, UserContext};
 use super::place::{self, Place};
 use crate::area::{Area, Context, kind};
@@ -78,8 +79,18 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
     }
     let scratch: [u64; 3] = core::array::from_fn(|i| area.scratch[i].load(Relaxed));
     let cur = area.cur.swap(area.quiet().pointer(), Relaxed);
+    let ours = cur == area.own().pointer();
+    if ours && (info.code <= 0 || !FAULTS.contains(&signal)) {
+        // SAFETY: the kernel's registers, and the own context runs here.
+        unsafe { forward::to_the_end_of_loads(area, &mut context.registers) };
+    }
+    let before = context.registers.general();
     // SAFETY: as above.
     unsafe { handler(signal, info, context) };
+    if ours {
+        // SAFETY: the own context of the calling thread, which runs no yield now.
+        unsafe { into_slots(area.own(), &before, &context.registers.general()) };
+    }
     for (to, from) in area.scratch.iter().zip(scratch) {
         to.store(from, Relaxed);
     }
@@ -118,8 +129,11 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
     };
     let cur = area.cur.load(Relaxed);
     match place {
-        Place::Program => {}
-        Place::Yield => at_yield(area, &mut context.registers),
+        Place::Program if lent || faulted || cur != area.own().pointer() => {}
+        // SAFETY: the kernel's registers, and the own context runs here.
+        Place::Program => unsafe { forward::to_the_end_of_loads(area, &mut context.registers) },
+        // SAFETY: the place says that the own context is saved, and this thread runs it.
+        Place::Yield => unsafe { at_yield(area, &mut context.registers) },
         Place::Guest => {
             // SAFETY: CUR is the guest that was interrupted.
             let guest: &Context = unsafe { &*cur };
@@ -128,10 +142,12 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
             if faulted {
                 ring::take_out(area, guest);
                 ring::dismiss(guest, trip::FAULT);
-                at_yield(area, &mut context.registers);
+            }
+            // SAFETY: the program is at its yield while a guest runs.
+            unsafe { at_yield(area, &mut context.registers) };
+            if faulted {
                 return;
             }
-            at_yield(area, &mut context.registers);
         }
         Place::Runtime if faulted && count::pass_over_clock(area, &mut context.registers) => return,
         Place::Runtime if faulted => {

@@ -41,6 +41,30 @@ impl Registers {
     }
 }
 
+impl Registers {
+    /// One of them by its number.
+    pub(crate) fn at(&mut self, number: u8) -> &mut u64 {
+        match number & 15 {
+            0 => &mut self.rax,
+            1 => &mut self.rcx,
+            2 => &mut self.rdx,
+            3 => &mut self.rbx,
+            4 => &mut self.rsp,
+            5 => &mut self.rbp,
+            6 => &mut self.rsi,
+            7 => &mut self.rdi,
+            8 => &mut self.r8,
+            9 => &mut self.r9,
+            10 => &mut self.r10,
+            11 => &mut self.r11,
+            12 => &mut self.r12,
+            13 => &mut self.r13,
+            14 => &mut self.r14,
+            _ => &mut self.r15,
+        }
+    }
+}
+
 /// `stack_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]

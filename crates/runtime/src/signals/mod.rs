@@ -6,10 +6,12 @@
 //! In a scavenger the same function calls the program's handler. In both, no yield switches while a handler runs: the code that was
 //! interrupted may be in the midst of one, and has its registers in the context's slots.
 //!
-//! [`action`] is what the program asked for, [`frame`] the kernel's layouts, [`place`] where a signal hit.
+//! [`action`] is what the program asked for, [`frame`] the kernel's layouts, [`place`] where a signal hit, [`forward`] what is left of
+//! an interrupted switch back.
 
 pub(crate) mod action;
 mod deliver;
 pub(crate) mod entry;
+mod forward;
 pub(crate) mod frame;
 mod place;

@@ -502,6 +502,19 @@ static void forever(void) {
   for (;;)
     at = work(at, 100000);
 }
+// Fills registers that others hold, and looks after its own.
+static void holds(void) {
+  unsigned long held[3];
+  for (size_t at = 0;; at++) {
+    volatile int inside;
+    hold(memory + 64 * (at % LINES), 1000, 0x2020202, &inside, held);
+    if (held[0] != 0x2020202 || held[1] != 0x2020203 || held[2] != 0x2020204) {
+      LEAVE();
+      exit(96);
+    }
+    BOUND();
+  }
+}
 static void nothing(void) {}
 
 static const struct {
@@ -514,7 +527,7 @@ static const struct {
              {"vectors", vectors},  {"forever", forever}, {"nothing", nothing},
              {"many", many},        {"churn", churn},     {"main-ends", main_ends}, {"locks", locks},  {"robust", robust},
              {"endless", endless},  {"vfork", vforks},    {"stop", stops},      {"exec-threads", exec_threads},
-             {"cancels", cancels},  {"narrow", narrow},    {"timers", timers},
+             {"cancels", cancels},  {"narrow", narrow},    {"timers", timers},   {"holds", holds},
 #ifdef __cplusplus
              {"throw", throws},     {"uncaught", uncaught},
 #endif

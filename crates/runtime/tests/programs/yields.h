@@ -79,3 +79,22 @@ __attribute__((noinline, unused)) static void *chase(void *p, unsigned long step
 #endif
   return p;
 }
+
+// So many loads along a chain with a yield at each, while r13 to r15 hold `value` and the two numbers behind it; `inside` says so.
+#if defined(PRIMARY) || defined(SCAVENGER)
+#define SITE_OF_HOLD YIELD_BODY("prefetcht0 (%%rbx)\n")
+#else
+#define SITE_OF_HOLD ""
+#endif
+__attribute__((noinline, unused)) static void hold(void *p, unsigned long loads, unsigned long value, volatile int *inside,
+                                                   unsigned long held[3]) {
+  unsigned long r13 = value, r14 = value + 1, r15 = value + 2;
+  __asm__ volatile("mov %[p],%%rbx\n mov %[loads],%%r12\n mov %[r13],%%r13\n mov %[r14],%%r14\n mov %[r15],%%r15\n"
+                   "mov %[inside],%%rax\n movl $1,(%%rax)\n"
+                   "5: " SITE_OF_HOLD "mov (%%rbx),%%rbx\n dec %%r12\n jnz 5b\n"
+                   "mov %[inside],%%rax\n movl $0,(%%rax)\n mov %%r13,%[r13]\n mov %%r14,%[r14]\n mov %%r15,%[r15]\n"
+                   : [r13] "+m"(r13), [r14] "+m"(r14), [r15] "+m"(r15)
+                   : [p] "m"(p), [loads] "m"(loads), [inside] "m"(inside)
+                   : YIELD_CLOBBERS, "rbx", "r12", "r13", "r14", "r15");
+  held[0] = r13, held[1] = r14, held[2] = r15;
+}
