@@ -2,7 +2,8 @@
 //! [--report FILE] [--output FILE] PRIMARY ARG… [-- SCAVENGER ARG…]…`, with files that are twins already.
 //!
 //! `--disturb` sends scavengers signals at random: some end by them, some stop and go on. `--watch` writes, again and again,
-//! how long it ran, how many guests were stolen, and how many mappings the primary has.
+//! how long it ran, how many guests were stolen, and how many mappings the primary has. Once somebody was aboard and somebody
+//! was stolen, there is a file of that name with `.both` behind it.
 //! Scavengers' output is added to the file of `--output`, else to standard error. The report has a line for each
 //! scavenger: how it ended, boardings, trips home by reason.
 
@@ -116,12 +117,15 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
         if let Some(random) = &mut disturber {
             disturb(random, snapshot);
         }
-        if let Some((file, since)) = &watched {
+        if let Some((name, since)) = &watched {
             let maps = std::fs::read_to_string(format!("/proc/{primary}/maps")).unwrap_or_default();
             let line =
                 format!("{} {} {}\n", since.elapsed().as_millis(), snapshot.stolen, maps.lines().count());
-            let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(name);
             file.and_then(|mut file| file.write_all(line.as_bytes())).expect("a line of what was seen");
+            if snapshot.stolen > 0 && snapshot.scavengers.iter().any(|scavenger| scavenger.boardings > 0) {
+                std::fs::write(format!("{name}.both"), "").expect("a sign that both were seen");
+            }
         }
     };
     let outcome = running.wait(&mut look).expect("an end");

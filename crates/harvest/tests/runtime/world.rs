@@ -6,12 +6,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// First argument that makes the test program a launcher.
 pub(crate) const LAUNCH: &str = "launch";
-/// After which a harvest hangs. Generous: machines may be busy.
+/// After which a harvest hangs. Generous: machines may be busy. Waited in naps, of which a machine that sleeps takes one.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+const NAP: Duration = Duration::from_millis(2);
 
 /// How a program ended, as a shell has it, and what it printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(crate) struct Harvested {
     pub(crate) output: String,
     pub(crate) ends: Vec<String>,
     pub(crate) boardings: u64,
+    /// All that is known of it beside that, to be read.
+    pub(crate) story: String,
 }
 
 #[derive(Clone)]
@@ -103,17 +106,19 @@ impl World {
             .stderr(errors)
             .spawn()
             .expect("a start");
-        let begin = Instant::now();
+        let naps = self.patience.as_millis() / NAP.as_millis();
+        let mut rest = 0..naps;
         let status = loop {
             if let Some(status) = child.try_wait().expect("an end") {
                 break status;
             }
-            if begin.elapsed() > self.patience {
+            if rest.next().is_none() {
+                let threads = self.left().map(|left| left.join("\n    ")).unwrap_or_default();
                 child.kill().expect("an end");
                 child.wait().expect("an end");
-                return Ended { code: -1, output: format!("hangs: {command:?}") };
+                return Ended { code: -1, output: format!("hangs: {command:?}\n    {threads}") };
             }
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(NAP);
         };
         let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1);
         let output = String::from_utf8_lossy(&std::fs::read(path).expect("its output")).into_owned();
@@ -176,36 +181,56 @@ impl World {
         }
         let primary = self.ended(&mut command);
         let read = |path| String::from_utf8_lossy(&std::fs::read(path).expect("a file")).into_owned();
-        let lines: Vec<String> = read(&report).lines().map(str::to_owned).collect();
+        let told = read(&report);
+        let lines: Vec<String> = told.lines().map(str::to_owned).collect();
         let of = |line: &String| line.split("; ").next().unwrap_or_default().to_owned();
         let boardings = lines
             .iter()
             .filter_map(|line| line.split("; ").nth(1)?.split(' ').next()?.parse::<u64>().ok())
             .sum();
-        Harvested { primary, output: read(&output), ends: lines.iter().map(of).collect(), boardings }
+        let output = read(&output);
+        let story = format!(
+            "{command:?}\nstandard error:\n{}\nscavengers:\n{told}\ntheir output:\n{output}",
+            self.errors()
+        );
+        Harvested { primary, output, ends: lines.iter().map(of).collect(), boardings, story }
+    }
+
+    /// The threads of all processes of ours: who, what the kernel says it does, and where it waits.
+    fn left(&self) -> std::io::Result<Vec<String>> {
+        let here = self.directory.to_string_lossy().into_owned();
+        let is_here = |process: &PathBuf| {
+            std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&here))
+        };
+        let processes = std::fs::read_dir("/proc")?.filter_map(|entry| Some(entry.ok()?.path()));
+        let threads = processes.filter(is_here).flat_map(|process| {
+            std::fs::read_dir(process.join("task"))
+                .into_iter()
+                .flatten()
+                .filter_map(|entry| Some(entry.ok()?.path()))
+        });
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let line = |thread: PathBuf| {
+            let process =
+                thread.ancestors().nth(2).map(|process| read(process.join("cmdline"))).unwrap_or_default();
+            let [stat, wait, call] = ["stat", "wchan", "syscall"].map(|file| read(thread.join(file)));
+            format!("{stat}; waits in {wait}, system call {call}; {}", process.replace('\0', " "))
+        };
+        Ok(threads.map(line).collect())
     }
 
     /// No process of ours is left, neither running nor waiting to be reaped. What the programs leave behind on purpose
     /// (children that outlive them) is none.
     pub(crate) fn nobody_left(&self) -> Result<(), Failed> {
-        let here = self.directory.to_string_lossy().into_owned();
-        let begin = Instant::now();
-        loop {
-            let left: Vec<String> = std::fs::read_dir("/proc")?
-                .filter_map(|entry| Some(entry.ok()?.path()))
-                .filter(|process| {
-                    std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&here))
-                })
-                .map(|process| std::fs::read_to_string(process.join("stat")).unwrap_or_default())
-                .collect();
+        let mut left = Vec::new();
+        for _ in 0..1000 {
+            left = self.left()?;
             if left.is_empty() {
                 return Ok(());
             }
-            if begin.elapsed() > Duration::from_secs(10) {
-                return Err(format!("left behind: {left:?}").into());
-            }
             std::thread::sleep(Duration::from_millis(10));
         }
+        Err(format!("left behind:\n    {}", left.join("\n    ")).into())
     }
 }
 

@@ -51,7 +51,8 @@
 #define LEAVE() ((void)0)
 #endif
 
-// A loop of dependent loads, as tight as a twin can be: two live registers, the callee-saved ones saved once outside.
+// A loop of dependent loads, as tight as a twin can be: two live registers, the callee-saved ones saved once outside. What was saved
+// is loaded behind a switch and nowhere else: on the quiet context, where nobody switches, a handler's yields use the same slots.
 __attribute__((noinline, unused)) static void *chase(void *p, unsigned long steps) {
 #if defined(PRIMARY) || defined(SCAVENGER)
   __asm__ volatile("mov %%gs:8,%%rax\n"
@@ -63,10 +64,9 @@ __attribute__((noinline, unused)) static void *chase(void *p, unsigned long step
                    "lea 2f(%%rip),%%rcx\n mov %%rcx,8(%%rax)\n mov (%%rax),%%rax\n mov %%rax,%%gs:8\n"
                    "jmp *8(%%rax)\n"
                    "2: " SET_BUDGET "mov 0x10(%%rax),%%rsp\n mov -0x48(%%rax),%%rdi\n mov -0x50(%%rax),%%rsi\n"
-                   "1: mov (%0),%0\n dec %1\n jnz 4b\n"
-                   "mov %%gs:8,%%rax\n"
                    "mov -0x68(%%rax),%%rbx\n mov -0x58(%%rax),%%rbp\n mov -0x20(%%rax),%%r12\n"
                    "mov -0x18(%%rax),%%r13\n mov -0x10(%%rax),%%r14\n mov -0x8(%%rax),%%r15\n"
+                   "1: mov (%0),%0\n dec %1\n jnz 4b\n"
                    : "+D"(p), "+S"(steps)
                    :
                    : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
