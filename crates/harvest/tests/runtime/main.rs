@@ -49,6 +49,7 @@ const GUESTS: &[&str] = &[
     "timers",
     "throw",
     "uncaught",
+    "kicks",
 ];
 
 /// What the primary does, each with the same crowd of scavengers.
@@ -77,6 +78,7 @@ const HOSTS: &[&[&str]] = &[
     &["timers"],
     &["frames"],
     &["clones"],
+    &["kicks"],
 ];
 
 /// More that the primary does, not for random orders.

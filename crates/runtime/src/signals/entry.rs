@@ -74,7 +74,7 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
     if sys::gettid() != area.tid.load(Relaxed) {
         // A thread that has no area yet, and its creator's in GS.
         // SAFETY: as above.
-        unsafe { handler(signal, info, context) };
+        with_an_area(area, || unsafe { handler(signal, info, context) });
         return;
     }
     let scratch: [u64; 3] = core::array::from_fn(|i| area.scratch[i].load(Relaxed));
@@ -187,22 +187,23 @@ unsafe fn by_itself(
                 unsafe { core::mem::transmute(handler) };
             // SAFETY: as above.
             let mut call = || unsafe { handler(signal, info, context) };
-            if area.sibling.load(Relaxed) != 0 && sys::gettid() != area.tid.load(Relaxed) {
-                with_an_area(area, call);
-            } else {
+            if sys::gettid() == area.tid.load(Relaxed) {
                 call();
+            } else {
+                with_an_area(area, call);
             }
         }
     }
 }
 
-/// A sibling's code finds its thread's storage by its area, so a handler has one for itself while it runs.
+/// Its creator works with its area meanwhile, and may have guests there; code of siblings and scavengers finds its thread's storage by
+/// its area, too. So a handler has one for itself while it runs.
 fn with_an_area(creators: &Area, call: impl FnOnce()) {
     const NAP: u64 = 1_000_000;
     let region = creators.region();
     let purpose = Purpose {
         kind: kind::CLAIMED,
-        primary: true,
+        primary: creators.guest.load(Relaxed) != 0,
         row: creators.row.load(Relaxed),
         pid: sys::getpid(),
         tid: -1,

@@ -376,6 +376,35 @@ static void exit_threads(void) {
   among_threads();
   exit(9);
 }
+// Threads that get a signal before their first instruction.
+static volatile long misled;
+static size_t expected_kick;
+static void kick(int s) {
+  if (s != SIGUSR2 || work(11, 200) != expected_kick)
+    __atomic_add_fetch(&misled, 1, __ATOMIC_RELAXED);
+}
+static void kicks(void) {
+  unsigned long sum = 0;
+  expected_kick = work(11, 200);
+  LEAVE();
+  signal(SIGUSR2, kick);
+  for (long round = 0; round < 60; round++) {
+    pthread_t t[3];
+    for (long i = 0; i < 3; i++) {
+      if (pthread_create(&t[i], 0, short_thread, (void *)(round + i)))
+        exit(97);
+      pthread_kill(t[i], SIGUSR2);
+      work((size_t)i, 1000);
+      LEAVE();
+    }
+    for (int i = 0; i < 3; i++) {
+      void *r;
+      pthread_join(t[i], &r);
+      sum += (unsigned long)r;
+    }
+  }
+  printf("kicks, misled %ld, sum %lu\n", misled, sum);
+}
 // Threads that may be cancelled at any moment.
 static void *cancelled(void *x) {
   LEAVE();
@@ -527,7 +556,7 @@ static const struct {
              {"vectors", vectors},  {"forever", forever}, {"nothing", nothing},
              {"many", many},        {"churn", churn},     {"main-ends", main_ends}, {"locks", locks},  {"robust", robust},
              {"endless", endless},  {"vfork", vforks},    {"stop", stops},      {"exec-threads", exec_threads},
-             {"cancels", cancels},  {"narrow", narrow},    {"timers", timers},   {"holds", holds},
+             {"cancels", cancels},  {"narrow", narrow},    {"timers", timers},   {"holds", holds},    {"kicks", kicks},
 #ifdef __cplusplus
              {"throw", throws},     {"uncaught", uncaught},
 #endif

@@ -478,6 +478,35 @@ static void timers(void) {
   printf("timers %s, amiss %ld and %d\n", calls >= 300 ? "came" : "did not come", amiss, wrong);
 }
 
+// Threads that get a signal before their first instruction, while their creator is in its ring; the handler runs twins.
+static volatile long misled;
+static size_t expected_kick;
+static void kick(int s) {
+  if (s != SIGUSR2 || work(11, 200) != expected_kick)
+    __atomic_add_fetch(&misled, 1, __ATOMIC_RELAXED);
+}
+static void *kickable(void *x) { return (void *)work((size_t)x, 1000); }
+static void kicks(void) {
+  size_t at = 0, sum = 0;
+  expected_kick = work(11, 200);
+  signal(SIGUSR2, kick);
+  for (long round = 0; round < 150; round++) {
+    pthread_t t[3];
+    for (long i = 0; i < 3; i++) {
+      if (pthread_create(&t[i], 0, kickable, (void *)(round + i)))
+        exit(97);
+      pthread_kill(t[i], SIGUSR2);
+      at = work(at, 3000);
+    }
+    for (int i = 0; i < 3; i++) {
+      void *r;
+      pthread_join(t[i], &r);
+      sum += (size_t)r;
+    }
+  }
+  printf("kicks, misled %ld, sum %zu, end %zu\n", misled, sum, at);
+}
+
 // Children of the system call's bare kind, which share the memory, or do not, or have it while the parent waits.
 static int cloned(void *x) { return (int)(work((size_t)x, 30000) % 100); }
 static void clones(void) {
@@ -573,7 +602,7 @@ static const struct {
              {"exec", execs},       {"company", company}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
              {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads},
              {"cancels", cancels}, {"identities", identities},
-             {"timers", timers},   {"frames", frames},   {"clones", clones},
+             {"timers", timers},   {"frames", frames},   {"clones", clones}, {"kicks", kicks},
              {"sandboxed", sandboxed}};
 
 int main(int argc, char **argv) {
