@@ -47,12 +47,14 @@ pub(super) unsafe fn at_yield(area: &Area, registers: &mut Registers) {
 /// Lets the kernel's frame return into the program's handler.
 ///
 /// # Safety
-/// `context` and `info` must be those of the kernel's frame, on the signal stack, `context` with the program's registers.
+/// `context` and `info` must be those of the kernel's frame, on the signal stack, `context` with the program's registers. `amid` says
+/// whether it was in the midst of a yield before they were made that.
 pub(super) unsafe fn into_handler(
     area: &Area,
     action: &SigAction,
     context: &mut UserContext,
     info: &SignalInfo,
+    amid: bool,
 ) {
     let stack = area.program_stack();
     let interrupted = context.registers.rsp;
@@ -96,9 +98,9 @@ pub(super) unsafe fn into_handler(
     }
     // In a handler inside a handler, what the outer one interrupted counts.
     if area.cur.load(Relaxed) != area.quiet().pointer() {
-        let holds = area.sibling.load(Relaxed) == 0
-            && interrupted_general.iter().any(|register| area.region().holds_context(area, *register));
-        area.free_hands.store(u32::from(!holds), Relaxed);
+        let holds =
+            amid || interrupted_general.iter().any(|register| area.region().holds_context(area, *register));
+        area.free_hands.store(u32::from(area.sibling.load(Relaxed) != 0 || !holds), Relaxed);
     }
     let own_bit = if action.flags & SA_NODEFER == 0 { bit(info.signal) } else { 0 };
     context.mask |= action.mask | own_bit;

@@ -128,10 +128,14 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
         unsafe { place::of(area, &context.registers, faulted) }
     };
     let cur = area.cur.load(Relaxed);
+    let mut amid = place != Place::Program;
     match place {
         Place::Program if lent || faulted || cur != area.own().pointer() => {}
-        // SAFETY: the kernel's registers, and the own context runs here.
-        Place::Program => unsafe { forward::to_the_end_of_loads(area, &mut context.registers) },
+        Place::Program => {
+            amid = context.registers.rax == cur as u64;
+            // SAFETY: the kernel's registers, and the own context runs here.
+            unsafe { forward::to_the_end_of_loads(area, &mut context.registers) };
+        }
         // SAFETY: the place says that the own context is saved, and this thread runs it.
         Place::Yield => unsafe { at_yield(area, &mut context.registers) },
         Place::Guest => {
@@ -162,7 +166,7 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
         }
     }
     // SAFETY: the context has the program's registers now.
-    unsafe { to_program(area, signal, info, context, faulted) };
+    unsafe { to_program(area, signal, info, context, faulted, amid) };
 }
 
 /// A thread that has no area yet, and its creator's in GS, which its creator works with.
@@ -227,7 +231,14 @@ fn with_an_area(creators: &Area, call: impl FnOnce()) {
 
 /// # Safety
 /// As [`into_handler`].
-unsafe fn to_program(area: &Area, signal: i32, info: &SignalInfo, context: &mut UserContext, faulted: bool) {
+unsafe fn to_program(
+    area: &Area,
+    signal: i32,
+    info: &SignalInfo,
+    context: &mut UserContext,
+    faulted: bool,
+    amid: bool,
+) {
     let action = action::get(signal);
     let blocked = area.blocked_faults.load(Relaxed) & bit(signal) != 0;
     match action.handler {
@@ -239,7 +250,7 @@ unsafe fn to_program(area: &Area, signal: i32, info: &SignalInfo, context: &mut 
         _ => {
             reset_if_once(signal, &action);
             // SAFETY: the caller's.
-            unsafe { into_handler(area, &action, context, info) };
+            unsafe { into_handler(area, &action, context, info, amid) };
         }
     }
 }

@@ -21,9 +21,13 @@ const SET_BUDGET: [u8; 8] = [0x65, 0xc7, 0x04, 0x25, 0x28, 0, 0, 0];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// `mov to, rax`
-    Copy { to: u8 },
+    Copy {
+        to: u8,
+    },
     /// `mov to, [rax + slot(to)]`, or rsp from RSP
-    Load { to: u8 },
+    Load {
+        to: u8,
+    },
     Budget(i32),
 }
 
@@ -69,7 +73,8 @@ unsafe fn step(at: u64) -> Option<(Step, u64)> {
     let prefix = byte(0);
     if prefix == SET_BUDGET[0] {
         let stands = SET_BUDGET.iter().enumerate().all(|(i, b)| byte(i) == *b);
-        return stands.then(|| (Step::Budget(i32::from_le_bytes([byte(8), byte(9), byte(10), byte(11)])), 12));
+        return stands
+            .then(|| (Step::Budget(i32::from_le_bytes([byte(8), byte(9), byte(10), byte(11)])), 12));
     }
     // REX.W, and at most one of R and B.
     let (r, b) = match prefix {
@@ -120,16 +125,16 @@ mod tests {
     #[test]
     fn nothing_else_is_done_here() {
         for bytes in [
-            &[0x48, 0x8b, 0x58, 0x90][..],                        // mov rbx, [rax - 0x70]: another's slot
-            &[0x48, 0x8b, 0x5b, 0x98],                            // mov rbx, [rbx - 0x68]
-            &[0x48, 0x89, 0x58, 0x98],                            // mov [rax - 0x68], rbx
-            &[0x49, 0x8b, 0x58, 0x98],                            // mov rbx, [r8 - 0x68]
-            &[0x48, 0x8b, 0xc3],                                  // mov rax, rbx
-            &[0x48, 0x8b, 0x00],                                  // mov rax, [rax]
-            &[0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0],       // mov gs:[CUR], rax
+            &[0x48, 0x8b, 0x58, 0x90][..], // mov rbx, [rax - 0x70]: another's slot
+            &[0x48, 0x8b, 0x5b, 0x98],     // mov rbx, [rbx - 0x68]
+            &[0x48, 0x89, 0x58, 0x98],     // mov [rax - 0x68], rbx
+            &[0x49, 0x8b, 0x58, 0x98],     // mov rbx, [r8 - 0x68]
+            &[0x48, 0x8b, 0xc3],           // mov rax, rbx
+            &[0x48, 0x8b, 0x00],           // mov rax, [rax]
+            &[0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0], // mov gs:[CUR], rax
             &[0x65, 0xc7, 0x04, 0x25, 0x2c, 0, 0, 0, 1, 0, 0, 0], // mov dword gs:[0x2c], 1
-            &[0xc5, 0xf8, 0x10, 0x80, 0x80, 0, 0, 0],             // vmovups xmm0, [rax + 0x80]
-            &[0xff, 0x60, 0x08],                                  // jmp [rax + RIP]
+            &[0xc5, 0xf8, 0x10, 0x80, 0x80, 0, 0, 0], // vmovups xmm0, [rax + 0x80]
+            &[0xff, 0x60, 0x08],           // jmp [rax + RIP]
             &[0xc3],
         ] {
             assert_eq!(of(bytes), None, "{bytes:02x?}");
