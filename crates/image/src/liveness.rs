@@ -6,7 +6,7 @@
 //! - of a function called directly, its [`Summary`]: what it may read, what it certainly overwrites. A register that it
 //!   does not certainly overwrite may be kept across the call (gcc's `-fipa-ra` does that, and hand-written code);
 //! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
-//!   function never writes or may give back as it found it, and every register that some caller is seen to read after
+//!   function never writes (`liveness/unwritten.rs`) or may give back as it found it, and every register that some caller is seen to read after
 //!   such a call before writing it; everything, where what is returned to is not what was called from;
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
 //!   one the frame is found by;
@@ -25,6 +25,7 @@ mod calls;
 mod kept;
 mod meaning;
 mod overwrites;
+mod unwritten;
 
 use crate::effects::{Effect, by_stack, effect};
 use crate::groups::{Exit, Group, Groups, RelyOn};
@@ -203,8 +204,10 @@ struct Work<'a, 'd> {
     pads: Vec<Vec<u32>>,
     /// For each unit, for each instruction, what an unwinder needs there.
     needed: Vec<Vec<RegSet>>,
-    /// Everything the group writes itself.
-    written: RegSet,
+    /// For each unit of the group, everything it writes itself.
+    written: Vec<RegSet>,
+    /// For each unit, what is live when it returns because it never writes it; empty where that does not count.
+    unwritten: Vec<RegSet>,
     /// Everything it gets from the stack.
     restored: RegSet,
     knowledge: Knowledge,
@@ -229,15 +232,16 @@ impl<'a, 'd> Work<'a, 'd> {
             steps: Vec::new(),
             pads: Vec::new(),
             needed: Vec::new(),
-            written: RegSet::EMPTY,
+            written: vec![RegSet::EMPTY; members.len()],
+            unwritten: Vec::new(),
             restored: RegSet::EMPTY,
             knowledge: Knowledge::Cautious,
             meaning: Vec::new(),
         };
         let mut factory = InstructionInfoFactory::new();
-        for &unit in members {
+        for (member, &unit) in members.iter().enumerate() {
             let rows = work.rows_of(unit as usize);
-            let steps = work.steps_of(unit as usize, &rows, &mut factory);
+            let steps = work.steps_of(member, &rows, &mut factory);
             work.steps.push(steps);
             let pads = work.pads_of(unit as usize);
             work.pads.push(pads);
@@ -277,13 +281,15 @@ impl<'a, 'd> Work<'a, 'd> {
             .collect()
     }
 
-    fn steps_of(&mut self, unit: usize, rows: &[Row], factory: &mut InstructionInfoFactory) -> Vec<Step> {
+    fn steps_of(&mut self, member: usize, rows: &[Row], factory: &mut InstructionInfoFactory) -> Vec<Step> {
+        let unit = self.group.units[member] as usize;
         let code = self.module.code(unit);
         let start = self.module.units[unit].start;
         let insns = &self.module.decoded[unit].insns;
         let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
         let mut instruction = Instruction::default();
         let mut steps = Vec::with_capacity(insns.len());
+        let overlaps = self.overlaps(member);
         let switches_stack = insns.iter().any(|insn| loads_stack_pointer(insn.bytes(code)));
         for (index, insn) in insns.iter().enumerate() {
             if decoder.position() != insn.at as usize {
@@ -309,11 +315,12 @@ impl<'a, 'd> Work<'a, 'd> {
                 Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
                 _ => (Kind::Plain, reads, kills),
             };
-            if !insn.flow.is_call() {
-                self.written |= writes;
-            }
             let (saves, restores) = by_stack(&instruction);
             self.restored |= restores;
+            if !insn.flow.is_call() && !overlaps {
+                self.written[member] |= writes;
+            }
+            let kills = if overlaps { RegSet::EMPTY } else { kills };
             steps.push(Step { kind, reads, kills, writes, saves });
         }
         steps
@@ -336,6 +343,11 @@ impl<'a, 'd> Work<'a, 'd> {
         pads
     }
 
+    /// Whether instructions of a unit overlap: then the next one of its list is not what follows, and anything may.
+    fn overlaps(&self, member: usize) -> bool {
+        self.module.decoded[self.group.units[member] as usize].overlaps
+    }
+
     fn summary(&self, unit: u32) -> Summary {
         self.summaries[unit as usize]
     }
@@ -354,7 +366,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let after = if never_returns { RegSet::EMPTY } else { after };
         let mut live = match step.kind {
             Kind::Plain => step.reads | (after - step.kills),
-            Kind::Return => step.reads | outside.at_return,
+            Kind::Return => step.reads | self.at_return(member, outside),
             Kind::Unknown => outside.unknown | after,
             Kind::Foreign(by) => {
                 let arguments = match self.knowledge {
@@ -369,6 +381,9 @@ impl<'a, 'd> Work<'a, 'd> {
                 step.reads | reads | (after - summary.overwrites)
             }
         };
+        if self.overlaps(member) {
+            live |= outside.unknown;
+        }
         if outside.unwinding {
             live |= self.needed[member][index];
         }
@@ -393,16 +408,22 @@ impl<'a, 'd> Work<'a, 'd> {
         for exit in &block.exits {
             after |= match *exit {
                 Exit::Open | Exit::Lost => outside.unknown,
-                Exit::To(target) => self.at_tail(target, outside),
+                Exit::To(target) => self.at_tail(block.member as usize, target, outside),
             };
         }
         after
     }
 
+    /// Live where a unit of the group returns.
+    fn at_return(&self, member: usize, outside: &Outside) -> RegSet {
+        outside.at_return | self.unwritten.get(member).copied().unwrap_or_default()
+    }
+
     /// Live at a jump to somewhere else.
-    fn at_tail(&self, target: Svma, outside: &Outside) -> RegSet {
+    fn at_tail(&self, member: usize, target: Svma, outside: &Outside) -> RegSet {
+        let at_return = self.at_return(member, outside);
         if self.module.imports.stub(target).is_some() {
-            return outside.arguments | (outside.at_return - abi::CLOBBERED);
+            return outside.arguments | (at_return - abi::CLOBBERED);
         }
         match self.module.unit_at(target) {
             Some(unit)
@@ -410,7 +431,7 @@ impl<'a, 'd> Work<'a, 'd> {
             {
                 let summary = self.summary(unit as u32);
                 let reads = if outside.by_evidence { summary.seen_read } else { summary.reads };
-                reads | (outside.at_return - summary.overwrites)
+                reads | (at_return - summary.overwrites)
             }
             _ => outside.unknown,
         }
@@ -541,14 +562,10 @@ impl<'a, 'd> Work<'a, 'd> {
     }
 
     /// What is live before each instruction of each unit.
-    fn live(&self, wanted: RegSet) -> Vec<(u32, Vec<RegSet>)> {
-        let never_written = !self.written;
+    fn live(mut self, wanted: RegSet) -> Vec<(u32, Vec<RegSet>)> {
+        self.unwritten = self.unwritten();
         let outside = Outside {
-            at_return: abi::CALLEE_SAVED
-                | abi::RETURNED
-                | (never_written - RegSet::ARITHMETIC_FLAGS)
-                | self.overwrites().1
-                | wanted,
+            at_return: abi::CALLEE_SAVED | abi::RETURNED | self.overwrites().1 | wanted,
             unknown: RegSet::ALL,
             arguments: abi::ARGUMENTS,
             unwinding: true,

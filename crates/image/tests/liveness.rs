@@ -106,6 +106,21 @@ const SOURCE: &str = r"
     ret
     end blames
 
+    # goes on in the middle of another function, which never writes r10; that one's callers know
+    function enters
+    xor %r10d, %r10d
+    test %edi, %edi
+    jne middle
+    xor %esi, %esi
+    ret
+    end enters
+    function entered
+    lea 1(%rdi), %eax
+    middle:
+    mov %edx, %r11d
+    ret
+    end entered
+
     # a trap changes nothing
     function traps
     test %edi, %edi
@@ -144,6 +159,9 @@ fn registers_of_hand_written_code_stay_alive() {
     assert!(at(&module, &live, "follows", calls).contains(general(RSI)), "what is called runs on");
     assert!(!at(&module, &live, "despairs", calls).contains(RegSet::xmm(9)), "what is called does not");
     assert!(at(&module, &live, "blames", calls).contains(general(RSI)), "it is another err");
+    assert!(at(&module, &live, "entered", returns).contains(general(10)), "only others write it");
+    assert!(!at(&module, &live, "entered", returns).contains(general(R11)), "it writes that itself");
+    assert!(at(&module, &live, "enters", returns).contains(general(R11)), "only the other writes it");
     assert!(at(&module, &live, "traps", returns).contains(general(R11)), "nobody wrote it");
     assert!(!at(&module, &live, "relies", returns).contains(general(RDI)), "all that it was for is done");
 }

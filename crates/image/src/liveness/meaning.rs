@@ -46,6 +46,7 @@ impl Work<'_, '_> {
     fn meaning_after(&self, member: usize, at: usize, before: RegSet) -> RegSet {
         let step = &self.steps[member][at];
         match step.kind {
+            _ if self.overlaps(member) => RegSet::ALL,
             Kind::Plain | Kind::Return => before | step.writes,
             Kind::Unknown => RegSet::ALL,
             Kind::Foreign(convention) => (before - abi::CLOBBERED) | convention.results,
@@ -61,7 +62,8 @@ impl Work<'_, '_> {
             Some(unit) if self.module.units[unit].start == target => self.summary(unit as u32).may_write,
             _ => RegSet::ALL,
         };
-        let steps = self.steps.iter().flatten().fold(self.written, |all, step| {
+        let written = self.written.iter().fold(RegSet::EMPTY, |all, &set| all | set);
+        let steps = self.steps.iter().flatten().fold(written, |all, step| {
             all | match step.kind {
                 Kind::Plain | Kind::Return => step.writes,
                 Kind::Unknown => RegSet::ALL,

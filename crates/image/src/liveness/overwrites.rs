@@ -54,7 +54,7 @@ impl Work<'_, '_> {
             let mut state = entry[index as usize];
             for insn in block.first as usize..block.end as usize {
                 let step = &self.steps[block.member as usize][insn];
-                state = before(block.member, insn, state) | self.overwritten_by(step);
+                state = before(block.member, insn, state) | self.overwritten_by(block.member as usize, step);
             }
             for &next in &block.next {
                 let joined = entry[next as usize] & state;
@@ -73,7 +73,7 @@ impl Work<'_, '_> {
                 let step = &self.steps[block.member as usize][insn];
                 state = before(block.member, insn, state);
                 saved |= step.saves - state;
-                state |= self.overwritten_by(step);
+                state |= self.overwritten_by(block.member as usize, step);
             }
             let last = block.end as usize - 1;
             let returns = self.insn(block.member as usize, last).flow == Flow::Return;
@@ -91,8 +91,9 @@ impl Work<'_, '_> {
         Svma(start.0 + u64::from(self.insn(member, index).at))
     }
 
-    fn overwritten_by(&self, step: &Step) -> RegSet {
+    fn overwritten_by(&self, member: usize, step: &Step) -> RegSet {
         match *step {
+            _ if self.overlaps(member) => RegSet::EMPTY,
             Step { kind: Kind::Local(unit), .. } => self.summary(unit).overwrites,
             Step { kind: Kind::Plain, kills, .. } => kills,
             _ => RegSet::EMPTY,

@@ -17,7 +17,8 @@
 //!   calls. What it overwrites on every way to every return is dead before; what it may leave alone is not, so values
 //!   that `-fipa-ra` keeps over calls live on.
 //! - *At a return* live are callee-saved registers, those of results, every register that no instruction of the function
-//!   writes or that it may give back as it found it (it puts it on the stack and gets it from there), and whatever the code behind some direct call of it is seen to read, flags and all; also by way of functions
+//!   writes (of what makes one function with it, only what leads to it *and* that it leads to may have written for its callers)
+//!   or that it may give back as it found it (it puts it on the stack and gets it from there), and whatever the code behind some direct call of it is seen to read, flags and all; also by way of functions
 //!   that go to it in place of returning.
 //! - *Calls of code outside of the module, and indirect ones*, follow the System V ABI: they read what arguments are passed
 //!   in, and nothing is kept over them but in callee-saved registers. So do those who call a function by its address or
@@ -218,11 +219,11 @@ impl<'c, 'd> Dead<'c, 'd> {
 
     /// Tells for each unit of a function what is live before each instruction.
     pub(crate) fn live(&self, members: &[u32], room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
-        let function = Function::new(members, &self.bodies);
+        let mut function = Function::new(members, &self.bodies);
+        function.need_what_is_unwritten(STATUS_FLAGS | RED_ZONE);
         let wanted = members.iter().fold(0, |all, &body| all | self.wanted[body as usize]);
-        let untouched = ALL & !(function.written() | STATUS_FLAGS);
         let given_back = function.forwards(&self.summaries).given_back;
-        let way = Way::keeping((CALLEE_SAVED | RESULTS | untouched | given_back | wanted) & !RED_ZONE);
+        let way = Way::keeping((CALLEE_SAVED | RESULTS | given_back | wanted) & !RED_ZONE);
         let live = function.solve(&way, &self.summaries);
         let mut before = Vec::new();
         for (member, &body) in members.iter().enumerate() {
@@ -232,6 +233,7 @@ impl<'c, 'd> Dead<'c, 'd> {
             self.code.read(body, &[], room);
             before.clear();
             before.resize(room.items.len(), ALL);
+            let way = function.way(member, &way);
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 let pad = function.at_pad(member, block.pad, &live, &way) | RESERVED;
                 let after = function.after(member, index, &live, &way, &self.summaries);

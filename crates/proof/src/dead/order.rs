@@ -72,21 +72,13 @@ impl Functions {
     /// Functions by levels: each calls only such on lower levels, but for those that it forms a knot with by calling each
     /// other, which are on its own.
     pub(crate) fn levels(&self) -> Vec<Vec<u32>> {
-        let calls = &self.calls;
-        let mut walk = Walk {
-            calls,
-            number: vec![0; calls.len()],
-            low: vec![0; calls.len()],
-            level: vec![None; calls.len()],
-            open: Vec::new(),
-            next: 0,
-            levels: Vec::new(),
-        };
-        for root in 0..calls.len() {
-            walk.from(root);
-        }
-        walk.levels
+        Walk::all(&self.calls).levels
     }
+}
+
+/// For each node of a graph, the number of its knot: of those that lead to it and that it leads to.
+pub(crate) fn knots(graph: &[Vec<u32>]) -> Vec<u32> {
+    Walk::all(graph).knot
 }
 
 /// Tarjan's search for knots, without recursion.
@@ -97,12 +89,33 @@ struct Walk<'c> {
     low: Vec<u32>,
     /// Of those that are done.
     level: Vec<Option<u32>>,
+    /// Likewise: which of all knots, by the order in which they are done.
+    knot: Vec<u32>,
+    knots: u32,
     open: Vec<u32>,
     next: u32,
     levels: Vec<Vec<u32>>,
 }
 
-impl Walk<'_> {
+impl<'c> Walk<'c> {
+    fn all(calls: &'c [Vec<u32>]) -> Self {
+        let mut walk = Self {
+            calls,
+            number: vec![0; calls.len()],
+            low: vec![0; calls.len()],
+            level: vec![None; calls.len()],
+            knot: vec![0; calls.len()],
+            knots: 0,
+            open: Vec::new(),
+            next: 0,
+            levels: Vec::new(),
+        };
+        for root in 0..calls.len() {
+            walk.from(root);
+        }
+        walk
+    }
+
     fn from(&mut self, root: usize) {
         let mut path: Vec<(usize, usize)> = Vec::new();
         if self.number[root] == 0 {
@@ -142,7 +155,9 @@ impl Walk<'_> {
         let level = below.filter_map(|&to| self.level[to as usize]).max().map_or(0, |level| level + 1);
         for &function in &knot {
             self.level[function as usize] = Some(level);
+            self.knot[function as usize] = self.knots;
         }
+        self.knots += 1;
         if self.levels.len() <= level as usize {
             self.levels.resize(level as usize + 1, Vec::new());
         }

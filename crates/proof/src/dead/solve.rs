@@ -1,6 +1,7 @@
 //! The equations of one function, with all its parts, and their solutions.
 
 use super::body::{Body, Last, Out, Place, UNKNOWN};
+use super::order::knots;
 use super::set::{ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, Set};
 
 /// What callers need to know of a function that is entered at its start.
@@ -65,6 +66,8 @@ pub(crate) struct Function<'m> {
     /// For each member, where its outs lead in the function, and its pads.
     inside: Vec<Vec<u32>>,
     pads: Vec<Vec<u32>>,
+    /// For each member, what its callers may keep because it is never written; empty where that is not asked.
+    unwritten: Vec<Set>,
 }
 
 impl<'m> Function<'m> {
@@ -87,15 +90,39 @@ impl<'m> Function<'m> {
         };
         let inside = bodies.iter().map(|body| body.outs.iter().map(out).collect()).collect();
         let pads = bodies.iter().map(|body| body.pads.iter().map(|&pad| resolve(pad)).collect()).collect();
-        Self { members, bodies, base, inside, pads }
+        Self { members, bodies, base, inside, pads, unwritten: Vec::new() }
     }
 
     pub(crate) fn body(&self, member: usize) -> &'m Body {
         self.bodies[member]
     }
-    /// All that the function's own instructions may change.
-    pub(crate) fn written(&self) -> Set {
-        self.bodies.iter().fold(0, |all, body| all | body.written)
+    /// From here on, what a member's own instructions never change, nor those of members that lead to it and that it leads
+    /// to, is needed at its returns; but for `what_nobody_keeps`. Other members tell nothing: who calls a function that goes on in
+    /// the middle of another may rely on what only that one writes, and the other way round.
+    pub(crate) fn need_what_is_unwritten(&mut self, what_nobody_keeps: Set) {
+        let member = |block: u32| self.base.partition_point(|&base| base <= block) as u32 - 1;
+        let leads = |(inside, pads): (&Vec<u32>, &Vec<u32>)| {
+            let mut to: Vec<u32> = inside
+                .iter()
+                .chain(pads)
+                .filter(|&&block| block != LOST)
+                .map(|&block| member(block))
+                .collect();
+            to.sort_unstable();
+            to.dedup();
+            to
+        };
+        let graph: Vec<Vec<u32>> = self.inside.iter().zip(&self.pads).map(leads).collect();
+        let knots = knots(&graph);
+        let mut written = vec![what_nobody_keeps; knots.len()];
+        for (&knot, body) in knots.iter().zip(&self.bodies) {
+            written[knot as usize] |= body.written;
+        }
+        self.unwritten = knots.iter().map(|&knot| ALL & !written[knot as usize]).collect();
+    }
+    /// The way as it is for a member.
+    pub(crate) fn way(&self, member: usize, way: &Way) -> Way {
+        Way { at_return: way.at_return | self.unwritten.get(member).copied().unwrap_or(0), ..*way }
     }
     pub(crate) fn count(&self) -> usize {
         self.base.last().map_or(0, |&count| count as usize)
@@ -187,6 +214,7 @@ impl<'m> Function<'m> {
             changed = false;
             for member in (0..self.bodies.len()).rev() {
                 let base = self.base[member] as usize;
+                let way = &self.way(member, way);
                 for (index, block) in self.bodies[member].blocks.iter().enumerate().rev() {
                     let after = self.after(member, index, &live, way, summaries);
                     let before_last = Self::before_last(block.last, after, way, summaries);

@@ -319,4 +319,14 @@ pub(crate) const ALL: &[Wrong] = &[
             exchange_move(it, new, |_, item| (item.at == start).then(|| fill(Register::RCX)))
         },
     },
+    Wrong {
+        name: "poison in what only another function writes, which goes on in this one's middle",
+        rule: Inserted,
+        make: |it, _, new| {
+            let start = it.named("entered")?;
+            exchange_move(it, new, |unit, item| {
+                (unit.start == start && it.pair(item).0 == [0xc3]).then(|| fill(Register::R10))
+            })
+        },
+    },
 ];

@@ -4,6 +4,8 @@
 int leads(void);
 // Two parts of one function, each beginning without a frame.
 int in_two(int a, int b, int c, int d);
+// The first goes on in the middle of the second, which writes less.
+int enters(int a), entered(int a);
 __asm__(".text\n"
         ".type helper, @function\n"
         "helper: .cfi_startproc\n xor %eax, %eax\n ret\n .cfi_endproc\n .size helper, . - helper\n"
@@ -19,7 +21,13 @@ __asm__(".text\n"
         "in_two: .cfi_startproc\n test %edi, %edi\n je other_part\n lea 1(%rsi), %eax\n ret\n"
         "1: mov %edx, %eax\n ret\n .cfi_endproc\n .size in_two, . - in_two\n"
         ".type other_part, @function\n"
-        "other_part: .cfi_startproc\n add %ecx, %edx\n jmp 1b\n .cfi_endproc\n .size other_part, . - other_part\n");
+        "other_part: .cfi_startproc\n add %ecx, %edx\n jmp 1b\n .cfi_endproc\n .size other_part, . - other_part\n"
+        ".type enters, @function\n"
+        "enters: .cfi_startproc\n xor %r10d, %r10d\n test %edi, %edi\n jne 1f\n xor %eax, %eax\n ret\n"
+        ".cfi_endproc\n .size enters, . - enters\n"
+        ".type entered, @function\n"
+        "entered: .cfi_startproc\n xor %r11d, %r11d\n 1: lea 1(%rdi), %eax\n mov %edx, %r9d\n ret\n"
+        ".cfi_endproc\n .size entered, . - entered\n");
 
 __attribute__((noinline)) int keeps(int a) {
     int sum = 0;
@@ -46,4 +54,4 @@ __attribute__((noinline)) int checks(int a) {
     if (a > 5) __fortify_fail(a);
     return a;
 }
-int main(int argc, char **argv) { return keeps(argc) + in_two(argc, 2, 3, 4) + checks(argc) + goes_on(argc) + !argv; }
+int main(int argc, char **argv) { return keeps(argc) + in_two(argc, 2, 3, 4) + enters(argc) + entered(argc) + checks(argc) + goes_on(argc) + !argv; }
