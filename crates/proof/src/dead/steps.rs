@@ -45,6 +45,8 @@ pub(crate) struct Step {
     pub(crate) effect: Effect,
     pub(crate) end: End,
     pub(crate) to: u64,
+    /// It has the form of a call of a thread-local variable's descriptor, which the ABI lays down for linkers: `call [rax]`.
+    by_descriptor: bool,
     /// What an unwinder reads if it comes by here.
     pub(crate) unwinding: Set,
     /// Put on the stack, and got from there: a function may give back what it found in registers.
@@ -97,7 +99,9 @@ pub(crate) fn read(source: Source<'_, '_>, items: &[Item], linkage: &Linkage<'_,
             effect.reads = 0;
         }
         let (saves, restores) = by_stack(&insn);
-        steps.push(Step { saves, restores, effect, end, to, unwinding: unwinding(here.0) });
+        let bytes = code.get(item.at as usize..item.end() as usize);
+        let by_descriptor = bytes.is_some_and(|bytes| bytes.ends_with(&[0xff, 0x10]));
+        steps.push(Step { saves, restores, effect, end, to, by_descriptor, unwinding: unwinding(here.0) });
     }
     if stack.may_use_red_zone() {
         for step in &mut *steps {
@@ -106,7 +110,7 @@ pub(crate) fn read(source: Source<'_, '_>, items: &[Item], linkage: &Linkage<'_,
     }
     if finds_thread_local {
         // One of the calls finds a variable, and the caller keeps what it likes in registers meanwhile.
-        for step in steps.iter_mut().filter(|step| step.end == End::Foreign) {
+        for step in steps.iter_mut().filter(|step| step.end == End::Foreign && step.by_descriptor) {
             step.end = End::Keeps;
         }
     }

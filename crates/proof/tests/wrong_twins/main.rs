@@ -43,7 +43,7 @@ static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
 });
 
 static POISONED: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
-    let programs: [(&str, &[&str]); 8] = [
+    let programs: [(&str, &[&str]); 9] = [
         ("avx512_masks.c", &["-O2", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]),
         ("x87.c", &["-O2", "-lm"]),
         ("exception_kinds.cpp", &["-O2"]),
@@ -52,6 +52,10 @@ static POISONED: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
         ("carries.c", &["-O2"]),
         ("../../crates/proof/tests/wrong_twins/masks.c", &["-O2", "-mavx512f"]),
         ("../../crates/proof/tests/wrong_twins/runs_on.c", &["-O2"]),
+        (
+            "../../crates/proof/tests/wrong_twins/descriptors.c",
+            &["-O2", "-fPIC", "-shared", "-mtls-dialect=gnu2"],
+        ),
     ];
     let specimen = |&(source, options): &(&str, &[&str])| {
         let mode = twin::Mode::Poison(twin::VectorWidth::Avx512);
