@@ -152,10 +152,17 @@ pub fn entry_points(image: &Image<'_>, relocations: &[Relocation]) -> Vec<Svma> 
         let bytes = &bytes[..bytes.len().min(size as usize)];
         found.extend(bytes.chunks_exact(8).filter_map(|word| crate::bytes::u64_at(word, 0)).map(Svma));
     }
+    // Pointers to constants are none to functions, though both may lie in one segment.
+    let data = image.data_among_code();
+    let is_data = |address: u64| {
+        let after = data.partition_point(|&(start, _)| start <= address);
+        data[..after].last().is_some_and(|&(_, end)| address < end)
+    };
     found.extend(
         relocations
             .iter()
             .filter(|r| matches!(r.kind, abi::R_X86_64_RELATIVE | abi::R_X86_64_IRELATIVE))
+            .filter(|r| r.kind == abi::R_X86_64_IRELATIVE || !is_data(r.addend))
             .map(|r| Svma(r.addend)),
     );
     found.retain(|&address| address.0 != 0 && image.is_code(address));
