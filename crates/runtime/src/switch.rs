@@ -83,7 +83,9 @@ global_asm!(
     ".globl gleaner_tail_end",
     ".hidden gleaner_tail_end",
     "gleaner_tail_end:",
-    "3: mov rdi, gs:[{SELF}]",
+    // Counters come here on the stack of whoever yielded, with its red zone below.
+    "3: mov rsp, gs:[{SLOW_STACK}]",
+    "mov rdi, gs:[{SELF}]",
     "mov rsi, rax",
     "call {deferred}",
     "jmp gleaner_tail",
