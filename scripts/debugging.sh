@@ -23,8 +23,9 @@ gcc -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o "$work/target"
 
 if command -v gdb >/dev/null; then
     env -i PATH="$PATH" LC_ALL=C TERM=dumb HOME="$work" gdb -q -nx -batch -x $folder/commands.gdb "$work/twin" >"$work/gdb" 2>&1 </dev/null || true
-    # What the C library is and where things lie is no matter here, nor how many instructions a compiler needs.
-    sed -i -e '/libthread_db/d' -e '/^#.*_start/d' -e "s|$work/||g; s/ (process [0-9]*)//; s/ at 0x[0-9a-f]*//; s/ + [0-9]* in/ in/" -e '/^$/d' "$work/gdb"
+    # What the C library is, whether its inner functions have names, and where things lie is no matter here, nor how many
+    # instructions a compiler needs.
+    sed -i -e '/libthread_db/d' -e '/^#.*_start/d' -e '/^#[0-9]* .*?? () from [^ ]*\/libc\.so/d' -e "s|$work/||g; s/ (process [0-9]*)//; s/ at 0x[0-9a-f]*//; s/ + [0-9]* in/ in/" -e '/^$/d' "$work/gdb"
     uniq "$work/gdb" >"$work/said"
     mv "$work/said" "$work/gdb"
     if [ "${1:-}" = --regenerate ]; then cp "$work/gdb" $folder/expected.txt; fi
