@@ -121,6 +121,17 @@ impl Region {
         })
     }
 
+    /// The same where nobody can be told that there are too many threads: waits for one that ends.
+    pub(crate) fn claim_in_time(&self, purpose: &Purpose) -> &'static Area {
+        const NAP: u64 = 1_000_000;
+        loop {
+            match self.claim(purpose) {
+                Some(area) => return area,
+                None => sys::sleep_ns(NAP),
+            }
+        }
+    }
+
     /// Gives back areas of this process whose threads are gone: the butler is slower, and a forked child has none.
     fn reclaim(&self, pid: i32) {
         for slot in (0..self.slots()).filter(|slot| self.tid(*slot) > 0) {

@@ -29,6 +29,21 @@ pub(super) fn off(guest: &Context, now: u64) {
 }
 
 impl Butler {
+    /// Who is aboard is called home where a signal waits for its thread, looked for now and then.
+    pub(super) fn recall_to_signals(&self, area: &Area) {
+        let own = area.own();
+        let recall = self.page.recall_ns.load(Relaxed);
+        let aboard = self.now.saturating_sub(own.since.load(Relaxed));
+        let looked = self.now.saturating_sub(area.looked_at.load(Relaxed));
+        if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
+            area.looked_at.store(self.now, Relaxed);
+            // Where nobody tells, it goes home to see.
+            if signals_wait(area).unwrap_or(true) {
+                own.recall.store(trip::RECALL as u32, Relaxed);
+            }
+        }
+    }
+
     /// Wakes who came home, boards who is parked, asks others to park while there is room for them.
     pub(super) fn homes(&mut self, mut free: u32) -> Census {
         let mut census =
@@ -126,16 +141,7 @@ impl Butler {
                 census.away = true;
                 census.guests += 1;
                 census.aboard[index] += 1;
-                let recall = self.page.recall_ns.load(Relaxed);
-                let aboard = self.now.saturating_sub(own.since.load(Relaxed));
-                let looked = self.now.saturating_sub(area.looked_at.load(Relaxed));
-                if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
-                    area.looked_at.store(self.now, Relaxed);
-                    // Where nobody tells, it goes home to see.
-                    if signals_wait(area).unwrap_or(true) {
-                        own.recall.store(trip::RECALL as u32, Relaxed);
-                    }
-                }
+                self.recall_to_signals(area);
                 let host = own.host.load(Relaxed);
                 // Again and again: a hook that meets a thread on its way out of the control context is lost.
                 // SAFETY: areas are never unmapped.

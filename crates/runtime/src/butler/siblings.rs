@@ -14,7 +14,7 @@
 //!
 //! To add a rule for who may not take part: [`has_own_rules`]. For who should stay at home: [`may_park`].
 
-use super::watch::{ASLEEP, Processes, Seen, signals_wait};
+use super::watch::{ASLEEP, Processes, Seen};
 use super::{Butler, Census, homes, send_home};
 use crate::area::{Area, Context, asked, kind, lock, settled, state};
 use crate::{page, ring, sys};
@@ -286,15 +286,7 @@ impl Butler {
     fn aboard(&mut self, area: &'static Area, tally: &mut Tally) {
         let own = area.own();
         tally.aboard += 1;
-        let recall = self.page.recall_ns.load(Relaxed);
-        let aboard = self.now.saturating_sub(own.since.load(Relaxed));
-        let looked = self.now.saturating_sub(area.looked_at.load(Relaxed));
-        if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
-            area.looked_at.store(self.now, Relaxed);
-            if signals_wait(area).unwrap_or(true) {
-                own.recall.store(trip::RECALL as u32, Relaxed);
-            }
-        }
+        self.recall_to_signals(area);
         if own.recall.load(Relaxed) != 0 {
             tally.recalled += 1;
             // SAFETY: areas are never unmapped.

@@ -127,7 +127,6 @@ extern "C" fn notified() {
 
 /// Returns the program's function and its argument.
 extern "C" fn begin(wanted: &'static Wanted) -> Pair {
-    const NAP: u64 = 1_000_000;
     // SAFETY: inherited from a thread of a harvest; only the region is taken from it, which is the same in all.
     let region = unsafe { gs::area() }.region();
     let purpose = Purpose {
@@ -138,12 +137,7 @@ extern "C" fn begin(wanted: &'static Wanted) -> Pair {
         tid: -1,
         fs: 0,
     };
-    let area = loop {
-        match region.claim(&purpose) {
-            Some(area) => break area,
-            None => sys::sleep_ns(NAP), // nobody can be told that there are too many threads
-        }
-    };
+    let area = region.claim_in_time(&purpose);
     area.start[0].store(wanted.function.load(Relaxed), Relaxed);
     area.start[1].store(wanted.value.load(Relaxed), Relaxed);
     threads::begin(area)

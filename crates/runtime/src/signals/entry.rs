@@ -203,7 +203,6 @@ unsafe fn by_itself(
 /// Its creator works with its area meanwhile, and may have guests there; code of siblings and scavengers finds its thread's storage by
 /// its area, too. So a handler has one for itself while it runs.
 fn with_an_area(creators: &Area, call: impl FnOnce()) {
-    const NAP: u64 = 1_000_000;
     let region = creators.region();
     let purpose = Purpose {
         kind: kind::CLAIMED,
@@ -213,12 +212,7 @@ fn with_an_area(creators: &Area, call: impl FnOnce()) {
         tid: -1,
         fs: gs::fs_base(),
     };
-    let area = loop {
-        match region.claim(&purpose) {
-            Some(area) => break area,
-            None => sys::sleep_ns(NAP),
-        }
-    };
+    let area = region.claim_in_time(&purpose);
     area.cur.store(area.quiet().pointer(), Relaxed);
     // SAFETY: an area that is nobody else's, which stays until the handler is done; then that which was there before.
     unsafe {

@@ -6,6 +6,7 @@
 //! hold the context still.
 
 use super::frame::Registers;
+use super::place;
 use crate::area::{Area, Context};
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::context;
@@ -72,7 +73,8 @@ unsafe fn step(at: u64) -> Option<(Step, u64)> {
     let byte = |i: usize| unsafe { (at as *const u8).add(i).read() };
     let prefix = byte(0);
     if prefix == SET_BUDGET[0] {
-        let stands = SET_BUDGET.iter().enumerate().all(|(i, b)| byte(i) == *b);
+        // SAFETY: the caller's.
+        let stands = unsafe { place::stands(at, &SET_BUDGET) };
         return stands
             .then(|| (Step::Budget(i32::from_le_bytes([byte(8), byte(9), byte(10), byte(11)])), 12));
     }

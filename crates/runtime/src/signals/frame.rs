@@ -34,14 +34,10 @@ pub(crate) struct Registers {
 impl Registers {
     /// By number, as instructions number them.
     pub(crate) fn general(&self) -> [u64; 16] {
-        [
-            self.rax, self.rcx, self.rdx, self.rbx, self.rsp, self.rbp, self.rsi, self.rdi, self.r8, self.r9,
-            self.r10, self.r11, self.r12, self.r13, self.r14, self.r15,
-        ]
+        let mut copy = *self;
+        core::array::from_fn(|number| *copy.at(number as u8))
     }
-}
 
-impl Registers {
     /// One of them by its number.
     pub(crate) fn at(&mut self, number: u8) -> &mut u64 {
         match number & 15 {

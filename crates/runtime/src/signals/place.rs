@@ -34,7 +34,7 @@ const RESUME: u64 = 0x10000;
 ///
 /// # Safety
 /// It must be the address of an instruction that was fetched.
-unsafe fn stands(at: u64, bytes: &[u8]) -> bool {
+pub(super) unsafe fn stands(at: u64, bytes: &[u8]) -> bool {
     // SAFETY: the caller's; and see above.
     bytes.iter().enumerate().all(|(i, byte)| unsafe { (at as *const u8).add(i).read() } == *byte)
 }
