@@ -9,18 +9,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 struct progress {
-    volatile uint64_t steps, working, latency_p95_ns, stop;
+    volatile uint64_t steps, working, go, stop;
 };
 
 static struct progress nowhere, *progress = &nowhere;
 
 static void progress_to(const char *path) {
     int file = open(path, O_RDWR | O_CREAT, 0666);
-    if (file < 0 || ftruncate(file, sizeof *progress)) {
+    struct stat now;
+    // Somebody else may have made it longer.
+    if (file < 0 || fstat(file, &now) || (now.st_size < (off_t)sizeof *progress && ftruncate(file, sizeof *progress))) {
         perror(path);
         exit(2);
     }

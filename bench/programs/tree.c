@@ -1,10 +1,27 @@
 // A key-value store in a search tree, asked by an open loop: requests come at their times, ready or not, and each one's
-// latency counts from when it came. Tells the 95th percentile in its progress file, for every 16384 requests.
-// usage: tree MIB WORK [PROGRESS-FILE [REQUESTS-A-SECOND]]; without a rate, one request follows the other.
+// latency counts from when it came. Counts them by length in its progress file: sorting would keep the next requests waiting.
+// usage: tree MIB WORK [PROGRESS-FILE [REQUESTS-A-SECOND [KEYS]]]; without a rate, one request follows the other.
 #include "common.h"
-#include <string.h>
+#include "latency.h"
 
-enum { ROUND = 16384, NODES_A_REQUEST = 4 };
+enum { KEYS = 4 };
+
+static struct answers nobody_asks, *answers = &nobody_asks;
+
+// Behind the progress, a page further on.
+static void tell_latencies(const char *path) {
+    int file = open(path, O_RDWR);
+    if (file < 0 || ftruncate(file, 4096 + sizeof *answers)) {
+        perror(path);
+        exit(2);
+    }
+    answers = mmap(0, sizeof *answers, PROT_READ | PROT_WRITE, MAP_SHARED, file, 4096);
+    if (answers == MAP_FAILED) {
+        perror(path);
+        exit(2);
+    }
+    close(file);
+}
 
 struct node {
     uint64_t key, value;
@@ -30,13 +47,11 @@ static struct node *balanced(struct node *pool, const uint32_t *place, uint64_t 
     return n;
 }
 
-static int ascending(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv) {
     struct arguments a = arguments(argc, argv);
+    int keys = argc > 5 ? atoi(argv[5]) : KEYS;
+    if (argc > 3)
+        tell_latencies(argv[3]);
     double rate = argc > 4 ? strtod(argv[4], 0) : 0;
     uint64_t nodes = (a.mib << 20) / sizeof(struct node);
     struct node *pool = area(a.mib << 20);
@@ -44,8 +59,10 @@ int main(int argc, char **argv) {
     one_cycle(place, nodes);
     struct node *root = balanced(pool, place, 0, nodes);
     free(place);
-    static uint64_t latency[ROUND], sorted[ROUND];
     uint64_t done = 0, sum = 0;
+    // With a rate and a number of keys in each request, it sleeps until somebody writes a 1 into the file's third word: all others may get ready meanwhile.
+    while (rate > 0 && argc > 5 && !progress->go)
+        usleep(1000);
     double due = now_ns(), between = rate > 0 ? 1e9 / rate : 0;
     while (goes_on(done, a.work)) {
         if (rate > 0) {
@@ -58,14 +75,10 @@ int main(int argc, char **argv) {
                 ;
         } else
             due = now_ns();
-        for (int i = 0; i < NODES_A_REQUEST; i++)
+        for (int i = 0; i < keys; i++)
             sum += find(root, random_number() % (2 * nodes));
-        latency[done % ROUND] = now_ns() - (uint64_t)due;
-        if (++done % ROUND == 0) {
-            memcpy(sorted, latency, sizeof sorted);
-            qsort(sorted, ROUND, sizeof *sorted, ascending);
-            progress->latency_p95_ns = sorted[ROUND * 95 / 100];
-        }
+        answers->counts[part_of(now_ns() - (uint64_t)due)]++;
+        done++;
     }
     if (a.work)
         printf("tree %zu MiB, %lu requests, sum %lu\n", a.mib, done, sum);

@@ -89,6 +89,7 @@ fn make_plan(args: &HarvestArgs, cast: &Cast) -> anyhow::Result<Plan> {
         coalesce: !args.no_coalescing,
         least_gain: args.least_gain,
         most_sites: args.most_sites,
+        spins: !args.no_spins,
         excluded: args.exclude.iter().map(|address| address.0).collect(),
         asked: Asked {
             scavengers: cast.scavengers.len() as u32,

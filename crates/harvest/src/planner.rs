@@ -17,7 +17,7 @@ use crate::prices::Pricing;
 use gain::Worth;
 use records::plan::{
     Alternative, Because, Bounds, Counts, Gain, Live, LoadClass, Place, Plan, PlannedModule, Prefetch,
-    Prices, Rejected, Role, Site,
+    Prices, Rejected, Role, Site, Spin,
 };
 use units::{Bytes, Estimate, Quantity, Unit};
 
@@ -49,6 +49,8 @@ pub struct Subject {
     pub accesses: usize,
     /// Ascending by address.
     pub candidates: Vec<Candidate>,
+    /// Of a primary: loops that only wait by turning round.
+    pub spins: Vec<Spin>,
 }
 
 /// Which loads may become sites.
@@ -70,6 +72,8 @@ pub struct Wishes {
     /// Cycles that a site must be expected to gain.
     pub least_gain: f64,
     pub most_sites: Option<usize>,
+    /// Whether a primary gives way also where it waits by turning round.
+    pub spins: bool,
     /// Stated addresses that are left alone, whatever is expected of them.
     pub excluded: Vec<u64>,
     pub asked: Asked,
@@ -120,7 +124,7 @@ pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishe
             alternative(choice, coalesce, is_chosen, &weighed(choice, coalesce), prices, &bounds)
         })
         .collect();
-    let modules = subjects.iter().zip(chosen).map(|(subject, sorted)| module(subject, sorted)).collect();
+    let modules = subjects.iter().zip(chosen).map(|(subject, sorted)| module(subject, sorted, wishes)).collect();
     Plan { prices: prices.clone(), bounds, modules, alternatives }
 }
 
@@ -217,7 +221,8 @@ fn net(gain: &Gain) -> Estimate {
     gain.net.estimate().unwrap_or(Estimate::exact(0.0))
 }
 
-fn module(subject: &Subject, sorted: Sorted) -> PlannedModule {
+fn module(subject: &Subject, sorted: Sorted, wishes: &Wishes) -> PlannedModule {
+    let wanted = |spin: &&Spin| wishes.spins && !wishes.excluded.contains(&spin.place.address);
     let coalesced = sorted.sites.iter().map(|site| site.with.len()).sum();
     PlannedModule {
         path: subject.path.clone(),
@@ -233,6 +238,7 @@ fn module(subject: &Subject, sorted: Sorted) -> PlannedModule {
             coalesced,
         },
         sites: sorted.sites,
+        spins: subject.spins.iter().filter(wanted).cloned().collect(),
         rejected: sorted.rejected,
     }
 }

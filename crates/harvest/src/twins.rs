@@ -29,6 +29,7 @@ pub enum TwinsError {
 /// What makes one module's twin what it is.
 struct Recipe {
     sites: BTreeMap<u64, Site>,
+    spins: BTreeSet<u64>,
     role: Role,
     quantum: u32,
     width: VectorWidth,
@@ -105,7 +106,7 @@ pub fn every_load(
     quantum: u32,
 ) -> Result<Planned, TwinsError> {
     let attempts = Attempts { role, quantum, width: VectorWidth::of_this_machine(), debug };
-    attempts.until_proven(path, data, Which::EveryLoad(reach))
+    attempts.until_proven(path, data, Which::EveryLoad(reach), BTreeSet::new())
 }
 
 /// The rewritten file of a module in its role.
@@ -127,7 +128,13 @@ struct Attempts<'d> {
 impl Attempts<'_> {
     /// Rewrites until the checker finds nothing wrong: where it thinks that a yield loses what somebody relies on,
     /// everything is saved, and sites that break other rules are left out.
-    fn until_proven(&self, path: &Path, data: &[u8], mut which: Which) -> Result<Planned, TwinsError> {
+    fn until_proven(
+        &self,
+        path: &Path,
+        data: &[u8],
+        mut which: Which,
+        mut spins: BTreeSet<u64>,
+    ) -> Result<Planned, TwinsError> {
         let path = path.display().to_string();
         let unproven = |why: String| TwinsError::Unproven { path: path.clone(), why };
         let mut wary = BTreeSet::new();
@@ -136,6 +143,7 @@ impl Attempts<'_> {
         loop {
             let sites = Sites {
                 which: which.clone(),
+                spins: spins.clone(),
                 width: self.width,
                 knowledge: Knowledge::OfCallers,
                 wary: wary.clone(),
@@ -172,6 +180,10 @@ impl Attempts<'_> {
                 if violation.rule == proof::Rule::Yields && wary.insert(origin) {
                     continue;
                 }
+                if spins.remove(&origin) {
+                    dropped.insert(origin, format!("not proven: {}", violation.what));
+                    continue;
+                }
                 let Which::Listed(listed) = &mut which else { return Err(unproven(why.to_string())) };
                 // A site's loads may be fetched for by another one's yield.
                 let with = listed.iter().find(|(_, site)| site.with.contains(&origin)).map(|(&at, _)| at);
@@ -190,14 +202,15 @@ impl Attempts<'_> {
 
 impl Recipe {
     fn of(module: &PlannedModule, quantum: u32) -> Self {
-        Self { sites: sites(module), role: module.role, quantum, width: VectorWidth::of_this_machine() }
+        let spins = module.spins.iter().map(|spin| spin.place.address).collect();
+        Self { sites: sites(module), spins, role: module.role, quantum, width: VectorWidth::of_this_machine() }
     }
 
     fn text(&self) -> Vec<u8> {
         let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
         // The quantum is nothing to a primary.
         let quantum = if self.role == Role::Primary { 0 } else { self.quantum };
-        format!("{} {quantum} {:?} {sites}", self.role.word(), self.width).into_bytes()
+        format!("{} {quantum} {:?} {sites} {:?}", self.role.word(), self.width, self.spins).into_bytes()
     }
 
     fn proven(&self, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
@@ -206,7 +219,7 @@ impl Recipe {
         }
         let which = Which::Listed(self.sites.clone());
         let attempts = Attempts { role: self.role, quantum: self.quantum, width: self.width, debug: None };
-        attempts.until_proven(Path::new(&module.path), data, which)
+        attempts.until_proven(Path::new(&module.path), data, which, self.spins.clone())
     }
 
     fn make(&self, module: &PlannedModule) -> Result<Made, TwinsError> {
@@ -244,6 +257,7 @@ pub fn settle(module: &mut PlannedModule, note: &Note) {
         .into_iter()
         .partition(|site| !note.left_out.contains_key(&site.place.address));
     module.sites = kept;
+    module.spins.retain(|spin| !note.left_out.contains_key(&spin.place.address));
     module.rejected.extend(lost.into_iter().map(|site| Rejected {
         why: note.left_out.get(&site.place.address).cloned().unwrap_or_default(),
         place: Place { ..site.place },

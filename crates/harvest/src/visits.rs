@@ -89,12 +89,18 @@ fn units(rewritten: &[u8]) -> Option<Vec<UnitOfFile>> {
             let resumes = code
                 .windows(SWITCH.len())
                 .enumerate()
-                .filter(|(_, window)| *window == SWITCH)
+                .filter(|(at, window)| *window == SWITCH && !is_spin(code, *at))
                 .map(|(at, _)| twin + (at + SWITCH.len()) as u64)
                 .collect();
             Some(UnitOfFile { original: start..start + size, resumes })
         })
         .collect()
+}
+
+/// Whether the switch at this place is one of waiting by turning round: in front of it stands `mov rax, [… + SPIN]`, where else a
+/// displacement is zero or missing.
+fn is_spin(code: &[u8], at: usize) -> bool {
+    at > 0 && i32::from(code[at - 1]) == runtime_abi::context::SPIN
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {

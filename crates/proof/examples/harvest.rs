@@ -26,6 +26,7 @@ fn main() {
         knowledge,
         wary: std::collections::BTreeSet::new(),
         saves_ahead: true,
+        spins: (0..0x40_0000).collect(),
     };
     for file in files {
         let original = std::fs::read(file).expect("the file can be read");

@@ -57,12 +57,14 @@
 //!   each register was saved to its own slot (vectors as wide as the note says) and nothing else. General registers and the stack
 //!   pointer may have been saved before (`harvest/held.rs`): on all ways to the piece, with no call since, and unchanged; and the
 //!   context's address may stand in a register that likewise got it before, and gets it again where the context goes on. A switch makes the next
-//!   context current and goes to where that goes on; its own context goes on in the same piece. Budgets, leaves and looks
+//!   context current (or, in primaries, the one that is named for turning round), which is another one, and goes to where that goes on; its own
+//!   context goes on in the same piece. Budgets, leaves and looks
 //!   at returns are the scavengers'; they set the budget to the note's quantum after a switch only, and always where it was
 //!   used up. No
 //!   function (all its parts together) has both yields and x87, MMX or tile registers, `std`, `popf` or transactions.
 //! - **R14 prefetches.** What a yield fetches is the memory operand of some instruction behind it, with nothing but plain
-//!   instructions between them, none of which changes what the operand hangs on. In primaries every yield fetches.
+//!   instructions between them, none of which changes what the operand hangs on. In primaries every yield fetches, but for those that go to
+//!   whom the context names for turning round.
 //! - **R15 early.** Primaries do not yield in resolvers of indirect functions, in `.preinit_array`, in libraries'
 //!   constructors, in a program's `malloc` and its kin, nor in what these call or jump to directly. Programs whose
 //!   threads are each other's guests have no twins of these.
@@ -130,7 +132,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R18";
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -10,7 +10,7 @@ mod site;
 pub use bounds::Bounds;
 pub use gain::{Gain, Origin};
 pub use prices::{LevelPrice, Prices, Source, YieldPrice};
-pub use site::{Because, Live, LoadClass, Place, Prefetch, Rejected, Site, SourceLine};
+pub use site::{Because, Live, LoadClass, Place, Prefetch, Rejected, Site, SourceLine, Spin, WaitsFor};
 
 use crate::Record;
 use schemars::JsonSchema;
@@ -59,6 +59,9 @@ pub struct PlannedModule {
     pub size: Bytes,
     pub counts: Counts,
     pub sites: Vec<Site>,
+    /// Of a primary: loops that only wait by turning round, where it gives way too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spins: Vec<Spin>,
     pub rejected: Vec<Rejected>,
 }
 

@@ -10,6 +10,7 @@
 //! 0x0800  frame: registers of a
 //!         captured context
 //! 0x0a00  samples
+//! 0x0d00  counter of turns
 //! ```
 //!
 //! The context that inserted code uses lies elsewhere, in a dense table ([`crate::region`]): a ring's contexts are touched in
@@ -28,6 +29,7 @@ const FRONT: usize = 0x600 + context::BEFORE;
 const BACK: usize = 0x700 + context::BEFORE;
 pub(crate) const FRAME: usize = 0x800;
 const SAMPLES: usize = 0xa00;
+const TURNS: usize = 0xd00 + context::BEFORE;
 pub(crate) const XSAVE: usize = 0x1000;
 pub(crate) const XSAVE_SIZE: usize = 0x3000;
 pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
@@ -106,12 +108,13 @@ pub(crate) struct Context {
     /// Written when its thread starts.
     pub(crate) fs: AtomicU64,
     pub(crate) flags: AtomicU64,
+    /// Of an area's own context: whom it goes on with while it waits by turning round. Written as `next`, by [`crate::ring`] and
+    /// [`crate::count`].
+    pub(crate) spin: AtomicPtr<Context>,
     /// In a ring: the one before. Written as `next`, but never by the butler's hook.
     pub(crate) prev: AtomicPtr<Context>,
     /// The area of its thread; of a control or quiet context too. Written once.
     pub(crate) home: AtomicPtr<Area>,
-    /// The primary's area it is aboard. The butler's.
-    pub(crate) host: AtomicPtr<Area>,
     // What is in front of this is one cache line, which stays with the core that runs the ring; the butler looks at what follows.
     pub(crate) state: AtomicU32,
     /// Why it is [`state::LEAVING`], an index of [`runtime_abi::control::trip`].
@@ -125,6 +128,8 @@ pub(crate) struct Context {
     pub(crate) reserved: u32,
     /// When it last changed its state. The butler's.
     pub(crate) since: AtomicU64,
+    /// The primary's area it is aboard. The butler's.
+    pub(crate) host: AtomicPtr<Area>,
 }
 
 /// Bytes of a context in the table: a multiple of a cache line, an even number of them, so that contexts spread over sets.
@@ -243,6 +248,16 @@ pub(crate) struct Area {
     pub(crate) stage_ticks: AtomicU64,
     pub(crate) absence_ticks: AtomicU64,
     pub(crate) soon_ticks: AtomicU64,
+    /// While something is counted: when it last turned round in a wait, and what `passes` and `count` were then. The thread's.
+    pub(crate) turned: AtomicU64,
+    pub(crate) turned_passes: AtomicI64,
+    pub(crate) turned_count: AtomicI32,
+    /// Turns that took longer than an absence may.
+    pub(crate) long_turns: AtomicU32,
+    /// Ticks that it waited by turning round, of those since counting began; when that was, and up to when. The thread's.
+    pub(crate) idle: AtomicU64,
+    pub(crate) idle_since: AtomicU64,
+    pub(crate) idle_until: AtomicU64,
     /// The guest whose stays are to be timed. The butler's.
     pub(crate) suspect: AtomicPtr<Context>,
     /// First and last of the guests that are aboard and take no part for now. The thread's, under the lock.
@@ -291,10 +306,12 @@ at!(Context.rip == context::RIP);
 at!(Context.rsp == context::RSP);
 at!(Context.fs == context::FS);
 at!(Context.flags == context::FLAGS);
+at!(Context.spin == context::SPIN);
 at!(Context.prev == context::RUNTIME);
 const _: () = assert!(size_of::<Context>() <= context::vector(0) as usize && size_of::<Area>() <= 0x400);
 const _: () = assert!(FRAME + size_of::<Frame>() <= SAMPLES);
-const _: () = assert!(SAMPLES + 4 * crate::count::SAMPLES * crate::count::ROWS <= XSAVE);
+const _: () = assert!(SAMPLES + 4 * crate::count::SAMPLES * crate::count::ROWS <= TURNS - context::BEFORE);
+const _: () = assert!(TURNS + size_of::<Context>() <= XSAVE);
 
 /// The `n`th pointer's target, where pointers are set once before anyone can see them.
 macro_rules! follow {
@@ -386,6 +403,12 @@ impl Area {
     pub(crate) fn back(&self) -> &'static Context {
         // SAFETY: as above.
         unsafe { &*((self.address() + BACK) as *const Context) }
+    }
+
+    /// Stands in front of guests while something is counted, where it waits by turning round.
+    pub(crate) fn turns(&self) -> &'static Context {
+        // SAFETY: as above.
+        unsafe { &*((self.address() + TURNS) as *const Context) }
     }
 
     /// What was counted, by stage.

@@ -10,6 +10,9 @@
 //! loads missed nothing. With guests: [`ABOARD`], ticks for a lap with all guests; [`ABSENCE`], how long each time the primary is
 //! away; [`STAY`], how long one guest stays. A lap is as long as a part of a stage is, for this program at this time.
 //!
+//! Where the primary waits by turning round, another counter stands in front of those it goes on with there ([`turned`]): such times are
+//! left out, since they are as long as what it waits for lets them, with guests or without.
+//!
 //! All of it happens on the primary's thread, between two yields, under the lock where the ring changes. To add a stage: a number, its
 //! counters in [`link`], its sample in [`counted`], its place in [`after`].
 
@@ -27,9 +30,12 @@ use runtime_abi::{area as a, context as c};
 /// Of an order, in the lowest bit: guests are aside, or take part.
 pub(crate) const ALONE: u32 = 0;
 pub(crate) const GUESTS: u32 = 1;
-/// Of an order: something is to be counted. Above it stands the order's number.
+/// Of an order: something is to be counted.
 pub(crate) const COUNTING: u32 = 2;
-pub(crate) const NUMBER: u32 = 4;
+/// Of an order: guests take part where the primary waits by turning round, also if they are aside.
+pub(crate) const SPINS: u32 = 4;
+/// Above it stands the order's number.
+pub(crate) const NUMBER: u32 = 8;
 
 /// Stages.
 const NOTHING: u32 = 0;
@@ -61,7 +67,7 @@ fn after(stage: u32, order: u32) -> u32 {
     match stage {
         NOTHING if order & GUESTS == 0 => PLAIN,
         NOTHING => ABOARD,
-        PLAIN => SITE,
+        PLAIN if order & SPINS == 0 => SITE,
         ABOARD => ABSENCE,
         ABSENCE => STAY,
         _ => NOTHING,
@@ -141,7 +147,12 @@ pub(crate) fn arrange(area: &Area) {
             for sample in (0..ROWS).flat_map(|row| area.samples(row)) {
                 sample.store(0, Relaxed);
             }
+            area.turned.store(0, Relaxed);
+            area.long_turns.store(0, Relaxed);
+            area.idle.store(0, Relaxed);
             begin(area, after(NOTHING, order));
+            area.idle_since.store(area.stage_began.load(Relaxed), Relaxed);
+            area.idle_until.store(area.stage_began.load(Relaxed), Relaxed);
         }
         area.obeyed.store(order, Release);
     }
@@ -243,6 +254,7 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
     let mut taken = area.taken.load(Relaxed) as usize;
     let timed = area.no_clock.load(Relaxed) == 0;
     let gone = now.saturating_sub(since);
+    area.idle_until.store(now, Relaxed);
     let longer = timed && since != 0 && taken == 0 && lengthen(area, stage, gone);
     if timed && since != 0 && taken < SAMPLES && !longer {
         taken += 1;
@@ -302,7 +314,61 @@ fn advance(area: &'static Area) {
             link(area);
         }
     }
+    let _ = area.own().spin.compare_exchange(area.turns().pointer(), at_turns(area), AcqRel, Relaxed);
     area.lock.store(lock::FREE, Release);
+}
+
+/// Whom the primary goes on with where it waits by turning round, unless it is hooked. The thread's.
+pub(crate) fn at_turns(area: &Area) -> *mut Context {
+    let own = area.own().pointer();
+    let counting = area.stage.load(Relaxed) != NOTHING;
+    let order = area.obeyed.load(Relaxed);
+    let aside = area.aside.load(Relaxed);
+    let first = match order {
+        _ if !aside.is_null() && order & SPINS != 0 => aside,
+        _ if !counting && order & (GUESTS | SPINS) == GUESTS | SPINS => ring::first(area),
+        _ => own,
+    };
+    if !counting {
+        return first;
+    }
+    let turns = area.turns();
+    turns.rip.store(gleaner_turned as *const () as u64, Relaxed);
+    turns.next.store(first, Relaxed);
+    turns.pointer()
+}
+
+/// A guest is no longer the first one: whoever led to it there leads to the next.
+pub(crate) fn turn_to(area: &Area, guest: *mut Context, next: *mut Context) {
+    let _ = area.own().spin.compare_exchange(guest, next, AcqRel, Relaxed);
+    let _ = area.turns().next.compare_exchange(guest, next, Relaxed, Relaxed);
+}
+
+/// The primary waits by turning round, while something is counted. What passed since it last did so, without a yield between, was
+/// no work, and is left out of what is counted; its last turn, in which what it waited for came, is not.
+pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
+    let before = area.turned.swap(now, Relaxed);
+    let (passes, count) = (area.passes.load(Relaxed), area.count.load(Relaxed));
+    let unchanged = area.turned_passes.swap(passes, Relaxed) == passes
+        && area.turned_count.swap(count, Relaxed) == count
+        && before >= area.resumed.load(Relaxed);
+    if before != 0 && unchanged {
+        let turn = now.saturating_sub(before);
+        for since in [&area.resumed, &area.away] {
+            let at = since.load(Relaxed);
+            since.store(if at == 0 { 0 } else { at + turn }, Relaxed);
+        }
+        area.idle.store(area.idle.load(Relaxed) + turn, Relaxed);
+        if area.obeyed.load(Relaxed) & SPINS != 0 {
+            let page = area.region().page();
+            page.absences[bucket(turn)].fetch_add(1, Relaxed);
+            page.longest_absence.fetch_max(turn, Relaxed);
+            let long = turn > area.absence_ticks.load(Relaxed);
+            area.long_turns.store(area.long_turns.load(Relaxed) + u32::from(long), Relaxed);
+        }
+    }
+    area.idle_until.store(now, Relaxed);
+    area.turns().next.load(Relaxed)
 }
 
 // Entered as every context is: rax and CUR are it, everything else is dead. They end in the tail of `switch`.
@@ -326,6 +392,18 @@ global_asm!(
     "call {counted}",
     "jmp gleaner_tail",
     "",
+    // Where it waits by turning round.
+    ".globl gleaner_turned",
+    ".hidden gleaner_turned",
+    "gleaner_turned:",
+    "rdtsc",
+    "shl rdx, 32",
+    "lea rsi, [rax + rdx]",
+    "mov rsp, gs:[{SLOW_STACK}]",
+    "mov rdi, gs:[{SELF}]",
+    "call {turned}",
+    "jmp gleaner_tail",
+    "",
     ".globl gleaner_away",
     ".hidden gleaner_away",
     "gleaner_away:",
@@ -339,7 +417,7 @@ global_asm!(
     NEXT = const c::NEXT, SELF = const a::SELF,
     COUNT = const offset_of!(Area, count), AWAY = const offset_of!(Area, away),
     SLOW_STACK = const offset_of!(Area, slow_stack),
-    counted = sym counted,
+    counted = sym counted, turned = sym turned,
 );
 
 // SAFETY: labels of the assembly above; only their addresses are taken.
@@ -347,4 +425,5 @@ unsafe extern "C" {
     fn gleaner_count();
     fn gleaner_timed();
     fn gleaner_away();
+    fn gleaner_turned();
 }

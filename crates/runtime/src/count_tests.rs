@@ -1,7 +1,7 @@
 //! Spells and counting without threads: who is in the ring in which order, whatever is ordered when.
 
 use crate::area::{Area, Context};
-use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER};
+use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, SPINS};
 use crate::ring;
 use crate::ring_tests::{board, order, pointers, world};
 use core::sync::atomic::Ordering::Relaxed;
@@ -120,4 +120,102 @@ fn a_guest_that_leaves_while_it_is_timed_is_no_trouble() {
     ring::take_out(area, guests[1]);
     ordered(area, GUESTS);
     assert_eq!(order(area), pointers(&[guests[0], guests[2]]));
+}
+
+/// Whom the primary meets where it waits by turning round, up to itself.
+fn met_at_turns(area: &Area) -> Vec<*mut Context> {
+    let own = area.own().pointer();
+    let (mut at, mut met) = (area.own().spin.load(Relaxed), Vec::new());
+    while at != own {
+        met.push(at);
+        // SAFETY: contexts of the region.
+        at = unsafe { &*at }.next.load(Relaxed);
+    }
+    met
+}
+
+#[test]
+fn guests_aside_are_met_only_where_the_primary_turns_round() {
+    let (area, guests) = three();
+    ordered(area, ALONE);
+    assert_eq!((order(area), met_at_turns(area)), (vec![], vec![]));
+    ordered(area, SPINS);
+    assert_eq!((order(area), met_at_turns(area)), (vec![], pointers(&guests)));
+    ordered(area, GUESTS);
+    assert_eq!((order(area), met_at_turns(area)), (pointers(&guests), vec![]));
+    ordered(area, GUESTS | SPINS);
+    assert_eq!((order(area), met_at_turns(area)), (pointers(&guests), pointers(&guests)));
+}
+
+#[test]
+fn a_hook_is_met_where_the_primary_turns_round() {
+    let (area, _) = three();
+    ordered(area, SPINS);
+    ring::hook(area);
+    assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
+    // Whatever somebody who leaves does about it.
+    count::turn_to(area, area.aside.load(Relaxed), area.own().pointer());
+    assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
+}
+
+#[test]
+fn guests_leave_from_aside_in_any_order() {
+    for leaves in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
+        for what in [SPINS, SPINS | COUNTING] {
+            let (area, guests) = three();
+            ordered(area, what);
+            let counter = (what & COUNTING != 0).then(|| area.turns().pointer());
+            let mut left = pointers(&guests);
+            for leave in leaves {
+                let next = guests[leave].next.load(Relaxed);
+                assert_eq!(ring::take_out(area, guests[leave]), next);
+                left.retain(|guest| *guest != guests[leave].pointer());
+                let expected: Vec<_> = counter.into_iter().chain(left.iter().copied()).collect();
+                assert_eq!(met_at_turns(area), expected, "{leaves:?} {what}");
+            }
+            board(area, guests[0], ring::modes());
+            ordered(area, GUESTS);
+            assert_eq!(order(area), pointers(&[guests[0]]));
+        }
+    }
+}
+
+#[test]
+fn turning_round_is_left_out_of_what_is_counted() {
+    let (area, guests) = three();
+    ordered(area, SPINS | COUNTING);
+    area.stage_ticks.store(u64::MAX / 16, Relaxed);
+    area.absence_ticks.store(150, Relaxed);
+    let back = area.back().pointer();
+    assert_eq!(order(area), [back]);
+    area.resumed.store(1000, Relaxed);
+    // Work until 1100, three turns of 100 and one of 200, of which the last brings what it waited for: work again.
+    for now in [1100, 1200, 1300, 1500] {
+        assert_eq!(count::turned(area, now), guests[0].pointer());
+    }
+    area.passes.fetch_sub(1, Relaxed);
+    count::turned(area, 1700);
+    count::counted(area, 1800);
+    assert_eq!(area.samples(count::row::PLAIN)[0].load(Relaxed), 800 - 400);
+    assert_eq!(area.idle.load(Relaxed), 400);
+    assert_eq!(area.long_turns.load(Relaxed), 1);
+    // What was counted meanwhile is no turn.
+    count::turned(area, u64::MAX / 32);
+    assert_eq!(area.idle.load(Relaxed), 400);
+}
+
+#[test]
+fn all_are_taken_from_a_primary_that_turns_round() {
+    for hooked in [false, true] {
+        let (area, guests) = three();
+        ordered(area, SPINS);
+        if hooked {
+            ring::hook(area);
+        }
+        let mut taken = 0;
+        ring::take_all(area, |_| taken += 1);
+        assert_eq!(taken, guests.len());
+        let expected = if hooked { area.control() } else { area.own() };
+        assert_eq!(area.own().spin.load(Relaxed), expected.pointer());
+    }
 }

@@ -267,13 +267,16 @@ impl Region {
         }
         // Where nobody watches, guests are aboard from the first.
         let watched = self.page().watched != 0 && !sibling;
-        area.order.store(if watched { crate::count::ALONE } else { crate::count::GUESTS }, Relaxed);
+        use crate::count::{ALONE, GUESTS, SPINS};
+        area.order.store(if watched { ALONE } else { GUESTS | SPINS }, Relaxed);
         area.obeyed.store(area.order.load(Relaxed), Relaxed);
         area.most.store(u32::MAX, Relaxed);
-        for context in [own, control, quiet, area.front().pointer(), area.back().pointer()] {
+        let counters = [area.front(), area.back(), area.turns()].map(Context::pointer);
+        for context in [own, control, quiet].into_iter().chain(counters) {
             // SAFETY: contexts of this slot, in memory that holds atomics.
             let context = unsafe { &*context };
             context.next.store(context.pointer(), Relaxed);
+            context.spin.store(context.pointer(), Relaxed);
             context.prev.store(context.pointer(), Relaxed);
             context.home.store(here, Relaxed);
             context.host.store(core::ptr::null_mut(), Relaxed);
@@ -286,6 +289,7 @@ impl Region {
         }
         // The ring is own alone.
         area.control().next.store(own, Relaxed);
+        area.turns().next.store(own, Relaxed);
         let enter = if primary { switch::control_address() } else { switch::park_address() };
         area.control().rip.store(enter as u64, Relaxed);
     }

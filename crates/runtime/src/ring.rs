@@ -10,6 +10,8 @@
 //!   before it goes beyond a hook, and without which it goes on alone.
 //!
 //! While the primary is to be alone, guests are *aside*, out of the ring; while something is counted, counters are in it ([`crate::count`]).
+//! Where the primary waits by turning round, it goes on with own.SPIN instead of own.NEXT: with the first guest of the ring, or
+//! the first of those aside, all of which lead back to own; with the control context where it is hooked; with nobody else.
 //!
 //! No system calls here but for a signal that was put off, no waiting; a sibling that was asked to park does so from here.
 
@@ -31,13 +33,19 @@ pub(crate) fn is_hooked(area: &Area) -> bool {
 
 /// The thread is to come to the control context at its next yield. One that is on its way out of there may miss it.
 pub(crate) fn hook(area: &Area) {
-    area.own().next.swap(area.control().pointer(), AcqRel);
+    let (own, control) = (area.own(), area.control().pointer());
+    own.next.swap(control, AcqRel);
+    own.spin.swap(control, AcqRel); // behind the other: see `control`
 }
 
 /// Butler: takes back the hook of a home. False if its thread is on its way to park.
 pub(crate) fn unhook(area: &Area) -> bool {
     let own = area.own();
-    own.next.compare_exchange(area.control().pointer(), own.pointer(), AcqRel, Relaxed).is_ok()
+    let mine = own.next.compare_exchange(area.control().pointer(), own.pointer(), AcqRel, Relaxed).is_ok();
+    if mine {
+        own.spin.store(own.pointer(), Release);
+    }
+    mine
 }
 
 /// Makes `to` own's successor, whether the butler has hooked or hooks right now.
@@ -50,21 +58,33 @@ fn set_first(area: &Area, from: *mut Context, to: *mut Context) {
 /// Nobody is met any more, whoever holds the lock.
 pub(crate) fn abandon(area: &Area) {
     area.control().next.store(area.own().pointer(), Release);
+    area.own().spin.store(area.own().pointer(), Release);
     area.own().next.store(area.own().pointer(), Release);
 }
 
-/// Takes a guest out of the ring. Its NEXT is itself afterwards; what was its NEXT is returned.
+/// Takes a guest out of the ring, or from aside. Its NEXT is itself afterwards; what was its NEXT is returned.
 pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     let next = guest.next.load(Relaxed);
     let prev = guest.prev.load(Relaxed);
-    if prev == area.own().pointer() {
-        set_first(area, guest.pointer(), next);
+    let own = area.own().pointer();
+    let aside = !area.aside.load(Relaxed).is_null() && !count::is_counter(area, guest.pointer());
+    if prev == own {
+        if aside {
+            area.aside.store(if next == own { null_mut() } else { next }, Relaxed);
+        } else {
+            set_first(area, guest.pointer(), next);
+        }
+        count::turn_to(area, guest.pointer(), next);
     } else {
         // SAFETY: contexts of a ring are alive; see `follow`.
         unsafe { &*prev }.next.store(next, Release);
     }
-    // SAFETY: as above.
-    unsafe { &*next }.prev.store(prev, Relaxed);
+    if aside && next == own {
+        area.aside_last.store(prev, Relaxed);
+    } else {
+        // SAFETY: as above.
+        unsafe { &*next }.prev.store(prev, Relaxed);
+    }
     // It may be the own context of an area with a ring, where both are that ring's again.
     guest.next.store(guest.pointer(), Relaxed);
     guest.prev.store(guest.pointer(), Relaxed);
@@ -162,6 +182,8 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     }
     count::arrange(area);
     let first = area.control().next.load(Acquire);
+    // In this order: where the butler finds its hook in the one that is written last, it is in both.
+    own.spin.store(count::at_turns(area), Release);
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
     if first == own.pointer()
@@ -209,7 +231,10 @@ pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
     }
     own.prev.store(own.pointer(), Relaxed);
     area.control().next.store(own.pointer(), Release);
-    if !is_hooked(area) {
+    area.turns().next.store(own.pointer(), Relaxed);
+    let hooked = is_hooked(area);
+    own.spin.store(if hooked { area.control().pointer() } else { own.pointer() }, Release);
+    if !hooked {
         own.next.store(own.pointer(), Release);
     }
     take_inbox(area, each);

@@ -145,6 +145,10 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     work.done.bounds += 1;
                 }
             }
+            if self.spins_at(&work, index) {
+                piece.append(&yields(Kind::Spin, &nothing));
+                work.done.spins += 1;
+            }
             if let Some(prefetches) = &work.sites[index] {
                 piece.append(&yields(Kind::Site, prefetches));
                 work.done.sites += 1;
@@ -162,6 +166,25 @@ impl<'a, 'd> Harvest<'a, 'd> {
             insertions.push_piece(&piece);
         }
         (insertions, work.done)
+    }
+
+    /// Why no yield can be in a unit.
+    fn refusal(&self, unit: usize) -> Option<SiteRefusal> {
+        if self.early[unit] {
+            Some(SiteRefusal::Early)
+        } else if self.unswitched[unit] {
+            Some(SiteRefusal::UnswitchedState)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a primary yields at an instruction because it waits there by turning round.
+    fn spins_at(&self, work: &Work<'_>, index: usize) -> bool {
+        self.bounds.is_none()
+            && !self.sites.spins.is_empty()
+            && self.refusal(work.unit).is_none()
+            && self.sites.spins.contains(&work.instructions[index].ip())
     }
 
     /// What is live before each instruction of a unit, as far as it is relied on here.
@@ -244,13 +267,17 @@ impl<'a, 'd> Harvest<'a, 'd> {
         work.sites = vec![None; count];
         let insns = &self.module.decoded[work.unit].insns;
         let start = self.module.units[work.unit].start.0;
-        let refusal = if self.early[work.unit] {
-            Some(SiteRefusal::Early)
-        } else if self.unswitched[work.unit] {
-            Some(SiteRefusal::UnswitchedState)
-        } else {
-            None
-        };
+        let refusal = self.refusal(work.unit);
+        let end = start + u64::from(self.module.units[work.unit].size);
+        for &address in self.sites.spins.range(start..end).filter(|_| self.bounds.is_none()) {
+            match refusal {
+                Some(why) => work.done.leave_out(address, why),
+                None if index_at(insns, (address - start) as u32).is_none() => {
+                    work.done.leave_out(address, SiteRefusal::NoTwin);
+                }
+                None => {}
+            }
+        }
         let mut factory = InstructionInfoFactory::new();
         match &self.sites.which {
             Which::EveryLoad(reach) => {
@@ -269,7 +296,6 @@ impl<'a, 'd> Harvest<'a, 'd> {
                 }
             }
             Which::Listed(listed) => {
-                let end = start + u64::from(self.module.units[work.unit].size);
                 let mut covered = vec![false; count];
                 for (&address, site) in listed.range(start..end) {
                     let index = index_at(insns, (address - start) as u32);

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sites {
     pub which: Which,
+    /// Instructions of a primary before which it yields because the loop around them only waits, by address.
+    pub spins: BTreeSet<u64>,
     /// How wide the vector registers are that have to be saved on the machine the result will run on.
     pub width: VectorWidth,
     /// How much is made of what is known about what is live: the more, the less has to be saved.

@@ -1,4 +1,4 @@
-//! Site yields and bound yields, as `docs/harvest-abi.md` has them.
+//! Site yields, bound yields and spin yields, as `docs/harvest-abi.md` has them.
 //!
 //! Two forms: the short one where the flags and some register are dead, and a general one, which makes room first. To add
 //! one that is cheaper somewhere: a function beside [`short`], a case in [`assemble_yield`], its listing in the document.
@@ -13,6 +13,8 @@ use runtime_abi::{area, context};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Site,
+    /// In a loop of a primary that only waits by turning round: to whom its own context names for that, and not counted.
+    Spin,
     /// Taken when the budget is used up by so many cycles.
     Bound(u32),
 }
@@ -52,6 +54,11 @@ pub(crate) fn flags_live(live: RegSet) -> bool {
 }
 
 impl Yield<'_> {
+    /// The word of the context that says who is next.
+    fn next(&self) -> i32 {
+        if self.kind == Kind::Spin { context::SPIN } else { context::NEXT }
+    }
+
     /// Live general registers that have a slot.
     fn general(&self) -> impl Iterator<Item = Register> {
         let live = self.live;
@@ -95,7 +102,7 @@ impl Yield<'_> {
         }
         asm.load_place(free, resume);
         asm.store(base, context::RIP, free);
-        asm.load(RAX, base, context::NEXT);
+        asm.load(RAX, base, self.next());
         asm.store_area(area::CUR, RAX);
         asm.jump_through(RAX, context::RIP);
         asm.place(resume);
@@ -115,7 +122,7 @@ impl Yield<'_> {
 
     /// A primary passes by while it is counted without guests.
     fn pass_by(&self, asm: &mut Assembler, to: Label) {
-        if self.quantum.is_none() {
+        if self.quantum.is_none() && self.kind == Kind::Site {
             asm.decrement_area(area::PASSES);
             asm.jump_if_not_negative(to);
         }
@@ -160,7 +167,7 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
     if wanted.base.is_none() {
         asm.load_area(base, area::CUR);
     }
-    asm.compare_with(base, base, context::NEXT);
+    asm.compare_with(base, base, wanted.next());
     asm.jump_if_equal(skip);
     wanted.pass_by(asm, skip);
     asm.append(wanted.prefetches);
@@ -175,7 +182,7 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
         asm.load(RAX, RAX, context::slot(RAX as u8));
     }
     asm.place(skip);
-    if wanted.kind != Kind::Site {
+    if matches!(wanted.kind, Kind::Bound(_)) {
         wanted.set_budget(asm);
     }
     asm.place(go);
@@ -200,7 +207,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         asm.jump_if_not_negative(enough);
     }
     asm.load_area(RAX, area::CUR);
-    asm.compare_with(RAX, RAX, context::NEXT);
+    asm.compare_with(RAX, RAX, wanted.next());
     asm.jump_if_equal(alone);
     wanted.pass_by(asm, alone);
     for register in wanted.stored().filter(|&register| register != RAX) {
@@ -216,7 +223,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         asm.store(RAX, context::FLAGS, free);
     }
     wanted.switch(asm, RAX, free);
-    if wanted.kind != Kind::Site {
+    if matches!(wanted.kind, Kind::Bound(_)) {
         wanted.set_budget(asm);
     }
     wanted.restore(asm);
@@ -233,7 +240,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
     }
     asm.jump(past);
     asm.place(alone);
-    if wanted.kind != Kind::Site {
+    if matches!(wanted.kind, Kind::Bound(_)) {
         wanted.set_budget(asm);
     }
     asm.place(enough);

@@ -52,7 +52,7 @@ pub(crate) struct HarvestArgs {
     pub(super) machine: Option<PathBuf>,
 
     /// A plan made by --dry-run --record FILE, in place of a new one
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "ring"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "no_spins", "ring"])]
     pub(super) plan: Option<PathBuf>,
 
     /// Make the plan, explain it, and run nothing
@@ -100,6 +100,10 @@ pub(crate) struct HarvestArgs {
     /// A yield of its own for each load
     #[arg(long, help_heading = "Choosing sites")]
     pub(super) no_coalescing: bool,
+
+    /// Do not let guests run where the primary waits by turning round
+    #[arg(long, help_heading = "Choosing sites")]
+    pub(super) no_spins: bool,
 
     /// The program whose pace matters, with its arguments
     #[arg(value_name = "PRIMARY", required = true, trailing_var_arg = true, allow_hyphen_values = true)]

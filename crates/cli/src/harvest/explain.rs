@@ -60,6 +60,16 @@ fn module(module: &PlannedModule) -> String {
         let _ = writeln!(text, "    P(miss) {} × {} {}", g.p_miss, g.miss_level, g.miss);
         let _ = writeln!(text, "    − yield {} − pollution {} = {}", g.yield_cost, g.pollution, g.net);
     }
+    for spin in &module.spins {
+        let _ = writeln!(text, "+ {}", place(&spin.place));
+        let _ = writeln!(
+            text,
+            "    waits for {} by turning round, loop depth {}, saves {}",
+            spin.waits_for.word(),
+            spin.loop_depth,
+            saved(&spin.live)
+        );
+    }
     for rejected in &module.rejected {
         let _ = writeln!(text, "- {}", place(&rejected.place));
         let _ = writeln!(

@@ -3,10 +3,13 @@
 //! Each load of a loop is classed by where its address comes from (`classes.rs`, by way of `sources.rs`). Of accesses to one
 //! object, that is by the same pointer and close to each other, the first fetches the line for all. Loads of one block
 //! whose addresses are known at the first of them form a group, which one yield can serve.
+//!
+//! Of a primary also the loops that only wait by turning round (`spins.rs`).
 
 mod classes;
 mod lines;
 mod sources;
+mod spins;
 mod unit;
 
 use crate::names::Names;
@@ -18,6 +21,7 @@ use image::regs::{Flag, RegSet};
 use image::{ImageError, Module};
 use rayon::prelude::*;
 use records::plan::{Live, LoadClass, Prefetch, Role};
+use sources::Region;
 use unit::Unit;
 use units::Bytes;
 
@@ -30,16 +34,21 @@ pub fn look_through(
 ) -> Result<Subject, ImageError> {
     let module = Module::analyse(data, debug)?;
     let liveness = Liveness::with(&module, Knowledge::OfCallers, &|_, _| true);
-    let found: Vec<(usize, Vec<Found>)> = (0..module.units.len())
+    let names = Names::of(&module, data, debug);
+    let found: Vec<InUnit> = (0..module.units.len())
         .into_par_iter()
         .with_min_len(16)
         .map(|unit| in_unit(&module, unit, &liveness.before[unit]))
         .collect();
-    let names = Names::of(&module, data, debug);
-    let accesses = found.iter().map(|(accesses, _)| accesses).sum();
+    let accesses = found.iter().map(|found| found.accesses).sum();
     let mut group = 0;
     let mut candidates = Vec::new();
-    for (unit, (_, found)) in found.into_iter().enumerate() {
+    let mut spins = Vec::new();
+    for (unit, InUnit { found, waits, .. }) in found.into_iter().enumerate() {
+        if role == Role::Primary {
+            let around = Unit::of(&module, unit);
+            spins.extend(waits.into_iter().map(|wait| wait.told(&module, unit, &around, &liveness.before[unit], &names)));
+        }
         let groups = found.iter().map(|found| found.group + 1).max().unwrap_or(0);
         candidates.extend(found.into_iter().map(|found| found.candidate(&module, unit, group, &names)));
         group += groups;
@@ -53,6 +62,7 @@ pub fn look_through(
         functions: module.units.len(),
         accesses,
         candidates,
+        spins,
     })
 }
 
@@ -84,11 +94,20 @@ impl Found {
     }
 }
 
+/// What there is in a unit.
+#[derive(Default)]
+struct InUnit {
+    /// How many accesses to computed addresses it makes.
+    accesses: usize,
+    found: Vec<Found>,
+    waits: Vec<spins::Wait>,
+}
+
 /// How many accesses to computed addresses a unit makes, and the candidates among them.
-fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> (usize, Vec<Found>) {
+fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
     let decoded = &module.decoded[index];
     if decoded.overlaps || decoded.insns.is_empty() {
-        return (0, Vec::new());
+        return InUnit::default();
     }
     let unit = Unit::of(module, index);
     let computed = |at: &u32| {
@@ -131,7 +150,8 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> (usize, Vec<Fo
         found.same_line = behind[number];
         found.group = groups[number];
     }
-    (accesses.len(), found.into_iter().map(|(_, found)| found).collect())
+    let waits = spins::of(module, &unit, live);
+    InUnit { accesses: accesses.len(), found: found.into_iter().map(|(_, found)| found).collect(), waits }
 }
 
 fn told(live: RegSet) -> Live {

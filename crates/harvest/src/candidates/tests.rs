@@ -5,15 +5,19 @@ use std::process::Command;
 
 /// The candidates of a C text, by the function they are in, as (instruction, class, same line).
 fn compiled(text: &str, flags: &[&str]) -> Vec<Candidate> {
+    subject(text, &[&["-shared", "-fPIC"], flags].concat(), Role::Primary).candidates
+}
+
+fn subject(text: &str, flags: &[&str], role: Role) -> Subject {
     let directory = tempfile::tempdir().unwrap();
     let (source, object) = (directory.path().join("x.c"), directory.path().join("x.so"));
     std::fs::write(&source, text).unwrap();
     let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-g", "-o"]).arg(&object).args(flags).arg(&source);
+    compiler.args(["-g", "-o"]).arg(&object).args(flags).arg(&source);
     let status = compiler.status().expect("a C compiler");
     assert!(status.success());
     let data = std::fs::read(&object).unwrap();
-    look_through("x.so", Role::Primary, &data, None).unwrap().candidates
+    look_through("x.so", role, &data, None).unwrap()
 }
 
 fn of<'c>(candidates: &'c [Candidate], function: &str) -> Vec<&'c Candidate> {
@@ -100,4 +104,58 @@ fn independent_loads_of_a_block_form_a_group() {
     let two = of(&found, "two");
     assert_eq!(two.len(), 2, "{two:?}");
     assert_eq!(two[0].group, two[1].group);
+}
+
+const WAITS: &str = r#"
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+void until(uint64_t due) { while (now() < due); }
+void until_double(double due) { while ((double)now() < due); }
+static __attribute__((noinline)) uint64_t called(void) { return now(); }
+void until_called(uint64_t due) { while (called() < due); }
+void flag(volatile int *f) { while (!*f); }
+void pause_flag(volatile int *f) { while (!*f) __builtin_ia32_pause(); }
+void lock(atomic_int *l) { while (atomic_exchange(l, 1)) __builtin_ia32_pause(); }
+void ticks(uint64_t due) { while (__builtin_ia32_rdtsc() < due); }
+long counts(volatile int *f) { long n = 0; while (!*f) n++; return n; }
+void bounded(volatile int *f, long n) { while (!*f && n--); }
+long sums(uint64_t due, long *a) { long s = 0; while (now() < due) s += *a++; return s; }
+void stores(volatile int *f, volatile int *g) { while (!*f) *g = 1; }
+int other(void);
+void calls(void) { while (!other()); }
+long list(long **p) { while (*p) p = (long **)*p; return (long)p; }
+"#;
+
+#[test]
+fn loops_that_only_wait_are_found() {
+    use records::plan::WaitsFor::{Clock, Memory, Pause};
+    let library: &[&str] = &["-shared", "-fPIC"];
+    for flags in [&["-O2"][..], &["-O1"], &["-O0"], &["-O2", "-fno-plt"], &["-O3", "-fstack-protector-all"]] {
+        let spins = subject(WAITS, &[library, flags].concat(), Role::Primary).spins;
+        let of = |function: &str| -> Vec<_> {
+            let mine = spins.iter().filter(|spin| spin.place.function.as_deref() == Some(function));
+            mine.map(|spin| spin.waits_for).collect()
+        };
+        for (function, waits_for) in [
+            ("until", Clock),
+            ("until_double", Clock),
+            ("until_called", Clock),
+            ("flag", Memory),
+            ("pause_flag", Pause),
+            ("lock", Pause),
+            ("ticks", Clock),
+        ] {
+            assert_eq!(of(function), [waits_for], "{function} {flags:?}");
+        }
+        for function in ["counts", "bounded", "sums", "stores", "calls", "list"] {
+            assert_eq!(of(function), [], "{function} {flags:?}");
+        }
+    }
+    assert_eq!(subject(WAITS, &[library, &["-O2"]].concat(), Role::Scavenger).spins, []);
 }

@@ -83,6 +83,10 @@ impl Unit {
         Self { cfg, dominators, loops, instructions, writes, accesses, framed }
     }
 
+    pub(super) fn writes(&self, at: u32) -> RegSet {
+        self.writes[at as usize]
+    }
+
     pub(super) fn access(&self, at: u32) -> Option<Access> {
         self.accesses[at as usize]
     }

@@ -31,6 +31,7 @@ fn subject(role: Role, candidates: Vec<Candidate>) -> Subject {
         functions: 1,
         accesses: 9,
         candidates,
+        spins: Vec::new(),
     }
 }
 
@@ -40,6 +41,7 @@ fn wishes() -> Wishes {
         coalesce: true,
         least_gain: 0.0,
         most_sites: None,
+        spins: true,
         excluded: Vec::new(),
         asked: Asked {
             scavengers: 12,

@@ -79,6 +79,7 @@ const HOSTS: &[&[&str]] = &[
     &["frames"],
     &["clones"],
     &["kicks"],
+    &["turns"],
 ];
 
 /// More that the primary does, not for random orders.
@@ -87,6 +88,7 @@ const HOSTS_ONCE: &[&[&str]] = &[
     &["signals", "forks", "threads", "faults", "signals", "exec"],
     // What one mode leaves behind, another meets: threads, handlers, a thread on its quiet context.
     &["running", "signals"],
+    &["running", "turns"],
     &["faults", "signals", "crash"],
 ];
 

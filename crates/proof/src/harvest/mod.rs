@@ -245,7 +245,7 @@ impl Work<'_, '_> {
             self.wrong(Rule::Yields, item, "goes on without setting the budget");
         }
         let most = if self.terms.scavenger { 2 } else { 1 };
-        if done.yields > most {
+        if done.yields - done.spins > most || done.spins > 1 {
             self.wrong(Rule::Yields, item, "more yields than one place may have");
         }
         if done.yields > 0 {
@@ -255,7 +255,7 @@ impl Work<'_, '_> {
             }
         }
         let fetches = !done.prefetches.is_empty();
-        if fetches != (done.yields > 0) && (fetches || !self.terms.scavenger) {
+        if fetches != (done.yields > done.spins) && (fetches || !self.terms.scavenger) {
             self.wrong(Rule::Prefetches, item, "a prefetch without a yield, or the other way round");
         }
         if let Some(fetch) = done.prefetches.iter().find(|fetch| !self.is_announced(fetch, index, room)) {

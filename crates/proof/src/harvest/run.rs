@@ -25,13 +25,15 @@ pub(crate) struct Done {
     pub(crate) charge: Option<u32>,
     pub(crate) prefetches: Vec<Instruction>,
     pub(crate) yields: u32,
+    /// Of them, those by which it waits by turning round: they fetch nothing.
+    pub(crate) spins: u32,
 }
 
 impl Done {
     /// For another piece.
     pub(crate) fn again(&mut self) {
         self.state = None;
-        (self.charge, self.yields) = (None, 0);
+        (self.charge, self.yields, self.spins) = (None, 0, 0);
         self.prefetches.clear();
     }
 }
@@ -159,7 +161,7 @@ impl Runner<'_> {
                 let value = state.general[general(from)];
                 match word {
                     Word::Scratch(at) => state.scratch[usize::from(at)] = value,
-                    Word::Current if value == Value::Next => state.current = value,
+                    Word::Current if matches!(value, Value::Next | Value::Spin) => state.current = value,
                     Word::Current => return Err("makes something current that is not the next context"),
                 }
             }
@@ -197,15 +199,23 @@ impl Runner<'_> {
                 if !scavenger && matches!(value, Value::Return | Value::Local(_)) {
                     return Err("what only scavengers may have");
                 }
+                if scavenger && value == Value::Spin {
+                    return Err("what only primaries may have");
+                }
                 set(&mut state, to, value)?;
             }
             Op::Store(base, displacement, from) => store(&mut state, base, displacement, from)?,
             Op::Compare(of, base, displacement) => {
                 let both = (state.general[general(of)], state.general[general(base)]);
-                if both != (Value::Context, Value::Context) || displacement != context::NEXT {
+                state.flags = match field(displacement) {
+                    _ if both != (Value::Context, Value::Context) => Flags::Anything,
+                    Some(Field::Next) => Flags::Alone,
+                    Some(Field::Spin) if !scavenger => Flags::Unspun,
+                    _ => Flags::Anything,
+                };
+                if state.flags == Flags::Anything {
                     return Err("compares something else than a context with the one behind it");
                 }
-                state.flags = Flags::Alone;
             }
             Op::Place(to, address) => {
                 let value = match self.here(address) {
@@ -273,15 +283,18 @@ impl Runner<'_> {
                 return self.jump(when, behind, to, state);
             }
             Op::Through(base, displacement) => {
-                let next = state.general[general(base)] == Value::Next && base == RAX;
-                if !next || displacement != context::RIP || state.current != Value::Next {
+                let to = state.general[general(base)];
+                let next = matches!(to, Value::Next | Value::Spin) && base == RAX;
+                if !next || displacement != context::RIP || state.current != to {
                     return Err("does not go to where the next context goes on, or has not made it current");
                 }
-                if !scavenger && !state.facts.turn {
+                let asked = if to == Value::Spin { state.facts.spun } else { state.facts.turn };
+                if !scavenger && !asked {
                     return Err("switches without asking whether to pass by");
                 }
                 let rip = state.kept.rip.ok_or("switches without saying where to go on")?;
                 self.done.yields += 1;
+                self.done.spins += u32::from(to == Value::Spin);
                 let resumed = state.resumed();
                 return self.wait(behind, rip, resumed);
             }
@@ -313,6 +326,7 @@ impl Runner<'_> {
                 (taken.facts.met, taken.facts.may_set) = (true, true);
                 state.facts.others = true;
             }
+            (When::Equal, Flags::Unspun) => state.facts.spun = true,
             (When::NotNegative, Flags::Passes) => state.facts.turn = true,
             (When::Equal, Flags::Home) => {
                 (taken.facts.home, taken.facts.returns, taken.facts.met) = (true, true, true);
@@ -352,6 +366,7 @@ fn load(state: &State, base: General, displacement: i32) -> Result<Value, &'stat
         Some(Field::Slot(number)) => Ok(kept(number)),
         Some(Field::Rsp) => Ok(kept(RSP)),
         Some(Field::Next) => Ok(Value::Next),
+        Some(Field::Spin) => Ok(Value::Spin),
         Some(Field::Fs) => Ok(Value::Local(0)),
         Some(Field::Flags) if state.kept.flags => Ok(Value::Flags),
         _ => Err("reads what is not to be read of a context"),

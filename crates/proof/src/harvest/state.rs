@@ -16,6 +16,8 @@ pub(crate) enum Value {
     Context,
     /// The next one of its ring.
     Next,
+    /// Whom it names for while it waits by turning round.
+    Spin,
     /// An address in the piece itself, from its first byte.
     Here(u32),
     /// The first byte of the twins.
@@ -43,6 +45,8 @@ pub(crate) enum Flags {
     Overflow,
     /// Equal where nobody else is in the ring.
     Alone,
+    /// Equal where nobody else is to run while it waits by turning round.
+    Unspun,
     /// Equal where the area is no guest's.
     Home,
     /// Not negative where there is budget left.
@@ -102,6 +106,8 @@ pub(crate) struct Facts {
     pub(crate) others: bool,
     /// It is a yield's turn that is not passed by.
     pub(crate) turn: bool,
+    /// Somebody else is to run while it waits by turning round.
+    pub(crate) spun: bool,
     /// The context goes on from a switch.
     pub(crate) switched: bool,
 }
@@ -130,6 +136,7 @@ impl State {
                 may_set: false,
                 others: false,
                 turn: false,
+                spun: false,
                 switched: false,
             },
         }
@@ -192,6 +199,7 @@ impl State {
         facts.may_set &= others.may_set;
         facts.others &= others.others;
         facts.turn &= others.turn;
+        facts.spun &= others.spun;
         facts.switched |= others.switched;
     }
 

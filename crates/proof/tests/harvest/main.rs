@@ -6,6 +6,7 @@ mod ahead;
 mod guests;
 mod pieces;
 mod reliance;
+mod spins;
 mod yields;
 
 use gleaner_proof::{Refusal, Rule, check};
@@ -66,7 +67,7 @@ fn bounds() -> Bounds {
 fn sites(width: VectorWidth, saves_ahead: bool) -> Sites {
     let which = Which::EveryLoad(Reach::All);
     let wary = std::collections::BTreeSet::new();
-    Sites { which, width, knowledge: Knowledge::OfCallers, wary, saves_ahead }
+    Sites { which, spins: std::collections::BTreeSet::new(), width, knowledge: Knowledge::OfCallers, wary, saves_ahead }
 }
 
 static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {

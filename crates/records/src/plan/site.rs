@@ -20,6 +20,39 @@ pub struct Site {
     pub gain: Gain,
 }
 
+/// A loop that only waits by turning round: before this instruction its program gives way, as long as it waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Spin {
+    #[serde(flatten)]
+    pub place: Place,
+    pub waits_for: WaitsFor,
+    pub loop_depth: u32,
+    pub live: Live,
+}
+
+/// What lets a program out of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitsFor {
+    /// A time.
+    Clock,
+    /// Memory that somebody else writes.
+    Memory,
+    /// It says `pause`: whatever it is.
+    Pause,
+}
+
+impl WaitsFor {
+    /// In words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Clock => "the time",
+            Self::Memory => "somebody's store",
+            Self::Pause => "something, with `pause`",
+        }
+    }
+}
+
 /// Where in a module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {

@@ -35,6 +35,8 @@ pub(super) struct Law {
     /// The share of time that may be lost.
     share: f64,
     credit: f64,
+    /// Each spell is to cost no more than the share, not all of them together.
+    always: bool,
     pub(super) ring: u32,
     longest: u32,
     /// Its length when guests were hopeless last.
@@ -60,6 +62,7 @@ impl Law {
         Self {
             share,
             credit: 0.0,
+            always: false,
             ring: longest,
             before_hopeless: longest,
             longest,
@@ -71,6 +74,17 @@ impl Law {
             home_until: 0,
             home_for: HOLD[0],
         }
+    }
+
+    /// Guests take part in another way from now on: what they cost is to be learnt anew. Credit stays. `always`: the share is never
+    /// exceeded for a while to be below it in another; that would do for a pace, but not for response times.
+    pub(super) fn begin_anew(&mut self, always: bool) {
+        *self = Self { share: self.share, credit: self.credit, always, ..Self::new(0.0, self.longest) };
+    }
+
+    /// Guests stay for too long, whatever they cost.
+    pub(super) fn make_shorter(&mut self, now: u64) {
+        self.shorten(now, (self.ring / 4).max(1));
     }
 
     /// The ring may be no longer than this from now on.
@@ -122,12 +136,19 @@ impl Law {
             self.home_for = (self.home_for * 2).min(HOLD[1]);
             return Verdict::Hopeless;
         }
-        if self.samples >= 4 {
+        if self.samples >= 4 && !(self.always && self.mean > self.share) {
             self.home_for = HOLD[0];
         }
         if self.credit < 0.0 {
             let by = if lost > 4.0 * self.share { self.ring / 2 } else { self.ring / 8 };
             self.shorten(now, by.max(1));
+            return Verdict::Waits;
+        }
+        if self.always && self.ring == 1 && self.samples >= 4 && self.mean > self.share {
+            // Not even one is cheap enough, for now.
+            self.set(1);
+            self.home_until = now + self.home_for;
+            self.home_for = (self.home_for * 2).min(HOLD[1]);
             return Verdict::Waits;
         }
         if self.samples >= 4 && self.mean > self.share {

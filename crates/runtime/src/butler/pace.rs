@@ -5,13 +5,17 @@
 //! The thread counts by itself ([`crate::count`]); here is what is made of its samples. Pace is ticks for so many yields: that
 //! is all that is compared, so a primary that does other work when it has guests would mislead it.
 //!
+//! A primary that spends a good part of its time waiting by turning round has its guests there, and nowhere else: there they cost it
+//! little. So they are aside in their spells, and its pace is that of the rest of its time. What matters there is how long answers take: a
+//! load that is served slower by a share, by one that waits a share `i` of its time, takes longer by that share over `i`.
+//!
 //! Of samples, two means are taken: of all, and of the lower three quarters. Idle times, in which a program waits without sleeping,
 //! hide in the first what it loses while it works; rare losses are missing in the second. The worse of both counts.
 
 use super::Butler;
 use super::law::{Law, Verdict};
 use crate::area::{Area, kind, state};
-use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, row};
+use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, SPINS, row};
 use crate::{page, ring, sys};
 use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::AtomicU64;
@@ -26,12 +30,14 @@ const GIVE_UP: u64 = 4_000_000;
 /// Between two looks at the pace with guests, and without.
 const LOOK: [u64; 2] = [1_000_000, 5_000_000];
 const SPELL: u64 = 64_000_000;
-/// Guests that wait for longer than this do so at home.
-const PATIENCE: u64 = 5_000_000;
+/// Guests that wait for longer than this do so at home; and those of a primary that waits by turning round, which are soon wanted again.
+const PATIENCE: [u64; 2] = [5_000_000, 200_000_000];
 /// For how long a guest that had to go stays at home, at first and at most.
 const BAN: [u64; 2] = [100_000_000, 5_000_000_000];
 /// Most doubt about a share that was lost: where paces differ by much more, the program has come to other work.
 const MOST_DOUBT: f64 = 0.25;
+/// Share of its time waiting by turning round from which on a primary has its guests only there.
+const IDLE: f64 = 0.1;
 /// So many stays of one guest beyond what was asked for are no accident.
 const TOO_LONG: usize = 3;
 
@@ -72,6 +78,9 @@ pub(super) struct Pace {
     spell: [f64; 2],
     /// Alone. None where yields are rare.
     reference: Option<Mean>,
+    /// It waits by turning round, and has its guests only there; for which share of its time.
+    spins: bool,
+    idle: f64,
     turn: u32,
 }
 
@@ -134,13 +143,15 @@ impl Butler {
             area.soon_ticks.store(ticks(self.page.soon_ns), Relaxed);
         }
         pace.law.limit(ring);
-        let step = Step { page: self.page, now: self.now, rate: self.clock.rate, area };
+        let spare = self.processes.has_cpus_to_spare();
+        let step = Step { spare, page: self.page, now: self.now, rate: self.clock.rate, area };
         let most = step.go(pace, self.region);
         area.most.store(most, Relaxed);
-        self.wake_at = self.wake_at.min(pace.look_at(self.now, self.processes.has_cpus_to_spare()));
+        self.wake_at = self.wake_at.min(pace.look_at(self.now, spare));
         if let Some(row) = shown {
             row.ring.store(most, Relaxed);
-            row.aboard.store(area.obeyed.load(Relaxed) & GUESTS, Relaxed);
+            let with = area.obeyed.load(Relaxed) & (GUESTS | SPINS) != 0;
+            row.aboard.store(u32::from(with), Relaxed);
         }
         most
     }
@@ -148,6 +159,8 @@ impl Butler {
 
 /// One look at one area.
 struct Step {
+    /// There is a CPU where no primary's thread is.
+    spare: bool,
     page: &'static Control,
     now: u64,
     rate: f64,
@@ -167,6 +180,8 @@ impl Pace {
             uncharged: 0.0,
             spell: [0.0; 2],
             reference: None,
+            spins: false,
+            idle: 0.0,
             turn: 0,
         };
         area.most.store(0, Relaxed);
@@ -187,7 +202,7 @@ impl Step {
         let area = self.area;
         let gone = self.now.saturating_sub(pace.seen_at) as f64;
         pace.seen_at = self.now;
-        let with = area.obeyed.load(Acquire) & GUESTS != 0 && area.guests.load(Relaxed) > 0;
+        let with = area.obeyed.load(Acquire) & (GUESTS | SPINS) != 0 && area.guests.load(Relaxed) > 0;
         if area.slept.load(Relaxed) == 0 {
             pace.law.passes(gone);
             add(&self.page.slowdown.watched, gone);
@@ -211,9 +226,14 @@ impl Step {
             }
             Phase::Reference if counted || given_up => {
                 pace.reference = self.alone();
-                self.choose_suspect(pace, region);
-                self.order(pace, GUESTS | COUNTING);
-                pace.phase = Phase::Look;
+                let spins = self.is_obeyed() && self.idle() > IDLE;
+                if spins != pace.spins {
+                    pace.spins = spins;
+                    pace.law.begin_anew(spins);
+                    pace.idle = self.idle();
+                }
+                pace.idle += (self.idle() - pace.idle) / 8.0;
+                self.look(pace, region);
                 pace.spell_began = self.now;
             }
             Phase::Look if counted || given_up => self.looked(pace, region),
@@ -223,19 +243,33 @@ impl Step {
                 } else if guests == 0 {
                     pace.until = self.now + LOOK[1];
                 } else {
-                    self.choose_suspect(pace, region);
-                    self.order(pace, GUESTS | COUNTING);
-                    pace.phase = Phase::Look;
+                    self.look(pace, region);
                 }
             }
             _ => {}
         }
         match pace.phase {
+            // Where there is no CPU but the one it turns round on, guests at home take slices of it that are long to whoever waits for it.
+            Phase::Alone if pace.spins && (!self.spare || self.now < pace.until + PATIENCE[1]) => pace.law.ring,
             Phase::Alone if pace.law.wants_them_home(self.now) => 0,
-            Phase::Alone if self.now < pace.until + PATIENCE || pace.law.allows(self.now) => pace.law.ring,
+            Phase::Alone if self.now < pace.until + PATIENCE[0] || pace.law.allows(self.now) => pace.law.ring,
             Phase::Alone => 0,
             _ => pace.law.ring,
         }
+    }
+
+    /// Orders a look with guests.
+    fn look(&self, pace: &mut Pace, region: &'static crate::region::Region) {
+        self.choose_suspect(pace, region);
+        self.order(pace, if pace.spins { SPINS } else { GUESTS } | COUNTING);
+        pace.phase = Phase::Look;
+    }
+
+    /// The share of time for which it waited by turning round, of that which was counted.
+    fn idle(&self) -> f64 {
+        let [idle, since, until] = [&self.area.idle, &self.area.idle_since, &self.area.idle_until]
+            .map(|ticks| ticks.load(Relaxed) as f64);
+        if until > since { (idle / (until - since)).min(1.0) } else { 0.0 }
     }
 
     fn order(&self, pace: &mut Pace, what: u32) {
@@ -278,7 +312,7 @@ impl Step {
         let bound = |yields: f64| (yields * self.page.max_absence_ns as f64 / waited).min(1.0);
         let alone = area.cur.load(Acquire) == area.own().pointer();
         let few = f64::from(2 * count::FEW);
-        let with = self.mean(row::ABOARD, self.lap(1)).filter(|_| self.is_obeyed());
+        let with = self.mean(row::ABOARD, self.lap(usize::from(!pace.spins))).filter(|_| self.is_obeyed());
         let (lost, doubt, compared) = match (pace.reference, with) {
             (Some(own), Some(with)) => {
                 let lost = [0, 1].map(|i| (1.0 - own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
@@ -286,6 +320,8 @@ impl Step {
             }
             // It did not come to a yield: it runs, or one guest does.
             (_, None) if !self.is_obeyed() => (f64::from(u8::from(!alone)), 0.0, false),
+            // What it did not wait is all that guests may have cost.
+            (_, None) if pace.spins => (1.0 - self.idle(), 0.0, false),
             // Yields are frequent of a sudden: alone again first.
             (None, Some(_)) => {
                 pace.law.charge(pace.uncharged, 1.0);
@@ -297,10 +333,18 @@ impl Step {
             }
             (None, None) => (bound(few), 0.0, false),
         };
-        pace.law.charge(pace.uncharged, lost);
+        // Whoever waits for what it has to do makes others wait in turn: their waits grow by the load over what is idle.
+        let strain = if pace.spins { (lost / pace.idle.max(IDLE)).min(1.0) } else { lost };
+        pace.law.charge(pace.uncharged, strain);
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
-        match pace.law.sample(self.now, lost) {
+        if pace.spins && area.long_turns.load(Relaxed) as usize >= TOO_LONG {
+            match self.guests(region).next() {
+                Some(home) if area.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
+                _ => pace.law.make_shorter(self.now),
+            }
+        }
+        match pace.law.sample(self.now, strain) {
             Verdict::Goes => {
                 let young = self.now.saturating_sub(pace.spell_began) < LOOK[1];
                 pace.until = self.now + LOOK[usize::from(!young)];

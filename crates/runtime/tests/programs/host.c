@@ -24,6 +24,7 @@
 static char *memory;
 enum { LINES = 1 << 18 };
 #include "frames.h"
+#include "turns.h"
 
 static size_t work(size_t from, unsigned long n) { return (size_t)((char *)chase(memory + 64 * from, n) - memory) / 64; }
 
@@ -570,7 +571,7 @@ static const struct {
              {"exec", execs},       {"company", company}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
              {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads},
              {"cancels", cancels}, {"identities", identities},
-             {"timers", timers},   {"frames", frames},   {"clones", clones}, {"kicks", kicks},
+             {"timers", timers},   {"frames", frames},   {"clones", clones}, {"kicks", kicks}, {"turns", turns},
              {"sandboxed", sandboxed}};
 
 int main(int argc, char **argv) {
