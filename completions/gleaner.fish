@@ -79,6 +79,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Sho
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Rewrite anew, and keep nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'The threads of the primary as each other\'s guests, where more of them want to run than there are CPUs'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-coalescing -d 'A yield of its own for each load'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-spins -d 'Do not let guests run where the primary waits by turning round'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s q -l quiet -d 'No progress and no remarks; errors are still told'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s h -l help -d 'Print help (see more with \'--help\')'

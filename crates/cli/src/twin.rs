@@ -238,7 +238,8 @@ fn table(coverage: &Coverage) -> String {
         let _ = writeln!(text, "entry kept    {count:>7}  {reason}");
     }
     if let Some(harvest) = &c.harvest {
-        let spins = if harvest.spins > 0 { format!(", {} in turning round", harvest.spins) } else { String::new() };
+        let spins =
+            if harvest.spins > 0 { format!(", {} in turning round", harvest.spins) } else { String::new() };
         let _ = writeln!(text, "yields        {} sites, {} bounds{spins}", harvest.sites, harvest.bounds);
         let _ = writeln!(
             text,

@@ -124,7 +124,8 @@ pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishe
             alternative(choice, coalesce, is_chosen, &weighed(choice, coalesce), prices, &bounds)
         })
         .collect();
-    let modules = subjects.iter().zip(chosen).map(|(subject, sorted)| module(subject, sorted, wishes)).collect();
+    let modules =
+        subjects.iter().zip(chosen).map(|(subject, sorted)| module(subject, sorted, wishes)).collect();
     Plan { prices: prices.clone(), bounds, modules, alternatives }
 }
 

@@ -203,7 +203,13 @@ impl Attempts<'_> {
 impl Recipe {
     fn of(module: &PlannedModule, quantum: u32) -> Self {
         let spins = module.spins.iter().map(|spin| spin.place.address).collect();
-        Self { sites: sites(module), spins, role: module.role, quantum, width: VectorWidth::of_this_machine() }
+        Self {
+            sites: sites(module),
+            spins,
+            role: module.role,
+            quantum,
+            width: VectorWidth::of_this_machine(),
+        }
     }
 
     fn text(&self) -> Vec<u8> {

@@ -47,7 +47,11 @@ pub fn look_through(
     for (unit, InUnit { found, waits, .. }) in found.into_iter().enumerate() {
         if role == Role::Primary {
             let around = Unit::of(&module, unit);
-            spins.extend(waits.into_iter().map(|wait| wait.told(&module, unit, &around, &liveness.before[unit], &names)));
+            spins.extend(
+                waits
+                    .into_iter()
+                    .map(|wait| wait.told(&module, unit, &around, &liveness.before[unit], &names)),
+            );
         }
         let groups = found.iter().map(|found| found.group + 1).max().unwrap_or(0);
         candidates.extend(found.into_iter().map(|found| found.candidate(&module, unit, group, &names)));

@@ -83,7 +83,8 @@ pub(super) fn of(module: &Module<'_>, unit: &Unit, live: &[RegSet]) -> Vec<Wait>
 
 /// The instruction that a round passes only if there is another one, or else its first.
 fn turning_point(unit: &Unit, around: &Loop) -> u32 {
-    let pauses = instructions(unit, around).find(|&at| unit.instructions[at as usize].mnemonic() == Mnemonic::Pause);
+    let pauses =
+        instructions(unit, around).find(|&at| unit.instructions[at as usize].mnemonic() == Mnemonic::Pause);
     if let Some(pause) = pauses {
         return pause;
     }
@@ -180,11 +181,15 @@ fn is_harmless(unit: &Unit, at: u32) -> bool {
 }
 
 fn acts(instruction: &Instruction) -> bool {
-    let strings = instruction.has_rep_prefix() || instruction.has_repne_prefix() || instruction.is_string_instruction();
+    let strings =
+        instruction.has_rep_prefix() || instruction.has_repne_prefix() || instruction.is_string_instruction();
     let mnemonic = instruction.mnemonic();
     strings
         || instruction.is_privileged()
-        || matches!(mnemonic, Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int | Mnemonic::Int3 | Mnemonic::Xchg)
+        || matches!(
+            mnemonic,
+            Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int | Mnemonic::Int3 | Mnemonic::Xchg
+        )
         || matches!(mnemonic, Mnemonic::Push | Mnemonic::Pop) && instruction.op0_register() == Register::RSP
 }
 
@@ -193,7 +198,8 @@ fn tells_time(module: &Module<'_>, call: &Instruction, depth: u32) -> bool {
     let listed = |name: &[u8]| TELLS_TIME.contains(&name.split(|&byte| byte == b'@').next().unwrap_or(name));
     let imported = |import| matches!(import, Some(Import::Named(name)) if listed(name));
     if call.is_call_near_indirect() {
-        return call.is_ip_rel_memory_operand() && imported(module.imports.slot(Svma(call.ip_rel_memory_address())));
+        return call.is_ip_rel_memory_operand()
+            && imported(module.imports.slot(Svma(call.ip_rel_memory_address())));
     }
     let target = Svma(call.near_branch64());
     if module.imports.stub(target).is_some() {
@@ -229,7 +235,8 @@ fn tells_time(module: &Module<'_>, call: &Instruction, depth: u32) -> bool {
 fn never_comes_back(module: &Module<'_>, call: &Instruction) -> bool {
     let named = |import| matches!(import, Some(Import::Named(name)) if name == b"__stack_chk_fail");
     if call.is_call_near_indirect() {
-        return call.is_ip_rel_memory_operand() && named(module.imports.slot(Svma(call.ip_rel_memory_address())));
+        return call.is_ip_rel_memory_operand()
+            && named(module.imports.slot(Svma(call.ip_rel_memory_address())));
     }
     named(module.imports.stub(Svma(call.near_branch64())))
 }

@@ -123,6 +123,18 @@ fn company(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
+/// A primary that only waits by turning round has its scavenger aboard meanwhile, watched or not.
+fn waits(world: &World) -> Result<(), Failed> {
+    for options in [&["--finish"][..], &["--finish", "--promise", "10"]] {
+        let harvest = world.harvest(options, &["waits"], &[vec!["nothing", "3000000"]]);
+        world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
+        if harvest.boardings == 0 {
+            return Err(format!("it was never aboard: {options:?}").into());
+        }
+    }
+    Ok(())
+}
+
 /// A primary is what it is alone, without and with scavengers.
 fn host(world: &World, modes: &[&str]) -> Result<(), Failed> {
     let alone = world.alone("host", modes);
@@ -252,6 +264,7 @@ fn main() -> ExitCode {
         add(format!("host::{}", modes.join("_")), Box::new(move |world| host(world, modes)));
     }
     add("company".to_owned(), Box::new(company));
+    add("waits".to_owned(), Box::new(waits));
     add("unhurt".to_owned(), Box::new(unhurt));
     add("any_program".to_owned(), Box::new(any_program));
     add("environment".to_owned(), Box::new(environment));

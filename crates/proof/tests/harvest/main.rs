@@ -67,7 +67,14 @@ fn bounds() -> Bounds {
 fn sites(width: VectorWidth, saves_ahead: bool) -> Sites {
     let which = Which::EveryLoad(Reach::All);
     let wary = std::collections::BTreeSet::new();
-    Sites { which, spins: std::collections::BTreeSet::new(), width, knowledge: Knowledge::OfCallers, wary, saves_ahead }
+    Sites {
+        which,
+        spins: std::collections::BTreeSet::new(),
+        width,
+        knowledge: Knowledge::OfCallers,
+        wary,
+        saves_ahead,
+    }
 }
 
 static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {

@@ -69,7 +69,8 @@ fn wrong_ones_are_rejected() {
 fn scavengers_have_none() {
     let original = compile("tests/harvest/program.c", &["-O2"]);
     let sites = sites(VectorWidth::Sse, false);
-    let rewritten = twin::rewrite(&original, None, Mode::Scavenger(&sites, bounds())).expect("it can be").bytes;
+    let rewritten =
+        twin::rewrite(&original, None, Mode::Scavenger(&sites, bounds())).expect("it can be").bytes;
     let made = pieces(&original, &rewritten, true).into_iter().any(|piece| {
         let place = |text: &str| {
             let insn = piece.inserted.iter().find(|insn| insn.to_string().starts_with(text))?;

@@ -250,7 +250,9 @@ impl Step {
         }
         match pace.phase {
             // Where there is no CPU but the one it turns round on, guests at home take slices of it that are long to whoever waits for it.
-            Phase::Alone if pace.spins && (!self.spare || self.now < pace.until + PATIENCE[1]) => pace.law.ring,
+            Phase::Alone if pace.spins && (!self.spare || self.now < pace.until + PATIENCE[1]) => {
+                pace.law.ring
+            }
             Phase::Alone if pace.law.wants_them_home(self.now) => 0,
             Phase::Alone if self.now < pace.until + PATIENCE[0] || pace.law.allows(self.now) => pace.law.ring,
             Phase::Alone => 0,

@@ -571,7 +571,7 @@ static const struct {
              {"exec", execs},       {"company", company}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
              {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads},
              {"cancels", cancels}, {"identities", identities},
-             {"timers", timers},   {"frames", frames},   {"clones", clones}, {"kicks", kicks}, {"turns", turns},
+             {"timers", timers},   {"frames", frames},   {"clones", clones}, {"kicks", kicks}, {"turns", turns}, {"waits", waits},
              {"sandboxed", sandboxed}};
 
 int main(int argc, char **argv) {

@@ -1,6 +1,8 @@
 // The host's mode `turns`: a part of host.c, which has the headers and `work`.
 #pragma once
 
+static size_t work(size_t from, unsigned long n);
+
 // Waits by turning round, for another thread's store and for a time in turns, and works in between; handlers that work, too, come
 // wherever it is.
 static volatile long said, heard;
@@ -46,4 +48,11 @@ static void turns(void) {
   setitimer(ITIMER_REAL, &none, 0);
   signal(SIGALRM, SIG_IGN);
   printf("turned, end %zu%s\n", at, alarms > 0 ? "" : ", never alarmed");
+}
+// Turns round until a scavenger is done, and yields nowhere else.
+static void waits(void) {
+  while (access("done", F_OK))
+    for (long due = nanoseconds() + 1000000; nanoseconds() < due;)
+      SPIN();
+  printf("done\n");
 }
