@@ -179,7 +179,7 @@ fn as_asked(asked: &[u32], found: &[NodePages]) -> bool {
 
 fn placements(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<PlacementResult>, Refused> {
     let chase = load_chase(kernels::Access::Read)?;
-    let parallel = Loaded::new(kernels::assemble(&Spec::ParallelChains { chains: CHAINS })?)?;
+    let parallel = Loaded::of(&Spec::ParallelChains { chains: CHAINS })?;
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for p in placed {
         let begin = ctx.rng.below(p.chain.nodes());
@@ -231,8 +231,7 @@ fn matrix(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<NodePair>, Ref
     let cpus: Vec<u32> = from.iter().map(|f| f.1).collect();
     let crew = crews::crew(ctx, &cpus)?;
     let chase = load_chase(kernels::Access::Read)?;
-    let read =
-        Loaded::new(kernels::assemble(&Spec::Stream { op: StreamOp::Read, width: widest(), delay: 0 })?)?;
+    let read = Loaded::of(&Spec::Stream { op: StreamOp::Read, width: widest(), delay: 0 })?;
     // Streams have areas of their own: a chain is no row of ordinary numbers, though for sums that would not matter,
     // but its owner promises that nothing else runs over it.
     let mut areas = Vec::new();

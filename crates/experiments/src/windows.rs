@@ -8,7 +8,7 @@
 use crate::chases::Chased;
 use crate::context::{Context, Refused};
 use crate::latency;
-use kernels::{Spec, assemble};
+use kernels::Spec;
 use lab::arena::PageKind;
 use lab::code::Loaded;
 use lab::rigs::{Doubles, Rig, Warming, WindowsRig};
@@ -83,7 +83,7 @@ fn gather(
     let mut curves = Vec::new();
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for &Shape { window, vectorised } in shapes {
-        let kernel = Loaded::new(assemble(&Spec::Windows { bytes: window, vectorised })?)?;
+        let kernel = Loaded::of(&Spec::Windows { bytes: window, vectorised })?;
         if !kernel.runs_here() {
             continue;
         }

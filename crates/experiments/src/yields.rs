@@ -7,7 +7,7 @@
 
 use crate::chases::Chased;
 use crate::context::{Context, Refused};
-use kernels::{Spec, assemble};
+use kernels::Spec;
 use lab::code::Loaded;
 use lab::rigs::{By, HandOverRig, Little, LittleRig, Rig, SwitchRig};
 use records::machine::{Call, CallCost, HandOver, HandOverBy, Machine, UserSwitch, Yields};
@@ -78,7 +78,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Ref
 }
 
 fn load(spec: &Spec) -> Result<Loaded, Refused> {
-    Ok(Loaded::new(assemble(spec)?)?)
+    Ok(Loaded::of(spec)?)
 }
 
 /// On our own CPU, and with another one where there is another: a sibling on the same core last, as it shares it.

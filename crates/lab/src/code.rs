@@ -1,8 +1,9 @@
 //! Machine code made executable: written first, then made executable and read-only, never both at once.
 
 use crate::sys::{self, SysError};
-use kernels::Kernel;
-use std::sync::Arc;
+use kernels::{Kernel, KernelError, Spec};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// What every kernel is called with; see `kernels` for what each of them does with it.
 pub(crate) type Entry = unsafe extern "sysv64" fn(*mut u8, u64, *mut u64, *mut u64) -> u64;
@@ -25,7 +26,36 @@ unsafe impl Send for CodePages {}
 // SAFETY: as above; nothing writes to them.
 unsafe impl Sync for CodePages {}
 
+/// Kernels made so far: experiments ask for the same ones again and again.
+static MADE: LazyLock<Mutex<HashMap<Spec, Loaded>>> = LazyLock::new(Mutex::default);
+/// Searches ask for hundreds, once each; what is kept stays small beside any area that is measured.
+const KEPT: usize = 128;
+
+/// Why there is no such kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    #[error(transparent)]
+    Memory(#[from] SysError),
+}
+
 impl Loaded {
+    /// The kernel of this specification, made now or earlier.
+    pub fn of(spec: &Spec) -> Result<Self, LoadError> {
+        // Nothing panics while it is held, and what is in it is whole at any time.
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loaded) = made.get(spec) {
+            return Ok(loaded.clone());
+        }
+        let loaded = Self::new(kernels::assemble(spec)?)?;
+        if made.len() >= KEPT {
+            made.clear();
+        }
+        made.insert(spec.clone(), loaded.clone());
+        Ok(loaded)
+    }
+
     pub fn new(kernel: Kernel) -> Result<Self, SysError> {
         let len = kernel.code.len().next_multiple_of(4096);
         // SAFETY: a fresh private mapping of our own; the code fits into it; it is made executable only after it is
@@ -80,5 +110,27 @@ impl Drop for CodePages {
         unsafe {
             libc::munmap(self.at, self.len);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_made_once_and_not_kept_without_end() {
+        let spec = |unroll| Spec::Adds { unroll };
+        let first = Loaded::of(&spec(7)).unwrap();
+        assert!(Arc::ptr_eq(&first.pages, &Loaded::of(&spec(7)).unwrap().pages));
+        assert!(!Arc::ptr_eq(&first.pages, &Loaded::of(&spec(8)).unwrap().pages));
+        for unroll in 1..=KEPT as u32 + 9 {
+            Loaded::of(&spec(unroll)).unwrap();
+        }
+        assert!(MADE.lock().unwrap().len() <= KEPT);
+        // Who has one keeps it.
+        // SAFETY: the kernel touches no memory and takes only a loop count.
+        let sum = unsafe { first.call(std::ptr::null_mut(), 6, std::ptr::null_mut(), std::ptr::null_mut()) };
+        assert_eq!(sum, 42);
+        assert!(Loaded::of(&spec(0)).is_err());
     }
 }

@@ -85,7 +85,7 @@ fn block(ctx: &Context<'_>) -> Duration {
 }
 
 fn load_stream(kind: StreamKind, width: Width, delay: u32) -> Result<Loaded, Refused> {
-    Ok(Loaded::new(kernels::assemble(&Spec::Stream { op: plan::operation(kind), width, delay })?)?)
+    Ok(Loaded::of(&Spec::Stream { op: plan::operation(kind), width, delay })?)
 }
 
 /// The memory in which streams run: one area on each node that has CPUs of ours, shared out among those of its CPUs

@@ -146,7 +146,7 @@ fn false_sharing(
     for &(nearness, other) in partners {
         for locked in [false, true] {
             asked.push((nearness, other, locked));
-            let kernel = Loaded::new(kernels::assemble(&Spec::Bump { locked })?)?;
+            let kernel = Loaded::of(&Spec::Bump { locked })?;
             let words = Words::new(2);
             for together in [false, true] {
                 let counter =

@@ -5,7 +5,7 @@
 use super::FURTHEST_GAP;
 use crate::context::{Context, Refused};
 use crate::resample::{self, Sample};
-use kernels::{Fence, Filler, Spec, assemble};
+use kernels::{Fence, Filler, Spec};
 use lab::campaign::Series;
 use lab::code::Loaded;
 use lab::rigs::{Rig, ShotRig, SideBySideRig, Trail};
@@ -133,7 +133,7 @@ pub(super) fn gather(
     }
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for setting in &settings {
-        let kernel = Loaded::new(assemble(&setting.spec())?)?;
+        let kernel = Loaded::of(&setting.spec())?;
         rigs.push(match setting {
             Setting::Chains(_) => Box::new(SideBySideRig::new(kernel, trail.clone())),
             Setting::Burst(_, Way::AtHand) | Setting::Dependent(Way::AtHand) => {

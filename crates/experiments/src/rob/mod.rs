@@ -17,7 +17,7 @@ use crate::context::{Context, Refused};
 use crate::latency::supply_of;
 use crate::mlp::trail;
 use crate::resample::{self, Sample};
-use kernels::{Filler, Spec, assemble};
+use kernels::{Filler, Spec};
 use lab::arena::PageKind;
 use lab::campaign::Series;
 use lab::code::Loaded;
@@ -115,7 +115,7 @@ fn gather(
     let mut whose = Vec::new();
     for (i, gaps) in wanted.iter().enumerate() {
         for &gap in gaps {
-            let kernel = Loaded::new(assemble(&Spec::Rob { filler: searches[i].filler, gap })?)?;
+            let kernel = Loaded::of(&Spec::Rob { filler: searches[i].filler, gap })?;
             rigs.push(Box::new(SideBySideRig::new(kernel, trail.clone())));
             whose.push((i, gap));
         }
