@@ -43,7 +43,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "latency",
         about: "latency over size: caches and memory, their sizes and costs",
-        seconds: [8.0, 70.0, 300.0],
+        seconds: [7.5, 70.0, 300.0],
         run: |ctx, machine| {
             let outcome = conclude(ctx, machine, latency::run);
             machine.levels = latency::levels_of(&outcome, &machine.host, machine.run.cpu);

@@ -1,6 +1,7 @@
 //! What an experiment is given: the machine's facts, a station to measure at, how much time it has, and a way to turn
 //! series into quantities.
 
+use crate::purse::Purse;
 use lab::campaign::{self, Gathered, Observer, Series, Station};
 use lab::grade::Tally;
 use lab::rigs::Rig;
@@ -8,7 +9,7 @@ use lab::rng::Rng;
 use lab::stop::Stop;
 use records::host::Host;
 use records::machine::Effort;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
 
 /// Told how far the whole run has come.
@@ -51,6 +52,7 @@ pub struct Context<'a> {
     pub effort: Effort,
     /// What this experiment may take.
     pub budget: Duration,
+    pub(crate) purse: Purse,
     pub max_memory: Bytes,
     /// Seeded for this experiment alone.
     pub rng: Rng,
@@ -115,8 +117,8 @@ impl Context<'_> {
         self.window.0 + (self.window.1 - self.window.0) * fraction
     }
 
-    /// Runs blocks of these rigs, interleaved; takes at most `share` of the experiment's budget (plus what the least
-    /// number of blocks needs).
+    /// Runs blocks of these rigs, interleaved; takes at most `share` of the experiment's budget, and beyond it what the
+    /// purse allows where settings lack the least number of blocks.
     pub fn measure(
         &mut self,
         rigs: Vec<Box<dyn Rig + '_>>,
@@ -124,8 +126,7 @@ impl Context<'_> {
         blocks: usize,
         share: f64,
     ) -> Gathered {
-        let effort = self.effort(blocks, share);
-        self.campaign(rigs, block, effort)
+        self.campaign(rigs, block, blocks, share, false)
     }
 
     /// The same, for what another hyperthread of the core would change: see [`campaign::Effort::whole_core`].
@@ -136,26 +137,27 @@ impl Context<'_> {
         blocks: usize,
         share: f64,
     ) -> Gathered {
-        let effort = campaign::Effort { whole_core: true, ..self.effort(blocks, share) };
-        self.campaign(rigs, block, effort)
-    }
-
-    fn effort(&self, blocks: usize, share: f64) -> campaign::Effort {
-        campaign::Effort { blocks, time: self.budget.mul_f64(share), whole_core: false }
+        self.campaign(rigs, block, blocks, share, true)
     }
 
     fn campaign(
         &mut self,
         rigs: Vec<Box<dyn Rig + '_>>,
         block: Duration,
-        effort: campaign::Effort,
+        blocks: usize,
+        share: f64,
+        whole_core: bool,
     ) -> Gathered {
+        let (time, most) = self.purse.part(share);
+        let effort = campaign::Effort { blocks, time, most, whole_core };
+        let began = Instant::now();
         let (from, to) = (self.overall(self.stage.0), self.overall(self.stage.1));
         let mut observer = StageObserver { progress: &mut *self.progress, name: self.name, from, to };
         let mut executor = self.station.with(rigs, block);
         let gathered = campaign::run(&mut executor, &effort, &mut self.rng, self.stop, &mut observer);
         drop(executor);
         self.tally.add(&gathered);
+        self.purse.took(share, began.elapsed());
         gathered
     }
 

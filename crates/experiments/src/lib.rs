@@ -18,6 +18,7 @@ pub mod levels;
 mod mlp;
 mod numa;
 mod prefetch;
+mod purse;
 mod resample;
 mod rob;
 mod session;

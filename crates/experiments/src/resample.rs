@@ -118,7 +118,7 @@ mod tests {
             let mut s = Series::wanting(true);
             for _ in 0..5 {
                 let seen = Seen { core_shared, ..Seen::default() };
-                s.add(Reading { values: vec![1.0], pace: (1.0, 1.0), seen });
+                s.add(Reading { values: vec![1.0], pace: (1.0, 1.0), seen, moved: 0 });
             }
             s
         };

@@ -2,6 +2,7 @@
 
 use crate::catalogue::Entry;
 use crate::context::{Context, Progress, Refused};
+use crate::purse::Purse;
 use lab::arena;
 use lab::campaign::Station;
 use lab::grade::{self, Noise, Tally};
@@ -54,6 +55,7 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
         tsc: rate,
         effort: request.effort,
         budget: Duration::ZERO,
+        purse: Purse::of(Duration::ZERO),
         max_memory: request.max_memory,
         rng: rng.clone(),
         stop: request.stop,
@@ -75,6 +77,7 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
         context.stage = (0.0, 1.0);
         context.name = entry.name;
         context.budget = Duration::from_secs_f64(seconds);
+        context.purse = Purse::of(context.budget);
         context.rng = rng.fork(entry.name);
         context.stage(0.0, 1.0);
         (entry.run)(&mut context, &mut machine);

@@ -7,6 +7,7 @@
 
 mod series;
 mod station;
+mod steady;
 
 pub use series::{Block, Series, VoidCounts, VoidReason};
 pub use station::Station;
@@ -24,6 +25,8 @@ pub struct Reading {
     /// Core cycles per tick just before and just after.
     pub pace: (f64, f64),
     pub seen: Seen,
+    /// Tries on the spot before it, void because the clock moved.
+    pub moved: usize,
 }
 
 /// Runs blocks.
@@ -39,9 +42,10 @@ pub trait Executor {
 pub struct Effort {
     /// Valid blocks wanted of each setting.
     pub blocks: usize,
-    /// No round begins after this time, once every setting has the least number of blocks that gives an interval; and none
-    /// after twice this time.
+    /// After this time only settings go on that lack the least number of blocks that gives an interval.
     pub time: Duration,
+    /// No block begins after this time.
+    pub most: Duration,
     /// Blocks during which another hyperthread of the core was at work are repeated, as void ones are, and count only
     /// where there are too few others.
     pub whole_core: bool,
@@ -90,19 +94,21 @@ pub fn run(
     let total = n * effort.blocks;
     let (mut interrupted, mut out_of_time) = (false, false);
     'rounds: for _ in 0..rounds {
-        let mut order: Vec<usize> = (0..n).filter(|&s| series[s].wanted() < effort.blocks).collect();
+        let late = began.elapsed() > effort.time;
+        let goal = if late { effort.blocks.min(LEAST_BLOCKS) } else { effort.blocks };
+        let mut order: Vec<usize> = (0..n).filter(|&s| series[s].wanted() < goal).collect();
         if order.is_empty() {
-            break;
-        }
-        let fewest = order.iter().map(|&s| series[s].wanted()).min().unwrap_or(0);
-        if began.elapsed() > effort.time && (fewest >= LEAST_BLOCKS || began.elapsed() > effort.time * 2) {
-            out_of_time = true;
+            out_of_time = series.iter().any(|s| s.wanted() < effort.blocks);
             break;
         }
         rng.shuffle(&mut order);
         for setting in order {
             if stop.asked() {
                 interrupted = true;
+                break 'rounds;
+            }
+            if began.elapsed() > effort.most {
+                out_of_time = true;
                 break 'rounds;
             }
             let reading = executor.block(setting);
@@ -149,11 +155,12 @@ mod tests {
             let voided = self.void_every != 0 && self.run % self.void_every == 0;
             let seen = Seen { switches: u64::from(voided), ..self.seen };
             let value = if voided { 1e9 } else { (setting + 1) as f64 };
-            Reading { values: vec![value], pace: (1.5, 1.5), seen }
+            Reading { values: vec![value], pace: (1.5, 1.5), seen, moved: 0 }
         }
     }
 
-    const EFFORT: Effort = Effort { blocks: 6, time: Duration::from_secs(3600), whole_core: false };
+    const HOUR: Duration = Duration::from_secs(3600);
+    const EFFORT: Effort = Effort { blocks: 6, time: HOUR, most: HOUR, whole_core: false };
 
     #[test]
     fn every_setting_gets_its_valid_blocks() {
@@ -219,5 +226,14 @@ mod tests {
         let effort = Effort { blocks: 50, time: Duration::ZERO, ..EFFORT };
         let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
         assert!(got.out_of_time);
+        assert!(got.series.iter().all(|s| s.valid() == LEAST_BLOCKS));
+    }
+
+    #[test]
+    fn no_block_begins_after_the_end_whatever_is_missing() {
+        let mut executor = Scripted::new(4, 0);
+        let effort = Effort { most: Duration::ZERO, ..EFFORT };
+        let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+        assert!(got.out_of_time && executor.run == 0);
     }
 }

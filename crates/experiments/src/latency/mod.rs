@@ -35,6 +35,10 @@ pub(crate) struct Setting {
 pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused> {
     let line = ctx.line();
     let largest = plan::largest(ctx);
+    // Who asks for a quick look waits for its end.
+    if ctx.pick(true, false, false) {
+        ctx.purse.overdrawn_by(0.1);
+    }
     let mut curves = Vec::new();
     let mut pages_refused = Vec::new();
 
@@ -136,7 +140,7 @@ fn gather(
 }
 
 pub(crate) fn load_chase(access: kernels::Access) -> Result<Loaded, Refused> {
-    Ok(Loaded::new(kernels::assemble(&kernels::Spec::Chase { unroll: 64, access })?)?)
+    Ok(Loaded::of(&kernels::Spec::Chase { unroll: 64, access })?)
 }
 
 /// Up to how many nodes a chain is walked whole, again and again, before a block is timed. One that no cache holds

@@ -76,6 +76,7 @@ impl Series {
     }
 
     pub fn add(&mut self, reading: Reading) {
+        self.voids.clock_moved += reading.moved;
         match verdict(&reading) {
             Some(VoidReason::Steal) => self.voids.steal += 1,
             Some(VoidReason::Switch) => self.voids.switch += 1,
@@ -191,11 +192,16 @@ fn verdict(reading: &Reading) -> Option<VoidReason> {
         Some(VoidReason::Steal)
     } else if reading.seen.faults > 0 {
         Some(VoidReason::Fault)
-    } else if (after / before - 1.0).abs() > CLOCK_TOLERANCE || !(before > 0.0 && after > 0.0) {
+    } else if clock_moved(before, after) {
         Some(VoidReason::ClockMoved)
     } else {
         None
     }
+}
+
+/// Two readings of the clock between which nothing counts.
+pub(super) fn clock_moved(before: f64, after: f64) -> bool {
+    (after / before - 1.0).abs() > CLOCK_TOLERANCE || !(before > 0.0 && after > 0.0)
 }
 
 #[cfg(test)]
@@ -204,7 +210,7 @@ mod tests {
     use crate::witness::Seen;
 
     fn reading(value: f64, pace: (f64, f64), seen: Seen) -> Reading {
-        Reading { values: vec![value], pace, seen }
+        Reading { values: vec![value], pace, seen, moved: 0 }
     }
 
     #[test]
@@ -219,6 +225,9 @@ mod tests {
         assert_eq!(s.valid(), 0);
         s.add(reading(1.0, (1.4, 1.401), quiet));
         assert_eq!(s.valid(), 1);
+        // What was tried on the spot before it is void too.
+        s.add(Reading { moved: 2, ..reading(1.0, (1.4, 1.401), quiet) });
+        assert_eq!((s.valid(), s.voids().clock_moved), (2, 3));
     }
 
     #[test]

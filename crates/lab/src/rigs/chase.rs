@@ -86,6 +86,11 @@ impl Rig for ChaseRig {
         vec![ticks as f64 / (loops * self.ops()) as f64]
     }
 
+    /// The cursor goes on along its cycle, as if the block were longer.
+    fn goes_on(&self) -> bool {
+        true
+    }
+
     fn ticks_per_loop(&mut self) -> f64 {
         if !self.warmed {
             self.warm();

@@ -57,6 +57,11 @@ pub trait Rig {
     /// How many ticks one loop takes, roughly, from a short run: for choosing how many make a block.
     fn ticks_per_loop(&mut self) -> f64;
 
+    /// A run may follow another one without warming up in between, and measures the same.
+    fn goes_on(&self) -> bool {
+        false
+    }
+
     /// How many of the involuntary switches around the last run were somebody else's doing: all, unless the rig itself
     /// switches between threads and knows better.
     fn foreign_switches(&self, involuntary: u64) -> u64 {

@@ -66,6 +66,11 @@ impl Rig for SideBySideRig {
         vec![self.walk(loops) as f64 / loops as f64 / self.steps]
     }
 
+    /// The trail goes on along its cycle.
+    fn goes_on(&self) -> bool {
+        true
+    }
+
     fn ticks_per_loop(&mut self) -> f64 {
         self.walk(WARM_LOOPS);
         self.walk(64) as f64 / 64.0
