@@ -182,3 +182,39 @@ fn containers_are_told_from_images_by_their_namespace() {
     }
     assert_eq!(read(tree("laptop-12700h"), &mock).virtualization.container, None);
 }
+
+#[test]
+fn copies_of_files_are_not_memory_that_a_group_lacks() {
+    let mock = Mock::new(|_| Ok(1));
+    let groups = [
+        ("0::/box", "sys/fs/cgroup/box/memory.max", "sys/fs/cgroup/box/memory.current"),
+        (
+            "4:memory:/box",
+            "sys/fs/cgroup/memory/box/memory.limit_in_bytes",
+            "sys/fs/cgroup/memory/box/memory.usage_in_bytes",
+        ),
+    ];
+    for (group, limit, usage) in groups {
+        let mut inside = tree("laptop-12700h");
+        inside.insert("proc/self/cgroup", group);
+        inside.insert(limit, "400000000");
+        inside.insert(usage, "390000000");
+        let used = |tree: &Tree| read(tree.clone(), &mock).memory.cgroup_used.value().expect("a figure").0;
+        assert_eq!(used(&inside), 390_000_000, "{group}");
+        let directory = limit.rsplit_once('/').unwrap().0;
+        inside.insert(
+            format!("{directory}/memory.stat"),
+            "anon 1000\ninactive_file 300000000\nactive_file 40000000\n",
+        );
+        assert_eq!(used(&inside), 70_000_000, "{group}");
+    }
+    let mut below = tree("laptop-12700h");
+    below.insert("proc/self/cgroup", "4:memory:/box");
+    below.insert("sys/fs/cgroup/memory/box/memory.limit_in_bytes", "400000000");
+    below.insert("sys/fs/cgroup/memory/box/memory.usage_in_bytes", "390000000");
+    below.insert(
+        "sys/fs/cgroup/memory/box/memory.stat",
+        "inactive_file 1\ntotal_inactive_file 200000000\ntotal_active_file 0\nactive_file 8\n",
+    );
+    assert_eq!(read(below, &mock).memory.cgroup_used.value().expect("a figure").0, 190_000_000);
+}
