@@ -9,12 +9,16 @@ use experiments::{Refused, Request, catalogue};
 use lab::stop::Stop;
 use records::Document;
 use records::host::Host;
-use records::machine::{Effort, Ending, Status};
+use records::machine::{Effort, Ending, Machine, Status};
 use std::path::{Path, PathBuf};
 use units::Bytes;
 
 /// Below this, areas beyond the caches cannot be measured at all.
 const LEAST_MEMORY: Bytes = Bytes::mib(16);
+
+/// Addresses that this program takes itself, threads' stacks and heaps among them: 64 MiB for the heap of each thread but
+/// the first that allocates, and few allocate.
+const ADDRESSES: Bytes = Bytes::mib(128);
 
 /// The experiments by name, in the order in which they are told.
 pub(crate) const EXPERIMENTS: [&str; 13] = [
@@ -131,9 +135,32 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
         );
     }
     let document = Document::now(machine);
+    // Files first, for the reader of the text may leave; the text even if they fail, for it may be all that remains.
+    let kept = keep(args, console, &document);
+    let told = tell(args, console, &document);
+    kept?;
+    told?;
     if let Some(path) = &args.output {
-        save::record(path, &document)?;
+        console.remark(&format!("wrote {}", path.display()));
     }
+    if interrupted {
+        return Ok(Exit::Failed);
+    }
+    ended(&document.body.experiments.endings())
+}
+
+/// Writes the record and the tables; where one of them cannot be written, the other still is.
+fn keep(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> Result<(), Refusal> {
+    let record = args.output.as_ref().map_or(Ok(()), |path| save::record(path, document));
+    let Some(directory) = &args.csv else { return record };
+    let kept_elsewhere = console.json() || args.output.is_some();
+    let tables = csv::save(&document.body, directory)
+        .map_err(|refusal| if kept_elsewhere { refusal } else { save::rescued(refusal, document) });
+    record.and(tables)
+}
+
+/// Puts on standard output what was asked for.
+fn tell(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> anyhow::Result<()> {
     match args.format {
         Format::Text => console.text(&crate::summary::of(&document.body, console.colour()))?,
         Format::LatMemRd => match csv::lat_mem_rd(&document.body) {
@@ -146,19 +173,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
             }
         }
     }
-    console.document(&document)?;
-    if let Some(directory) = &args.csv {
-        let kept_elsewhere = console.json() || args.output.is_some();
-        csv::save(&document.body, directory)
-            .map_err(|refusal| if kept_elsewhere { refusal } else { save::rescued(refusal, &document) })?;
-    }
-    if let Some(path) = &args.output {
-        console.remark(&format!("wrote {}", path.display()));
-    }
-    if interrupted {
-        return Ok(Exit::Failed);
-    }
-    ended(&document.body.experiments.endings())
+    Ok(console.document(document)?)
 }
 
 /// The record tells what went wrong; scripts read the exit code, and people who look at neither read a line.
@@ -193,7 +208,7 @@ fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result
         Some(cpu) => cpu,
         None => default_cpu()?,
     };
-    let usable = host.memory.usable().unwrap_or(Bytes::gib(1));
+    let usable = usable(host);
     if let Some(asked) = args.max_memory.filter(|&m| m < LEAST_MEMORY) {
         return Err(Refusal::wrong_use(
             format!("--max-memory {asked}"),
@@ -203,7 +218,9 @@ fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result
     }
     if usable < LEAST_MEMORY {
         return Err(Refusal::not_possible_here("measure", format!("only {usable} of memory can be had"))
-            .would_help(format!("free some, or raise the control group's limit, to {LEAST_MEMORY} at least"))
+            .would_help(format!(
+                "free some, or raise the limit of the control group or the shell (ulimit -v), to {LEAST_MEMORY} at least"
+            ))
             .into());
     }
     let most = Bytes(usable.0 / 10 * 9);
@@ -227,8 +244,17 @@ fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result
     })
 }
 
+/// What areas may take: free memory, and no more addresses than the shell allows this process.
+fn usable(host: &Host) -> Bytes {
+    let memory = host.memory.usable().unwrap_or(Bytes::gib(1));
+    match host.limits.address_space.value().flatten() {
+        Some(limit) => memory.min(Bytes(limit.0.saturating_sub(ADDRESSES.0))),
+        None => memory,
+    }
+}
+
 /// Why `--format lat_mem_rd` has nothing to print.
-fn no_curve(machine: &records::machine::Machine) -> Refusal {
+fn no_curve(machine: &Machine) -> Refusal {
     let what = "--format lat_mem_rd";
     match &machine.experiments.latency {
         Some(outcome) => {
