@@ -69,10 +69,12 @@ fn record(text: &str, file: &Path, console: &Console) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The terminal's width, within what reads well.
+/// The terminal's width, within what reads well; half of the narrowest is left for the text.
 fn width() -> usize {
-    terminal_size::terminal_size().map_or(100, |(w, _)| usize::from(w.0)).clamp(60, 120)
+    terminal_size::terminal_size().map_or(100, |(w, _)| usize::from(w.0)).clamp(NARROWEST, 120)
 }
+
+const NARROWEST: usize = 40;
 
 #[cfg(test)]
 mod tests {
@@ -130,14 +132,16 @@ mod tests {
                 }
                 let source = Source::recorded(tree);
                 let host = host::read_with(&source, &RecordedProber::of(&source));
-                assert!(sections::render(&host, Style { colour: true, width: 60 }).contains("Verdict"));
+                assert!(
+                    sections::render(&host, Style { colour: true, width: NARROWEST }).contains("Verdict")
+                );
             }
         }
     }
 
     #[test]
     fn a_machine_of_which_nothing_is_known_still_gets_a_page() {
-        let text = sections::render(&host::Host::default(), Style { colour: true, width: 60 });
+        let text = sections::render(&host::Host::default(), Style { colour: true, width: NARROWEST });
         assert!(text.contains("Verdict"));
     }
 

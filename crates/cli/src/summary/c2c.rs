@@ -1,7 +1,7 @@
 //! Hand-overs between CPUs, as a matrix where they are few, and the price of false sharing.
 
 use super::{figure, table, trouble};
-use records::machine::{CacheToCache, Machine};
+use records::machine::{CacheToCache, FalseSharing, Machine};
 use table::row;
 
 /// A matrix of more CPUs does not fit on a line.
@@ -20,20 +20,27 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
             ));
         }
         for f in &result.false_sharing {
-            let what = if f.locked { "atomic additions" } else { "plain additions" };
-            text.push_str(&format!(
-                "  false sharing, CPU {} and {}, {what}: {} ns apart, {} ns on one line: {} times the price\n",
-                f.cpus[0],
-                f.cpus[1],
-                figure(&f.apart.ns),
-                figure(&f.together.ns),
-                figure(&f.price)
-            ));
+            text.push_str(&false_sharing(f));
         }
         text.extend(result.notes.iter().map(|n| format!("  {n}\n")));
     }
     text.push_str(&trouble("c2c", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default());
     Some(text)
+}
+
+fn false_sharing(f: &FalseSharing) -> String {
+    let what = if f.locked { "atomic additions" } else { "plain additions" };
+    let told = if f.apart.ns.estimate().or(f.together.ns.estimate()).is_none() {
+        "not resolved".to_owned()
+    } else {
+        format!(
+            "{} ns apart, {} ns on one line: {} times the price",
+            figure(&f.apart.ns),
+            figure(&f.together.ns),
+            figure(&f.price)
+        )
+    };
+    format!("  false sharing, CPU {} and {}, {what}: {told}\n", f.cpus[0], f.cpus[1])
 }
 
 fn matrix(result: &CacheToCache) -> String {
@@ -63,4 +70,30 @@ fn classes(result: &CacheToCache) -> String {
         ]);
     }
     table::draw(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::machine::Nearness;
+    use units::{Latency, Quantity, Unit};
+
+    #[test]
+    fn what_was_not_resolved_is_told_once() {
+        let nothing = Latency::unresolved("stolen");
+        let mut f = FalseSharing {
+            cpus: [1, 0],
+            nearness: Nearness::Unknown,
+            locked: false,
+            apart: nothing.clone(),
+            together: nothing,
+            price: Quantity::unresolved("stolen"),
+        };
+        assert_eq!(false_sharing(&f), "  false sharing, CPU 1 and 0, plain additions: not resolved\n");
+        f.together.ns = Quantity::claimed(5.0, Unit::Nanos);
+        assert!(
+            false_sharing(&f)
+                .ends_with("not resolved ns apart, 5 ns on one line: not resolved times the price\n")
+        );
+    }
 }
