@@ -78,7 +78,7 @@ pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurv
             break;
         }
         // The pages are given back when this goes, after the chains made of them.
-        let measured = reserve::supply(kind, largest).and_then(|supply| {
+        let measured = reserve::supply(ctx, kind, largest).and_then(|supply| {
             let settings = plan::sparse(ctx, line, supply.largest);
             let points = gather(ctx, settings, kind, 0.20 / steps).map_err(|refused| refused.why);
             drop(supply);
