@@ -2,6 +2,7 @@
 //! entries, landing pads elsewhere) form one [`Group`], with one graph of blocks.
 
 use crate::cfg::{Cfg, EdgeKind};
+use crate::code_units::Unit;
 use crate::insn::index_at;
 use crate::module::Module;
 use crate::tables::JumpTable;
@@ -64,10 +65,17 @@ fn links(module: &Module<'_>) -> Vec<(u32, u32)> {
             jumps.chain(pads).filter(|&target| !is_stub(module, target)).filter_map(move |target| {
                 let into = module.unit_at(target)?;
                 let to = &module.units[into];
-                (into != unit && (to.start != target || to.is_part)).then_some((unit as u32, into as u32))
+                let goes_on = into != unit && is_followed(to) && (to.start != target || to.is_part);
+                goes_on.then_some((unit as u32, into as u32))
             })
         })
         .collect()
+}
+
+/// Whether others' jumps into a unit are followed. Not into one without unwind entry: where it ends is a guess, and so is
+/// what lies in it (behind a stripped program's last known function, all that follows), and nobody can check that.
+fn is_followed(unit: &Unit) -> bool {
+    unit.fde.is_some()
 }
 
 /// A jump to a linkage stub leaves the module, though all stubs may share an unwind entry; it makes nobody part of another.
@@ -180,6 +188,11 @@ impl<'m> Group<'m> {
                     None => {}
                 }
                 for target in out {
+                    let other = self.member_of(module, target).filter(|&other| other != member);
+                    if other.is_some_and(|other| !is_followed(&module.units[self.units[other] as usize])) {
+                        exits.push(Exit::To(target));
+                        continue;
+                    }
                     match self.block_at(module, target) {
                         Some(block) if self.blocks[block as usize].member as usize == member => {}
                         Some(block) => next.push(block),

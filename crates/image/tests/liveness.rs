@@ -121,6 +121,18 @@ const SOURCE: &str = r"
     ret
     end entered
 
+    # goes on in code without unwind entry, behind some function that has none either
+    function departs
+    mov $5, %esi
+    jmp unlisted
+    end departs
+    .type bare, @function
+    bare:
+    ret
+    unlisted:
+    xor %esi, %esi
+    ret
+
     # a trap changes nothing
     function traps
     test %edi, %edi
@@ -162,6 +174,8 @@ fn registers_of_hand_written_code_stay_alive() {
     assert!(at(&module, &live, "entered", returns).contains(general(10)), "only others write it");
     assert!(!at(&module, &live, "entered", returns).contains(general(R11)), "it writes that itself");
     assert!(at(&module, &live, "enters", returns).contains(general(R11)), "only the other writes it");
+    let jumps = |flow| matches!(flow, Flow::Jump8 | Flow::Jump32);
+    assert!(at(&module, &live, "departs", jumps).contains(general(RSI)), "nobody can check what that does");
     assert!(at(&module, &live, "traps", returns).contains(general(R11)), "nobody wrote it");
     assert!(!at(&module, &live, "relies", returns).contains(general(RDI)), "all that it was for is done");
 }

@@ -59,7 +59,12 @@ impl Work<'_, '_> {
         use crate::groups::Exit;
         let of_target = |target| match self.module.unit_at(target) {
             _ if self.module.imports.stub(target).is_some() => abi::RETURNED,
-            Some(unit) if self.module.units[unit].start == target => self.summary(unit as u32).may_write,
+            // Nobody can check what is not in the unwind table.
+            Some(unit)
+                if self.module.units[unit].start == target && self.module.units[unit].fde.is_some() =>
+            {
+                self.summary(unit as u32).may_write
+            }
             _ => RegSet::ALL,
         };
         let written = self.written.iter().fold(RegSet::EMPTY, |all, &set| all | set);
