@@ -33,6 +33,7 @@ mod poison;
 mod put;
 pub mod report;
 mod restartable;
+mod return_addresses;
 mod rewrite;
 mod select;
 mod sites;

@@ -1,6 +1,7 @@
 //! Which units get twins, and which twins their originals lead to.
 
 use crate::report::{EntryKept, Refusal};
+use crate::return_addresses;
 use image::imports::{Import, is_of_stubs};
 use image::insn::{Flow, index_at};
 use image::unwind::cfi::Steps;
@@ -26,11 +27,11 @@ pub(crate) enum Entry {
 
 /// The size of the jump that is put at an original's entry.
 pub(crate) const PATCH_SIZE: u32 = 5;
-const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+pub(crate) const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 /// Decides for every unit.
 pub(crate) fn choose(module: &Module<'_>) -> Vec<Choice> {
-    let readers = address_readers(module);
+    let readers = return_addresses::readers(module);
     let twice = twice_returning(module);
     let odd = module.odd_targets();
     let linkage = linkage(module);
@@ -167,24 +168,6 @@ fn linkage(module: &Module<'_>) -> Vec<(u64, u64)> {
 fn holds(ranges: &[(u64, u64)], address: Svma) -> bool {
     let after = ranges.partition_point(|range| range.0 <= address.0);
     ranges[..after].last().is_some_and(|range| address.0 < range.1)
-}
-
-/// Functions that begin by reading their return address: the caller may take it for its own place.
-fn address_readers(module: &Module<'_>) -> HashSet<u64> {
-    (0..module.units.len())
-        .into_par_iter()
-        .with_min_len(256)
-        .filter(|&unit| {
-            let code = module.code(unit);
-            let code = code.strip_prefix(&ENDBR64).unwrap_or(code);
-            match code {
-                [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..] => true,
-                [0x48 | 0x4c, 0x8b, modrm, 0x24, ..] => modrm & 0xc7 == 0x04,
-                _ => false,
-            }
-        })
-        .map(|unit| module.units[unit].start.0)
-        .collect()
 }
 
 fn twice_returning(module: &Module<'_>) -> HashSet<u64> {
