@@ -173,11 +173,14 @@ impl Attempts<'_> {
             };
             // Only so many violations are told of at a time; each time there must be some that were not known.
             let known = wary.len() + dropped.len();
+            let before = wary.clone();
             for violation in violations {
                 let Some(origin) = violation.origin.map(|origin| origin.0) else {
                     return Err(unproven(why.to_string()));
                 };
-                if violation.rule == proof::Rule::Yields && wary.insert(origin) {
+                // Several may be told of one place.
+                if violation.rule == proof::Rule::Yields && !before.contains(&origin) {
+                    wary.insert(origin);
                     continue;
                 }
                 if spins.remove(&origin) {

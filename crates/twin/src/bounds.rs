@@ -124,15 +124,19 @@ fn through(
     let cycles = |sixteenths: u64| (sixteenths.div_ceil(16)).clamp(1, i32::MAX as u64 / 2) as u32;
     let entry = must.map(|first| if block.first < first && first < block.end { first } else { block.first });
     for index in (block.first..block.end).rev() {
-        let mut more = sum + u64::from(costs[index as usize]);
+        let own = u64::from(costs[index as usize]);
+        let mut more = sum + own;
+        // What a bound here would take: beside a site, for what is behind the site, which nobody else counts.
+        let mut taken = more;
         if sites[index as usize] {
             if more > bounds.uncounted() && sum > 0 && index + 1 < block.end {
                 found.push(Bound { index: index + 1, cost: cycles(sum) });
+                taken = own;
             }
             more = 0;
         }
         if entry == Some(index) || more > limit {
-            found.push(Bound { index, cost: cycles(more) });
+            found.push(Bound { index, cost: cycles(taken) });
             more = 0;
         }
         sum = more;
@@ -243,6 +247,13 @@ mod tests {
         // What follows it is long: a bound right behind it.
         let long = bounds_with(60, &[(50, 2)], Some(3), 80);
         assert_eq!(long, [(0, 3), (4, 55)]);
+    }
+
+    #[test]
+    fn a_site_at_the_entry_does_not_make_what_follows_it_free() {
+        assert_eq!(bounds_with(10, &[], Some(0), 1000), [(0, 10)]);
+        // It has a bound of its own.
+        assert_eq!(bounds_with(60, &[], Some(0), 80), [(0, 1), (1, 59)]);
     }
 
     #[test]
