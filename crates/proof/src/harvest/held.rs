@@ -9,6 +9,11 @@
 //! Formally: with `K(n)` for what is known before node `n`, and `f(n, K)` for what is behind it if `K` is known before it, `K(n)` is
 //! nothing at entries and wherever no edge leads to, and `K(m)` is a part of `f(n, K(n))` for each edge from `n` to `m`.
 //! Any such `K` is true on all ways, by induction over their lengths.
+//!
+//! What is true where more is known is true where less is. So for `f(n, K)` a piece may be run with less than `K`
+//! ([`Known::parts`]): a register that happens to hold the context is then one like others, which the piece may store and get
+//! back. Without that, one that only seems to hold it while `K` is looked for would make an error of such a store, and what
+//! follows would be known by nobody.
 
 use super::bounds::Graph;
 use super::state::{State, Value};
@@ -43,6 +48,14 @@ impl Known {
     /// Of those registers only.
     pub(crate) fn of(self, registers: u16) -> Self {
         Self { slots: self.slots & registers, bases: self.bases & registers }
+    }
+
+    /// All of it; of the registers that hold the context each alone, and none.
+    pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
+        let several = self.bases.count_ones() > 1;
+        let alone = (0..16).map(|number| 1 << number).filter(move |bit| several && self.bases & bit != 0);
+        let less = alone.chain((self.bases != 0).then_some(0));
+        std::iter::once(self).chain(less.map(move |bases| Self { bases, ..self }))
     }
 
     fn and(self, other: Self) -> Self {
@@ -162,6 +175,15 @@ mod tests {
         // Nobody enters where 4 is, which leads into the loop.
         let and_more = [(0, 1), (1, 2), (2, 1), (2, 3), (4, 1), (4, 4)];
         assert_eq!(of_loop(&and_more, &[0]), [nothing; 5]);
+    }
+
+    #[test]
+    fn less_is_known_too() {
+        let parts = |slots, bases| Known { slots, bases }.parts().map(|part| part.bases).collect::<Vec<_>>();
+        assert_eq!(parts(RBX, RBX | RDX), [RBX | RDX, RDX, RBX, 0]);
+        assert_eq!(parts(RBX, RBX), [RBX, 0]);
+        assert_eq!(parts(RBX, 0), [0]);
+        assert!(Known { slots: RBX, bases: RDX }.parts().all(|part| part.slots == RBX));
     }
 
     #[test]

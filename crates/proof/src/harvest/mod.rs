@@ -176,13 +176,32 @@ impl Work<'_, '_> {
                 }
                 let code = &self.unit.copy[item.place as usize..item.copy() as usize];
                 let address = self.unit.twin + u64::from(item.place);
-                done.again();
-                let run = run::run(code, address, self.terms, &mut room.pieces, &mut done, known);
+                let run = self.run(code, address, &mut room.pieces, &mut done, known);
                 let state = done.state.as_ref().filter(|_| run.is_ok());
                 state.map_or(Known::NOTHING, |state| Known::behind(state).of(kept))
             });
         }
         room.known[index]
+    }
+
+    /// Runs a piece with what is known before it, or the first part of that with which it can be run.
+    fn run(
+        &self,
+        code: &[u8],
+        address: u64,
+        pieces: &mut run::Room,
+        done: &mut Done,
+        known: Known,
+    ) -> Result<(), (u64, &'static str)> {
+        let mut first = Ok(());
+        for part in known.parts() {
+            done.again();
+            match run::run(code, address, self.terms, pieces, done, part) {
+                Ok(()) => return Ok(()),
+                Err(wrong) => first = first.and(Err(wrong)),
+            }
+        }
+        first
     }
 
     fn wrong(&self, rule: Rule, item: &Item, what: impl Into<String>) {
@@ -229,8 +248,7 @@ impl Work<'_, '_> {
         if first.is_err() || lost(done) != 0 {
             // It may be stored already, or found already.
             let known = self.known(index, entries, room);
-            done.again();
-            if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, done, known) {
+            if let Err((at, what)) = self.run(code, address, &mut room.pieces, done, known) {
                 return self.wrong_at(Rule::Yields, item, at, what);
             }
         }
