@@ -171,7 +171,8 @@ const fn returned_by_the_kernel() -> RegSet {
     RegSet::general(RAX).union(RegSet::general(RCX)).union(RegSet::general(R11))
 }
 
-fn restores_much(instruction: &Instruction) -> bool {
+/// Whether it may change more than its operands say: vector registers, masks, modes; which of them hangs on what is in memory.
+pub(crate) fn restores_much(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
         Mnemonic::Fxrstor

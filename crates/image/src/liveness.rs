@@ -27,7 +27,7 @@ mod meaning;
 mod overwrites;
 mod unwritten;
 
-use crate::effects::{Effect, by_stack, effect};
+use crate::effects::{Effect, by_stack, effect, restores_much};
 use crate::groups::{Exit, Group, Groups, RelyOn};
 use crate::insn::{Flow, Insn};
 use crate::module::Module;
@@ -317,7 +317,8 @@ impl<'a, 'd> Work<'a, 'd> {
             };
             let (saves, restores) = by_stack(&instruction);
             self.restored |= restores;
-            if !insn.flow.is_call() && !overlaps {
+            // Of what puts state back, nobody knows what it leaves alone: all general registers, for one.
+            if !insn.flow.is_call() && !overlaps && !restores_much(&instruction) {
                 self.written[member] |= writes;
             }
             let kills = if overlaps { RegSet::EMPTY } else { kills };

@@ -133,6 +133,12 @@ const SOURCE: &str = r"
     xor %esi, %esi
     ret
 
+    # puts back vector registers, and no others
+    function restores
+    fxrstor64 (%rdi)
+    ret
+    end restores
+
     # a trap changes nothing
     function traps
     test %edi, %edi
@@ -176,6 +182,7 @@ fn registers_of_hand_written_code_stay_alive() {
     assert!(at(&module, &live, "enters", returns).contains(general(R11)), "only the other writes it");
     let jumps = |flow| matches!(flow, Flow::Jump8 | Flow::Jump32);
     assert!(at(&module, &live, "departs", jumps).contains(general(RSI)), "nobody can check what that does");
+    assert!(at(&module, &live, "restores", returns).contains(general(RSI)), "nobody wrote it");
     assert!(at(&module, &live, "traps", returns).contains(general(R11)), "nobody wrote it");
     assert!(!at(&module, &live, "relies", returns).contains(general(RDI)), "all that it was for is done");
 }

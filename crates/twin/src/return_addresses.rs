@@ -81,7 +81,7 @@ fn loaded(bytes: &[u8]) -> Option<(u8, Slot)> {
 /// `inc`, `add` and `sub` of such a word.
 fn added_to(bytes: &[u8]) -> Option<Slot> {
     match bytes {
-        [0x48, 0xff, modrm, operand @ ..] if modrm >> 3 & 7 == 0 => slot(*modrm, operand),
+        [0x48, 0xff, modrm, operand @ ..] if matches!(modrm >> 3 & 7, 0) => slot(*modrm, operand),
         [0x48, 0x81 | 0x83, modrm, operand @ ..] if matches!(modrm >> 3 & 7, 0 | 5) => slot(*modrm, operand),
         _ => None,
     }
