@@ -96,7 +96,7 @@ impl View<'_, '_> {
 
 /// The part of the new data where tables may lie.
 pub(crate) fn room(rewritten: &Image<'_>, data: &image::elf::Segment) -> (u64, u64) {
-    let section =
-        rewritten.section(".rodata.twin").map(|section| (section.address, section.address + section.size));
-    section.unwrap_or((data.address, data.address + data.file_size))
+    let span = |address: u64, size: u64| (address, address.saturating_add(size));
+    let section = rewritten.section(".rodata.twin").map(|section| span(section.address, section.size));
+    section.unwrap_or_else(|| span(data.address, data.file_size))
 }

@@ -94,3 +94,18 @@ fn every_byte_of_a_twin_counts() {
         }
     }
 }
+
+/// A section of tables that is larger than there are addresses.
+#[test]
+fn a_section_without_end() {
+    let (original, rewritten) = &*PAIR;
+    let number = |at: usize, size: usize| {
+        (0..size).fold(0, |sum, byte| sum | usize::from(rewritten[at + byte]) << (8 * byte))
+    };
+    let (headers, count) = (number(40, 8), number(60, 2));
+    for header in (0..count).map(|index| headers + 64 * index) {
+        let mut damaged = rewritten.clone();
+        damaged[header + 32..header + 40].fill(0xff);
+        assert!(check(original, &damaged).is_err());
+    }
+}
