@@ -87,7 +87,7 @@ missing() { # SCRIPT
 
 for name in $primaries; do
     wanted "$name" && [ "$as" != scavenger ] || continue
-    if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [ "$name" != bash ]; then continue; fi
+    if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " bash sqlite3 " != *" $name "* ]]; then continue; fi
     why=$(missing "programs/real/$name.sh")
     if [ -n "$why" ]; then skipped+=("$name: $why"); continue; fi
     began=$SECONDS
@@ -101,15 +101,15 @@ scavenger() {
     local name=$1 program=$2 status=0 command began=$SECONDS
     shift
     wanted "$name" && [ "$as" != primary ] || return 0
-    if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " gzip perl " != *" $name "* ]]; then return 0; fi
+    if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " gzip gunzip xz-threads perl " != *" $name "* ]]; then return 0; fi
     [ -x "$program" ] || { skipped+=("$name: '$program' is not there"); return 0; }
     (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$base/expected"
     printf -v command '%q ' "$@"
     rm -f "$base/run.json" "$base/output"
     (fresh && before && clean /usr/bin "$gleaner" harvest "${choice[@]}" --scavenger "$command" --scavenger-out "$base/output" --record "$base/run.json" -- "$base/chaser" "$(basename "$(realpath "$program")" | cut -c1-15)") >"$base/primary" 2>&1 </dev/null && status=0 || status=$?
-    # The primary ends with 4 once its company has ended; the record says how that ended.
-    if [ "$status" != 4 ]; then echo "the primary ended with $status: $(cat "$base/primary")" >>"$base/output"; fi
+    # The primary ends with 4 once its company has ended, with 5 where it never saw any; the record says how that ended.
+    if [ "$status" != 4 ] && [ "$status" != 5 ]; then echo "the primary ended with $status: $(cat "$base/primary")" >>"$base/output"; fi
     echo "exit code $("$gleaner" show "$base/run.json" '.scavengers[0].ended.code' 2>&1)" >>"$base/output"
     verdict "$name" scavenger "$base/expected" "$base/output" "$began"
 }
@@ -144,7 +144,8 @@ scavenger xz /usr/bin/xz -6 -T1 -c data
 scavenger xz-threads /usr/bin/xz -2 -T3 --block-size=256KiB -c data
 scavenger zstd /usr/bin/zstd -q -9 -T2 -c data
 scavenger bzip2 /usr/bin/bzip2 -c data
-scavenger perl /usr/bin/perl work.pl
+# As errno is, so perl ends where it dies of something else; and what malloc leaves there is not as it is alone.
+scavenger perl /usr/bin/perl -e 'do "./work.pl"; print $@; exit 9'
 scavenger bash /usr/bin/bash inner.sh
 scavenger sqlite3 /usr/bin/sqlite3 data.db '.read script.sql'
 scavenger git /usr/bin/git hash-object data script.sql

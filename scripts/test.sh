@@ -84,6 +84,7 @@ step tests cargo test --locked --workspace --no-fail-fast
 
 step release_build
 step scripts/real.sh --quick
+step scripts/harvest-real.sh --quick
 need gdb gdb "breakpoints and stacks in twins" || true
 step scripts/debugging.sh
 

@@ -1,5 +1,5 @@
 // Company for real programs: `chaser` chases through memory until it is ended; `chaser NAME` until a sibling that was called NAME
-// is gone, and ends with 4. If none shows for a long time it ends with 5.
+// is gone, and ends with 4. If none shows for a long time it ends with 5: it may have been gone before.
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINES = 1 << 16, PATIENCE = 60 };
+enum { LINES = 1 << 16, PATIENCE = 20 };
 static void *memory[LINES][8];
 
 __attribute__((noinline)) static void **chase(void **at, long steps) {
@@ -53,10 +53,11 @@ int main(int argc, char **argv) {
   void **at = memory[0];
   time_t begin = time(0);
   for (int seen = 0;;) {
-    at = chase(at, 4000000);
+    // Who lives for a few milliseconds only is to be seen, too.
+    int now = argc > 1 && lives(argv[1]);
+    at = chase(at, seen || argc < 2 ? 4000000 : 100000);
     if (argc < 2)
       continue;
-    int now = lives(argv[1]);
     if (seen && !now)
       return at ? 4 : 0;
     seen |= now;
