@@ -7,10 +7,11 @@ mod live;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
+use crate::threads;
 use ::harvest::cache::Cache;
 use ::harvest::launch::LaunchError;
 use ::harvest::planner::{Asked, Priors, Wishes};
-use ::harvest::session::{self, Cast, SessionError};
+use ::harvest::session::{self, Cast, Prepared, SessionError};
 use ::harvest::twins::TwinsError;
 use ::harvest::{prices, program::ProgramError};
 pub(crate) use args::HarvestArgs;
@@ -23,16 +24,7 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     refuse_what_is_not_there(args, console)?;
     let cast = args.cast()?;
     cast.check().map_err(|e| refused(&e.into()))?;
-    let plan = match &args.plan {
-        Some(path) => {
-            let plan = records::read::<Plan>(path)?.body;
-            session::check_plan(&plan, &cast).map_err(|e| refused(&e))?;
-            plan
-        }
-        None => make_plan(args, &cast)?,
-    };
-    let cache = cache(args, console)?;
-    let prepared = session::prepare(plan, cast, &cache).map_err(|e| refused(&e))?;
+    let (prepared, cache) = threads::shared(|| prepare(args, cast, console))?;
     if args.dry_run {
         let document = Document::now(prepared.plan.clone());
         if let Some(path) = &args.record {
@@ -60,6 +52,20 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     }
     drop((prepared, cache));
     std::process::exit(::harvest::end_like(outcome.primary))
+}
+
+fn prepare(args: &HarvestArgs, cast: Cast, console: &Console) -> anyhow::Result<(Prepared, Cache)> {
+    let plan = match &args.plan {
+        Some(path) => {
+            let plan = records::read::<Plan>(path)?.body;
+            session::check_plan(&plan, &cast).map_err(|e| refused(&e))?;
+            plan
+        }
+        None => make_plan(args, &cast)?,
+    };
+    let cache = cache(args, console)?;
+    let prepared = session::prepare(plan, cast, &cache).map_err(|e| refused(&e))?;
+    Ok((prepared, cache))
 }
 
 fn refuse_what_is_not_there(args: &HarvestArgs, console: &Console) -> anyhow::Result<()> {
@@ -142,9 +148,9 @@ fn refused(error: &SessionError) -> Refusal {
             | ProgramError::SetId(_)
             | ProgramError::Capabilities(_),
         )
-        | SessionError::Launch(LaunchError::Memfd(_) | LaunchError::NoProc | LaunchError::NoPidfd(_)) => {
-            Refusal::not_possible_here(what, why)
-        }
+        | SessionError::Launch(
+            LaunchError::Memfd(_) | LaunchError::NoProc | LaunchError::NoPidfd(_) | LaunchError::NoProcess(_),
+        ) => Refusal::not_possible_here(what, why),
         SessionError::Twins(TwinsError::Unproven { .. } | TwinsError::Cache(_))
         | SessionError::Launch(LaunchError::Wait(_)) => Refusal::failed(what, why),
         _ => Refusal::wrong_use(what, why),

@@ -22,6 +22,7 @@ mod room;
 mod save;
 mod show;
 mod summary;
+mod threads;
 mod tour;
 mod twin;
 mod usage;
@@ -68,8 +69,8 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Doctor(args) => doctor::run(args, console),
         Verb::Measure(args) => measure::run(args, console),
         Verb::Harvest(args) => harvest::run(args, console),
-        Verb::Twin(args) => twin::run(args, console),
-        Verb::Proof(args) => proof::run(args, console),
+        Verb::Twin(args) => threads::shared(|| twin::run(args, console)),
+        Verb::Proof(args) => threads::shared(|| proof::run(args, console)),
         Verb::Show(args) => show::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

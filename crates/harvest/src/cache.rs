@@ -118,10 +118,13 @@ impl Cache {
 
     /// One in this directory, which is made if it is not there.
     pub fn at(directory: &Path, limit: u64) -> io::Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let metadata = fs::metadata(directory)?;
+        let named = |e: io::Error| {
+            io::Error::new(e.kind(), format!("{}: {}", directory.display(), records::plain(&e)))
+        };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(named)?;
+        let metadata = fs::metadata(directory).map_err(named)?;
         if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-            return Err(io::Error::other("others may write to it"));
+            return Err(named(io::Error::other("others may write to it")));
         }
         may_run_from(directory)?;
         Ok(Self { directory: directory.to_owned(), limit, temporary: None })
@@ -129,7 +132,11 @@ impl Cache {
 
     /// One that is gone after this run.
     pub fn temporary() -> io::Result<Self> {
-        let temporary = tempfile::Builder::new().prefix("gleaner-twins-").tempdir()?;
+        let base = std::env::temp_dir();
+        let temporary = tempfile::Builder::new()
+            .prefix("gleaner-twins-")
+            .tempdir_in(&base)
+            .map_err(|e| io::Error::new(e.kind(), format!("{}: {}", base.display(), records::plain(&e))))?;
         may_run_from(temporary.path())?;
         Ok(Self { directory: temporary.path().to_owned(), limit: u64::MAX, temporary: Some(temporary) })
     }
@@ -338,7 +345,8 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(Cache::at(directory.path(), LIMIT).unwrap_err().to_string(), "others may write to it");
+        let why = format!("{}: others may write to it", directory.path().display());
+        assert_eq!(Cache::at(directory.path(), LIMIT).unwrap_err().to_string(), why);
     }
 
     #[test]

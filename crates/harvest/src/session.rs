@@ -197,6 +197,7 @@ impl Prepared {
             harvest.scavengers.push(scavenger);
         }
         let forwarding = signals::Forwarding::begin();
+        harvest.ignored = forwarding.ignored();
         let running: Running = launch::launch(&harvest)?;
         let pid = running.primary();
         forwarding.to(pid);

@@ -1,34 +1,38 @@
 //! Signals on their way to a primary: it shall get what it would get if it ran alone.
 //!
 //! What the terminal sends goes to the whole group, so the primary has it already: the launcher only must not die of it.
-//! What somebody sends to the launcher alone is meant for the primary and handed on.
+//! What somebody sends to the launcher alone is meant for the primary and handed on. What was ignored (`nohup`, `&` in a
+//! script) has a handler in the launcher, too, and is ignored again in the primary.
 
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::consts::{
+    SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
+};
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 use std::process::ExitStatus;
 use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 /// Hands signals on while it lives. Those that come before the primary is there wait for it.
 pub(crate) struct Forwarding {
     handle: Option<Handle>,
     target: Sender<u32>,
     thread: Option<JoinHandle<()>>,
+    ignored: u64,
 }
 
 const FORWARDED: [i32; 9] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH];
 
 impl Forwarding {
-    /// From now on no forwarded signal ends this process. Where handlers cannot be had, nothing changes.
+    /// From now on no forwarded signal ends this process. Where handlers or a thread cannot be had, nothing changes.
     pub(crate) fn begin() -> Self {
         let (target, wanted) = channel::<u32>();
-        let Ok(mut signals) = SignalsInfo::<WithOrigin>::new(FORWARDED) else {
-            return Self { handle: None, target, thread: None };
-        };
-        let handle = signals.handle();
-        let thread = std::thread::spawn(move || {
+        let (ready, begun) = channel();
+        let ignored = ignored_signals();
+        let hand_on = move || {
+            let Ok(mut signals) = SignalsInfo::<WithOrigin>::new(FORWARDED) else { return };
+            let _ = ready.send(signals.handle());
             let Ok(pid) = wanted.recv() else { return };
             let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
             for origin in signals.forever() {
@@ -37,8 +41,21 @@ impl Forwarding {
                     let _ = kill_process(pid, signal); // it may have ended meanwhile
                 }
             }
-        });
-        Self { handle: Some(handle), target, thread: Some(thread) }
+        };
+        let thread = Builder::new().spawn(hand_on).ok();
+        let handle = begun.recv().ok();
+        let mut ours = if handle.is_some() { bits(&FORWARDED) } else { 0 };
+        // Nobody can be waited for where this one is ignored: the kernel forgets at once how children ended.
+        let told = std::sync::Arc::default();
+        if ignored & bits(&[SIGCHLD]) != 0 && signal_hook::flag::register(SIGCHLD, told).is_ok() {
+            ours |= bits(&[SIGCHLD]);
+        }
+        Self { handle, target, thread, ignored: ignored & ours }
+    }
+
+    /// Those of which the primary would not know that they were ignored, since they are not any more: bit 0 is signal 1.
+    pub(crate) fn ignored(&self) -> u64 {
+        self.ignored
     }
 
     /// Whom they are for.
@@ -58,6 +75,17 @@ impl Drop for Forwarding {
             let _ = thread.join();
         }
     }
+}
+
+fn bits(signals: &[i32]) -> u64 {
+    signals.iter().fold(0, |mask, signal| mask | 1 << (signal - 1))
+}
+
+/// Those that whoever started this process wants ignored, as the kernel tells; none where it does not.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Ends this process as the primary ended: with its exit code, or by its signal.

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Most scavengers of one harvest.
@@ -247,6 +247,9 @@ pub struct Control {
     /// CPUs for threads at home and for the butler, as a mask of the first 64; 0: as inherited.
     pub home_cpus_known: u32,
     pub home_cpus: u64,
+    /// Signals (bit 0: signal 1) that the primary began with ignored, were it alone: the launcher has handlers for them, and what
+    /// has a handler is not ignored any more in what is started.
+    pub ignored: u64,
     /// Scavengers live on when their launcher dies.
     pub outlive_launcher: u32,
     /// Whether the primary's pace is watched; otherwise guests are aboard whenever there are any.

@@ -36,6 +36,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
     environment.remove(VARIABLE);
     environment.remove_first(PRELOAD, control.preload_before != 0);
     environment.reorder(page::strings(control, control.envp, control.envc));
+    ignore(control.ignored);
     if let Err((why, errno)) = begin(control) {
         control.refusal.store(why, Relaxed);
         control.errno.store(errno, Relaxed);
@@ -45,7 +46,10 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
             refusal::MEMORY => b"no memory for the areas of its threads (is there a limit on address space?)",
             refusal::GS_BASE => b"the GS base cannot be set",
             refusal::XSAVE => b"the processor's vector state cannot be kept (XSAVE)",
-            _ => b"no process can be made for the butler (is there a limit on processes?)",
+            _ if errno == sys::EAGAIN => {
+                b"no process can be made for the butler (is there a limit on processes?)"
+            }
+            _ => b"no process can be made for the butler (clone with CLONE_VM: do a container's rules forbid it?)",
         });
     }
 }
@@ -56,6 +60,15 @@ fn refuse(why: &[u8]) -> ! {
         sys::write(2, part);
     }
     sys::exit_group(3)
+}
+
+/// What the primary would have inherited as ignored. Scavengers inherit it from the primary.
+fn ignore(signals: u64) {
+    let action = sys::SigAction { handler: signals::action::IGNORE, ..sys::SigAction::default() };
+    for signal in (1..=64).filter(|signal| signals & 1 << (signal - 1) != 0) {
+        // SAFETY: no handler.
+        unsafe { sys::sigaction(signal, Some(&action), None) };
+    }
 }
 
 /// `environ` as libc knows it, if it has one already.

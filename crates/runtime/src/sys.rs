@@ -12,6 +12,7 @@ pub(crate) const SIGCHLD: i32 = 17;
 
 pub(crate) const EINTR: isize = -4;
 pub(crate) const ESRCH: isize = -3;
+pub(crate) const EAGAIN: i32 = 11;
 
 pub(crate) mod nr {
     pub(crate) const READ: usize = 0;

@@ -120,6 +120,8 @@ pub struct Harvest {
     /// How often the watcher given to [`Running::wait`] is called.
     pub watch_every: Duration,
     pub outlive_launcher: bool,
+    /// Signals (bit 0: signal 1) that are ignored in the primary from its first instruction on, whatever they are here.
+    pub ignored: u64,
     /// The threads of the primary, which must be rewritten for that, are each other's guests; there are no scavengers then.
     pub siblings: bool,
 }
@@ -136,6 +138,7 @@ impl Harvest {
             recall: Duration::from_millis(100),
             watch_every: Duration::from_millis(200),
             outlive_launcher: false,
+            ignored: 0,
             siblings: false,
         }
     }
@@ -151,6 +154,8 @@ pub enum LaunchError {
     NoProc,
     #[error("process descriptors (pidfd_open): {0}; they take Linux 5.3, and a container that allows them")]
     NoPidfd(io::Error),
+    #[error("no process can be made for the primary (is there a limit on processes?): {0}")]
+    NoProcess(io::Error),
     #[error("{0}: {1}")]
     Start(PathBuf, io::Error),
     #[error("{0}: arguments, environment and paths must not contain a zero byte")]
@@ -182,7 +187,10 @@ pub fn launch(harvest: &Harvest) -> Result<Running, LaunchError> {
     let before = std::env::var_os("LD_PRELOAD").filter(|list| !list.is_empty());
     command.env("LD_PRELOAD", with_preload(blob.path(), before));
     command.env(runtime_abi::control::VARIABLE, page.path());
-    let child = command.spawn().map_err(|error| LaunchError::Start(harvest.primary.file.clone(), error))?;
+    let child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => LaunchError::NoProcess(error),
+        _ => LaunchError::Start(harvest.primary.file.clone(), error),
+    })?;
     Ok(Running::new(harvest, page, blob, child))
 }
 

@@ -74,6 +74,7 @@ impl Image {
             image.put64(offset_of!(Control, soon_ns), promise.soon.as_nanos() as u64);
         }
         image.put64(offset_of!(Control, recall_ns), harvest.recall.as_nanos() as u64);
+        image.put64(offset_of!(Control, ignored), harvest.ignored);
         image.put(offset_of!(Control, outlive_launcher), u32::from(harvest.outlive_launcher));
         image.put(offset_of!(Control, siblings), u32::from(harvest.siblings));
         if let Some(cpus) = &harvest.home_cpus {

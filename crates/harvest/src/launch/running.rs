@@ -181,12 +181,12 @@ impl Running {
     /// Waits for the primary, and takes note of scavengers that end meanwhile.
     fn until_ended(&mut self, pid: Option<Pid>, watch: &mut impl FnMut(&Snapshot)) -> io::Result<ExitStatus> {
         let pid = pid.ok_or(io::ErrorKind::NotFound)?;
-        let handle = pidfd_open(pid, PidfdFlags::empty())?;
+        let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
         loop {
             if let Some(status) = reap(pid)? {
                 return Ok(status);
             }
-            self.pause(&handle)?;
+            self.pause(handle.as_ref())?;
             self.bias = self.bias.or_else(|| bias(pid, &self.file));
             self.reap_scavengers()?;
             watch(&self.snapshot());
@@ -199,18 +199,25 @@ impl Running {
         pid: Pid,
         watch: &mut impl FnMut(&Snapshot),
     ) -> io::Result<()> {
-        let handle = pidfd_open(pid, PidfdFlags::empty())?;
+        let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
         loop {
             self.reap_scavengers()?;
             if self.ended[index].is_some() {
                 return Ok(());
             }
-            self.pause(&handle)?;
+            self.pause(handle.as_ref())?;
             watch(&self.snapshot());
         }
     }
 
-    fn pause(&self, handle: &OwnedFd) -> io::Result<()> {
+    /// Until this process ends, or for a while. Where no more descriptors may be open, by looking again soon: who runs is not
+    /// left alone for that.
+    fn pause(&self, handle: Option<&OwnedFd>) -> io::Result<()> {
+        const SOON: Duration = Duration::from_millis(10);
+        let Some(handle) = handle else {
+            std::thread::sleep(SOON.min(self.watch_every));
+            return Ok(());
+        };
         let timeout = Timespec::try_from(self.watch_every).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         match poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),

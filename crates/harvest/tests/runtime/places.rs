@@ -53,7 +53,7 @@ fn forbidden_to_all(world: &World) -> Result<(), Failed> {
 
 /// The primary is started, and cannot have company.
 fn forbidden_to_the_butler(world: &World) -> Result<(), Failed> {
-    let line = "gleaner: the primary cannot be harvested: no process can be made for the butler (is there a limit on processes?)";
+    let line = "gleaner: the primary cannot be harvested: no process can be made for the butler (clone with CLONE_VM: do a container's rules forbid it?)";
     let world = deny(world, CLONE);
     let harvest = world.harvest(&[], &["work"], &[vec!["nothing"]]);
     same("the primary", &(harvest.primary.code, harvest.primary.output.as_str()), &(3, ""))?;

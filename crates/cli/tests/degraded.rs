@@ -1,0 +1,138 @@
+//! `gleaner harvest` where less is to be had than usual: what is ignored, threads, open files, folders. The primary runs as if
+//! alone, or is refused in one line; never anything between.
+//!
+//! To add a place: a test that gives it to [`harvest_under`] as a shell's words in front of the command.
+
+use std::process::Output;
+use testkit::Place;
+
+/// A chase through a small list, so that there is a site; it says which signals are ignored, or ends with 7.
+/// As `deny`, it runs a command that gets no threads; as `heedless`, one with SIGCHLD ignored, which not all shells can do.
+const PROGRAM: &str = r#"
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void *ring[64];
+static void *volatile gone_through;
+__attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+static int without_threads(char **command) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x10000 /* CLONE_THREAD */, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 77;
+    execv(command[0], command);
+    return 78;
+}
+int main(int argc, char **argv) {
+    if (argc > 2 && !strcmp(argv[1], "deny")) return without_threads(argv + 2);
+    if (argc > 2 && !strcmp(argv[1], "heedless")) {
+        signal(SIGCHLD, SIG_IGN);
+        return execv(argv[2], argv + 2);
+    }
+    for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
+    gone_through = chase(ring, 1000000);
+    if (argc > 1 && !strcmp(argv[1], "spin")) for (;;) gone_through = chase(ring, 1000000);
+    for (int signal = 1; signal < 32; signal++) {
+        struct sigaction now;
+        if (!sigaction(signal, 0, &now) && now.sa_handler == SIG_IGN && signal != SIGPIPE) printf("%d ", signal);
+    }
+    puts("ignored");
+    return 7;
+}
+"#;
+
+fn place() -> Place {
+    Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
+}
+
+/// A harvest by a shell that does these words first; `"$@"` is the command.
+fn harvest_under(place: &Place, words: &str, options: &[&str]) -> Output {
+    let mut command = place.command("sh");
+    command.args(["-c", words, "sh", env!("CARGO_BIN_EXE_gleaner"), "harvest"]).args(options);
+    command.args(["--scavenger", "./p spin", "--", "./p"]).output().unwrap()
+}
+
+/// What the program says alone: these tests may be run with signals ignored, too.
+fn alone(place: &Place) -> String {
+    text(&place.command("./p").output().unwrap().stdout)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn what_is_ignored_stays_ignored() {
+    let place = place();
+    let some = "trap '' INT HUP; exec \"$@\"";
+    let many = "trap '' HUP INT QUIT TERM USR1 USR2 ALRM CONT WINCH TSTP TTOU; exec \"$@\"";
+    for words in [some, many, "exec ./p heedless \"$@\""] {
+        let mut alone = place.command("sh");
+        let alone: Output = alone.args(["-c", words, "sh"]).arg(place.at("p")).output().unwrap();
+        assert!(text(&alone.stdout).len() > "ignored\n".len(), "{}", text(&alone.stdout));
+        let harvested = harvest_under(&place, words, &[]);
+        assert_eq!(text(&harvested.stdout), text(&alone.stdout), "{words}");
+        assert_eq!((harvested.status.code(), text(&harvested.stderr).as_str()), (Some(7), ""), "{words}");
+    }
+}
+
+#[test]
+fn without_threads_one_does_it_all() {
+    let place = place();
+    let output = harvest_under(&place, "exec ./p deny \"$@\"", &[]);
+    if [Some(77), Some(78)].contains(&output.status.code()) {
+        eprintln!("skipped: no system call filters here");
+        return;
+    }
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(7), ""));
+    assert_eq!(text(&output.stdout), alone(&place));
+}
+
+/// Every number of open files, from where the program itself can be loaded: whole or not at all.
+#[test]
+fn with_few_open_files_it_is_whole_or_refused_in_a_line() {
+    let place = place();
+    assert_eq!(harvest_under(&place, "exec \"$@\"", &[]).status.code(), Some(7));
+    let mut whole = 0;
+    for files in 4..20 {
+        let output = harvest_under(&place, &format!("ulimit -n {files}; exec \"$@\""), &[]);
+        let (said, code) = (text(&output.stderr), output.status.code());
+        if code == Some(7) {
+            assert_eq!((text(&output.stdout), said.as_str()), (alone(&place), ""), "{files}");
+            whole += 1;
+        } else {
+            assert!(matches!(code, Some(1..=3)) && output.stdout.is_empty(), "{files}: {code:?} {said}");
+            assert!(said.starts_with("gleaner: ") && said.lines().count() == 1, "{files}: {said}");
+        }
+    }
+    assert!(whole > 2, "{whole}");
+}
+
+#[test]
+fn folders_that_cannot_be_are_named() {
+    let place = place();
+    let words = "XDG_CACHE_HOME=/proc/no; export XDG_CACHE_HOME; exec \"$@\"";
+    let output = harvest_under(&place, words, &[]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.starts_with("gleaner: no cache of rewritten files: /proc/no/gleaner/twins: "), "{said}");
+    let words = "TMPDIR=/no/such; export TMPDIR; exec \"$@\"";
+    let output = harvest_under(&place, words, &["--no-cache"]);
+    let line = "gleaner: rewritten files: /no/such: No such file or directory\n";
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(3), line));
+}
