@@ -106,7 +106,7 @@ fn independent_loads_of_a_block_form_a_group() {
     assert_eq!(two[0].group, two[1].group);
 }
 
-const WAITS: &str = r#"
+const WAITS: &str = r"
 #include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
@@ -130,7 +130,7 @@ void stores(volatile int *f, volatile int *g) { while (!*f) *g = 1; }
 int other(void);
 void calls(void) { while (!other()); }
 long list(long **p) { while (*p) p = (long **)*p; return (long)p; }
-"#;
+";
 
 #[test]
 fn loops_that_only_wait_are_found() {
