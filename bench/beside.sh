@@ -9,7 +9,7 @@ slowdown=${SLOWDOWN:-10%} # what is asked of a harvest where nothing else is
 
 . "$root/bench/seen.sh"
 built programs chase scan dfs cc join tree
-built peers window
+built peers window answers
 
 # The chase, and the store asked at half of what it can do (RATE requests a second).
 start_chase() { exec "$@" "$work/chase" "$mib" 0 "$work/progress.0"; }
@@ -17,18 +17,9 @@ pace_chase() { "$work/window" "$seconds" "$work/progress.0" | awk '{ print $2 / 
 stop_chase() { stop_first; }
 start_tree() { exec "$@" "$work/tree" "$mib" 0 "$work/progress.0" "${RATE:-0}"; }
 pace_tree() {
-    # The median of what the rounds within the window say.
-    local looks
-    looks=$(awk -v s="$seconds" 'BEGIN { print int(s / 0.1) }')
-    "$work/window" "$seconds" "$work/progress.0" >"$work/tree.pace" &
-    local window=$!
+    "$work/window" 0 "$work/progress.0" >/dev/null
     sleep 0.3
-    for _ in $(seq "$looks"); do
-        sleep 0.1
-        od -An -t u8 -j 16 -N 8 "$work/progress.0"
-    done | sort -n | awk '{ p[NR] = $1 } END { print p[int((NR + 1) / 2)] / 1000 }' >"$work/tree.p95"
-    wait $window
-    echo "$(awk '{ print $2 / $1 }' "$work/tree.pace") $(cat "$work/tree.p95")"
+    "$work/answers" "$seconds" "$work/progress.0" | awk '{ print $2 / $1, $4 }'
 }
 stop_tree() { stop_first; }
 half_the_load() {

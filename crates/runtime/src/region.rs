@@ -4,6 +4,7 @@
 //! kernel gives pages only to slots that are used.
 
 use crate::area::{Area, CONTEXT_STRIDE, Context, SLOT, SLOW_STACK_TOP, kind};
+use crate::count;
 use crate::switch;
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -267,8 +268,8 @@ impl Region {
         }
         // Where nobody watches, guests are aboard from the first.
         let watched = self.page().watched != 0 && !sibling;
-        use crate::count::{ALONE, GUESTS, SPINS};
-        area.order.store(if watched { ALONE } else { GUESTS | SPINS }, Relaxed);
+        let order = if watched { count::ALONE } else { count::GUESTS | count::SPINS };
+        area.order.store(order, Relaxed);
         area.obeyed.store(area.order.load(Relaxed), Relaxed);
         area.most.store(u32::MAX, Relaxed);
         let counters = [area.front(), area.back(), area.turns()].map(Context::pointer);

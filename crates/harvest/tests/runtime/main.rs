@@ -125,8 +125,9 @@ fn company(world: &World) -> Result<(), Failed> {
 
 /// A primary that only waits by turning round has its scavenger aboard meanwhile, watched or not.
 fn waits(world: &World) -> Result<(), Failed> {
-    for options in [&["--finish"][..], &["--finish", "--promise", "10"]] {
-        let harvest = world.harvest(options, &["waits"], &[vec!["nothing", "3000000"]]);
+    // Watched, the first guests come after a while.
+    for (options, loads) in [(&["--finish"][..], "3000000"), (&["--finish", "--promise", "10"], "60000000")] {
+        let harvest = world.harvest(options, &["waits"], &[vec!["nothing", loads]]);
         world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
         if harvest.boardings == 0 {
             return Err(format!("it was never aboard: {options:?}").into());
