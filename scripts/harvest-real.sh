@@ -101,7 +101,7 @@ scavenger() {
     local name=$1 program=$2 status=0 command began=$SECONDS
     shift
     wanted "$name" && [ "$as" != primary ] || return 0
-    if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " gzip gunzip xz-threads perl " != *" $name "* ]]; then return 0; fi
+    if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " gzip gunzip bzip2 xz-threads perl sqlite3 python3 " != *" $name "* ]]; then return 0; fi
     [ -x "$program" ] || { skipped+=("$name: '$program' is not there"); return 0; }
     (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$base/expected"
