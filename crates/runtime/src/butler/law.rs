@@ -263,6 +263,34 @@ mod tests {
     }
 
     #[test]
+    fn where_each_spell_counts_one_guest_that_costs_too_much_is_out_for_longer_and_longer() {
+        let mut law = Law::new(0.05, 4);
+        law.begin_anew(true);
+        law.passes(1e9);
+        let mut outs = Vec::new();
+        let mut now = 0;
+        for _ in 0..60 {
+            now += 5_000_000;
+            if law.wants_them_home(now) {
+                continue;
+            }
+            // Credit there is enough of: it would pay for all of this.
+            if law.sample(now, 0.06) == Verdict::Waits {
+                outs.push((law.home_until - now) / 1_000_000);
+            }
+        }
+        assert_eq!(law.ring, 1);
+        assert_eq!(outs[..2], [50, 100]);
+        // Cheap again, they stay.
+        now = law.home_until;
+        for _ in 0..40 {
+            now += 5_000_000;
+            assert_eq!(law.sample(now, 0.01), Verdict::Goes);
+        }
+        assert!(law.ring > 1);
+    }
+
+    #[test]
     fn guests_that_cost_nothing_are_aboard_nearly_always() {
         let (slower, ring, with) = live(0.05, 12, 10.0, |_, _| 0.005);
         assert!(slower < 0.01 && ring > 11.5 && with > 0.95, "{slower} {ring} {with}");
