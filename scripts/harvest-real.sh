@@ -104,15 +104,20 @@ scavenger() {
     if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " gzip gunzip bzip2 xz-threads perl sqlite3 python3 " != *" $name "* ]]; then return 0; fi
     [ -x "$program" ] || { skipped+=("$name: '$program' is not there"); return 0; }
     (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
+    replies >>"$base/expected"
     echo "exit code $status" >>"$base/expected"
     printf -v command '%q ' "$@"
     rm -f "$base/run.json" "$base/output"
     (fresh && before && clean /usr/bin "$gleaner" harvest "${choice[@]}" --scavenger "$command" --scavenger-out "$base/output" --record "$base/run.json" -- "$base/chaser" "$(basename "$(realpath "$program")" | cut -c1-15)") >"$base/primary" 2>&1 </dev/null && status=0 || status=$?
     # The primary ends with 4 once its company has ended, with 5 where it never saw any; the record says how that ended.
     if [ "$status" != 4 ] && [ "$status" != 5 ]; then echo "the primary ended with $status: $(cat "$base/primary")" >>"$base/output"; fi
+    replies >>"$base/output"
     echo "exit code $("$gleaner" show "$base/run.json" '.scavengers[0].ended.code' 2>&1)" >>"$base/output"
     verdict "$name" scavenger "$base/expected" "$base/output" "$began"
 }
+
+# What somebody else was told meanwhile.
+replies() { [ ! -e "$here/asked" ] || { until [ -e "$here/replied" ]; do sleep 0.1; done; cat "$here/asked"; }; }
 
 source_of() { sed -n "/^cat >$2 <<.$3./,/^$3/p" "$root/programs/real/$1.sh" | sed "1d;\$d"; }
 before() {
@@ -121,6 +126,18 @@ before() {
     source_of bash inner.sh INNER >inner.sh
     { cat /usr/share/common-licenses/*; head -c 300000 /usr/bin/bash; seq 30000; } >data
     gzip -n -k data
+    case $name in
+    redis)
+        : >asked
+        (ask_redis >asked 2>&1 && : >replied) </dev/null &
+        ;;
+    pocketsphinx)
+        espeak-ng -v en-us -s 130 -w words.wav 'one two three four five six seven go forward ten meters'
+        # 22050 Hz to 16000 Hz, by the nearest sample.
+        perl -e 'binmode STDIN; binmode STDOUT; local $/; my @s = unpack "s<*", substr <STDIN>, 44; print pack "s<*", map { $s[$_ * 22050 / 16000] } 0 .. $#s * 16000 / 22050' <words.wav >u1.raw
+        echo u1 >ids
+        ;;
+    esac
     cat >many.py <<'PY'
 import json, re, subprocess, threading, zlib, hashlib
 text = open('data', 'rb').read()
@@ -138,6 +155,16 @@ except ValueError as why: print(why)
 raise SystemExit(9)
 PY
 }
+ask_redis() {
+    cli() { timeout 60 redis-cli -s "$here/socket" "$@"; }
+    for _ in $(seq 600); do [ "$(cli ping 2>/dev/null)" = PONG ] && break; sleep 0.05; done
+    seq 1 3000 | awk '{ print "SET key:" $1 " value" $1 * 7; print "HSET hash:" $1 % 50 " f" $1 " " $1; print "ZADD zset " $1 * 37 % 1009 " m" $1; print "RPUSH list:" $1 % 10 " item" $1; print "XADD stream " $1 "-1 a " $1 }' | cli | sort | uniq -c | sort -k1,1nr -k2 | head -5
+    cli eval 'local s = 0; for i = 1, 20000 do s = (s * 31 + i) % 1000003 end; return {s, redis.sha1hex(tostring(s)), redis.call("ZCARD", KEYS[1])}' 1 zset
+    cli zrange zset 0 12 withscores
+    cli dbsize
+    cli debug digest
+    cli shutdown nosave
+}
 scavenger gzip /usr/bin/gzip -9 -n -c data
 scavenger gunzip /usr/bin/gzip -dc data.gz
 scavenger xz /usr/bin/xz -6 -T1 -c data
@@ -154,7 +181,13 @@ scavenger python3 /usr/bin/python3.11 many.py
 scavenger sort /usr/bin/sort --parallel=2 -S 1M data
 scavenger cc1 "$(gcc -print-prog-name=cc1 2>/dev/null || echo cc1)" -quiet -O2 -o - "$root/bench/programs/tree.c"
 scavenger gdb /usr/bin/gdb -nx -batch -ex 'print 6 * 7' -ex 'info line main' /bin/true
-scavenger redis /usr/bin/redis-server --version
+scavenger redis /usr/bin/redis-server --port 0 --unixsocket socket --save '' --logfile log --enable-debug-command yes
+if [ -e /usr/share/pocketsphinx/model/en-us/en-us/mdef ] && command -v espeak-ng >/dev/null; then
+    model=/usr/share/pocketsphinx/model/en-us
+    scavenger pocketsphinx /usr/bin/pocketsphinx_batch -hmm $model/en-us -lm $model/en-us.lm.bin -dict $model/cmudict-en-us.dict -adcin yes -cepdir . -cepext .raw -ctl ids -hyp /dev/stdout -logfn log
+else
+    skipped+=("pocketsphinx as a scavenger: 'espeak-ng' or its model is not there (Debian: apt install espeak-ng pocketsphinx-en-us)")
+fi
 scavenger node /usr/bin/node -e 'let t = 0; for (let i = 0; i < 1e6; i++) t += i % 7; console.log(t, JSON.stringify([1, {a: "b"}]).replace(/b/, "c"))'
 
 for what in "${skipped[@]}"; do echo "skipped: $what"; done
