@@ -2,8 +2,8 @@
 # A store at half its load that waits for its next request by turning round (bench/programs/tree.c), with scavengers on its core: by
 # SCHED_IDLE, and harvested under several slowdowns, with all yields or with those in its waits only.
 #   store.sh [-o DIR] [SCAVENGER]
-# All other cores' time is taken by a program that only counts, so that what scavengers do, they do on the store's core but for a
-# hundredth. Each way is a process of its own, so medians over rounds count. KEYS (in each request), MIB, COUNT (scavengers), ROUNDS,
+# All other cores' time is taken by a program that only counts, so that what scavengers do, they do on the store's core but for two
+# hundredths. Each way is a process of its own, so medians over rounds count. KEYS (in each request), MIB, COUNT (scavengers), ROUNDS,
 # SECONDS_EACH, CPU (the store's) and OTHER (everybody else's) may be set in the environment.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -43,7 +43,7 @@ way() {
         chrt -a -i -p 0 "$child"
         taskset -a -c -p "$cpu" "$child" >/dev/null
     done
-    nice -n 10 "$work/busy" &
+    "$work/busy" &
     busy=$!
     until [ -s "$work/progress.0" ]; do sleep 0.05; done
     [ "$rate" = 0 ] || word 2

@@ -57,7 +57,8 @@ fn crossing(points: &[(f64, f64)], share: f64) -> Option<f64> {
     let beyond = &points[high..(high + 3).min(points.len())];
     let above = stats::median(&beyond.iter().map(|p| p.1).collect::<Vec<f64>>());
     let threshold = below + share * (above - below);
-    let at = (low + 1..=high).find(|&i| points[i].1 >= threshold)?;
+    // A jump in two parts gets there only beyond; some of what is there is not below its median.
+    let at = (low + 1..points.len()).find(|&i| points[i].1 >= threshold)?;
     let (a, b) = (points[at - 1], points[at]);
     let part = if b.1 > a.1 { ((threshold - a.1) / (b.1 - a.1)).clamp(0.0, 1.0) } else { 1.0 };
     Some(a.0 + (b.0 - a.0) * part)
@@ -134,6 +135,22 @@ mod tests {
             known.sort_by(|a, b| a.at.total_cmp(&b.at));
         }
         find(&known, &mut rng)
+    }
+
+    #[test]
+    fn a_jump_in_two_parts_is_found() {
+        for part in [0.55, 0.65, 0.7, 0.74, 0.8, 0.9] {
+            let at = |gap: f64| match gap {
+                gap if gap < 130.0 => LATENCY,
+                gap if gap < 140.0 => LATENCY * (1.0 + part),
+                _ => 2.0 * LATENCY,
+            };
+            let known: Vec<Sample> = (1..30_u32)
+                .map(|i| Sample { at: f64::from(10 * i), values: vec![at(f64::from(10 * i)); 7] })
+                .collect();
+            let e = find(&known, &mut Rng::new(1)).unwrap_or_else(|| panic!("{part}"));
+            assert!((119.0..=141.0).contains(&e.value) && e.lo <= e.value && e.value <= e.hi, "{part} {e:?}");
+        }
     }
 
     #[test]
