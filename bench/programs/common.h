@@ -19,21 +19,22 @@ struct progress {
 
 static struct progress nowhere, *progress = &nowhere;
 
-static void progress_to(const char *path) {
-    int file = open(path, O_RDWR | O_CREAT, 0666);
+// A part of a file that others look at while the program runs; the file is made longer where it is too short.
+static void *shown(const char *path, size_t at, size_t size) {
     struct stat now;
-    // Somebody else may have made it longer.
-    if (file < 0 || fstat(file, &now) || (now.st_size < (off_t)sizeof *progress && ftruncate(file, sizeof *progress))) {
-        perror(path);
-        exit(2);
-    }
-    progress = mmap(0, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (progress == MAP_FAILED) {
+    void *map = MAP_FAILED;
+    int file = open(path, O_RDWR | O_CREAT, 0666);
+    if (file >= 0 && !fstat(file, &now) && (now.st_size >= (off_t)(at + size) || !ftruncate(file, at + size)))
+        map = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, at);
+    if (map == MAP_FAILED) {
         perror(path);
         exit(2);
     }
     close(file);
+    return map;
 }
+
+static void progress_to(const char *path) { progress = shown(path, 0, sizeof *progress); }
 
 // Memory in huge pages where they are to be had, so that walks of page tables are the same for all.
 static void *area(size_t bytes) {

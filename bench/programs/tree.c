@@ -8,21 +8,6 @@ enum { KEYS = 4 };
 
 static struct answers nobody_asks, *answers = &nobody_asks;
 
-// Behind the progress, a page further on.
-static void tell_latencies(const char *path) {
-    int file = open(path, O_RDWR);
-    if (file < 0 || ftruncate(file, 4096 + sizeof *answers)) {
-        perror(path);
-        exit(2);
-    }
-    answers = mmap(0, sizeof *answers, PROT_READ | PROT_WRITE, MAP_SHARED, file, 4096);
-    if (answers == MAP_FAILED) {
-        perror(path);
-        exit(2);
-    }
-    close(file);
-}
-
 struct node {
     uint64_t key, value;
     struct node *child[2];
@@ -51,7 +36,7 @@ int main(int argc, char **argv) {
     struct arguments a = arguments(argc, argv);
     int keys = argc > 5 ? atoi(argv[5]) : KEYS;
     if (argc > 3)
-        tell_latencies(argv[3]);
+        answers = shown(argv[3], 4096, sizeof *answers); // a page behind the progress
     double rate = argc > 4 ? strtod(argv[4], 0) : 0;
     uint64_t nodes = (a.mib << 20) / sizeof(struct node);
     struct node *pool = area(a.mib << 20);

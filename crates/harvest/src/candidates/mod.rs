@@ -45,7 +45,7 @@ pub fn look_through(
     let mut candidates = Vec::new();
     let mut spins = Vec::new();
     for (unit, InUnit { found, waits, .. }) in found.into_iter().enumerate() {
-        if role == Role::Primary {
+        if role == Role::Primary && !waits.is_empty() {
             let around = Unit::of(&module, unit);
             spins.extend(
                 waits
