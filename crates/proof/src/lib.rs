@@ -37,9 +37,9 @@
 //!   lies in memory that is never written.
 //! - **R9 unwind.** The unwind table is the original's, entry by entry, and one for each twin that covers it exactly. For each
 //!   byte of an instruction's copy and escape, the rules for the frame and all registers, from both programs run, are those
-//!   of the original's instruction (behind it, for an escape). The index is sorted, lists each description once and no
+//!   of the original's instruction (behind it, for an escape; in front of it, for the cold part of what is inserted there). The index is sorted, lists each description once and no
 //!   other. At each instruction's first and last byte, both exception tables give the same action, with the same types, and
-//!   landing pads →pad (or pad).
+//!   landing pads →pad (or pad); a cold part's first and last byte have those of its instruction.
 //! - **R10 relocations.** No relocation writes into a unit with a twin, a jump table with a twin, an exception table with a
 //!   twin, a patch, or a new segment. (That they and the dynamic section are unchanged follows from R1 and R3.)
 //! - **R11 symbols.** The symbol table is the original's, and behind it functions that are exactly twins, named by a name of
@@ -48,9 +48,10 @@
 //!   not overlap, and each is the whole range of exactly one frame description. None holds an address that a descriptor of
 //!   restartable sequences (`__rseq_cs`) names. Twins do the same in the new code, which
 //!   holds traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
-//!   its twin, with traps where the format wants what follows a gap to lie as its original does.
+//!   its twin together with the cold parts, of which an instruction has at most one, and only behind other inserted code; with traps before what follows a gap.
 //! - **R13 yields.** What is inserted into primaries and scavengers consists of instructions of a closed list
-//!   (`harvest/ops.rs`), each of which something leads to, and of jumps forward among them. It reads and writes nothing
+//!   (`harvest/ops.rs`), each of which something leads to, and of jumps forward among them; the stretches of its cold part count as
+//!   standing behind the jumps that lead to them (`harvest/run.rs`). It reads and writes nothing
 //!   but its area's words for inserted code, the running context and (before a `ret`) the return address; no stack, no red zone.
 //!   On every way from its begin to its end, everything that this crate's sparing liveness (`harvest/sparing/mod.rs` says
 //!   what that is, and what makes it sound) says is live at the instruction that follows holds what it held: where another context ran meanwhile, nothing is known but what the context holds, where
@@ -132,7 +133,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R18";
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -13,6 +13,8 @@ pub(crate) const SCAVENGER: u32 = 4;
 pub(crate) const SIBLING: u32 = 5;
 /// The leave before the jump of every escape of a scavenger.
 const LEAD: u8 = 63;
+/// Of note and mapping.
+const VERSION: u32 = 2;
 const MOST_QUANTUM: u32 = i32::MAX as u32;
 
 /// The contents of the note.
@@ -33,6 +35,11 @@ impl Note {
         matches!(self.mode, IDENTITY | POISON | PRIMARY | SCAVENGER | SIBLING)
     }
 
+    /// Whether there are yields in its twins.
+    pub(crate) fn harvests(&self) -> bool {
+        self.goes_aboard() || self.mode == PRIMARY
+    }
+
     /// Whether its twins may run on another's kernel thread.
     pub(crate) fn goes_aboard(&self) -> bool {
         matches!(self.mode, SCAVENGER | SIBLING)
@@ -48,7 +55,7 @@ impl Note {
             findings.in_file(Rule::Mapping, 0, "two notes of a rewriter");
         }
         let (width, quantum) = (word(32), word(36));
-        if contents.len() != 48 || word(0) != 1 || long(40) != 0 {
+        if contents.len() != 48 || word(0) != VERSION || long(40) != 0 {
             findings.in_file(Rule::Mapping, 0, "the note is of no known version");
         }
         let goes_aboard = matches!(word(4), SCAVENGER | SIBLING);
@@ -153,7 +160,7 @@ impl<'d> Mapping<'d> {
         let bytes = end.and_then(|end| rewritten.data().get(note.map_offset as usize..end as usize));
         let Some(map) = bytes else { return wrong(0, "the mapping lies outside the file") };
         let long = |at| number(map, at, 8).unwrap_or(0);
-        if !map.starts_with(b"GLNRTWIN") || number(map, 8, 4) != Some(1) || map.len() < 48 {
+        if !map.starts_with(b"GLNRTWIN") || number(map, 8, 4) != Some(u64::from(VERSION)) || map.len() < 48 {
             return wrong(0, "no mapping of a known version");
         }
         if number(map, 12, 4) != Some(u64::from(note.mode)) {
@@ -236,15 +243,24 @@ impl<'d> Mapping<'d> {
     }
 }
 
-/// The stream of `count` items, and its size.
+/// The stream of `count` items and of their cold parts, and its size.
 fn stream_end(bytes: &[u8], count: u32) -> Option<(&[u8], usize)> {
     let mut at = 0;
+    let skip = |at: &mut usize| {
+        *at += bytes.get(*at..)?.iter().take(10).position(|byte| byte & 0x80 == 0)? + 1;
+        Some(())
+    };
     for _ in 0..count {
         let numbers = (bytes.get(at)? >> 4 & 7).count_ones();
         at += 1;
         for _ in 0..numbers {
-            at += bytes.get(at..)?.iter().take(10).position(|byte| byte & 0x80 == 0)? + 1;
+            skip(&mut at)?;
         }
+    }
+    let cold = Reader::new(bytes, at).uleb()?;
+    skip(&mut at)?;
+    for _ in 0..cold.checked_mul(2)? {
+        skip(&mut at)?;
     }
     Some((&bytes[..at], at))
 }

@@ -16,6 +16,8 @@ pub(crate) struct Item {
     /// Length of the instruction in the twin.
     pub(crate) twin_len: u8,
     pub(crate) escape: bool,
+    /// Where in the twin the cold part of the inserted code begins, and how long it is.
+    pub(crate) cold: (u32, u32),
 }
 
 impl Item {
@@ -32,8 +34,6 @@ impl Item {
     }
 }
 
-/// Behind a gap, what follows lies in a twin as its original does in pieces of this many bytes.
-const ALIGNED_AS: u64 = 16;
 const TRAP: u8 = 0xcc;
 
 /// Reads all items of a unit into `items`; says what is wrong with them, and where in the original.
@@ -49,10 +49,14 @@ pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &
         let len = head & 0x0f;
         let twin_len = if head & 0x40 != 0 { resized } else { u64::from(len) };
         let escape = head & 0x80 != 0;
+        let (gap, room) = (gap >> 6, gap & 63);
         let first = at.saturating_add(gap);
-        if gap > 0 {
+        if gap == 0 && head & 0x10 != 0 {
+            return Err((first as u32, "a gap of nothing"));
+        }
+        if room > 0 {
             let end = place;
-            place = place.saturating_add(first.wrapping_sub(place) % ALIGNED_AS);
+            place = place.saturating_add(room);
             let padding = unit.copy.get(end as usize..place as usize).unwrap_or(&[]);
             if padding.iter().any(|&byte| byte != TRAP) {
                 return Err((
@@ -74,8 +78,28 @@ pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &
             len,
             twin_len: twin_len as u8,
             escape,
+            cold: (0, 0),
         });
         (at, place) = (next, next_place);
+    }
+    let malformed = "the list of cold parts is malformed";
+    let count = reader.uleb().ok_or((at as u32, malformed))?;
+    let mut index = 0u64;
+    for nth in 0..count {
+        let (Some(delta), Some(cold)) = (reader.uleb(), reader.uleb()) else {
+            return Err((at as u32, malformed));
+        };
+        index = index.saturating_add(delta);
+        let item = items.get_mut(index as usize).filter(|item| item.inserted > 0 && (delta > 0 || nth == 0));
+        let Some(item) = item else {
+            return Err((at as u32, "a cold part of what is not inserted, or a second one"));
+        };
+        let next_place = place.saturating_add(cold);
+        if cold == 0 || next_place > twin_size {
+            return Err((item.at, "a cold part is empty, or reaches beyond its twin"));
+        }
+        item.cold = (place as u32, cold as u32);
+        place = next_place;
     }
     if place != twin_size {
         return Err((at as u32, "the instruction stream does not fill its twin"));

@@ -124,6 +124,10 @@ impl View<'_, '_> {
         let original = &unit.code[item.at as usize..item.end() as usize];
         let twin = &unit.copy[item.copy() as usize..item.copy_end() as usize];
         let (end, twin_end) = (unit.start + u64::from(item.end()), unit.twin + u64::from(item.copy_end()));
+        if item.cold.1 > 0 && !context.note.harvests() {
+            let at = unit.twin + u64::from(item.cold.0);
+            context.findings.at(Rule::Inserted, at, "a cold part where there are no yields");
+        }
         if item.inserted > 0 && context.note.mode == IDENTITY {
             context.findings.at(
                 Rule::Inserted,

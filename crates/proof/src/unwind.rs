@@ -210,9 +210,20 @@ impl View<'_, '_> {
         let mut seen: Vec<u64> = Vec::new();
         let mut last = (None, None);
         let items = std::mem::take(&mut scratch.items);
-        for item in &items {
-            // A fault is looked up where the instruction begins, a call by the byte before its return address.
-            let places = [(item.at, item.copy()), (item.end() - 1, item.copy_end() - 1)];
+        // A fault is looked up where the instruction begins, a call by the byte before its return address.
+        let copies =
+            items.iter().map(|item| ([(item.at, item.copy()), (item.end() - 1, item.copy_end() - 1)], false));
+        // Cold parts lie behind all copies; what may interrupt them finds the same.
+        let cold = items.iter().filter(|item| item.cold.1 > 0).map(|item| {
+            let (begin, size) = item.cold;
+            ([(item.at, begin), (item.at, begin + size - 1)], true)
+        });
+        let mut again = false;
+        for (places, is_cold) in copies.chain(cold) {
+            if is_cold && !again {
+                again = true;
+                old = Sites::new(&was.sites);
+            }
             for (original, twin) in places {
                 let pair = (old.at(u64::from(original)), new.at(u64::from(twin)));
                 let is_new = !same_site(pair.0, last.0) || !same_site(pair.1, last.1);
@@ -281,13 +292,13 @@ fn rows(
         return Err((0, "a twin's frame description belongs to another kind than its original's"));
     }
     let malformed = (0, "a frame program that cannot be understood");
-    let mut was = Rows::new(old_shared, old).ok_or(malformed)?;
+    let originals = || Rows::new(old_shared, old).ok_or(malformed);
     let mut is = Rows::new(new_shared, new).ok_or(malformed)?;
-    let mut compare = |original: u32, from: u32, to: u32| {
+    let mut compare = |was: &mut Rows<'_>, first: bool, original: u32, from: u32, to: u32| {
         let at = u64::from(from);
         let moved = was.advance(u64::from(original)).ok_or((at, malformed.1))?;
         let also_moved = is.advance(at).ok_or((at, malformed.1))?;
-        if (moved || also_moved || original == 0) && !was.same(&is) {
+        if (moved || also_moved || first) && !was.same(&is) {
             return Err((at, "unwinding finds another frame than at the original"));
         }
         if is.until() < u64::from(to) {
@@ -298,14 +309,24 @@ fn rows(
         }
         Ok(())
     };
+    let mut was = originals()?;
     let mut first = true;
     let lead = u32::from(lead);
     for item in &scratch.items {
-        compare(item.at, if first { 0 } else { item.place }, item.copy_end())?;
+        compare(&mut was, first, item.at, if first { 0 } else { item.place }, item.copy_end())?;
         first = false;
         if item.escape {
-            compare(item.end(), item.copy_end(), item.copy_end() + lead + 5)?;
+            compare(&mut was, false, item.end(), item.copy_end(), item.copy_end() + lead + 5)?;
         }
+    }
+    let mut cold = scratch.items.iter().filter(|item| item.cold.1 > 0).peekable();
+    if cold.peek().is_some() {
+        was = originals()?;
+        first = true;
+    }
+    for item in cold {
+        compare(&mut was, first, item.at, item.cold.0, item.cold.0 + item.cold.1)?;
+        first = false;
     }
     Ok(())
 }

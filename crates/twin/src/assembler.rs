@@ -1,7 +1,7 @@
 //! The few instructions that inserted code of harvest twins is made of, as bytes. (A general assembler would take most
 //! of the time of a rewrite.) The tests read them back with a decoder.
 
-use crate::insertions::{Piece, Reference};
+use crate::insertions::{Part, Piece, Reference};
 use crate::mode::VectorWidth;
 use runtime_abi::context;
 
@@ -21,23 +21,42 @@ enum Reach {
 
 /// A place in a piece that is not known yet.
 #[derive(Clone, Copy)]
-pub(crate) struct Label(usize);
+pub(crate) struct Label {
+    number: usize,
+    /// It may be jumped to from the piece's other part.
+    across: bool,
+}
+
+/// A displacement to be filled in.
+struct Open {
+    cold: bool,
+    at: usize,
+    size: usize,
+    label: usize,
+}
 
 /// Assembles one piece.
 pub(crate) struct Assembler {
     piece: Piece,
+    /// Whether it is at the piece's cold part.
+    cold: bool,
     reach: Reach,
     labels: usize,
-    /// Displacements to be filled in: where, how many bytes, what for.
-    open: Vec<(usize, usize, usize)>,
+    open: Vec<Open>,
     too_far: bool,
 }
 
 /// Assembles with short jumps if they reach, else with long ones.
 pub(crate) fn assemble(mut write: impl FnMut(&mut Assembler)) -> Piece {
     for reach in [Reach::Near, Reach::Far] {
-        let mut assembler =
-            Assembler { piece: Piece::default(), reach, labels: 0, open: Vec::new(), too_far: false };
+        let mut assembler = Assembler {
+            piece: Piece::default(),
+            cold: false,
+            reach,
+            labels: 0,
+            open: Vec::new(),
+            too_far: false,
+        };
         write(&mut assembler);
         debug_assert!(assembler.open.is_empty(), "a label without a place");
         if !assembler.too_far {
@@ -48,11 +67,22 @@ pub(crate) fn assemble(mut write: impl FnMut(&mut Assembler)) -> Piece {
 }
 
 impl Assembler {
-    pub(crate) fn raw(&mut self, bytes: &[u8]) {
-        self.piece.bytes.extend_from_slice(bytes);
+    /// The part that is being written.
+    fn part(&mut self) -> &mut Part {
+        if self.cold { &mut self.piece.cold } else { &mut self.piece.hot }
     }
-    pub(crate) fn append(&mut self, piece: &Piece) {
-        self.piece.append(piece);
+    fn here(&mut self) -> usize {
+        self.part().bytes.len()
+    }
+    /// Goes on in the piece's cold part, or in the other one again.
+    pub(crate) fn go_cold(&mut self, cold: bool) {
+        self.cold = cold;
+    }
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.part().bytes.extend_from_slice(bytes);
+    }
+    pub(crate) fn append(&mut self, part: &Part) {
+        self.part().extend(part);
     }
 
     /// A modrm with a base register and a displacement, for `register`.
@@ -169,7 +199,8 @@ impl Assembler {
         self.refer(Reference::TextBegin);
     }
     fn refer(&mut self, to: Reference) {
-        self.piece.references.push((self.piece.bytes.len() as u32, to));
+        let here = self.here() as u32;
+        self.part().references.push((here, to));
         self.raw(&[0; 4]);
     }
 
@@ -181,19 +212,28 @@ impl Assembler {
         self.raw(&[0x04, 0x7f, 0x9e]); // add al, 0x7f; sahf
     }
 
+    /// For one part only.
     pub(crate) fn label(&mut self) -> Label {
         self.labels += 1;
-        Label(self.labels - 1)
+        Label { number: self.labels - 1, across: false }
+    }
+    /// For jumps from the other part, too.
+    pub(crate) fn label_across(&mut self) -> Label {
+        Label { across: true, ..self.label() }
+    }
+    fn opened(&mut self, size: usize, label: Label) {
+        let (cold, at) = (self.cold, self.here());
+        self.open.push(Open { cold, at, size, label: label.number });
+        self.raw(&[0; 4][..size]);
     }
     fn jump_by(&mut self, near: u8, far: &[u8], label: Label) {
-        let size = if self.reach == Reach::Near { 1 } else { 4 };
-        if size == 1 {
+        if self.reach == Reach::Near && !label.across {
             self.raw(&[near]);
+            self.opened(1, label);
         } else {
             self.raw(far);
+            self.opened(4, label);
         }
-        self.open.push((self.piece.bytes.len(), size, label.0));
-        self.raw(&[0; 4][..size]);
     }
     pub(crate) fn jump(&mut self, label: Label) {
         self.jump_by(0xeb, &[0xe9], label);
@@ -201,8 +241,14 @@ impl Assembler {
     pub(crate) fn jump_if_equal(&mut self, label: Label) {
         self.jump_by(0x74, &[0x0f, 0x84], label);
     }
+    pub(crate) fn jump_if_not_equal(&mut self, label: Label) {
+        self.jump_by(0x75, &[0x0f, 0x85], label);
+    }
     pub(crate) fn jump_if_below(&mut self, label: Label) {
         self.jump_by(0x72, &[0x0f, 0x82], label);
+    }
+    pub(crate) fn jump_if_negative(&mut self, label: Label) {
+        self.jump_by(0x78, &[0x0f, 0x88], label);
     }
     pub(crate) fn jump_if_not_negative(&mut self, label: Label) {
         self.jump_by(0x79, &[0x0f, 0x89], label);
@@ -210,21 +256,28 @@ impl Assembler {
     /// `lea register, [rip + label]`
     pub(crate) fn load_place(&mut self, register: Register, label: Label) {
         self.raw(&[Self::wide(register, 0), 0x8d, 0x05 | (register as u8 & 7) << 3]);
-        self.open.push((self.piece.bytes.len(), 4, label.0));
-        self.raw(&[0; 4]);
+        self.opened(4, label);
     }
     /// The label is here.
     pub(crate) fn place(&mut self, label: Label) {
-        let here = self.piece.bytes.len();
+        let (cold, here) = (self.cold, self.here());
         let (here_now, open): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.open).into_iter().partition(|&(_, _, of)| of == label.0);
+            std::mem::take(&mut self.open).into_iter().partition(|open| open.label == label.number);
         self.open = open;
-        for (at, size, _) in here_now {
+        for open in here_now {
+            let Open { at, size, .. } = open;
+            let part = if open.cold { &mut self.piece.cold } else { &mut self.piece.hot };
+            if open.cold != cold {
+                debug_assert!(size == 4, "a short jump to the other part");
+                part.references.push((at as u32, Reference::Across(here as u32)));
+                part.references.sort_unstable_by_key(|&(at, _)| at);
+                continue;
+            }
             let distance = (here - at - size) as i32;
             if size == 1 && distance > 127 {
                 self.too_far = true;
             }
-            self.piece.bytes[at..at + size].copy_from_slice(&distance.to_le_bytes()[..size]);
+            part.bytes[at..at + size].copy_from_slice(&distance.to_le_bytes()[..size]);
         }
     }
 
@@ -277,10 +330,13 @@ mod tests {
     use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
     fn read(piece: &Piece) -> Vec<String> {
+        text(&piece.hot.bytes)
+    }
+    fn text(code: &[u8]) -> Vec<String> {
         let mut formatter = IntelFormatter::new();
         formatter.options_mut().set_rip_relative_addresses(false);
         formatter.options_mut().set_space_after_operand_separator(true);
-        let decoder = Decoder::with_ip(64, &piece.bytes, 0, DecoderOptions::NONE);
+        let decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
         decoder
             .into_iter()
             .map(|insn| {
@@ -367,7 +423,7 @@ mod tests {
             "sahf",
         ];
         assert_eq!(read(&piece), expected);
-        assert_eq!(piece.references.len(), 2);
+        assert_eq!(piece.hot.references.len(), 2);
     }
 
     #[test]
@@ -378,8 +434,33 @@ mod tests {
             asm.raw(&[0x90; 200]);
             asm.place(label);
         });
-        assert_eq!(piece.bytes.len(), 206);
+        assert_eq!(piece.hot.bytes.len(), 206);
         assert_eq!(read(&piece)[0], "je 00000000000000CEh");
+    }
+
+    #[test]
+    fn jumps_to_the_other_part_are_filled_in_later() {
+        let piece = assemble(|asm| {
+            let (away, back, inside) = (asm.label_across(), asm.label_across(), asm.label());
+            asm.jump_if_not_equal(away);
+            asm.go_cold(true);
+            asm.place(away);
+            asm.jump_if_negative(inside);
+            asm.jump(back);
+            asm.place(inside);
+            asm.jump(back);
+            asm.go_cold(false);
+            asm.flags_to_rax();
+            asm.place(back);
+        });
+        assert_eq!(read(&piece)[0], "jne 6");
+        assert_eq!(text(&piece.cold.bytes)[0], "js short 7");
+        assert_eq!(piece.hot.references, [(2, Reference::Across(0))]);
+        assert_eq!(piece.cold.references, [(3, Reference::Across(10)), (8, Reference::Across(10))]);
+        let mut two = piece.clone();
+        two.append(&piece);
+        assert_eq!(two.hot.references[1], (12, Reference::Across(12)));
+        assert_eq!(two.cold.references[3], (20, Reference::Across(20)));
     }
 
     #[test]

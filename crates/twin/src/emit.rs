@@ -6,7 +6,7 @@
 use crate::error::TwinError;
 use crate::file::Span;
 use crate::insertions::{Insertions, Reference};
-use crate::layout::{Form, JUMP_SIZE, Layout, displacement_size, escapes_after, modrm_at, slot_of};
+use crate::layout::{Form, JUMP_SIZE, LINE, Layout, displacement_size, escapes_after, modrm_at, slot_of};
 use crate::select;
 use image::Module;
 use image::bytes::u32_at;
@@ -96,6 +96,7 @@ impl Twins<'_, '_> {
         let insns = &self.module.decoded[unit].insns;
         let mut writer = Writer { out, at: 0, address: twin.address };
         let mut changed = twin.layout.changed().iter().peekable();
+        let mut cold = twin.layout.cold().iter().peekable();
         let mut end = 0;
         let by_load: HashMap<u32, &TwinTable> =
             twin.tables.iter().map(|table| (table.table.load_at, table)).collect();
@@ -105,13 +106,14 @@ impl Twins<'_, '_> {
                 None => Form::Same,
             };
             if insn.at != end {
-                writer.put(&[INT3; 16][..twin.layout.padding_before(index) as usize]);
+                writer.put(&[INT3; LINE as usize][..twin.layout.padding_before(index) as usize]);
             }
             end = insn.end();
             let begin = writer.at;
             writer.put(twin.inserted.before(index));
+            let other = cold.next_if(|&&(of, _)| of == index as u32).map_or(0, |&(_, offset)| offset);
             for (at, to) in twin.inserted.references_before(index) {
-                writer.refer(begin + at, to, self.text)?;
+                writer.refer(begin + at, to, self.text, other)?;
             }
             let bytes = insn.bytes(code);
             match form {
@@ -159,6 +161,14 @@ impl Twins<'_, '_> {
                 writer.fix32(writer.at - 4, to)?;
             }
         }
+        for (nth, &(index, offset)) in twin.layout.cold().iter().enumerate() {
+            let (bytes, references) = twin.inserted.cold(nth);
+            debug_assert_eq!(writer.at, offset as usize);
+            writer.put(bytes);
+            for (at, to) in references {
+                writer.refer(offset as usize + at, to, self.text, twin.layout.offsets[index as usize])?;
+            }
+        }
         debug_assert_eq!(writer.at, twin.layout.size as usize);
         Ok(())
     }
@@ -191,14 +201,15 @@ impl Writer<'_> {
         self.out[place..place + 4].copy_from_slice(&distance.to_le_bytes());
         Ok(())
     }
-    /// Fills in four bytes of inserted code.
-    fn refer(&mut self, place: usize, to: Reference, text: Span) -> Result<(), TwinError> {
+    /// Fills in four bytes of inserted code, the other part of whose piece begins at offset `other`.
+    fn refer(&mut self, place: usize, to: Reference, text: Span, other: u32) -> Result<(), TwinError> {
         let end = self.address + place as u64 + 4;
         let distance = |to: u64| i32::try_from(to.wrapping_sub(end) as i64).map_err(|_| TOO_FAR);
         let number = match to {
             Reference::TextBegin => distance(text.address)?,
             Reference::TextSize => i32::try_from(text.size).map_err(|_| TOO_FAR)?,
             Reference::Address(to) => distance(to)?,
+            Reference::Across(to) => distance(self.address + u64::from(other + to))?,
         };
         self.out[place..place + 4].copy_from_slice(&number.to_le_bytes());
         Ok(())

@@ -44,21 +44,26 @@ fn type_size(lsda: &Lsda<'_>) -> usize {
     image::cursor::encoded_size(lsda.type_encoding).unwrap_or(0)
 }
 
-/// Call sites that still hold an instruction, in the twin's offsets.
+/// Call sites that still hold an instruction, in the twin's offsets; behind them once more, for cold parts.
 fn sites(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> Vec<Site> {
     let Some(twin) = &twins.twins[unit] else { return Vec::new() };
     let start = twins.module.units[unit].start;
     let insns = &twins.module.decoded[unit].insns;
-    let offset = |at: u64| twin.layout.offset_of(insns, at);
-    lsda.call_sites
-        .iter()
-        .filter_map(|site| {
+    let placed = |offset: &dyn Fn(u64) -> u32| -> Vec<Site> {
+        let sites = lsda.call_sites.iter().filter_map(|site| {
             let at = site.start.0.wrapping_sub(start.0);
             let (from, to) = (offset(at), offset(at.saturating_add(site.length)));
             let pad = site.landing_pad.map(|pad| twins.enterable(pad).unwrap_or(pad.0));
             (from < to).then_some(Site { start: from, length: to - from, pad, action: site.action })
-        })
-        .collect()
+        });
+        sites.collect()
+    };
+    let mut sites = placed(&|at| twin.layout.offset_of(insns, at));
+    // What is inserted may be interrupted, and unwound from there: its cold part as the rest of it.
+    if !twin.layout.cold().is_empty() {
+        sites.extend(placed(&|at| twin.layout.cold_offset_of(insns, at)));
+    }
+    sites
 }
 
 /// Appends a twin's table to `out`, whose end has the address `place`.

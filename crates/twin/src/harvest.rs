@@ -8,7 +8,7 @@ use crate::bounds::{self, Bound};
 use crate::early::early;
 use crate::emit::is_movable;
 use crate::hazards::{acts_on_the_thread, uses_unswitched_state};
-use crate::insertions::{Insertions, Piece};
+use crate::insertions::{Insertions, Part, Piece};
 use crate::kept::Kept;
 use crate::leaves::{leave, return_check};
 use crate::operands::{self, Operand};
@@ -53,7 +53,7 @@ struct Work<'u> {
     live: Cow<'u, [RegSet]>,
     tables: &'u [JumpTable],
     /// For each instruction, the prefetches of its site, if it is one.
-    sites: Vec<Option<Piece>>,
+    sites: Vec<Option<Part>>,
     bounds: Vec<Bound>,
     kept: Kept,
     done: Harvested,
@@ -118,14 +118,14 @@ impl<'a, 'd> Harvest<'a, 'd> {
 
     fn insert(&self, mut work: Work<'_>) -> (Insertions, Harvested) {
         let mut insertions = Insertions::default();
-        let nothing = Piece::default();
+        let nothing = Part::default();
         let mut next_bound = 0;
         let mut piece = Piece::default();
         for index in 0..work.instructions.len() {
             piece.clear();
             let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
             let base = work.kept.base(index);
-            let yields = |kind, prefetches: &Piece| {
+            let yields = |kind, prefetches: &Part| {
                 assemble_yield(&Yield {
                     kind,
                     live,
@@ -331,7 +331,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                                 if cfg.block_of(index) == cfg.block_of(next)
                                     && known_before(work, index, next, &operand, &mut factory)
                                 {
-                                    piece.append(&operands::prefetch(instruction, &operand, None));
+                                    piece.extend(&operands::prefetch(instruction, &operand, None));
                                     covered[next] = true;
                                     work.sites[next] = None;
                                     work.done.coalesced += 1;

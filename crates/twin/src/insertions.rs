@@ -1,4 +1,7 @@
 //! Code put before instructions of a twin, and instructions put in the place of others.
+//!
+//! A piece may have a *cold part*, which lies behind all instructions of its unit's twin: what stands before the instruction
+//! then jumps over nothing where it is rarely needed.
 
 /// What a piece of inserted code refers to outside of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,48 +12,85 @@ pub(crate) enum Reference {
     TextSize,
     /// The distance to an address, from the end of these four bytes.
     Address(u64),
+    /// The distance to so many bytes behind the begin of the same piece's other part, from the end of these four bytes.
+    Across(u32),
 }
 
-/// Inserted code in the making: bytes, and where four of them refer to something outside.
+/// Bytes, and where four of them refer to something outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct Part {
     pub bytes: Vec<u8>,
     pub references: Vec<(u32, Reference)>,
 }
 
-impl Piece {
-    pub(crate) fn clear(&mut self) {
+impl Part {
+    fn clear(&mut self) {
         self.bytes.clear();
         self.references.clear();
     }
-    pub(crate) fn append(&mut self, other: &Self) {
+    /// Appends what refers to no other part.
+    pub(crate) fn extend(&mut self, more: &Self) {
+        self.append(more, 0);
+    }
+    /// Appends what is made for a piece whose other part begins so far behind that of this one.
+    fn append(&mut self, more: &Self, other_begins: u32) {
         let begin = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(&other.bytes);
-        self.references.extend(other.references.iter().map(|&(at, to)| (begin + at, to)));
+        self.bytes.extend_from_slice(&more.bytes);
+        self.references.extend(more.references.iter().map(|&(at, to)| match to {
+            Reference::Across(to) => (begin + at, Reference::Across(other_begins + to)),
+            _ => (begin + at, to),
+        }));
+    }
+}
+
+/// Inserted code in the making.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// What stands before the instruction.
+    pub hot: Part,
+    /// What lies behind the unit.
+    pub cold: Part,
+}
+
+impl Piece {
+    pub(crate) fn clear(&mut self) {
+        self.hot.clear();
+        self.cold.clear();
+    }
+    pub(crate) fn append(&mut self, other: &Self) {
+        let (hot, cold) = (self.hot.bytes.len() as u32, self.cold.bytes.len() as u32);
+        self.hot.append(&other.hot, cold);
+        self.cold.append(&other.cold, hot);
     }
 }
 
 /// What is inserted into one unit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Insertions {
-    /// Ends of each instruction's piece in `bytes`; empty if nothing is inserted at all.
+    /// Ends of each instruction's piece in `hot`; empty if nothing is inserted at all.
     ends: Vec<u32>,
-    bytes: Vec<u8>,
-    references: Vec<(u32, Reference)>,
+    hot: Part,
+    /// Indices of the instructions whose pieces have cold parts, ascending, and the ends of these in `cold`.
+    cold_ends: Vec<(u32, u32)>,
+    cold: Part,
     /// Instructions that take the place of the original's, by index.
     replaced: Vec<(u32, Vec<u8>)>,
 }
 
 impl Insertions {
-    /// Adds the piece that goes before the next instruction.
-    pub(crate) fn push(&mut self, piece: &[u8]) {
-        self.bytes.extend_from_slice(piece);
-        self.ends.push(self.bytes.len() as u32);
+    /// Adds the code that goes before the next instruction.
+    pub(crate) fn push(&mut self, code: &[u8]) {
+        self.hot.bytes.extend_from_slice(code);
+        self.ends.push(self.hot.bytes.len() as u32);
     }
     pub(crate) fn push_piece(&mut self, piece: &Piece) {
-        let begin = self.bytes.len() as u32;
-        self.references.extend(piece.references.iter().map(|&(at, to)| (begin + at, to)));
-        self.push(&piece.bytes);
+        // References across are from the begin of the piece.
+        self.hot.append(&piece.hot, 0);
+        if !piece.cold.bytes.is_empty() {
+            self.cold.append(&piece.cold, 0);
+            self.cold_ends.push((self.ends.len() as u32, self.cold.bytes.len() as u32));
+        }
+        self.ends.push(self.hot.bytes.len() as u32);
     }
     /// Replaces an instruction; indices ascend.
     pub(crate) fn replace(&mut self, index: usize, bytes: Vec<u8>) {
@@ -63,23 +103,27 @@ impl Insertions {
         if self.ends.is_empty() {
             return &[];
         }
-        &self.bytes[self.begin(index)..self.ends[index] as usize]
+        &self.hot.bytes[self.begin(index)..self.ends[index] as usize]
     }
     pub(crate) fn size_before(&self, index: usize) -> u32 {
         self.before(index).len() as u32
     }
-    /// The references of the piece before an instruction, from its first byte.
+    /// The references of the code before an instruction, from its first byte.
     pub(crate) fn references_before(&self, index: usize) -> impl Iterator<Item = (usize, Reference)> + '_ {
-        let (begin, end) = if self.references.is_empty() || self.ends.is_empty() {
-            (0, 0)
-        } else {
-            (self.begin(index), self.ends[index] as usize)
-        };
-        let first = self.references.partition_point(|&(at, _)| (at as usize) < begin);
-        self.references[first..]
-            .iter()
-            .take_while(move |&&(at, _)| (at as usize) < end)
-            .map(move |&(at, to)| (at as usize - begin, to))
+        let end = if self.ends.is_empty() { 0 } else { self.ends[index] as usize };
+        let begin = if self.hot.references.is_empty() || end == 0 { end } else { self.begin(index) };
+        references(&self.hot, begin, end)
+    }
+    /// The cold parts: of the piece before which instruction, and how long each is.
+    pub(crate) fn cold_sizes(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let begins = [0].into_iter().chain(self.cold_ends.iter().map(|&(_, end)| end));
+        self.cold_ends.iter().zip(begins).map(|(&(index, end), begin)| (index, end - begin))
+    }
+    /// A cold part, by its number, and its references from its first byte.
+    pub(crate) fn cold(&self, nth: usize) -> (&[u8], impl Iterator<Item = (usize, Reference)> + '_) {
+        let begin = nth.checked_sub(1).map_or(0, |before| self.cold_ends[before].1) as usize;
+        let end = self.cold_ends[nth].1 as usize;
+        (&self.cold.bytes[begin..end], references(&self.cold, begin, end))
     }
     pub(crate) fn replaced(&self) -> &[(u32, Vec<u8>)] {
         &self.replaced
@@ -88,4 +132,13 @@ impl Insertions {
         let at = self.replaced.binary_search_by_key(&(index as u32), |&(index, _)| index).ok()?;
         Some(&self.replaced[at].1)
     }
+}
+
+/// The references between two places of a part, from the first of them.
+fn references(part: &Part, begin: usize, end: usize) -> impl Iterator<Item = (usize, Reference)> + '_ {
+    let first = part.references.partition_point(|&(at, _)| (at as usize) < begin);
+    part.references[first..]
+        .iter()
+        .take_while(move |&&(at, _)| (at as usize) < end)
+        .map(move |&(at, to)| (at as usize - begin, to))
 }

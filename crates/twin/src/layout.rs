@@ -1,7 +1,8 @@
 //! Where each instruction of a twin goes, relative to the twin's start. Needs no addresses: whatever leaves the unit has
 //! its longest form.
 //!
-//! The order is that of the original, so that what falls through still does.
+//! The order is that of the original, so that what falls through still does. Behind it all lie the cold parts of what is
+//! inserted, in the same order.
 
 use crate::insertions::Insertions;
 use image::Module;
@@ -14,8 +15,11 @@ pub(crate) const JUMP_SIZE: u32 = 5;
 /// The size of `call [rip + d]` and `jmp [rip + d]`.
 const THROUGH_SLOT_SIZE: u32 = 6;
 /// Behind bytes that have no twin, what follows lies as its original does in pieces of this many bytes: compilers put the
-/// starts of loops where they fit, and fill up what is before them.
+/// starts of loops where they fit, and fill up what is before them. A loop that fits into a cache line stays within one, if
+/// its original does: a search in a tree that crossed into the next line lost a twentieth.
 const ALIGNED_AS: u32 = 16;
+/// A cache line.
+pub(crate) const LINE: u32 = 64;
 
 /// The form an instruction takes in the twin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,18 +43,25 @@ pub(crate) struct Layout {
     pub offsets: Vec<u32>,
     /// Indices of the instructions that do not keep their form, ascending.
     changed: Vec<(u32, Form)>,
+    /// All of it, cold parts included.
     pub size: u32,
+    /// Where the cold parts begin.
+    hot: u32,
+    /// Indices of the instructions whose pieces have cold parts, ascending, and where those begin.
+    cold: Vec<(u32, u32)>,
     /// Indices of the instructions with padding before them, ascending, and how much.
     padding: Vec<(u32, u8)>,
     /// What comes between an instruction and the jump of its escape.
     before_escape: u32,
+    /// Loops that may have to stay within a line: their first and last instructions, by index, by the first ones, ascending.
+    loops: Vec<(u32, u32)>,
 }
 
 impl Layout {
     /// Where what holds from `at` (an offset in the original) on begins to hold in the twin.
     pub(crate) fn offset_of(&self, insns: &[Insn], at: u64) -> u32 {
         let index = insns.partition_point(|insn| u64::from(insn.at) < at);
-        let offset = self.offsets.get(index).copied().unwrap_or(self.size);
+        let offset = self.offsets.get(index).copied().unwrap_or(self.hot);
         match index.checked_sub(1) {
             // Also what begins to hold in the middle of an instruction holds behind it.
             Some(before) if u64::from(insns[before].end()) >= at && escapes_after(insns, before) => {
@@ -59,10 +70,23 @@ impl Layout {
             _ => offset,
         }
     }
+    pub(crate) fn cold(&self) -> &[(u32, u32)] {
+        &self.cold
+    }
+    /// As [`Self::offset_of`], among the cold parts.
+    pub(crate) fn cold_offset_of(&self, insns: &[Insn], at: u64) -> u32 {
+        let index = insns.partition_point(|insn| u64::from(insn.at) < at) as u32;
+        let next = self.cold.partition_point(|&(of, _)| of < index);
+        self.cold.get(next).map_or(self.size, |&(_, offset)| offset)
+    }
     /// How many bytes before an instruction, by its index, nobody ever comes to.
     pub(crate) fn padding_before(&self, index: usize) -> u32 {
         let found = self.padding.binary_search_by_key(&(index as u32), |&(index, _)| index);
         found.map_or(0, |found| u32::from(self.padding[found].1))
+    }
+    /// Whether the twin has to lie in its cache lines as its original does.
+    pub(crate) fn minds_lines(&self) -> bool {
+        !self.loops.is_empty()
     }
     pub(crate) fn changed(&self) -> &[(u32, Form)] {
         &self.changed
@@ -171,10 +195,11 @@ pub(crate) fn lay_out(
         }
     }
     forms.sort_unstable_by_key(|&(index, _)| index);
+    let loops = loops(insns, start, code);
     let mut layout =
-        Layout { offsets: vec![0; insns.len()], changed: forms, size: 0, padding: Vec::new(), before_escape };
+        Layout { offsets: vec![0; insns.len()], changed: forms, before_escape, loops, ..Layout::default() };
     for round in 0.. {
-        place(&mut layout, insns, code, inserted);
+        place(&mut layout, insns, start, code, inserted);
         let mut grown = Vec::new();
         short.retain(|&(index, target)| {
             let insn = &insns[index as usize];
@@ -200,18 +225,63 @@ pub(crate) fn lay_out(
 /// How often it is looked again which short branches reach; those that are left then become long.
 const MOST_ROUNDS: u32 = 24;
 
-fn place(layout: &mut Layout, insns: &[Insn], code: &[u8], inserted: &Insertions) {
+/// Loops that lie within one cache line and begin behind bytes that have no twin.
+fn loops(insns: &[Insn], start: Svma, code: &[u8]) -> Vec<(u32, u32)> {
+    let mut loops: Vec<(u32, u32)> = Vec::new();
+    let line = |at: u32| (start.0 + u64::from(at)) / u64::from(LINE);
+    for (last, insn) in insns.iter().enumerate() {
+        let back = insn.target(start, code).map(|target| target.0.wrapping_sub(start.0));
+        let Some(back) = back.filter(|&to| to > 0 && to <= u64::from(insn.at)) else { continue };
+        let within = !matches!(insn.flow, Flow::Call32) && line(back as u32) == line(insn.end() - 1);
+        let Some(first) = index_at(insns, back as u32).filter(|_| within) else { continue };
+        if first > 0 && insns[first - 1].end() != insns[first].at {
+            loops.push((first as u32, last as u32));
+        }
+    }
+    // Of several with the same first instruction the longest.
+    loops.sort_unstable_by_key(|&(first, last)| (first, std::cmp::Reverse(last)));
+    loops.dedup_by_key(|&mut (first, _)| first);
+    loops
+}
+
+/// How much room is left before what follows a gap, if it could begin at `at`.
+fn room_before(
+    layout: &Layout,
+    (insns, start, code): (&[Insn], Svma, &[u8]),
+    inserted: &Insertions,
+    index: usize,
+    at: u32,
+) -> u32 {
+    let usual = insns[index].at.wrapping_sub(at) % ALIGNED_AS;
+    let found = layout.loops.binary_search_by_key(&(index as u32), |&(first, _)| first);
+    let Ok(found) = found else { return usual };
+    let (first, last) = layout.loops[found];
+    let size: u32 = (first as usize..=last as usize)
+        .map(|index| {
+            let form = layout.changed.binary_search_by_key(&(index as u32), |&(index, _)| index);
+            let form = form.map_or(Form::Same, |form| layout.changed[form].1);
+            inserted.size_before(index) + size_in_form(insns[index], form, code)
+        })
+        .sum();
+    let in_line = (start.0 as u32 % LINE + at) % LINE;
+    let crosses = (in_line + usual) % LINE + size > LINE;
+    if crosses && size <= LINE { (LINE - in_line) % LINE } else { usual }
+}
+
+fn place(layout: &mut Layout, insns: &[Insn], start: Svma, code: &[u8], inserted: &Insertions) {
     let (mut at, mut end) = (0u32, 0);
     let mut changed = layout.changed.iter().peekable();
-    layout.padding.clear();
+    let (mut offsets, mut padding) = (std::mem::take(&mut layout.offsets), Vec::new());
     for (index, insn) in insns.iter().enumerate() {
-        let padding = if insn.at == end { 0 } else { insn.at.wrapping_sub(at) % ALIGNED_AS };
-        if padding > 0 {
-            layout.padding.push((index as u32, padding as u8));
-            at += padding;
+        if insn.at != end {
+            let room = room_before(layout, (insns, start, code), inserted, index, at);
+            if room > 0 {
+                padding.push((index as u32, room as u8));
+                at += room;
+            }
         }
         end = insn.end();
-        layout.offsets[index] = at;
+        offsets[index] = at;
         let form = match changed.next_if(|&&(next, _)| next == index as u32) {
             Some(&(_, form)) => form,
             None => Form::Same,
@@ -220,6 +290,13 @@ fn place(layout: &mut Layout, insns: &[Insn], code: &[u8], inserted: &Insertions
         if escapes_after(insns, index) {
             at += layout.before_escape + JUMP_SIZE;
         }
+    }
+    (layout.offsets, layout.padding) = (offsets, padding);
+    layout.hot = at;
+    layout.cold.clear();
+    for (index, size) in inserted.cold_sizes() {
+        layout.cold.push((index, at));
+        at += size;
     }
     layout.size = at;
 }
@@ -231,7 +308,7 @@ mod tests {
     #[test]
     fn what_begins_in_the_middle_of_an_instruction_begins_behind_it() {
         let insn = Insn { at: 0, len: 3, flow: Flow::Next, rip_displacement: 0, never_returns: false };
-        let layout = Layout { offsets: vec![0], size: 3 + JUMP_SIZE, ..Layout::default() };
+        let layout = Layout { offsets: vec![0], hot: 3 + JUMP_SIZE, ..Layout::default() };
         // Into the instruction, behind it (where the escape is), and behind what was not decoded: never back.
         let offsets: Vec<u32> = (0..5).map(|at| layout.offset_of(&[insn], at)).collect();
         assert_eq!(offsets, [0, 3, 3, 3, 8]);
@@ -244,10 +321,43 @@ mod tests {
         let insns = [insn(0, 5, Flow::Call32), insn(5, 1, Flow::Return), insn(16, 3, Flow::Next)];
         let mut layout =
             Layout { offsets: vec![0; 3], changed: vec![(0, Form::ThroughSlot)], ..Layout::default() };
-        place(&mut layout, &insns, &[0; 19], &Insertions::default());
+        place(&mut layout, &insns, Svma(0x1000), &[0; 19], &Insertions::default());
         assert_eq!((layout.offsets.as_slice(), layout.padding_before(2)), (&[0, 6, 16][..], 9));
         assert_eq!(layout.size, 19 + JUMP_SIZE);
         // What ends with the return ends before the padding or behind it, but not in the code behind it.
         assert_eq!(layout.offset_of(&insns, 6), 16);
+    }
+
+    #[test]
+    fn a_small_loop_stays_within_its_line() {
+        let insn = |at, len, flow| Insn { at, len, flow, rip_displacement: 0, never_returns: false };
+        // A call that grows, a return; then, behind a gap, ten bytes that jump back to their first one.
+        let insns = [
+            insn(0, 5, Flow::Call32),
+            insn(5, 1, Flow::Return),
+            insn(8, 8, Flow::Next),
+            insn(16, 2, Flow::Branch8),
+            insn(18, 1, Flow::Return),
+        ];
+        let mut code = [0x90; 19];
+        code[16..18].copy_from_slice(&[0x75, -10_i8 as u8]);
+        let lay_out = |start: u64, inserted: usize| {
+            let start = Svma(start);
+            let mut layout =
+                Layout { offsets: vec![0; 5], loops: loops(&insns, start, &code), ..Layout::default() };
+            let mut insertions = Insertions::default();
+            for index in 0..insns.len() {
+                insertions.push(&vec![0x90; if index == 2 { inserted } else { 0 }]);
+            }
+            place(&mut layout, &insns, start, &code, &insertions);
+            (layout.offsets[2], layout.minds_lines())
+        };
+        // From 48 on in its line there is room for ten, and for sixteen, but not for seventeen.
+        assert_eq!(lay_out(0x1028, 0), (8, true));
+        assert_eq!(lay_out(0x1028, 6), (8, true));
+        assert_eq!(lay_out(0x1028, 7), (24, true));
+        // What never fits is left where it is; so is what did not fit from the first.
+        assert_eq!(lay_out(0x1028, 60), (8, true));
+        assert_eq!(lay_out(0x1030, 7), (8, false));
     }
 }

@@ -9,7 +9,7 @@ use crate::select::{Choice, Entry};
 use rayon::prelude::*;
 
 /// Goes up whenever a reader of the last one would misread the next.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 pub const MAGIC: [u8; 8] = *b"GLNRTWIN";
 /// The owner of the note by which a rewritten file is known, and its type.
 pub const NOTE_OWNER: [u8; 8] = *b"Gleaner\0";
@@ -122,7 +122,7 @@ fn stream(twins: &Twins<'_, '_>, unit: usize) -> Vec<u8> {
                 | flag(escapes_after(insns, index), ESCAPE),
         );
         if insn.at != end {
-            put_uleb(&mut out, u64::from(insn.at - end));
+            put_uleb(&mut out, u64::from(insn.at - end) << 6 | u64::from(twin.layout.padding_before(index)));
         }
         if inserted > 0 {
             put_uleb(&mut out, u64::from(inserted));
@@ -131,6 +131,13 @@ fn stream(twins: &Twins<'_, '_>, unit: usize) -> Vec<u8> {
             put_uleb(&mut out, u64::from(size));
         }
         end = insn.end();
+    }
+    put_uleb(&mut out, twin.layout.cold().len() as u64);
+    let mut last = 0;
+    for (index, size) in twin.inserted.cold_sizes() {
+        put_uleb(&mut out, u64::from(index - last));
+        put_uleb(&mut out, u64::from(size));
+        last = index;
     }
     out
 }

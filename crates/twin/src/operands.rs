@@ -1,6 +1,6 @@
 //! The memory operand of a site: whether it has one that can be fetched ahead, and the instruction that does.
 
-use crate::insertions::{Piece, Reference};
+use crate::insertions::{Part, Reference};
 use crate::report::SiteRefusal;
 use crate::sites::Prefetch;
 use crate::tls::uses_segment;
@@ -80,7 +80,7 @@ pub(crate) fn has_frame_pointer(instructions: &[Instruction]) -> bool {
 }
 
 /// The prefetch of an instruction's operand.
-pub(crate) fn prefetch(instruction: &Instruction, operand: &Operand, wanted: Option<Prefetch>) -> Piece {
+pub(crate) fn prefetch(instruction: &Instruction, operand: &Operand, wanted: Option<Prefetch>) -> Part {
     let what = wanted.unwrap_or(if operand.is_written { Prefetch::Write } else { Prefetch::Read });
     let code = match what {
         Prefetch::Read => Code::Prefetcht0_m8,
@@ -104,7 +104,7 @@ pub(crate) fn prefetch(instruction: &Instruction, operand: &Operand, wanted: Opt
         false,
         Register::None,
     );
-    let mut piece = Piece::default();
+    let mut piece = Part::default();
     let Ok(fetch) = Instruction::with1(code, memory) else { return piece };
     let mut encoder = Encoder::new(64);
     // As if it stood where its operand is; the distance is filled in later.

@@ -5,7 +5,7 @@ use crate::emit::{INT3, Twin, TwinTable, Twins, is_movable, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
 use crate::harvest::Harvest;
-use crate::layout::{escapes_after, lay_out};
+use crate::layout::{LINE, escapes_after, lay_out};
 use crate::leaves::leave_anywhere;
 use crate::map;
 use crate::mode::Mode;
@@ -173,7 +173,7 @@ fn lay_out_all<'a, 'd>(
     };
     // A guest goes home before such a call in any case; nothing would be gained.
     let skip_stubs = !mode.goes_aboard();
-    let before_escape = if mode.goes_aboard() { leave_anywhere().bytes } else { Vec::new() };
+    let before_escape = if mode.goes_aboard() { leave_anywhere().hot.bytes } else { Vec::new() };
     let (twins, done): (Vec<Option<Twin>>, Vec<Harvested>) = choices
         .par_iter()
         .enumerate()
@@ -219,12 +219,11 @@ fn lay_out_all<'a, 'd>(
 /// Gives every twin and every table a place relative to the start of theirs; the sizes of all.
 fn place_relatively(twins: &mut Twins<'_, '_>) -> (u64, u64) {
     /// A twin lies in its cache lines as its original does, so that loops keep their alignment; small ones only nearly.
-    const LINE: u64 = 64;
     const SMALL: u32 = 256;
     let (mut text, mut tables) = (0u64, 0u64);
     for (unit, twin) in twins.twins.iter_mut().enumerate() {
         let Some(twin) = twin else { continue };
-        let line = if twin.layout.size < SMALL { 16 } else { LINE };
+        let line = if twin.layout.size < SMALL && !twin.layout.minds_lines() { 16 } else { u64::from(LINE) };
         let skew = twins.module.units[unit].start.0.wrapping_sub(text) % line;
         twin.address = text + skew;
         text = twin.address + u64::from(twin.layout.size);

@@ -96,7 +96,7 @@ mod tests {
             let decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
             decoder.into_iter().map(|insn| insn.to_string()).collect::<Vec<_>>()
         };
-        Some((text(&piece.bytes), text(&new).concat()))
+        Some((text(&piece.hot.bytes), text(&new).concat()))
     }
     fn all_but(numbers: &[u32]) -> RegSet {
         numbers.iter().fold(RegSet::ALL, |set, &number| set - RegSet::general(number))

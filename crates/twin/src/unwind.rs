@@ -172,25 +172,79 @@ fn repoint(out: &mut [u8], offset: u32, encoding: u8, pointer: u64, table: u64) 
     Ok(())
 }
 
-/// A unit's call-frame program with the distances of its twin.
+/// A unit's call-frame program with the distances of its twin; behind it once more, for cold parts.
 fn carry_over(module: &Module<'_>, unit: usize, layout: &Layout) -> Vec<u8> {
     let Some(fde) = module.units[unit].fde else { return Vec::new() };
     let insns = &module.decoded[unit].insns;
-    let mut out = Vec::new();
-    let (mut at, mut written) = (0u64, 0u32);
-    for step in Steps::new(module.frames.program(&module.frames.fdes[fde as usize].program)) {
-        match step {
-            Ok(Step::Advance(by)) => at = at.saturating_add(by),
-            Ok(Step::Rule(rule)) => {
-                let offset = layout.offset_of(insns, at);
-                advance(&mut out, offset - written);
-                written = offset;
-                out.extend_from_slice(rule);
-            }
-            Ok(Step::Nothing) | Err(_) => {}
-        }
+    let program = module.frames.program(&module.frames.fdes[fde as usize].program);
+    let mut program = Program { steps: program, out: Vec::new(), written: 0 };
+    let Some(&(_, cold)) = layout.cold().first() else {
+        program.carry_over(u32::MAX, |at| layout.offset_of(insns, at));
+        return program.out;
+    };
+    // The cold parts begin with what held first.
+    program.out.push(REMEMBER);
+    let used = program.carry_over(u32::MAX, |at| layout.offset_of(insns, at));
+    program.advance_to(cold);
+    program.out.extend(std::iter::repeat_n(RESTORE, used.remembered + 1));
+    if used.arguments {
+        // It is no part of what is remembered.
+        program.out.extend([ARGUMENTS_SIZE, 0]);
     }
-    out
+    program.carry_over(layout.size, |at| layout.cold_offset_of(insns, at));
+    program.out
+}
+
+const REMEMBER: u8 = 0x0a;
+const RESTORE: u8 = 0x0b;
+const ARGUMENTS_SIZE: u8 = 0x2e;
+
+/// A call-frame program while it is carried over.
+struct Program<'p> {
+    steps: &'p [u8],
+    out: Vec<u8>,
+    /// The offset that it got to.
+    written: u32,
+}
+
+/// What a program leaves behind.
+#[derive(Default)]
+struct Used {
+    /// How many states are remembered at its end.
+    remembered: usize,
+    /// Whether it speaks of the size of arguments.
+    arguments: bool,
+}
+
+impl Program<'_> {
+    /// All that holds somewhere before `end`.
+    fn carry_over(&mut self, end: u32, offset: impl Fn(u64) -> u32) -> Used {
+        let mut used = Used::default();
+        let mut at = 0u64;
+        for step in Steps::new(self.steps) {
+            match step {
+                Ok(Step::Advance(by)) => at = at.saturating_add(by),
+                Ok(Step::Rule(_)) if offset(at) >= end => break,
+                Ok(Step::Rule(rule)) => {
+                    self.advance_to(offset(at));
+                    self.out.extend_from_slice(rule);
+                    match rule.first() {
+                        Some(&REMEMBER) => used.remembered += 1,
+                        Some(&RESTORE) => used.remembered = used.remembered.saturating_sub(1),
+                        Some(&ARGUMENTS_SIZE) => used.arguments = true,
+                        _ => {}
+                    }
+                }
+                Ok(Step::Nothing) | Err(_) => {}
+            }
+        }
+        used
+    }
+
+    fn advance_to(&mut self, offset: u32) {
+        advance(&mut self.out, offset - self.written);
+        self.written = offset;
+    }
 }
 
 fn advance(out: &mut Vec<u8>, by: u32) {

@@ -20,7 +20,15 @@ pub(crate) fn follow(start: u64, code: &[u8], entries: &[u32], items: &mut Vec<I
             }
             seen[at] = true;
             let len = insn.len() as u8;
-            items.push(Item { at: at as u32, place: 0, inserted: 0, len, twin_len: len, escape: false });
+            items.push(Item {
+                at: at as u32,
+                place: 0,
+                inserted: 0,
+                len,
+                twin_len: len,
+                escape: false,
+                cold: (0, 0),
+            });
             let flow = insn.flow_control();
             if flow != FlowControl::Call && insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
                 let to = insn.near_branch64().wrapping_sub(start);

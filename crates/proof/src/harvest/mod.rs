@@ -30,7 +30,7 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
 use rayon::prelude::*;
-use run::{Done, Terms};
+use run::{Code, Done, Terms};
 use sparing::Sparing;
 use state::State;
 
@@ -174,9 +174,7 @@ impl Work<'_, '_> {
                 if item.inserted == 0 {
                     return known.of(kept);
                 }
-                let code = &self.unit.copy[item.place as usize..item.copy() as usize];
-                let address = self.unit.twin + u64::from(item.place);
-                let run = self.run(code, address, &mut room.pieces, &mut done, known);
+                let run = self.run(&self.code(item), &mut room.pieces, &mut done, known);
                 let state = done.state.as_ref().filter(|_| run.is_ok());
                 state.map_or(Known::NOTHING, |state| Known::behind(state).of(kept))
             });
@@ -187,8 +185,7 @@ impl Work<'_, '_> {
     /// Runs a piece with what is known before it, or the first part of that with which it can be run.
     fn run(
         &self,
-        code: &[u8],
-        address: u64,
+        code: &Code<'_>,
         pieces: &mut run::Room,
         done: &mut Done,
         known: Known,
@@ -196,12 +193,21 @@ impl Work<'_, '_> {
         let mut first = Ok(());
         for part in known.parts() {
             done.again();
-            match run::run(code, address, self.terms, pieces, done, part) {
+            match run::run(code, self.terms, pieces, done, part) {
                 Ok(()) => return Ok(()),
                 Err(wrong) => first = first.and(Err(wrong)),
             }
         }
         first
+    }
+
+    /// What is inserted before an instruction.
+    fn code(&self, item: &Item) -> Code<'_> {
+        let part = |(begin, size): (u32, u32)| {
+            let bytes = &self.unit.copy[begin as usize..(begin + size) as usize];
+            (bytes, self.unit.twin + u64::from(begin))
+        };
+        Code { parts: [part((item.place, item.inserted)), part(item.cold)] }
     }
 
     fn wrong(&self, rule: Rule, item: &Item, what: impl Into<String>) {
@@ -240,15 +246,14 @@ impl Work<'_, '_> {
         room: &mut Room,
         done: &mut Done,
     ) {
-        let code = &self.unit.copy[item.place as usize..item.copy() as usize];
-        let address = self.unit.twin + u64::from(item.place);
+        let code = self.code(item);
         let lost =
             |done: &Done| done.state.as_ref().map_or(0, |state| state.lost(live, self.context.note.width));
-        let first = run::run(code, address, self.terms, &mut room.pieces, done, Known::NOTHING);
+        let first = run::run(&code, self.terms, &mut room.pieces, done, Known::NOTHING);
         if first.is_err() || lost(done) != 0 {
             // It may be stored already, or found already.
             let known = self.known(index, entries, room);
-            if let Err((at, what)) = self.run(code, address, &mut room.pieces, done, known) {
+            if let Err((at, what)) = self.run(&code, &mut room.pieces, done, known) {
                 return self.wrong_at(Rule::Yields, item, at, what);
             }
         }
@@ -267,7 +272,7 @@ impl Work<'_, '_> {
             self.wrong(Rule::Yields, item, "more yields than one place may have");
         }
         if done.yields > 0 {
-            room.yields.get_or_insert(address);
+            room.yields.get_or_insert(self.unit.twin + u64::from(item.place));
             if self.is_early {
                 self.wrong(Rule::Early, item, "a yield where there may be no area yet");
             }
@@ -352,10 +357,10 @@ impl Work<'_, '_> {
     fn escape(&self, item: &Item, room: &mut Room) {
         let (from, to) = (item.copy_end() as usize, item.copy_end() as usize + usize::from(self.unit.lead));
         let mut done = Done::default();
-        let address = self.unit.twin + from as u64;
-        let code = &self.unit.copy[from..to];
+        let lead = (&self.unit.copy[from..to], self.unit.twin + from as u64);
+        let code = Code { parts: [lead, (&[], lead.1)] };
         let nothing = Known::NOTHING;
-        if let Err((at, what)) = run::run(code, address, self.terms, &mut room.pieces, &mut done, nothing) {
+        if let Err((at, what)) = run::run(&code, self.terms, &mut room.pieces, &mut done, nothing) {
             return self.wrong_at(Rule::Aboard, item, at, what);
         }
         let lost = done.state.map_or(ALL, |state| state.lost(ALL, self.context.note.width));

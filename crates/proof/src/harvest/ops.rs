@@ -20,7 +20,9 @@ pub(crate) enum Word {
 pub(crate) enum When {
     Always,
     Equal,
+    NotEqual,
     Below,
+    Negative,
     NotNegative,
 }
 
@@ -136,6 +138,8 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
         }
         Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => Some(Op::Jump(When::Always, near()?)),
         Code::Je_rel8_64 | Code::Je_rel32_64 => Some(Op::Jump(When::Equal, near()?)),
+        Code::Jne_rel8_64 | Code::Jne_rel32_64 => Some(Op::Jump(When::NotEqual, near()?)),
+        Code::Js_rel8_64 | Code::Js_rel32_64 => Some(Op::Jump(When::Negative, near()?)),
         Code::Jb_rel8_64 | Code::Jb_rel32_64 => Some(Op::Jump(When::Below, near()?)),
         Code::Jns_rel8_64 | Code::Jns_rel32_64 => Some(Op::Jump(When::NotNegative, near()?)),
         Code::Lea_r64_m => {

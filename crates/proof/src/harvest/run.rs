@@ -1,5 +1,9 @@
 //! Runs one piece of inserted code on all ways at once (rules R13, R16 and R18). Jumps lead forward only, so every
 //! instruction is looked at once, with what holds on all ways to it.
+//!
+//! A piece may have a cold part elsewhere. Its stretches are looked at in between, as if each stood behind the jump that leads
+//! to it: what is in front of that jump is done with, what is behind it is still to come, and a stretch ends where control
+//! can no longer be in it. A jump to what was looked at is one back, in whichever part it is.
 
 use super::held::Known;
 use super::ops::{Field, General, Op, RAX, RSP, When, Word, field, op};
@@ -41,16 +45,33 @@ impl Done {
 /// Room for a piece.
 #[derive(Default)]
 pub(crate) struct Room {
-    /// Ways that wait for control to come by their place: from the piece's first byte, ascending.
-    waiting: Vec<(u32, State)>,
+    /// For each part, ways that wait for control to come by their place, ascending.
+    waiting: [Vec<(u32, State)>; 2],
+}
+
+/// A piece's bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Code<'c> {
+    /// What stands before the instruction, and what lies behind the unit: bytes and address.
+    pub(crate) parts: [(&'c [u8], u64); 2],
+}
+
+const HOT: usize = 0;
+const COLD: usize = 1;
+
+/// A place in a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    part: usize,
+    /// From the first byte of the part.
+    at: u32,
 }
 
 type Wrong = (u64, &'static str);
 
-/// Runs `code`, which stands at `address`, where so much is `known` before it; says what is wrong, and where.
+/// Runs `code`, where so much is `known` before it; says what is wrong, and where.
 pub(crate) fn run(
-    code: &[u8],
-    address: u64,
+    code: &Code<'_>,
     terms: &Terms,
     room: &mut Room,
     done: &mut Done,
@@ -63,21 +84,27 @@ pub(crate) fn run(
             *value = Value::Context;
         }
     }
-    let mut runner = Runner {
-        size: code.len() as u32,
-        address,
-        terms,
-        waiting: &mut room.waiting,
-        done,
-        state: Some(state),
-    };
-    runner.waiting.clear();
-    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let mut decoders =
+        code.parts.map(|(bytes, address)| Decoder::with_ip(64, bytes, address, DecoderOptions::NONE));
+    let mut runner =
+        Runner { code, terms, waiting: &mut room.waiting, next: [0; 2], done, state: Some(state) };
+    runner.waiting.iter_mut().for_each(Vec::clear);
     let mut insn = Instruction::default();
-    while decoder.can_decode() {
-        let at = decoder.position() as u32;
-        runner.arrive(at)?;
+    let mut part = HOT;
+    // Where control is in the part before the instruction, while a cold stretch is looked at.
+    let mut hot = None;
+    loop {
+        if part == COLD && runner.state.is_none() && runner.waiting[COLD].is_empty() {
+            runner.state = hot.take();
+            part = HOT;
+        }
+        let decoder = &mut decoders[part];
+        runner.arrive(part)?;
+        if !decoder.can_decode() {
+            break;
+        }
         decoder.decode_out(&mut insn);
+        runner.next[part] = decoder.position() as u32;
         let wrong = |what| (insn.ip(), what);
         let op = (!insn.is_invalid()).then(|| op(&insn)).flatten();
         let op = op.ok_or(wrong("inserted code that is not of the closed list"))?;
@@ -85,57 +112,74 @@ pub(crate) fn run(
             return Err(wrong("inserted code that nothing leads to"));
         };
         runner.step(op, &insn, state).map_err(wrong)?;
+        if part == HOT && !runner.waiting[COLD].is_empty() {
+            hot = runner.state.take();
+            part = COLD;
+        }
     }
-    runner.arrive(runner.size)?;
+    let (bytes, address) = code.parts[COLD];
+    if part == COLD || runner.next[COLD] as usize != bytes.len() {
+        let at = address + u64::from(runner.next[COLD]);
+        return Err((at, "a cold part that does not end, or that nothing leads to"));
+    }
     runner.done.state = runner.state;
     Ok(())
 }
 
 struct Runner<'r> {
-    size: u32,
-    address: u64,
+    code: &'r Code<'r>,
     terms: &'r Terms,
-    waiting: &'r mut Vec<(u32, State)>,
+    waiting: &'r mut [Vec<(u32, State)>; 2],
+    /// For each part, where what was not looked at begins.
+    next: [u32; 2],
     done: &'r mut Done,
     /// Here, if control gets here at all.
     state: Option<State>,
 }
 
 impl Runner<'_> {
-    /// Takes along the ways that lead here.
-    fn arrive(&mut self, at: u32) -> Result<(), Wrong> {
-        while let Some(&(to, state)) = self.waiting.first() {
+    /// Takes along the ways that lead to the next instruction of a part.
+    fn arrive(&mut self, part: usize) -> Result<(), Wrong> {
+        let at = self.next[part];
+        while let Some(&(to, state)) = self.waiting[part].first() {
             if to > at {
                 break;
             }
             if to < at {
-                return Err((self.address + u64::from(to), "inserted code jumps between its instructions"));
+                let address = self.code.parts[part].1 + u64::from(to);
+                return Err((address, "inserted code jumps between its instructions"));
             }
             match &mut self.state {
                 Some(here) => here.meet(&state),
                 None => self.state = Some(state),
             }
-            self.waiting.remove(0);
+            self.waiting[part].remove(0);
         }
         Ok(())
     }
 
     #[expect(clippy::large_types_passed_by_value, reason = "it is kept")]
-    fn wait(&mut self, behind: u64, to: u32, state: State) -> Result<(), &'static str> {
-        if u64::from(to) + self.address < behind || to > self.size {
+    fn wait(&mut self, to: Spot, state: State) -> Result<(), &'static str> {
+        if to.at < self.next[to.part] {
             return Err("inserted code jumps back, or out");
         }
-        let place = self.waiting.partition_point(|&(at, _)| at <= to);
-        self.waiting.insert(place, (to, state));
+        let waiting = &mut self.waiting[to.part];
+        let place = waiting.partition_point(|&(at, _)| at <= to.at);
+        waiting.insert(place, (to.at, state));
         Ok(())
     }
 
-    fn here(&self, address: u64) -> Option<u32> {
-        u32::try_from(address.checked_sub(self.address)?).ok().filter(|&at| at <= self.size)
+    /// The place of an address: also behind the part before the instruction, but not behind the cold one.
+    fn here(&self, address: u64) -> Option<Spot> {
+        let spot = |part: usize, most: usize| {
+            let at = u32::try_from(address.checked_sub(self.code.parts[part].1)?).ok()?;
+            (at as usize <= most).then_some(Spot { part, at })
+        };
+        let [hot, cold] = self.code.parts.map(|(bytes, _)| bytes.len());
+        spot(HOT, hot).or_else(|| spot(COLD, cold.checked_sub(1)?))
     }
 
     fn step(&mut self, op: Op, insn: &Instruction, mut state: State) -> Result<(), &'static str> {
-        let behind = insn.next_ip();
         let scavenger = self.terms.scavenger;
         let general = |number: General| usize::from(number);
         match op {
@@ -280,7 +324,7 @@ impl Runner<'_> {
             }
             Op::Jump(when, to) => {
                 let to = self.here(to).ok_or("inserted code jumps back, or out")?;
-                return self.jump(when, behind, to, state);
+                return self.jump(when, to, state);
             }
             Op::Through(base, displacement) => {
                 let to = state.general[general(base)];
@@ -296,7 +340,7 @@ impl Runner<'_> {
                 self.done.yields += 1;
                 self.done.spins += u32::from(to == Value::Spin);
                 let resumed = state.resumed();
-                return self.wait(behind, rip, resumed);
+                return self.wait(rip, resumed);
             }
             Op::Leave => {
                 if !state.facts.aboard {
@@ -311,22 +355,27 @@ impl Runner<'_> {
                 state.kept = Kept { general: state.kept.general, ..Kept::NOTHING };
                 state.facts.aboard = false;
                 (state.facts.home, state.facts.returns, state.facts.met) = (true, true, true);
-                return self.wait(behind, at, state);
+                return self.wait(at, state);
             }
         }
         self.state = Some(state);
         Ok(())
     }
 
-    fn jump(&mut self, when: When, behind: u64, to: u32, mut state: State) -> Result<(), &'static str> {
+    fn jump(&mut self, when: When, to: Spot, mut state: State) -> Result<(), &'static str> {
         let mut taken = state;
         match (when, state.flags) {
-            (When::Always, _) => return self.wait(behind, to, taken),
+            (When::Always, _) => return self.wait(to, taken),
             (When::Equal, Flags::Alone) => {
                 (taken.facts.met, taken.facts.may_set) = (true, true);
                 state.facts.others = true;
             }
+            (When::NotEqual, Flags::Alone) => {
+                taken.facts.others = true;
+                (state.facts.met, state.facts.may_set) = (true, true);
+            }
             (When::Equal, Flags::Unspun) => state.facts.spun = true,
+            (When::NotEqual, Flags::Unspun) => taken.facts.spun = true,
             (When::NotNegative, Flags::Passes) => state.facts.turn = true,
             (When::Equal, Flags::Home) => {
                 (taken.facts.home, taken.facts.returns, taken.facts.met) = (true, true, true);
@@ -337,10 +386,14 @@ impl Runner<'_> {
                 taken.facts.met = true;
                 state.facts.budget = false;
             }
+            (When::Negative, Flags::Budget) => {
+                taken.facts.budget = false;
+                state.facts.met = true;
+            }
             _ => return Err("a condition that nothing here asked for"),
         }
         self.state = Some(state);
-        self.wait(behind, to, taken)
+        self.wait(to, taken)
     }
 }
 

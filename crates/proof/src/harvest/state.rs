@@ -3,6 +3,7 @@
 //! of them is kept.
 
 use super::ops::{General, RSP};
+use super::run::Spot;
 use crate::dead::set::{RED_ZONE, STATUS_FLAGS, Set, names, touched};
 use iced_x86::Register;
 
@@ -18,8 +19,8 @@ pub(crate) enum Value {
     Next,
     /// Whom it names for while it waits by turning round.
     Spin,
-    /// An address in the piece itself, from its first byte.
-    Here(u32),
+    /// An address in the piece itself.
+    Here(Spot),
     /// The first byte of the twins.
     Text,
     /// The return address on top of the stack.
@@ -63,7 +64,7 @@ pub(crate) struct Kept {
     /// Slots that hold their registers; the stack pointer's bit is for its own word.
     pub(crate) general: u16,
     pub(crate) flags: bool,
-    pub(crate) rip: Option<u32>,
+    pub(crate) rip: Option<Spot>,
     /// For each vector register, how many of its parts: 128, 256, 512 bits.
     pub(crate) vectors: [u8; 32],
     pub(crate) masks: u8,

@@ -248,7 +248,7 @@ pub(crate) const ALL: &[Wrong] = &[
         Some(())
     }),
     wrong!("a bound turned round", Yields, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.mnemonic() == Mnemonic::Jns)?;
+        let insn = piece.inserted.iter().find(|insn| insn.mnemonic() == Mnemonic::Js)?;
         new[piece.place(insn) + insn.len() - if insn.len() == 2 { 2 } else { 5 }] ^= 1;
         Some(())
     }),

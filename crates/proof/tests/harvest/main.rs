@@ -3,6 +3,7 @@
 //! is wrong because of others' doings, in [`reliance`].
 
 mod ahead;
+mod cold;
 mod guests;
 mod pieces;
 mod reliance;

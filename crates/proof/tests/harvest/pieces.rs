@@ -12,7 +12,10 @@ pub(crate) const LEAD: usize = 63;
 pub(crate) struct Piece {
     pub(crate) at: usize,
     pub(crate) size: usize,
-    /// Inserted instructions; their addresses are those in the twin.
+    /// The cold part: where it is, how long, and its address.
+    pub(crate) cold: (usize, usize, u64),
+    /// Inserted instructions, as if each cold stretch stood behind the jump that leads to it; their addresses are those in the
+    /// twin.
     pub(crate) inserted: Vec<Instruction>,
     pub(crate) original: Instruction,
     pub(crate) copy: Instruction,
@@ -21,7 +24,9 @@ pub(crate) struct Piece {
 
 impl Piece {
     pub(crate) fn place(&self, insn: &Instruction) -> usize {
-        self.at + (insn.ip() - self.begin()) as usize
+        let (at, size, address) = self.cold;
+        let away = insn.ip().wrapping_sub(address) as usize;
+        if away < size { at + away } else { self.at + (insn.ip() - self.begin()) as usize }
     }
     fn begin(&self) -> u64 {
         self.copy.ip() - self.size as u64
@@ -66,7 +71,7 @@ fn uleb(bytes: &[u8], at: &mut usize) -> usize {
 /// Where the mapping and the note's contents are.
 pub(crate) fn mapping(bytes: &[u8]) -> (usize, usize) {
     let find = |sign: &[u8]| bytes.windows(sign.len()).rposition(|window| window == sign).expect("a sign");
-    (find(b"GLNRTWIN"), find(b"Gleaner\0\x01\0\0\0") + 8)
+    (find(b"GLNRTWIN"), find(b"Gleaner\0\x02\0\0\0") + 8)
 }
 
 pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<Piece> {
@@ -77,13 +82,13 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
     let decode = |bytes: &[u8], address: u64| {
         Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).into_iter().collect::<Vec<_>>()
     };
-    let mut pieces = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::new();
     for unit in 0..get(rewritten, map + 16, 8) as usize {
         let record = map + 48 + 40 * unit;
         let (start, twin_start) = (get(rewritten, record, 8), get(rewritten, record + 8, 8));
         let (mut original_at, mut twin) = (start, twin_start);
         let mut stream = map + get(rewritten, record + 16, 8) as usize;
-        #[expect(clippy::explicit_counter_loop, reason = "items are of different sizes")]
+        let first = pieces.len();
         for _ in 0..get(rewritten, record + 32, 4) {
             let head = rewritten[stream];
             stream += 1;
@@ -91,15 +96,14 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
             let (gap, size, resized) = (number(0x10), number(0x20), number(0x40));
             let len = usize::from(head & 15);
             let twin_len = if head & 0x40 != 0 { resized } else { len };
-            original_at += gap as u64;
-            if gap > 0 {
-                twin += (original_at - start).wrapping_sub(twin - twin_start) % 16;
-            }
+            original_at += gap as u64 >> 6;
+            twin += gap as u64 & 63;
             let at = offset(&new, twin);
             let (from, copy) = (offset(&old, original_at), at + size);
             pieces.push(Piece {
                 at,
                 size,
+                cold: (0, 0, 0),
                 inserted: decode(&rewritten[at..copy], twin),
                 original: decode(&original[from..from + len], original_at)[0],
                 copy: decode(&rewritten[copy..copy + twin_len], twin + size as u64)[0],
@@ -109,8 +113,37 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
             let escape = if scavenger { LEAD + 5 } else { 5 };
             twin += (size + twin_len + if head & 0x80 != 0 { escape } else { 0 }) as u64;
         }
+        let mut index = first;
+        for _ in 0..uleb(rewritten, &mut stream) {
+            index += uleb(rewritten, &mut stream);
+            let size = uleb(rewritten, &mut stream);
+            let at = offset(&new, twin);
+            let piece = &mut pieces[index];
+            piece.cold = (at, size, twin);
+            let cold = decode(&rewritten[at..at + size], twin);
+            piece.inserted = spliced(std::mem::take(&mut piece.inserted), &cold);
+            twin += size as u64;
+        }
     }
     pieces
+}
+
+/// Both parts in the order of control.
+fn spliced(hot: Vec<Instruction>, cold: &[Instruction]) -> Vec<Instruction> {
+    let begins: Vec<usize> = hot
+        .iter()
+        .filter_map(|jump| cold.iter().position(|insn| insn.ip() == jump.near_branch_target()))
+        .chain([cold.len()])
+        .collect();
+    let mut stretches = begins.windows(2).map(|ends| &cold[ends[0]..ends[1]]);
+    let mut all = Vec::new();
+    for insn in hot {
+        all.push(insn);
+        if cold.iter().any(|first| first.ip() == insn.near_branch_target()) {
+            all.extend_from_slice(stretches.next().unwrap_or_default());
+        }
+    }
+    all
 }
 
 /// Inserted code that does nothing, and breaks no rule by itself.

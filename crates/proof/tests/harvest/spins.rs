@@ -59,9 +59,12 @@ fn wrong_ones_are_rejected() {
         assert!(with(&[(gone, context::NEXT as u8)]), "goes to the ring, and asks for another");
         assert!(with(&[(asked, 0), (gone, 0)]), "a yield that is counted, without asking whether to pass by");
         assert!(with(&[(asked, context::FS as u8)]), "asks for something else");
-        let (jump, size) = piece.find("je ").expect("a jump");
-        let nothing: Vec<(usize, u8)> = (jump..jump + size).map(|at| (at, 0x90)).collect();
-        assert!(with(&nothing), "goes on without asking");
+        let (jump, size) = piece.find("jne ").expect("a jump");
+        let nothing = [0xeb, 0, 0xeb, 0, 0xeb, 0];
+        assert_eq!(size, nothing.len());
+        let never: Vec<(usize, u8)> = (jump..).zip(nothing).collect();
+        assert!(with(&never), "never goes where it is asked");
+        assert!(with(&[(jump + 1, 0x84)]), "goes where nobody is to run");
     }
 }
 

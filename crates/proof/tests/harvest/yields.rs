@@ -1,7 +1,7 @@
 //! Wrong yields.
 
 use crate::Wrong;
-use crate::pieces::{Piece, add};
+use crate::pieces::{Piece, add, fill};
 use gleaner_proof::Rule::{Prefetches, Yields};
 
 const NOP: u8 = 0x90;
@@ -14,6 +14,10 @@ fn short(piece: &Piece) -> Option<()> {
 /// Pieces that save `rax` first.
 fn general(piece: &Piece) -> Option<()> {
     piece.find("mov gs:[10h],rax").map(|_| ())
+}
+/// The jump that hangs on whether somebody is there.
+fn asks(piece: &Piece) -> Option<(usize, usize)> {
+    piece.find("je").or_else(|| piece.find("jne"))
 }
 /// Where the instructions are that bring general registers back, `rsp` aside.
 fn loads(piece: &Piece) -> Vec<usize> {
@@ -142,24 +146,23 @@ pub(crate) const ALL: &[Wrong] = &[
         new[next + modrm] = 0x18;
         Some(())
     }),
-    wrong!("skips too far", Yields, |piece, new| {
+    wrong!("goes too far where somebody is, or nobody", Yields, |piece, new| {
         short(piece)?;
-        let insn = piece.inserted.iter().find(|insn| insn.to_string().starts_with("je"))?;
-        add(new, piece.place(insn) + insn.len() - if insn.len() == 2 { 1 } else { 4 }, 1, 1);
+        let (at, size) = asks(piece)?;
+        add(new, at + size - if size == 2 { 1 } else { 4 }, 1, 1);
         Some(())
     }),
-    wrong!("skips too little", Yields, |piece, new| {
+    wrong!("comes back too early", Yields, |piece, new| {
+        // in the cold part, the jump back; else the one over it
         short(piece)?;
-        let insn = piece.inserted.iter().find(|insn| insn.to_string().starts_with("je"))?;
-        let last = piece.inserted.last()?;
-        last.to_string().contains(",[rax-").then_some(())?;
-        let at = piece.place(insn) + insn.len() - if insn.len() == 2 { 1 } else { 4 };
-        add(new, at, if insn.len() == 2 { 1 } else { 4 }, -(last.len() as i64));
+        let (at, size) = piece.find("jmp 0").or_else(|| piece.find("je"))?;
+        let wide = size != 2;
+        add(new, at + size - if wide { 4 } else { 1 }, if wide { 4 } else { 1 }, -4);
         Some(())
     }),
     wrong!("yields when alone, and not else", Yields, |piece, new| {
-        let insn = piece.inserted.iter().find(|insn| insn.to_string().starts_with("je"))?;
-        new[piece.place(insn) + insn.len() - if insn.len() == 2 { 2 } else { 5 }] ^= 1;
+        let (at, size) = asks(piece)?;
+        new[at + size - if size == 2 { 2 } else { 5 }] ^= 1;
         Some(())
     }),
     wrong!("asks another word who is next", Yields, |piece, new| {
@@ -335,19 +338,17 @@ pub(crate) const ALL: &[Wrong] = &[
     }),
     wrong!("in a primary: does not count what it passes by", Yields, |piece, new| {
         let (at, size) = piece.find("dec qword ptr gs:[40h]")?;
-        new.copy_within(at + size..at + size + 2, at);
-        new[at + 2..at + size + 2].fill(NOP);
+        fill(&mut new[at..at + size]);
         Some(())
     }),
     wrong!("in a primary: counts, and asks whether somebody is there", Yields, |piece, new| {
-        let (at, _) = piece.find("jns")?;
-        (new[at] == 0x79).then(|| new[at] = 0x74)
+        let (at, size) = piece.find("jns")?;
+        new[at + size - if size == 2 { 2 } else { 5 }] ^= 0x0d; // je
+        Some(())
     }),
     wrong!("in a primary: counts, and never passes by", Yields, |piece, new| {
         let (at, size) = piece.find("jns")?;
-        // on, wherever it stands
-        new[at + size - if size == 2 { 1 } else { 4 }..at + size].fill(0);
-        new[at] = if size == 2 { 0xeb } else { return None };
+        fill(&mut new[at..at + size]);
         Some(())
     }),
     wrong!("in a primary: passes by, and leaves flags as the count does", Yields, |piece, new| {
@@ -357,7 +358,7 @@ pub(crate) const ALL: &[Wrong] = &[
         let last = piece.inserted.last()?;
         let to = if last.to_string() == "mov rax,gs:[10h]" { last.ip() } else { last.next_ip() };
         let from = piece.inserted.iter().find(|insn| piece.place(insn) == at)?.next_ip();
-        let by = i32::try_from(to - from).ok()?;
+        let by = i32::try_from(to.wrapping_sub(from) as i64).ok()?;
         if size == 2 {
             new[at + 1] = i8::try_from(by).ok()? as u8;
         } else {
@@ -372,9 +373,10 @@ pub(crate) const ALL: &[Wrong] = &[
     wrong!("in a primary: counts twice", Yields, |piece, new| {
         short(piece)?;
         let (count, size) = piece.find("dec qword ptr gs:[40h]")?;
-        let test = piece.inserted.iter().find(|insn| insn.to_string().starts_with("cmp r"))?;
-        let first = piece.place(test);
-        // the other one in the place of what asks whether somebody is there
-        (count >= first + size).then(|| new.copy_within(count..count + size, count - size))
+        let (jump, more) = piece.find("jns")?;
+        let (fetch, rest) = piece.find("prefetch")?;
+        // the other one in the place of what passes by, and of the prefetch
+        let fits = jump == count + size && fetch == jump + more && more + rest == size;
+        fits.then(|| new.copy_within(count..count + size, jump))
     }),
 ];

@@ -9,7 +9,7 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "a note of another version",
         rule: Mapping,
         make: |it, _, new| {
-            put(new, it.note, 4, 2);
+            put(new, it.note, 4, 3);
             Some(())
         },
     },
@@ -153,18 +153,14 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "an instruction said to be inserted code",
         rule: Inserted,
         make: |it, _, new| {
-            // Items of 16 bytes together, so that nothing moves, and the one behind: of as many bytes as a single one that
-            // has them inserted before it.
+            // Items of 16 bytes together, and the one behind: of as many bytes as a single one that has them inserted before it,
+            // behind a gap without padding.
             let plain =
                 |item: &crate::specimen::Item| item.gap == 0 && !item.escape && item.len == item.twin_len;
             let found = it.units.iter().find_map(|unit| {
-                let moved =
-                    |a: &crate::specimen::Item| (a.copy - unit.twin).wrapping_sub(a.at - unit.start) % 16;
-                (2..8).find_map(|count| {
+                (3..8).find_map(|count| {
                     let fits = |run: &[crate::specimen::Item]| {
-                        run.iter().all(plain)
-                            && moved(&run[0]) == 0
-                            && run[..count].iter().map(|item| item.len).sum::<usize>() == 16
+                        run.iter().all(plain) && run[..count].iter().map(|item| item.len).sum::<usize>() == 16
                     };
                     let at = unit.items.windows(count + 1).position(fits)?;
                     Some((unit, &unit.items[at..=at + count], count))
@@ -174,7 +170,7 @@ pub(crate) const ALL: &[Wrong] = &[
             let at = run[0].record;
             new[at] = new[run[count].record] | 0x30;
             new[at + 1..at + count].fill(0x80);
-            new[at + 1] |= 16;
+            new[at + 2] |= 8;
             new[at + count - 1] &= 0x7f;
             new[at + count] = 16;
             add(new, unit.record + 32, 4, 1 - run.len() as i64);

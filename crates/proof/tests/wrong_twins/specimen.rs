@@ -83,7 +83,7 @@ fn uleb(bytes: &[u8], at: &mut usize) -> u64 {
 impl Specimen {
     pub(crate) fn of(name: &str, original: Vec<u8>, mode: twin::Mode) -> Self {
         let rewritten = twin::rewrite(&original, None, mode).expect("a program that can be rewritten").bytes;
-        let note = find(&rewritten, b"Gleaner\0\x01\0\0\0").expect("a note") + 8;
+        let note = find(&rewritten, b"Gleaner\0\x02\0\0\0").expect("a note") + 8;
         let map = get(&rewritten, note + 8, 8) as usize;
         let mut specimen =
             Self { name: name.into(), original, rewritten, units: Vec::new(), tables: Vec::new(), map, note };
@@ -115,9 +115,9 @@ impl Specimen {
                 let (gap, inserted, resized) = (number(0x10), number(0x20), number(0x40));
                 let len = usize::from(head & 15);
                 let twin_len = if head & 0x40 != 0 { resized as usize } else { len };
-                original += gap;
+                original += gap >> 6;
                 if gap > 0 {
-                    place += (original - unit.start).wrapping_sub(place - unit.twin) % 16;
+                    place += gap & 63;
                 }
                 place += inserted;
                 unit.items.push(Item {
@@ -127,7 +127,7 @@ impl Specimen {
                     len,
                     twin_len,
                     escape: head & 0x80 != 0,
-                    gap,
+                    gap: gap >> 6,
                     inserted: inserted as usize,
                 });
                 original += len as u64;

@@ -147,7 +147,7 @@ impl Butler {
         let step = Step { spare, page: self.page, now: self.now, rate: self.clock.rate, area };
         let most = step.go(pace, self.region);
         area.most.store(most, Relaxed);
-        self.wake_at = self.wake_at.min(pace.look_at(self.now, spare));
+        self.wake_at = self.wake_at.min(pace.look_at(self.now, spare, area.guests.load(Relaxed)));
         if let Some(row) = shown {
             row.ring.store(most, Relaxed);
             let with = area.obeyed.load(Relaxed) & (GUESTS | SPINS) != 0;
@@ -188,8 +188,10 @@ impl Pace {
     }
 
     /// When to look again.
-    fn look_at(&self, now: u64, others: bool) -> u64 {
+    fn look_at(&self, now: u64, others: bool, guests: u32) -> u64 {
         match self.phase {
+            // Who comes is seen in the round in which it comes.
+            Phase::Alone if guests == 0 => u64::MAX,
             Phase::Reference | Phase::Look => now + if others { 100_000 } else { 300_000 },
             Phase::Alone => self.until.max(now + 1_000_000),
             Phase::Guests => self.until,

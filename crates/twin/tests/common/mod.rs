@@ -57,8 +57,8 @@ pub(crate) fn units(file: &[u8]) -> Vec<Unit> {
                 stream = &stream[1..];
                 let mut number = |bit: u8| (flags & bit != 0).then(|| uleb(&mut stream));
                 if let Some(gap) = number(0x10) {
-                    original += gap;
-                    twin += (original - unit.original).wrapping_sub(twin - unit.twin) % 16;
+                    original += gap >> 6;
+                    twin += gap & 63;
                 }
                 let begin = twin;
                 twin += number(0x20).unwrap_or(0);
