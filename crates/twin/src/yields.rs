@@ -139,6 +139,11 @@ impl Yield<'_> {
         }
     }
 
+    /// Whether it is enough to ask the area whether somebody is there: where the context is not at hand, and flags are dead.
+    fn asks_area(&self) -> bool {
+        self.kind == Kind::Site && self.is_cold() && self.base.is_none() && !flags_live(self.live)
+    }
+
     fn labels(&self, asm: &mut Assembler) -> [Label; 3] {
         [(); 3].map(|()| if self.is_cold() { asm.label_across() } else { asm.label() })
     }
@@ -171,6 +176,14 @@ pub(crate) fn assemble_yield(wanted: &Yield<'_>) -> Piece {
     }
 }
 
+/// Asks the area whether somebody is there; what follows is what is done then.
+fn ask_area(asm: &mut Assembler, go: Label) {
+    asm.test_area8(area::SOMEBODY);
+    asm.jump_if_not_equal(go);
+    asm.go_cold(true);
+    asm.place(go);
+}
+
 /// With a dead register for the context, and dead flags.
 fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
     let cold = wanted.is_cold();
@@ -188,6 +201,10 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
         asm.place(go);
         ask(asm);
         asm.jump_if_equal(skip);
+    } else if wanted.asks_area() {
+        ask_area(asm, go);
+        ask(asm);
+        asm.jump_if_equal(past);
     } else if cold {
         ask(asm);
         asm.jump_if_not_equal(go);
@@ -225,6 +242,10 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
     let flags = flags_live(wanted.live);
     let [kept, flags_kept, _] = area::SCRATCH;
     let ([go, enough, past], alone) = (wanted.labels(asm), asm.label());
+    let hinted = wanted.asks_area();
+    if hinted {
+        ask_area(asm, go);
+    }
     asm.append(wanted.prefetches);
     if rax_lives {
         asm.store_area(kept, RAX);
@@ -244,6 +265,9 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         asm.place(go);
         ask(asm);
         asm.jump_if_equal(alone);
+    } else if hinted {
+        ask(asm);
+        asm.jump_if_equal(alone);
     } else if cold {
         ask(asm);
         asm.jump_if_not_equal(go);
@@ -253,7 +277,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         ask(asm);
         asm.jump_if_equal(enough);
     }
-    wanted.pass_by(asm, enough);
+    wanted.pass_by(asm, if hinted { alone } else { enough });
     for register in wanted.stored().filter(|&register| register != RAX) {
         asm.store(RAX, context::slot(register as u8), register);
     }
@@ -285,6 +309,14 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
     if matches!(wanted.kind, Kind::Bound(_)) {
         wanted.set_budget(asm);
         asm.jump(enough);
+    }
+    if hinted {
+        if rax_lives {
+            asm.load_area(RAX, kept);
+        }
+        asm.jump(past);
+        asm.go_cold(false);
+        return asm.place(past);
     }
     asm.go_cold(false);
     asm.place(enough);

@@ -19,6 +19,7 @@ fn stand_in(directory: &Path) -> PathBuf {
         ("S2", area::SCRATCH[2].into()),
         ("BUDGET", area::BUDGET.into()),
         ("GUEST", area::GUEST.into()),
+        ("SOMEBODY", area::SOMEBODY.into()),
         ("LEAVE", area::LEAVE.into()),
         ("OWN", area::OWN.into()),
         ("NEXT", context::NEXT.into()),

@@ -40,6 +40,8 @@ pub(crate) enum Op {
     Pass,
     /// `cmp byte gs:[GUEST], 0`
     TestGuest,
+    /// `cmp byte gs:[SOMEBODY], 0`
+    TestSomebody,
     /// `jmp gs:[LEAVE]`
     Leave,
     /// `mov to, from`
@@ -127,6 +129,9 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
         Code::Dec_rm64 if in_area(insn) == Some(area::PASSES) => Some(Op::Pass),
         Code::Cmp_rm8_imm8 if in_area(insn) == Some(area::GUEST) && insn.immediate8() == 0 => {
             Some(Op::TestGuest)
+        }
+        Code::Cmp_rm8_imm8 if in_area(insn) == Some(area::SOMEBODY) && insn.immediate8() == 0 => {
+            Some(Op::TestSomebody)
         }
         Code::Jmp_rm64 if insn.op0_kind() == OpKind::Memory => match in_area(insn) {
             Some(at) => (at == area::LEAVE).then_some(Op::Leave),
@@ -250,6 +255,7 @@ mod tests {
         assert_eq!(of(&gs(&[0x65, 0x48, 0x89, 0x04, 0x25], 0x18)), Some(Op::StoreArea(Word::Scratch(1), 0)));
         assert_eq!(of(&gs(&[0x65, 0xff, 0x24, 0x25], 0x30)), Some(Op::Leave));
         assert_eq!(of(&gs(&[0x65, 0x48, 0xff, 0x0c, 0x25], 0x40)), Some(Op::Pass));
+        assert_eq!(of(&[0x65, 0x80, 0x3c, 0x25, 0x2d, 0, 0, 0, 0]), Some(Op::TestSomebody));
         assert_eq!(of(&[0x48, 0x3b, 0x49, 0]), Some(Op::Compare(1, 1, 0)));
         assert_eq!(of(&[0xff, 0x60, 8]), Some(Op::Through(0, 8)));
         assert_eq!(of(&[0x0f, 0x18, 0x0f]), Some(Op::Prefetch));
@@ -258,22 +264,24 @@ mod tests {
 
     #[test]
     fn not_on_it() {
-        let others: [&[u8]; 15] = [
-            &[0x50],                                        // push rax
-            &[0x9c],                                        // pushf
-            &[0xe8, 0, 0, 0, 0],                            // call
-            &[0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0],    // mov rax, gs:[SELF]
-            &[0x64, 0x48, 0x8b, 0x04, 0x25, 8, 0, 0, 0],    // mov rax, fs:[8]
-            &[0x65, 0x8b, 0x04, 0x25, 8, 0, 0, 0],          // mov eax, gs:[CUR]
+        let others: [&[u8]; 17] = [
+            &[0x65, 0x80, 0x3c, 0x25, 0x2d, 0, 0, 0, 1], // cmp byte gs:[SOMEBODY], 1
+            &[0x65, 0x80, 0x3c, 0x25, 0x2e, 0, 0, 0, 0], // cmp byte gs:[0x2e], 0
+            &[0x50],                                     // push rax
+            &[0x9c],                                     // pushf
+            &[0xe8, 0, 0, 0, 0],                         // call
+            &[0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0], // mov rax, gs:[SELF]
+            &[0x64, 0x48, 0x8b, 0x04, 0x25, 8, 0, 0, 0], // mov rax, fs:[8]
+            &[0x65, 0x8b, 0x04, 0x25, 8, 0, 0, 0],       // mov eax, gs:[CUR]
             &[0x65, 0x48, 0xff, 0x0c, 0x25, 0x48, 0, 0, 0], // dec qword gs:[0x48]
-            &[0x65, 0xff, 0x0c, 0x25, 0x40, 0, 0, 0],       // dec dword gs:[PASSES]
+            &[0x65, 0xff, 0x0c, 0x25, 0x40, 0, 0, 0],    // dec dword gs:[PASSES]
             &[0x65, 0x48, 0xff, 0x04, 0x25, 0x40, 0, 0, 0], // inc qword gs:[PASSES]
-            &[0x8b, 0x41, 8],                               // mov eax, [rcx+8]
-            &[0x04, 0x7e],                                  // add al, 0x7e
-            &[0x0f, 0x91, 0xc0],                            // setno al
-            &[0x0f, 0x18, 0x07],                            // prefetchnta
-            &[0x48, 0x01, 0xc8],                            // add rax, rcx
-            &[0xff, 0x24, 0xc8],                            // jmp [rax+rcx*8]
+            &[0x8b, 0x41, 8],                            // mov eax, [rcx+8]
+            &[0x04, 0x7e],                               // add al, 0x7e
+            &[0x0f, 0x91, 0xc0],                         // setno al
+            &[0x0f, 0x18, 0x07],                         // prefetchnta
+            &[0x48, 0x01, 0xc8],                         // add rax, rcx
+            &[0xff, 0x24, 0xc8],                         // jmp [rax+rcx*8]
         ];
         for bytes in others {
             assert_eq!(of(bytes), None, "{bytes:x?}");

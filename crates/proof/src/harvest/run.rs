@@ -231,6 +231,8 @@ impl Runner<'_> {
                 return Err("passes by where nobody else is, or twice");
             }
             Op::Pass => state.flags = Flags::Passes,
+            Op::TestSomebody if scavenger => return Err("what only primaries may have"),
+            Op::TestSomebody => state.flags = Flags::Hint,
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {
                 if state.general[general(from)] != Value::Context {
@@ -374,6 +376,7 @@ impl Runner<'_> {
                 taken.facts.others = true;
                 (state.facts.met, state.facts.may_set) = (true, true);
             }
+            (When::NotEqual, Flags::Hint) => {}
             (When::Equal, Flags::Unspun) => state.facts.spun = true,
             (When::NotEqual, Flags::Unspun) => taken.facts.spun = true,
             (When::NotNegative, Flags::Passes) => state.facts.turn = true,

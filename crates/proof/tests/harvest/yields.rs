@@ -6,10 +6,14 @@ use gleaner_proof::Rule::{Prefetches, Yields};
 
 const NOP: u8 = 0x90;
 
-/// Pieces whose flags and some register are dead, and that do nothing but yield.
-fn short(piece: &Piece) -> Option<()> {
-    let first = piece.inserted.first()?.to_string();
-    (first.starts_with("mov") && first.ends_with("gs:[8]")).then_some(())
+/// Pieces whose flags and some register are dead, and that do nothing but yield: where they load the context.
+fn short(piece: &Piece) -> Option<usize> {
+    let mut texts = piece.inserted.iter().map(ToString::to_string);
+    let first = texts.next()?;
+    let hinted = first == "cmp byte ptr gs:[2Dh],0";
+    let first = if hinted { texts.nth(1)? } else { first };
+    let place = piece.place(&piece.inserted[if hinted { 2 } else { 0 }]);
+    (first.starts_with("mov") && first.ends_with("gs:[8]")).then_some(place)
 }
 /// Pieces that save `rax` first.
 fn general(piece: &Piece) -> Option<()> {
@@ -171,8 +175,7 @@ pub(crate) const ALL: &[Wrong] = &[
         Some(())
     }),
     wrong!("another word is the context", Yields, |piece, new| {
-        short(piece)?;
-        new[piece.at + 5] = 0x38; // OWN
+        new[short(piece)? + 5] = 0x38; // OWN
         Some(())
     }),
     wrong!("does not make the next one current", Yields, |piece, new| {
@@ -320,6 +323,21 @@ pub(crate) const ALL: &[Wrong] = &[
     wrong!("in a primary: goes home", Yields, |piece, new| {
         let leave = [0x65, 0xff, 0x24, 0x25, 0x30, 0, 0, 0];
         put(new, piece.find("mov gs:[10h],rax")?, &leave)
+    }),
+    wrong!("in a primary: asks another byte whether somebody is there", Yields, |piece, new| {
+        let (at, _) = piece.find("cmp byte ptr gs:[2Dh],0")?;
+        new[at + 4] = 0x2e;
+        Some(())
+    }),
+    wrong!("in a primary: takes the hint for certain", Yields, |piece, new| {
+        // where somebody may be there it goes on behind what asks for certain
+        short(piece)?;
+        let (at, size) = piece.find("jne")?;
+        let count = piece.inserted.iter().find(|insn| insn.to_string().starts_with("dec qword"))?;
+        let from = piece.inserted.iter().find(|insn| piece.place(insn) == at)?.next_ip();
+        let by = count.ip().wrapping_sub(from) as u32;
+        new[at + size - 4..at + size].copy_from_slice(&by.to_le_bytes());
+        Some(())
     }),
     wrong!("in a primary: counts in another word", Yields, |piece, new| {
         let (at, size) = piece.find("dec qword ptr gs:[40h]")?;

@@ -121,8 +121,11 @@ pub(crate) fn outcome(program: &Path) -> (String, Option<i32>) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
 }
 
+/// Another process writes it: what this one has open for writing, its other threads' children have for a moment, too, and nobody
+/// may start it meanwhile.
 pub(crate) fn write_program(path: &Path, bytes: &[u8]) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::write(path, bytes).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let written = path.with_extension("bytes");
+    std::fs::write(&written, bytes).unwrap();
+    let done = Command::new("install").args(["-m", "755"]).arg(&written).arg(path).status().unwrap();
+    assert!(done.success());
 }
