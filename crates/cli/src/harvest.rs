@@ -9,7 +9,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use crate::threads;
 use ::harvest::cache::Cache;
-use ::harvest::launch::LaunchError;
+use ::harvest::launch::{self, Inherited, LaunchError};
 use ::harvest::planner::{Asked, Priors, Wishes};
 use ::harvest::session::{self, Cast, Prepared, SessionError};
 use ::harvest::twins::TwinsError;
@@ -24,6 +24,9 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     refuse_what_is_not_there(args, console)?;
     let cast = args.cast()?;
     cast.check().map_err(|e| refused(&e.into()))?;
+    if !args.dry_run {
+        launch::check_host().map_err(|e| refused(&e.into()))?;
+    }
     let (prepared, cache) = threads::shared(|| prepare(args, cast, console))?;
     if args.dry_run {
         let document = Document::now(prepared.plan.clone());
@@ -36,7 +39,10 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     }
     let mut live = live::Live::open(args.live);
     let home = args.home_cpus.as_ref().map(|cpus| cpus.iter().collect());
-    let (run, outcome) = prepared.run(home, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
+    let begin = lab::begin::found();
+    let inherited = Inherited { ignored: begin.ignored, blocked: begin.blocked, closed: begin.closed };
+    let (run, outcome) =
+        prepared.run(home, inherited, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
     live.close();
     let document = Document::now(run);
     for line in ended::troubles(&document.body) {
@@ -149,7 +155,12 @@ fn refused(error: &SessionError) -> Refusal {
             | ProgramError::Capabilities(_),
         )
         | SessionError::Launch(
-            LaunchError::Memfd(_) | LaunchError::NoProc | LaunchError::NoPidfd(_) | LaunchError::NoProcess(_),
+            LaunchError::Memfd(_)
+            | LaunchError::NoProc
+            | LaunchError::Forbidden(..)
+            | LaunchError::NoPidfd(_)
+            | LaunchError::NoDescriptor(_)
+            | LaunchError::NoProcess(_),
         ) => Refusal::not_possible_here(what, why),
         SessionError::Twins(TwinsError::Unproven { .. } | TwinsError::Cache(_))
         | SessionError::Launch(LaunchError::Wait(_)) => Refusal::failed(what, why),

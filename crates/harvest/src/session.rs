@@ -3,7 +3,7 @@
 
 use crate::cache::{Cache, Entry};
 use crate::candidates::look_through;
-use crate::launch::{self, LaunchError, Outcome, Running, Snapshot, Stream};
+use crate::launch::{self, Inherited, LaunchError, Outcome, Running, Snapshot, Stream};
 use crate::names;
 use crate::planner::{self, MissRates, Subject, Wishes};
 use crate::prices::Pricing;
@@ -174,15 +174,18 @@ impl Prepared {
         &self.cast
     }
 
-    /// Starts everybody and waits. `home_cpus` are those for scavengers at home, unless the primary's will do; `watch`
-    /// looks on from time to time.
+    /// Starts everybody and waits. `home_cpus` are those for scavengers at home, unless the primary's will do; `inherited` is what
+    /// this process began with; `watch` looks on from time to time.
     pub fn run(
         &self,
         home_cpus: Option<Vec<u32>>,
+        inherited: Inherited,
         watch: impl FnMut(&Snapshot),
     ) -> Result<(Run, Outcome), SessionError> {
         let program = |program: &Program, role| {
-            launch::Program::new(self.entry(&program.file, role).file.clone(), program.arguments.clone())
+            let rewritten = self.entry(&program.file, role).file.clone();
+            let original = Some(program.file.clone());
+            launch::Program { original, ..launch::Program::new(rewritten, program.arguments.clone()) }
         };
         let mut harvest = launch::Harvest::new(program(&self.cast.primary, self.cast.primarys_role()));
         harvest.siblings = self.cast.siblings;
@@ -197,7 +200,7 @@ impl Prepared {
             harvest.scavengers.push(scavenger);
         }
         let forwarding = signals::Forwarding::begin();
-        harvest.ignored = forwarding.ignored();
+        harvest.inherited = Inherited { ignored: inherited.ignored | forwarding.ignored(), ..inherited };
         let running: Running = launch::launch(&harvest)?;
         let pid = running.primary();
         forwarding.to(pid);

@@ -3,7 +3,7 @@
 //! From the bottom up: [`stop`] (one flag for Ctrl-C), [`pin`] (threads that stay on a CPU), [`tsc`] (the time stamp
 //! counter), [`code`] (machine code made executable), [`arena`] (memory whose pages are verified), [`chain`]
 //! (pointer cycles in it, checked), [`rigs`] (a kernel bolted to its memory, safe to run), [`pace`] (the core clock),
-//! `breadth` (is the core all ours), [`witness`] (what else happened meanwhile), [`campaign`] (blocks of all settings
+//! `breadth` (is the core all ours), [`begin`] (what we were started with), [`witness`] (what else happened meanwhile), [`campaign`] (blocks of all settings
 //! interleaved at random, voided and repeated), [`crew`] (several threads at once), [`stats`], [`grade`], [`settings`] and
 //! [`watchdog`] (host settings that are put back whatever happens).
 //!
@@ -12,6 +12,7 @@
 //! To add a rig: a file in `rigs/` that checks in its constructor what the kernel's contract demands.
 
 pub mod arena;
+pub mod begin;
 mod breadth;
 pub mod campaign;
 pub mod chain;

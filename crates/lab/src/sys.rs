@@ -32,6 +32,40 @@ pub(crate) fn on_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)
     }
 }
 
+/// Run before `main`.
+#[used]
+// SAFETY: an array of functions of this type, each of which is called once.
+#[unsafe(link_section = ".init_array")]
+pub(crate) static BEFORE_MAIN: extern "C" fn() = crate::begin::look;
+
+/// The signal's bit if it is ignored.
+pub(crate) fn ignored(signal: libc::c_int) -> u64 {
+    // SAFETY: a zeroed sigaction is a valid one; the call only fills it.
+    let handler = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action);
+        action.sa_sigaction
+    };
+    u64::from(handler == libc::SIG_IGN) << (signal - 1)
+}
+
+/// The calling thread's mask: bit 0 is signal 1.
+pub(crate) fn blocked() -> u64 {
+    // SAFETY: a zeroed set is a valid one; the calls only fill and read it.
+    unsafe {
+        let mut mask: libc::sigset_t = std::mem::zeroed();
+        libc::sigprocmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask);
+        (1..=64)
+            .filter(|&signal| libc::sigismember(&raw const mask, signal) == 1)
+            .fold(0, |all, signal| all | 1 << (signal - 1))
+    }
+}
+
+pub(crate) fn is_closed(fd: libc::c_int) -> bool {
+    // SAFETY: asks only.
+    unsafe { libc::fcntl(fd, libc::F_GETFD) == -1 }
+}
+
 pub(crate) fn default_signal(signal: libc::c_int) {
     // SAFETY: signal() with SIG_DFL is async-signal-safe.
     unsafe {

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Most scavengers of one harvest.
@@ -133,6 +133,8 @@ pub mod trip {
 pub struct ScavengerRow {
     /// The executable, an absolute path.
     pub file: u32,
+    /// The one that it was rewritten from, which the program takes itself for; 0: `file`.
+    pub original: u32,
     /// First of `argc` strings, one behind the other.
     pub argv: u32,
     pub argc: u32,
@@ -241,6 +243,9 @@ pub struct Control {
     pub preload: u32,
     /// What the user had in `LD_PRELOAD`; 0: it was not set.
     pub preload_before: u32,
+    /// The primary's executable, an absolute path, and the one that it was rewritten from, which the program takes itself for; 0: `file`.
+    pub file: u32,
+    pub original: u32,
     /// The primary's environment as it was, in its order: first of `envc` strings.
     pub envp: u32,
     pub envc: u32,
@@ -250,6 +255,10 @@ pub struct Control {
     /// Signals (bit 0: signal 1) that the primary began with ignored, were it alone: the launcher has handlers for them, and what
     /// has a handler is not ignored any more in what is started.
     pub ignored: u64,
+    /// Signals that everybody begins with blocked.
+    pub blocked: u64,
+    /// Standard streams (bit 0: input) that the primary begins without: the launcher has them open.
+    pub closed: u32,
     /// Scavengers live on when their launcher dies.
     pub outlive_launcher: u32,
     /// Whether the primary's pace is watched; otherwise guests are aboard whenever there are any.

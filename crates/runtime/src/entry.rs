@@ -9,7 +9,8 @@
 use crate::area::kind;
 use crate::environ::Environment;
 use crate::region::{Purpose, Region};
-use crate::{butler, gs, page, signals, sys};
+use crate::signals::action::FAULT_MASK;
+use crate::{butler, gs, interpose, page, signals, sys};
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::{Control, VARIABLE, refusal, stage};
@@ -27,6 +28,8 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
         environment.remove_first(PRELOAD, area.region().page().preload_before != 0);
         area.own().fs.store(gs::fs_base(), Relaxed);
         area.quiet().fs.store(gs::fs_base(), Relaxed);
+        take_part();
+        begin_heap();
         return;
     }
     let Some(path) = environment.get(VARIABLE) else { return };
@@ -37,6 +40,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
     environment.remove_first(PRELOAD, control.preload_before != 0);
     environment.reorder(page::strings(control, control.envp, control.envc));
     ignore(control.ignored);
+    (0..3).filter(|stream| control.closed & 1 << stream != 0).for_each(sys::close);
     if let Err((why, errno)) = begin(control) {
         control.refusal.store(why, Relaxed);
         control.errno.store(errno, Relaxed);
@@ -51,6 +55,41 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
             }
             _ => b"no process can be made for the butler (clone with CLONE_VM: do a container's rules forbid it?)",
         });
+    }
+}
+
+/// From here on what the program calls is looked at.
+fn take_part() {
+    interpose::itself::look_up();
+    interpose::threads::take_part();
+}
+
+/// The scavenger's malloc is refused its first piece of memory here, since `brk` fails, and maps one: what that leaves in `errno` the
+/// program shall not find where it begins. Glibc's own, whatever the program has in its place.
+fn begin_heap() {
+    #[cfg(freestanding)]
+    {
+        let (malloc, free, errno): (usize, usize, usize);
+        // SAFETY: reads the addresses of weak symbols, which are 0 where there are none.
+        unsafe {
+            core::arch::asm!(
+                ".weak __libc_malloc", "mov {}, [rip + __libc_malloc@GOTPCREL]",
+                ".weak __libc_free", "mov {}, [rip + __libc_free@GOTPCREL]",
+                ".weak __errno_location", "mov {}, [rip + __errno_location@GOTPCREL]",
+                out(reg) malloc, out(reg) free, out(reg) errno, options(nostack, readonly, preserves_flags));
+        }
+        if malloc == 0 || free == 0 || errno == 0 {
+            return;
+        }
+        // SAFETY: libc's functions, as it declares them, in a process whose libc is ready.
+        unsafe {
+            let malloc: unsafe extern "C" fn(usize) -> *mut u8 = core::mem::transmute(malloc);
+            let free: unsafe extern "C" fn(*mut u8) = core::mem::transmute(free);
+            let errno: unsafe extern "C" fn() -> *mut i32 = core::mem::transmute(errno);
+            let before = *errno();
+            free(malloc(1));
+            *errno() = before;
+        }
     }
 }
 
@@ -102,12 +141,14 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
     let purpose =
         Purpose { kind: kind::PRIMARY, primary: true, row: 0, pid, tid: sys::gettid(), fs: gs::fs_base() };
     let area = region.claim(&purpose).ok_or((refusal::MEMORY, 0))?;
+    area.blocked_faults.store(control.blocked & FAULT_MASK, Relaxed);
     // SAFETY: the area was made for this thread and is never unmapped.
     if !unsafe { gs::set_base(area.address()) } {
         return Err((refusal::GS_BASE, 0));
     }
     signals::entry::begin_process();
     signals::entry::begin_thread(area);
+    take_part();
     control.primary.store(pid, Relaxed);
     butler::start(region).map_err(|errno| (refusal::BUTLER, errno))?;
     control.stage.store(stage::RUNNING, Release);

@@ -15,16 +15,17 @@
 
 mod blob;
 mod fixed;
+mod host;
 mod paces;
 mod page;
 mod running;
 mod siblings;
 
+pub use host::check as check_host;
 pub use paces::{Pace, Paces, Visits};
 pub use running::{Outcome, Running, ScavengerNow, ScavengerOutcome, Snapshot};
 pub use siblings::{SiblingsOutcome, ThreadNow};
 
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -36,12 +37,14 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Program {
     pub file: PathBuf,
+    /// What it was rewritten from: where the program asks for its own file, this is the answer.
+    pub original: Option<PathBuf>,
     pub argv: Vec<OsString>,
 }
 
 impl Program {
     pub fn new<A: Into<OsString>>(file: impl Into<PathBuf>, argv: impl IntoIterator<Item = A>) -> Self {
-        Self { file: file.into(), argv: argv.into_iter().map(Into::into).collect() }
+        Self { file: file.into(), original: None, argv: argv.into_iter().map(Into::into).collect() }
     }
 }
 
@@ -104,6 +107,17 @@ pub struct Promise {
     pub soon: Duration,
 }
 
+/// What the primary begins with, though it is not so here any more, or is not handed on to what is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inherited {
+    /// Signals (bit 0: signal 1) that are ignored.
+    pub ignored: u64,
+    /// Signals that are blocked.
+    pub blocked: u64,
+    /// Standard streams (bit 0: input) that are closed.
+    pub closed: u32,
+}
+
 #[derive(Clone, Debug)]
 pub struct Harvest {
     pub primary: Program,
@@ -120,8 +134,7 @@ pub struct Harvest {
     /// How often the watcher given to [`Running::wait`] is called.
     pub watch_every: Duration,
     pub outlive_launcher: bool,
-    /// Signals (bit 0: signal 1) that are ignored in the primary from its first instruction on, whatever they are here.
-    pub ignored: u64,
+    pub inherited: Inherited,
     /// The threads of the primary, which must be rewritten for that, are each other's guests; there are no scavengers then.
     pub siblings: bool,
 }
@@ -138,7 +151,7 @@ impl Harvest {
             recall: Duration::from_millis(100),
             watch_every: Duration::from_millis(200),
             outlive_launcher: false,
-            ignored: 0,
+            inherited: Inherited::default(),
             siblings: false,
         }
     }
@@ -152,8 +165,12 @@ pub enum LaunchError {
         "/proc is not mounted, or its links to open files are not to be had; the runtime is handed over by them"
     )]
     NoProc,
+    #[error("{0}: {1}; harvesting takes it, and a container that allows it")]
+    Forbidden(&'static str, io::Error),
     #[error("process descriptors (pidfd_open): {0}; they take Linux 5.3, and a container that allows them")]
     NoPidfd(io::Error),
+    #[error("no descriptor is left for a process (pidfd_open): {0}")]
+    NoDescriptor(io::Error),
     #[error("no process can be made for the primary (is there a limit on processes?): {0}")]
     NoProcess(io::Error),
     #[error("{0}: {1}")]
@@ -176,8 +193,7 @@ pub fn launch(harvest: &Harvest) -> Result<Running, LaunchError> {
         return Err(LaunchError::TooMany);
     }
     fixed::check(harvest)?;
-    // Asked before anybody is started: butler and launcher know by them who has ended.
-    pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| LaunchError::NoPidfd(error.into()))?;
+    host::check()?;
     let blob = blob::Blob::new()?;
     let page = page::Page::new(harvest, &blob)?;
     let mut command = Command::new(&harvest.primary.file);

@@ -1,7 +1,7 @@
 //! The control page as the launcher sees it: written before the start, read and given orders through afterwards.
 
 use super::blob::{Blob, memory_file};
-use super::{Harvest, LaunchError, Scavenger, Stream};
+use super::{Harvest, LaunchError, Program, Scavenger, Stream};
 use runtime_abi::control::{self, Control, ScavengerRow};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -74,7 +74,9 @@ impl Image {
             image.put64(offset_of!(Control, soon_ns), promise.soon.as_nanos() as u64);
         }
         image.put64(offset_of!(Control, recall_ns), harvest.recall.as_nanos() as u64);
-        image.put64(offset_of!(Control, ignored), harvest.ignored);
+        image.put64(offset_of!(Control, ignored), harvest.inherited.ignored);
+        image.put64(offset_of!(Control, blocked), harvest.inherited.blocked);
+        image.put(offset_of!(Control, closed), harvest.inherited.closed);
         image.put(offset_of!(Control, outlive_launcher), u32::from(harvest.outlive_launcher));
         image.put(offset_of!(Control, siblings), u32::from(harvest.siblings));
         if let Some(cpus) = &harvest.home_cpus {
@@ -85,6 +87,9 @@ impl Image {
         let whose = &harvest.primary.file;
         let preload = image.string(blob.path().as_os_str(), whose)?;
         image.put(offset_of!(Control, preload), preload);
+        let (file, original) = image.files(&harvest.primary)?;
+        image.put(offset_of!(Control, file), file);
+        image.put(offset_of!(Control, original), original);
         if let Some(before) = std::env::var_os("LD_PRELOAD") {
             let before = image.string(&before, whose)?;
             image.put(offset_of!(Control, preload_before), before);
@@ -106,8 +111,9 @@ impl Image {
         own_environment: (u32, usize),
     ) -> Result<(), LaunchError> {
         let whose = &scavenger.program.file;
-        let file = self.string(whose.as_os_str(), whose)?;
+        let (file, original) = self.files(&scavenger.program)?;
         self.put(row + offset_of!(ScavengerRow, file), file);
+        self.put(row + offset_of!(ScavengerRow, original), original);
         let argv = self.strings(&scavenger.program.argv, whose)?;
         self.put(row + offset_of!(ScavengerRow, argv), argv);
         self.put(row + offset_of!(ScavengerRow, argc), scavenger.program.argv.len() as u32);
@@ -143,6 +149,20 @@ impl Image {
         }
         self.put(row + offset_of!(ScavengerRow, append), append);
         Ok(())
+    }
+
+    /// A program's file, and what it was rewritten from, as the kernel would name it.
+    fn files(&mut self, program: &Program) -> Result<(u32, u32), LaunchError> {
+        let whose = &program.file;
+        let file = self.string(whose.as_os_str(), whose)?;
+        let original = match &program.original {
+            None => 0,
+            Some(path) => {
+                let named = path.canonicalize().unwrap_or_else(|_| path.clone());
+                self.string(named.as_os_str(), whose)?
+            }
+        };
+        Ok((file, original))
     }
 
     fn put(&mut self, offset: usize, value: u32) {

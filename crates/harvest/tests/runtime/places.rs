@@ -27,6 +27,9 @@ const SET_SCHEDULER: &str = "144";
 const KCMP: &str = "312";
 const MEMFD_CREATE: &str = "319";
 const PIDFD_OPEN: &str = "434";
+/// By which it is waited, slept and woken. (Without `poll` the standard library does not come as far as `main`.)
+const WAITING: [(&str, &str); 4] =
+    [("35", "nanosleep"), ("61", "wait4"), ("202", "futex"), ("230", "clock_nanosleep")];
 
 fn deny(world: &World, call: &str) -> World {
     let before = vec![World::program("deny_ALONE"), call.to_owned()];
@@ -48,7 +51,11 @@ fn forbidden_to_all(world: &World) -> Result<(), Failed> {
     refused(
         &deny(world, PIDFD_OPEN),
         "process descriptors (pidfd_open): Operation not permitted (os error 1); they take Linux 5.3, and a container that allows them",
-    )
+    )?;
+    WAITING.into_iter().try_for_each(|(call, name)| {
+        let why = "Operation not permitted (os error 1); harvesting takes it, and a container that allows it";
+        refused(&deny(world, call), &format!("{name}: {why}"))
+    })
 }
 
 /// The primary is started, and cannot have company.

@@ -4,13 +4,14 @@
 //! - A program without a dynamic loader sets its FS base by `arch_prctl`, and its twins reach thread-local storage by way of
 //!   the context: the call is trapped (SIGSYS) and done by [`on_trap`], which tells the context, too. Only that of this program:
 //!   what it executes later is elsewhere and not asked.
+//! - `rt_sigprocmask` of such a program is trapped, too: what is trapped while SIGSYS is blocked ends the process. So it never is.
 //! - `rt_sigaction` of such a program is trapped likewise: nothing of ours stands between its handlers and its yields, so once it
-//!   has a handler it stays at home.
+//!   has a handler it stays at home. Of SIGSYS itself it finds and changes nothing (`posix_spawn` in a child puts back what has one).
 //! - A new thread of a program without a dynamic loader would share its creator's area, since nothing of ours is in it to give
 //!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many.
 
 use crate::area::settled;
-use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO};
+use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO, bit};
 use crate::signals::frame::{SignalInfo, UserContext};
 use crate::sys::{self, SigAction};
 use crate::{gs, switch};
@@ -44,6 +45,8 @@ const fn answer(value: u32) -> Instruction {
 
 const ARCH_SET_FS: u32 = 0x1002;
 const SIGSYS: i32 = 31;
+const SIGSTOP: i32 = 19;
+const EINVAL: isize = -22;
 const EOVERFLOW: i32 = 75;
 const TRAP: u32 = 0x00030000;
 const ALLOW: u32 = 0x7fff0000;
@@ -73,10 +76,10 @@ const fn at_least(value: u32, else_skip: u8) -> Instruction {
 }
 
 /// With the addresses of the program, which share their upper halves.
-const fn for_static(first: u64, end: u64) -> [Instruction; 22] {
+const fn for_static(first: u64, end: u64) -> [Instruction; 23] {
     [
         load(ARCHITECTURE),
-        equal(X86_64, 19),
+        equal(X86_64, 20),
         load(NUMBER),
         equal(sys::nr::BRK as u32, 1),
         answer(ERRNO | ENOMEM),
@@ -84,11 +87,12 @@ const fn for_static(first: u64, end: u64) -> [Instruction; 22] {
         answer(ERRNO | ENOSYS),
         equal(sys::nr::CLONE as u32, 3),
         load(FIRST_ARGUMENT),
-        any_bit(CLONE_THREAD, 11),
+        any_bit(CLONE_THREAD, 12),
         answer(ERRNO | EAGAIN),
         equal(sys::nr::ARCH_PRCTL as u32, 2),
         load(FIRST_ARGUMENT),
-        Instruction { code: 0x15, if_true: 1, if_false: 7, value: ARCH_SET_FS },
+        Instruction { code: 0x15, if_true: 2, if_false: 8, value: ARCH_SET_FS },
+        Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
         equal(sys::nr::RT_SIGACTION as u32, 6),
         load(POINTER + 4),
         equal((first >> 32) as u32, 4),
@@ -108,8 +112,20 @@ unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserCon
     let registers = &mut context.registers;
     let number = registers.rax as usize;
     let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, 0, 0].map(|a| a as usize);
+    if number == sys::nr::RT_SIGPROCMASK {
+        // SAFETY: the program's pointers, as the call takes them.
+        registers.rax = unsafe { change_mask(&mut context.mask, arguments) } as u64;
+        return;
+    }
     // SAFETY: as the program would have called it; from here, the filter lets it through. Its GS is its area.
     unsafe {
+        if number == sys::nr::RT_SIGACTION && arguments[0] == SIGSYS as usize {
+            if let Some(old) = (arguments[2] as *mut SigAction).as_mut() {
+                *old = SigAction::default();
+            }
+            registers.rax = 0;
+            return;
+        }
         let result = sys::syscall(number, arguments);
         registers.rax = result as u64;
         let area = gs::area();
@@ -122,6 +138,34 @@ unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserCon
             area.quiet().fs.store(arguments[1] as u64, Relaxed);
         }
     }
+}
+
+/// As the kernel would, but that SIGSYS is never blocked. The mask is the one that the handler's return sets.
+///
+/// # Safety
+/// The arguments must be what the call takes.
+unsafe fn change_mask(mask: &mut u64, [how, new, old, size, ..]: [usize; 6]) -> isize {
+    const BLOCK: usize = 0;
+    const UNBLOCK: usize = 1;
+    const SET: usize = 2;
+    const UNBLOCKABLE: u64 = bit(sys::SIGKILL) | bit(SIGSTOP) | bit(SIGSYS);
+    if size != size_of::<u64>() || new != 0 && how > SET {
+        return EINVAL;
+    }
+    // SAFETY: the caller's; they may be one.
+    unsafe {
+        let wanted = (new as *const u64).as_ref().copied();
+        if let Some(old) = (old as *mut u64).as_mut() {
+            *old = *mask;
+        }
+        match (wanted, how) {
+            (None, _) => {}
+            (Some(wanted), BLOCK) => *mask |= wanted & !UNBLOCKABLE,
+            (Some(wanted), UNBLOCK) => *mask &= !wanted,
+            (Some(wanted), _) => *mask = wanted & !UNBLOCKABLE,
+        }
+    }
+    0
 }
 
 /// Sets it for the calling process and what it starts. An error is the kernel's number.
@@ -211,5 +255,28 @@ mod tests {
         assert_eq!(set(ARCH_SET_FS + 1, first), ALLOW);
         assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, first), TRAP);
         assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, end), ALLOW);
+        assert_eq!(run(&fixed, sys::nr::RT_SIGPROCMASK as u32, 2, first), TRAP);
+        assert_eq!(run(&fixed, sys::nr::RT_SIGPROCMASK as u32, 2, end), ALLOW);
+        assert_eq!(run(&DYNAMIC, sys::nr::RT_SIGPROCMASK as u32, 2, first), ALLOW);
+    }
+
+    #[test]
+    fn what_is_trapped_is_never_blocked() {
+        let change = |mask: &mut u64, how: usize, new: Option<u64>| {
+            let (new, mut old) = (new.as_ref(), 0_u64);
+            let new = new.map_or(0, |new| core::ptr::from_ref(new) as usize);
+            // SAFETY: two words of this function.
+            let result = unsafe { change_mask(mask, [how, new, &raw mut old as usize, 8, 0, 0]) };
+            (result, old)
+        };
+        let mut mask = 5;
+        assert_eq!(change(&mut mask, 0, Some(u64::MAX)), (0, 5));
+        assert_eq!(mask, !(bit(9) | bit(19) | bit(31)));
+        let all = mask;
+        assert_eq!(change(&mut mask, 1, Some(1)), (0, all));
+        assert_eq!(change(&mut mask, 7, None), (0, all & !1));
+        assert_eq!(change(&mut mask, 2, Some(bit(31) | 2)), (0, all & !1));
+        assert_eq!(mask, 2);
+        assert_eq!(change(&mut mask, 3, Some(0)).0, -22);
     }
 }

@@ -40,14 +40,11 @@ impl<'a> Stack<'a> {
         Ok(self.memory.as_ptr() as u64 + at as u64)
     }
 
-    /// A string made of pieces.
-    pub(crate) fn string(&mut self, pieces: &[&[u8]]) -> Result<u64, Full> {
-        self.bytes(&[0])?;
-        let mut address = 0;
-        for piece in pieces.iter().rev() {
-            address = self.bytes(piece)?;
-        }
-        Ok(address)
+    /// Room for so many bytes of strings, the first of which is the lowest: programs that write their title over their arguments rely
+    /// on that.
+    pub(crate) fn strings(&mut self, size: usize) -> Result<Strings<'_>, Full> {
+        let at = self.room(size)?;
+        Ok(Strings { memory: &mut self.memory[at..at + size], at: 0 })
     }
 
     /// So many words, the first of them where the program's stack pointer will be. Strings must be there already.
@@ -58,6 +55,24 @@ impl<'a> Stack<'a> {
         let at = self.at;
         // SAFETY: inside the memory, aligned to 16, and any bytes are numbers.
         Ok(unsafe { core::slice::from_raw_parts_mut(self.memory[at..].as_mut_ptr().cast(), count) })
+    }
+}
+
+/// Strings, one behind the other.
+pub(crate) struct Strings<'a> {
+    memory: &'a mut [u8],
+    at: usize,
+}
+
+impl Strings<'_> {
+    /// A string made of pieces, with its zero.
+    pub(crate) fn push(&mut self, pieces: &[&[u8]]) -> Result<u64, Full> {
+        let address = self.memory.as_ptr() as u64 + self.at as u64;
+        for piece in pieces.iter().chain(&[&[0][..]]) {
+            self.memory.get_mut(self.at..self.at + piece.len()).ok_or(Full)?.copy_from_slice(piece);
+            self.at += piece.len();
+        }
+        Ok(address)
     }
 }
 
@@ -93,8 +108,11 @@ mod tests {
         let mut memory = vec![0xaa_u8; 256];
         let end = memory.as_ptr() as u64 + 256;
         let mut stack = Stack::new(&mut memory);
-        let name = stack.string(&[b"A=", b"bc"]).unwrap();
+        let mut strings = stack.strings(7).unwrap();
+        assert_eq!(strings.push(&[b"p"]).unwrap(), end - 7);
+        let name = strings.push(&[b"A=", b"bc"]).unwrap();
         assert_eq!(name, end - 5);
+        assert_eq!(strings.push(&[b""]), Err(Full));
         let words = stack.words(3).unwrap();
         assert_eq!(words.as_ptr() as u64 % 16, 0);
         let mut words = Words::new(words);
@@ -102,7 +120,7 @@ mod tests {
             words.push(word).unwrap();
         }
         assert_eq!(words.push(4), Err(Full));
-        assert_eq!(&memory[251..], b"A=bc\0");
+        assert_eq!(&memory[249..], b"p\0A=bc\0");
     }
 
     #[test]

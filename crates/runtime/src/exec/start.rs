@@ -133,7 +133,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
     let stack = program_stack(control, row, file, &image, interpreter.as_ref())?;
     filter::install(interpreter.is_some(), image.range).map_err(|errno| (failure::SECCOMP, errno))?;
     region.adopt(home, pid, kind::HOME);
-    sys::set_signal_mask(0);
+    sys::set_signal_mask(control.blocked);
     Ok((interpreter.map_or(image.entry, |interpreter| interpreter.entry), stack))
 }
 
@@ -256,10 +256,12 @@ fn fill(
     let added = usize::from(preload.is_some() && !has_preload);
 
     // Strings lie above the words, which the stack pointer points to.
-    let above = strings
-        + preload.map_or(0, |ours| LD_PRELOAD.len() + ours.count_bytes() + 2)
-        + file.count_bytes()
-        + 64;
+    let ours = match preload {
+        None => 0,
+        Some(ours) if has_preload => ours.count_bytes() + 1,
+        Some(ours) => LD_PRELOAD.len() + ours.count_bytes() + 1,
+    };
+    let above = strings + ours + file.count_bytes() + 64;
     let (below, above) = memory.split_at_mut(memory.len().checked_sub(above).ok_or(Full)?);
     let mut text = Stack::new(above);
     text.bytes(&[0; 8])?;
@@ -268,6 +270,7 @@ fn fill(
     // SAFETY: the kernel writes the array.
     unsafe { sys::syscall(sys::nr::GETRANDOM, [random.as_mut_ptr() as usize, random.len(), 0, 0, 0, 0]) };
     let random = text.bytes(&random)?;
+    let mut text = text.strings(strings + ours)?;
 
     let count = 1 + (row.argc as usize + 1) + (row.envc as usize + added + 1) + 2 * AUXILIARIES;
     let mut stack = Stack::new(below);
@@ -276,20 +279,20 @@ fn fill(
     let mut words = Words::new(words);
     words.push(u64::from(row.argc))?;
     for argument in page::strings(control, row.argv, row.argc) {
-        words.push(text.bytes(argument.to_bytes_with_nul())?)?;
+        words.push(text.push(&[argument.to_bytes()])?)?;
     }
     words.push(0)?;
     for variable in variables() {
         let at = match preload.filter(|_| is_preload(variable)) {
-            None => text.bytes(variable.to_bytes_with_nul())?,
+            None => text.push(&[variable.to_bytes()])?,
             Some(ours) => {
-                text.string(&[LD_PRELOAD, ours.to_bytes(), b":", &variable.to_bytes()[LD_PRELOAD.len()..]])?
+                text.push(&[LD_PRELOAD, ours.to_bytes(), b":", &variable.to_bytes()[LD_PRELOAD.len()..]])?
             }
         };
         words.push(at)?;
     }
     if let Some(ours) = preload.filter(|_| !has_preload) {
-        words.push(text.string(&[LD_PRELOAD, ours.to_bytes()])?)?;
+        words.push(text.push(&[LD_PRELOAD, ours.to_bytes()])?)?;
     }
     words.push(0)?;
     let known = [

@@ -10,12 +10,14 @@
 //! - [`handlers`]: handlers, signal stacks and masks are what a guest's faults and the primary's signals depend on.
 //! - [`forks`]: a forked child has no butler; its guests would be copies.
 //! - [`ending`]: guests that run on other threads of a primary when it ends would be lost.
+//! - [`itself`]: a program's own file is the one that was rewritten, not the copy that runs.
 //! - [`cancel`]: a thread that is cancelled in the midst of a guest would unwind the guest's stack.
 
 mod cancel;
 mod ending;
 mod forks;
 mod handlers;
+pub(crate) mod itself;
 mod next;
 mod notify;
 pub(crate) mod threads;

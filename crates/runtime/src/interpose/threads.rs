@@ -5,6 +5,7 @@ use crate::area::{Area, closed, kind, settled};
 use crate::region::Purpose;
 use crate::{gs, signals, switch, sys};
 use core::ffi::c_void;
+use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
 const EAGAIN: i32 = 11;
@@ -12,10 +13,18 @@ const THRD_ERROR: i32 = 2;
 
 type Start = unsafe extern "C" fn();
 
+/// This process is part of a harvest: whatever thread of it runs finds an area in GS, be it its creator's. Written once, by the
+/// constructor; asked in place of the kernel, since a program may have forbidden itself what asks it.
+static TAKES_PART: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn take_part() {
+    TAKES_PART.store(true, Relaxed);
+}
+
 /// The area of the calling thread, if it is part of a harvest.
 pub(super) fn mine() -> Option<&'static Area> {
-    // SAFETY: a GS base in a process that preloads us is an area.
-    (gs::base() != 0).then(|| unsafe { gs::area() })
+    // SAFETY: the constructor has set, or found, an area in GS, and threads inherit it.
+    TAKES_PART.load(Relaxed).then(|| unsafe { gs::area() })
 }
 
 /// The same, but not in a child that shares its parent's memory (`vfork`) and has signal handlers and masks of its own.

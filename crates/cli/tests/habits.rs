@@ -1,0 +1,218 @@
+//! What programs do with themselves, under `gleaner harvest`: they execute themselves anew, look at what they began with, write over
+//! their arguments, forbid themselves system calls. As primary and as scavenger each says what it says alone.
+//!
+//! To add a habit: a branch of the program's `main` and a line of [`HABITS`].
+
+use std::fs;
+use std::process::{Command, Stdio};
+use testkit::Place;
+
+const PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+static void *ring[64];
+static void *volatile gone_through;
+__attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+static void say(const char *text) { write(1, text, strlen(text)); }
+static int self(void) {
+    char link[PATH_MAX] = "", cut[9] = "", *real = realpath("/proc/self/exe", 0);
+    printf("%zd %s\n", readlink("/proc/self/exe", link, sizeof link), link);
+    printf("%zd %s %s\n", readlink("/proc/self/exe", cut, 8), cut, real);
+    char *argv[] = {"again", "say", 0};
+    pid_t child;
+    int status = -1;
+    posix_spawn(&child, "/proc/self/exe", 0, 0, argv, environ);
+    waitpid(child, &status, 0);
+    printf("spawned %x\n", status);
+    if (!(child = fork())) {
+        chase(ring, 100000);
+        execv(link, argv);
+        _exit(99);
+    }
+    waitpid(child, &status, 0);
+    printf("executed %x\n", status);
+    fflush(stdout);
+    execl("/proc/self/exe", "a", "b", "c", "d", "e", "f", "g", NULL);
+    return 98;
+}
+static int title(char **argv) {
+    for (int i = 1; argv[i]; i++)
+        if (argv[i] != argv[i - 1] + strlen(argv[i - 1]) + 1) return 97;
+    memset(argv[0], 'x', strlen(argv[0]));
+    puts(argv[0]);
+    return 3;
+}
+static int children(void) {
+    for (int i = 0; i < 10; i++) {
+        char *argv[] = {"true", 0};
+        pid_t child;
+        int status = -1, error = posix_spawn(&child, "/bin/true", 0, 0, argv, environ);
+        if (!error) waitpid(child, &status, 0);
+        if (error || status) return 95;
+        gone_through = chase(ring, 100000);
+    }
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    signal(SIGUSR1, SIG_IGN);
+    struct sigaction action;
+    for (int number = 1; number < 32; number++)
+        if (!sigaction(number, 0, &action) && action.sa_handler != SIG_DFL) printf("%d is not as it was\n", number);
+    sigprocmask(SIG_SETMASK, &before, 0);
+    return WEXITSTATUS(system("exit 7"));
+}
+static int few_calls(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 94;
+    gone_through = chase(ring, 30000000);
+    say("few\n");
+    _exit(6);
+}
+int main(int argc, char **argv) {
+    int error = errno;
+    for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
+    gone_through = chase(ring, 1000000);
+    const char *habit = argc > 1 ? argv[1] : "";
+    if (!strcmp(habit, "say")) { say(argv[0]); say("\n"); return 5; }
+    if (!strcmp(habit, "b")) { printf("%d\n", argc); return 8; }
+    if (!strcmp(habit, "self")) return self();
+    if (!strcmp(habit, "title")) return title(argv);
+    if (!strcmp(habit, "children")) return children();
+    if (!strcmp(habit, "few-calls")) return few_calls();
+    if (!strcmp(habit, "errno")) { printf("%s\n", strerror(error)); return 2; }
+    if (!strcmp(habit, "began")) {
+        struct sigaction action;
+        sigset_t mask;
+        sigaction(SIGPIPE, 0, &action);
+        sigprocmask(SIG_BLOCK, 0, &mask);
+        dprintf(1, "%s, %s, %s\n", action.sa_handler == SIG_IGN ? "ignored" : "default",
+            sigismember(&mask, SIGUSR2) ? "blocked" : "open", fcntl(2, F_GETFD) < 0 ? "closed" : "there");
+        return 4;
+    }
+    if (!strcmp(habit, "begin")) { /* begin HOW PROGRAM ARG… */
+        sigset_t mask;
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGUSR2);
+        if (strchr(argv[2], 'i')) signal(SIGPIPE, SIG_IGN);
+        if (strchr(argv[2], 'b')) sigprocmask(SIG_BLOCK, &mask, 0);
+        if (strchr(argv[2], 'c')) close(2);
+        execv(argv[3], argv + 3);
+        return 93;
+    }
+    if (!strcmp(habit, "spin")) for (;;) gone_through = chase(ring, 1000000);
+    if (!strcmp(habit, "company")) { /* until nobody is left of the launcher's children but this and the butler */
+        char path[64], list[512];
+        snprintf(path, sizeof path, "/proc/%d/task/%d/children", getppid(), getppid());
+        for (int i = 0, seen = 0; i < 20000; i++) {
+            gone_through = chase(ring, 100000);
+            FILE *file = fopen(path, "r");
+            list[fread(list, 1, sizeof list - 1, file)] = 0;
+            fclose(file);
+            int children = 0;
+            for (char *at = list; (at = strchr(at, ' ')); at++) children++;
+            if (seen && children <= 2) return 0;
+            seen |= children > 2;
+        }
+        return 91;
+    }
+    return 92;
+}
+"#;
+
+/// What it is told, and the exit code that it has alone.
+const HABITS: [(&str, i32); 5] = [("self", 8), ("title", 3), ("children", 7), ("few-calls", 6), ("errno", 2)];
+
+fn place() -> Place {
+    Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What it says, and its exit code.
+fn ended(command: &mut Command) -> (String, Option<i32>) {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    (text(&output.stdout) + &text(&output.stderr), output.status.code())
+}
+
+#[test]
+fn a_primary_keeps_its_habits() {
+    let place = place();
+    for (habit, code) in HABITS {
+        let program = place.at("p");
+        let alone = ended(place.command(&program).arg(habit));
+        assert_eq!(alone.1, Some(code), "{habit}: {}", alone.0);
+        let program = program.to_str().unwrap();
+        let harvested = ended(&mut place.harvest(&["--scavengers", "2 x ./p spin", "--", program, habit]));
+        assert_eq!(harvested, alone, "{habit}");
+    }
+}
+
+/// As a scavenger it cannot forbid itself the calls by which it comes home.
+#[test]
+fn a_scavenger_keeps_its_habits() {
+    let place = place();
+    assert!(place.compile("cc", "static", &["-static"]));
+    // Without a dynamic loader nothing of ours is in it that could know its file, or speak to its libc.
+    for (name, habits) in
+        [("p", &["self", "title", "children", "errno"][..]), ("static", &["title", "children"])]
+    {
+        for habit in habits {
+            let program = place.at(name).display().to_string();
+            let alone = ended(place.command(&program).arg(habit));
+            let scavenger = format!("{program} {habit}");
+            let arguments = ["--scavenger", &scavenger, "--scavenger-out", "out", "--record", "run.json"];
+            let primary = ["--choose", "every-load", "--", "./p", "company"];
+            let company = ended(&mut place.harvest(&[&arguments[..], &primary].concat()));
+            assert_eq!(company.1, Some(0), "{name} {habit}: {}", company.0);
+            let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+            let code = alone.1.expect("it ends by itself");
+            let end = &record.scavengers[0].process.ended;
+            assert_eq!(*end, records::run::Ended::Exited { code }, "{name} {habit}");
+            assert_eq!(fs::read_to_string(place.at("out")).unwrap(), alone.0, "{name} {habit}");
+        }
+    }
+}
+
+/// SIGPIPE is ignored in the launcher whatever it was before, and a closed standard stream is opened there: none of that is the
+/// primary's.
+#[test]
+fn a_primary_begins_as_it_would_alone() {
+    let place = place();
+    for how in ["-", "i", "b", "c", "ibc"] {
+        let begin = |program: &[&str]| {
+            let mut command = place.command("./p");
+            command.args(["begin", how]).args(program);
+            ended(&mut command)
+        };
+        let alone = begin(&["./p", "began"]);
+        let gleaner = env!("CARGO_BIN_EXE_gleaner");
+        let harvested = begin(&[gleaner, "harvest", "--scavenger", "./p spin", "--", "./p", "began"]);
+        assert_eq!(alone.1, Some(4), "{how}");
+        assert_eq!(harvested, alone, "{how}");
+    }
+}

@@ -1,0 +1,206 @@
+//! A program asks for its own file, or executes it anew. `/proc/self/exe` is the rewritten copy, and in a scavenger the primary's: a
+//! copy cannot run where nothing of ours is, and nobody shall see it. So whoever reads the link is told the file that was
+//! rewritten, and whoever executes it, or the copy by its name, gets that one.
+//!
+//! To add a function that takes a path first: a line of [`by_path`]. They go on to libc's by a jump, with all arguments.
+
+use super::next::{Next, call_next, fail};
+use super::threads::{Pair, mine};
+use crate::area::kind;
+use crate::{page, sys};
+use core::ffi::CStr;
+use core::sync::atomic::Ordering::Relaxed;
+
+const ENOSYS: i32 = 38;
+
+/// A path of `/proc` by which a process finds its own file.
+fn is_own_link(path: &[u8], pid: i32) -> bool {
+    let Some(who) = path.strip_prefix(b"/proc/").and_then(|rest| rest.strip_suffix(b"/exe")) else {
+        return false;
+    };
+    let number = |digits: &[u8]| {
+        digits.iter().try_fold(0_i32, |number, digit| {
+            let digit = digit.is_ascii_digit().then(|| i32::from(digit - b'0'))?;
+            number.checked_mul(10)?.checked_add(digit)
+        })
+    };
+    who == b"self" || who == b"thread-self" || !who.is_empty() && number(who) == Some(pid)
+}
+
+/// The file that the calling program takes itself for, and the copy that runs in its place.
+fn files() -> Option<(&'static CStr, &'static CStr)> {
+    let area = mine()?;
+    let page = area.region().page();
+    let (original, copy) = if area.kind.load(Relaxed) == kind::PRIMARY {
+        (page.original, page.file)
+    } else {
+        let row = &page.scavenger[area.row.load(Relaxed) as usize];
+        (row.original, row.file)
+    };
+    Some((page::string(page, original)?, page::string(page, copy)?))
+}
+
+/// What is meant by a path, where it is the program's own file.
+fn meant(path: *const i8) -> Option<&'static CStr> {
+    if path.is_null() {
+        return None;
+    }
+    let (original, copy) = files()?;
+    // SAFETY: the program's string, as libc's functions take it.
+    let path = unsafe { CStr::from_ptr(path) };
+    let link = || path.to_bytes().starts_with(b"/proc/") && is_own_link(path.to_bytes(), sys::getpid());
+    (path == copy || link()).then_some(original)
+}
+
+/// Writes as `readlink` does.
+fn answer(original: &CStr, buffer: *mut u8, size: usize) -> isize {
+    let length = original.count_bytes().min(size);
+    // SAFETY: the program's buffer, which is of that size.
+    unsafe { core::ptr::copy_nonoverlapping(original.as_ptr().cast(), buffer, length) };
+    length as isize
+}
+
+/// # Safety
+/// As libc's: the pointers are the program's.
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+unsafe extern "C" fn readlink(path: *const i8, buffer: *mut u8, size: usize) -> isize {
+    match meant(path) {
+        Some(original) if size > 0 => answer(original, buffer, size),
+        _ => call_next!(c"readlink" as fn(*const i8, *mut u8, usize) -> isize, (path, buffer, size),
+            else fail(ENOSYS) as isize),
+    }
+}
+
+/// # Safety
+/// As libc's: the pointers are the program's.
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+unsafe extern "C" fn readlinkat(directory: i32, path: *const i8, buffer: *mut u8, size: usize) -> isize {
+    match meant(path) {
+        Some(original) if size > 0 => answer(original, buffer, size),
+        _ => call_next!(c"readlinkat" as fn(i32, *const i8, *mut u8, usize) -> isize,
+            (directory, path, buffer, size), else fail(ENOSYS) as isize),
+    }
+}
+
+/// # Safety
+/// As libc's: the pointers are the program's.
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+unsafe extern "C" fn __readlink_chk(path: *const i8, buffer: *mut u8, size: usize, room: usize) -> isize {
+    match meant(path) {
+        Some(original) if (1..=room).contains(&size) => answer(original, buffer, size),
+        _ => call_next!(c"__readlink_chk" as fn(*const i8, *mut u8, usize, usize) -> isize,
+            (path, buffer, size, room), else fail(ENOSYS) as isize),
+    }
+}
+
+/// # Safety
+/// As libc's: the pointers are the program's.
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+unsafe extern "C" fn __readlinkat_chk(
+    directory: i32,
+    path: *const i8,
+    buffer: *mut u8,
+    size: usize,
+    room: usize,
+) -> isize {
+    match meant(path) {
+        Some(original) if (1..=room).contains(&size) => answer(original, buffer, size),
+        _ => call_next!(c"__readlinkat_chk" as fn(i32, *const i8, *mut u8, usize, usize) -> isize,
+            (directory, path, buffer, size, room), else fail(ENOSYS) as isize),
+    }
+}
+
+/// The path to go on with, and libc's function.
+fn go_on(path: *const i8, next: &Next) -> Pair {
+    Pair { start: meant(path).map_or(path, CStr::as_ptr) as u64, argument: next.address() as u64 }
+}
+
+/// Functions whose path is in this register: some take arguments without end, so all are passed as they came.
+macro_rules! by_path {
+    ($register:literal: $($name:ident = $text:literal,)*) => {{
+        $(
+            mod $name {
+                use super::{Next, Pair, go_on};
+                pub(super) static NEXT: Next = Next::new($text);
+                extern "C" fn prepare(path: *const i8) -> Pair {
+                    go_on(path, &NEXT)
+                }
+                #[cfg(freestanding)]
+                #[unsafe(naked)]
+                #[unsafe(no_mangle)]
+                extern "C" fn $name() -> i32 {
+                    core::arch::naked_asm!(
+                        "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                        concat!("mov rdi, ", $register),
+                        "call {prepare}",
+                        "mov r10, rax", "mov r11, rdx",
+                        "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                        concat!("mov ", $register, ", r10"),
+                        "test r11, r11",
+                        "jz 2f",
+                        "jmp r11",
+                        "2: or eax, -1",
+                        "ret",
+                        prepare = sym prepare,
+                    )
+                }
+            }
+        )*
+        [$(&$name::NEXT),*]
+    }};
+}
+
+/// Finds libc's functions: a child of a program with threads may execute another, and must not wait for the loader's lock then.
+pub(crate) fn look_up() {
+    let first = by_path!("rdi":
+        execve = c"execve",
+        execv = c"execv",
+        execvp = c"execvp",
+        execvpe = c"execvpe",
+        execl = c"execl",
+        execlp = c"execlp",
+        execle = c"execle",
+    );
+    let second = by_path!("rsi": posix_spawn = c"posix_spawn", posix_spawnp = c"posix_spawnp",);
+    // Not every libc has these.
+    let _ = by_path!("rdi":
+        realpath = c"realpath",
+        __realpath_chk = c"__realpath_chk",
+        canonicalize_file_name = c"canonicalize_file_name",
+    );
+    for next in first.into_iter().chain(second) {
+        next.address();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_links_are_told_from_others() {
+        for own in ["/proc/self/exe", "/proc/thread-self/exe", "/proc/123/exe"] {
+            assert!(is_own_link(own.as_bytes(), 123), "{own}");
+        }
+        for other in [
+            "/proc/12/exe",
+            "/proc//exe",
+            "/proc/exe",
+            "/proc/self/exe/",
+            "/proc/self/fd/1",
+            "/proc/99999999999/exe",
+            "/usr/exe",
+        ] {
+            assert!(!is_own_link(other.as_bytes(), 123), "{other}");
+        }
+    }
+
+    #[test]
+    fn links_are_cut_as_readlink_cuts_them() {
+        let mut buffer = [b'-'; 8];
+        assert_eq!(answer(c"/usr/bin/p", buffer.as_mut_ptr(), 6), 6);
+        assert_eq!(&buffer, b"/usr/b--");
+        assert_eq!(answer(c"/a", buffer.as_mut_ptr(), 8), 2);
+        assert_eq!(&buffer, b"/asr/b--");
+    }
+}
