@@ -138,6 +138,7 @@ before() {
         echo u1 >ids
         ;;
     esac
+    echo 'process.send(process.execPath); process.exit(3)' >fork.js
     cat >many.py <<'PY'
 import json, re, subprocess, threading, zlib, hashlib
 text = open('data', 'rb').read()
@@ -188,6 +189,15 @@ if [ -e /usr/share/pocketsphinx/model/en-us/en-us/mdef ] && command -v espeak-ng
 else
     skipped+=("pocketsphinx as a scavenger: 'espeak-ng' or its model is not there (Debian: apt install espeak-ng pocketsphinx-en-us)")
 fi
+scavenger node-fork /usr/bin/node -e 'const c = require("child_process").fork(process.cwd() + "/fork.js"); c.on("message", m => console.log(m, process.execPath)); c.on("exit", code => console.log(code))'
+scavenger ruby /usr/bin/ruby -e 'h = {}; 200000.times { |i| h[i * 7919 % 100003] = i.to_s }; puts h.size, h.values.sum(&:size); p (0..3).map { |k| Thread.new { (1..20000).inject { |a, b| (a * b + k) % 1000003 } } }.map(&:value); puts `echo sub`; exit 9'
+scavenger lua /usr/bin/lua5.4 -e 'local t = {} for i = 1, 300000 do t[i * 7919 % 100003] = tostring(i) end local n = 0 for _, v in pairs(t) do n = n + #v end print(n, pcall(error, "x")) os.exit(7)'
+scavenger php /usr/bin/php -r '$a = []; for ($i = 0; $i < 300000; $i++) $a[$i * 7919 % 100003] = (string)$i; echo md5(serialize($a)), preg_replace("/(\d)(\d)/", "$2$1", implode(",", range(1, 2000))); try { throw new Exception("e"); } catch (Exception $e) { echo $e->getMessage(); } exit(5);'
+scavenger pigz /usr/bin/pigz -9 -p 3 -n -c data
+scavenger ripgrep /usr/bin/rg -n --sort path 'license.*the|[0-9]77\b' data script.sql
+scavenger tar /usr/bin/tar -cf - --sort=name --mtime=@0 data script.sql work.pl
+scavenger openssl /usr/bin/openssl dgst -sha512 -r data
+scavenger ffmpeg /usr/bin/ffmpeg -v error -f lavfi -i testsrc=duration=1:size=160x120:rate=10 -c:v libx264 -threads 2 -bitexact -f h264 -
 scavenger node /usr/bin/node -e 'let t = 0; for (let i = 0; i < 1e6; i++) t += i % 7; console.log(t, JSON.stringify([1, {a: "b"}]).replace(/b/, "c"))'
 
 for what in "${skipped[@]}"; do echo "skipped: $what"; done
