@@ -51,7 +51,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l format -d 'H
 lat_mem_rd\t'Two columns, as the tool of that name prints them: size in MB and latency in ns'
 csv\t'Every point of every experiment'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l csv -d 'Also write each experiment\'s points as CSV into this directory' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s o -l output -d 'Write the record to this file (\'-\' for standard output)' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s o -l output -d 'Write the record to this file (\'-\' for standard output); a run that is stopped replaces no finished one\'s: it writes NAME.interrupted.json beside it' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l max-memory -d 'Use no more memory than this, for example 512M' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l quick -d 'Fewer points and blocks: everything within a minute'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 'More points and blocks, for narrower intervals'

@@ -6,6 +6,9 @@ use records::{Document, Record};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+/// Narrower terminals are not written for.
+const NARROWEST: usize = 40;
+
 /// How this run talks.
 #[derive(Debug)]
 pub(crate) struct Console {
@@ -37,6 +40,16 @@ impl Console {
     /// Whether text for people may have colours.
     pub(crate) fn colour(&self) -> bool {
         self.colour
+    }
+
+    /// How wide text for people may be: as wide as the terminal, and in files and pipes as wide as it likes.
+    pub(crate) fn width(&self) -> usize {
+        let size = if self.json {
+            terminal_size::terminal_size_of(io::stderr())
+        } else {
+            terminal_size::terminal_size_of(io::stdout())
+        };
+        size.map_or(usize::MAX, |(width, _)| usize::from(width.0).max(NARROWEST))
     }
 
     /// The verb's answer as text for people. It makes way for the record: with `--json` it goes to standard error.

@@ -63,11 +63,16 @@ fn failed(path: &Path, error: &std::io::Error) -> Refusal {
     Refusal::failed(format!("cannot write {}", path.display()), records::plain(error))
 }
 
-/// Writes each table to `DIR/NAME.csv`.
+/// Writes each table to `DIR/NAME.csv`; those of a stopped run to `DIR/interrupted` if there are tables already.
 pub(crate) fn save(machine: &Machine, directory: &Path) -> Result<(), Refusal> {
+    let file = |name: &str| format!("{name}.csv");
+    let tables = of(machine);
+    let there = tables.iter().any(|(name, _)| directory.join(file(name)).exists());
+    let apart = machine.run.interrupted && there;
+    let directory = if apart { &directory.join("interrupted") } else { directory };
     std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
-    for (name, table) in of(machine) {
-        let path = directory.join(format!("{name}.csv"));
+    for (name, table) in tables {
+        let path = directory.join(file(name));
         records::write_bytes_atomically(&path, table.as_bytes()).map_err(|e| failed(&path, &e.why))?;
     }
     Ok(())

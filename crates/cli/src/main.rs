@@ -26,6 +26,7 @@ mod threads;
 mod tour;
 mod twin;
 mod usage;
+mod wrap;
 
 use clap::{Parser, Subcommand};
 use console::Console;

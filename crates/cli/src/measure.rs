@@ -68,7 +68,8 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write the record to this file ('-' for standard output)
+    /// Write the record to this file ('-' for standard output); a run that is stopped replaces no finished one's: it
+    /// writes NAME.interrupted.json beside it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -135,25 +136,33 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
         );
     }
     let document = Document::now(machine);
+    let output = args
+        .output
+        .as_deref()
+        .map(|path| if interrupted { save::beside_finished(path) } else { path.into() });
     // Files first, for the reader of the text may leave; the text even if they fail, for it may be all that remains.
-    let kept = keep(args, console, &document);
+    let kept = keep(args, output.as_deref(), console, &document);
     let told = tell(args, console, &document);
     kept?;
     told?;
-    if let Some(path) = &args.output {
-        console.remark(&format!("wrote {}", path.display()));
+    if let (Some(asked), Some(path)) = (&args.output, &output) {
+        let other = if path == asked { String::new() } else { format!("; {} is as it was", asked.display()) };
+        console.remark(&format!("wrote {}{other}", path.display()));
     }
-    if interrupted {
-        return Ok(Exit::Failed);
-    }
-    ended(&document.body.experiments.endings())
+    let exit = ended(&document.body.experiments.endings(), interrupted)?;
+    Ok(if interrupted { Exit::Failed } else { exit })
 }
 
 /// Writes the record and the tables; where one of them cannot be written, the other still is.
-fn keep(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> Result<(), Refusal> {
-    let record = args.output.as_ref().map_or(Ok(()), |path| save::record(path, document));
+fn keep(
+    args: &MeasureArgs,
+    output: Option<&Path>,
+    console: &Console,
+    document: &Document<Machine>,
+) -> Result<(), Refusal> {
+    let record = output.map_or(Ok(()), |path| save::record(path, document));
     let Some(directory) = &args.csv else { return record };
-    let kept_elsewhere = console.json() || args.output.is_some();
+    let kept_elsewhere = console.json() || output.is_some();
     let tables = csv::save(&document.body, directory)
         .map_err(|refusal| if kept_elsewhere { refusal } else { save::rescued(refusal, document) });
     record.and(tables)
@@ -162,7 +171,9 @@ fn keep(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> 
 /// Puts on standard output what was asked for.
 fn tell(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> anyhow::Result<()> {
     match args.format {
-        Format::Text => console.text(&crate::summary::of(&document.body, console.colour()))?,
+        Format::Text => {
+            console.text(&crate::summary::of(&document.body, console.colour(), console.width()))?;
+        }
         Format::LatMemRd => match csv::lat_mem_rd(&document.body) {
             Some(columns) => console.text(&columns)?,
             None => return Err(no_curve(&document.body).into()),
@@ -177,10 +188,10 @@ fn tell(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> 
 }
 
 /// The record tells what went wrong; scripts read the exit code, and people who look at neither read a line.
-fn ended(endings: &[Ending<'_>]) -> anyhow::Result<Exit> {
+fn ended(endings: &[Ending<'_>], interrupted: bool) -> anyhow::Result<Exit> {
     let mut refusals: Vec<Refusal> =
         endings.iter().filter(|e| e.status == Status::Failed).map(|e| because(e, Refusal::failed)).collect();
-    if refusals.is_empty() && endings.iter().all(|e| e.status == Status::NotPossible) {
+    if !interrupted && refusals.is_empty() && endings.iter().all(|e| e.status == Status::NotPossible) {
         refusals = endings.iter().map(|e| because(e, Refusal::not_possible_here)).collect();
     }
     let Some(last) = refusals.pop() else { return Ok(Exit::Done) };
@@ -304,12 +315,12 @@ impl experiments::Progress for Adapter<'_> {
 mod tests {
     use super::*;
 
-    fn code(statuses: &[Status]) -> (Exit, String) {
+    fn code(statuses: &[Status], interrupted: bool) -> (Exit, String) {
         let endings: Vec<Ending<'_>> = statuses
             .iter()
             .map(|&status| Ending { name: "rob", status, why: Some("no memory"), would_help: Some("more") })
             .collect();
-        match ended(&endings) {
+        match ended(&endings, interrupted) {
             Ok(exit) => (exit, String::new()),
             Err(error) => (error.downcast_ref::<Refusal>().unwrap().code, error.to_string()),
         }
@@ -318,8 +329,12 @@ mod tests {
     #[test]
     fn the_exit_code_tells_what_became_of_the_experiments() {
         use Status::{Done, Failed, NotPossible};
-        assert_eq!(code(&[Done, NotPossible]).0, Exit::Done);
-        assert_eq!(code(&[Done, Failed, NotPossible]), (Exit::Failed, "rob: no memory; more".to_owned()));
-        assert_eq!(code(&[NotPossible, NotPossible]).0, Exit::NotPossibleHere);
+        for interrupted in [false, true] {
+            assert_eq!(code(&[Done, NotPossible], interrupted).0, Exit::Done);
+            let told = (Exit::Failed, "rob: no memory; more".to_owned());
+            assert_eq!(code(&[Done, Failed, NotPossible], interrupted), told);
+        }
+        assert_eq!(code(&[NotPossible, NotPossible], false).0, Exit::NotPossibleHere);
+        assert_eq!(code(&[NotPossible], true).0, Exit::Done, "others might have been possible");
     }
 }

@@ -1,7 +1,9 @@
 //! `-o FILE`: looked at before a long run, so that it need not end in vain; and nothing lost if it fails after all.
 
 use crate::failure::Refusal;
+use records::machine::Machine;
 use records::{Document, Record};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Refuses, before anything is done, a file that cannot be written.
@@ -20,6 +22,24 @@ pub(crate) fn record<R: Record>(path: &Path, document: &Document<R>) -> Result<(
 fn record_or_rescue<R: Record>(path: &Path, document: &Document<R>, rescue: &Path) -> Result<(), Refusal> {
     let Err(error) = records::write_atomically(path, document) else { return Ok(()) };
     Err(rescued_in(refusal(path, &error.why), document, rescue))
+}
+
+/// Where the record of a stopped run goes: what a whole run left there is worth more, and so is whatever else stands there.
+/// The record of another stopped run may be replaced.
+pub(crate) fn beside_finished(path: &Path) -> PathBuf {
+    let streams = ["-", "/dev/stdout", "/dev/stderr"].map(Path::new);
+    let stream = streams.contains(&path) || path.starts_with("/dev/fd") || path.starts_with("/proc");
+    let something = std::fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0);
+    if stream || !something || records::read::<Machine>(path).is_ok_and(|old| old.body.run.interrupted) {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().map_or_else(OsString::new, OsString::from);
+    name.push(".interrupted");
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    beside_finished(&path.with_file_name(name))
 }
 
 /// Keeps a record that would be lost by what is refused, and says where.
@@ -72,5 +92,32 @@ mod tests {
         let begin = "cannot write /dev/full: No space left on device; the record is kept in ";
         let kept = told.strip_prefix(begin).unwrap_or_else(|| panic!("{told}"));
         assert_eq!(records::read::<Note>(Path::new(kept)).unwrap(), document);
+    }
+
+    #[test]
+    fn a_stopped_run_replaces_only_another_one_s() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("machine.json");
+        let beside = dir.path().join("machine.interrupted.json");
+        assert_eq!(beside_finished(&path), path, "nothing is there");
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(beside_finished(&path), path, "as good as nothing is there");
+        let stopped = include_str!("../../records/fixtures/machine.v1.interrupted.json");
+        std::fs::write(&path, stopped).unwrap();
+        assert_eq!(beside_finished(&path), path);
+        let whole = stopped.replace("\"interrupted\": true", "\"interrupted\": false");
+        assert_ne!(whole, stopped);
+        for there in [whole.as_str(), "no record at all"] {
+            std::fs::write(&path, there).unwrap();
+            assert_eq!(beside_finished(&path), beside, "{there:.20}");
+            std::fs::write(&beside, stopped).unwrap();
+            assert_eq!(beside_finished(&path), beside);
+            std::fs::write(&beside, there).unwrap();
+            assert_eq!(beside_finished(&path), dir.path().join("machine.interrupted.interrupted.json"));
+            std::fs::remove_file(&beside).unwrap();
+        }
+        for stream in ["-", "/dev/null", "/dev/stdout"] {
+            assert_eq!(beside_finished(Path::new(stream)), Path::new(stream));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A machine record as text that a person enjoys reading.
 //!
-//! To add an experiment's part: a file in `summary/` with `pub(super) fn lines(&Machine) -> Option<String>` (`None` where
-//! there is nothing to tell), and a line in [`parts`].
+//! To add an experiment's part: a file in `summary/` with `pub(super) fn lines(&Machine, usize) -> Option<String>` (`None` where
+//! there is nothing to tell; tables and curves keep to the width given), and a line in [`parts`].
 
 mod bandwidth;
 mod c2c;
@@ -26,7 +26,7 @@ use records::machine::{Machine, Outcome, Status};
 use std::fmt::Write;
 use units::Quantity;
 
-type Part = fn(&Machine) -> Option<String>;
+type Part = fn(&Machine, usize) -> Option<String>;
 
 /// The parts, in the order in which they are told.
 fn parts() -> Vec<(&'static str, Part)> {
@@ -47,10 +47,11 @@ fn parts() -> Vec<(&'static str, Part)> {
     ]
 }
 
-pub(crate) fn of(machine: &Machine, colour: bool) -> String {
+/// The summary, in lines of at most `width` characters where words allow it.
+pub(crate) fn of(machine: &Machine, colour: bool, width: usize) -> String {
     let mut text = head::lines(machine);
     for (title, part) in parts() {
-        if let Some(lines) = part(machine) {
+        if let Some(lines) = part(machine, width) {
             let _ = write!(text, "\n{}\n{lines}", heading(title, colour));
         }
     }
@@ -59,7 +60,7 @@ pub(crate) fn of(machine: &Machine, colour: bool) -> String {
         let _ = write!(text, "\n{}\n{odd}", heading("Odd", colour));
     }
     let _ = write!(text, "\n{}", grade::lines(machine, colour));
-    text
+    crate::wrap::lines(&text, width)
 }
 
 fn heading(title: &str, colour: bool) -> String {

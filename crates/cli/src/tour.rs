@@ -3,6 +3,7 @@
 use crate::console::Console;
 use crate::failure::Exit;
 use crate::measure::{self, MeasureArgs};
+use crate::wrap;
 use clap::Args;
 use records::host::Ability;
 use std::fmt::Write;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
         tell(&mut text, &format!("profile by {backend}"), ability);
     }
     tell(&mut text, "harvest", &host.verdict.harvest);
-    console.text(&format!("{text}\nMeasuring, about a minute.\n\n"))?;
+    console.text(&wrap::lines(&format!("{text}\nMeasuring, about a minute.\n\n"), console.width()))?;
 
     let record = args.directory.join("machine.json");
     let exit = measure::run(&MeasureArgs::quickly(&record), console)?;

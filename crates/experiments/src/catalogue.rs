@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Refused};
 use crate::{
-    bandwidth, c2c, clock, latency, mlp, numa, prefetch, rob, stride, threads, tlb, windows, yields,
+    bandwidth, c2c, clock, defect, latency, mlp, numa, prefetch, rob, stride, threads, tlb, windows, yields,
 };
 use records::machine::{Effort, Machine, Outcome, Status};
 use std::time::Instant;
@@ -45,8 +45,13 @@ pub const ALL: &[Entry] = &[
         about: "latency over size: caches and memory, their sizes and costs",
         seconds: [7.5, 70.0, 300.0],
         run: |ctx, machine| {
-            let outcome = conclude(ctx, machine, latency::run);
-            machine.levels = latency::levels_of(&outcome, &machine.host, machine.run.cpu);
+            let mut levels = Vec::new();
+            let outcome = conclude(ctx, machine, |ctx, known| {
+                let curves = latency::run(ctx, known)?;
+                levels = latency::levels_of(&curves, &known.host, known.run.cpu);
+                Ok(curves)
+            });
+            machine.levels = levels;
             machine.experiments.latency = Some(outcome);
         },
     },
@@ -122,16 +127,21 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|e| e.name == name)
 }
 
-fn conclude<T>(
+/// Runs it, and tells how it ended, whatever that is.
+pub(crate) fn conclude<T>(
     ctx: &mut Context<'_>,
     known: &Machine,
     run: impl FnOnce(&mut Context<'_>, &Machine) -> Result<T, Refused>,
 ) -> Outcome<T> {
     let began = Instant::now();
-    let result = run(ctx, known);
+    let result = defect::caught(|| run(ctx, known));
     let seconds = began.elapsed().as_secs_f64();
     let interrupted = ctx.stop.asked();
     let empty = Outcome { status: Status::Done, why: None, would_help: None, seconds, result: None };
+    let (defect, result) = match result {
+        Ok(result) => (false, result),
+        Err(defect) => (true, Err(defect)),
+    };
     match result {
         Ok(result) if interrupted => Outcome {
             status: Status::Interrupted,
@@ -140,7 +150,7 @@ fn conclude<T>(
             ..empty
         },
         Ok(result) => Outcome { result: Some(result), ..empty },
-        Err(refused) if interrupted => {
+        Err(refused) if interrupted && !defect => {
             Outcome { status: Status::Interrupted, why: Some(refused.why), ..empty }
         }
         Err(refused) => Outcome {

@@ -192,19 +192,15 @@ impl Context<'_> {
     /// The size of a cache line as the host claims it; 64 where it claims nothing.
     pub fn line(&self) -> u64 {
         self.host
-            .data_caches_of(self.cpu() as u32)
+            .data_cache_sizes_of(self.cpu() as u32)
             .first()
-            .and_then(|c| c.line.get().copied())
+            .and_then(|c| c.line)
             .map_or(64, |line| line.0)
             .clamp(64, 256)
     }
 
     /// The size of the last cache as the host claims it, for choosing what to measure.
     pub fn last_cache(&self) -> Bytes {
-        self.host
-            .data_caches_of(self.cpu() as u32)
-            .last()
-            .and_then(|c| c.size.get().copied())
-            .unwrap_or(Bytes::mib(32))
+        self.host.data_cache_sizes_of(self.cpu() as u32).last().and_then(|c| c.size).unwrap_or(Bytes::mib(32))
     }
 }

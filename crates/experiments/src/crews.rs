@@ -5,7 +5,7 @@ use crate::context::{Context, Refused};
 use lab::campaign::{Block, Series};
 use lab::crew::{Crew, CrewError, CrewRig};
 use lab::stats;
-use records::host::{CacheKind, Host};
+use records::host::Host;
 use records::machine::Nearness;
 use std::cell::RefCell;
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
@@ -75,20 +75,18 @@ fn shares_last_cache(host: &Host, a: u32, b: u32) -> Option<bool> {
 pub(crate) struct Claimed {
     pub name: String,
     pub size: Bytes,
-    pub shared_by: records::host::CpuList,
+    /// Unknown where only CPUID tells of it.
+    pub shared_by: Option<records::host::CpuList>,
 }
 
-/// The caches of one CPU, nearest first, with what sysfs says of them.
+/// The caches of one CPU, nearest first, with what is claimed of them.
 pub(crate) fn caches(host: &Host, cpu: u32) -> Vec<Claimed> {
-    host.caches_of(cpu)
+    let listed = host.data_caches_of(cpu);
+    let shared_by = |level| listed.iter().find(|c| c.level == level).map(|c| c.shared_by.clone());
+    host.data_cache_sizes_of(cpu)
         .into_iter()
-        .filter(|c| c.kind != CacheKind::Instruction)
         .filter_map(|c| {
-            Some(Claimed {
-                name: format!("L{}", c.level),
-                size: c.size.value()?,
-                shared_by: c.shared_by.clone(),
-            })
+            Some(Claimed { name: format!("L{}", c.level), size: c.size?, shared_by: shared_by(c.level) })
         })
         .collect()
 }
@@ -239,7 +237,7 @@ pub(crate) fn pooled(all: &[Quantity], unit: Unit) -> Quantity {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use records::host::{Cache, CoreKind, Cpu, CpuList, Fact, Node};
+    use records::host::{Cache, CacheKind, CoreKind, Cpu, CpuList, Fact, Node};
 
     /// Two packages (a node each) of two last-level caches of two cores of two threads: CPUs 0-7 are first threads,
     /// 8-15 their siblings.

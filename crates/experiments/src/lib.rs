@@ -12,6 +12,7 @@ mod chases;
 mod clock;
 pub mod context;
 mod crews;
+mod defect;
 mod followed;
 mod latency;
 pub mod levels;

@@ -127,3 +127,99 @@ fn grade_of(tally: &Tally, interrupted: bool, blind: Option<String>) -> Grade {
     }
     Grade { verdict, reasons }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use records::machine::Status;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    static PUT_BACK: AtomicUsize = AtomicUsize::new(0);
+
+    /// A setting that is put back when it is dropped, as the lab's are.
+    struct Changed;
+
+    impl Drop for Changed {
+        fn drop(&mut self) {
+            PUT_BACK.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn on_this_thread() {
+        let nothing: [u32; 0] = [];
+        assert!(nothing.len() > 1, "of no\n use");
+    }
+
+    fn on_another() {
+        std::thread::scope(|s| s.spawn(on_this_thread).join().expect("the partner lives"));
+    }
+
+    fn defective<T>(panics: fn()) -> impl Fn(&mut Context<'_>, &Machine) -> Result<T, Refused> {
+        move |ctx, _| {
+            let _changed = Changed;
+            ctx.stage(0.5, 1.0);
+            panics();
+            Err(Refused::failed("it did not panic"))
+        }
+    }
+
+    static ENTRIES: [Entry; 4] = [
+        Entry {
+            name: "numa",
+            about: "",
+            seconds: [0.1; 3],
+            run: |ctx, machine| {
+                machine.experiments.numa = Some(catalogue::conclude(ctx, machine, defective(on_this_thread)));
+            },
+        },
+        Entry {
+            name: "c2c",
+            about: "",
+            seconds: [0.1; 3],
+            run: |ctx, machine| {
+                machine.experiments.c2c = Some(catalogue::conclude(ctx, machine, defective(on_another)));
+            },
+        },
+        catalogue::ALL[0],
+        catalogue::ALL[12],
+    ];
+
+    struct Unseen;
+
+    impl Progress for Unseen {
+        fn at(&mut self, _what: &str, _fraction: f64) {}
+        fn line(&mut self, _text: &str) {}
+    }
+
+    #[test]
+    fn a_defect_costs_one_experiment_and_no_more() {
+        if tsc::usable().is_err() {
+            return;
+        }
+        let request = Request {
+            experiments: ENTRIES.iter().collect(),
+            effort: Effort::Quick,
+            cpu: lab::pin::allowed().unwrap()[0],
+            seed: 1,
+            max_memory: Bytes::mib(64),
+            stop: Stop::never(),
+        };
+        let machine = measure(&request, &Host::default(), &mut Unseen).unwrap();
+        assert_eq!(PUT_BACK.load(Ordering::Relaxed), 2);
+        let endings = machine.experiments.endings();
+        for name in ["numa", "c2c"] {
+            let ending = endings.iter().find(|e| e.name == name).unwrap();
+            let why = ending.why.unwrap();
+            assert_eq!(ending.status, Status::Failed);
+            assert!(
+                why.starts_with("a defect of this program: of no use (") && why.contains("session.rs:"),
+                "{why}"
+            );
+        }
+        for name in ["clock", "yield"] {
+            assert!(endings.iter().any(|e| e.name == name && e.status != Status::Failed), "{endings:?}");
+        }
+        assert!(machine.run.blocks.valid > 0);
+    }
+}

@@ -22,6 +22,7 @@ pub use rights::{Company, Counters, Limits, PmuDevice, Prefetch, PrefetchControl
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::Bytes;
 
 /// One machine, or the part of it that a guest or container is shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,9 +80,42 @@ impl Host {
         self.caches_of(cpu).into_iter().filter(|c| c.kind != CacheKind::Instruction).collect()
     }
 
+    /// Sizes of the data caches a CPU reaches, nearest first, for choosing what to measure: as sysfs lists them, or where it
+    /// lists none, as CPUID does, which does not say who else reaches them.
+    pub fn data_cache_sizes_of(&self, cpu: u32) -> Vec<DataCacheSize> {
+        let listed = self.data_caches_of(cpu);
+        if !listed.is_empty() {
+            let size = |c: &Cache| (c.level, c.size.value(), c.line.value());
+            return listed.into_iter().map(size).map(DataCacheSize::of).collect();
+        }
+        let mut sizes: Vec<DataCacheSize> = Vec::new();
+        // Of leaves that differ the first: the one that describes caches one by one.
+        for claim in self.cache_claims.iter().filter(|c| c.kind != CacheKind::Instruction) {
+            if !sizes.iter().any(|s| s.level == claim.level) {
+                sizes.push(DataCacheSize::of((claim.level, Some(claim.size), claim.line)));
+            }
+        }
+        sizes.sort_by_key(|s| s.level);
+        sizes
+    }
+
     /// The NUMA node that holds a CPU.
     pub fn node_of(&self, cpu: u32) -> Option<&Node> {
         self.nodes.iter().find(|n| n.cpus.contains(cpu))
+    }
+}
+
+/// A data cache as far as it concerns one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataCacheSize {
+    pub level: u32,
+    pub size: Option<Bytes>,
+    pub line: Option<Bytes>,
+}
+
+impl DataCacheSize {
+    fn of((level, size, line): (u32, Option<Bytes>, Option<Bytes>)) -> Self {
+        Self { level, size, line }
     }
 }
 
@@ -115,5 +149,41 @@ mod tests {
         let text = serde_json::to_string(&host).unwrap();
         assert!(text.contains(r#""online":"0-1,4""#), "{text}");
         assert_eq!(serde_json::from_str::<Host>(&text).unwrap(), host);
+    }
+
+    #[test]
+    fn cpuid_tells_sizes_where_sysfs_lists_no_caches() {
+        let claim = |leaf: &str, level, kind, size| CacheClaim {
+            leaf: leaf.to_owned(),
+            level,
+            kind,
+            size,
+            line: Some(Bytes(64)),
+            sharers: None,
+        };
+        let mut host = Host {
+            cache_claims: vec![
+                claim("0x8000001D", 1, CacheKind::Instruction, Bytes::kib(64)),
+                claim("0x8000001D", 1, CacheKind::Data, Bytes::kib(32)),
+                claim("0x8000001D", 3, CacheKind::Unified, Bytes::mib(32)),
+                claim("0x80000006", 2, CacheKind::Unified, Bytes::mib(1)),
+                claim("0x80000006", 3, CacheKind::Unified, Bytes::mib(320)),
+            ],
+            ..Host::default()
+        };
+        let sizes = |host: &Host| -> Vec<(u32, Bytes)> {
+            host.data_cache_sizes_of(0).iter().map(|c| (c.level, c.size.unwrap())).collect()
+        };
+        assert_eq!(sizes(&host), [(1, Bytes::kib(32)), (2, Bytes::mib(1)), (3, Bytes::mib(32))]);
+        host.caches.push(Cache {
+            level: 1,
+            kind: CacheKind::Data,
+            size: Fact::Known(Bytes::kib(48)),
+            line: Fact::Known(Bytes(64)),
+            ways: Fact::Known(12),
+            sets: Fact::Known(64),
+            shared_by: CpuList::from_iter([0]),
+        });
+        assert_eq!(sizes(&host), [(1, Bytes::kib(48))]);
     }
 }

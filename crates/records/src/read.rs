@@ -24,6 +24,8 @@ pub enum Problem {
     Empty,
     #[error("not a Gleaner record (it does not begin with '{{')")]
     NotAnObject,
+    #[error("compressed; unpack it first, as 'gunzip' does")]
+    Compressed,
     #[error("larger than any record ({0} or more)")]
     TooLarge(units::Bytes),
     #[error("not JSON: {0}")]
@@ -48,6 +50,9 @@ pub enum Problem {
 
 /// Records of very long profiles stay far below; a device that never ends does not.
 const LARGEST: units::Bytes = units::Bytes::gib(1);
+
+/// How compressed files begin.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads the record in this file; `-` is standard input.
 pub fn read<R: Record>(path: &Path) -> Result<Document<R>, ReadError> {
@@ -78,6 +83,7 @@ pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, Problem> {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None if bytes.len() < 4096 => return Err(Problem::Empty),
         Some(b'{') => {}
+        _ if bytes.starts_with(&GZIP) => return Err(Problem::Compressed),
         _ => return Err(Problem::NotAnObject),
     }
     source.take(LARGEST.0).read_to_end(&mut bytes).map_err(Problem::Unreadable)?;
@@ -246,6 +252,7 @@ mod tests {
         assert_eq!(problem(b""), "the file is empty");
         assert_eq!(problem(b" \n"), "the file is empty");
         assert_eq!(problem(b"\x7fELF\x02\x01"), "not a Gleaner record (it does not begin with '{')");
+        assert_eq!(problem(b"\x1f\x8b\x08"), "compressed; unpack it first, as 'gunzip' does");
         assert_eq!(problem(b"[1]"), "not a Gleaner record (it does not begin with '{')");
         let zeros = read::<Well>(Path::new("/dev/zero")).unwrap_err().problem;
         assert!(matches!(zeros, Problem::NotAnObject), "{zeros}");

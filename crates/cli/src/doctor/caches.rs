@@ -8,6 +8,12 @@ pub(super) fn render(page: &mut Page, host: &Host) {
     page.section("Caches, as claimed");
     if host.caches.is_empty() {
         page.line(Mark::Unknown, "sysfs", "the kernel lists no caches");
+        for cache in host.data_cache_sizes_of(host.cpus.first().map_or(0, |c| c.id)) {
+            let size = cache.size.map_or_else(|| "size unknown".to_owned(), |s| s.to_string());
+            let line = cache.line.map_or_else(String::new, |l| format!(", {}-byte lines", l.0));
+            let said = format!("{size}{line}, by CPUID; whose it is besides is not told");
+            page.line(Mark::Plain, &format!("L{}", cache.level), &said);
+        }
     }
     let groups = groups(host);
     for group in &groups {

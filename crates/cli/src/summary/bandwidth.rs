@@ -5,11 +5,11 @@ use records::machine::{Bandwidth, LoadedCurve, Machine, StreamKind};
 use table::row;
 use units::{Estimate, Quantity, Unit};
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.bandwidth.as_ref()?;
     let mut text = String::new();
     if let Some(result) = &outcome.result {
-        text.push_str(&rates(result));
+        text.push_str(&rates(result, width));
         text.push_str(&format!(
             "  memory's maximum: {} GB/s ({}), one CPU's: {} GB/s ({})\n",
             giga(&result.platform_maximum),
@@ -17,7 +17,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
             giga(&result.single_maximum),
             result.single_maximum_by
         ));
-        text.extend(result.loaded.iter().map(curve));
+        text.extend(result.loaded.iter().map(|c| curve(c, width)));
         text.extend(result.notes.iter().map(|n| format!("  {n}\n")));
     }
     text.push_str(&trouble("bandwidth", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default());
@@ -25,7 +25,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
 }
 
 /// A row for each place and number of threads, a column for each operation.
-fn rates(result: &Bandwidth) -> String {
+fn rates(result: &Bandwidth, width: usize) -> String {
     let kinds: Vec<StreamKind> = result.counting.iter().map(|c| c.operation).collect();
     let mut head = row(["GB/s in", "threads"]);
     head.extend(kinds.iter().map(|k| k.word().to_owned()));
@@ -43,10 +43,10 @@ fn rates(result: &Bandwidth) -> String {
         }));
         rows.push(cells);
     }
-    table::draw(&rows)
+    table::draw(&rows, width)
 }
 
-fn curve(curve: &LoadedCurve) -> String {
+fn curve(curve: &LoadedCurve, width: usize) -> String {
     let points: Vec<(f64, f64)> =
         curve.points.iter().filter_map(|p| Some((p.rate.value()? / 1e9, p.latency.ns.value()?))).collect();
     let streams = if curve.streams == 1 { "CPU" } else { "CPUs" };
@@ -59,7 +59,13 @@ fn curve(curve: &LoadedCurve) -> String {
         figure(&last.latency.ns),
         giga(&last.rate)
     );
-    let drawn = plot::log_log(&points, 48, 4, |x| format!("{x:.2} GB/s"), |y| format!("{y:.0} ns"));
+    let drawn = plot::log_log(
+        &points,
+        plot::columns(48, width),
+        4,
+        |x| format!("{x:.2} GB/s"),
+        |y| format!("{y:.0} ns"),
+    );
     text.push_str(&drawn);
     text
 }

@@ -7,11 +7,15 @@ use table::row;
 /// A matrix of more CPUs does not fit on a line.
 const MATRIX: usize = 8;
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.c2c.as_ref()?;
     let mut text = String::new();
     if let Some(result) = &outcome.result {
-        text.push_str(&if result.cpus.len() <= MATRIX { matrix(result) } else { classes(result) });
+        text.push_str(&if result.cpus.len() <= MATRIX {
+            matrix(result, width)
+        } else {
+            classes(result, width)
+        });
         if result.pairs.len() < result.pairs_possible {
             text.push_str(&format!(
                 "  {} of {} pairs were measured, drawn from each kind\n",
@@ -43,7 +47,7 @@ fn false_sharing(f: &FalseSharing) -> String {
     format!("  false sharing, CPU {} and {}, {what}: {told}\n", f.cpus[0], f.cpus[1])
 }
 
-fn matrix(result: &CacheToCache) -> String {
+fn matrix(result: &CacheToCache, width: usize) -> String {
     let mut cpus = result.cpus.clone();
     cpus.sort_unstable();
     let mut head = row(["ns a hand-over"]);
@@ -57,10 +61,10 @@ fn matrix(result: &CacheToCache) -> String {
         }));
         rows.push(cells);
     }
-    table::draw(&rows)
+    table::draw(&rows, width)
 }
 
-fn classes(result: &CacheToCache) -> String {
+fn classes(result: &CacheToCache, width: usize) -> String {
     let mut rows = vec![row(["ns a hand-over", "median [lowest, highest]", "pairs"])];
     for class in &result.classes {
         rows.push(vec![
@@ -69,7 +73,7 @@ fn classes(result: &CacheToCache) -> String {
             format!("{} of {}", class.pairs_measured, class.pairs_possible),
         ]);
     }
-    table::draw(&rows)
+    table::draw(&rows, width)
 }
 
 #[cfg(test)]

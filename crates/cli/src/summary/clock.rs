@@ -4,7 +4,7 @@ use super::{figure, trouble};
 use records::machine::Machine;
 use units::Quantity;
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, _width: usize) -> Option<String> {
     let outcome = machine.experiments.clock.as_ref()?;
     let Some(clock) = &outcome.result else {
         return trouble("clock", Some(outcome)).map(|line| format!("  {line}\n"));
@@ -22,9 +22,9 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
     ))
 }
 
+/// Clocks wander by far more than their intervals are wide: three decimals are enough where those hold both ends.
 fn giga(hertz: &Quantity) -> String {
-    match hertz.value() {
-        Some(hz) => format!("{:.3} GHz", hz / 1e9),
-        None => "not resolved".to_owned(),
-    }
+    let Some(e) = hertz.estimate() else { return "not resolved".to_owned() };
+    let [value, lo, hi] = [e.value, e.lo, e.hi].map(|hz| format!("{:.3}", hz / 1e9));
+    if lo == hi { format!("{value} GHz") } else { format!("{value} [{lo}, {hi}] GHz") }
 }

@@ -5,7 +5,7 @@ use super::{figure, plot, table, trouble};
 use records::machine::{Access, Curve, Machine, Pattern};
 use units::{Bytes, Quantity};
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.latency.as_ref()?;
     let mut text = String::new();
     if let Some(line) = trouble("latency", Some(outcome)) {
@@ -27,7 +27,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
                 figure(&level.latency.ticks),
             ]);
         }
-        text.push_str(&table::draw(&rows));
+        text.push_str(&table::draw(&rows, width));
         for level in &machine.levels {
             if let Some(note) = &level.note {
                 text.push_str(&format!("  {}: {note}\n", level.name));
@@ -43,18 +43,18 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
         ));
         text.push_str(&plot::log_log(
             &points(curve),
-            56,
+            plot::columns(56, width),
             7,
             |x| Bytes(x.round() as u64).to_string(),
             |y| format!("{y:.1}"),
         ));
     }
-    text.push_str(&others(&result.curves));
+    text.push_str(&others(&result.curves, width));
     Some(text)
 }
 
 /// What the largest area costs in the other curves.
-fn others(curves: &[Curve]) -> String {
+fn others(curves: &[Curve], width: usize) -> String {
     let mut rows = Vec::new();
     for curve in curves {
         if curve.pattern == Pattern::Random && curve.access == Access::Read && rows.is_empty() {
@@ -77,7 +77,7 @@ fn others(curves: &[Curve]) -> String {
             figure(&point.latency.cycles),
         ]);
     }
-    if rows.len() > 2 { format!("\n{}", table::draw(&rows)) } else { String::new() }
+    if rows.len() > 2 { format!("\n{}", table::draw(&rows, width)) } else { String::new() }
 }
 
 fn points(curve: &Curve) -> Vec<(f64, f64)> {

@@ -8,7 +8,7 @@ use units::Quantity;
 /// A figure of one kind of page.
 type Cell = fn(&MlpOfPages) -> String;
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.mlp.as_ref()?;
     let mut text = trouble("mlp", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -38,7 +38,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
     if result.kinds.is_empty() {
         cells = vec![row(["nothing was measured"])];
     }
-    text.push_str(&table::draw(&cells));
+    text.push_str(&table::draw(&cells, width));
     for kind in &result.kinds {
         text.push_str(&notes(kind));
     }
@@ -55,7 +55,13 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
             .filter_map(|shot| Some((f64::from(shot.accesses), shot.time.ns.value()?)))
             .collect();
         text.push_str(&format!("\n  {}: ns for N independent accesses, over N\n", head(kind)));
-        text.push_str(&plot::log_log(&points, 56, 6, |x| format!("{x:.0}"), |y| format!("{y:.0}")));
+        text.push_str(&plot::log_log(
+            &points,
+            plot::columns(56, width),
+            6,
+            |x| format!("{x:.0}"),
+            |y| format!("{y:.0}"),
+        ));
     }
     Some(text)
 }

@@ -4,19 +4,19 @@ use super::{figure, table, trouble};
 use records::machine::{Machine, Numa, PlacementKind};
 use table::row;
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.numa.as_ref()?;
     let mut text = String::new();
     if let Some(result) = &outcome.result {
-        text.push_str(&placements(result));
-        text.push_str(&matrix(result));
+        text.push_str(&placements(result, width));
+        text.push_str(&matrix(result, width));
         text.extend(result.left_out.iter().map(|l| format!("  left out: {l}\n")));
     }
     text.push_str(&trouble("numa", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default());
     Some(text)
 }
 
-fn placements(result: &Numa) -> String {
+fn placements(result: &Numa, width: usize) -> String {
     let mut rows = vec![row(["memory on", "ns", "ns of many at once", "at once", ""])];
     for p in &result.placements {
         let nodes: Vec<String> = p.nodes.iter().map(u32::to_string).collect();
@@ -34,10 +34,10 @@ fn placements(result: &Numa) -> String {
             if p.as_asked { "" } else { "its pages lie elsewhere" }.to_owned(),
         ]);
     }
-    table::draw(&rows)
+    table::draw(&rows, width)
 }
 
-fn matrix(result: &Numa) -> String {
+fn matrix(result: &Numa, width: usize) -> String {
     let mut from: Vec<u32> = result.matrix.iter().map(|p| p.from).collect();
     let mut to: Vec<u32> = result.matrix.iter().map(|p| p.to).collect();
     for nodes in [&mut from, &mut to] {
@@ -58,5 +58,5 @@ fn matrix(result: &Numa) -> String {
         }));
         rows.push(cells);
     }
-    format!("\n{}", table::draw(&rows))
+    format!("\n{}", table::draw(&rows, width))
 }

@@ -2,6 +2,14 @@
 
 use std::fmt::Write;
 
+/// Columns of a curve that is so wide where there is room, in lines of so many characters.
+pub(super) fn columns(most: usize, width: usize) -> usize {
+    most.min(width.saturating_sub(LABELS)).max(8)
+}
+
+/// What stands before the curve in each line.
+const LABELS: usize = 11;
+
 /// Draws points (both coordinates positive) into `columns` × `rows` characters, with a scale at the left and below.
 pub(super) fn log_log(
     points: &[(f64, f64)],

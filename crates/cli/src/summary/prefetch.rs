@@ -5,7 +5,7 @@ use super::{figure, table, trouble};
 use records::machine::{Machine, PrefetchState, Prefetching, Probe};
 use units::{Bytes, Quantity};
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.prefetch.as_ref()?;
     let mut text = trouble("prefetch", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -28,7 +28,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
         }
     }
     if result.control.switched {
-        text.push_str(&states(result));
+        text.push_str(&states(result, width));
     } else {
         text.push_str(&format!("  not switched: {}\n", result.control.detail));
         if let Some(help) = &result.control.would_help {
@@ -48,7 +48,7 @@ fn between(q: &Quantity, word: impl Fn(f64) -> String) -> String {
 }
 
 /// In the largest area, what the main patterns cost under each state.
-fn states(result: &Prefetching) -> String {
+fn states(result: &Prefetching, width: usize) -> String {
     let shown = [
         Probe::Random,
         Probe::Forward { lines: 1 },
@@ -68,5 +68,5 @@ fn states(result: &Prefetching) -> String {
         }));
         rows.push(cells);
     }
-    table::draw(&rows)
+    table::draw(&rows, width)
 }

@@ -4,7 +4,7 @@ use super::table::row;
 use super::{figure, table, trouble};
 use records::machine::{Machine, RunsOut};
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.rob.as_ref()?;
     let mut text = trouble("rob", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -27,7 +27,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
             cliff.meaning.clone(),
         ]);
     }
-    text.push_str(&table::draw(&rows));
+    text.push_str(&table::draw(&rows, width));
     Some(text)
 }
 

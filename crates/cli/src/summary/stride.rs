@@ -5,15 +5,17 @@ use super::{figure, table, trouble};
 use records::machine::{Direction, Machine, Stride, StridePoint};
 use units::{Bytes, Quantity};
 
+/// Intervals that reach further, as a share, are shown.
+const WIDE: f64 = 0.05;
 /// Sizes that are shown: the table is for a terminal, the record has all.
 const ROWS: usize = 5;
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.stride.as_ref()?;
     let mut text = trouble("stride", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
-    text.push_str("  ns a load, ascending by so many bytes; every line of the area is visited\n");
-    text.push_str(&grid(result));
+    text.push_str("  ns a load, ascending by so many bytes; every line of the area is visited;\n  ± how far its interval reaches, where that is more than 5%\n");
+    text.push_str(&grid(result, width));
     text.push_str(&format!(
         "  a line has {} bytes (claimed: {})\n",
         figure(&result.line),
@@ -43,7 +45,16 @@ fn reach(q: &Quantity) -> String {
     }
 }
 
-fn grid(result: &Stride) -> String {
+/// A figure of a table that has no room for intervals: with the larger half of it where that is wide.
+fn short(quantity: &Quantity) -> String {
+    let Some(e) = quantity.estimate() else { return "-".to_owned() };
+    let half = (e.hi - e.value).max(e.value - e.lo);
+    let decimals = usize::from(e.value < 10.0);
+    let known = format!("{:.decimals$}", e.value);
+    if half > WIDE * e.value { format!("{known}±{half:.decimals$}") } else { known }
+}
+
+fn grid(result: &Stride, width: usize) -> String {
     let mut sizes: Vec<Bytes> = result.points.iter().map(|p| p.size).collect();
     sizes.dedup();
     let every = sizes.len().div_ceil(ROWS).max(1);
@@ -57,11 +68,7 @@ fn grid(result: &Stride) -> String {
         let is = |p: &&StridePoint| {
             p.size == size && p.direction == direction && stride.is_none_or(|s| p.stride == s)
         };
-        match result.points.iter().find(is).and_then(|p| p.latency.ns.value()) {
-            Some(ns) if ns < 10.0 => format!("{ns:.1}"),
-            Some(ns) => format!("{ns:.0}"),
-            None => "-".to_owned(),
-        }
+        result.points.iter().find(is).map_or("-".to_owned(), |p| short(&p.latency.ns))
     };
     let mut head = row(["", "random"]);
     head.extend(strides.iter().map(|s| s.0.to_string()));
@@ -71,5 +78,5 @@ fn grid(result: &Stride) -> String {
         cells.extend(strides.iter().map(|&s| find(size, Direction::Forward, Some(s))));
         rows.push(cells);
     }
-    table::draw(&rows)
+    table::draw(&rows, width)
 }

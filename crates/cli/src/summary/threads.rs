@@ -4,11 +4,11 @@ use super::{figure, table, trouble};
 use records::machine::{Crowd, Machine, Sharing, Threads};
 use table::row;
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.threads.as_ref()?;
     let mut text = String::new();
     if let Some(result) = &outcome.result {
-        text.push_str(&crowds(result));
+        text.push_str(&crowds(result, width));
         for s in &result.sharing {
             text.push_str(&format!("  {}\n", shared(s)));
         }
@@ -19,7 +19,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
 }
 
 /// A row for each size, a column for each number of threads.
-fn crowds(result: &Threads) -> String {
+fn crowds(result: &Threads, width: usize) -> String {
     let mut counts: Vec<u32> = result.crowds.iter().map(|c| c.threads).collect();
     counts.sort_unstable();
     counts.dedup();
@@ -40,7 +40,7 @@ fn crowds(result: &Threads) -> String {
         }));
         rows.push(cells);
     }
-    table::draw(&rows)
+    table::draw(&rows, width)
 }
 
 fn shared(s: &Sharing) -> String {

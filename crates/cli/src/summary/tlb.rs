@@ -5,7 +5,7 @@ use super::{figure, table, trouble};
 use records::machine::{AfterMiss, Machine, Tlb};
 use units::Quantity;
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.tlb.as_ref()?;
     let mut text = trouble("tlb", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -48,7 +48,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
         ));
     }
     if rows.len() > 1 {
-        text.push_str(&table::draw(&rows));
+        text.push_str(&table::draw(&rows, width));
     }
     text.push_str(&notes);
     Some(text)

@@ -5,7 +5,7 @@ use super::{figure, plot, table, trouble};
 use records::machine::{Machine, WindowCurve};
 use units::Bytes;
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.windows.as_ref()?;
     let mut text = trouble("windows", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -15,7 +15,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
         text.push_str(&format!("  windows of {}, {} pages; ns over area\n", curve.window, curve.pages.asked));
         text.push_str(&plot::log_log(
             &points,
-            56,
+            plot::columns(56, width),
             5,
             |x| Bytes(x.round() as u64).to_string(),
             |y| format!("{y:.0}"),
@@ -25,7 +25,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
     for curve in &result.curves {
         rows.push(ends(curve));
     }
-    text.push_str(&table::draw(&rows));
+    text.push_str(&table::draw(&rows, width));
     Some(text)
 }
 

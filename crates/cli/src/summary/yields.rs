@@ -5,7 +5,7 @@ use super::{figure, table, trouble};
 use records::machine::{Call, HandOverBy, Machine, UserSwitch};
 use units::Latency;
 
-pub(super) fn lines(machine: &Machine) -> Option<String> {
+pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.yields.as_ref()?;
     let mut text = trouble("yield", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -34,7 +34,7 @@ pub(super) fn lines(machine: &Machine) -> Option<String> {
         };
         add(what.to_owned(), &call.cost);
     }
-    text.push_str(&table::draw(&rows));
+    text.push_str(&table::draw(&rows, width));
     Some(text)
 }
 

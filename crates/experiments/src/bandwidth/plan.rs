@@ -81,7 +81,8 @@ fn cached(host: &Host, cpus: &[u32]) -> Vec<(String, Bytes)> {
     let caches = crews::caches(host, cpus[0]);
     let mut sizes = Vec::new();
     for (i, cache) in caches.iter().enumerate() {
-        let sharers = cpus.iter().filter(|&&c| cache.shared_by.contains(c)).count().max(1) as u64;
+        let theirs = |cpu| cache.shared_by.as_ref().is_none_or(|cpus| cpus.contains(cpu));
+        let sharers = cpus.iter().filter(|&&c| theirs(c)).count().max(1) as u64;
         let part = if i == 0 { cache.size.0 / 4 * 3 } else { cache.size.0 / 2 };
         // Neighbours whom nobody sees here use the last cache too.
         let part = if i > 0 && i + 1 == caches.len() { part / 4 } else { part };

@@ -1,16 +1,16 @@
 //! From the main curve to the record's levels: names, sizes beside the host's claims, latencies in three units.
 
 use crate::levels::{self, CurvePoint, Found};
-use records::host::{CacheKind, Host};
-use records::machine::{Access, Curve, LatencyCurves, Level, Outcome, Pattern, Point};
+use records::host::Host;
+use records::machine::{Access, Curve, LatencyCurves, Level, Pattern, Point};
 use units::{Estimate, Latency, Quantity, Unit};
 
 /// Areas this many times as large as the last cache, as the host claims it, lie in memory.
 const BEYOND: f64 = 2.0;
 
 /// The levels that the main curve shows.
-pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32) -> Vec<Level> {
-    let Some(curve) = outcome.result.as_ref().and_then(main_curve) else { return Vec::new() };
+pub(crate) fn levels_of(curves: &LatencyCurves, host: &Host, cpu: u32) -> Vec<Level> {
+    let Some(curve) = main_curve(curves) else { return Vec::new() };
     let resolved: Vec<(&Point, CurvePoint)> = curve
         .points
         .iter()
@@ -23,9 +23,11 @@ pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32)
         })
         .collect();
     let points: Vec<CurvePoint> = resolved.iter().map(|r| r.1).collect();
-    let caches = host.data_caches_of(cpu);
-    let last_cache = caches.last().and_then(|c| c.size.value());
-    let memory_from = last_cache.map(|size| size.0 as f64 * BEYOND);
+    let caches = host.data_cache_sizes_of(cpu);
+    let last_cache = caches.last().and_then(|c| c.size);
+    // Where nothing is claimed, the largest areas are as near to memory as was measured.
+    let memory_from =
+        last_cache.map_or_else(|| points.last().map(|p| p.size / 2.0), |size| Some(size.0 as f64 * BEYOND));
     let found = levels::find(&points, memory_from, (!caches.is_empty()).then_some(caches.len()));
     let n = found.len();
     found
@@ -34,7 +36,13 @@ pub(crate) fn levels_of(outcome: &Outcome<LatencyCurves>, host: &Host, cpu: u32)
         .map(|(i, level)| {
             let memory = i + 1 == n && memory_from.is_none_or(|from| points[level.to].size >= from);
             let name = if memory { "DRAM".to_owned() } else { format!("L{}", i + 1) };
-            describe(level, name, memory, &resolved, claimed(host, cpu, i + 1, memory))
+            let mut level = describe(level, name, memory, &resolved, claimed(host, cpu, i + 1, memory));
+            if memory && last_cache.is_none() {
+                level.note = Some(
+                    "the host claims no caches: another one, larger still, would look the same".to_owned(),
+                );
+            }
+            level
         })
         .collect()
 }
@@ -51,11 +59,8 @@ fn claimed(host: &Host, cpu: u32, number: usize, memory: bool) -> Quantity {
             None => Quantity::unresolved("the host does not say how much memory it has"),
         };
     }
-    let claim = host
-        .data_caches_of(cpu)
-        .into_iter()
-        .find(|c| c.level as usize == number && c.kind != CacheKind::Instruction)
-        .and_then(|c| c.size.value());
+    let claim =
+        host.data_cache_sizes_of(cpu).into_iter().find(|c| c.level as usize == number).and_then(|c| c.size);
     match claim {
         Some(size) => Quantity::claimed(size.0 as f64, Unit::Bytes),
         None => Quantity::unresolved("the host claims no such cache"),
@@ -117,5 +122,74 @@ fn shared_note(size: &Quantity, claimed: &Quantity) -> Option<String> {
         Some("more than the host claims".to_owned())
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::host::{CacheClaim, CacheKind};
+    use records::machine::PageSupply;
+    use units::Bytes;
+
+    /// Caches of 32 KiB, 1 MiB and 16 MiB; the way to memory never gets quite flat.
+    fn curves() -> LatencyCurves {
+        let miss = |size: f64, cache: f64| (size / cache).log2().clamp(0.0, 1.0);
+        let point = |i: i32| {
+            let size = 1024.0 * 2f64.powf(f64::from(i) / 8.0);
+            let steps = 10.0 * miss(size, 32768.0) + 36.0 * miss(size, 1048576.0);
+            let memory = 300.0 * (size / 16777216.0).log2().max(0.0).powf(0.5) * miss(size, 16777216.0);
+            let cycles = 4.0 + steps + memory;
+            let as_unit =
+                |unit| Quantity::measured(Estimate::new(cycles, cycles * 0.999, cycles * 1.001), unit);
+            Point {
+                size: Bytes(size as u64),
+                pitch: Bytes(64),
+                latency: Latency {
+                    ns: as_unit(Unit::Nanos),
+                    cycles: as_unit(Unit::Cycles),
+                    ticks: as_unit(Unit::Ticks),
+                },
+                min_ns: cycles,
+                p05_ns: cycles,
+                p95_ns: cycles,
+                p05_cycles: Some(cycles),
+                blocks: 9,
+                voided: 0,
+            }
+        };
+        let main = Curve {
+            pattern: Pattern::Random,
+            access: Access::Read,
+            pages: PageSupply { asked: "thp".to_owned(), share: 1.0 },
+            points: (0..=17 * 8).map(point).collect(),
+        };
+        LatencyCurves { line: Bytes(64), curves: vec![main], pages_refused: Vec::new() }
+    }
+
+    #[test]
+    fn the_last_cache_is_not_taken_for_memory_whoever_tells_of_it() {
+        let claim = |level, size| CacheClaim {
+            leaf: "4".to_owned(),
+            level,
+            kind: CacheKind::Unified,
+            size,
+            line: Some(Bytes(64)),
+            sharers: None,
+        };
+        let told = [(1, Bytes::kib(32)), (2, Bytes::mib(1)), (3, Bytes::mib(16))];
+        let by_cpuid = Host { cache_claims: told.map(|(l, s)| claim(l, s)).to_vec(), ..Host::default() };
+        for (host, claimed) in [(by_cpuid, Some(1048576.0)), (Host::default(), None)] {
+            let levels = levels_of(&curves(), &host, 0);
+            let names: Vec<&str> = levels.iter().map(|l| l.name.as_str()).collect();
+            assert_eq!(names, ["L1", "L2", "L3", "DRAM"]);
+            let cycles: Vec<f64> = levels.iter().filter_map(|l| l.latency.cycles.value()).collect();
+            assert!((cycles[2] - 50.0).abs() < 1.0 && cycles[3] > 400.0, "{cycles:?}");
+            assert_eq!(levels[1].size_claimed.value(), claimed);
+            assert_eq!(
+                levels[3].note.as_ref().is_some_and(|n| n.contains("claims no caches")),
+                claimed.is_none()
+            );
+        }
     }
 }

@@ -11,8 +11,8 @@ pub(super) const PAGE: u64 = 4096;
 /// Memory, and unless in a hurry what the last cache holds and the one before it does not.
 pub(super) fn settings(ctx: &Context<'_>, line: u64) -> Vec<(Bytes, Probe)> {
     let memory = latency::largest(ctx).0 / ctx.pick(4, 2, 2);
-    let caches: Vec<u64> =
-        ctx.host.data_caches_of(ctx.cpu() as u32).iter().filter_map(|c| Some(c.size.get()?.0)).collect();
+    let caches = ctx.host.data_cache_sizes_of(ctx.cpu() as u32);
+    let caches: Vec<u64> = caches.iter().filter_map(|c| Some(c.size?.0)).collect();
     let last = match caches[..] {
         [.., before, last] if !ctx.pick(true, false, false) => {
             Some((before * 3).min(last / 4).max(before * 2))

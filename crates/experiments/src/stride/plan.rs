@@ -49,8 +49,8 @@ pub(super) fn settings(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Sett
 
 /// The sizes of the caches that the host claims.
 fn claimed(ctx: &Context<'_>) -> Vec<u64> {
-    let caches = ctx.host.data_caches_of(ctx.cpu() as u32);
-    caches.iter().filter_map(|c| Some(c.size.get()?.0)).collect()
+    let caches = ctx.host.data_cache_sizes_of(ctx.cpu() as u32);
+    caches.iter().filter_map(|c| Some(c.size?.0)).collect()
 }
 
 /// One size inside each cache, one in memory.

@@ -103,7 +103,7 @@ pub(super) fn run(
                 size,
                 shared: ratio.estimate().and_then(|r| is_shared(test, r)),
                 ratio,
-                claimed: Some(cache.shared_by.contains(other)),
+                claimed: cache.shared_by.as_ref().map(|cpus| cpus.contains(other)),
             });
         }
     }

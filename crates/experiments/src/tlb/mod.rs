@@ -111,9 +111,9 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, to: f64) -> Result
 
 fn range(ctx: &Context<'_>, kind: PageKind) -> Range {
     let line = ctx.line();
-    let caches = ctx.host.data_caches_of(ctx.cpu() as u32);
+    let caches = ctx.host.data_cache_sizes_of(ctx.cpu() as u32);
     let lines = |i: usize, otherwise: u64| {
-        caches.get(i).and_then(|c| c.size.value()).map_or(otherwise, |size| size.0) as f64 / line as f64
+        caches.get(i).and_then(|c| c.size).map_or(otherwise, |size| size.0) as f64 / line as f64
     };
     let first = lines(0, 32 << 10) * OF_FIRST_CACHE;
     let most = match kind {
