@@ -9,7 +9,7 @@ use crate::envelope::{Document, Record};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file that could not be written, and why. If it was there before, it is as it was.
@@ -40,6 +40,10 @@ pub fn write_bytes_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteErro
 /// Finds out whether a later write can be expected to succeed, so that a long run need not end in vain. Leaves
 /// everything as it was.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
+    // A pipe's reader would find its end as soon as it is closed again.
+    if fs::metadata(path).is_ok_and(|what| what.file_type().is_fifo()) {
+        return Ok(());
+    }
     Destination::of(path)
         .and_then(|destination| match destination {
             Destination::File { path, .. } => beside(&path).map(|_removed_when_dropped| ()),
@@ -168,6 +172,21 @@ mod tests {
         fs::write(&plain, b"x").unwrap();
         assert_eq!(mode(&ours), mode(&plain));
         assert_eq!(names_in(dir.path()), ["ours", "plain"]);
+    }
+
+    #[test]
+    fn a_pipes_reader_waits_for_what_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).unwrap()
+        });
+        // Were it opened here, the reader would find its end, or this would wait for one.
+        check_writable(&pipe).unwrap();
+        write_bytes_atomically(&pipe, b"text").unwrap();
+        assert_eq!(reader.join().unwrap(), b"text");
     }
 
     #[test]
