@@ -263,7 +263,8 @@ impl<'a, 'd> Work<'a, 'd> {
     fn rows_of(&self, unit: usize) -> Vec<Row> {
         let insns = &self.module.decoded[unit].insns;
         let Some(fde) = self.module.units[unit].fde else {
-            return vec![Row { at: 0, needed: abi::CALLEE_SAVED, is_bare: true }; insns.len()];
+            let called = Row { at: 0, needed: abi::CALLEE_SAVED, is_bare: true, frame: None };
+            return vec![called; insns.len()];
         };
         let frames = &self.module.frames;
         let fde = &frames.fdes[fde as usize];

@@ -134,6 +134,11 @@ impl<'d> Rows<'d> {
         let Cfa { register, offset, expression } = self.state.cfa;
         (register, offset, expression) == (STACK_POINTER, 8, None)
     }
+    /// Where the frame is, if that is a register and a constant and the return address lies right below.
+    pub(crate) fn plain_frame(&self) -> Option<(u64, i64)> {
+        let Cfa { register, offset, expression } = self.state.cfa;
+        (expression.is_none() && self.state.general[16] == Saved::At(-8)).then_some((register, offset))
+    }
     /// The registers (a bit for each, by this table's numbers) that an unwinder reads here: those the frame is found by,
     /// and the callee-saved ones whose values lie nowhere else.
     pub(crate) fn read_here(&self) -> u32 {

@@ -29,7 +29,8 @@
 //!   `jmp rel32` to →b. A plain call of, or jump to, a linkage stub a (`[endbr64] [bnd] jmp [slot]`, in code that is never
 //!   written, has no twin, no patch and no relocation) may be a call or jump through that slot.
 //! - **R6 calls.** A direct call of a leads to →a. Behind every call stands T(b) or a jump to →b, b being what follows it in
-//!   the original: a return address is never without code. No call is made for its return address.
+//!   the original: a return address is never without code. No direct call leads to what uses its return address for more than
+//!   to return there, or to hand it on: `return_addresses` says what that is.
 //! - **R7 inserted.** Inserted code is of the closed list: in identity twins none. It writes only what is dead by this crate's
 //!   own liveness, which stands at the head of `dead`.
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
@@ -81,7 +82,8 @@
 //!   bound takes from the budget is at least an eighth of the number of instructions on the longest way to what is met
 //!   next, and no such way has more than eight for each cycle of the quantum: no processor retires more in a cycle.
 //!
-//! What is not proven: that a program does not use GS itself, that no returns but those of calls lead to twins (so that no cycle
+//! What is not proven: that what is called by pointers, or in other modules, uses no return address as R6 forbids; that a
+//! program does not use GS itself, that no returns but those of calls lead to twins (so that no cycle
 //! is made of returns), that a library is not called before the runtime by others' constructors; that code is not read as data, that nobody but the program's own code knows addresses inside of
 //! functions; what the next paragraph says of jump tables. For inserted code: what `dead` and `harvest/sparing` say they take
 //! for granted of calls that leave the module.
@@ -116,6 +118,7 @@ mod read;
 mod references;
 mod relocations;
 mod restartable;
+mod return_addresses;
 mod rule;
 mod stream;
 mod tables;
@@ -263,6 +266,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let (counts, claims) = context.units();
     let entries = harvest::entries(&context.mapping, &claims);
     claims::check(&context.mapping, claims, &context.findings);
+    context.return_addresses();
     if context.note.mode != mapping::IDENTITY {
         let (original, mapping) = (&context.original, &context.mapping);
         let dead = dead::Dead::of(original, mapping, &context.unwind, &context.relocations);

@@ -234,12 +234,7 @@ impl View<'_, '_> {
 
     /// R6: a call whose target takes the return address for its own position finds another one in a twin.
     fn call(&self, target: u64, item: &Item) {
-        if !self.unit.holds(target) || target == self.unit.start {
-            return;
-        }
-        if let [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..] =
-            self.unit.code[(target - self.unit.start) as usize..]
-        {
+        if self.context.is_made_for_its_return_address(target) {
             self.wrong(Rule::Calls, item, "a call that is made for its return address");
         }
     }

@@ -1,34 +1,75 @@
 //! Functions to which a return address is more than where to return: they take it for the place of their caller, or come
-//! back somewhere behind it. Called from a twin they find the twin's; so their callers have none.
+//! back somewhere behind it. Called from a twin they find the twin's; so their callers have none. What does so where the
+//! unwind table says that the return address lies is looked for in `frames`.
+
+mod frames;
 
 use crate::select::ENDBR64;
 use image::Module;
 use image::insn::Insn;
 use rayon::prelude::*;
 use std::collections::HashSet;
+use units::Svma;
 
 /// How many instructions behind a load of the return address something is looked for that makes another one of it.
 const NEAR: usize = 2;
 
-pub(crate) fn readers(module: &Module<'_>) -> HashSet<u64> {
-    (0..module.units.len())
-        .into_par_iter()
-        .with_min_len(256)
-        .filter(|&unit| {
-            let code = module.code(unit);
-            begins_with_it(code.strip_prefix(&ENDBR64).unwrap_or(code))
-                || returns_elsewhere(code, &module.decoded[unit].insns)
-        })
-        .map(|unit| module.units[unit].start.0)
-        .collect()
+/// The functions of a module that do so.
+pub(crate) struct Readers(HashSet<u64>);
+
+impl Readers {
+    pub(crate) fn of(module: &Module<'_>) -> Self {
+        let mut found: Vec<usize> = (0..module.units.len())
+            .into_par_iter()
+            .with_min_len(256)
+            .filter(|&unit| {
+                let code = module.code(unit);
+                begins_with_it(code)
+                    || returns_elsewhere(code, &module.decoded[unit].insns)
+                    || frames::are_used(module, unit)
+            })
+            .collect();
+        // Whoever goes to one of them in place of returning hands its return address on. By the latter:
+        let start = |unit: usize| module.units[unit].start.0;
+        let mut readers: HashSet<u64> = found.iter().map(|&unit| start(unit)).collect();
+        let jumps = if found.is_empty() { Vec::new() } else { jumps(module) };
+        while let Some(to) = found.pop() {
+            let first = jumps.partition_point(|jump| jump.0 < start(to));
+            for &(_, from) in jumps[first..].iter().take_while(|jump| jump.0 == start(to)) {
+                if readers.insert(start(from)) {
+                    found.push(from);
+                }
+            }
+        }
+        Self(readers)
+    }
+
+    /// Whether a call of this address leads to one.
+    pub(crate) fn hold(&self, module: &Module<'_>, target: Svma) -> bool {
+        self.0.contains(&target.0) || is_at(module, target)
+    }
 }
 
-/// `pop reg` or `mov reg, [rsp]` at the very start.
+/// Whether the code at an address, whatever it is a part of, begins so.
+fn is_at(module: &Module<'_>, target: Svma) -> bool {
+    module.image.is_code(target) && module.image.bytes_from(target).is_some_and(begins_with_it)
+}
+
+/// Jumps to where units begin, and the units they come from; by the former.
+fn jumps(module: &Module<'_>) -> Vec<(u64, usize)> {
+    let mut jumps: Vec<(u64, usize)> = (0..module.units.len())
+        .flat_map(|unit| module.decoded[unit].jumps_out.iter().map(move |to| (to.0, unit)))
+        .collect();
+    jumps.sort_unstable();
+    jumps
+}
+
+/// By the very first instruction, where the return address is on top of the stack.
 fn begins_with_it(code: &[u8]) -> bool {
-    match code {
+    match code.strip_prefix(&ENDBR64).unwrap_or(code) {
         [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, ..] => true,
-        [0x48 | 0x4c, 0x8b, modrm, 0x24, ..] => modrm & 0xc7 == 0x04,
-        _ => false,
+        [0x48 | 0x4c, 0x8b, modrm, 0x24, ..] if modrm & 0xc7 == 0x04 => true,
+        code => frames::begin(code),
     }
 }
 

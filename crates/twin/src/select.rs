@@ -1,7 +1,7 @@
 //! Which units get twins, and which twins their originals lead to.
 
 use crate::report::{EntryKept, Refusal};
-use crate::return_addresses;
+use crate::return_addresses::Readers;
 use image::imports::{Import, is_of_stubs};
 use image::insn::{Flow, index_at};
 use image::unwind::cfi::Steps;
@@ -31,7 +31,7 @@ pub(crate) const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 /// Decides for every unit.
 pub(crate) fn choose(module: &Module<'_>) -> Vec<Choice> {
-    let readers = return_addresses::readers(module);
+    let readers = Readers::of(module);
     let twice = twice_returning(module);
     let odd = module.odd_targets();
     let linkage = linkage(module);
@@ -50,7 +50,7 @@ pub(crate) fn choose(module: &Module<'_>) -> Vec<Choice> {
 fn refusal(
     module: &Module<'_>,
     index: usize,
-    readers: &HashSet<u64>,
+    readers: &Readers,
     twice: &HashSet<u64>,
     linkage: &[(u64, u64)],
 ) -> Option<Refusal> {
@@ -77,7 +77,7 @@ fn refusal(
     if decoded.reads_own_address {
         return Some(Refusal::ReadsOwnAddress);
     }
-    if decoded.calls.iter().any(|call| readers.contains(&call.0)) {
+    if decoded.calls.iter().any(|&call| readers.hold(module, call)) {
         return Some(Refusal::CallsAddressReader);
     }
     let calls_twice = |slot| matches!(module.imports.slot(slot), Some(Import::Named(n)) if returns_twice(n));

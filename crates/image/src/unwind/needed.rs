@@ -13,6 +13,8 @@ pub struct Row {
     pub needed: RegSet,
     /// The return address is on top of the stack.
     pub is_bare: bool,
+    /// The register that the frame's address is found by, and what is added to it, if that is all.
+    pub frame: Option<(RegSet, i64)>,
 }
 
 /// From each offset in the code on: what is needed.
@@ -51,7 +53,7 @@ struct State {
     saved: RegSet,
     frame: RegSet,
     /// Of the frame from that register, if it is a plain one.
-    offset: Option<u64>,
+    offset: Option<i64>,
     other: RegSet,
 }
 
@@ -61,6 +63,7 @@ impl State {
             at,
             needed: (abi::CALLEE_SAVED - self.saved) | self.frame | self.other,
             is_bare: self.frame == register(7) && self.offset == Some(8),
+            frame: self.offset.map(|offset| (self.frame, offset)),
         }
     }
 
@@ -79,15 +82,15 @@ impl State {
             }
             0x0c => {
                 self.frame = number();
-                self.offset = cursor.uleb();
+                self.offset = cursor.uleb().map(|offset| offset as i64);
             }
             0x0d => self.frame = number(),
-            0x0e => self.offset = cursor.uleb(),
+            0x0e => self.offset = cursor.uleb().map(|offset| offset as i64),
             0x12 => {
                 self.frame = number();
-                self.offset = None;
+                self.offset = cursor.sleb().map(factored);
             }
-            0x13 => self.offset = None,
+            0x13 => self.offset = cursor.sleb().map(factored),
             0x0f => {
                 self.offset = None;
                 cursor.uleb();
@@ -101,6 +104,11 @@ impl State {
             _ => {}
         }
     }
+}
+
+/// In words, which the stack grows down by: nobody has another factor on this architecture.
+fn factored(words: i64) -> i64 {
+    words.wrapping_mul(-8)
 }
 
 /// The register that an expression starts from, if that is all that can be in it; else all.

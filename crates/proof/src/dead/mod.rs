@@ -33,7 +33,7 @@
 //! [`descent`] reads functions that have no twins.
 
 pub(crate) mod body;
-mod descent;
+pub(crate) mod descent;
 pub(crate) mod effects;
 mod last_calls;
 pub(crate) mod linkage;
