@@ -30,7 +30,7 @@
 //!   written, has no twin, no patch and no relocation) may be a call or jump through that slot.
 //! - **R6 calls.** A direct call of a leads to →a. Behind every call stands T(b) or a jump to →b, b being what follows it in
 //!   the original: a return address is never without code. No direct call leads to what uses its return address for more than
-//!   to return there, or to hand it on: `return_addresses` says what that is.
+//!   to return there, or to hand it on, and no unit reads that of its own calls: `return_addresses` says what that is.
 //! - **R7 inserted.** Inserted code is of the closed list: in identity twins none. It writes only what is dead by this crate's
 //!   own liveness, which stands at the head of `dead`.
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of

@@ -12,6 +12,9 @@
 //! or if it jumps to a piece of code that does; where the return address is on top of the stack, also to one that nothing is
 //! known of but its first instruction.
 //!
+//! Who makes a call finds its return address, too: below the stack pointer, until something else is put there. A function that
+//! reads that word behind a call, as far as nothing branches or moves the stack, has no twin.
+//!
 //! What only hands it on (to who looks up its caller, or logs it) does none of this, nor does who puts another in its place.
 //! To add a way of using it: an arm in [`touch`] or [`is_used`], and one in the rewriter, which must see it too.
 
@@ -27,6 +30,8 @@ use iced_x86::{
 use rayon::prelude::*;
 
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+/// The stack pointer, as instructions number registers.
+const RSP: u8 = 4;
 /// The stack pointer, as unwind tables number registers.
 const STACK_POINTER: u64 = 7;
 /// Where the frame is when a function was just called.
@@ -194,6 +199,8 @@ fn word(rex: u8, operand: &[u8]) -> Kind {
 #[derive(Default)]
 struct Piece {
     uses: bool,
+    /// It reads the return address of a call behind it.
+    looks_back: bool,
     jumps: Vec<u64>,
 }
 
@@ -216,6 +223,10 @@ fn look(
         let kind = kind(&code[item.at as usize..item.end() as usize]);
         if matches!(kind, Kind::Other | Kind::Call) {
             continue;
+        }
+        if kind == Kind::Word(RSP, -8) {
+            let whole = items[..=index].windows(2).rev().take_while(|pair| pair[0].end() == pair[1].at);
+            piece.looks_back |= is_behind_a_call(whole.map(|pair| decode(&pair[0])));
         }
         if rows.advance(u64::from(item.at)).is_none() {
             break;
@@ -248,11 +259,26 @@ fn look(
                 is_used(register, whole.map(|pair| decode(&pair[1])), factory)
             }
         };
-        if piece.uses {
-            break;
-        }
     }
     piece
+}
+
+/// Whether a call comes first among the instructions before one that reads the word below the stack pointer.
+fn is_behind_a_call(before: impl Iterator<Item = Instruction>) -> bool {
+    for insn in before.take(STRAIGHT) {
+        if matches!(insn.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
+            return true;
+        }
+        let moves = insn.is_stack_instruction() || insn.op0_register() == Register::RSP;
+        let writes = insn.op0_kind() == OpKind::Memory
+            && insn.memory_base() == Register::RSP
+            && insn.memory_displacement64() as i64 == -8
+            && insn.mnemonic() == Mnemonic::Mov;
+        if insn.flow_control() != FlowControl::Next || moves || writes {
+            return false;
+        }
+    }
+    false
 }
 
 fn is_code(context: &Context<'_>, address: u64) -> bool {
@@ -289,12 +315,20 @@ fn users(context: &Context<'_>) -> Vec<u64> {
                         code
                     }
                 };
+                // A split-off part begins in the frame of what jumps there.
+                let is_called = context.unwind.rows(fde).is_none_or(|rows| rows.is_bare());
                 let mut piece = look(context, start, code, items, context.unwind.rows(fde), factory);
-                piece.uses |= begins(code);
+                piece.uses |= is_called && begins(code);
                 (start, piece)
             },
         )
         .collect();
+    for (start, _) in pieces.iter().filter(|(_, piece)| piece.looks_back) {
+        if let Some(unit) = mapping.at(*start).filter(|unit| unit.start == *start) {
+            let what = "a function that reads the return address of a call behind it";
+            context.findings.at(Rule::Calls, unit.twin, what);
+        }
+    }
     // Who jumps to whom, by the latter.
     let known = |to: &u64| pieces.binary_search_by_key(to, |piece| piece.0).is_ok();
     let mut jumps: Vec<(u64, u64)> = pieces

@@ -18,7 +18,7 @@ pub enum Refusal {
     NotDecodable,
     /// Two instructions share bytes.
     OverlappingInstructions,
-    /// It calls the very next instruction, to learn where it is.
+    /// It calls the very next instruction, or reads a return address of its own calls, to learn where it is.
     ReadsOwnAddress,
     /// It calls a function that uses its return address as data.
     CallsAddressReader,
@@ -44,7 +44,7 @@ impl std::fmt::Display for Refusal {
             Self::LinkageStub => "a stub of the linkage table",
             Self::NotDecodable => "its first instruction cannot be decoded",
             Self::OverlappingInstructions => "instructions share bytes",
-            Self::ReadsOwnAddress => "calls the next instruction to learn its address",
+            Self::ReadsOwnAddress => "learns its own address from a call",
             Self::CallsAddressReader => "calls a function that uses its return address as data",
             Self::CallsTwiceReturning => "calls a function that may return twice",
             Self::RestartableSequence => "holds a sequence that the kernel restarts by its place",

@@ -24,14 +24,16 @@ impl Readers {
             .with_min_len(256)
             .filter(|&unit| {
                 let code = module.code(unit);
-                begins_with_it(code)
-                    || returns_elsewhere(code, &module.decoded[unit].insns)
+                let is_called = || frames::is_called(module, unit);
+                (begins_with_it(code) || returns_elsewhere(code, &module.decoded[unit].insns)) && is_called()
                     || frames::are_used(module, unit)
             })
             .collect();
         // Whoever goes to one of them in place of returning hands its return address on. By the latter:
         let start = |unit: usize| module.units[unit].start.0;
         let mut readers: HashSet<u64> = found.iter().map(|&unit| start(unit)).collect();
+        // To others, jumps have been looked at where their frames are known.
+        found.retain(|&unit| module.units[unit].fde.is_some());
         let jumps = if found.is_empty() { Vec::new() } else { jumps(module) };
         while let Some(to) = found.pop() {
             let first = jumps.partition_point(|jump| jump.0 < start(to));
@@ -42,6 +44,11 @@ impl Readers {
             }
         }
         Self(readers)
+    }
+
+    /// Whether a unit reads the return addresses of its own calls.
+    pub(crate) fn look_back(module: &Module<'_>, unit: usize) -> bool {
+        frames::look_back(module, unit)
     }
 
     /// Whether a call of this address leads to one.

@@ -74,7 +74,7 @@ fn refusal(
     if decoded.overlaps {
         return Some(Refusal::OverlappingInstructions);
     }
-    if decoded.reads_own_address {
+    if decoded.reads_own_address || Readers::look_back(module, index) {
         return Some(Refusal::ReadsOwnAddress);
     }
     if decoded.calls.iter().any(|&call| readers.hold(module, call)) {

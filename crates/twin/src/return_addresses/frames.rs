@@ -8,6 +8,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register}
 use image::Module;
 use image::insn::{Flow, Insn};
 use image::regs::{RSP, RegSet};
+use image::unwind::cfi::starts_as_called;
 use image::unwind::needed::{self, Row};
 
 /// Whether a function's first instruction does more than hand it on; its code is behind the `endbr64`.
@@ -19,6 +20,16 @@ pub(crate) fn begin(code: &[u8]) -> bool {
         let first = decode(first);
         is_pop(&first) || is_load(&first) || adds(&first)
     }
+}
+
+/// Whether a unit begins as a function that was just called, as far as is known: split-off parts begin in the frame of what
+/// jumps there.
+pub(crate) fn is_called(module: &Module<'_>, unit: usize) -> bool {
+    module.units[unit].fde.is_none_or(|fde| {
+        let fde = &module.frames.fdes[fde as usize];
+        let cie = &module.frames.cies[fde.cie as usize];
+        starts_as_called(module.frames.program(&cie.program), module.frames.program(&fde.program))
+    })
 }
 
 /// Whether a unit does so anywhere, or goes to code that begins so.
@@ -59,6 +70,32 @@ pub(crate) fn are_used(module: &Module<'_>, unit: usize) -> bool {
     false
 }
 
+/// Whether a unit reads, behind a call, the word that the call's return address was in: below the stack pointer. So do
+/// functions that are hardened against speculation, to know that it is they who were returned to.
+pub(crate) fn look_back(module: &Module<'_>, unit: usize) -> bool {
+    let insns = &module.decoded[unit].insns;
+    let code = module.code(unit);
+    let mut is_behind = false;
+    let mut end = 0;
+    for insn in insns {
+        is_behind &= insn.at == end;
+        end = insn.end();
+        if is_behind && matches!(shape(insn.bytes(code)), Some(Shape::Operand(RSP, -8))) {
+            let instruction = decode(insn.bytes(code));
+            // What is put there first is something else.
+            let puts = instruction.mnemonic() == Mnemonic::Mov && instruction.op0_kind() == OpKind::Memory;
+            if !puts {
+                return true;
+            }
+            is_behind = false;
+        }
+        if insn.flow != Flow::Next {
+            is_behind = insn.flow.is_call();
+        }
+    }
+    false
+}
+
 /// Where an instruction jumps to, out of its unit.
 fn leaves(module: &Module<'_>, unit: usize, insn: Insn) -> Option<units::Svma> {
     if matches!(insn.flow, Flow::Next | Flow::Return | Flow::Stop) || insn.flow.is_call() {
@@ -86,7 +123,7 @@ fn shape(bytes: &[u8]) -> Option<Shape> {
     let rex = first.checked_sub(1).map(|last| bytes[last]).filter(|byte| byte & 0xf0 == 0x40).unwrap_or(0);
     let operand = match bytes[first..] {
         [0x58..=0x5f, ..] => return Some(Shape::Pop),
-        [opcode @ (0x00..=0x2b | 0x80..=0x8f | 0xfe | 0xff), ..] if opcode >= 0x80 || opcode & 7 < 4 => {
+        [opcode @ (0x00..=0x3b | 0x80..=0x8f | 0xfe | 0xff), ..] if opcode >= 0x80 || opcode & 7 < 4 => {
             &bytes[first + 1..]
         }
         [0x0f, 0xc0 | 0xc1, ..] => &bytes[first + 2..],
