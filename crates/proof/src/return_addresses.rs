@@ -12,6 +12,9 @@
 //! or if it jumps to a piece of code that does; where the return address is on top of the stack, also to one that nothing is
 //! known of but its first instruction.
 //!
+//! What is called, and begins with another frame than that of a function just called, may do so without any of this: nobody
+//! knows where its return address lies. (So the tables of split stacks describe what makes room: by its caller's frame.)
+//!
 //! Who makes a call finds its return address, too: below the stack pointer, until something else is put there. A function that
 //! reads that word behind a call, as far as nothing branches or moves the stack, has no twin.
 //!

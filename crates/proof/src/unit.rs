@@ -237,6 +237,9 @@ impl View<'_, '_> {
         if self.context.is_made_for_its_return_address(target) {
             self.wrong(Rule::Calls, item, "a call that is made for its return address");
         }
+        if self.context.unwind.is_odd(target) {
+            self.wrong(Rule::Calls, item, "a call of what has no frame of a function just called");
+        }
     }
 
     /// Whether `to` is where control has to go in a twin when the original goes to `target`: the twin of it, or itself.

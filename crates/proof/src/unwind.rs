@@ -7,6 +7,8 @@ use crate::mapping::Mapping;
 use crate::rule::{Findings, Rule};
 use crate::unit::{Scratch, View};
 use image::Image;
+use rayon::prelude::*;
+use std::collections::HashSet;
 use units::Svma;
 
 /// The unwind tables of both files, side by side.
@@ -16,6 +18,8 @@ pub(crate) struct Tables<'d> {
     new: Frames<'d>,
     /// For each unit, the description of its original in `old`.
     of_unit: Vec<u32>,
+    /// Where descriptions of the original begin with another frame than that of a function just called.
+    odd: HashSet<u64>,
 }
 
 impl<'d> Tables<'d> {
@@ -78,7 +82,11 @@ impl<'d> Tables<'d> {
                 return None;
             }
         }
-        let tables = Self { old, new, of_unit };
+        let is_odd =
+            |fde: &&Fde| Rows::new(&old.shared[fde.shared as usize], fde).is_some_and(|rows| !rows.is_bare());
+        let odd =
+            old.list.par_iter().filter(|fde| fde.size > 0).filter(is_odd).map(|fde| fde.start).collect();
+        let tables = Self { old, new, of_unit, odd };
         tables.index(rewritten, findings);
         Some(tables)
     }
@@ -126,6 +134,10 @@ impl<'d> Tables<'d> {
     /// The description that covers a unit's original.
     pub(crate) fn of_unit(&self, unit: usize) -> u32 {
         self.of_unit[unit]
+    }
+    /// Whether what begins here does so in a frame that is not that of a function just called.
+    pub(crate) fn is_odd(&self, start: u64) -> bool {
+        self.odd.contains(&start)
     }
     /// All descriptions of the original that cover something: start, size, index.
     pub(crate) fn covering(&self) -> Vec<(u64, u64, u32)> {

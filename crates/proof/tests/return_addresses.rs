@@ -141,6 +141,12 @@ const CODE: &str = r"
     popped
     end looks_back
 
+    function has_another_frame
+    .cfi_escape 0x0a, 0x0b, 0x0a, 0x0b, 0x0a, 0x0b, 0x0e, 8
+    xor %eax, %eax
+    ret
+    end has_another_frame
+
     function has_a_part
     pushed
     cmp $99, %rdi
@@ -186,6 +192,7 @@ fn compile() -> Vec<u8> {
         "jumps",
         "jumps_there",
         "has_a_part",
+        "has_another_frame",
         "hands_it_on",
         "realigns",
         "puts_another",
@@ -245,4 +252,24 @@ fn who_uses_its_return_address_is_called_by_no_twin() {
         let without = if name == "looks_back" { name } else { "main" };
         assert!(named(&rewritten, &format!("{without}.twin")).is_none(), "{name}");
     }
+}
+
+/// The table of what is called is changed, in both files: its frame begins elsewhere.
+#[test]
+fn who_has_no_frame_of_a_function_just_called_is_called_by_no_twin() {
+    const RULES: [u8; 8] = [0x0a, 0x0b, 0x0a, 0x0b, 0x0a, 0x0b, 0x0e, 8];
+    let mut original = compile();
+    let mut rewritten = twin::rewrite(&original, None, twin::Mode::Identity).expect("rewritten").bytes;
+    for (file, count) in [(&mut original, 1), (&mut rewritten, 2)] {
+        let found: Vec<usize> = (0..file.len() - 8).filter(|&at| file[at..at + 8] == RULES).collect();
+        assert!(found.len() >= count, "the function's own description, and that of its twin");
+        for at in found {
+            file[at + 7] = 16;
+        }
+    }
+    let Err(Refusal::Wrong { violations, .. }) = check(&original, &rewritten) else { panic!("accepted") };
+    assert!(violations.iter().any(|violation| violation.rule == Rule::Calls), "{violations:?}");
+    let rewritten = twin::rewrite(&original, None, twin::Mode::Identity).expect("rewritten").bytes;
+    check(&original, &rewritten).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert!(named(&rewritten, "main.twin").is_none());
 }

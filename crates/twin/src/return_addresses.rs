@@ -1,6 +1,7 @@
 //! Functions to which a return address is more than where to return: they take it for the place of their caller, or come
 //! back somewhere behind it. Called from a twin they find the twin's; so their callers have none. What does so where the
-//! unwind table says that the return address lies is looked for in `frames`.
+//! unwind table says that the return address lies is looked for in `frames`. Where the table of what is called says that its
+//! frame is another one than that of a function just called, nobody knows what becomes of the return address.
 
 mod frames;
 
@@ -43,6 +44,8 @@ impl Readers {
                 }
             }
         }
+        let is_odd = |&unit: &usize| module.units[unit].is_part && !frames::is_called(module, unit);
+        readers.extend((0..module.units.len()).filter(is_odd).map(start));
         Self(readers)
     }
 
