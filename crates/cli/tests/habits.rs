@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
             fclose(file);
             int children = 0;
             for (char *at = list; (at = strchr(at, ' ')); at++) children++;
-            if (seen && children <= 2) return 0;
+            if ((seen || i > 3000) && children <= 2) return 0; // who is quick may be gone before the first look
             seen |= children > 2;
         }
         return 91;

@@ -14,6 +14,7 @@ pub mod outcome;
 pub mod planner;
 pub mod prices;
 pub mod program;
+mod rewritten;
 pub mod session;
 mod signals;
 pub mod twins;

@@ -5,7 +5,7 @@ use crate::session::{Prepared, WantedScavenger};
 use records::plan::Role;
 use records::run::{
     Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiblingThread, Siblings,
-    SiteRun, Slowdown, Times, TwinUsed, Yields,
+    SiteRun, Slowdown, SwitchedOff, Times, TwinUsed, Yields,
 };
 use runtime_abi::control::trip;
 use std::ffi::OsString;
@@ -40,6 +40,14 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         why: why.clone(),
         would_help: Some("--home-cpus keeps them off the primary's processor".to_owned()),
     });
+    let off = outcome.not_switched.iter().map(|why| Refused {
+        what: "yields of the primary that are switched on while it runs".to_owned(),
+        why: format!("its code cannot be changed: {why}"),
+        would_help: Some(
+            "a process that may write to its own memory (/proc/self/mem), or make code writable".to_owned(),
+        ),
+    });
+    let (sites, switched_off) = sites(prepared, outcome);
     Run {
         primary: Process {
             command: texts(&cast.primary.command),
@@ -71,9 +79,9 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         } else {
             slowdown(&outcome.last.paces)
         },
-        sites: sites(prepared, outcome),
-        switched_off: Vec::new(),
-        refusals: alone.chain(busy).collect(),
+        sites,
+        switched_off,
+        refusals: alone.chain(busy).chain(off).collect(),
     }
 }
 
@@ -149,12 +157,13 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
 }
 
 /// The primary's sites that were seen.
-fn sites(prepared: &Prepared, outcome: &Outcome) -> Vec<SiteRun> {
+fn sites(prepared: &Prepared, outcome: &Outcome) -> (Vec<SiteRun>, Vec<SwitchedOff>) {
     let cast = prepared.cast();
     let file = &prepared.entry(&cast.primary.file, cast.primarys_role()).file;
     let parts = || Some((prepared.primary()?, std::fs::read(file).ok()?, outcome.visits.as_ref()?));
-    parts()
-        .map_or(Vec::new(), |(planned, rewritten, visits)| crate::visits::sites(planned, &rewritten, visits))
+    parts().map_or_else(Default::default, |(planned, rewritten, visits)| {
+        crate::visits::sites(planned, &rewritten, visits)
+    })
 }
 
 fn slowdown(paces: &Paces) -> Slowdown {

@@ -6,9 +6,9 @@
 //! instructions that `docs/harvest-abi.md` fixes for the switch; it goes on behind them.
 
 use crate::launch::Visits;
-use image::Image;
+use crate::rewritten::Mapping;
 use records::plan::{PlannedModule, Site};
-use records::run::SiteRun;
+use records::run::{SiteRun, SwitchedOff};
 use units::{Estimate, Quantity, Unit};
 
 const SWITCH: [u8; 12] = [0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0, 0xff, 0x60, 0x08];
@@ -17,17 +17,35 @@ const ENOUGH: u64 = 100;
 /// Of a site's visits, the share without a miss above which it does not pay.
 const HITS: f64 = 0.9;
 
-/// What became of the planned sites of a primary whose rewritten file this is.
-pub(crate) fn sites(planned: &PlannedModule, rewritten: &[u8], seen: &[Visits]) -> Vec<SiteRun> {
-    let mut found = Vec::new();
-    for (site, resumes) in matched(planned, rewritten) {
-        let mine = seen.iter().filter(|visits| resumes.contains(&visits.resume));
-        let (visits, soon) = mine.fold((0, 0), |(v, s), visits| (v + visits.visits, s + visits.soon));
-        if visits > 0 {
-            found.push(run(planned, site, visits, soon));
+/// What became of the planned sites of a primary whose rewritten file this is: of those that were seen, and of those that were
+/// switched off meanwhile.
+pub(crate) fn sites(
+    planned: &PlannedModule,
+    rewritten: &[u8],
+    seen: &[Visits],
+) -> (Vec<SiteRun>, Vec<SwitchedOff>) {
+    let (mut found, mut off) = (Vec::new(), Vec::new());
+    for (site, resume) in matched(planned, rewritten) {
+        let Some(of) = seen.iter().find(|visits| visits.resume == resume) else { continue };
+        found.push(run(planned, site, of.visits, of.soon));
+        if of.offs > 0 {
+            off.push(switched_off(planned, site, of));
         }
     }
-    found
+    (found, off)
+}
+
+fn switched_off(planned: &PlannedModule, site: &Site, seen: &Visits) -> SwitchedOff {
+    let times = if seen.offs == 1 { "once".to_owned() } else { format!("{} times", seen.offs) };
+    SwitchedOff {
+        file: planned.path.clone(),
+        role: planned.role,
+        place: site.place.clone(),
+        why: format!(
+            "nearly always the next yield came too soon for a miss, while other sites paid; {times}, for {:.1} s in all",
+            seen.off.as_secs_f64()
+        ),
+    }
 }
 
 fn run(planned: &PlannedModule, site: &Site, visits: u64, soon: u64) -> SiteRun {
@@ -58,12 +76,12 @@ fn wilson(some: u64, all: u64) -> Estimate {
 
 /// Sites with the places where the program goes on behind their yields; those of units in which yields and sites are not one
 /// for one are left out.
-fn matched<'p>(planned: &'p PlannedModule, rewritten: &[u8]) -> Vec<(&'p Site, Vec<u64>)> {
+fn matched<'p>(planned: &'p PlannedModule, rewritten: &[u8]) -> Vec<(&'p Site, u64)> {
     let mut all = Vec::new();
     for unit in units(rewritten).unwrap_or_default() {
         let sites = || planned.sites.iter().filter(|site| unit.original.contains(&site.place.address));
         if sites().count() == unit.resumes.len() {
-            all.extend(sites().zip(unit.resumes).map(|(site, resume)| (site, vec![resume])));
+            all.extend(sites().zip(unit.resumes));
         }
     }
     all
@@ -75,17 +93,12 @@ struct UnitOfFile {
 }
 
 fn units(rewritten: &[u8]) -> Option<Vec<UnitOfFile>> {
-    let image = Image::parse(rewritten).ok()?;
-    let (_, _, note) = image.notes().find(|(owner, kind, _)| *owner == b"Gleaner\0" && *kind == 1)?;
-    let offset = word(note, 8)? as usize;
-    let map = rewritten.get(offset..offset.checked_add(word(note, 16)? as usize)?)?;
-    let (count, first) = (word(map, 16)? as usize, word(map, 32)? as usize);
-    (0..count)
-        .map(|index| {
-            let row = map.get(first + 40 * index..)?;
-            let (start, twin, sizes) = (word(row, 0)?, word(row, 8)?, word(row, 24)?);
+    let mapping = Mapping::of(rewritten)?;
+    mapping
+        .rows(16, 32)
+        .map(|[start, twin, _, sizes, _]| {
             let (size, twin_size) = (sizes & 0xffff_ffff, sizes >> 32);
-            let code = image.bytes_at(units::Svma(twin), twin_size as usize)?;
+            let code = mapping.image.bytes_at(units::Svma(twin), twin_size as usize)?;
             let resumes = code
                 .windows(SWITCH.len())
                 .enumerate()
@@ -101,10 +114,6 @@ fn units(rewritten: &[u8]) -> Option<Vec<UnitOfFile>> {
 /// displacement is zero or missing.
 fn is_spin(code: &[u8], at: usize) -> bool {
     at > 0 && i32::from(code[at - 1]) == runtime_abi::context::SPIN
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]

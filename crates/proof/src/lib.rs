@@ -62,7 +62,9 @@
 //!   context current (or, in primaries, the one that is named for turning round), which is another one, and goes to where that goes on; its own
 //!   context goes on in the same piece. Budgets, leaves and looks
 //!   at returns are the scavengers'; they set the budget to the note's quantum after a switch only, and always where it was
-//!   used up. No
+//!   used up. In primaries an instruction that loads 32 bits into a register, or compares `eax` with them, may become a jump by its
+//!   opcode byte, those bits being the distance, and become what it was, at any time (a *switch*): both is looked at, and the
+//!   mapping lists each such byte with where its yield goes on, and nothing else. No
 //!   function (all its parts together) has both yields and x87, MMX or tile registers, `std`, `popf` or transactions.
 //! - **R14 prefetches.** What a yield fetches is the memory operand of some instruction behind it, with nothing but plain
 //!   instructions between them, none of which changes what the operand hangs on. In primaries every yield fetches, but for those that go to
@@ -136,7 +138,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R18";
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

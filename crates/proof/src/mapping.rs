@@ -14,7 +14,9 @@ pub(crate) const SIBLING: u32 = 5;
 /// The leave before the jump of every escape of a scavenger.
 const LEAD: u8 = 63;
 /// Of note and mapping.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// The size of the mapping's head.
+const HEADER: usize = 64;
 const MOST_QUANTUM: u32 = i32::MAX as u32;
 
 /// The contents of the note.
@@ -128,6 +130,8 @@ pub(crate) struct Mapping<'d> {
     pub(crate) units: Vec<Unit<'d>>,
     starts: Vec<u64>,
     pub(crate) tables: Vec<Table>,
+    /// The places whose bytes may change while the program runs, and where each of their yields goes on; as they are listed.
+    pub(crate) switches: Vec<(u64, u64)>,
 }
 
 impl<'d> Mapping<'d> {
@@ -160,7 +164,10 @@ impl<'d> Mapping<'d> {
         let bytes = end.and_then(|end| rewritten.data().get(note.map_offset as usize..end as usize));
         let Some(map) = bytes else { return wrong(0, "the mapping lies outside the file") };
         let long = |at| number(map, at, 8).unwrap_or(0);
-        if !map.starts_with(b"GLNRTWIN") || number(map, 8, 4) != Some(u64::from(VERSION)) || map.len() < 48 {
+        if !map.starts_with(b"GLNRTWIN")
+            || number(map, 8, 4) != Some(u64::from(VERSION))
+            || map.len() < HEADER
+        {
             return wrong(0, "no mapping of a known version");
         }
         if number(map, 12, 4) != Some(u64::from(note.mode)) {
@@ -171,21 +178,32 @@ impl<'d> Mapping<'d> {
             let end = count.checked_mul(size)?.checked_add(at)?;
             map.get(at as usize..end as usize)
         };
-        let Some(unit_bytes) = part(units_at, unit_count, 40).filter(|_| units_at == 48) else {
+        let Some(unit_bytes) = part(units_at, unit_count, 40).filter(|_| units_at == HEADER as u64) else {
             return wrong(16, "the units are not where the mapping says");
         };
-        let after_units = 48 + unit_bytes.len() as u64;
+        let after_units = units_at + unit_bytes.len() as u64;
         let Some(table_bytes) = part(tables_at, table_count, 48).filter(|_| tables_at >= after_units) else {
             return wrong(24, "the jump tables are not where the mapping says");
         };
         let tables: Vec<Table> = table_bytes.chunks_exact(48).map(table).collect();
-        let streams_from = tables_at + table_bytes.len() as u64;
-        let mut mapping = Self { units: Vec::new(), starts: Vec::new(), tables };
+        let after_tables = tables_at + table_bytes.len() as u64;
+        let switches_at = long(56);
+        let Some(switch_bytes) = part(switches_at, long(48), 16).filter(|_| switches_at >= after_tables)
+        else {
+            return wrong(48, "the switches are not where the mapping says");
+        };
+        let row = |row: &[u8]| (number(row, 0, 8).unwrap_or(0), number(row, 8, 8).unwrap_or(0));
+        let switches: Vec<(u64, u64)> = switch_bytes.chunks_exact(16).map(row).collect();
+        if !switches.is_sorted_by(|a, b| a.0 < b.0) || note.mode != PRIMARY && !switches.is_empty() {
+            return wrong(switches_at, "switches that do not ascend, or of what has none");
+        }
+        let streams_from = switches_at + switch_bytes.len() as u64;
+        let mut mapping = Self { units: Vec::new(), starts: Vec::new(), tables, switches };
         let mut next_stream = streams_from;
         let mut next_table = 0;
         let (mut last_end, mut last_twin_end) = (0, 0);
         for (index, bytes) in unit_bytes.chunks_exact(40).enumerate() {
-            let at = 48 + 40 * index as u64;
+            let at = units_at + 40 * index as u64;
             let mut fields = Reader::new(bytes, 0);
             let mut field = |size| fields.fixed(size).unwrap_or(0);
             let (start, twin, stream) = (field(8), field(8), field(8));

@@ -10,9 +10,6 @@ pub const SCRATCH: [u32; 3] = [0x10, 0x18, 0x20];
 pub const BUDGET: u32 = 0x28;
 /// One byte: 1 in the area of a primary, 0 in a home.
 pub const GUEST: u32 = 0x2c;
-/// One byte, in the area of a primary: 0 only where nobody else is in the ring and nobody has hooked; a hint, for where asking the
-/// context costs more.
-pub const SOMEBODY: u32 = 0x2d;
 /// Where a guest goes that must go home.
 pub const LEAVE: u32 = 0x30;
 /// The context of the thread whose area this is.

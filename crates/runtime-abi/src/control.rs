@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Most scavengers of one harvest.
@@ -21,6 +21,11 @@ pub const SCAVENGERS: usize = 64;
 pub const AREAS: usize = 64;
 /// Most sites that are told apart; a power of two.
 pub const SITES: usize = 256;
+/// The rows that a place may have, by where the primary goes on behind it: they are looked through in this order, each modulo [`SITES`].
+pub fn site_rows(resume: u64) -> core::ops::Range<usize> {
+    let first = (resume >> 2 ^ resume >> 10) as usize;
+    first..first + 8
+}
 /// Absences are counted by length: so many buckets, four for each doubling. See [`bucket`].
 pub const BUCKETS: usize = 256;
 
@@ -207,7 +212,23 @@ pub struct SiteRow {
     pub visits: AtomicU64,
     /// Of them, how often the next yield came so soon that nothing was missed.
     pub soon: AtomicU64,
+    /// How often it was switched off for that, and for how long in all, as far as that is over.
+    pub offs: AtomicU64,
+    pub off_ns: AtomicU64,
 }
+
+/// One of the primary's yields that can be switched on and off. Addresses are those of its file.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct SwitchRow {
+    /// The byte that is changed: [`ON`], or what the file has there.
+    pub place: u64,
+    /// Where it goes on behind the yield.
+    pub resume: u64,
+}
+
+/// The byte of a yield that is switched on: that of a jump.
+pub const ON: u8 = 0xe9;
 
 /// How much slower the primary was, as the butler's samples say. Floating-point numbers, by their bits; time in nanoseconds. Each
 /// sample is a time of `t` in which a share `l` was lost to guests.
@@ -272,6 +293,11 @@ pub struct Control {
     pub max_absence_ns: u64,
     /// What takes no longer than this between two yields is no miss.
     pub soon_ns: u64,
+    /// The address by its file at which the primary begins.
+    pub entry: u64,
+    /// Its yields that can be switched: offset of the first [`SwitchRow`], and how many.
+    pub first_switch: u32,
+    pub switches: u32,
 
     // Orders, which may change while it runs.
     /// Most guests in one area's ring; 0: no harvest, everybody stays at home.
@@ -287,6 +313,10 @@ pub struct Control {
     pub butler: AtomicI32,
     /// Threads of the primary that have areas.
     pub areas: AtomicU32,
+    /// Whether the primary's yields are switched on, how often they were, and why they cannot be; 0: they can.
+    pub switched_on: AtomicU32,
+    pub switch_errno: AtomicI32,
+    pub switchings: AtomicU64,
     /// Times the butler looked around.
     pub rounds: AtomicU64,
     /// Guests taken from a primary's thread that slept.

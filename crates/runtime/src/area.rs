@@ -144,9 +144,7 @@ pub(crate) struct Area {
     pub(crate) scratch: [AtomicU64; 3],
     pub(crate) budget: AtomicI32,
     pub(crate) guest: AtomicU8,
-    /// See [`crate::ring`].
-    pub(crate) somebody: AtomicU8,
-    pub(crate) padding: [u8; 2],
+    pub(crate) padding: [u8; 3],
     pub(crate) leave: AtomicU64,
     pub(crate) own: AtomicPtr<Context>,
     /// The thread's.
@@ -299,7 +297,6 @@ at!(Area.cur == area::CUR);
 at!(Area.scratch == area::SCRATCH[0]);
 at!(Area.budget == area::BUDGET);
 at!(Area.guest == area::GUEST);
-at!(Area.somebody == area::SOMEBODY);
 at!(Area.leave == area::LEAVE);
 at!(Area.own == area::OWN);
 at!(Area.passes == area::PASSES);

@@ -24,7 +24,7 @@ use core::arch::x86_64::_rdtsc;
 use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use runtime_abi::control::{Control, SITES, bucket};
+use runtime_abi::control::{Control, SITES, bucket, site_rows};
 use runtime_abi::{area as a, context as c};
 
 /// Of an order, in the lowest bit: guests are aside, or take part.
@@ -180,7 +180,7 @@ fn link(area: &Area) {
         NOTHING => return,
         _ if area.no_clock.load(Relaxed) != 0 => return finish(area),
         PLAIN | SITE => {
-            code(back, gleaner_timed);
+            code(back, if area.stage.load(Relaxed) == SITE { gleaner_visited } else { gleaner_timed });
             ring::append(area, back);
         }
         ABSENCE => {
@@ -289,8 +289,7 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
 
 /// Keeps account of a yield. Where there are too many places, some are left out.
 fn visit(page: &Control, resume: u64, soon: bool) {
-    let first = (resume >> 2 ^ resume >> 10) as usize;
-    for at in first..first + 8 {
+    for at in site_rows(resume) {
         let row = &page.site[at % SITES];
         let there = row.resume.compare_exchange(0, resume, Relaxed, Relaxed);
         if there.is_ok() || there == Err(resume) {
@@ -381,6 +380,11 @@ global_asm!(
     "mov rax, [rax + {NEXT}]",
     "jmp gleaner_tail",
     "",
+    // What the last site loads is to be there: else a miss is told of a later one, whose yield waits for it.
+    ".globl gleaner_visited",
+    ".hidden gleaner_visited",
+    "gleaner_visited:",
+    "lfence",
     ".globl gleaner_timed",
     ".hidden gleaner_timed",
     "gleaner_timed:",
@@ -424,6 +428,7 @@ global_asm!(
 unsafe extern "C" {
     fn gleaner_count();
     fn gleaner_timed();
+    fn gleaner_visited();
     fn gleaner_away();
     fn gleaner_turned();
 }

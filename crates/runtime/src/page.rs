@@ -3,7 +3,7 @@
 use crate::sys;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
-use runtime_abi::control::{Control, MAGIC, ScavengerRow, VERSION, refusal};
+use runtime_abi::control::{Control, MAGIC, ScavengerRow, SwitchRow, VERSION, refusal};
 
 /// Maps the page that this path names.
 pub(crate) fn map(path: &CStr) -> Option<&'static Control> {
@@ -48,6 +48,18 @@ pub(crate) fn strings(page: &'static Control, first: u32, count: u32) -> impl It
         at += text.to_bytes_with_nul().len() as u32;
         Some(text)
     })
+}
+
+/// The primary's yields that can be switched.
+pub(crate) fn switches(page: &'static Control) -> &'static [SwitchRow] {
+    if page.switches == 0 {
+        return &[];
+    }
+    let first = core::ptr::from_ref(page).cast::<u8>();
+    // SAFETY: the launcher wrote so many rows there, aligned, and nobody changes them.
+    unsafe {
+        core::slice::from_raw_parts(first.add(page.first_switch as usize).cast(), page.switches as usize)
+    }
 }
 
 pub(crate) fn rows(page: &'static Control) -> &'static [ScavengerRow] {

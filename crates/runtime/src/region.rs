@@ -258,7 +258,6 @@ impl Region {
         }
         area.budget.store(0, Relaxed);
         area.passes.store(-1, Relaxed);
-        area.somebody.store(0, Relaxed);
         for lap in &area.laps {
             lap.store(crate::count::FEW, Relaxed);
         }

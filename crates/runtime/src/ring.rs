@@ -13,9 +13,6 @@
 //! Where the primary waits by turning round, it goes on with own.SPIN instead of own.NEXT: with the first guest of the ring, or
 //! the first of those aside, all of which lead back to own; with the control context where it is hooked; with nobody else.
 //!
-//! SOMEBODY, the hint beside it, is 0 only while own.NEXT is own: it is cleared before that is made so, and set again behind whatever
-//! undoes it, by whomever. What is set for no reason costs a look more at each yield, and nothing else.
-//!
 //! No system calls here but for a signal that was put off, no waiting; a sibling that was asked to park does so from here.
 
 use crate::area::{Area, Context, asked, follow, lock, state};
@@ -39,7 +36,6 @@ pub(crate) fn hook(area: &Area) {
     let (own, control) = (area.own(), area.control().pointer());
     own.next.swap(control, AcqRel);
     own.spin.swap(control, AcqRel); // behind the other: see `control`
-    area.somebody.store(1, Release);
 }
 
 /// Butler: takes back the hook of a home. False if its thread is on its way to park.
@@ -56,18 +52,14 @@ pub(crate) fn unhook(area: &Area) -> bool {
 fn set_first(area: &Area, from: *mut Context, to: *mut Context) {
     let own = area.own();
     area.control().next.store(to, Release);
-    area.somebody.store(u8::from(to != own.pointer()), Release);
     // Hooked, it stays so.
-    if own.next.compare_exchange(from, to, AcqRel, Acquire).is_err() {
-        area.somebody.store(1, Release);
-    }
+    let _ = own.next.compare_exchange(from, to, AcqRel, Acquire);
 }
 
 /// Nobody is met any more, whoever holds the lock.
 pub(crate) fn abandon(area: &Area) {
     area.control().next.store(area.own().pointer(), Release);
     area.own().spin.store(area.own().pointer(), Release);
-    area.somebody.store(0, Release);
     area.own().next.store(area.own().pointer(), Release);
 }
 
@@ -193,7 +185,6 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     let first = area.control().next.load(Acquire);
     // In this order: where the butler finds its hook in the one that is written last, it is in both.
     own.spin.store(count::at_turns(area), Release);
-    area.somebody.store(u8::from(first != own.pointer()), Release);
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
     if first == own.pointer()
@@ -245,7 +236,6 @@ pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
     let hooked = is_hooked(area);
     own.spin.store(if hooked { area.control().pointer() } else { own.pointer() }, Release);
     if !hooked {
-        area.somebody.store(0, Release);
         own.next.store(own.pointer(), Release);
     }
     take_inbox(area, each);

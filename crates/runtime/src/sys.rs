@@ -21,11 +21,13 @@ pub(crate) mod nr {
     pub(crate) const FSTAT: usize = 5;
     pub(crate) const POLL: usize = 7;
     pub(crate) const MMAP: usize = 9;
+    pub(crate) const MPROTECT: usize = 10;
     pub(crate) const MUNMAP: usize = 11;
     pub(crate) const BRK: usize = 12;
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
     pub(crate) const PREAD: usize = 17;
+    pub(crate) const PWRITE: usize = 18;
     pub(crate) const SCHED_YIELD: usize = 24;
     pub(crate) const MADVISE: usize = 28;
     pub(crate) const DUP2: usize = 33;
@@ -97,6 +99,11 @@ pub(crate) fn pread(fd: i32, bytes: &mut [u8], offset: u64) -> isize {
     unsafe {
         syscall(nr::PREAD, [fd as usize, bytes.as_mut_ptr() as usize, bytes.len(), offset as usize, 0, 0])
     }
+}
+
+pub(crate) fn pwrite(fd: i32, bytes: &[u8], offset: u64) -> isize {
+    // SAFETY: as for write.
+    unsafe { syscall(nr::PWRITE, [fd as usize, bytes.as_ptr() as usize, bytes.len(), offset as usize, 0, 0]) }
 }
 
 pub(crate) const O_RDONLY: usize = 0;
@@ -325,6 +332,13 @@ pub(crate) unsafe fn mmap(
     let result =
         unsafe { syscall(nr::MMAP, [at, size, protection, flags, fd as isize as usize, offset as usize]) };
     if (-4095..0).contains(&result) { Err(-result as i32) } else { Ok(result as usize) }
+}
+
+/// # Safety
+/// Whoever uses that memory may do so still.
+pub(crate) unsafe fn mprotect(at: usize, size: usize, protection: usize) -> isize {
+    // SAFETY: the caller's.
+    unsafe { syscall(nr::MPROTECT, [at, size, protection, 0, 0, 0]) }
 }
 
 /// # Safety

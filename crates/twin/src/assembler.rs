@@ -1,7 +1,7 @@
 //! The few instructions that inserted code of harvest twins is made of, as bytes. (A general assembler would take most
 //! of the time of a rewrite.) The tests read them back with a decoder.
 
-use crate::insertions::{Part, Piece, Reference};
+use crate::insertions::{Part, Piece, Reference, Switch};
 use crate::mode::VectorWidth;
 use runtime_abi::context;
 
@@ -25,6 +25,13 @@ pub(crate) struct Label {
     number: usize,
     /// It may be jumped to from the piece's other part.
     across: bool,
+}
+
+/// What a switch may change.
+#[derive(Clone, Copy)]
+pub(crate) enum Dead {
+    Register(Register),
+    Flags,
 }
 
 /// A displacement to be filled in.
@@ -252,6 +259,27 @@ impl Assembler {
     }
     pub(crate) fn jump_if_not_negative(&mut self, label: Label) {
         self.jump_by(0x79, &[0x0f, 0x89], label);
+    }
+    /// What does nothing that matters until its first byte but for a prefix becomes that of `jmp label`: it loads a dead register, else
+    /// it sets dead flags.
+    pub(crate) fn switch(&mut self, dead: Dead, label: Label) {
+        debug_assert!(label.across && !self.cold, "switches lead to cold parts");
+        if matches!(dead, Dead::Register(8..)) {
+            self.raw(&[0x41]);
+        }
+        self.piece.switch = Some(Switch { at: self.here() as u32, resume: 0 });
+        self.raw(&[match dead {
+            Dead::Register(register) => 0xb8 | register as u8 & 7, // mov register, distance
+            Dead::Flags => 0x3d,                                   // cmp eax, distance
+        }]);
+        self.opened(4, label);
+    }
+    /// Here the program goes on behind the piece's site yield.
+    pub(crate) fn resumes(&mut self) {
+        let here = self.here() as u32;
+        if let Some(switch) = &mut self.piece.switch {
+            switch.resume = here;
+        }
     }
     /// `lea register, [rip + label]`
     pub(crate) fn load_place(&mut self, register: Register, label: Label) {

@@ -43,6 +43,15 @@ impl Part {
     }
 }
 
+/// An instruction by which a yield is switched on and off while the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Switch {
+    /// The byte that changes, from the begin of what stands before the instruction.
+    pub at: u32,
+    /// Where the yield goes on, from the begin of the cold part.
+    pub resume: u32,
+}
+
 /// Inserted code in the making.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -50,15 +59,20 @@ pub(crate) struct Piece {
     pub hot: Part,
     /// What lies behind the unit.
     pub cold: Part,
+    /// At most one of a piece's yields can be switched off.
+    pub switch: Option<Switch>,
 }
 
 impl Piece {
     pub(crate) fn clear(&mut self) {
         self.hot.clear();
         self.cold.clear();
+        self.switch = None;
     }
     pub(crate) fn append(&mut self, other: &Self) {
         let (hot, cold) = (self.hot.bytes.len() as u32, self.cold.bytes.len() as u32);
+        let moved = |switch: Switch| Switch { at: hot + switch.at, resume: cold + switch.resume };
+        self.switch = self.switch.or(other.switch.map(moved));
         self.hot.append(&other.hot, cold);
         self.cold.append(&other.cold, hot);
     }
@@ -73,6 +87,8 @@ pub(crate) struct Insertions {
     /// Indices of the instructions whose pieces have cold parts, ascending, and the ends of these in `cold`.
     cold_ends: Vec<(u32, u32)>,
     cold: Part,
+    /// By the index of the instruction, ascending.
+    switches: Vec<(u32, Switch)>,
     /// Instructions that take the place of the original's, by index.
     replaced: Vec<(u32, Vec<u8>)>,
 }
@@ -86,6 +102,7 @@ impl Insertions {
     pub(crate) fn push_piece(&mut self, piece: &Piece) {
         // References across are from the begin of the piece.
         self.hot.append(&piece.hot, 0);
+        self.switches.extend(piece.switch.map(|switch| (self.ends.len() as u32, switch)));
         if !piece.cold.bytes.is_empty() {
             self.cold.append(&piece.cold, 0);
             self.cold_ends.push((self.ends.len() as u32, self.cold.bytes.len() as u32));
@@ -124,6 +141,10 @@ impl Insertions {
         let begin = nth.checked_sub(1).map_or(0, |before| self.cold_ends[before].1) as usize;
         let end = self.cold_ends[nth].1 as usize;
         (&self.cold.bytes[begin..end], references(&self.cold, begin, end))
+    }
+    /// What yields are switched by, with the instructions they stand before.
+    pub(crate) fn switches(&self) -> &[(u32, Switch)] {
+        &self.switches
     }
     pub(crate) fn replaced(&self) -> &[(u32, Vec<u8>)] {
         &self.replaced

@@ -9,7 +9,7 @@ use crate::select::{Choice, Entry};
 use rayon::prelude::*;
 
 /// Goes up whenever a reader of the last one would misread the next.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 pub const MAGIC: [u8; 8] = *b"GLNRTWIN";
 /// The owner of the note by which a rewritten file is known, and its type.
 pub const NOTE_OWNER: [u8; 8] = *b"Gleaner\0";
@@ -17,9 +17,10 @@ pub const NOTE_TYPE: u32 = 1;
 /// The size of the whole note.
 pub(crate) const NOTE_SIZE: u64 = 12 + 8 + 48;
 
-const HEADER_SIZE: usize = 48;
+const HEADER_SIZE: usize = 64;
 const UNIT_SIZE: usize = 40;
 const TABLE_SIZE: usize = 48;
+const SWITCH_SIZE: usize = 16;
 
 const GAP: u8 = 0x10;
 const INSERTED: u8 = 0x20;
@@ -55,14 +56,16 @@ pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[Choice], mode: Mode<'_>) -
     let tables: usize = twins.twins.iter().flatten().map(|twin| twin.tables.len()).sum();
     let units_at = HEADER_SIZE;
     let tables_at = units_at + UNIT_SIZE * units.len();
-    let streams_at = tables_at + TABLE_SIZE * tables;
+    let switches_at = tables_at + TABLE_SIZE * tables;
+    let switches: usize = twins.twins.iter().flatten().map(|twin| twin.inserted.switches().len()).sum();
+    let streams_at = switches_at + SWITCH_SIZE * switches;
     let size = streams_at + streams.iter().map(Vec::len).sum::<usize>();
 
     let mut out = Vec::with_capacity(size);
     out.extend(MAGIC);
     out.extend(VERSION.to_le_bytes());
     out.extend(mode.number().to_le_bytes());
-    for number in [units.len(), tables, units_at, tables_at] {
+    for number in [units.len(), tables, units_at, tables_at, switches, switches_at] {
         out.extend((number as u64).to_le_bytes());
     }
     let mut stream_at = streams_at as u64;
@@ -91,6 +94,15 @@ pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[Choice], mode: Mode<'_>) -
             out.extend(table.table.base.unwrap_or(0).to_le_bytes());
             out.extend((table.table.targets.len() as u32).to_le_bytes());
             out.extend(u32::from(table.table.entry_size).to_le_bytes());
+        }
+    }
+    for twin in units.iter().filter_map(|&unit| twins.twins[unit].as_ref()) {
+        for &(index, switch) in twin.inserted.switches() {
+            let part = |begin: u32, at: u32| twin.address + u64::from(begin + at);
+            let cold = twin.layout.cold().binary_search_by_key(&index, |&(of, _)| of);
+            let cold = cold.map_or(twin.layout.size, |nth| twin.layout.cold()[nth].1);
+            out.extend(part(twin.layout.offsets[index as usize], switch.at).to_le_bytes());
+            out.extend(part(cold, switch.resume).to_le_bytes());
         }
     }
     for stream in &streams {

@@ -5,9 +5,10 @@
 //!
 //! What is done only if somebody else is there, or the budget used up, lies out of the way in the piece's cold part: a jump
 //! over it cost a search loop of six instructions a tenth of its pace. But the sites of scavengers have it in line, since they
-//! nearly always find somebody.
+//! nearly always find somebody. Those of primaries are switched on only while there are guests: to ask each time cost a search in a
+//! tree a twentieth.
 
-use crate::assembler::{Assembler, Extent, Label, RAX, RSP, Register, assemble};
+use crate::assembler::{Assembler, Dead, Extent, Label, RAX, RSP, Register, assemble};
 use crate::insertions::{Part, Piece};
 use crate::mode::VectorWidth;
 use image::regs::{Flag, RegSet};
@@ -110,6 +111,7 @@ impl Yield<'_> {
         asm.store_area(area::CUR, RAX);
         asm.jump_through(RAX, context::RIP);
         asm.place(resume);
+        asm.resumes();
     }
 
     /// Everything but rax, the context being there.
@@ -139,9 +141,14 @@ impl Yield<'_> {
         }
     }
 
-    /// Whether it is enough to ask the area whether somebody is there: where the context is not at hand, and flags are dead.
-    fn asks_area(&self) -> bool {
-        self.kind == Kind::Site && self.is_cold() && self.base.is_none() && !flags_live(self.live)
+    /// What its switch may change: a dead register, else flags, if they are dead. Only sites of primaries have one.
+    fn switch_by(&self) -> Option<Dead> {
+        if self.kind != Kind::Site || !self.is_cold() {
+            return None;
+        }
+        let base = self.base.map_or(RegSet::EMPTY, RegSet::general);
+        let register = dead(self.live, base).map(Dead::Register);
+        register.or_else(|| (!flags_live(self.live)).then_some(Dead::Flags))
     }
 
     fn labels(&self, asm: &mut Assembler) -> [Label; 3] {
@@ -176,10 +183,9 @@ pub(crate) fn assemble_yield(wanted: &Yield<'_>) -> Piece {
     }
 }
 
-/// Asks the area whether somebody is there; what follows is what is done then.
-fn ask_area(asm: &mut Assembler, go: Label) {
-    asm.test_area8(area::SOMEBODY);
-    asm.jump_if_not_equal(go);
+/// What follows is done only while the yield is switched on.
+fn switch(asm: &mut Assembler, by: Dead, go: Label) {
+    asm.switch(by, go);
     asm.go_cold(true);
     asm.place(go);
 }
@@ -201,8 +207,8 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
         asm.place(go);
         ask(asm);
         asm.jump_if_equal(skip);
-    } else if wanted.asks_area() {
-        ask_area(asm, go);
+    } else if let Some(by) = wanted.switch_by() {
+        switch(asm, by, go);
         ask(asm);
         asm.jump_if_equal(past);
     } else if cold {
@@ -242,9 +248,9 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
     let flags = flags_live(wanted.live);
     let [kept, flags_kept, _] = area::SCRATCH;
     let ([go, enough, past], alone) = (wanted.labels(asm), asm.label());
-    let hinted = wanted.asks_area();
-    if hinted {
-        ask_area(asm, go);
+    let switched = wanted.switch_by();
+    if let Some(by) = switched {
+        switch(asm, by, go);
     }
     asm.append(wanted.prefetches);
     if rax_lives {
@@ -265,7 +271,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         asm.place(go);
         ask(asm);
         asm.jump_if_equal(alone);
-    } else if hinted {
+    } else if switched.is_some() {
         ask(asm);
         asm.jump_if_equal(alone);
     } else if cold {
@@ -277,7 +283,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         ask(asm);
         asm.jump_if_equal(enough);
     }
-    wanted.pass_by(asm, if hinted { alone } else { enough });
+    wanted.pass_by(asm, if switched.is_some() { alone } else { enough });
     for register in wanted.stored().filter(|&register| register != RAX) {
         asm.store(RAX, context::slot(register as u8), register);
     }
@@ -310,7 +316,11 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         wanted.set_budget(asm);
         asm.jump(enough);
     }
-    if hinted {
+    if switched.is_some() {
+        if flags {
+            asm.load_area(RAX, flags_kept);
+            asm.flags_from_rax();
+        }
         if rax_lives {
             asm.load_area(RAX, kept);
         }

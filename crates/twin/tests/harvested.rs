@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{compile, programs, write_program};
+use common::{compile, programs, switched_on, write_program};
 use gleaner_twin::{Bounds, Knowledge, Mode, Reach, Sites, VectorWidth, Which, rewrite};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,6 @@ fn stand_in(directory: &Path) -> PathBuf {
         ("S2", area::SCRATCH[2].into()),
         ("BUDGET", area::BUDGET.into()),
         ("GUEST", area::GUEST.into()),
-        ("SOMEBODY", area::SOMEBODY.into()),
         ("LEAVE", area::LEAVE.into()),
         ("OWN", area::OWN.into()),
         ("NEXT", context::NEXT.into()),
@@ -90,14 +89,22 @@ fn compare(program: &Path, library: &Path, name: &str) {
         let any = harvest.sites + harvest.spins + harvest.bounds > 0;
         assert!(any || matches!(mode, Mode::Primary(_)), "{name}: {harvest:?}");
         let path = program.with_extension("twin");
-        write_program(&path, &rewritten.bytes);
-        for company in COMPANIES {
-            if matches!(mode, Mode::Primary(_)) && company.guest {
+        for on in [true, false] {
+            let bytes = if on { switched_on(&rewritten.bytes) } else { rewritten.bytes.clone() };
+            if !on && bytes == switched_on(&rewritten.bytes) {
                 continue;
             }
-            let (found, yields) = outcome(&path, library, Some(company));
-            assert_eq!(found, expected, "{name} {} {company:?}", mode.number());
-            assert_eq!(yields > 0, company.garbage && any, "{name} {} {company:?}: {yields}", mode.number());
+            write_program(&path, &bytes);
+            for company in COMPANIES {
+                if matches!(mode, Mode::Primary(_)) && company.guest {
+                    continue;
+                }
+                let (found, yields) = outcome(&path, library, Some(company));
+                let what = format!("{name} {} {company:?}, on: {on}: {yields}", mode.number());
+                assert_eq!(found, expected, "{what}");
+                // Those that have no switch are always on.
+                assert!(!on || (yields > 0) == (company.garbage && any), "{what}");
+            }
         }
     }
 }

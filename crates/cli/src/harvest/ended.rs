@@ -50,10 +50,15 @@ pub(super) fn summary(run: &Run) -> String {
             run.absences.p50, run.absences.p99, run.absences.max, run.bounds.max_absence
         );
     }
+    for site in &run.switched_off {
+        let function = site.place.function.as_deref().unwrap_or("?");
+        let _ = writeln!(text, "  {function} at {:#x} was switched off: {}", site.place.address, site.why);
+    }
     for site in &run.sites {
-        if let Some(why) = &site.why_not {
-            let function = site.place.function.as_deref().unwrap_or("?");
-            let address = site.place.address;
+        let function = site.place.function.as_deref().unwrap_or("?");
+        let address = site.place.address;
+        let told = run.switched_off.iter().any(|off| off.place == site.place);
+        if let Some(why) = site.why_not.as_ref().filter(|_| !told) {
             let _ =
                 writeln!(text, "  {function} at {address:#x}: {why} (--exclude {address:#x} leaves it out)");
         }

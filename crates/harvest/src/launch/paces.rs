@@ -42,6 +42,9 @@ pub struct Visits {
     pub visits: u64,
     /// Of them, how often the next yield came too soon for a miss.
     pub soon: u64,
+    /// How often it was switched off for that, and for how long in all.
+    pub offs: u64,
+    pub off: Duration,
 }
 
 impl Visits {
@@ -53,6 +56,8 @@ impl Visits {
                 resume: page.u64(row + offset_of!(SiteRow, resume)),
                 visits: page.u64(row + offset_of!(SiteRow, visits)),
                 soon: page.u64(row + offset_of!(SiteRow, soon)),
+                offs: page.u64(row + offset_of!(SiteRow, offs)),
+                off: Duration::from_nanos(page.u64(row + offset_of!(SiteRow, off_ns))),
             })
             .filter(|seen| seen.visits > 0)
             .map(|seen| Self { resume: seen.resume.wrapping_sub(bias), ..seen })

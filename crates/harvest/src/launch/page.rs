@@ -2,7 +2,8 @@
 
 use super::blob::{Blob, memory_file};
 use super::{Harvest, LaunchError, Program, Scavenger, Stream};
-use runtime_abi::control::{self, Control, ScavengerRow};
+use crate::rewritten::Switches;
+use runtime_abi::control::{self, Control, ScavengerRow, SwitchRow};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::mem::offset_of;
@@ -79,6 +80,7 @@ impl Image {
         image.put(offset_of!(Control, closed), harvest.inherited.closed);
         image.put(offset_of!(Control, outlive_launcher), u32::from(harvest.outlive_launcher));
         image.put(offset_of!(Control, siblings), u32::from(harvest.siblings));
+        image.switches(&harvest.primary.file);
         if let Some(cpus) = &harvest.home_cpus {
             let mask = cpus.iter().filter(|cpu| **cpu < 64).fold(0_u64, |mask, cpu| mask | 1 << cpu);
             image.put(offset_of!(Control, home_cpus_known), 1);
@@ -163,6 +165,18 @@ impl Image {
             }
         };
         Ok((file, original))
+    }
+
+    /// By what the primary's yields are switched on; nothing for a file that cannot be read, which is refused when it is started.
+    fn switches(&mut self, file: &Path) {
+        let Some(switches) = std::fs::read(file).ok().and_then(|file| Switches::of(&file)) else { return };
+        self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<SwitchRow>()), 0);
+        self.put64(offset_of!(Control, entry), switches.entry);
+        self.put(offset_of!(Control, first_switch), self.bytes.len() as u32);
+        self.put(offset_of!(Control, switches), switches.rows.len() as u32);
+        for row in switches.rows {
+            self.bytes.extend([row.place.to_ne_bytes(), row.resume.to_ne_bytes()].as_flattened());
+        }
     }
 
     fn put(&mut self, offset: usize, value: u32) {

@@ -78,6 +78,8 @@ pub struct Outcome {
     pub not_run: bool,
     /// Why scavengers at home did not have the lowest priority.
     pub not_idle: Option<String>,
+    /// Why the primary's yields could not be switched on.
+    pub not_switched: Option<String>,
     pub scavengers: Vec<ScavengerOutcome>,
     /// Threads that were each other's guests.
     pub siblings: Option<SiblingsOutcome>,
@@ -170,6 +172,7 @@ impl Running {
             refused: self.refused(),
             not_run: self.page.u32(offset_of!(Control, stage)) == stage::REFUSED,
             not_idle: self.not_idle(),
+            not_switched: self.not_switched(),
             scavengers: (0..self.count).map(|index| self.outcome(index, killed[index])).collect(),
             siblings: self.siblings.then(|| siblings::outcome(&self.page, self.scavenger(0))),
             elapsed,
@@ -301,6 +304,11 @@ impl Running {
     }
 
     /// One for all: what is forbidden to one is to the others.
+    fn not_switched(&self) -> Option<String> {
+        let errno = self.page.u32(offset_of!(Control, switch_errno)) as i32;
+        (errno != 0).then(|| io::Error::from_raw_os_error(errno).to_string())
+    }
+
     fn not_idle(&self) -> Option<String> {
         let errno = |index| self.page.u32(row(index) + offset_of!(ScavengerRow, policy_errno)) as i32;
         let errno = (0..self.count).map(errno).find(|errno| *errno != 0)?;

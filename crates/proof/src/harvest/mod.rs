@@ -33,6 +33,7 @@ use rayon::prelude::*;
 use run::{Code, Done, Terms};
 use sparing::Sparing;
 use state::State;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How far behind a yield the loads may be that it fetches for.
 const FARTHEST: usize = 256;
@@ -71,6 +72,8 @@ struct Work<'w, 'd> {
     items: &'w [Item],
     dead: &'w Dead<'w, 'd>,
     is_early: bool,
+    /// How many switches were found that are listed.
+    switches: &'w AtomicUsize,
 }
 
 impl Context<'_> {
@@ -99,6 +102,7 @@ impl Context<'_> {
             }
         }
         let sparing = Sparing::of(dead, &self.relocations);
+        let switches = AtomicUsize::new(0);
         (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(
             || (dead::Room::default(), Room::default()),
             |(living, room), function| {
@@ -107,7 +111,16 @@ impl Context<'_> {
                     let unit = &self.mapping.units[index as usize];
                     let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
                     let is_early = early[index as usize];
-                    let work = Work { context: self, terms: &terms, unit, tables, items, dead, is_early };
+                    let work = Work {
+                        context: self,
+                        terms: &terms,
+                        unit,
+                        tables,
+                        items,
+                        dead,
+                        is_early,
+                        switches: &switches,
+                    };
                     let first = entries.partition_point(|entry| entry.0 < index);
                     let end = entries.partition_point(|entry| entry.0 <= index);
                     work.look(live, &entries[first..end], room);
@@ -118,6 +131,10 @@ impl Context<'_> {
                 }
             },
         );
+        if switches.into_inner() != self.mapping.switches.len() {
+            let first = self.mapping.switches.first().map_or(0, |switch| switch.0);
+            self.findings.at(Rule::Mapping, first, "a switch is listed where there is none, or twice");
+        }
     }
 }
 
@@ -275,6 +292,20 @@ impl Work<'_, '_> {
             room.yields.get_or_insert(self.unit.twin + u64::from(item.place));
             if self.is_early {
                 self.wrong(Rule::Early, item, "a yield where there may be no area yet");
+            }
+        }
+        if let Some(switch) = done.switch {
+            let listed = self.context.mapping.switches.binary_search_by_key(&switch, |listed| listed.0);
+            let yields = listed.ok().map(|at| self.context.mapping.switches[at].1);
+            if yields.is_some() && yields == done.resume {
+                self.switches.fetch_add(1, Ordering::Relaxed);
+            } else {
+                self.wrong_at(
+                    Rule::Mapping,
+                    item,
+                    switch,
+                    "a switch that is not listed, or not as that of its yield",
+                );
             }
         }
         let fetches = !done.prefetches.is_empty();

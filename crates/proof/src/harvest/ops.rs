@@ -40,8 +40,8 @@ pub(crate) enum Op {
     Pass,
     /// `cmp byte gs:[GUEST], 0`
     TestGuest,
-    /// `cmp byte gs:[SOMEBODY], 0`
-    TestSomebody,
+    /// Something that loads a register, or sets flags, and becomes a jump if its first byte but for a prefix changes.
+    Switch { sets: Option<General>, to: u64 },
     /// `jmp gs:[LEAVE]`
     Leave,
     /// `mov to, from`
@@ -130,9 +130,14 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
         Code::Cmp_rm8_imm8 if in_area(insn) == Some(area::GUEST) && insn.immediate8() == 0 => {
             Some(Op::TestGuest)
         }
-        Code::Cmp_rm8_imm8 if in_area(insn) == Some(area::SOMEBODY) && insn.immediate8() == 0 => {
-            Some(Op::TestSomebody)
+        // Five bytes, or six with the prefix of a register that needs one: then its last four are those of the jump's distance.
+        Code::Mov_r32_imm32 => {
+            let register = insn.op0_register().full_register();
+            let sets = Some(register.number() as u8);
+            let right = insn.len() == 5 + usize::from(register.number() >= 8);
+            right.then(|| Op::Switch { sets, to: switched_to(insn) })
         }
+        Code::Cmp_EAX_imm32 if insn.len() == 5 => Some(Op::Switch { sets: None, to: switched_to(insn) }),
         Code::Jmp_rm64 if insn.op0_kind() == OpKind::Memory => match in_area(insn) {
             Some(at) => (at == area::LEAVE).then_some(Op::Leave),
             None => plain(insn).map(|(base, displacement)| Op::Through(base, displacement)),
@@ -188,6 +193,11 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
         Code::VEX_Kmovq_kr_km64 if insn.op1_kind() == OpKind::Memory => mask(false),
         _ => None,
     }
+}
+
+/// Where a switch leads when it is a jump.
+fn switched_to(insn: &Instruction) -> u64 {
+    insn.next_ip().wrapping_add_signed(i64::from(insn.immediate32() as i32))
 }
 
 /// An operand `gs:[offset]`.
@@ -255,7 +265,12 @@ mod tests {
         assert_eq!(of(&gs(&[0x65, 0x48, 0x89, 0x04, 0x25], 0x18)), Some(Op::StoreArea(Word::Scratch(1), 0)));
         assert_eq!(of(&gs(&[0x65, 0xff, 0x24, 0x25], 0x30)), Some(Op::Leave));
         assert_eq!(of(&gs(&[0x65, 0x48, 0xff, 0x0c, 0x25], 0x40)), Some(Op::Pass));
-        assert_eq!(of(&[0x65, 0x80, 0x3c, 0x25, 0x2d, 0, 0, 0, 0]), Some(Op::TestSomebody));
+        assert_eq!(of(&[0xbe, 0x10, 0, 0, 0]), Some(Op::Switch { sets: Some(6), to: 0x1015 }));
+        assert_eq!(
+            of(&[0x41, 0xbf, 0xfa, 0xff, 0xff, 0xff]),
+            Some(Op::Switch { sets: Some(15), to: 0x1000 })
+        );
+        assert_eq!(of(&[0x3d, 0, 1, 0, 0]), Some(Op::Switch { sets: None, to: 0x1105 }));
         assert_eq!(of(&[0x48, 0x3b, 0x49, 0]), Some(Op::Compare(1, 1, 0)));
         assert_eq!(of(&[0xff, 0x60, 8]), Some(Op::Through(0, 8)));
         assert_eq!(of(&[0x0f, 0x18, 0x0f]), Some(Op::Prefetch));
@@ -264,24 +279,27 @@ mod tests {
 
     #[test]
     fn not_on_it() {
-        let others: [&[u8]; 17] = [
-            &[0x65, 0x80, 0x3c, 0x25, 0x2d, 0, 0, 0, 1], // cmp byte gs:[SOMEBODY], 1
-            &[0x65, 0x80, 0x3c, 0x25, 0x2e, 0, 0, 0, 0], // cmp byte gs:[0x2e], 0
-            &[0x50],                                     // push rax
-            &[0x9c],                                     // pushf
-            &[0xe8, 0, 0, 0, 0],                         // call
+        let others: [&[u8]; 20] = [
+            &[0x65, 0x80, 0x3c, 0x25, 0x2d, 0, 0, 0, 0], // cmp byte gs:[0x2d], 0
+            &[0x66, 0xb8, 0, 0],                         // mov ax, 0
+            &[0x40, 0xb8, 0, 0, 0, 0], // mov eax, 0, with a prefix that would not be that of a jump alone
+            &[0xc7, 0xc0, 0, 0, 0, 0], // mov eax, 0, with its longer opcode
+            &[0x2e, 0x3d, 0, 0, 0, 0], // cmp eax, 0, with a prefix
+            &[0x50],                   // push rax
+            &[0x9c],                   // pushf
+            &[0xe8, 0, 0, 0, 0],       // call
             &[0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0], // mov rax, gs:[SELF]
             &[0x64, 0x48, 0x8b, 0x04, 0x25, 8, 0, 0, 0], // mov rax, fs:[8]
-            &[0x65, 0x8b, 0x04, 0x25, 8, 0, 0, 0],       // mov eax, gs:[CUR]
+            &[0x65, 0x8b, 0x04, 0x25, 8, 0, 0, 0], // mov eax, gs:[CUR]
             &[0x65, 0x48, 0xff, 0x0c, 0x25, 0x48, 0, 0, 0], // dec qword gs:[0x48]
-            &[0x65, 0xff, 0x0c, 0x25, 0x40, 0, 0, 0],    // dec dword gs:[PASSES]
+            &[0x65, 0xff, 0x0c, 0x25, 0x40, 0, 0, 0], // dec dword gs:[PASSES]
             &[0x65, 0x48, 0xff, 0x04, 0x25, 0x40, 0, 0, 0], // inc qword gs:[PASSES]
-            &[0x8b, 0x41, 8],                            // mov eax, [rcx+8]
-            &[0x04, 0x7e],                               // add al, 0x7e
-            &[0x0f, 0x91, 0xc0],                         // setno al
-            &[0x0f, 0x18, 0x07],                         // prefetchnta
-            &[0x48, 0x01, 0xc8],                         // add rax, rcx
-            &[0xff, 0x24, 0xc8],                         // jmp [rax+rcx*8]
+            &[0x8b, 0x41, 8],          // mov eax, [rcx+8]
+            &[0x04, 0x7e],             // add al, 0x7e
+            &[0x0f, 0x91, 0xc0],       // setno al
+            &[0x0f, 0x18, 0x07],       // prefetchnta
+            &[0x48, 0x01, 0xc8],       // add rax, rcx
+            &[0xff, 0x24, 0xc8],       // jmp [rax+rcx*8]
         ];
         for bytes in others {
             assert_eq!(of(bytes), None, "{bytes:x?}");

@@ -31,6 +31,10 @@ pub(crate) struct Done {
     pub(crate) yields: u32,
     /// Of them, those by which it waits by turning round: they fetch nothing.
     pub(crate) spins: u32,
+    /// The byte that changes where it is switched on and off.
+    pub(crate) switch: Option<u64>,
+    /// Where it goes on behind a yield that is not by turning round.
+    pub(crate) resume: Option<u64>,
 }
 
 impl Done {
@@ -38,6 +42,7 @@ impl Done {
     pub(crate) fn again(&mut self) {
         self.state = None;
         (self.charge, self.yields, self.spins) = (None, 0, 0);
+        (self.switch, self.resume) = (None, None);
         self.prefetches.clear();
     }
 }
@@ -231,8 +236,20 @@ impl Runner<'_> {
                 return Err("passes by where nobody else is, or twice");
             }
             Op::Pass => state.flags = Flags::Passes,
-            Op::TestSomebody if scavenger => return Err("what only primaries may have"),
-            Op::TestSomebody => state.flags = Flags::Hint,
+            Op::Switch { .. } if scavenger => return Err("what only primaries may have"),
+            Op::Switch { sets, to } => {
+                let to = self.here(to).ok_or("inserted code jumps back, or out")?;
+                // The byte that becomes that of a jump.
+                let changes = insn.next_ip() - 5;
+                if self.done.switch.replace(changes).is_some() {
+                    return Err("two switches");
+                }
+                self.wait(to, state)?;
+                match sets {
+                    Some(register) => set(&mut state, register, Value::Anything)?,
+                    None => state.flags = Flags::Anything,
+                }
+            }
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {
                 if state.general[general(from)] != Value::Context {
@@ -341,6 +358,9 @@ impl Runner<'_> {
                 let rip = state.kept.rip.ok_or("switches without saying where to go on")?;
                 self.done.yields += 1;
                 self.done.spins += u32::from(to == Value::Spin);
+                if to == Value::Next {
+                    self.done.resume = Some(self.code.parts[rip.part].1 + u64::from(rip.at));
+                }
                 let resumed = state.resumed();
                 return self.wait(rip, resumed);
             }
@@ -376,7 +396,6 @@ impl Runner<'_> {
                 taken.facts.others = true;
                 (state.facts.met, state.facts.may_set) = (true, true);
             }
-            (When::NotEqual, Flags::Hint) => {}
             (When::Equal, Flags::Unspun) => state.facts.spun = true,
             (When::NotEqual, Flags::Unspun) => taken.facts.spun = true,
             (When::NotNegative, Flags::Passes) => state.facts.turn = true,

@@ -50,8 +50,6 @@ pub(crate) enum Flags {
     Unspun,
     /// Equal where the area is no guest's.
     Home,
-    /// Equal where nobody is there, they say: nothing follows from it.
-    Hint,
     /// Not negative where there is budget left.
     Budget,
     /// Not negative where this yield is passed by.

@@ -1,6 +1,6 @@
 //! Cold parts of yields: that they hang together with what stands before the instruction, and that they are unwound as it is.
 
-use crate::pieces::{Piece, add, get, mapping, pieces};
+use crate::pieces::{Piece, add, get, leads_to, mapping, pieces};
 use crate::{compile, rejected, rewrite};
 use gleaner_proof::{Rule, check};
 use image::Image;
@@ -30,8 +30,7 @@ impl Specimen {
     /// The first and the next piece with a cold part, and their jumps there.
     fn cold(&self) -> [(&Piece, usize); 2] {
         let mut cold = self.pieces.iter().filter(|piece| piece.cold.1 > 0).map(|piece| {
-            let leads = |target: u64| target == piece.cold.2;
-            let jump = piece.inserted.iter().find(|insn| leads(insn.near_branch_target()));
+            let jump = piece.inserted.iter().find(|insn| leads_to(insn) == piece.cold.2);
             let jump = jump.expect("a jump there");
             (piece, piece.place(jump) + jump.len() - 4)
         });
@@ -85,13 +84,29 @@ fn the_mapping_says_whose_they_are() {
     }
 }
 
+#[test]
+fn the_mapping_lists_what_switches_yields() {
+    let it = specimen(false);
+    let map = mapping(&it.rewritten).0;
+    let (count, first) = (map + 48, map + get(&it.rewritten, map + 56, 8) as usize);
+    assert!(get(&it.rewritten, count, 8) > 2);
+    let mapping = |change: &dyn Fn(&mut [u8])| it.rejected(Rule::Mapping, change);
+    assert!(mapping(&|new| add(new, count, 8, -1)), "the last one is missing");
+    assert!(mapping(&|new| add(new, first, 8, 1)), "another byte");
+    assert!(mapping(&|new| add(new, first + 8, 8, 1)), "its yield goes on elsewhere");
+    assert!(mapping(&|new| new.copy_within(first..first + 16, first + 16)), "one of them twice");
+    assert!(mapping(&|new| new[first..first + 32].rotate_left(16)), "they do not ascend");
+    let resume = |new: &mut [u8]| new.copy_within(first + 24..first + 32, first + 8);
+    assert!(mapping(&resume), "another one's yield");
+}
+
 impl Specimen {
     /// Where the list of cold parts of a piece's unit is in the mapping: its count, below 128 as all that follows.
     fn list_of(&self, piece: &Piece) -> usize {
         let bytes = &self.rewritten;
         let map = mapping(bytes).0;
         let ip = piece.copy.ip();
-        let record = (0..get(bytes, map + 16, 8) as usize).map(|unit| map + 48 + 40 * unit).find(|&record| {
+        let record = (0..get(bytes, map + 16, 8) as usize).map(|unit| map + 64 + 40 * unit).find(|&record| {
             let twin = get(bytes, record + 8, 8);
             (twin..twin + get(bytes, record + 28, 4)).contains(&ip)
         });

@@ -1,6 +1,6 @@
 //! Harvest twins taken to pieces: what is inserted where, read from the mapping on its own.
 
-use iced_x86::{Decoder, DecoderOptions, Instruction};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction};
 use image::Image;
 use units::Svma;
 
@@ -71,7 +71,7 @@ fn uleb(bytes: &[u8], at: &mut usize) -> usize {
 /// Where the mapping and the note's contents are.
 pub(crate) fn mapping(bytes: &[u8]) -> (usize, usize) {
     let find = |sign: &[u8]| bytes.windows(sign.len()).rposition(|window| window == sign).expect("a sign");
-    (find(b"GLNRTWIN"), find(b"Gleaner\0\x02\0\0\0") + 8)
+    (find(b"GLNRTWIN"), find(b"Gleaner\0\x03\0\0\0") + 8)
 }
 
 pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<Piece> {
@@ -84,7 +84,7 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
     };
     let mut pieces: Vec<Piece> = Vec::new();
     for unit in 0..get(rewritten, map + 16, 8) as usize {
-        let record = map + 48 + 40 * unit;
+        let record = map + get(rewritten, map + 32, 8) as usize + 40 * unit;
         let (start, twin_start) = (get(rewritten, record, 8), get(rewritten, record + 8, 8));
         let (mut original_at, mut twin) = (start, twin_start);
         let mut stream = map + get(rewritten, record + 16, 8) as usize;
@@ -128,18 +128,28 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
     pieces
 }
 
+/// Where an inserted instruction leads to, also one that has to be switched on for that.
+pub(crate) fn leads_to(insn: &Instruction) -> u64 {
+    match insn.code() {
+        Code::Mov_r32_imm32 | Code::Cmp_EAX_imm32 => {
+            insn.next_ip().wrapping_add_signed(i64::from(insn.immediate32() as i32))
+        }
+        _ => insn.near_branch_target(),
+    }
+}
+
 /// Both parts in the order of control.
 fn spliced(hot: Vec<Instruction>, cold: &[Instruction]) -> Vec<Instruction> {
     let begins: Vec<usize> = hot
         .iter()
-        .filter_map(|jump| cold.iter().position(|insn| insn.ip() == jump.near_branch_target()))
+        .filter_map(|jump| cold.iter().position(|insn| insn.ip() == leads_to(jump)))
         .chain([cold.len()])
         .collect();
     let mut stretches = begins.windows(2).map(|ends| &cold[ends[0]..ends[1]]);
     let mut all = Vec::new();
     for insn in hot {
         all.push(insn);
-        if cold.iter().any(|first| first.ip() == insn.near_branch_target()) {
+        if cold.iter().any(|first| first.ip() == leads_to(&insn)) {
             all.extend_from_slice(stretches.next().unwrap_or_default());
         }
     }

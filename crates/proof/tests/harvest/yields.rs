@@ -2,18 +2,26 @@
 
 use crate::Wrong;
 use crate::pieces::{Piece, add, fill};
-use gleaner_proof::Rule::{Prefetches, Yields};
+use gleaner_proof::Rule::{Mapping, Prefetches, Yields};
+use iced_x86::{Code, Instruction};
 
 const NOP: u8 = 0x90;
 
 /// Pieces whose flags and some register are dead, and that do nothing but yield: where they load the context.
 fn short(piece: &Piece) -> Option<usize> {
-    let mut texts = piece.inserted.iter().map(ToString::to_string);
-    let first = texts.next()?;
-    let hinted = first == "cmp byte ptr gs:[2Dh],0";
-    let first = if hinted { texts.nth(1)? } else { first };
-    let place = piece.place(&piece.inserted[if hinted { 2 } else { 0 }]);
+    let first = piece.inserted.iter().find(|insn| !is_switch(insn))?;
+    let place = piece.place(first);
+    let first = first.to_string();
     (first.starts_with("mov") && first.ends_with("gs:[8]")).then_some(place)
+}
+/// What turns into a jump where a primary's yield is switched on.
+fn is_switch(insn: &Instruction) -> bool {
+    matches!(insn.code(), Code::Mov_r32_imm32 | Code::Cmp_EAX_imm32)
+}
+/// It; where its opcode is.
+fn switch(piece: &Piece) -> Option<(&Instruction, usize)> {
+    let switch = piece.inserted.iter().find(|insn| is_switch(insn))?;
+    Some((switch, piece.place(switch) + switch.len() - 5))
 }
 /// Pieces that save `rax` first.
 fn general(piece: &Piece) -> Option<()> {
@@ -324,19 +332,51 @@ pub(crate) const ALL: &[Wrong] = &[
         let leave = [0x65, 0xff, 0x24, 0x25, 0x30, 0, 0, 0];
         put(new, piece.find("mov gs:[10h],rax")?, &leave)
     }),
-    wrong!("in a primary: asks another byte whether somebody is there", Yields, |piece, new| {
-        let (at, _) = piece.find("cmp byte ptr gs:[2Dh],0")?;
-        new[at + 4] = 0x2e;
+    wrong!("in a primary: a switch that loads what lives", Yields, |piece, new| {
+        let (switch, at) = switch(piece)?;
+        // Whatever the instruction reads lives: but it must be a register that needs no other prefix.
+        let lives = piece.original.memory_base();
+        let fits = lives.is_gpr64()
+            && lives.number() < 8
+            && switch.len() == 5
+            && switch.code() == Code::Mov_r32_imm32;
+        fits.then(|| new[at] = 0xb8 | lives.number() as u8)
+    }),
+    wrong!("in a primary: a switch that loads the stack pointer", Yields, |piece, new| {
+        let (switch, at) = switch(piece)?;
+        (switch.len() == 5).then(|| new[at] = 0xbc)
+    }),
+    wrong!("in a primary: a switch that sets flags, ahead of one that needs them", Yields, |piece, new| {
+        piece.find("lahf")?;
+        let (switch, at) = switch(piece)?;
+        // The jump stays one without the prefix; what is left over is a prefix of what follows.
+        (switch.len() == 6).then(|| {
+            new.copy_within(at + 1..at + 5, at);
+            new[at - 1] = 0x3d;
+            new[at + 4] = 0x2e;
+        })
+    }),
+    wrong!("in a primary: a switch that leads elsewhere", Yields, |piece, new| {
+        let (_, at) = switch(piece)?;
+        add(new, at + 1, 4, 1);
         Some(())
     }),
-    wrong!("in a primary: takes the hint for certain", Yields, |piece, new| {
-        // where somebody may be there it goes on behind what asks for certain
+    wrong!("in a primary: a switch that leads back", Yields, |piece, new| {
+        let (_, at) = switch(piece)?;
+        new[at + 1..at + 5].copy_from_slice(&(-20_i32).to_le_bytes());
+        Some(())
+    }),
+    wrong!("in a primary: a switch that leads behind what asks", Yields, |piece, new| {
         short(piece)?;
-        let (at, size) = piece.find("jne")?;
+        let (switch, at) = switch(piece)?;
         let count = piece.inserted.iter().find(|insn| insn.to_string().starts_with("dec qword"))?;
-        let from = piece.inserted.iter().find(|insn| piece.place(insn) == at)?.next_ip();
-        let by = count.ip().wrapping_sub(from) as u32;
-        new[at + size - 4..at + size].copy_from_slice(&by.to_le_bytes());
+        let by = count.ip().wrapping_sub(switch.next_ip()) as u32;
+        new[at + 1..at + 5].copy_from_slice(&by.to_le_bytes());
+        Some(())
+    }),
+    wrong!("in a primary: a jump in place of a switch", Mapping, |piece, new| {
+        let (_, at) = switch(piece)?;
+        new[at] = 0xe9;
         Some(())
     }),
     wrong!("in a primary: counts in another word", Yields, |piece, new| {

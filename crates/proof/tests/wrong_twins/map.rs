@@ -6,10 +6,27 @@ use gleaner_proof::Rule::{Inserted, Mapping, Unchanged};
 
 pub(crate) const ALL: &[Wrong] = &[
     Wrong {
+        name: "switches where there are none",
+        rule: Mapping,
+        make: |it, _, new| {
+            // They lie where the first stream does.
+            put(new, it.map + 48, 8, 1);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "switches ahead of the jump tables",
+        rule: Mapping,
+        make: |it, _, new| {
+            put(new, it.map + 56, 8, 64);
+            Some(())
+        },
+    },
+    Wrong {
         name: "a note of another version",
         rule: Mapping,
         make: |it, _, new| {
-            put(new, it.note, 4, 3);
+            put(new, it.note, 4, 2);
             Some(())
         },
     },

@@ -3,7 +3,8 @@
 //!
 //! It looks around every now and then: nobody on a primary's thread makes a system call to tell it anything. A round is
 //! [`primaries`], then [`homes`]; where threads are each other's guests it is [`siblings`]. [`watch`] is what it knows of
-//! processes and threads. [`pace`] compares a primary's pace with guests and without, and [`law`] says what follows.
+//! processes and threads. [`switches`] switches the primary's yields on while somebody is there for them, [`sites`] those off that do
+//! not pay. [`pace`] compares a primary's pace with guests and without, and [`law`] says what follows.
 //!
 //! To add a policy: a reason in `runtime_abi::control::trip` if it sends guests home, and its place in a round.
 
@@ -12,6 +13,8 @@ mod law;
 mod pace;
 mod primaries;
 mod siblings;
+mod sites;
+mod switches;
 mod watch;
 
 use crate::area::{Area, state};
@@ -79,6 +82,11 @@ pub(crate) struct Butler {
     paces: Option<&'static mut [pace::Pace; crate::region::SLOTS]>,
     /// When somebody's pace is to be looked at again.
     wake_at: u64,
+    switches: switches::Switches,
+    /// When sites are judged again.
+    judge_at: u64,
+    /// A thread of the primary has not come to a yield for long, though it is wanted there.
+    waited_for: bool,
 }
 
 /// What a round found, for the live view.
@@ -112,6 +120,9 @@ impl Butler {
             clock: pace::Clock::new(now),
             paces: if page.watched == 0 { None } else { pace::table() },
             wake_at: 0,
+            switches: switches::Switches::new(page),
+            judge_at: 0,
+            waited_for: false,
         }
     }
 
@@ -120,6 +131,7 @@ impl Butler {
             self.now = sys::now_ns();
             self.moved = false;
             self.wake_at = u64::MAX;
+            self.waited_for = false;
             self.clock.follow(self.page, self.now);
             self.processes.look(self.region.butler.load(Relaxed), page::rows(self.page), self.now);
             self.end_with_launcher();
@@ -130,6 +142,12 @@ impl Butler {
                 let free = self.primaries();
                 self.homes(free)
             };
+            if self.processes.primary_lives() {
+                let needed = census.away || census.parked > 0;
+                self.switches.follow(needed, self.now);
+                self.judge_sites();
+                self.wake_at = self.wake_at.min(self.switches.look_at());
+            }
             self.show(&census);
             // Siblings have nobody else to wake them, whoever started them.
             let alone = self.region.siblings.load(Relaxed) == 0
@@ -137,6 +155,9 @@ impl Butler {
                 && self.processes.all_scavengers_ended();
             let done = !self.processes.primary_lives() || alone;
             if done && !census.away {
+                if self.processes.primary_lives() {
+                    self.switches.leave();
+                }
                 self.page.stage.store(stage::ALL_HOME, Release);
                 return;
             }

@@ -146,6 +146,8 @@ impl Butler {
         let spare = self.processes.has_cpus_to_spare();
         let step = Step { spare, page: self.page, now: self.now, rate: self.clock.rate, area };
         let most = step.go(pace, self.region);
+        let waits = area.obeyed.load(Acquire) != area.order.load(Relaxed) && area.slept.load(Relaxed) == 0;
+        self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP;
         area.most.store(most, Relaxed);
         self.wake_at = self.wake_at.min(pace.look_at(self.now, spare, area.guests.load(Relaxed)));
         if let Some(row) = shown {

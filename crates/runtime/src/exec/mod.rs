@@ -3,8 +3,9 @@
 //! [`start`] makes the process, [`elf`] reads headers, [`load`] maps files, [`stack`] lays out what the kernel
 //! would have put on the stack, [`filter`] keeps from it the system calls that the address space has only once.
 
+pub(crate) mod auxiliaries;
 pub(crate) mod elf;
 mod filter;
 mod load;
-mod stack;
+pub(crate) mod stack;
 pub(crate) mod start;

@@ -2,7 +2,7 @@
 
 use super::load::{Failure, Image, load};
 use super::stack::{self, Full, Stack, Words};
-use super::{filter, stack::size_of_all};
+use super::{auxiliaries, filter, stack::size_of_all};
 use crate::area::{Area, kind};
 use crate::region::{Purpose, Region};
 use crate::{gs, page, sys};
@@ -235,9 +235,6 @@ fn program_stack(
     fill(memory, strings, control, row, file, image, interpreter).map_err(|Full| (failure::ARGUMENTS, 0))
 }
 
-/// Most entries of an auxiliary vector.
-const AUXILIARIES: usize = 40;
-
 /// Fills it, with arguments and environment of so many bytes; returns the stack pointer.
 fn fill(
     memory: &mut [u8],
@@ -272,7 +269,7 @@ fn fill(
     let random = text.bytes(&random)?;
     let mut text = text.strings(strings + ours)?;
 
-    let count = 1 + (row.argc as usize + 1) + (row.envc as usize + added + 1) + 2 * AUXILIARIES;
+    let count = 1 + (row.argc as usize + 1) + (row.envc as usize + added + 1) + 2 * auxiliaries::MOST;
     let mut stack = Stack::new(below);
     let words = stack.words(count)?;
     let stack_pointer = words.as_ptr() as usize;
@@ -305,30 +302,24 @@ fn fill(
         (stack::AT_RANDOM, random),
         (stack::AT_EXECFN, name),
     ];
-    auxiliaries(&mut words, &known)?;
+    put_auxiliaries(&mut words, &known)?;
     Ok(stack_pointer)
 }
 
 /// The kernel's auxiliary vector for this process, with what is different for the new program.
-fn auxiliaries(words: &mut Words<'_>, known: &[(u64, u64)]) -> Result<(), Full> {
-    let mut bytes = [0_u8; 16 * AUXILIARIES];
-    let fd = sys::open(c"/proc/self/auxv", sys::O_RDONLY | sys::O_CLOEXEC);
-    let size = if fd < 0 { 0 } else { sys::read(fd as i32, &mut bytes).max(0) as usize };
-    sys::close(fd as i32);
+fn put_auxiliaries(words: &mut Words<'_>, known: &[(u64, u64)]) -> Result<(), Full> {
     for (key, value) in known {
         words.push(*key)?;
         words.push(*value)?;
     }
-    for entry in bytes[..size].chunks_exact(16) {
-        let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|i| entry[at + i]));
-        let (key, value) = (word(0), word(8));
-        if key == stack::AT_NULL {
-            break;
-        }
+    let mut fits = true;
+    auxiliaries::each(|key, value| {
         if !known.iter().any(|(other, _)| *other == key) {
-            words.push(key)?;
-            words.push(value)?;
+            fits &= words.push(key).is_ok() && words.push(value).is_ok();
         }
+    });
+    if !fits {
+        return Err(Full);
     }
     words.push(stack::AT_NULL)?;
     words.push(0)

@@ -109,7 +109,6 @@ static void give_area(void) {
     WORD(area, ABI_OWN) = (uint64_t)own;
     WORD(area, ABI_LEAVE) = (uint64_t)leave_at_once;
     area[ABI_GUEST] = is_guest;
-    area[ABI_SOMEBODY] = 1; // also where nobody is: a hint may be wrong so
     syscall(SYS_arch_prctl, ARCH_SET_GS, area);
 }
 

@@ -1,0 +1,149 @@
+//! A primary's yields are switched on while somebody may come aboard, and off where they do not pay.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use testkit::Place;
+
+/// A ring that is in no cache, and at each of its nodes a table that always is. `for` so many steps; 0: until it is killed.
+const PROGRAM: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+struct node { struct node *next; char more[56]; };
+static uint64_t table[64];
+static __attribute__((noinline)) uint64_t look(struct node *at, uint64_t steps) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i != steps; i++) {
+        at = at->next;
+        uint64_t k = (uintptr_t)at >> 6;
+        for (int j = 0; j < 6; j++) { k = table[k & 63] + sum; sum += k; }
+    }
+    return sum;
+}
+int main(int argc, char **argv) {
+    size_t count = 1 << 20;
+    struct node *all = aligned_alloc(1 << 21, count * sizeof *all);
+    madvise(all, count * sizeof *all, MADV_HUGEPAGE);
+    uint32_t *order = malloc(count * sizeof *order);
+    uint64_t seed = 1;
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        size_t other = (seed >> 33) % (i + 1);
+        order[i] = order[other];
+        order[other] = i;
+    }
+    for (size_t i = 0; i < count; i++) all[order[i]].next = &all[order[(i + 1) % count]];
+    for (int i = 0; i < 64; i++) table[i] = 7 * i;
+    printf("%llu\n", (unsigned long long)look(all, argc > 1 ? atoll(argv[1]) : -1));
+}
+"#;
+const JUMP: u8 = 0xe9;
+const PATIENCE: Duration = Duration::from_secs(100);
+
+fn place() -> Place {
+    Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
+}
+
+fn number(text: &str) -> i32 {
+    text.trim().parse().expect("a number")
+}
+
+/// Children of a process.
+fn children(pid: i32) -> Vec<i32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().map(number).collect()
+}
+
+/// Where the bytes are by which a primary's yields are switched, in its memory, and what its file has there.
+fn switches(pid: i32) -> Option<Vec<(u64, u8)>> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let of_twin = |line: &&str| line.contains("/twins/") && line.contains(" 00000000 ");
+    let line = maps.lines().find(of_twin)?;
+    let base = u64::from_str_radix(line.split('-').next()?, 16).ok()?;
+    let file = fs::read(line.split_whitespace().last()?).ok()?;
+    let image = image::Image::parse(&file).ok()?;
+    let bias = base - image.span().0;
+    let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
+    let map = file.windows(8).position(|window| window == b"GLNRTWIN")?;
+    let (count, first) = (word(map + 48) as usize, map + word(map + 56) as usize);
+    let row = |row: usize| {
+        let place = word(first + 16 * row);
+        let byte = file[image.file_offset(units::Svma(place)).expect("code").0 as usize];
+        (bias + place, byte)
+    };
+    Some((0..count).map(row).collect())
+}
+
+/// Waits until a primary's switches are on, or off.
+fn wait_for(pid: i32, on: bool) {
+    let began = Instant::now();
+    loop {
+        if let Some(switches) = switches(pid).filter(|switches| !switches.is_empty()) {
+            let memory = fs::File::open(format!("/proc/{pid}/mem")).expect("the memory of a child");
+            let are = |at: u64, byte: u8| {
+                let mut found = [0];
+                memory.read_exact_at(&mut found, at).is_ok() && found[0] == byte
+            };
+            if switches.iter().all(|&(at, off)| are(at, if on { JUMP } else { off })) {
+                assert!(switches.iter().all(|&(_, off)| off != JUMP));
+                return;
+            }
+        }
+        assert!(began.elapsed() < PATIENCE, "not {}", if on { "on" } else { "off" });
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The primary of a launcher, once it is there.
+fn primary(launcher: &Child) -> i32 {
+    let began = Instant::now();
+    loop {
+        let named =
+            |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "p");
+        if let Some(pid) = children(launcher.id() as i32).into_iter().find(named) {
+            return pid;
+        }
+        assert!(began.elapsed() < PATIENCE, "no primary");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn they_are_on_while_somebody_may_come_aboard() {
+    let place = place();
+    let scavenger = ["--scavenger", "./p 50000000"];
+    let mut command = place.harvest(&[&scavenger[..], &["--", "./p"]].concat());
+    let mut launcher = command.stdout(Stdio::null()).spawn().expect("a launcher");
+    let pid = primary(&launcher);
+    wait_for(pid, true);
+    wait_for(pid, false); // it has ended
+    assert!(testkit::kill("KILL", &pid.to_string()));
+    launcher.wait().expect("it ends with its primary");
+}
+
+#[test]
+fn a_site_that_does_not_pay_is_switched_off() {
+    let place = place();
+    let scavengers = ["--scavengers", "2 x ./p", "--max-slowdown", "50", "--record", "run.json"];
+    // Busy machines take their time.
+    for steps in ["30000000", "100000000", "400000000"] {
+        let primary = ["--choose", "every-load", "--", "./p", steps];
+        let alone = place.command(place.at("p")).arg(steps).output().expect("it runs");
+        let output = place.harvest(&[&scavengers[..], &primary].concat()).output().expect("a launcher");
+        assert_eq!((output.status, &output.stdout), (alone.status, &alone.stdout));
+        let record = records::read::<records::run::Run>(&place.at("run.json")).expect("a record").body;
+        if record.switched_off.is_empty() {
+            continue;
+        }
+        for site in &record.switched_off {
+            let instruction = site.place.instruction.as_str();
+            assert!(instruction.contains("*8]"), "the table's, not the ring's: {instruction}");
+            assert!(site.why.contains("too soon for a miss"), "{}", site.why);
+        }
+        return;
+    }
+    panic!("none was switched off");
+}

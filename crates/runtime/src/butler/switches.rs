@@ -1,0 +1,180 @@
+//! The primary's yields are switched on only while somebody may meet it there.
+//!
+//! Each has a byte by which it does nothing but load a dead register, or is a jump to the yield (`docs/harvest-abi.md`). The byte is
+//! changed while the primary's threads run: whoever fetches it finds the one or the other. It is written through
+//! `/proc/self/mem`, which needs no right to write there; else what is written is made writable for as long as that takes.
+//!
+//! They are switched off again when nobody has been there for a while, so that a guest that is home for a moment costs nothing; and
+//! those that do not pay, while others do, one by one ([`super::sites`]).
+
+use crate::exec::{auxiliaries, stack};
+use crate::{page, sys};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU8, fence};
+use runtime_abi::control::{Control, ON, SwitchRow};
+
+/// For how long nobody is there until they are switched off: at least, and so many times what it took to switch them.
+const LINGER: (u64, u64) = (20_000_000, 100);
+const PAGE: usize = 4096;
+
+/// What is remembered of each.
+pub(super) struct Yield {
+    /// Where it is.
+    place: usize,
+    /// What its file has there; 0: it is not what it should be, and left alone.
+    off: u8,
+    /// It is switched off until then, though others are on.
+    pub(super) off_until: u64,
+    pub(super) off_since: u64,
+    /// How often that was so.
+    pub(super) times: u32,
+    /// What was counted of it up to here does not tell about it any more.
+    pub(super) visits: u64,
+    pub(super) soon: u64,
+}
+
+pub(super) struct Switches {
+    page: &'static Control,
+    memory: i32,
+    bias: usize,
+    pub(super) rows: &'static [SwitchRow],
+    pub(super) yields: &'static mut [Yield],
+    on: bool,
+    /// When somebody was there last.
+    needed_at: u64,
+    /// How long it took to switch them.
+    took: u64,
+}
+
+impl Switches {
+    /// The butler's, which has no descriptor open.
+    pub(super) fn new(page: &'static Control) -> Self {
+        let mut switches =
+            Self { page, memory: -1, bias: 0, rows: &[], yields: &mut [], on: false, needed_at: 0, took: 0 };
+        let rows = page::switches(page);
+        let Some((entry, yields)) = entry().zip(room(rows.len())).filter(|_| !rows.is_empty()) else {
+            return switches;
+        };
+        switches.memory = sys::open(c"/proc/self/mem", sys::O_RDWR | sys::O_CLOEXEC) as i32;
+        (switches.rows, switches.yields) = (rows, yields);
+        switches.bias = entry.wrapping_sub(page.entry as usize);
+        for (row, of) in rows.iter().zip(switches.yields.iter_mut()) {
+            of.place = switches.bias.wrapping_add(row.place as usize);
+            // SAFETY: code of the program that was started, which has just begun.
+            let byte = unsafe { AtomicU8::from_ptr(of.place as *mut u8) }.load(Relaxed);
+            of.off = if matches!(byte, 0xb8..=0xbf | 0x3d) { byte } else { 0 };
+        }
+        switches
+    }
+
+    /// The address in memory of a place in the primary's file.
+    pub(super) fn bias(&self) -> usize {
+        self.bias
+    }
+
+    pub(super) fn are_on(&self) -> bool {
+        self.on
+    }
+
+    /// Somebody may meet the primary, or nobody.
+    pub(super) fn follow(&mut self, needed: bool, now: u64) {
+        if needed {
+            self.needed_at = now;
+        }
+        let linger = LINGER.0.max(LINGER.1 * self.took);
+        let on = needed || self.on && now.saturating_sub(self.needed_at) < linger;
+        if on != self.on && !self.rows.is_empty() {
+            self.switch_all(on);
+        }
+    }
+
+    /// The last of all is gone.
+    pub(super) fn leave(&mut self) {
+        if self.on {
+            self.switch_all(false);
+        }
+    }
+
+    /// When it has to be looked at again.
+    pub(super) fn look_at(&self) -> u64 {
+        if self.on { self.needed_at + LINGER.0.max(LINGER.1 * self.took) } else { u64::MAX }
+    }
+
+    fn switch_all(&mut self, on: bool) {
+        let began = sys::now_ns();
+        self.on = on;
+        for index in 0..self.yields.len() {
+            self.set(index, on && self.yields[index].off_until == 0);
+        }
+        self.took = sys::now_ns().saturating_sub(began);
+        self.page.switched_on.store(u32::from(on), Relaxed);
+        page::add(&self.page.switchings, 1);
+    }
+
+    /// Switches one of them.
+    pub(super) fn set(&self, index: usize, on: bool) {
+        let of = &self.yields[index];
+        if of.off == 0 {
+            return;
+        }
+        // What else is there is somebody's breakpoint.
+        if !self.read(of.place).is_some_and(|byte| byte == of.off || byte == ON) {
+            return;
+        }
+        let errno = self.write(of.place, if on { ON } else { of.off });
+        if errno != 0 {
+            self.page.switch_errno.store(errno, Relaxed);
+        }
+    }
+
+    fn read(&self, at: usize) -> Option<u8> {
+        let mut byte = [0];
+        if self.memory < 0 {
+            // SAFETY: code of the program.
+            return Some(unsafe { AtomicU8::from_ptr(at as *mut u8) }.load(Relaxed));
+        }
+        (sys::pread(self.memory, &mut byte, at as u64) == 1).then_some(byte[0])
+    }
+
+    /// Writes a byte of code. Returns why it cannot be done.
+    fn write(&self, at: usize, byte: u8) -> i32 {
+        if self.memory >= 0 && sys::pwrite(self.memory, &[byte], at as u64) == 1 {
+            return 0;
+        }
+        let begin = at & !(PAGE - 1);
+        let run = sys::PROT_READ | sys::PROT_EXEC;
+        // SAFETY: code of the program, which stays what it is but for that byte, and may be run all the time.
+        let result = unsafe { sys::mprotect(begin, PAGE, run | sys::PROT_WRITE) };
+        if result < 0 {
+            return -result as i32;
+        }
+        // SAFETY: writable now; it is one byte, and either value of it is right.
+        unsafe { AtomicU8::from_ptr(at as *mut u8) }.store(byte, Relaxed);
+        fence(core::sync::atomic::Ordering::SeqCst);
+        // SAFETY: as above.
+        unsafe { sys::mprotect(begin, PAGE, run) };
+        0
+    }
+}
+
+/// Where the program that was started begins.
+fn entry() -> Option<usize> {
+    let mut found = None;
+    auxiliaries::each(|key, value| {
+        if key == stack::AT_ENTRY {
+            found = Some(value as usize);
+        }
+    });
+    found
+}
+
+/// Memory for so many, zero, which is a value of all that is in it.
+fn room(count: usize) -> Option<&'static mut [Yield]> {
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+    let size = (count * size_of::<Yield>()).max(1);
+    // SAFETY: a new mapping of that size; nobody else knows it.
+    unsafe {
+        let at = sys::mmap(0, size, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0).ok()?;
+        Some(core::slice::from_raw_parts_mut(at as *mut Yield, count))
+    }
+}
