@@ -1,5 +1,6 @@
 //! Machine code made executable: written first, then made executable and read-only, never both at once.
 
+use crate::fault;
 use crate::sys::{self, SysError};
 use kernels::{Kernel, KernelError, Spec};
 use std::collections::HashMap;
@@ -57,6 +58,7 @@ impl Loaded {
     }
 
     pub fn new(kernel: Kernel) -> Result<Self, SysError> {
+        fault::prepare();
         let len = kernel.code.len().next_multiple_of(4096);
         // SAFETY: a fresh private mapping of our own; the code fits into it; it is made executable only after it is
         // written, and is unmapped only by Drop.
@@ -92,11 +94,24 @@ impl Loaded {
         }
     }
 
+    /// A kernel that dies of a signal is a panic here: see [`fault`].
+    ///
     /// # Safety
     /// The arguments must satisfy the contract that the kernel's specification states; rigs see to that.
     #[inline]
     pub(crate) unsafe fn call(&self, rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64 {
-        // SAFETY: the pages hold a function of this type for as long as `self` lives; the rest is the caller's.
+        // SAFETY: the pages hold a function of the kernels' type for as long as `self` lives, and `new` has prepared; the
+        // rest is the caller's.
+        unsafe { fault::call(self.pages.at.cast(), rdi, rsi, rdx, rcx) }
+    }
+
+    /// The same as compilers call: for a kernel that does nothing, whose price is what is measured.
+    ///
+    /// # Safety
+    /// As for [`Loaded::call`].
+    #[inline]
+    pub(crate) unsafe fn call_plainly(&self, rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64 {
+        // SAFETY: as above.
         unsafe {
             let entry: Entry = std::mem::transmute(self.pages.at);
             entry(rdi, rsi, rdx, rcx)

@@ -1,13 +1,14 @@
 //! The lab: runs a measuring kernel honestly.
 //!
 //! From the bottom up: [`stop`] (one flag for Ctrl-C), [`pin`] (threads that stay on a CPU), [`tsc`] (the time stamp
-//! counter), [`code`] (machine code made executable), [`arena`] (memory whose pages are verified), [`chain`]
+//! counter), [`code`] (machine code made executable), `fault` (which
+//! may die without ending the run), [`arena`] (memory whose pages are verified), [`chain`]
 //! (pointer cycles in it, checked), [`rigs`] (a kernel bolted to its memory, safe to run), [`pace`] (the core clock),
 //! `breadth` (is the core all ours), [`begin`] (what we were started with), [`witness`] (what else happened meanwhile), [`campaign`] (blocks of all settings
 //! interleaved at random, voided and repeated), [`crew`] (several threads at once), [`stats`], [`grade`], [`settings`] and
 //! [`watchdog`] (host settings that are put back whatever happens).
 //!
-//! `unsafe` lives in `sys`, `code`, `arena`, `chain`, `tsc`, `pace`, `breadth` and `rigs`; everything above them is safe code.
+//! `unsafe` lives in `sys`, `code`, `fault`, `arena`, `chain`, `tsc`, `pace`, `breadth` and `rigs`; everything above them is safe code.
 //!
 //! To add a rig: a file in `rigs/` that checks in its constructor what the kernel's contract demands.
 
@@ -18,6 +19,7 @@ pub mod campaign;
 pub mod chain;
 pub mod code;
 pub mod crew;
+mod fault;
 pub mod grade;
 pub mod pace;
 pub mod pin;

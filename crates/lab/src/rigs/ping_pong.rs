@@ -92,6 +92,13 @@ impl Rig for PingPongRig {
     }
 }
 
+impl Drop for PingPongRig {
+    /// Nobody waits for a side that is gone, whatever ended it.
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

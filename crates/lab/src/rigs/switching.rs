@@ -86,7 +86,7 @@ impl LittleRig {
             Little::Function(kernel) => timed(loops, || {
                 // SAFETY: an empty function may be called with anything.
                 unsafe {
-                    kernel.call(std::ptr::null_mut(), 0, std::ptr::null_mut(), std::ptr::null_mut());
+                    kernel.call_plainly(std::ptr::null_mut(), 0, std::ptr::null_mut(), std::ptr::null_mut());
                 }
             }),
             Little::ReadTsc => timed(loops, || {
