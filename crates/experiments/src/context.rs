@@ -38,9 +38,11 @@ impl Refused {
     }
 }
 
-impl<E: std::error::Error> From<E> for Refused {
+impl<E: std::error::Error + 'static> From<E> for Refused {
+    /// A call that this place does not allow is not possible here; whatever else there is went wrong.
     fn from(error: E) -> Self {
-        Self { not_possible: false, why: error.to_string(), would_help: None }
+        let would_help = lab::would_help(&error).map(str::to_owned);
+        Self { not_possible: would_help.is_some(), why: error.to_string(), would_help }
     }
 }
 

@@ -134,7 +134,7 @@ impl Arena {
             && available().is_some_and(|free| len as u64 > free)
         {
             // Kernels that overcommit would grant it, and then kill this process or another one while it is filled.
-            return Err(SysError { what: what(), source: std::io::ErrorKind::OutOfMemory.into() });
+            return Err(SysError { what: what(), why: std::io::ErrorKind::OutOfMemory.into() });
         }
         // SAFETY: a fresh anonymous mapping; the pointer arithmetic stays inside it (slack covers the alignment).
         let (map, base) = unsafe {
@@ -287,7 +287,9 @@ impl Arena {
                 let mut mine = drawn.iter().enumerate().filter(|(_, who)| **who == turn);
                 mine.try_for_each(|(i, _)| populate(self.base.wrapping_add(i * page), page))
             };
-            std::thread::scope(|s| s.spawn(touch).join().expect("touching memory does not panic"))?;
+            std::thread::scope(|s| {
+                sys::spawn_scoped(s, touch)?.join().expect("touching memory does not panic")
+            })?;
         }
         if cpus.is_empty() { populate(self.base, self.len) } else { Ok(()) }
     }
@@ -320,7 +322,7 @@ fn populate(base: *mut u8, len: usize) -> Result<(), SysError> {
     }
     let error = std::io::Error::last_os_error();
     if error.raw_os_error() != Some(libc::EINVAL) {
-        return Err(SysError { what: format!("filling {} of memory", Bytes(len as u64)), source: error });
+        return Err(SysError { what: format!("filling {} of memory", Bytes(len as u64)), why: error });
     }
     // Kernels before 5.14 do not know the advice.
     for offset in (0..len).step_by(4096) {

@@ -29,6 +29,12 @@ pub fn found() -> Begin {
     }
 }
 
+/// From here on a write beyond what the shell allows a file (`ulimit -f`) fails, and ends nobody in the middle of it. Not for who
+/// starts programs that are to run as if alone: they would inherit it.
+pub fn outlive_file_limits() {
+    sys::ignore_signal(libc::SIGXFSZ);
+}
+
 /// Before `main`, by the dynamic loader or what stands for it.
 pub(crate) extern "C" fn look() {
     IGNORED.store(sys::ignored(libc::SIGPIPE), Relaxed);

@@ -36,3 +36,15 @@ pub mod watchdog;
 pub mod witness;
 
 pub use sys::{SysError, effective_uid, peak_memory};
+
+/// What would help against any of this room's errors, where it is this place that does not allow something.
+pub fn would_help(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let crew =
+        error.downcast_ref().and_then(|e| if let crew::CrewError::Sys(e) = e { Some(e) } else { None });
+    let load =
+        error.downcast_ref().and_then(|e| if let code::LoadError::Memory(e) = e { Some(e) } else { None });
+    let chain =
+        error.downcast_ref().and_then(|e| if let chain::ChainError::Memory(e) = e { Some(e) } else { None });
+    let system = error.downcast_ref::<SysError>().or(crew).or(load).or(chain);
+    system.and_then(SysError::would_help)
+}

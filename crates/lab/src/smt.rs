@@ -8,7 +8,7 @@ use crate::pin::Pinned;
 use crate::rigs::{Rig, SpinRig};
 use crate::rng::Rng;
 use crate::stats;
-use crate::sys::SysError;
+use crate::sys::{self, SysError};
 use kernels::{Spec, assemble};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -63,7 +63,7 @@ fn ratio(spin: &Loaded, a: usize, b: usize) -> Result<f64, SysError> {
     let _pinned = Pinned::to(a)?;
     let mut rig = SpinRig::new(spin.clone());
     std::thread::scope(|scope| {
-        let partner = scope.spawn(|| {
+        let partner = sys::spawn_scoped(scope, || {
             let pinned = Pinned::to(b);
             let mut rig = SpinRig::new(spin.clone());
             loop {
@@ -77,7 +77,7 @@ fn ratio(spin: &Loaded, a: usize, b: usize) -> Result<f64, SysError> {
                     }
                 }
             }
-        });
+        })?;
         let (mut alone, mut together) = (Vec::new(), Vec::new());
         rig.warm();
         for _ in 0..PIECES {

@@ -1,4 +1,4 @@
-//! One flag that says "stop": set by Ctrl-C, SIGTERM or SIGHUP, looked at between blocks.
+//! One flag that says "stop": set by Ctrl-C, SIGTERM, SIGHUP or the limit on CPU time (SIGXCPU), looked at between blocks.
 //!
 //! The first signal asks for a clean stop; a second one gives the signal its default effect back, so that a third
 //! kills.
@@ -17,9 +17,14 @@ pub struct Stop {
 impl Stop {
     /// Installs the handlers (once is enough) and returns the process-wide flag.
     pub fn on_signals() -> Self {
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGXCPU] {
             crate::sys::on_signal(signal, handler);
         }
+        Self { flag: &ASKED }
+    }
+
+    /// The process-wide flag, which is only set if something has installed the handlers.
+    pub fn of_process() -> Self {
         Self { flag: &ASKED }
     }
 

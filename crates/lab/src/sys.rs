@@ -5,14 +5,44 @@ use units::Bytes;
 
 /// A system call that failed, and what it was for.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}: {source}")]
+#[error("{what}: {}", plain(why))]
 pub struct SysError {
     pub what: String,
-    pub source: io::Error,
+    /// Told in this error's own text, and so no `source`.
+    pub why: io::Error,
+}
+
+impl SysError {
+    /// What would let it succeed, where it is this place that does not allow it.
+    pub fn would_help(&self) -> Option<&'static str> {
+        match self.why.raw_os_error()? {
+            libc::EPERM | libc::EACCES | libc::ENOSYS => Some("a container or sandbox that allows it"),
+            libc::EAGAIN => Some("a higher limit on processes (ulimit -u, or pids.max of the control group)"),
+            _ => None,
+        }
+    }
 }
 
 pub(crate) fn failed(what: impl Into<String>) -> SysError {
-    SysError { what: what.into(), source: io::Error::last_os_error() }
+    SysError { what: what.into(), why: io::Error::last_os_error() }
+}
+
+/// Without the error's number, which says nothing that its text does not.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.find(" (os error ").map_or(text.clone(), |end| text[..end].to_owned())
+}
+
+/// A scoped thread, where one can be had.
+pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<std::thread::ScopedJoinHandle<'scope, T>, SysError> {
+    std::thread::Builder::new().spawn_scoped(scope, work).map_err(no_thread)
+}
+
+pub(crate) fn no_thread(why: io::Error) -> SysError {
+    SysError { what: "starting a thread".to_owned(), why }
 }
 
 /// Who we are, as far as permissions go.
@@ -64,6 +94,13 @@ pub(crate) fn blocked() -> u64 {
 pub(crate) fn is_closed(fd: libc::c_int) -> bool {
     // SAFETY: asks only.
     unsafe { libc::fcntl(fd, libc::F_GETFD) == -1 }
+}
+
+pub(crate) fn ignore_signal(signal: libc::c_int) {
+    // SAFETY: takes constants only.
+    unsafe {
+        libc::signal(signal, libc::SIG_IGN);
+    }
 }
 
 pub(crate) fn default_signal(signal: libc::c_int) {

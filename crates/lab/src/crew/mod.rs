@@ -19,7 +19,7 @@ use crate::campaign::Block;
 use crate::pace::Pace;
 use crate::pin::Pinned;
 use crate::rigs::{Elsewhere, Rig};
-use crate::sys::SysError;
+use crate::sys::{self, SysError};
 use crate::tsc;
 use crate::witness::{Seen, Witness};
 use member::{Part, take_part};
@@ -37,8 +37,6 @@ pub type CrewMember = Box<dyn Rig + Send>;
 pub enum CrewError {
     #[error(transparent)]
     Sys(#[from] SysError),
-    #[error("starting a thread for CPU {cpu}: {source}")]
-    Thread { cpu: usize, source: std::io::Error },
     #[error("the time stamp counters of CPU {home} and CPU {cpu} are {micros:.1} us apart")]
     CountersApart { home: usize, cpu: usize, micros: f64 },
     #[error("the thread of CPU {cpu} did not answer")]
@@ -185,7 +183,7 @@ impl Hand {
                 serve(&inbox, &pace);
                 drop(pinned);
             })
-            .map_err(|source| CrewError::Thread { cpu, source })?;
+            .map_err(sys::no_thread)?;
         let hand = Self { cpu, jobs: Some(jobs), thread: Some(thread) };
         is_ready.recv().map_err(|_| CrewError::Silent { cpu })??;
         Ok(hand)

@@ -141,22 +141,23 @@ impl HandOverRig {
         });
         let (tell, told) = std::sync::mpsc::channel();
         let theirs = Arc::clone(&shared);
-        let partner = std::thread::spawn(move || {
+        let partner = std::thread::Builder::new().spawn(move || {
             let pinned = Pinned::to(partner_cpu);
             let ready = pinned.is_ok();
-            if tell.send(pinned.as_ref().map(|_| ()).map_err(|e| e.source.raw_os_error())).is_ok() && ready {
+            if tell.send(pinned.as_ref().map(|_| ()).map_err(|e| e.why.raw_os_error())).is_ok() && ready {
                 theirs.live();
             }
         });
+        let partner = partner.map_err(sys::no_thread)?;
         match told.recv() {
             Ok(Ok(())) => {}
             other => {
                 let _ = partner.join();
-                let source = match other {
+                let why = match other {
                     Ok(Err(Some(errno))) => std::io::Error::from_raw_os_error(errno),
                     _ => std::io::Error::other("its thread ended"),
                 };
-                return Err(SysError { what: format!("putting a partner on CPU {partner_cpu}"), source });
+                return Err(SysError { what: format!("putting a partner on CPU {partner_cpu}"), why });
             }
         }
         let clock = ThreadClock::of(&partner);
