@@ -51,7 +51,7 @@ pub(crate) fn of(machine: &Machine) -> Vec<(&'static str, String)> {
 
 /// Creates the directory, and refuses, before anything is measured, one that takes no tables.
 pub(crate) fn check(directory: &Path) -> Result<(), Refusal> {
-    std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+    crate::save::directory(directory)?;
     for (name, _) in tables() {
         let path = directory.join(format!("{name}.csv"));
         records::check_writable(&path).map_err(|e| failed(&path, &e.why))?;
@@ -70,7 +70,7 @@ pub(crate) fn save(machine: &Machine, directory: &Path) -> Result<(), Refusal> {
     let there = tables.iter().any(|(name, _)| directory.join(file(name)).exists());
     let apart = machine.run.interrupted && there;
     let directory = if apart { &directory.join("interrupted") } else { directory };
-    std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+    crate::save::directory(directory)?;
     for (name, table) in tables {
         let path = directory.join(file(name));
         records::write_bytes_atomically(&path, table.as_bytes()).map_err(|e| failed(&path, &e.why))?;

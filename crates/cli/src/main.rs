@@ -85,6 +85,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error),
     };
+    if !matches!(cli.verb, Verb::Harvest(_)) {
+        lab::begin::outlive_file_limits();
+    }
     let console = Console::new(cli.json, cli.quiet);
     match room::look().map_err(Into::into).and_then(|()| run(&cli, &console)) {
         Ok(exit) => exit.into(),

@@ -1,7 +1,7 @@
 //! `gleaner measure`: runs experiments and writes what they found.
 
 use crate::console::Console;
-use crate::failure::{self, Exit, Refusal};
+use crate::failure::{self, Exit, OutputError, Refusal};
 use crate::{cpu, csv, live, save};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -10,6 +10,7 @@ use lab::stop::Stop;
 use records::Document;
 use records::host::Host;
 use records::machine::{Effort, Ending, Machine, Status};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use units::Bytes;
 
@@ -144,7 +145,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     let kept = keep(args, output.as_deref(), console, &document);
     let told = tell(args, console, &document);
     kept?;
-    told?;
+    told.map_err(|error| rescued(args, error, &document))?;
     if let (Some(asked), Some(path)) = (&args.output, &output) {
         let other = if path == asked { String::new() } else { format!("; {} is as it was", asked.display()) };
         console.remark(&format!("wrote {}{other}", path.display()));
@@ -185,6 +186,18 @@ fn tell(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> 
         }
     }
     Ok(console.document(document)?)
+}
+
+/// What nobody got to see and no file holds is kept, unless its reader left of his own will.
+fn rescued(args: &MeasureArgs, error: anyhow::Error, document: &Document<Machine>) -> anyhow::Error {
+    let in_a_file = args.output.as_ref().is_some_and(|path| path.as_os_str() != "-");
+    match error.downcast_ref::<OutputError>() {
+        Some(OutputError(why)) if !in_a_file && why.kind() != ErrorKind::BrokenPipe => {
+            save::rescued(Refusal::failed("cannot write to standard output", records::plain(why)), document)
+                .into()
+        }
+        _ => error,
+    }
 }
 
 /// The record tells what went wrong; scripts read the exit code, and people who look at neither read a line.
@@ -277,7 +290,8 @@ fn no_curve(machine: &Machine) -> Refusal {
 
 /// The last CPU that may be used: the first one often serves interrupts.
 fn default_cpu() -> anyhow::Result<usize> {
-    lab::pin::allowed()?.last().copied().ok_or_else(|| anyhow::anyhow!("no CPU may be used"))
+    let allowed = lab::pin::allowed().map_err(|error| refusal("measure", error.into()))?;
+    allowed.last().copied().ok_or_else(|| anyhow::anyhow!("no CPU may be used"))
 }
 
 fn fresh_seed() -> u64 {

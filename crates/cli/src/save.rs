@@ -1,10 +1,13 @@
 //! `-o FILE`: looked at before a long run, so that it need not end in vain; and nothing lost if it fails after all.
 
-use crate::failure::Refusal;
+use crate::failure::{self, Refusal};
+use lab::stop::Stop;
 use records::machine::Machine;
 use records::{Document, Record};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Refuses, before anything is done, a file that cannot be written.
 pub(crate) fn check(path: &Path) -> Result<(), Refusal> {
@@ -20,8 +23,28 @@ pub(crate) fn record<R: Record>(path: &Path, document: &Document<R>) -> Result<(
 }
 
 fn record_or_rescue<R: Record>(path: &Path, document: &Document<R>, rescue: &Path) -> Result<(), Refusal> {
-    let Err(error) = records::write_atomically(path, document) else { return Ok(()) };
+    let Err(error) = written(path, document, Stop::of_process()) else { return Ok(()) };
     Err(rescued_in(refusal(path, &error.why), document, rescue))
+}
+
+/// A pipe's reader may come later than the record: he is waited for, as everywhere, but not without a word, nor against Ctrl-C.
+fn written<R: Record>(path: &Path, document: &Document<R>, stop: Stop) -> Result<(), records::WriteError> {
+    let mut told = false;
+    loop {
+        match records::write_atomically(path, document) {
+            Err(error) if error.nobody_reads() && !stop.asked() => {
+                if !told {
+                    failure::tell(&format!(
+                        "nobody reads the pipe {}; waiting for somebody who does",
+                        path.display()
+                    ));
+                    told = true;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Where the record of a stopped run goes: what a whole run left there is worth more, and so is whatever else stands there.
@@ -55,7 +78,23 @@ fn rescued_in<R: Record>(refusal: Refusal, document: &Document<R>, directory: &P
 }
 
 fn refusal(path: &Path, why: &std::io::Error) -> Refusal {
-    Refusal::failed(format!("cannot write {}", path.display()), records::plain(why))
+    let why = if why.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) {
+        "nobody reads this pipe".to_owned()
+    } else {
+        records::plain(why)
+    };
+    Refusal::failed(format!("cannot write {}", path.display()), why)
+}
+
+/// Makes this directory, and those above it.
+pub(crate) fn directory(path: &Path) -> Result<(), Refusal> {
+    std::fs::create_dir_all(path).map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::AlreadyExists => "a directory is wanted, and this is none".to_owned(),
+            _ => records::plain(&error),
+        };
+        Refusal::failed(format!("cannot create {}", path.display()), why)
+    })
 }
 
 fn keep<R: Record>(directory: &Path, document: &Document<R>) -> Option<PathBuf> {

@@ -18,12 +18,7 @@ pub(crate) struct TourArgs {
 }
 
 pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
-    std::fs::create_dir_all(&args.directory).map_err(|e| {
-        crate::failure::Refusal::failed(
-            format!("cannot create {}", args.directory.display()),
-            records::plain(&e),
-        )
-    })?;
+    crate::save::directory(&args.directory)?;
     let host = crate::live::host();
     let mut text = String::from("What this host allows (more: gleaner doctor; profiling is not built yet)\n");
     tell(&mut text, "measure", &host.verdict.measure);

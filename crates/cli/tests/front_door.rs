@@ -66,6 +66,10 @@ fn too_small_an_address_space_is_told() {
     assert_eq!(code, Some(3), "{line}");
     assert!(line.starts_with("memory: the address space is limited to 31.25 MiB (ulimit -v)"), "{line}");
     assert_eq!(limited(400_000).0, Some(2));
+    let line = format!("ulimit -s 64; exec {} show /not/there", env!("CARGO_BIN_EXE_gleaner"));
+    let output = Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).output().expect("a shell");
+    let told = "memory: the stack is limited to 64 KiB (ulimit -s); at least 128 KiB would do".to_owned();
+    assert_eq!(refusal(&output), (Some(3), told));
 }
 
 #[test]
@@ -90,7 +94,13 @@ fn a_directory_for_tables_that_cannot_be_is_refused_before_the_work() {
     let below = file.join("tables");
     let (code, line) = refused(&["measure", "--csv", below.to_str().unwrap()]);
     assert_eq!(code, Some(1));
-    assert_eq!(line, format!("cannot write {}: Not a directory", below.display()));
+    assert_eq!(line, format!("cannot create {}: Not a directory", below.display()));
+    let name = file.to_str().unwrap();
+    for args in [["measure", "--csv", name], ["tour", "--directory", name]] {
+        let (code, line) = refused(&args);
+        assert_eq!(code, Some(1));
+        assert_eq!(line, format!("cannot create {name}: a directory is wanted, and this is none"));
+    }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept");
 }
 

@@ -3,6 +3,8 @@
 //!
 //! To add a case: a test that measures the clock, which takes a second, or asks for more than there is.
 
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn gleaner(args: &[&str]) -> Command {
@@ -56,4 +58,105 @@ fn areas_fit_into_the_addresses_that_the_shell_leaves() {
     let (code, _, errors) = measure(140_000);
     assert_eq!(code, Some(3));
     assert!(errors.contains("ulimit -v") && errors.lines().count() == 1, "{errors}");
+}
+
+/// A line of the shell, in which `$G` is this program.
+fn shell(line: &str) -> (Option<i32>, String, String) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).env("G", env!("CARGO_BIN_EXE_gleaner")).stdin(Stdio::null());
+    said(&shell.output().expect("a shell"))
+}
+
+#[test]
+fn a_record_that_standard_output_does_not_take_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    for json in ["", "--json"] {
+        let line = format!("TMPDIR={} $G measure clock --quick -q {json} >/dev/full", dir.path().display());
+        let (code, _, errors) = shell(&line);
+        assert_eq!(code, Some(1), "{errors}");
+        let begin =
+            "gleaner: cannot write to standard output: No space left on device; the record is kept in ";
+        let kept = errors.trim_end().strip_prefix(begin).unwrap_or_else(|| panic!("{errors}"));
+        assert_eq!(shell(&format!("$G show {kept} .kind")).1, "machine\n");
+    }
+}
+
+#[test]
+fn beyond_the_limit_on_file_sizes_no_half_of_a_record_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().display();
+    let line =
+        format!("ulimit -f 8; TMPDIR=/no/such $G measure clock --quick -q -o {directory}/machine.json");
+    let (code, text, errors) = shell(&line);
+    let told = format!("gleaner: cannot write {directory}/machine.json: File too large\n");
+    assert_eq!((code, errors), (Some(1), told));
+    assert!(text.contains("\nClock\n"), "{text}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_told_and_left_on_ctrl_c() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let args = ["measure", "clock", "--quick", "-q", "-o", pipe.to_str().unwrap()];
+    let run = || {
+        gleaner(&args).env("TMPDIR", dir.path()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let waiting = |child: &mut std::process::Child| {
+        let mut line = String::new();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        errors.read_line(&mut line).unwrap();
+        let told =
+            format!("gleaner: nobody reads the pipe {}; waiting for somebody who does\n", pipe.display());
+        assert_eq!(line, told);
+        errors
+    };
+    let mut child = run();
+    let mut errors = waiting(&mut child);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    let begin =
+        format!("gleaner: cannot write {}: nobody reads this pipe; the record is kept in ", pipe.display());
+    assert!(line.starts_with(&begin), "{line}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    // Somebody comes late.
+    let mut child = run();
+    let _errors = waiting(&mut child);
+    let record = std::fs::read_to_string(&pipe).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    serde_json::from_str::<serde_json::Value>(&record).expect("JSON");
+}
+
+/// As in a container: a filter for one system call, by its number.
+#[test]
+fn what_a_place_forbids() {
+    let dir = tempfile::tempdir().unwrap();
+    let deny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/tests/programs/deny.c");
+    let denying = dir.path().join("deny");
+    assert!(Command::new("cc").arg("-w").arg("-o").arg(&denying).arg(deny).status().unwrap().success());
+    let denied = |call: &str, words: &str| shell(&format!("{} {call} $G {words}", denying.display()));
+    let measured = |call| {
+        let (code, _, errors) = denied(call, "measure yield --quick -q");
+        assert_eq!(code, Some(3), "{call}: {errors}");
+        errors
+    };
+    let help = "Operation not permitted; a container or sandbox that allows it\n";
+    assert_eq!(measured("203"), format!("gleaner: measure: pinning to CPU [{}]: {help}", last_cpu()));
+    assert_eq!(measured("204"), format!("gleaner: measure: reading the CPU affinity: {help}"));
+    // No threads (clone3).
+    assert_eq!(measured("435"), format!("gleaner: yield: starting a thread: {help}"));
+    let (code, text, errors) = denied("435", "doctor");
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+    if last_cpu() > 0 {
+        assert!(text.contains("starting a thread: Operation not permitted"), "{text}");
+    }
+}
+
+fn last_cpu() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
+    list.rsplit([',', '-']).next().unwrap().parse().unwrap()
 }

@@ -3,13 +3,14 @@
 //! The new text goes to a file beside the old one, to disk, and takes the old one's name in a single step. Mode, owner
 //! and group of the old file are kept, and a symbolic link stays one. A second hard link keeps the old text. A killed
 //! run can leave a file `.NAME.….tmp` behind, never a damaged one. What is no file (a pipe, a terminal, `-` for
-//! standard output) is written as it comes.
+//! standard output) is written as it comes; a pipe that nobody reads is an error, [told apart](WriteError::nobody_reads), and
+//! not waited for.
 
 use crate::envelope::{Document, Record};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file that could not be written, and why. If it was there before, it is as it was.
@@ -19,6 +20,13 @@ pub struct WriteError {
     pub path: PathBuf,
     /// Told in this error's own text, and so no `source`.
     pub why: io::Error,
+}
+
+impl WriteError {
+    /// It is a named pipe, and there may yet come somebody.
+    pub fn nobody_reads(&self) -> bool {
+        self.why.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
+    }
 }
 
 /// Writes the record to this file, all or nothing; `-` is standard output.
@@ -72,6 +80,15 @@ impl Destination {
         let path = if descriptor { path.to_owned() } else { follow_links(path)? };
         match fs::metadata(&path) {
             Ok(old) if old.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+            Ok(old) if old.file_type().is_fifo() => {
+                // Opened as usual, it would make us wait for a reader, without a word and perhaps for ever.
+                let flags = rustix::fs::OFlags::NONBLOCK;
+                let pipe =
+                    OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open(&path)?;
+                let flags = rustix::fs::fcntl_getfl(&pipe)?.difference(flags);
+                rustix::fs::fcntl_setfl(&pipe, flags)?;
+                Ok(Self::Stream(pipe))
+            }
             Ok(old) => {
                 // Opened for writing even where the name alone will be replaced: a file that is write-protected stays.
                 let file = OpenOptions::new().write(true).open(&path)?;
@@ -185,8 +202,12 @@ mod tests {
         });
         // Were it opened here, the reader would find its end, or this would wait for one.
         check_writable(&pipe).unwrap();
-        write_bytes_atomically(&pipe, b"text").unwrap();
-        assert_eq!(reader.join().unwrap(), b"text");
+        let long = vec![b'x'; 1 << 20]; // more than a pipe holds
+        while let Err(error) = write_bytes_atomically(&pipe, &long) {
+            assert!(error.nobody_reads(), "{error}");
+        }
+        assert_eq!(reader.join().unwrap(), long);
+        assert!(write_bytes_atomically(&pipe, b"text").unwrap_err().nobody_reads(), "not waited for");
     }
 
     #[test]
