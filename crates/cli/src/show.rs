@@ -6,6 +6,7 @@ mod tree;
 
 use crate::console::Console;
 use crate::failure::Exit;
+use crate::wrap;
 use clap::Args;
 use records::AnyRecord;
 use serde_json::Value;
@@ -36,9 +37,13 @@ pub(crate) fn run(args: &ShowArgs, console: &Console) -> anyhow::Result<Exit> {
         console.stdout(&format!("{shown:#}\n"))?;
         return Ok(Exit::Done);
     }
-    let style = tree::Style { colour: console.colour(), whole: !path.is_empty() && path != "." };
+    let style = tree::Style {
+        colour: console.colour(),
+        whole: !path.is_empty() && path != ".",
+        width: console.width(),
+    };
     let text = if style.whole { tree::draw(shown, &style) } else { summary(&record, &style) };
-    console.text(&text)?;
+    console.text(&wrap::lines(&text, console.width()))?;
     Ok(Exit::Done)
 }
 

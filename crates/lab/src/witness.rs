@@ -10,6 +10,7 @@ pub struct Sight {
     /// Clock ticks (10 ms each on most kernels) that the hypervisor took from this CPU.
     pub steal: u64,
     pub involuntary_switches: i64,
+    pub voluntary_switches: i64,
     pub faults: i64,
     /// Tasks that were ready to run on the whole machine, besides our own.
     pub company: u32,
@@ -20,6 +21,8 @@ pub struct Sight {
 pub struct Seen {
     pub steal: u64,
     pub switches: u64,
+    /// Times that the thread slept: a rig that does not is stopped or frozen by somebody.
+    pub sleeps: u64,
     pub faults: u64,
     pub company: u32,
     /// Another hyperthread of the core was at work, by what the core finished just before and after.
@@ -31,6 +34,7 @@ impl Sight {
         Seen {
             steal: self.steal.saturating_sub(before.steal),
             switches: (self.involuntary_switches - before.involuntary_switches).max(0) as u64,
+            sleeps: (self.voluntary_switches - before.voluntary_switches).max(0) as u64,
             faults: (self.faults - before.faults).max(0) as u64,
             company: self.company.max(before.company),
             core_shared: false,
@@ -82,6 +86,7 @@ impl Witness {
         Sight {
             steal,
             involuntary_switches: usage.involuntary_switches,
+            voluntary_switches: usage.voluntary_switches,
             faults: usage.faults,
             company: running.saturating_sub(1),
         }

@@ -10,6 +10,8 @@ pub(super) struct Style {
     pub(super) colour: bool,
     /// Long lists to their end, instead of their beginning.
     pub(super) whole: bool,
+    /// Of the terminal: wider tables are shown as what they stand for.
+    pub(super) width: usize,
 }
 
 /// In a summary, lists longer than this show their beginning only.
@@ -48,7 +50,7 @@ fn below(out: &mut String, value: &Value, depth: usize, style: &Style) {
         Value::Array(elements) => {
             let shown = if style.whole || elements.len() <= LONG { elements.len() } else { BEGINNING };
             let elements_shown = &elements[..shown];
-            if let Some(rows) = table::rows(elements_shown) {
+            if let Some(rows) = table::rows(elements_shown, style.width.saturating_sub(2 * depth)) {
                 for row in rows {
                     indent(out, depth);
                     *out += &format!("{row}\n");
@@ -161,7 +163,7 @@ mod tests {
     use serde_json::json;
 
     fn text(value: &Value, whole: bool) -> String {
-        draw(value, &Style { colour: false, whole })
+        draw(value, &Style { colour: false, whole, width: usize::MAX })
     }
 
     #[test]
@@ -213,7 +215,7 @@ levels (1)
     #[test]
     fn names_are_coloured_only_when_wanted() {
         let value = json!({"a": [{"b": [[1]]}], "c": 1});
-        let coloured = draw(&value, &Style { colour: true, whole: true });
+        let coloured = draw(&value, &Style { colour: true, whole: true, width: usize::MAX });
         assert!(coloured.contains("\x1b[36mc\x1b[0m"), "{coloured:?}");
         assert!(!text(&value, true).contains('\x1b'));
     }

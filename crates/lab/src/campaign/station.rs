@@ -101,7 +101,7 @@ impl Executor for Bench<'_> {
         });
         let mut seen = witness.look().since(&before);
         seen.core_shared = breadth.is_shared(widths.0.min(widths.1));
-        seen.switches = rig.foreign_switches(seen.switches);
+        seen.switches = rig.foreign_switches(seen.switches) + if rig.sleeps() { 0 } else { seen.sleeps };
         if let Some(elsewhere) = rig.elsewhere() {
             // Rigs that work elsewhere looked around where they worked, and only while it counted. Company is seen from
             // anywhere.
@@ -109,5 +109,46 @@ impl Executor for Bench<'_> {
             seen = Seen { company: seen.company, ..elsewhere.seen };
         }
         Reading { values, pace, seen, moved }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Away for a moment in each run, as if somebody had stopped this process and let it go on.
+    struct Away {
+        by_itself: bool,
+    }
+
+    impl Rig for Away {
+        fn warm(&mut self) {}
+
+        fn run(&mut self, _loops: u64) -> Vec<f64> {
+            std::thread::sleep(Duration::from_micros(100));
+            vec![1.0]
+        }
+
+        fn ticks_per_loop(&mut self) -> f64 {
+            1e9
+        }
+
+        fn sleeps(&self) -> bool {
+            self.by_itself
+        }
+
+        fn foreign_switches(&self, _involuntary: u64) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn a_block_in_which_we_were_stopped_is_void() {
+        let mut station = Station::new(crate::pin::allowed().unwrap()[0], 1e9).unwrap();
+        let rigs: Vec<Box<dyn Rig>> =
+            vec![Box::new(Away { by_itself: false }), Box::new(Away { by_itself: true })];
+        let mut bench = station.with(rigs, Duration::from_micros(10));
+        assert!(bench.block(0).seen.switches > 0);
+        assert_eq!(bench.block(1).seen.switches, 0);
     }
 }

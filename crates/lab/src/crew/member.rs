@@ -16,7 +16,7 @@ pub(super) struct Part {
     pub ticks: f64,
     /// Core cycles per tick before and after.
     pub pace: (f64, f64),
-    /// Involuntary switches; 1 also where the member could not take part as it should.
+    /// Involuntary switches, and stops; 1 also where the member could not take part as it should.
     pub switches: u64,
     pub faults: u64,
 }
@@ -32,11 +32,13 @@ pub(super) fn take_part(member: &mut Member, pace: &Pace, muster: &Muster) -> Pa
     let before = (sys::thread_usage(), pace.cycles_per_tick());
     let tally = window.map(|window| run_in(member, window, wanted)).unwrap_or_default();
     let after = (sys::thread_usage(), pace.cycles_per_tick());
+    let sleeps =
+        if member.rig.sleeps() { 0 } else { after.0.voluntary_switches - before.0.voluntary_switches };
     let missed = !tally.in_time || tally.pieces == 0;
     Part {
         ticks: tally.sum / tally.pieces.max(1) as f64,
         pace: (before.1, after.1),
-        switches: (after.0.involuntary_switches - before.0.involuntary_switches).max(0) as u64
+        switches: (after.0.involuntary_switches - before.0.involuntary_switches + sleeps).max(0) as u64
             + u64::from(missed),
         faults: (after.0.faults - before.0.faults).max(0) as u64,
     }

@@ -222,6 +222,10 @@ impl Rig for HandOverRig {
         self.go(64).0 as f64 / 64.0
     }
 
+    fn sleeps(&self) -> bool {
+        true
+    }
+
     fn foreign_switches(&self, involuntary: u64) -> u64 {
         if self.same_cpu { u64::from(self.third_party) } else { involuntary }
     }

@@ -68,6 +68,11 @@ pub trait Rig {
         involuntary
     }
 
+    /// It waits in the kernel by itself; of any other rig a sleep is somebody else's doing: a signal that stops, a freezer.
+    fn sleeps(&self) -> bool {
+        false
+    }
+
     /// The block is over: lets go of whoever waits for this rig on another CPU.
     fn release(&mut self) {}
 

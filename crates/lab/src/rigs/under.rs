@@ -86,4 +86,9 @@ impl Rig for Under {
         self.enter();
         self.rig.ticks_per_loop()
     }
+
+    /// Setting a register is the kernel's work, and may take a sleep.
+    fn sleeps(&self) -> bool {
+        true
+    }
 }
