@@ -21,6 +21,9 @@ const LEAST_MEMORY: Bytes = Bytes::mib(16);
 /// the first that allocates, and few allocate.
 const ADDRESSES: Bytes = Bytes::mib(128);
 
+/// Memory that this program takes itself, tables and results among it: 4 MiB were too few.
+const BESIDE_AREAS: Bytes = Bytes::mib(16);
+
 /// The experiments by name, in the order in which they are told.
 pub(crate) const EXPERIMENTS: [&str; 13] = [
     "clock",
@@ -247,7 +250,7 @@ fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result
             ))
             .into());
     }
-    let most = Bytes(usable.0 / 10 * 9);
+    let most = most_of(usable);
     if let Some(asked) = args.max_memory.filter(|&m| m > most) {
         console.remark(&format!(
             "--max-memory {asked}: {usable} can be had here, of which at most {most} are used"
@@ -266,6 +269,12 @@ fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result
         max_memory,
         stop: Stop::on_signals(),
     })
+}
+
+/// What areas may take of it at most: a control group would kill us for what this program takes beside them.
+fn most_of(usable: Bytes) -> Bytes {
+    let beside = Bytes(usable.0.saturating_sub(BESIDE_AREAS.0));
+    Bytes(usable.0 / 10 * 9).min(beside).max(Bytes(usable.0 / 2))
 }
 
 /// What areas may take: free memory, and no more addresses than the shell allows this process.
@@ -328,6 +337,13 @@ impl experiments::Progress for Adapter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn areas_leave_room_for_the_program() {
+        assert_eq!(most_of(Bytes::mib(1000)), Bytes::mib(900));
+        assert_eq!(most_of(Bytes::mib(40)), Bytes::mib(24));
+        assert_eq!(most_of(Bytes::mib(18)), Bytes::mib(9));
+    }
 
     fn code(statuses: &[Status], interrupted: bool) -> (Exit, String) {
         let endings: Vec<Ending<'_>> = statuses
