@@ -14,9 +14,10 @@
 //!
 //! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the GOT) and of indirect
 //! calls: that they read nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over
-//! them in [`abi::CLOBBERED`]. Not of `call [rax]` with an address just computed, or in a module with TLS descriptors: those keep all registers.
+//! them in [`abi::CLOBBERED`], but for what they are seen to read behind them all the same (other conventions keep more
+//! than the ABI's). Not of `call [rax]` with an address just computed, or in a module with TLS descriptors: those keep all registers.
 //! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never writes, only what direct
-//! callers keep (`liveness/kept.rs`) is live when it returns, and of a function whose callers are all known no more is
+//! callers keep (`liveness/kept.rs`), and what those by pointers are seen to read (`liveness/odd.rs`), is live when it returns, and of a function whose callers are all known no more is
 //! returned than they read; a register that a call by the ABI may have changed, and that nobody has written since, is
 //! live nowhere (`liveness/meaning.rs`); and well-known functions are passed what their prototypes say.
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
@@ -24,7 +25,9 @@
 mod calls;
 mod kept;
 mod meaning;
+mod odd;
 mod overwrites;
+mod seen;
 mod unwritten;
 
 use crate::effects::{Effect, by_stack, effect, restores_much};
@@ -34,9 +37,10 @@ use crate::module::Module;
 use crate::prototypes::Convention;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed::{self, Row};
-use calls::{convention, is_tls_descriptor_call, loads_stack_pointer, summaries};
+use calls::{is_tls_descriptor_call, loads_stack_pointer, summaries};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use rayon::prelude::*;
+use seen::unusual_results;
 use std::collections::HashMap;
 use units::Svma;
 
@@ -122,42 +126,6 @@ impl Liveness {
     }
 }
 
-/// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
-/// nothing in them; handed on to what the unit jumps to in place of returning.
-fn unusual_results(
-    module: &Module<'_>,
-    groups: &Groups,
-    summaries: &[Summary],
-    relied_on: &RelyOn<'_>,
-) -> HashMap<u32, RegSet> {
-    let found: Vec<(u32, RegSet)> = groups
-        .members
-        .par_iter()
-        .with_min_len(8)
-        .flat_map_iter(|members| Work::new(module, members, summaries, relied_on).read_after_calls())
-        .collect();
-    let mut wanted: HashMap<u32, RegSet> = HashMap::new();
-    let mut work = found;
-    while let Some((unit, set)) = work.pop() {
-        let whole = &groups.members[groups.of_unit[unit as usize] as usize];
-        let known = wanted.entry(unit).or_default();
-        if known.contains(set) {
-            continue;
-        }
-        *known |= set;
-        for &part in whole {
-            for &target in &module.decoded[part as usize].jumps_out {
-                if let Some(next) = module.unit_at(target) {
-                    if !whole.contains(&(next as u32)) {
-                        work.push((next as u32, set));
-                    }
-                }
-            }
-        }
-    }
-    wanted
-}
-
 /// What is live where control leaves the group, for one way of looking at it.
 #[derive(Clone, Copy)]
 struct Outside {
@@ -182,14 +150,22 @@ struct Step {
     saves: RegSet,
 }
 
+/// A call by the ABI.
+#[derive(Clone, Copy)]
+struct Foreign {
+    by: Convention,
+    /// Seen to be kept over it all the same.
+    keeps: RegSet,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
     Return,
     /// May be anything: reads what is unknown.
     Unknown,
-    /// A call by the ABI.
-    Foreign(Convention),
+    /// A call by the ABI, by its number.
+    Foreign(u32),
     /// A call of this unit.
     Local(u32),
 }
@@ -200,6 +176,7 @@ struct Work<'a, 'd> {
     group: Group<'a>,
     /// For each unit of the group, for each instruction.
     steps: Vec<Vec<Step>>,
+    foreign: Vec<Foreign>,
     /// For each unit, for each instruction, the block it may unwind to.
     pads: Vec<Vec<u32>>,
     /// For each unit, for each instruction, what an unwinder needs there.
@@ -230,6 +207,7 @@ impl<'a, 'd> Work<'a, 'd> {
             summaries,
             group,
             steps: Vec::new(),
+            foreign: Vec::new(),
             pads: Vec::new(),
             needed: Vec::new(),
             written: vec![RegSet::EMPTY; members.len()],
@@ -247,6 +225,7 @@ impl<'a, 'd> Work<'a, 'd> {
             work.pads.push(pads);
             work.needed.push(rows.iter().map(|row| row.needed).collect());
         }
+        work.see_what_is_kept();
         work
     }
 
@@ -306,7 +285,7 @@ impl<'a, 'd> Work<'a, 'd> {
                 }
                 Flow::CallIndirect => {
                     let slot = insn.rip_target(start, code).and_then(|slot| self.module.imports.slot(slot));
-                    (Kind::Foreign(convention(slot)), reads, RegSet::EMPTY)
+                    (self.foreign(slot), reads, RegSet::EMPTY)
                 }
                 // What returns to elsewhere than its caller hands over any registers it likes.
                 Flow::Return if switches_stack || !rows[index].is_bare => {
@@ -370,12 +349,14 @@ impl<'a, 'd> Work<'a, 'd> {
             Kind::Plain => step.reads | (after - step.kills),
             Kind::Return => step.reads | self.at_return(member, outside),
             Kind::Unknown => outside.unknown | after,
-            Kind::Foreign(by) => {
+            Kind::Foreign(call) => {
+                let Foreign { by, keeps } = self.foreign[call as usize];
                 let arguments = match self.knowledge {
                     Knowledge::Cautious => outside.arguments,
                     Knowledge::OfCallers => outside.arguments & by.arguments,
                 };
-                step.reads | arguments | (after - abi::CLOBBERED)
+                let lost = if outside.by_evidence { abi::LEFT } else { abi::CLOBBERED - keeps };
+                step.reads | arguments | (after - lost)
             }
             Kind::Local(unit) => {
                 let summary = self.summary(unit);
@@ -487,7 +468,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let mut live = self.after_block(block, outside, entry);
         for index in (bounds.first as usize..bounds.end as usize).rev() {
             live = self.before(member, index, live, outside, entry);
-            if let Some(meaning) = self.meaning.get(member) {
+            if let Some(meaning) = self.meaning.get(member).filter(|_| !outside.by_evidence) {
                 live = live & meaning[index];
             }
             tell(index, live);
@@ -536,31 +517,6 @@ impl<'a, 'd> Work<'a, 'd> {
                 (unit, summary)
             })
             .collect()
-    }
-
-    /// Callees of which results are read in places where by the ABI there are none.
-    fn read_after_calls(&self) -> Vec<(u32, RegSet)> {
-        let outside = Self::evidence();
-        let calls = self.steps.iter().flatten().any(|step| matches!(step.kind, Kind::Local(_)));
-        if !calls {
-            return Vec::new();
-        }
-        let entry = self.solve(&outside);
-        let mut found = Vec::new();
-        for block in 0..self.group.blocks.len() {
-            let member = self.group.blocks[block].member as usize;
-            let mut after = self.after_block(block, &outside, &entry);
-            self.walk(block, &outside, &entry, |index, live| {
-                if let Kind::Local(unit) = self.steps[member][index].kind {
-                    let unusual = after & (abi::CLOBBERED - abi::RETURNED);
-                    if !unusual.is_empty() && !self.insn(member, index).never_returns {
-                        found.push((unit, unusual));
-                    }
-                }
-                after = live;
-            });
-        }
-        found
     }
 
     /// What is live before each instruction of each unit.

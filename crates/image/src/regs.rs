@@ -184,4 +184,6 @@ pub mod abi {
             | RegSet::MASK_REGISTERS.0
             | RegSet::VECTORS.0,
     );
+    /// Where what is read behind a call may have been left by it, whatever its convention.
+    pub const LEFT: RegSet = RegSet(RETURNED.0 | RegSet::ARITHMETIC_FLAGS.0);
 }

@@ -87,12 +87,26 @@ const SOURCE: &str = r"
     .cfi_adjust_cfa_offset 8
     call *(%rdi)
     end gives_up
+    .hidden gives_up
     function despairs
     movd %edi, %xmm9
     call gives_up
     movd %xmm9, %eax
     ret
     end despairs
+
+    # by another convention, a call by a pointer keeps registers
+    function goes_by_another
+    push %rbx
+    .cfi_adjust_cfa_offset 8
+    movd %esi, %xmm9
+    mov %esi, %r10d
+    call *(%rdi)
+    movd %xmm9, %eax
+    pop %rbx
+    .cfi_adjust_cfa_offset -8
+    ret
+    end goes_by_another
 
     # a name that programs may use as they like
     function err
@@ -176,6 +190,9 @@ fn registers_of_hand_written_code_stay_alive() {
     let calls = |flow| flow == Flow::Call32;
     assert!(at(&module, &live, "follows", calls).contains(general(RSI)), "what is called runs on");
     assert!(!at(&module, &live, "despairs", calls).contains(RegSet::xmm(9)), "what is called does not");
+    let by_pointer = |flow| flow == Flow::CallIndirect;
+    let kept = at(&module, &live, "goes_by_another", by_pointer);
+    assert!(kept.contains(RegSet::xmm(9)) && !kept.contains(RegSet::xmm(10)), "only what is read behind it");
     assert!(at(&module, &live, "blames", calls).contains(general(RSI)), "it is another err");
     assert!(at(&module, &live, "entered", returns).contains(general(10)), "only others write it");
     assert!(!at(&module, &live, "entered", returns).contains(general(R11)), "it writes that itself");

@@ -1,12 +1,13 @@
 //! What calls lead to.
 
-use super::{Kind, Knowledge, Summary, Work};
+use super::{Foreign, Kind, Knowledge, Summary, Work};
 use crate::groups::{Groups, RelyOn};
 use crate::imports::Import;
 use crate::insn::Insn;
 use crate::module::Module;
 use crate::order::bottom_up;
 use crate::prototypes::Convention;
+use crate::regs::RegSet;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use units::Svma;
@@ -73,11 +74,16 @@ fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
 }
 
 impl Work<'_, '_> {
-    pub(super) fn direct_call(&self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
+    pub(super) fn foreign(&mut self, import: Option<Import<'_>>) -> Kind {
+        self.foreign.push(Foreign { by: convention(import), keeps: RegSet::EMPTY });
+        Kind::Foreign(self.foreign.len() as u32 - 1)
+    }
+
+    pub(super) fn direct_call(&mut self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
         let Some(target) = insn.target(start, code) else { return Kind::Unknown };
         let stub = self.module.imports.stub(target);
         if stub.is_some() {
-            return Kind::Foreign(convention(stub));
+            return self.foreign(stub);
         }
         match self.module.unit_at(target) {
             // Nobody can check what is not in the unwind table.
@@ -92,7 +98,7 @@ impl Work<'_, '_> {
 }
 
 /// How a function of another module is called.
-pub(super) fn convention(import: Option<Import<'_>>) -> Convention {
+fn convention(import: Option<Import<'_>>) -> Convention {
     match import {
         Some(Import::Named(name)) => Convention::of(name),
         _ => Convention::ANY,

@@ -32,11 +32,12 @@ pub(super) fn kept_by_callers(
     let alone = |members: &Vec<u32>| {
         members.iter().all(|&unit| known[unit as usize] || module.units[unit as usize].is_part)
     };
-    let mut kept: Vec<Kept> = groups
-        .members
-        .iter()
-        .map(|members| Kept { registers: RegSet::EMPTY, alone: alone(members) })
-        .collect();
+    let odd = super::odd::of(module, groups, summaries, relied_on);
+    let first = |members| {
+        let alone = alone(members);
+        Kept { registers: if alone { RegSet::EMPTY } else { odd }, alone }
+    };
+    let mut kept: Vec<Kept> = groups.members.iter().map(first).collect();
     for unit in entered_unseen(module) {
         kept[groups.of_unit[unit] as usize] = Kept { registers: RegSet::ALL, alone: false };
     }

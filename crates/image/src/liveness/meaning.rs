@@ -2,7 +2,7 @@
 //! results; until somebody writes such a register again, nobody can mean anything by it, not even as the fifth argument
 //! of a function that is passed two.
 
-use super::{Kind, Work};
+use super::{Foreign, Kind, Work};
 use crate::regs::{RegSet, abi};
 
 impl Work<'_, '_> {
@@ -49,7 +49,10 @@ impl Work<'_, '_> {
             _ if self.overlaps(member) => RegSet::ALL,
             Kind::Plain | Kind::Return => before | step.writes,
             Kind::Unknown => RegSet::ALL,
-            Kind::Foreign(convention) => (before - abi::CLOBBERED) | convention.results,
+            Kind::Foreign(call) => {
+                let Foreign { by, keeps } = self.foreign[call as usize];
+                (before - (abi::CLOBBERED - keeps)) | by.results
+            }
             Kind::Local(unit) => before | self.summary(unit).may_write,
         }
     }
@@ -72,7 +75,7 @@ impl Work<'_, '_> {
             all | match step.kind {
                 Kind::Plain | Kind::Return => step.writes,
                 Kind::Unknown => RegSet::ALL,
-                Kind::Foreign(convention) => convention.results,
+                Kind::Foreign(call) => self.foreign[call as usize].by.results,
                 Kind::Local(unit) => self.summary(unit).may_write,
             }
         });

@@ -21,7 +21,8 @@
 //!   or that it may give back as it found it (it puts it on the stack and gets it from there), and whatever the code behind some direct call of it is seen to read, flags and all; also by way of functions
 //!   that go to it in place of returning.
 //! - *Calls of code outside of the module, and indirect ones*, follow the System V ABI: they read what arguments are passed
-//!   in, and nothing is kept over them but in callee-saved registers. So do those who call a function by its address or
+//!   in, and nothing is kept over them but in callee-saved registers, and in what is seen to be read behind them though they
+//!   leave nothing there (other conventions keep more). So do those who call a function by its address or
 //!   from other modules: they read behind the call what the ABI says is there. The calls that find thread-local variables
 //!   by descriptors are none of these; they keep everything.
 //! - *Any other call* may read and leave alone everything.
@@ -220,6 +221,7 @@ impl<'c, 'd> Dead<'c, 'd> {
     /// Tells for each unit of a function what is live before each instruction.
     pub(crate) fn live(&self, members: &[u32], room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
         let mut function = Function::new(members, &self.bodies);
+        function.see_what_is_kept(&self.summaries);
         function.need_what_is_unwritten(STATUS_FLAGS | RED_ZONE);
         let wanted = members.iter().fold(0, |all, &body| all | self.wanted[body as usize]);
         let given_back = function.forwards(&self.summaries).given_back;
@@ -237,13 +239,14 @@ impl<'c, 'd> Dead<'c, 'd> {
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 let pad = function.at_pad(member, block.pad, &live, &way) | RESERVED;
                 let after = function.after(member, index, &live, &way, &self.summaries);
-                let mut now = solve::Function::before_last(block.last, after, &way, &self.summaries);
+                let number = function.base(member) + index;
+                let mut now = function.before_last(number, block.last, after, &way, &self.summaries);
                 for at in (block.first as usize..block.end as usize).rev() {
                     let step = &room.steps[at];
                     now = step.effect.reads | now & !step.effect.kills;
                     before[at] = now | pad | step.unwinding;
                 }
-                debug_assert_eq!(now | pad, live[function.base(member) + index] | pad);
+                debug_assert_eq!(now | pad, live[number] | pad);
             }
             tell(body, &room.items, &before);
         }
@@ -297,7 +300,7 @@ fn summaries(code: &Code<'_, '_>, bodies: &[Body], functions: &Functions) -> Vec
                 .with_min_len(16)
                 .map(|&function| {
                     let members = &functions.members[function as usize];
-                    let found = Function::new(members, bodies);
+                    let mut found = Function::new(members, bodies);
                     (function, found.summaries(&summaries, |body| code.is_part(body)))
                 })
                 .collect();

@@ -1,8 +1,8 @@
 //! The equations of one function, with all its parts, and their solutions.
 
-use super::body::{Body, Last, Out, Place, UNKNOWN};
+use super::body::{Block, Body, Last, Out, Place, UNKNOWN};
 use super::order::knots;
-use super::set::{ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, Set};
+use super::set::{ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, STATUS_FLAGS, Set};
 
 /// What callers need to know of a function that is entered at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub(crate) struct Forwards {
 }
 
 const LOST: u32 = u32::MAX;
+/// Where what is read behind a call may have been left by it, whatever its convention.
+const LEFT: Set = RESULTS | STATUS_FLAGS | RED_ZONE;
 
 /// A function: bodies that lead into each other's middles. Its blocks are numbered through.
 pub(crate) struct Function<'m> {
@@ -68,6 +70,8 @@ pub(crate) struct Function<'m> {
     pads: Vec<Vec<u32>>,
     /// For each member, what its callers may keep because it is never written; empty where that is not asked.
     unwritten: Vec<Set>,
+    /// For each block, what is seen to be read behind the call by the ABI at its end; empty before that was looked for.
+    kept: Vec<Set>,
 }
 
 impl<'m> Function<'m> {
@@ -90,7 +94,7 @@ impl<'m> Function<'m> {
         };
         let inside = bodies.iter().map(|body| body.outs.iter().map(out).collect()).collect();
         let pads = bodies.iter().map(|body| body.pads.iter().map(|&pad| resolve(pad)).collect()).collect();
-        Self { members, bodies, base, inside, pads, unwritten: Vec::new() }
+        Self { members, bodies, base, inside, pads, unwritten: Vec::new(), kept: Vec::new() }
     }
 
     pub(crate) fn body(&self, member: usize) -> &'m Body {
@@ -179,12 +183,45 @@ impl<'m> Function<'m> {
         after
     }
 
-    /// Needed before what stands at a block's end, given what is behind it.
-    pub(crate) fn before_last(last: Last, after: Set, way: &Way, summaries: &[Summary]) -> Set {
+    /// From here on, calls by the ABI keep what is read behind them though they leave nothing there: there are other
+    /// conventions, and pointers do not tell.
+    pub(crate) fn see_what_is_kept(&mut self, summaries: &[Summary]) {
+        let foreign = |block: &Block| block.last == Last::Foreign;
+        if self.bodies.iter().any(|body| body.blocks.iter().any(foreign)) {
+            let seen = self.solve(&Way::SEEING, summaries);
+            self.keep(&seen, summaries);
+        }
+    }
+    fn keep(&mut self, seen: &[Set], summaries: &[Summary]) {
+        let mut kept = Vec::with_capacity(self.count());
+        for (member, body) in self.bodies.iter().enumerate() {
+            for (index, block) in body.blocks.iter().enumerate() {
+                let is_call = block.last == Last::Foreign;
+                let after = || self.after(member, index, seen, &Way::SEEING, summaries);
+                kept.push(if is_call { after() & CLOBBERED & !LEFT } else { 0 });
+            }
+        }
+        self.kept = kept;
+    }
+    /// What the call by the ABI at the end of a block, numbered through, is seen to keep.
+    pub(crate) fn kept(&self, block: usize) -> Set {
+        self.kept.get(block).copied().unwrap_or(0)
+    }
+
+    /// Needed before what stands at the end of a block (by its number), given what is behind it.
+    pub(crate) fn before_last(
+        &self,
+        block: usize,
+        last: Last,
+        after: Set,
+        way: &Way,
+        summaries: &[Summary],
+    ) -> Set {
         match last {
             Last::Plain => after,
             Last::Return => way.at_return,
-            Last::Foreign => way.arguments | after & !CLOBBERED,
+            Last::Foreign if way.seen => after & !LEFT,
+            Last::Foreign => way.arguments | after & (!CLOBBERED | self.kept(block)),
             Last::Keeps => way.unknown | after,
             Last::DeadEnd => way.arguments,
             Last::DeadCall(other) if way.seen => summaries[other as usize].seen,
@@ -217,7 +254,7 @@ impl<'m> Function<'m> {
                 let way = &self.way(member, way);
                 for (index, block) in self.bodies[member].blocks.iter().enumerate().rev() {
                     let after = self.after(member, index, &live, way, summaries);
-                    let before_last = Self::before_last(block.last, after, way, summaries);
+                    let before_last = self.before_last(base + index, block.last, after, way, summaries);
                     let before =
                         block.uses | before_last & !block.kills | self.at_pad(member, block.pad, &live, way);
                     if before != live[base + index] {
@@ -310,9 +347,10 @@ impl<'m> Function<'m> {
     }
 
     /// The summaries of the function's bodies.
-    pub(crate) fn summaries(&self, summaries: &[Summary], is_part: impl Fn(u32) -> bool) -> Vec<Summary> {
-        let reads = self.solve(&Way::READING, summaries);
+    pub(crate) fn summaries(&mut self, summaries: &[Summary], is_part: impl Fn(u32) -> bool) -> Vec<Summary> {
         let seen = self.solve(&Way::SEEING, summaries);
+        self.keep(&seen, summaries);
+        let reads = self.solve(&Way::READING, summaries);
         let Forwards { overwrites, returns, .. } = self.forwards(summaries);
         let of = |(member, &body): (usize, &u32)| {
             let first = self.base[member] as usize;

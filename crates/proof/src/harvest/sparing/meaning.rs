@@ -4,9 +4,8 @@
 use super::Sparing;
 use crate::dead::body::{Last, Out};
 use crate::dead::set::{ALL, CLOBBERED, RESULTS, Set};
-use crate::dead::solve::Function;
 
-impl Sparing<'_, '_, '_> {
+impl<'a> Sparing<'a, '_, '_> {
     /// What each function, with all that it calls, may put something of use in.
     pub(super) fn find_changes(&mut self) {
         let functions = &self.dead.functions;
@@ -65,8 +64,8 @@ impl Sparing<'_, '_, '_> {
     }
 
     /// For each block of a function, what may hold something of use at its begin.
-    pub(super) fn meaning_of(&self, members: &[u32]) -> Vec<Set> {
-        let function = Function::new(members, &self.dead.bodies);
+    pub(super) fn meaning_of(&self, members: &'a [u32]) -> Vec<Set> {
+        let function = self.function(members);
         let count = function.count();
         let mut state = vec![0; count];
         let mut reached = vec![false; count];
@@ -91,7 +90,7 @@ impl Sparing<'_, '_, '_> {
                     let call = &self.calls[body as usize][index];
                     let after = match block.last {
                         Last::Plain | Last::Return | Last::DeadEnd | Last::DeadCall(_) => before,
-                        Last::Foreign => before & !CLOBBERED | call.left,
+                        Last::Foreign => before & (!CLOBBERED | function.kept(at)) | call.left,
                         Last::Keeps => ALL,
                         Last::Call(other) => {
                             before | self.changes[self.dead.functions.of_body[other as usize] as usize]

@@ -8,7 +8,8 @@
 //!
 //! - **Calls by the ABI** are those of other modules and by pointers. What is called so reads arguments (those of its
 //!   type, where its name is one of `conventions`) and callee-saved registers, changes the rest as it likes, and leaves
-//!   results. What calls so keeps nothing over the call but in callee-saved registers.
+//!   results. What calls so keeps nothing over the call but in callee-saved registers, and in such as it is seen to read
+//!   behind the call, though nothing is left there: those are live, and mean something, as if the call did not touch them.
 //! - **Garbage means nothing.** What a call by the ABI may change and does not return in, may have any value at every
 //!   reading, and the program does the same. So a yield behind such a call is as good as the call at changing it.
 //! - **Who jumps to a pointer** (but by a listed table) calls by the ABI on behalf of its own caller.
@@ -24,7 +25,7 @@
 //! - before a direct call of f: what f may read, by the same rules; what is live behind, and not surely overwritten.
 //!
 //! Where code is seen to break the first or third point all the same (right behind a call by a pointer, or of what jumps to
-//! one, it reads a register that the ABI leaves nothing in), all functions that are not private keep that register.
+//! one, it reads a register, vectors too, that the ABI leaves nothing in), all functions that are not private keep that register.
 //!
 //! All is solved for the whole module, from the least up, so that it holds for functions that call each other. To make
 //! yields cheaper by a new rule: say here what it takes for granted, and make twins wrong that the rule must reject.
@@ -34,9 +35,7 @@ pub(crate) mod conventions;
 mod meaning;
 
 use crate::dead::body::{Block, Body, Last, Out};
-use crate::dead::set::{
-    ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, STATUS_FLAGS, Set,
-};
+use crate::dead::set::{ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, Set};
 use crate::dead::solve::{Function, Summary, Way};
 use crate::dead::{Dead, Room, effects};
 use crate::relocations::Relocations;
@@ -46,8 +45,8 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mne
 use rayon::prelude::*;
 use units::Svma;
 
-/// General registers and flags in which the ABI leaves nothing.
-const ODD: Set = (0xffff | STATUS_FLAGS) & CLOBBERED & !RESULTS;
+/// Registers and flags in which the ABI leaves nothing.
+const ODD: Set = CLOBBERED & !RESULTS & !RED_ZONE;
 
 /// A call by the ABI at a block's end.
 #[derive(Clone, Copy)]
@@ -96,13 +95,28 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
     }
 
     /// Live before what stands at a block's end, given what is live behind it.
-    fn before_last(&self, body: u32, index: usize, last: Last, after: Set, way: &Way) -> Set {
-        let call = &self.calls[body as usize][index];
+    fn before_last(
+        &self,
+        function: &Function<'_>,
+        (member, index): (usize, usize),
+        last: Last,
+        after: Set,
+        way: &Way,
+    ) -> Set {
+        let call = &self.calls[function.members[member] as usize][index];
+        let number = function.base(member) + index;
         match last {
-            Last::Foreign => call.passed | after & !CLOBBERED,
+            Last::Foreign => call.passed | after & (!CLOBBERED | function.kept(number)),
             Last::DeadEnd => call.passed,
-            last => Function::before_last(last, after, way, &self.summaries),
+            last => function.before_last(number, last, after, way, &self.summaries),
         }
+    }
+
+    /// A function, and what its calls are seen to keep.
+    fn function(&self, members: &'a [u32]) -> Function<'a> {
+        let mut function = Function::new(members, &self.dead.bodies);
+        function.see_what_is_kept(&self.dead.summaries);
+        function
     }
 
     /// Live before each block.
@@ -111,11 +125,11 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
         let mut changed = true;
         while changed {
             changed = false;
-            for (member, &body) in function.members.iter().enumerate().rev() {
+            for member in (0..function.members.len()).rev() {
                 let base = function.base(member);
                 for (index, block) in function.body(member).blocks.iter().enumerate().rev() {
                     let after = function.after(member, index, &live, way, &self.summaries);
-                    let last = self.before_last(body, index, block.last, after, way);
+                    let last = self.before_last(function, (member, index), block.last, after, way);
                     let pad = function.at_pad(member, block.pad, &live, way);
                     let before = (block.uses | last & !block.kills | pad) & meaning[base + index];
                     changed |= std::mem::replace(&mut live[base + index], before) != before;
@@ -134,7 +148,7 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
             while !waiting.is_empty() {
                 let reads = |&at: &u32| {
                     let members = &functions.members[at as usize];
-                    let function = Function::new(members, &self.dead.bodies);
+                    let function = self.function(members);
                     let live = self.solve(&function, &Way::READING, &self.meaning[at as usize]);
                     let of = |member: usize| match function.body(member).block_at(0) {
                         Some(_) => live[function.base(member)] & !RED_ZONE,
@@ -208,7 +222,7 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
                 found.push((*to, self.at_return[at]));
             }
         }
-        let function = Function::new(members, &self.dead.bodies);
+        let function = self.function(members);
         let way = Way::keeping(self.at_return[at]);
         let live = self.solve(&function, &way, &self.meaning[at]);
         for member in 0..members.len() {
@@ -283,7 +297,7 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
     /// Tells for each unit of a function (by its number) what is live before each instruction.
     pub(crate) fn live(&self, at: usize, room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
         let members = &self.dead.functions.members[at];
-        let function = Function::new(members, &self.dead.bodies);
+        let function = self.function(members);
         let way = Way::keeping(self.at_return[at]);
         let meaning = &self.meaning[at];
         let live = self.solve(&function, &way, meaning);
@@ -305,7 +319,7 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
                 }
                 let pad = function.at_pad(member, block.pad, &live, &way);
                 let after = function.after(member, index, &live, &way, &self.summaries);
-                let mut now = self.before_last(body, index, block.last, after, &way);
+                let mut now = self.before_last(&function, (member, index), block.last, after, &way);
                 for (at, useful) in range.zip(&useful).rev() {
                     let step = &room.steps[at];
                     now = step.effect.reads | now & !step.effect.kills;
