@@ -346,16 +346,6 @@ pub(crate) const ALL: &[Wrong] = &[
         let (switch, at) = switch(piece)?;
         (switch.len() == 5).then(|| new[at] = 0xbc)
     }),
-    wrong!("in a primary: a switch that sets flags, ahead of one that needs them", Yields, |piece, new| {
-        piece.find("lahf")?;
-        let (switch, at) = switch(piece)?;
-        // The jump stays one without the prefix; what is left over is a prefix of what follows.
-        (switch.len() == 6).then(|| {
-            new.copy_within(at + 1..at + 5, at);
-            new[at - 1] = 0x3d;
-            new[at + 4] = 0x2e;
-        })
-    }),
     wrong!("in a primary: a switch that leads elsewhere", Yields, |piece, new| {
         let (_, at) = switch(piece)?;
         add(new, at + 1, 4, 1);
