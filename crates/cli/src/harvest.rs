@@ -70,8 +70,15 @@ fn prepare(args: &HarvestArgs, cast: Cast, console: &Console) -> anyhow::Result<
         None => make_plan(args, &cast)?,
     };
     let cache = cache(args, console)?;
-    let prepared = session::prepare(plan, cast, &cache).map_err(|e| refused(&e))?;
-    Ok((prepared, cache))
+    // What cannot be kept can still be run.
+    let (prepared, cache) = match session::prepare(plan.clone(), cast.clone(), &cache) {
+        Err(SessionError::Twins(TwinsError::Cache(why))) if is_the_folders(&why) && !cache.is_temporary() => {
+            let cache = for_this_run(&why, console)?;
+            (session::prepare(plan, cast, &cache), cache)
+        }
+        prepared => (prepared, cache),
+    };
+    Ok((prepared.map_err(|e| refused(&e))?, cache))
 }
 
 fn refuse_what_is_not_there(args: &HarvestArgs, console: &Console) -> anyhow::Result<()> {
@@ -131,16 +138,35 @@ fn prices_of(args: &HarvestArgs) -> Result<Prices, ReadError> {
 }
 
 fn cache(args: &HarvestArgs, console: &Console) -> Result<Cache, Refusal> {
-    let temporary =
-        || Cache::temporary().map_err(|e| Refusal::not_possible_here("rewritten files", records::plain(&e)));
     if args.no_cache {
-        return temporary();
+        return temporary_cache();
     }
-    Cache::of_user().or_else(|why| {
-        let why = records::plain(&why);
-        console.remark(&format!("gleaner: no cache of rewritten files: {why}; made anew for this run"));
-        temporary()
-    })
+    Cache::of_user().or_else(|why| for_this_run(&why, console))
+}
+
+fn temporary_cache() -> Result<Cache, Refusal> {
+    Cache::temporary().map_err(|e| Refusal::not_possible_here("rewritten files", records::plain(&e)))
+}
+
+/// Whether another folder may help: not where it is this process that may have no more.
+fn is_the_folders(why: &std::io::Error) -> bool {
+    use std::io::ErrorKind as Kind;
+    matches!(
+        why.kind(),
+        Kind::StorageFull
+            | Kind::QuotaExceeded
+            | Kind::PermissionDenied
+            | Kind::ReadOnlyFilesystem
+            | Kind::IsADirectory
+            | Kind::NotADirectory
+    )
+}
+
+/// In place of the user's cache, which is not to be had.
+fn for_this_run(why: &std::io::Error, console: &Console) -> Result<Cache, Refusal> {
+    let why = records::plain(why);
+    console.remark(&format!("gleaner: no cache of rewritten files: {why}; made anew for this run"));
+    temporary_cache()
 }
 
 /// Wrong use, or not possible here, or failed.

@@ -131,6 +131,14 @@ fn folders_that_cannot_be_are_named() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(7), "{said}");
     assert!(said.starts_with("gleaner: no cache of rewritten files: /proc/no/gleaner/twins: "), "{said}");
+    // A folder that is there, and keeps nothing.
+    let locks = "XDG_CACHE_HOME=$(mktemp -d); export XDG_CACHE_HOME; trap 'rm -r $XDG_CACHE_HOME' EXIT; \
+        for n in $(seq 0 15); do mkdir -p -m 700 $XDG_CACHE_HOME/gleaner/twins/making-$n.lock; done; \
+        chmod 700 $XDG_CACHE_HOME/gleaner/twins; \"$@\"";
+    let output = harvest_under(&place, locks, &[]);
+    let line = "gleaner: no cache of rewritten files: Is a directory; made anew for this run\n";
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(7), line));
+    assert_eq!(text(&output.stdout), alone(&place));
     let words = "TMPDIR=/no/such; export TMPDIR; exec \"$@\"";
     let output = harvest_under(&place, words, &["--no-cache"]);
     let line = "gleaner: rewritten files: /no/such: No such file or directory\n";

@@ -163,6 +163,11 @@ fn locate(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
 
 fn head_of(file: &Path, told: &str) -> Result<Vec<u8>, ProgramError> {
     let unreadable = |e: std::io::Error| ProgramError::Unreadable(told.to_owned(), records::plain(&e));
+    // Nothing but a file is executed, and reading from a pipe would wait for whoever writes.
+    let metadata = std::fs::metadata(file).map_err(unreadable)?;
+    if !metadata.is_file() && !metadata.is_dir() {
+        return Err(ProgramError::NotExecutable(told.to_owned()));
+    }
     let mut head = Vec::with_capacity(HEAD);
     File::open(file).map_err(unreadable)?.take(HEAD as u64).read_to_end(&mut head).map_err(unreadable)?;
     Ok(head)
@@ -304,6 +309,9 @@ mod tests {
         script(directory.path(), "junk", "\0\0\0", 0o755);
         let looped = at("loop");
         script(directory.path(), "loop", &format!("#!{looped}\n"), 0o755);
+        let pipe = rustix::fs::Mode::from_raw_mode(0o755);
+        rustix::fs::mkfifoat(rustix::fs::CWD, directory.path().join("pipe"), pipe).unwrap();
+        script(directory.path(), "piped", &format!("#!{}\n", at("pipe")), 0o755);
         let error = |name: &str| {
             Program::find(&strings(&[name]), Some(directory.path().as_os_str())).unwrap_err().to_string()
         };
@@ -316,6 +324,8 @@ mod tests {
             format!("{}: its interpreter /no/such/interpreter is not there", at("lost"))
         );
         assert_eq!(error("junk"), format!("{}: neither a program nor a script", at("junk")));
+        assert_eq!(error(&at("pipe")), format!("{}: no permission to run it", at("pipe")));
+        assert_eq!(error("piped"), format!("{}: no permission to run it", at("pipe")));
         assert_eq!(error("loop"), "loop: scripts that interpret scripts, too deep for the kernel");
         assert_eq!(Program::find(&[], None), Err(ProgramError::Empty));
     }
