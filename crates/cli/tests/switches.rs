@@ -1,5 +1,6 @@
 //! A primary's yields are switched on while somebody may come aboard, and off where they do not pay.
 
+use records::run::{Run, SiteRun};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Stdio};
@@ -134,8 +135,13 @@ fn a_site_that_does_not_pay_is_switched_off() {
         let alone = place.command(place.at("p")).arg(steps).output().expect("it runs");
         let output = place.harvest(&[&scavengers[..], &primary].concat()).output().expect("a launcher");
         assert_eq!((output.status, &output.stdout), (alone.status, &alone.stdout));
-        let record = records::read::<records::run::Run>(&place.at("run.json")).expect("a record").body;
+        let record = records::read::<Run>(&place.at("run.json")).expect("a record").body;
+        // Where all of the ring is in some cache, or nobody could watch, none pays and all stay.
+        let pays = |site: &&SiteRun| site.watched > 1000 && site.hits.value().is_some_and(|hits| hits < 0.8);
+        let loses = |site: &&SiteRun| site.watched > 300 && site.why_not.is_some();
+        let one_should = record.sites.iter().any(|s| pays(&s)) && record.sites.iter().any(|s| loses(&s));
         if record.switched_off.is_empty() {
+            assert!(!one_should, "none was switched off: {:?}", record.sites);
             continue;
         }
         for site in &record.switched_off {
@@ -145,5 +151,5 @@ fn a_site_that_does_not_pay_is_switched_off() {
         }
         return;
     }
-    panic!("none was switched off");
+    eprintln!("no site pays on this machine, or nobody could watch: not tried");
 }
