@@ -9,13 +9,10 @@ use crate::launch::Visits;
 use crate::rewritten::Mapping;
 use records::plan::{PlannedModule, Site};
 use records::run::{SiteRun, SwitchedOff};
+use runtime_abi::control::loses;
 use units::{Estimate, Quantity, Unit};
 
 const SWITCH: [u8; 12] = [0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0, 0xff, 0x60, 0x08];
-/// So many visits tell something.
-const ENOUGH: u64 = 100;
-/// Of a site's visits, the share without a miss above which it does not pay.
-const HITS: f64 = 0.9;
 
 /// What became of the planned sites of a primary whose rewritten file this is: of those that were seen, and of those that were
 /// switched off meanwhile.
@@ -57,7 +54,7 @@ fn run(planned: &PlannedModule, site: &Site, visits: u64, soon: u64) -> SiteRun 
         yields: Quantity::unresolved("yields are not counted"),
         watched: visits,
         hits: Quantity::measured(share, Unit::Ratio),
-        why_not: (visits >= ENOUGH && share.lo > HITS).then(|| {
+        why_not: loses(visits, soon).then(|| {
             format!(
                 "it does not pay: after {soon} of {visits} yields that were watched, the next one came too soon for a miss"
             )
@@ -126,6 +123,15 @@ mod tests {
         assert!(few.value == 1.0 && few.lo < 0.75, "{few:?}");
         let many = wilson(990, 1000);
         assert!(many.lo > 0.98 && many.hi < 1.0, "{many:?}");
+        // The same interval decides whether a site pays.
+        for (soon, visits) in [(99, 99), (97, 100), (180, 200), (185, 200), (9_059, 10_000), (9_056, 10_000)]
+        {
+            assert_eq!(
+                loses(visits, soon),
+                visits >= 100 && wilson(soon, visits).lo > 0.9,
+                "{soon} of {visits}"
+            );
+        }
         assert!(wilson(0, 50).lo == 0.0 && wilson(0, 50).hi < 0.1);
     }
 }

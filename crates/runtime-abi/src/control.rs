@@ -26,6 +26,19 @@ pub fn site_rows(resume: u64) -> core::ops::Range<usize> {
     let first = (resume >> 2 ^ resume >> 10) as usize;
     first..first + 8
 }
+/// Whether a site does not pay: so many visits tell something, and of them so many were without a miss, nine of ten by the lower end of
+/// a 95 % interval (Wilson's), here without its root.
+pub fn loses(visits: u64, soon: u64) -> bool {
+    const ENOUGH: u64 = 100;
+    const HITS: f64 = 0.9;
+    const Z: f64 = 1.96;
+    if visits < ENOUGH {
+        return false;
+    }
+    let (n, p) = (visits as f64, soon as f64 / visits as f64);
+    let above = p + Z * Z / (2.0 * n) - HITS * (1.0 + Z * Z / n);
+    above > 0.0 && above * above > Z * Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n))
+}
 /// Absences are counted by length: so many buckets, four for each doubling. See [`bucket`].
 pub const BUCKETS: usize = 256;
 
@@ -313,10 +326,8 @@ pub struct Control {
     pub butler: AtomicI32,
     /// Threads of the primary that have areas.
     pub areas: AtomicU32,
-    /// Whether the primary's yields are switched on, how often they were, and why they cannot be; 0: they can.
-    pub switched_on: AtomicU32,
+    /// Why the primary's yields cannot be switched; 0: they can.
     pub switch_errno: AtomicI32,
-    pub switchings: AtomicU64,
     /// Times the butler looked around.
     pub rounds: AtomicU64,
     /// Guests taken from a primary's thread that slept.

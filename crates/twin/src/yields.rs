@@ -316,7 +316,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         wanted.set_budget(asm);
         asm.jump(enough);
     }
-    if switched.is_some() {
+    let put_back = |asm: &mut Assembler| {
         if flags {
             asm.load_area(RAX, flags_kept);
             asm.flags_from_rax();
@@ -324,18 +324,15 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         if rax_lives {
             asm.load_area(RAX, kept);
         }
+    };
+    if switched.is_some() {
+        put_back(asm);
         asm.jump(past);
         asm.go_cold(false);
-        return asm.place(past);
-    }
-    asm.go_cold(false);
-    asm.place(enough);
-    if flags {
-        asm.load_area(RAX, flags_kept);
-        asm.flags_from_rax();
-    }
-    if rax_lives {
-        asm.load_area(RAX, kept);
+    } else {
+        asm.go_cold(false);
+        asm.place(enough);
+        put_back(asm);
     }
     asm.place(past);
 }

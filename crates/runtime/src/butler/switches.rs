@@ -11,7 +11,7 @@ use crate::exec::{auxiliaries, stack};
 use crate::{page, sys};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, fence};
-use runtime_abi::control::{Control, ON, SwitchRow};
+use runtime_abi::control::{Control, ON};
 
 /// For how long nobody is there until they are switched off: at least, and so many times what it took to switch them.
 const LINGER: (u64, u64) = (20_000_000, 100);
@@ -19,8 +19,9 @@ const PAGE: usize = 4096;
 
 /// What is remembered of each.
 pub(super) struct Yield {
-    /// Where it is.
+    /// Where its byte is, and where the primary goes on behind it.
     place: usize,
+    pub(super) resume: u64,
     /// What its file has there; 0: it is not what it should be, and left alone.
     off: u8,
     /// It is switched off until then, though others are on.
@@ -36,8 +37,6 @@ pub(super) struct Yield {
 pub(super) struct Switches {
     page: &'static Control,
     memory: i32,
-    bias: usize,
-    pub(super) rows: &'static [SwitchRow],
     pub(super) yields: &'static mut [Yield],
     on: bool,
     /// When somebody was there last.
@@ -49,27 +48,22 @@ pub(super) struct Switches {
 impl Switches {
     /// The butler's, which has no descriptor open.
     pub(super) fn new(page: &'static Control) -> Self {
-        let mut switches =
-            Self { page, memory: -1, bias: 0, rows: &[], yields: &mut [], on: false, needed_at: 0, took: 0 };
+        let none = Self { page, memory: -1, yields: &mut [], on: false, needed_at: 0, took: 0 };
         let rows = page::switches(page);
-        let Some((entry, yields)) = entry().zip(room(rows.len())).filter(|_| !rows.is_empty()) else {
-            return switches;
-        };
-        switches.memory = sys::open(c"/proc/self/mem", sys::O_RDWR | sys::O_CLOEXEC) as i32;
-        (switches.rows, switches.yields) = (rows, yields);
-        switches.bias = entry.wrapping_sub(page.entry as usize);
-        for (row, of) in rows.iter().zip(switches.yields.iter_mut()) {
-            of.place = switches.bias.wrapping_add(row.place as usize);
+        if rows.is_empty() {
+            return none;
+        }
+        let Some((entry, yields)) = entry().zip(room(rows.len())) else { return none };
+        let bias = entry.wrapping_sub(page.entry as usize);
+        for (row, of) in rows.iter().zip(yields.iter_mut()) {
+            of.place = bias.wrapping_add(row.place as usize);
+            of.resume = bias.wrapping_add(row.resume as usize) as u64;
             // SAFETY: code of the program that was started, which has just begun.
             let byte = unsafe { AtomicU8::from_ptr(of.place as *mut u8) }.load(Relaxed);
             of.off = if matches!(byte, 0xb8..=0xbf | 0x3d) { byte } else { 0 };
         }
-        switches
-    }
-
-    /// The address in memory of a place in the primary's file.
-    pub(super) fn bias(&self) -> usize {
-        self.bias
+        let memory = sys::open(c"/proc/self/mem", sys::O_RDWR | sys::O_CLOEXEC) as i32;
+        Self { memory, yields, ..none }
     }
 
     pub(super) fn are_on(&self) -> bool {
@@ -81,9 +75,8 @@ impl Switches {
         if needed {
             self.needed_at = now;
         }
-        let linger = LINGER.0.max(LINGER.1 * self.took);
-        let on = needed || self.on && now.saturating_sub(self.needed_at) < linger;
-        if on != self.on && !self.rows.is_empty() {
+        let on = needed || self.on && now < self.look_at();
+        if on != self.on && !self.yields.is_empty() {
             self.switch_all(on);
         }
     }
@@ -107,8 +100,6 @@ impl Switches {
             self.set(index, on && self.yields[index].off_until == 0);
         }
         self.took = sys::now_ns().saturating_sub(began);
-        self.page.switched_on.store(u32::from(on), Relaxed);
-        page::add(&self.page.switchings, 1);
     }
 
     /// Switches one of them.
