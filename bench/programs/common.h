@@ -1,7 +1,7 @@
 // What the benchmark programs share. They know nothing of Gleaner: plain C, a deterministic answer on standard output.
 //
 // Each takes a size, an amount of work, and maybe a file for its progress: so many steps done, visible to others while
-// it runs. Work 0 means: until somebody writes a 1 into that file's last word.
+// it runs. Work 0 means: until somebody writes a 1 into that file's fourth word; one in its fifth makes the program sleep for as long.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct progress {
-    volatile uint64_t steps, working, go, stop;
+    volatile uint64_t steps, working, go, stop, pause;
 };
 
 static struct progress nowhere, *progress = &nowhere;
@@ -94,5 +94,7 @@ static struct arguments arguments(int argc, char **argv) {
 static int goes_on(uint64_t done, uint64_t work) {
     progress->steps = done;
     progress->working = 1;
+    while (progress->pause && !progress->stop)
+        usleep(2000);
     return work ? done < work : !progress->stop;
 }

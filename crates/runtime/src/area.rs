@@ -252,6 +252,10 @@ pub(crate) struct Area {
     pub(crate) turned: AtomicU64,
     pub(crate) turned_passes: AtomicI64,
     pub(crate) turned_count: AtomicI32,
+    /// Of what it does between its waits ([`crate::waits`]): ticks of the present lap; the shortest turn; how long a work takes, about.
+    pub(crate) lap_ticks: AtomicU64,
+    pub(crate) shortest_turn: AtomicU64,
+    pub(crate) usual_work: AtomicU64,
     /// Turns that took longer than an absence may.
     pub(crate) long_turns: AtomicU32,
     /// Ticks that it waited by turning round, of those since counting began; when that was, and up to when. The thread's.

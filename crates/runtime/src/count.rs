@@ -11,7 +11,8 @@
 //! away; [`STAY`], how long one guest stays. A lap is as long as a part of a stage is, for this program at this time.
 //!
 //! Where the primary waits by turning round, another counter stands in front of those it goes on with there ([`turned`]): such times are
-//! left out, since they are as long as what it waits for lets them, with guests or without.
+//! left out, since they are as long as what it waits for lets them, with guests or without. A stage of its own, [`WORK`], counts what it does
+//! between its waits, and needs no other yields ([`crate::waits`]).
 //!
 //! All of it happens on the primary's thread, between two yields, under the lock where the ring changes. To add a stage: a number, its
 //! counters in [`link`], its sample in [`counted`], its place in [`after`].
@@ -19,6 +20,7 @@
 use crate::area::{Area, Context, lock};
 use crate::ring;
 use crate::signals::frame::Registers;
+use crate::waits;
 use core::arch::global_asm;
 use core::arch::x86_64::_rdtsc;
 use core::mem::offset_of;
@@ -34,8 +36,10 @@ pub(crate) const GUESTS: u32 = 1;
 pub(crate) const COUNTING: u32 = 2;
 /// Of an order: guests take part where the primary waits by turning round, also if they are aside.
 pub(crate) const SPINS: u32 = 4;
+/// Of an order: what is counted is what the primary does between its waits.
+pub(crate) const WAITS: u32 = 8;
 /// Above it stands the order's number.
-pub(crate) const NUMBER: u32 = 8;
+pub(crate) const NUMBER: u32 = 16;
 
 /// Stages.
 const NOTHING: u32 = 0;
@@ -44,6 +48,7 @@ const ABOARD: u32 = 2;
 const ABSENCE: u32 = 3;
 const STAY: u32 = 4;
 const SITE: u32 = 5;
+const WORK: u32 = 6;
 
 /// Yields in a lap: at least, and at most.
 pub(crate) const FEW: i32 = 16;
@@ -65,6 +70,7 @@ pub(crate) mod row {
 /// The stage behind this one.
 fn after(stage: u32, order: u32) -> u32 {
     match stage {
+        NOTHING if order & WAITS != 0 => WORK,
         NOTHING if order & GUESTS == 0 => PLAIN,
         NOTHING => ABOARD,
         PLAIN if order & SPINS == 0 => SITE,
@@ -108,6 +114,9 @@ fn is_linked(counter: &Context) -> bool {
 /// Takes the counters out. Under the lock.
 fn unlink(area: &Area) {
     area.passes.store(-1, Relaxed);
+    if area.stage.load(Relaxed) == WORK {
+        return waits::unlink(area);
+    }
     for counter in [area.front(), area.back()] {
         if is_linked(counter) {
             ring::take_out(area, counter);
@@ -163,6 +172,7 @@ fn begin(area: &Area, stage: u32) {
     match stage {
         PLAIN => area.laps[0].store(FEW, Relaxed),
         ABOARD => area.laps[1].store(FEW, Relaxed),
+        WORK => waits::begin(area),
         _ => {}
     }
     area.stage.store(stage, Relaxed);
@@ -179,6 +189,7 @@ fn link(area: &Area) {
     match area.stage.load(Relaxed) {
         NOTHING => return,
         _ if area.no_clock.load(Relaxed) != 0 => return finish(area),
+        WORK => return waits::link(area, gleaner_away),
         PLAIN | SITE => {
             code(back, if area.stage.load(Relaxed) == SITE { gleaner_visited } else { gleaner_timed });
             ring::append(area, back);
@@ -267,8 +278,7 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
             area.samples(row_of(stage))[taken - 1].store(sample, Relaxed);
         }
         if stage == ABSENCE {
-            page.absences[bucket(gone)].fetch_add(1, Relaxed);
-            page.longest_absence.fetch_max(gone, Relaxed);
+            tell_absence(page, gone);
         }
     }
     let spent = now.saturating_sub(area.stage_began.load(Relaxed));
@@ -300,8 +310,20 @@ fn visit(page: &Control, resume: u64, soon: bool) {
     }
 }
 
+fn tell_absence(page: &Control, ticks: u64) {
+    page.absences[bucket(ticks)].fetch_add(1, Relaxed);
+    page.longest_absence.fetch_max(ticks, Relaxed);
+}
+
+/// Guests had the thread for so long, where it waits.
+pub(crate) fn absent(area: &Area, ticks: u64) {
+    tell_absence(area.region().page(), ticks);
+    let long = ticks > area.absence_ticks.load(Relaxed);
+    area.long_turns.store(area.long_turns.load(Relaxed) + u32::from(long), Relaxed);
+}
+
 /// To the next stage, if the ring may be changed now; else at the next occasion.
-fn advance(area: &'static Area) {
+pub(crate) fn advance(area: &'static Area) {
     if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
         return;
     }
@@ -333,6 +355,7 @@ pub(crate) fn at_turns(area: &Area) -> *mut Context {
     }
     let turns = area.turns();
     turns.rip.store(gleaner_turned as *const () as u64, Relaxed);
+    let first = if first == own && area.stage.load(Relaxed) == WORK { area.back().pointer() } else { first };
     turns.next.store(first, Relaxed);
     turns.pointer()
 }
@@ -346,6 +369,10 @@ pub(crate) fn turn_to(area: &Area, guest: *mut Context, next: *mut Context) {
 /// The primary waits by turning round, while something is counted. What passed since it last did so, without a yield between, was
 /// no work, and is left out of what is counted; its last turn, in which what it waited for came, is not.
 pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
+    if area.stage.load(Relaxed) == WORK {
+        waits::turned(area, now);
+        return area.turns().next.load(Relaxed);
+    }
     let before = area.turned.swap(now, Relaxed);
     let (passes, count) = (area.passes.load(Relaxed), area.count.load(Relaxed));
     let unchanged = area.turned_passes.swap(passes, Relaxed) == passes
@@ -359,11 +386,7 @@ pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
         }
         area.idle.store(area.idle.load(Relaxed) + turn, Relaxed);
         if area.obeyed.load(Relaxed) & SPINS != 0 {
-            let page = area.region().page();
-            page.absences[bucket(turn)].fetch_add(1, Relaxed);
-            page.longest_absence.fetch_max(turn, Relaxed);
-            let long = turn > area.absence_ticks.load(Relaxed);
-            area.long_turns.store(area.long_turns.load(Relaxed) + u32::from(long), Relaxed);
+            absent(area, turn);
         }
     }
     area.idle_until.store(now, Relaxed);

@@ -7,7 +7,7 @@ use crate::ring_tests::{board, order, pointers, world};
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::trip;
 
-fn ordered(area: &'static Area, what: u32) {
+pub(crate) fn ordered(area: &'static Area, what: u32) {
     let number = area.order.load(Relaxed) & !(NUMBER - 1);
     area.order.store((number + NUMBER) | what, Relaxed);
     ring::hook(area);
@@ -22,6 +22,20 @@ fn three() -> (&'static Area, Vec<&'static Context>) {
     ring::control(area);
     assert_eq!(order(area), pointers(&guests));
     (area, guests)
+}
+
+/// Takes all guests away, and says who they were.
+pub(crate) fn taken(area: &'static Area) -> Vec<*mut Context> {
+    let mut taken = Vec::new();
+    ring::take_all(area, |guest| taken.push(guest.pointer()));
+    taken.sort_unstable();
+    taken
+}
+
+pub(crate) fn sorted(guests: &[&'static Context]) -> Vec<*mut Context> {
+    let mut all = pointers(guests);
+    all.sort_unstable();
+    all
 }
 
 #[test]
@@ -43,12 +57,7 @@ fn all_are_taken_also_from_aside() {
         let (area, guests) = three();
         ordered(area, what);
         ring::hook(area);
-        let mut taken = Vec::new();
-        ring::take_all(area, |guest| taken.push(guest.pointer()));
-        taken.sort_unstable();
-        let mut all = pointers(&guests);
-        all.sort_unstable();
-        assert_eq!(taken, all, "{what}");
+        assert_eq!(taken(area), sorted(&guests), "{what}");
         assert_eq!(order(area), []);
         // What was counted goes on without them.
         ring::control(area);
@@ -123,11 +132,12 @@ fn a_guest_that_leaves_while_it_is_timed_is_no_trouble() {
 }
 
 /// Whom the primary meets where it waits by turning round, up to itself.
-fn met_at_turns(area: &Area) -> Vec<*mut Context> {
+pub(crate) fn met_at_turns(area: &Area) -> Vec<*mut Context> {
     let own = area.own().pointer();
     let (mut at, mut met) = (area.own().spin.load(Relaxed), Vec::new());
     while at != own {
         met.push(at);
+        assert!(met.len() < 10, "for ever");
         // SAFETY: contexts of the region.
         at = unsafe { &*at }.next.load(Relaxed);
     }

@@ -44,3 +44,6 @@ mod ring_tests;
 mod signals;
 mod switch;
 mod sys;
+mod waits;
+#[cfg(test)]
+mod waits_tests;

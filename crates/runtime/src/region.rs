@@ -253,6 +253,8 @@ impl Region {
             &area.asked_at,
             &area.outside_since,
             &area.own_rules_at,
+            &area.usual_work,
+            &area.shortest_turn,
         ] {
             time.store(0, Relaxed);
         }

@@ -69,9 +69,11 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     let prev = guest.prev.load(Relaxed);
     let own = area.own().pointer();
     let aside = !area.aside.load(Relaxed).is_null() && !count::is_counter(area, guest.pointer());
+    // A counter may stand behind those aside; it has no PREV.
+    let is_last = next == own || next == area.back().pointer();
     if prev == own {
         if aside {
-            area.aside.store(if next == own { null_mut() } else { next }, Relaxed);
+            area.aside.store(if is_last { null_mut() } else { next }, Relaxed);
         } else {
             set_first(area, guest.pointer(), next);
         }
@@ -80,7 +82,7 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
         // SAFETY: contexts of a ring are alive; see `follow`.
         unsafe { &*prev }.next.store(next, Release);
     }
-    if aside && next == own {
+    if aside && is_last {
         area.aside_last.store(prev, Relaxed);
     } else {
         // SAFETY: as above.

@@ -10,6 +10,9 @@
 
 /// Of the slowdown that was asked for, some is left for what is not measured.
 const SPENT: f64 = 0.9;
+/// Where answers are waited for, guests may cost so many times the share while they are there: then those that come later on are
+/// few enough, and not much later.
+const ANSWERS: f64 = 3.0;
 /// Credit is good for so much time: what was not lost long ago may not be lost now.
 const MEMORY: f64 = 1e9;
 /// Shares of lost time above which guests are hopeless.
@@ -35,8 +38,8 @@ pub(super) struct Law {
     /// The share of time that may be lost.
     share: f64,
     credit: f64,
-    /// Each spell is to cost no more than the share, not all of them together.
-    always: bool,
+    /// No spell is to cost much more than the share, whatever all of them together cost.
+    answers: bool,
     pub(super) ring: u32,
     longest: u32,
     /// Its length when guests were hopeless last.
@@ -62,7 +65,7 @@ impl Law {
         Self {
             share,
             credit: 0.0,
-            always: false,
+            answers: false,
             ring: longest,
             before_hopeless: longest,
             longest,
@@ -76,10 +79,10 @@ impl Law {
         }
     }
 
-    /// Guests take part in another way from now on: what they cost is to be learnt anew. Credit stays. `always`: the share is never
-    /// exceeded for a while to be below it in another; that would do for a pace, but not for response times.
-    pub(super) fn begin_anew(&mut self, always: bool) {
-        *self = Self { share: self.share, credit: self.credit, always, ..Self::new(0.0, self.longest) };
+    /// Guests take part in another way from now on: what they cost is to be learnt anew. Credit stays. `answers`: the share is not
+    /// exceeded by far for a while to be below it in another; that would do for a pace, but not for response times.
+    pub(super) fn begin_anew(&mut self, answers: bool) {
+        *self = Self { share: self.share, credit: self.credit, answers, ..Self::new(0.0, self.longest) };
     }
 
     /// Guests stay for too long, whatever they cost.
@@ -136,7 +139,8 @@ impl Law {
             self.home_for = (self.home_for * 2).min(HOLD[1]);
             return Verdict::Hopeless;
         }
-        if self.samples >= 4 && !(self.always && self.mean > self.share) {
+        let too_dear = self.answers && self.mean > ANSWERS * self.share;
+        if self.samples >= 4 && !too_dear {
             self.home_for = HOLD[0];
         }
         if self.credit < 0.0 {
@@ -144,7 +148,7 @@ impl Law {
             self.shorten(now, by.max(1));
             return Verdict::Waits;
         }
-        if self.always && self.ring == 1 && self.samples >= 4 && self.mean > self.share {
+        if too_dear && self.ring == 1 && self.samples >= 4 {
             // Not even one is cheap enough, for now.
             self.set(1);
             self.home_until = now + self.home_for;
@@ -157,7 +161,11 @@ impl Law {
         } else if self.samples >= 4 && self.ring < self.longest && now >= self.short_until {
             // What a longer ring would cost is a guess; so it is twice as long only where that leaves much to spare.
             let bound = SPENT * self.share;
-            let costs = |ring: u32| self.mean * f64::from(ring) / f64::from(self.ring);
+            // In a primary's waits the first one costs most.
+            let times = |ring: u32| f64::from(ring) / f64::from(self.ring);
+            let costs = |ring: u32| {
+                self.mean * if self.answers { f64::midpoint(1.0, times(ring)) } else { times(ring) }
+            };
             let (twice, longer) = (2 * self.ring, self.ring + (self.ring / 4).max(1));
             if costs(twice) < bound / 2.0 {
                 self.set(twice);
@@ -263,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn where_each_spell_counts_one_guest_that_costs_too_much_is_out_for_longer_and_longer() {
+    fn where_answers_are_waited_for_one_guest_that_costs_far_too_much_is_out_for_longer_and_longer() {
         let mut law = Law::new(0.05, 4);
         law.begin_anew(true);
         law.passes(1e9);
@@ -275,7 +283,7 @@ mod tests {
                 continue;
             }
             // Credit there is enough of: it would pay for all of this.
-            if law.sample(now, 0.06) == Verdict::Waits {
+            if law.sample(now, 0.2) == Verdict::Waits {
                 outs.push((law.home_until - now) / 1_000_000);
             }
         }

@@ -132,6 +132,7 @@ impl Butler {
             self.moved = false;
             self.wake_at = u64::MAX;
             self.waited_for = false;
+            self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
             self.processes.look(self.region.butler.load(Relaxed), page::rows(self.page), self.now);
             self.end_with_launcher();
@@ -143,8 +144,7 @@ impl Butler {
                 self.homes(free)
             };
             if self.processes.primary_lives() {
-                let needed = census.away || census.parked > 0;
-                self.switches.follow(needed, self.now);
+                self.switches.follow(census.away || census.parked > 0, self.now);
                 self.judge_sites();
                 self.wake_at = self.wake_at.min(self.switches.look_at());
             }

@@ -6,8 +6,9 @@
 //! is all that is compared, so a primary that does other work when it has guests would mislead it.
 //!
 //! A primary that spends a good part of its time waiting by turning round has its guests there, and nowhere else: there they cost it
-//! little. So they are aside in their spells, and its pace is that of the rest of its time. What matters there is how long answers take: a
-//! load that is served slower by a share, by one that waits a share `i` of its time, takes longer by that share over `i`.
+//! little. So they are aside in their spells, its other yields are switched off (if all threads are like that), and its pace is that of its
+//! works between waits ([`crate::waits`]). What matters there is how long answers take: a load that is served slower by a share, by one
+//! that waits a share `i` of its time, takes longer by that share over `i`.
 //!
 //! Of samples, two means are taken: of all, and of the lower three quarters. Idle times, in which a program waits without sleeping,
 //! hide in the first what it loses while it works; rare losses are missing in the second. The worse of both counts.
@@ -15,8 +16,8 @@
 use super::Butler;
 use super::law::{Law, Verdict};
 use crate::area::{Area, kind, state};
-use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, SPINS, row};
-use crate::{page, ring, sys};
+use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, SPINS, WAITS, row};
+use crate::{page, ring, sys, waits};
 use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -26,7 +27,7 @@ use runtime_abi::control::{AreaRow, Control, trip};
 const SETTLE: u64 = 300_000;
 /// Most time for a stage of counting, and after which it is given up.
 const STAGE: u64 = 250_000;
-const GIVE_UP: u64 = 4_000_000;
+const GIVE_UP: [u64; 2] = [4_000_000, 48_000_000];
 /// Between two looks at the pace with guests, and without.
 const LOOK: [u64; 2] = [1_000_000, 5_000_000];
 const SPELL: u64 = 64_000_000;
@@ -38,6 +39,12 @@ const BAN: [u64; 2] = [100_000_000, 5_000_000_000];
 const MOST_DOUBT: f64 = 0.25;
 /// Share of its time waiting by turning round from which on a primary has its guests only there.
 const IDLE: f64 = 0.1;
+/// Most that such a primary may seem to gain by guests.
+const GAIN: f64 = 0.05;
+/// How soon it is looked again whether it does.
+const TRY: u64 = 50_000_000;
+/// Where works alone differ by more, the program does others now.
+const OTHER: f64 = 0.3;
 /// So many stays of one guest beyond what was asked for are no accident.
 const TOO_LONG: usize = 3;
 
@@ -78,8 +85,13 @@ pub(super) struct Pace {
     spell: [f64; 2],
     /// Alone. None where yields are rare.
     reference: Option<Mean>,
+    /// Of how many looks at it alone.
+    references: u32,
     /// It waits by turning round, and has its guests only there; for which share of its time.
     spins: bool,
+    /// That was found a moment ago, or that it does no more.
+    turned_over: bool,
+    turned_at: u64,
     idle: f64,
     turn: u32,
 }
@@ -129,7 +141,10 @@ impl Butler {
     /// Looks after the pace of an area, and says how many guests it may have.
     pub(super) fn pace(&mut self, area: &'static Area, slot: usize, shown: Option<&AreaRow>) -> u32 {
         let ring = self.page.ring.load(Relaxed);
-        let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else { return ring };
+        let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else {
+            self.switches.wanted = true;
+            return ring;
+        };
         if self.clock.rate <= 0.0 {
             return 0;
         }
@@ -147,7 +162,8 @@ impl Butler {
         let step = Step { spare, page: self.page, now: self.now, rate: self.clock.rate, area };
         let most = step.go(pace, self.region);
         let waits = area.obeyed.load(Acquire) != area.order.load(Relaxed) && area.slept.load(Relaxed) == 0;
-        self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP;
+        self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP[0];
+        self.switches.wanted |= !pace.spins && area.slept.load(Relaxed) == 0;
         area.most.store(most, Relaxed);
         self.wake_at = self.wake_at.min(pace.look_at(self.now, spare, area.guests.load(Relaxed)));
         if let Some(row) = shown {
@@ -182,11 +198,37 @@ impl Pace {
             uncharged: 0.0,
             spell: [0.0; 2],
             reference: None,
+            references: 0,
             spins: false,
+            turned_over: false,
+            turned_at: 0,
             idle: 0.0,
             turn: 0,
         };
         area.most.store(0, Relaxed);
+    }
+
+    /// It waits by turning round from now on, or no more.
+    fn turn_over(&mut self, spins: bool, now: u64) {
+        (self.spins, self.turned_over, self.turned_at) = (spins, true, now);
+        (self.reference, self.references) = (None, 0);
+        self.law.begin_anew(spins);
+    }
+
+    /// Its pace alone was such. Works are few and differ, so many looks at them count, the latest most.
+    fn refer_to(&mut self, new: Option<Mean>) {
+        let (Some(old), Some(new), true) = (self.reference, new, self.spins) else {
+            (self.reference, self.references) = (new, u32::from(new.is_some()));
+            return;
+        };
+        if (new.ticks[0] / old.ticks[0] - 1.0).abs() > OTHER {
+            (self.reference, self.references) = (Some(new), 1);
+            return;
+        }
+        self.references += 1;
+        let weight = (1.0 / f64::from(self.references)).max(0.25);
+        let ticks = [0, 1].map(|i| old.ticks[i] + (new.ticks[i] - old.ticks[i]) * weight);
+        self.reference = Some(Mean { ticks, error: old.error + (new.error - old.error) * weight });
     }
 
     /// When to look again.
@@ -194,6 +236,7 @@ impl Pace {
         match self.phase {
             // Who comes is seen in the round in which it comes.
             Phase::Alone if guests == 0 => u64::MAX,
+            Phase::Reference | Phase::Look if self.spins => now + 500_000,
             Phase::Reference | Phase::Look => now + if others { 100_000 } else { 300_000 },
             Phase::Alone => self.until.max(now + 1_000_000),
             Phase::Guests => self.until,
@@ -203,6 +246,21 @@ impl Pace {
 
 impl Step {
     fn go(&self, pace: &mut Pace, region: &'static crate::region::Region) -> u32 {
+        self.follow(pace, region);
+        match pace.phase {
+            // Where there is no CPU but the one it turns round on, guests at home take slices of it that are long to whoever waits for it.
+            Phase::Alone if pace.spins && (!self.spare || self.now < pace.until + PATIENCE[1]) => {
+                pace.law.ring
+            }
+            Phase::Alone if pace.law.wants_them_home(self.now) => 0,
+            Phase::Alone if self.now < pace.until + PATIENCE[0] || pace.law.allows(self.now) => pace.law.ring,
+            Phase::Alone => 0,
+            _ => pace.law.ring,
+        }
+    }
+
+    /// From phase to phase.
+    fn follow(&self, pace: &mut Pace, region: &'static crate::region::Region) {
         let area = self.area;
         let gone = self.now.saturating_sub(pace.seen_at) as f64;
         pace.seen_at = self.now;
@@ -221,22 +279,23 @@ impl Step {
             ring::hook(area);
         }
         let counted = area.done.load(Acquire) == order;
-        let given_up = self.now.saturating_sub(pace.ordered_at) > GIVE_UP;
+        let given_up = self.now.saturating_sub(pace.ordered_at) > GIVE_UP[usize::from(pace.spins)];
         let guests = area.guests.load(Relaxed);
         match pace.phase {
             Phase::Alone if guests > 0 && self.now >= pace.until && pace.law.allows(self.now) => {
-                self.order(pace, ALONE | COUNTING);
-                pace.phase = Phase::Reference;
+                self.refer(pace);
             }
             Phase::Reference if counted || given_up => {
-                pace.reference = self.alone();
-                let spins = self.is_obeyed() && self.idle() > IDLE;
-                if spins != pace.spins {
-                    pace.spins = spins;
-                    pace.law.begin_anew(spins);
-                    pace.idle = self.idle();
+                let spins = self.waits(pace);
+                if spins != pace.spins && !pace.turned_over {
+                    // What is counted of it is another thing from now on.
+                    pace.turn_over(spins, self.now);
+                    return self.refer(pace);
                 }
-                pace.idle += (self.idle() - pace.idle) / 8.0;
+                pace.turned_over = false;
+                pace.refer_to(self.alone());
+                let weight = if pace.references > 1 { 0.125 } else { 1.0 };
+                pace.idle += (self.idle() - pace.idle) * weight;
                 self.look(pace, region);
                 pace.spell_began = self.now;
             }
@@ -252,16 +311,20 @@ impl Step {
             }
             _ => {}
         }
-        match pace.phase {
-            // Where there is no CPU but the one it turns round on, guests at home take slices of it that are long to whoever waits for it.
-            Phase::Alone if pace.spins && (!self.spare || self.now < pace.until + PATIENCE[1]) => {
-                pace.law.ring
-            }
-            Phase::Alone if pace.law.wants_them_home(self.now) => 0,
-            Phase::Alone if self.now < pace.until + PATIENCE[0] || pace.law.allows(self.now) => pace.law.ring,
-            Phase::Alone => 0,
-            _ => pace.law.ring,
-        }
+    }
+
+    /// Whether it waits by turning round, or is to be looked at as if it did: one that is behind with its work may look as if
+    /// it never did, for as short a time as that takes.
+    fn waits(&self, pace: &Pace) -> bool {
+        let turns = self.area.turned.load(Relaxed) != 0;
+        let tried = !pace.spins && turns && self.now > pace.turned_at + TRY;
+        self.is_obeyed() && (tried || self.idle() > IDLE)
+    }
+
+    /// Orders a look without guests.
+    fn refer(&self, pace: &mut Pace) {
+        self.order(pace, ALONE | COUNTING);
+        pace.phase = Phase::Reference;
     }
 
     /// Orders a look with guests.
@@ -279,6 +342,7 @@ impl Step {
     }
 
     fn order(&self, pace: &mut Pace, what: u32) {
+        let what = what | if pace.spins && what & COUNTING != 0 { WAITS } else { 0 };
         let number = self.area.order.load(Relaxed) & !(NUMBER - 1);
         self.area.order.store(number.wrapping_add(NUMBER) | what, Release);
         pace.ordered_at = self.now;
@@ -294,7 +358,13 @@ impl Step {
 
     /// What was counted of it alone.
     fn alone(&self) -> Option<Mean> {
-        if self.is_obeyed() { self.mean(row::PLAIN, self.lap(0)) } else { None }
+        if self.is_obeyed() { self.mean(row::PLAIN, self.lap(0)).filter(|_| self.are_enough()) } else { None }
+    }
+
+    /// Of works, few tell nothing.
+    fn are_enough(&self) -> bool {
+        self.area.obeyed.load(Relaxed) & WAITS == 0
+            || self.area.taken.load(Relaxed) as i32 * self.lap(0) >= waits::FEW
     }
 
     fn lap(&self, guests: usize) -> i32 {
@@ -318,7 +388,9 @@ impl Step {
         let bound = |yields: f64| (yields * self.page.max_absence_ns as f64 / waited).min(1.0);
         let alone = area.cur.load(Acquire) == area.own().pointer();
         let few = f64::from(2 * count::FEW);
-        let with = self.mean(row::ABOARD, self.lap(usize::from(!pace.spins))).filter(|_| self.is_obeyed());
+        let with = self
+            .mean(row::ABOARD, self.lap(usize::from(!pace.spins)))
+            .filter(|_| self.is_obeyed() && self.are_enough());
         let (lost, doubt, compared) = match (pace.reference, with) {
             (Some(own), Some(with)) => {
                 let lost = [0, 1].map(|i| (1.0 - own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
@@ -340,7 +412,8 @@ impl Step {
             (None, None) => (bound(few), 0.0, false),
         };
         // Whoever waits for what it has to do makes others wait in turn: their waits grow by the load over what is idle.
-        let strain = if pace.spins { (lost / pace.idle.max(IDLE)).min(1.0) } else { lost };
+        // That guests are a gain is no credit: it was something else that held up the primary when it was looked at alone.
+        let strain = if pace.spins { (lost / pace.idle.max(IDLE)).clamp(-GAIN, 1.0) } else { lost };
         pace.law.charge(pace.uncharged, strain);
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
@@ -352,8 +425,9 @@ impl Step {
         }
         match pace.law.sample(self.now, strain) {
             Verdict::Goes => {
-                let young = self.now.saturating_sub(pace.spell_began) < LOOK[1];
-                pace.until = self.now + LOOK[usize::from(!young)];
+                // Looks at works take longer, and are all that tells.
+                let soon = pace.spins || self.now.saturating_sub(pace.spell_began) < LOOK[1];
+                pace.until = self.now + LOOK[usize::from(!soon)];
             }
             Verdict::Waits => self.leave_alone(pace),
             Verdict::Hopeless => {

@@ -39,6 +39,8 @@ pub(super) struct Switches {
     memory: i32,
     pub(super) yields: &'static mut [Yield],
     on: bool,
+    /// A thread of the primary may meet guests at its sites, or its pace is that from one to the next. Said anew in each round.
+    pub(super) wanted: bool,
     /// When somebody was there last.
     needed_at: u64,
     /// How long it took to switch them.
@@ -48,7 +50,7 @@ pub(super) struct Switches {
 impl Switches {
     /// The butler's, which has no descriptor open.
     pub(super) fn new(page: &'static Control) -> Self {
-        let none = Self { page, memory: -1, yields: &mut [], on: false, needed_at: 0, took: 0 };
+        let none = Self { page, memory: -1, yields: &mut [], on: false, wanted: true, needed_at: 0, took: 0 };
         let rows = page::switches(page);
         if rows.is_empty() {
             return none;
@@ -71,7 +73,8 @@ impl Switches {
     }
 
     /// Somebody may meet the primary, or nobody.
-    pub(super) fn follow(&mut self, needed: bool, now: u64) {
+    pub(super) fn follow(&mut self, somebody: bool, now: u64) {
+        let needed = somebody && self.wanted;
         if needed {
             self.needed_at = now;
         }
