@@ -374,3 +374,36 @@ fn a_primary_that_may_not_become_slower_has_no_guests() {
     assert_eq!(record.slowdown.share.value(), Some(0.0));
     assert_eq!(record.scavengers[0].times.aboard.value(), Some(0.0));
 }
+
+/// The launcher's child that does nothing but watch.
+fn butler_of(launcher: u32) -> Option<String> {
+    let children =
+        std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap_or_default();
+    let name = |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let butler = children.split_whitespace().find(|pid| name(pid) == "gleaner-butler\n");
+    butler.map(str::to_owned)
+}
+
+/// Nobody waits for what it did not come to do, and the record says why less was harvested.
+#[test]
+fn a_butler_that_is_killed_is_told_and_not_waited_for() {
+    let place = place();
+    let mut harvest =
+        place.harvest(&["--scavengers", "3 x ./p spin", "--record", "run.json", "--", "./p", "wait"]);
+    let mut child = harvest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let butler = (0..1000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        butler_of(child.id())
+    });
+    assert!(testkit::kill("KILL", &butler.expect("a butler")));
+    assert!(testkit::kill("TERM", &child.id().to_string()));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "caught\n"));
+    let line = "gleaner: harvesting to the end: the process that watches over it (gleaner-butler) was killed\n";
+    assert_eq!(text(&output.stderr), line);
+    let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+    assert!(run.scavengers.iter().all(|s| s.process.ended == records::run::Ended::WithThePrimary));
+    nobody_left(&place);
+}

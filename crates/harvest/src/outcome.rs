@@ -47,6 +47,11 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
             "a process that may write to its own memory (/proc/self/mem), or make code writable".to_owned(),
         ),
     });
+    let lost = outcome.butler_lost.then(|| Refused {
+        what: "harvesting to the end".to_owned(),
+        why: "the process that watches over it (gleaner-butler) was killed".to_owned(),
+        would_help: None,
+    });
     let (sites, switched_off) = sites(prepared, outcome);
     Run {
         primary: Process {
@@ -81,7 +86,7 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         },
         sites,
         switched_off,
-        refusals: alone.chain(busy).chain(off).collect(),
+        refusals: alone.chain(busy).chain(off).chain(lost).collect(),
     }
 }
 

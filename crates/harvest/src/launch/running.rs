@@ -80,6 +80,8 @@ pub struct Outcome {
     pub not_idle: Option<String>,
     /// Why the primary's yields could not be switched on.
     pub not_switched: Option<String>,
+    /// The butler was ended by somebody else, while it was needed.
+    pub butler_lost: bool,
     pub scavengers: Vec<ScavengerOutcome>,
     /// Threads that were each other's guests.
     pub siblings: Option<SiblingsOutcome>,
@@ -102,6 +104,16 @@ pub struct Running {
     count: usize,
     siblings: bool,
     ended: Vec<Option<ExitStatus>>,
+    butler: Butler,
+}
+
+/// What is known of the butler's process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Butler {
+    Lives,
+    Ended,
+    /// It had not brought everybody home yet.
+    Lost,
 }
 
 impl Running {
@@ -118,6 +130,7 @@ impl Running {
             count: harvest.scavengers.len(),
             siblings: harvest.siblings,
             ended: vec![None; harvest.scavengers.len()],
+            butler: Butler::Lives,
         }
     }
 
@@ -173,6 +186,7 @@ impl Running {
             not_run: self.page.u32(offset_of!(Control, stage)) == stage::REFUSED,
             not_idle: self.not_idle(),
             not_switched: self.not_switched(),
+            butler_lost: self.butler == Butler::Lost,
             scavengers: (0..self.count).map(|index| self.outcome(index, killed[index])).collect(),
             siblings: self.siblings.then(|| siblings::outcome(&self.page, self.scavenger(0))),
             elapsed,
@@ -192,6 +206,7 @@ impl Running {
             self.pause(handle.as_ref())?;
             self.bias = self.bias.or_else(|| bias(pid, &self.file));
             self.reap_scavengers()?;
+            self.reap_butler()?;
             watch(&self.snapshot());
         }
     }
@@ -260,12 +275,23 @@ impl Running {
         Ok(killed)
     }
 
+    /// Takes note of a butler that ended. What it does last is to say that everybody is at home.
+    fn reap_butler(&mut self) -> io::Result<()> {
+        let Some(pid) = pid_of(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
+        if self.butler == Butler::Lives && reap(pid)?.is_some() {
+            let needed = self.page.u32(offset_of!(Control, stage)) == stage::RUNNING;
+            self.butler = if needed { Butler::Lost } else { Butler::Ended };
+        }
+        Ok(())
+    }
+
     /// Guests of a primary that ended are brought home by the butler. Where there is none any more, they sleep for ever, and
     /// waiting for them is no use.
     fn until_home(&mut self) -> io::Result<()> {
         let patience = Instant::now() + GRACE;
         while self.page.u32(offset_of!(Control, stage)) == stage::RUNNING {
-            if Instant::now() > patience {
+            self.reap_butler()?;
+            if self.butler == Butler::Lost || Instant::now() > patience {
                 self.after = After::Kill;
                 break;
             }
@@ -278,7 +304,8 @@ impl Running {
         let Some(pid) = pid_of(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
         let patience = Instant::now() + GRACE;
         loop {
-            if reap(pid)?.is_some() {
+            self.reap_butler()?;
+            if self.butler != Butler::Lives {
                 return Ok(());
             }
             if Instant::now() > patience {
