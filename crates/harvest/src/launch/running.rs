@@ -303,16 +303,22 @@ impl Running {
     fn end_butler(&mut self) -> io::Result<()> {
         let Some(pid) = pid_of(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
         let patience = Instant::now() + GRACE;
+        let mut killed = false;
         loop {
             self.reap_butler()?;
             if self.butler != Butler::Lives {
-                return Ok(());
+                break;
             }
             if Instant::now() > patience {
                 kill_process(pid, Signal::KILL)?;
+                killed = true;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+        if killed {
+            self.butler = Butler::Ended; // stopped or frozen, not lost: that was us
+        }
+        Ok(())
     }
 
     fn refused(&self) -> Option<String> {
