@@ -180,6 +180,7 @@ fn refused(error: &SessionError) -> Refusal {
             | ProgramError::SetId(_)
             | ProgramError::Capabilities(_),
         )
+        | SessionError::Twins(TwinsError::Refused { .. })
         | SessionError::Launch(
             LaunchError::Memfd(_)
             | LaunchError::NoProc

@@ -227,6 +227,9 @@ fn what_cannot_be_is_told_in_one_line() {
     for (name, mode) in [("setuid", 0o4755), ("narrow", 0o755)] {
         std::fs::set_permissions(place.at(name), std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
     }
+    assert!(place.compile("cc", "go", &[]));
+    let go = ["--add-section", ".note.go.buildid=/dev/null", "go"];
+    assert!(place.command("objcopy").args(go).status().unwrap().success());
     std::fs::write(place.at("script"), "#!/no/such\n").unwrap();
     std::os::unix::fs::symlink("p", place.at("link")).unwrap();
     {
@@ -235,7 +238,13 @@ fn what_cannot_be_is_told_in_one_line() {
         std::fs::set_permissions(place.at(name), mode).unwrap();
     }
     let set_id = "./setuid: setuid or setgid: a rewritten copy would run without its rights";
-    let cases: [(&[&str], i32, &str); 12] = [
+    let other_tables = format!(
+        "{}: a Go program: its runtime looks up return addresses in tables of its own",
+        place.at("go").display()
+    );
+    let cases: [(&[&str], i32, &str); 14] = [
+        (&["--", "./go"], 3, &other_tables),
+        (&["--scavenger", "./go", "--", "./p"], 3, &other_tables),
         (&["--", "./setuid"], 3, set_id),
         (&["--scavenger", "./setuid", "--", "./p"], 3, set_id),
         (&["--", "./narrow"], 2, "primary: ./narrow: a 32-bit program"),
@@ -401,7 +410,8 @@ fn a_butler_that_is_killed_is_told_and_not_waited_for() {
     assert!(testkit::kill("TERM", &child.id().to_string()));
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "caught\n"));
-    let line = "gleaner: harvesting to the end: the process that watches over it (gleaner-butler) was killed\n";
+    let line =
+        "gleaner: harvesting to the end: the process that watches over it (gleaner-butler) was killed\n";
     assert_eq!(text(&output.stderr), line);
     let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
     assert!(run.scavengers.iter().all(|s| s.process.ended == records::run::Ended::WithThePrimary));
