@@ -9,6 +9,7 @@
 pub mod cache;
 pub mod candidates;
 pub mod launch;
+mod libraries;
 pub mod names;
 pub mod outcome;
 pub mod planner;
@@ -20,4 +21,5 @@ mod signals;
 pub mod twins;
 mod visits;
 
+pub use libraries::Libraries;
 pub use signals::end_like;

@@ -3,13 +3,14 @@
 //!
 //! To add something that cannot be harvested: a variant of [`ProgramError`], a test in [`look_at`], a case below.
 
+use crate::libraries::{self, Libraries};
 use image::Image;
 use records::plan::Role;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A program, with the arguments that the file which really runs is given.
@@ -64,7 +65,7 @@ pub enum ProgramError {
     #[error("{0}: statically linked, and a primary must be dynamic: the runtime comes in by its loader")]
     StaticPrimary(String),
     #[error(
-        "{0}: libraries are looked for relative to the program ($ORIGIN), which the rewritten copy is not beside"
+        "{0}: libraries are looked for relative to the program ($ORIGIN), in places that the rewritten copy's loader cannot be told"
     )]
     OriginLibraries(String),
     #[error("no program given")]
@@ -125,7 +126,20 @@ impl Program {
         if role != Role::Scavenger && self.kind == Kind::Static {
             return Err(ProgramError::StaticPrimary(told));
         }
+        self.libraries()?;
         look_at(&self.file, &told)
+    }
+
+    /// Where its libraries are looked for, as far as that is beside it.
+    pub fn libraries(&self) -> Result<Option<Libraries>, ProgramError> {
+        let told = self.file.display().to_string();
+        let data = read(&self.file, &told)?;
+        let image = Image::parse(&data).map_err(|e| ProgramError::Damaged(told.clone(), e.to_string()))?;
+        match libraries::beside(&image, &self.file) {
+            // Nobody looks for libraries there, and nobody would give the variable back.
+            Ok(_) | Err(()) if self.kind == Kind::Static => Ok(None),
+            found => found.map_err(|()| ProgramError::OriginLibraries(told)),
+        }
     }
 }
 
@@ -191,7 +205,7 @@ fn interpreter(head: &[u8]) -> Option<(PathBuf, Option<OsString>)> {
 
 fn is_text(head: &[u8]) -> bool {
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or(head);
-    !head.is_empty() && !line.contains(&0)
+    !line.contains(&0)
 }
 
 fn kind_of(file: &Path, told: &str) -> Result<Kind, ProgramError> {
@@ -224,28 +238,7 @@ fn look_at(file: &Path, told: &str) -> Result<(), ProgramError> {
     if rustix::fs::fgetxattr(&opened, "security.capability", &mut none).is_ok() {
         return Err(ProgramError::Capabilities(told.to_owned()));
     }
-    let mut data = vec![0; metadata.len() as usize];
-    opened
-        .read_exact_at(&mut data, 0)
-        .map_err(|e| ProgramError::Unreadable(told.to_owned(), records::plain(&e)))?;
-    let image = Image::parse(&data).map_err(|e| ProgramError::Damaged(told.to_owned(), e.to_string()))?;
-    if has_origin(&image) {
-        return Err(ProgramError::OriginLibraries(told.to_owned()));
-    }
     Ok(())
-}
-
-/// Whether `DT_RPATH` or `DT_RUNPATH` begin at the program's own place.
-fn has_origin(image: &Image<'_>) -> bool {
-    const DT_STRTAB: u64 = 5;
-    const DT_RPATH: u64 = 15;
-    const DT_RUNPATH: u64 = 29;
-    let Some(strings) = image.dynamic_value(DT_STRTAB) else { return false };
-    [DT_RPATH, DT_RUNPATH].into_iter().filter_map(|tag| image.dynamic_value(tag)).any(|at| {
-        let bytes = strings.checked_add(at).and_then(|at| image.bytes_from(units::Svma(at))).unwrap_or(&[]);
-        let text = bytes.split(|&byte| byte == 0).next().unwrap_or(&[]);
-        text.windows(7).any(|w| w == b"$ORIGIN") || text.windows(9).any(|w| w == b"${ORIGIN}")
-    })
 }
 
 #[cfg(test)]
@@ -286,6 +279,7 @@ mod tests {
         let inner = script(directory.path(), "inner", "#!/bin/sh -e\necho $1\n", 0o755);
         let outer = script(directory.path(), "outer", &format!("#!{} x y\n", inner.display()), 0o755);
         let bare = script(directory.path(), "bare", "echo\n", 0o755);
+        let empty = script(directory.path(), "empty", "", 0o755);
         let found = |name: &str, rest: &[&str]| {
             let command: Vec<_> = strings(&[name]).into_iter().chain(strings(rest)).collect();
             Program::find(&command, Some(directory.path().as_os_str())).unwrap()
@@ -294,6 +288,7 @@ mod tests {
         assert_eq!(found("inner", &["z"]).arguments, strings(&["/bin/sh", "-e", inner, "z"]));
         assert_eq!(found("outer", &["z"]).arguments, strings(&["/bin/sh", "-e", inner, "x y", outer, "z"]));
         assert_eq!(found("bare", &[]).arguments, strings(&["/bin/sh", bare]));
+        assert_eq!(found("empty", &[]).arguments, strings(&["/bin/sh", empty.to_str().unwrap()]));
         assert_eq!(
             (found("inner", &[]).file, found("inner", &[]).kind),
             (PathBuf::from("/bin/sh"), Kind::Dynamic)

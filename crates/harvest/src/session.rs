@@ -185,16 +185,18 @@ impl Prepared {
         let program = |program: &Program, role| {
             let rewritten = self.entry(&program.file, role).file.clone();
             let original = Some(program.file.clone());
-            launch::Program { original, ..launch::Program::new(rewritten, program.arguments.clone()) }
+            let libraries = program.libraries()?;
+            let new = launch::Program::new(rewritten, program.arguments.clone());
+            Ok::<_, ProgramError>(launch::Program { original, libraries, ..new })
         };
-        let mut harvest = launch::Harvest::new(program(&self.cast.primary, self.cast.primarys_role()));
+        let mut harvest = launch::Harvest::new(program(&self.cast.primary, self.cast.primarys_role())?);
         harvest.siblings = self.cast.siblings;
         harvest.ring = self.plan.bounds.ring;
         // Threads that are each other's guests have nobody among them whose pace would be the one to keep.
         harvest.promise = if self.cast.siblings { None } else { promise(&self.plan) };
         harvest.home_cpus = home_cpus;
         for wanted in &self.cast.scavengers {
-            let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger));
+            let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger)?);
             scavenger.stdout = wanted.stdout.clone();
             scavenger.stderr = wanted.stderr.clone();
             harvest.scavengers.push(scavenger);

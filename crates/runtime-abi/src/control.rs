@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Most scavengers of one harvest.
@@ -161,6 +161,9 @@ pub struct ScavengerRow {
     pub envc: u32,
     /// Working directory; 0: the primary's.
     pub directory: u32,
+    /// Its environment has more in `LD_LIBRARY_PATH` than it shall find there; and what that is, 0: it is not set.
+    pub libraries: u32,
+    pub libraries_before: u32,
     /// Standard input, output, error: a file to open; 0: the primary's own.
     pub streams: [u32; 3],
     /// One bit for a standard stream that is opened for appending rather than made anew.
@@ -277,6 +280,9 @@ pub struct Control {
     pub preload: u32,
     /// What the user had in `LD_PRELOAD`; 0: it was not set.
     pub preload_before: u32,
+    /// The loader was told of libraries by `LD_LIBRARY_PATH`; and what the user had there, 0: it was not set.
+    pub libraries: u32,
+    pub libraries_before: u32,
     /// The primary's executable, an absolute path, and the one that it was rewritten from, which the program takes itself for; 0: `file`.
     pub file: u32,
     pub original: u32,

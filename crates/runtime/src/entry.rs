@@ -16,6 +16,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::{Control, VARIABLE, refusal, stage};
 
 const PRELOAD: &str = "LD_PRELOAD";
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// Called by the dynamic loader before any other constructor. musl passes nothing, so the arguments are
 /// only used where libc has not set its own variable.
@@ -25,7 +26,12 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
     if gs::base() != 0 {
         // SAFETY: a GS base in a process that preloads us is an area: our loader set it.
         let area = unsafe { gs::area() };
-        environment.remove_first(PRELOAD, area.region().page().preload_before != 0);
+        let control = area.region().page();
+        environment.remove_first(PRELOAD, control.preload_before != 0);
+        let row = &control.scavenger[area.row.load(Relaxed) as usize];
+        if row.libraries != 0 {
+            environment.shorten(LIBRARIES, page::string(control, row.libraries_before));
+        }
         area.own().fs.store(gs::fs_base(), Relaxed);
         area.quiet().fs.store(gs::fs_base(), Relaxed);
         take_part();
@@ -38,6 +44,9 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
     };
     environment.remove(VARIABLE);
     environment.remove_first(PRELOAD, control.preload_before != 0);
+    if control.libraries != 0 {
+        environment.shorten(LIBRARIES, page::string(control, control.libraries_before));
+    }
     environment.reorder(page::strings(control, control.envp, control.envc));
     ignore(control.ignored);
     (0..3).filter(|stream| control.closed & 1 << stream != 0).for_each(sys::close);

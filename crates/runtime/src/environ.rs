@@ -77,6 +77,17 @@ impl Environment {
         }
     }
 
+    /// Gives a variable its value from before it was made longer; without one it goes.
+    pub(crate) fn shorten(self, name: &str, before: Option<&CStr>) {
+        let Some(before) = before else { return self.remove(name) };
+        let Some(now) = self.find(name).and_then(|at| value(self.entry(at)?, name)) else { return };
+        let before = before.to_bytes_with_nul();
+        if before.len() <= now.len() + 1 {
+            // SAFETY: the string is the process's own and writable, and there is room: it gets no longer.
+            unsafe { core::ptr::copy(before.as_ptr(), now.as_ptr().cast_mut(), before.len()) };
+        }
+    }
+
     /// Brings the entries into the order of `wanted`, as far as they are the same. Others follow, as they stood.
     pub(crate) fn reorder(self, wanted: impl Iterator<Item = &'static CStr>) {
         let mut place = 0;
@@ -124,6 +135,14 @@ mod tests {
         assert_eq!(after(&["L=ours", "B=2"], |e| e.remove_first("L", true)), ["L=", "B=2"]);
         assert_eq!(after(&["L=ours:a.so:b.so"], |e| e.remove_first("L", false)), ["L=a.so:b.so"]);
         assert_eq!(after(&["LL=ours:a.so"], |e| e.remove_first("L", false)), ["LL=ours:a.so"]);
+    }
+
+    #[test]
+    fn what_was_made_longer_is_as_it_was() {
+        assert_eq!(after(&["A=1", "L=/u:/o"], |e| e.shorten("L", Some(c"/u"))), ["A=1", "L=/u"]);
+        assert_eq!(after(&["L=/o", "A=1"], |e| e.shorten("L", Some(c""))), ["L=", "A=1"]);
+        assert_eq!(after(&["L=/o", "A=1"], |e| e.shorten("L", None)), ["A=1"]);
+        assert_eq!(after(&["L=/o"], |e| e.shorten("L", Some(c"/longer"))), ["L=/o"]);
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub use paces::{Pace, Paces, Visits};
 pub use running::{Outcome, Running, ScavengerNow, ScavengerOutcome, Snapshot};
 pub use siblings::{SiblingsOutcome, ThreadNow};
 
+use crate::libraries::{self, Libraries};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -40,11 +41,18 @@ pub struct Program {
     /// What it was rewritten from: where the program asks for its own file, this is the answer.
     pub original: Option<PathBuf>,
     pub argv: Vec<OsString>,
+    /// Libraries that it looks for beside the file from which it was rewritten.
+    pub libraries: Option<Libraries>,
 }
 
 impl Program {
     pub fn new<A: Into<OsString>>(file: impl Into<PathBuf>, argv: impl IntoIterator<Item = A>) -> Self {
-        Self { file: file.into(), original: None, argv: argv.into_iter().map(Into::into).collect() }
+        Self {
+            file: file.into(),
+            original: None,
+            argv: argv.into_iter().map(Into::into).collect(),
+            libraries: None,
+        }
     }
 }
 
@@ -203,6 +211,9 @@ pub fn launch(harvest: &Harvest) -> Result<Running, LaunchError> {
     let before = std::env::var_os("LD_PRELOAD").filter(|list| !list.is_empty());
     command.env("LD_PRELOAD", with_preload(blob.path(), before));
     command.env(runtime_abi::control::VARIABLE, page.path());
+    if let Some(libraries) = &harvest.primary.libraries {
+        command.env(libraries::VARIABLE, libraries.with(std::env::var_os(libraries::VARIABLE).as_deref()));
+    }
     let child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => LaunchError::NoProcess(error),
         _ => LaunchError::Start(harvest.primary.file.clone(), error),

@@ -2,6 +2,7 @@
 
 use super::blob::{Blob, memory_file};
 use super::{Harvest, LaunchError, Program, Scavenger, Stream};
+use crate::libraries;
 use crate::rewritten::Switches;
 use runtime_abi::control::{self, Control, ScavengerRow, SwitchRow};
 use std::ffi::{OsStr, OsString};
@@ -96,12 +97,17 @@ impl Image {
             let before = image.string(&before, whose)?;
             image.put(offset_of!(Control, preload_before), before);
         }
+        if let Some(before) = std::env::var_os(libraries::VARIABLE) {
+            let before = image.string(&before, whose)?;
+            image.put(offset_of!(Control, libraries_before), before);
+        }
+        image.put(offset_of!(Control, libraries), u32::from(harvest.primary.libraries.is_some()));
         let own = environment();
         let first = image.strings(&own, whose)?;
         image.put(offset_of!(Control, envp), first);
         image.put(offset_of!(Control, envc), own.len() as u32);
         for (index, scavenger) in harvest.scavengers.iter().enumerate() {
-            image.scavenger(row(index), scavenger, (first, own.len()))?;
+            image.scavenger(row(index), scavenger, &own, first)?;
         }
         Ok(image)
     }
@@ -110,7 +116,8 @@ impl Image {
         &mut self,
         row: usize,
         scavenger: &Scavenger,
-        own_environment: (u32, usize),
+        own: &[OsString],
+        first_own: u32,
     ) -> Result<(), LaunchError> {
         let whose = &scavenger.program.file;
         let (file, original) = self.files(&scavenger.program)?;
@@ -119,12 +126,20 @@ impl Image {
         let argv = self.strings(&scavenger.program.argv, whose)?;
         self.put(row + offset_of!(ScavengerRow, argv), argv);
         self.put(row + offset_of!(ScavengerRow, argc), scavenger.program.argv.len() as u32);
-        let (envp, envc) = match &scavenger.environment {
-            None => own_environment,
-            Some(variables) => {
-                let variables: Vec<OsString> = variables.iter().map(assignment).collect();
-                (self.strings(&variables, whose)?, variables.len())
-            }
+        let given = scavenger.environment.as_ref();
+        let given = given.map(|variables| variables.iter().map(assignment).collect::<Vec<OsString>>());
+        let theirs = given.as_deref().unwrap_or(own);
+        let mut for_loader = None;
+        if let Some(libraries) = &scavenger.program.libraries {
+            let users = value_of(theirs, libraries::VARIABLE);
+            for_loader = Some(with(theirs, libraries::VARIABLE, &libraries.with(users)));
+            self.put(row + offset_of!(ScavengerRow, libraries), 1);
+            let before = users.map_or(Ok(0), |users| self.string(users, whose))?;
+            self.put(row + offset_of!(ScavengerRow, libraries_before), before);
+        }
+        let (envp, envc) = match for_loader.or(given) {
+            None => (first_own, own.len()),
+            Some(variables) => (self.strings(&variables, whose)?, variables.len()),
         };
         self.put(row + offset_of!(ScavengerRow, envp), envp);
         self.put(row + offset_of!(ScavengerRow, envc), envc as u32);
@@ -211,6 +226,26 @@ fn assignment((name, value): &(OsString, OsString)) -> OsString {
     text.push("=");
     text.push(value);
     text
+}
+
+fn is_of(text: &OsStr, name: &str) -> bool {
+    text.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
+}
+
+fn value_of<'v>(variables: &'v [OsString], name: &str) -> Option<&'v OsStr> {
+    let text = variables.iter().find(|text| is_of(text, name))?;
+    Some(OsStr::from_bytes(&text.as_bytes()[name.len() + 1..]))
+}
+
+/// An environment with one variable changed, or more than it had.
+fn with(variables: &[OsString], name: &str, value: &OsStr) -> Vec<OsString> {
+    let changed = assignment(&(name.into(), value.to_owned()));
+    let mut all = variables.to_vec();
+    match all.iter_mut().find(|text| is_of(text, name)) {
+        Some(text) => *text = changed,
+        None => all.push(changed),
+    }
+    all
 }
 
 /// The environment of this process, in its order.

@@ -1,0 +1,93 @@
+//! Programs that look for their libraries beside themselves (`$ORIGIN`): as primary and as scavenger they find them, though their
+//! rewritten copies are elsewhere, and nothing of how they were told is in their environment.
+
+use std::process::{Command, Output};
+use testkit::Place;
+
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#ifdef LIBRARY
+int beside(void) { return 5; }
+#else
+int beside(void);
+static void *ring[64];
+static void *volatile gone_through;
+__attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+int main(int argc, char **argv) {
+    for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
+    gone_through = chase(ring, 1000000);
+    if (argc > 1) for (;;) gone_through = chase(ring, 1000000);
+    const char *list = getenv("LD_LIBRARY_PATH");
+    printf("%s\n", list ? list : "none");
+    fflush(stdout);
+    system("env | sort | grep ^LD_; echo end");
+    return beside();
+}
+#endif
+"#;
+
+fn place() -> Place {
+    let place = Place::new(&PROGRAM.replace("return beside();", "return 0;"), env!("CARGO_BIN_EXE_gleaner"));
+    std::fs::write(place.at("p.c"), PROGRAM).unwrap();
+    std::fs::create_dir(place.at("lib")).unwrap();
+    assert!(place.compile("cc", "lib/libbeside.so", &["-DLIBRARY", "-shared", "-fPIC"]));
+    let search = format!("-L{}", place.at("lib").display());
+    for (name, path, tags) in [
+        ("old", "-Wl,-rpath,$ORIGIN/lib", "-Wl,--disable-new-dtags"),
+        ("new", "-Wl,-rpath,/no/such:${ORIGIN}/lib", "-Wl,--enable-new-dtags"),
+    ] {
+        assert!(place.compile("cc", name, &["-Wl,--no-as-needed", &search, "-lbeside", path, tags]));
+    }
+    place
+}
+
+fn told(output: &Output) -> (Option<i32>, String) {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+}
+
+#[test]
+fn libraries_beside_a_program_are_found() {
+    let place = place();
+    for (name, users) in
+        [("old", None), ("new", None), ("old", Some("/a:/b")), ("new", Some("")), ("new", Some("/c"))]
+    {
+        let name = format!("./{name}");
+        let set = |mut command: Command| {
+            command.env_remove("LD_LIBRARY_PATH");
+            if let Some(users) = users {
+                command.env("LD_LIBRARY_PATH", users);
+            }
+            told(&command.output().unwrap())
+        };
+        let alone = set(place.command(place.at(&name)));
+        assert_eq!(alone.0, Some(5), "{}", alone.1);
+        // Through a link, too: what counts is where the program is.
+        std::fs::create_dir_all(place.at("links")).unwrap();
+        let link = place.at("links").join(&name);
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(place.at(&name), &link).unwrap();
+        for primary in [place.at(&name), link] {
+            let primary = primary.to_str().unwrap();
+            assert_eq!(set(place.harvest(&["--scavenger", "./p spin", "--", primary])), alone, "{primary}");
+        }
+        let scavenger = ["--scavenger", &name, "--scavenger-out", "out", "--record", "run.json"];
+        let _ = std::fs::remove_file(place.at("out"));
+        let waiting = "for i in $(seq 2000); do grep -q ^end out && exit 0; sleep 0.01; done; exit 1";
+        let company = set(place.harvest(&[&scavenger[..], &["--", "sh", "-c", waiting]].concat()));
+        assert_eq!(company.0, Some(0), "{}", company.1);
+        let said = std::fs::read_to_string(place.at("out")).unwrap();
+        assert_eq!(said, alone.1, "{name} as a scavenger");
+    }
+}
+
+#[test]
+fn places_that_cannot_be_told_are_refused_in_a_line() {
+    let place = place();
+    std::fs::create_dir(place.at("a;b")).unwrap();
+    std::fs::rename(place.at("old"), place.at("a;b/old")).unwrap();
+    let output = place.harvest(&["--", "./a;b/old"]).output().unwrap();
+    let line = "gleaner: ./a;b/old: libraries are looked for relative to the program ($ORIGIN), in places that the rewritten copy's loader cannot be told\n";
+    assert_eq!(told(&output), (Some(3), line.to_owned()));
+}
