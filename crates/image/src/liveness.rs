@@ -12,13 +12,14 @@
 //!   one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
 //!
-//! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the GOT) and of indirect
-//! calls: that they read nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over
-//! them in [`abi::CLOBBERED`], but for what they are seen to read behind them all the same (other conventions keep more
-//! than the ABI's). Not of `call [rax]` with an address just computed, or in a module with TLS descriptors: those keep all registers.
+//! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the GOT): that they read
+//! nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over them in
+//! [`abi::CLOBBERED`], but for what they are seen to read behind them all the same (others keep more). A call by a pointer may be of any convention: it reads everything but flags, and what it leaves may be
+//! handed back. Nor of `call [rax]` with an address just computed, or in a module with TLS descriptors: those keep all registers.
 //! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never writes, only what direct
 //! callers keep (`liveness/kept.rs`), and what those by pointers are seen to read (`liveness/odd.rs`), is live when it returns, and of a function whose callers are all known no more is
-//! returned than they read; a register that a call by the ABI may have changed, and that nobody has written since, is
+//! returned than they read; of vectors, a call by a pointer reads those that the function may have written for it
+//! (`liveness/passed.rs`); a register that a call by the ABI may have changed, and that nobody has written since, is
 //! live nowhere (`liveness/meaning.rs`); and well-known functions are passed what their prototypes say.
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
 
@@ -27,6 +28,7 @@ mod kept;
 mod meaning;
 mod odd;
 mod overwrites;
+mod passed;
 mod seen;
 mod unwritten;
 
@@ -37,7 +39,7 @@ use crate::module::Module;
 use crate::prototypes::Convention;
 use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed::{self, Row};
-use calls::{is_tls_descriptor_call, loads_stack_pointer, summaries};
+use calls::{is_tls_descriptor_call, loads_stack_pointer};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use rayon::prelude::*;
 use seen::unusual_results;
@@ -53,6 +55,8 @@ pub struct Summary {
     pub overwrites: RegSet,
     /// May be given a meaning, by it or what it calls.
     may_write: RegSet,
+    /// The same, as far as it is seen: whom nobody knows leaves what the ABI says, and what the module passes besides.
+    may_hand_on: RegSet,
     /// Surely read on some way, as far as was seen: evidence of unusual conventions.
     seen_read: RegSet,
 }
@@ -62,12 +66,14 @@ impl Summary {
         reads: RegSet::EMPTY,
         overwrites: RegSet::ALL,
         may_write: RegSet::EMPTY,
+        may_hand_on: RegSet::EMPTY,
         seen_read: RegSet::EMPTY,
     };
     const UNKNOWN: Self = Self {
         reads: RegSet::ALL,
         overwrites: RegSet::EMPTY,
         may_write: RegSet::ALL,
+        may_hand_on: RegSet::ALL,
         seen_read: RegSet::EMPTY,
     };
 }
@@ -80,6 +86,18 @@ pub enum Knowledge {
     Cautious,
     /// All direct calls are in view, but for those by bytes that are no code as far as can be seen.
     OfCallers,
+}
+
+/// The same, inside.
+#[derive(Clone, Copy)]
+struct Known {
+    knowledge: Knowledge,
+    /// Vector and mask registers that the module passes in another convention than the ABI's.
+    passed: RegSet,
+}
+
+impl Known {
+    const CAUTIOUS: Self = Self { knowledge: Knowledge::Cautious, passed: RegSet::EMPTY };
 }
 
 /// The liveness of a module.
@@ -96,12 +114,22 @@ impl Liveness {
 
     pub fn with(module: &Module<'_>, knowledge: Knowledge, relied_on: &RelyOn<'_>) -> Self {
         let groups = Groups::of(module);
-        let summaries = summaries(module, &groups, knowledge, relied_on);
+        let mut known = Known { knowledge, ..Known::CAUTIOUS };
+        let mut summaries = calls::summaries(module, &groups, known, relied_on);
+        let mut unread = Vec::new();
+        if knowledge == Knowledge::OfCallers {
+            unread = passed::unread(module, &groups, &summaries, relied_on);
+            known.passed = unread.iter().fold(RegSet::EMPTY, |all, unread| all | unread.passed);
+            if !known.passed.is_empty() {
+                summaries = calls::summaries(module, &groups, known, relied_on);
+            }
+        }
         let (wanted, kept) = match knowledge {
             Knowledge::Cautious => (unusual_results(module, &groups, &summaries, relied_on), Vec::new()),
-            Knowledge::OfCallers => {
-                (HashMap::new(), kept::kept_by_callers(module, &groups, &summaries, relied_on))
-            }
+            Knowledge::OfCallers => (
+                HashMap::new(),
+                kept::kept_by_callers(module, &groups, known, &unread, &summaries, relied_on),
+            ),
         };
         let mut before = vec![Vec::new(); module.units.len()];
         let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
@@ -110,7 +138,7 @@ impl Liveness {
             .enumerate()
             .with_min_len(8)
             .map(|(group, members)| {
-                let work = Work::new(module, members, &summaries, relied_on).knowing(knowledge);
+                let work = Work::new(module, members, &summaries, relied_on).knowing(known);
                 if let Some(kept) = kept.get(group) {
                     return work.live_outside(&Outside::kept(kept));
                 }
@@ -137,6 +165,15 @@ struct Outside {
     /// Whether what unwinders need counts.
     unwinding: bool,
     by_evidence: bool,
+    /// Not what is live, but what is not surely overwritten up to a place of this kind.
+    reaching: Option<Reaching>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reaching {
+    CallsAndReturns,
+    /// With no call before.
+    Returns,
 }
 
 /// The transfer of an instruction: live before = reads | (live after - kills).
@@ -150,10 +187,12 @@ struct Step {
     saves: RegSet,
 }
 
-/// A call by the ABI.
+/// A call of another module or by a pointer.
 #[derive(Clone, Copy)]
 struct Foreign {
     by: Convention,
+    /// What else it may be passed something in, where nobody knows of which convention what is called is.
+    by_another: Option<RegSet>,
     /// Seen to be kept over it all the same.
     keeps: RegSet,
 }
@@ -164,7 +203,7 @@ enum Kind {
     Return,
     /// May be anything: reads what is unknown.
     Unknown,
-    /// A call by the ABI, by its number.
+    /// A call of another module or by a pointer, by its number.
     Foreign(u32),
     /// A call of this unit.
     Local(u32),
@@ -187,7 +226,7 @@ struct Work<'a, 'd> {
     unwritten: Vec<RegSet>,
     /// Everything it gets from the stack.
     restored: RegSet,
-    knowledge: Knowledge,
+    known: Known,
     /// For each unit, for each instruction, what may hold something of use; empty where nothing is known of that.
     meaning: Vec<Vec<RegSet>>,
 }
@@ -213,7 +252,7 @@ impl<'a, 'd> Work<'a, 'd> {
             written: vec![RegSet::EMPTY; members.len()],
             unwritten: Vec::new(),
             restored: RegSet::EMPTY,
-            knowledge: Knowledge::Cautious,
+            known: Known::CAUTIOUS,
             meaning: Vec::new(),
         };
         let mut factory = InstructionInfoFactory::new();
@@ -230,10 +269,11 @@ impl<'a, 'd> Work<'a, 'd> {
     }
 
     /// With so much made of what is known.
-    fn knowing(mut self, knowledge: Knowledge) -> Self {
-        self.knowledge = knowledge;
-        if knowledge == Knowledge::OfCallers {
-            self.meaning = self.find_meaning();
+    fn knowing(mut self, known: Known) -> Self {
+        self.known = known;
+        if known.knowledge == Knowledge::OfCallers {
+            self.meaning = self.find_meaning(false);
+            self.see_what_is_passed();
         }
         self
     }
@@ -345,15 +385,23 @@ impl<'a, 'd> Work<'a, 'd> {
         let step = &self.steps[member][index];
         let never_returns = self.insn(member, index).never_returns;
         let after = if never_returns { RegSet::EMPTY } else { after };
+        if let Some(reaching) = outside.reaching {
+            return match step.kind {
+                Kind::Plain => after - step.kills,
+                Kind::Return => RegSet::ALL,
+                _ => reaching.calls(),
+            };
+        }
         let mut live = match step.kind {
             Kind::Plain => step.reads | (after - step.kills),
             Kind::Return => step.reads | self.at_return(member, outside),
             Kind::Unknown => outside.unknown | after,
             Kind::Foreign(call) => {
-                let Foreign { by, keeps } = self.foreign[call as usize];
-                let arguments = match self.knowledge {
-                    Knowledge::Cautious => outside.arguments,
-                    Knowledge::OfCallers => outside.arguments & by.arguments,
+                let Foreign { by, by_another, keeps } = self.foreign[call as usize];
+                let arguments = match (by_another, self.known.knowledge) {
+                    (Some(more), _) if !outside.by_evidence => outside.arguments | more,
+                    (_, Knowledge::OfCallers) => outside.arguments & by.arguments,
+                    _ => outside.arguments,
                 };
                 let lost = if outside.by_evidence { abi::LEFT } else { abi::CLOBBERED - keeps };
                 step.reads | arguments | (after - lost)
@@ -391,6 +439,7 @@ impl<'a, 'd> Work<'a, 'd> {
         for exit in &block.exits {
             after |= match *exit {
                 Exit::Open | Exit::Lost => outside.unknown,
+                Exit::To(_) if outside.reaching.is_some() => outside.unknown,
                 Exit::To(target) => self.at_tail(block.member as usize, target, outside),
             };
         }
@@ -483,6 +532,7 @@ impl<'a, 'd> Work<'a, 'd> {
             arguments: abi::ARGUMENTS,
             unwinding: false,
             by_evidence: false,
+            reaching: None,
         }
     }
     fn evidence() -> Outside {
@@ -494,7 +544,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let reads = self.solve(&Self::reading());
         let seen_read = self.solve(&Self::evidence());
         let (overwrites, _) = self.overwrites();
-        let may_write = self.may_write();
+        let (may_write, may_hand_on) = (self.may_write(false), self.may_write(true));
         self.group
             .units
             .iter()
@@ -504,6 +554,7 @@ impl<'a, 'd> Work<'a, 'd> {
                     Some(block) => Summary {
                         reads: reads[block as usize],
                         may_write,
+                        may_hand_on,
                         seen_read: seen_read[block as usize],
                         // It holds from every entry to every return, but a part is no entry.
                         overwrites: if self.group.blocks[block as usize].is_entry {
@@ -521,6 +572,7 @@ impl<'a, 'd> Work<'a, 'd> {
 
     /// What is live before each instruction of each unit.
     fn live(mut self, wanted: RegSet) -> Vec<(u32, Vec<RegSet>)> {
+        let wanted = wanted | self.unread().returned | self.handed_back();
         self.unwritten = self.unwritten();
         let outside = Outside {
             at_return: abi::CALLEE_SAVED | abi::RETURNED | self.overwrites().1 | wanted,
@@ -528,6 +580,7 @@ impl<'a, 'd> Work<'a, 'd> {
             arguments: abi::ARGUMENTS,
             unwinding: true,
             by_evidence: false,
+            reaching: None,
         };
         self.live_outside(&outside)
     }

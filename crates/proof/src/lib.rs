@@ -32,7 +32,7 @@
 //!   the original: a return address is never without code. No direct call leads to what uses its return address for more than
 //!   to return there, or to hand it on, and no unit reads that of its own calls: `return_addresses` says what that is.
 //! - **R7 inserted.** Inserted code is of the closed list: in identity twins none. It writes only what is dead by this crate's
-//!   own liveness, which stands at the head of `dead`.
+//!   own liveness, which stands at the head of `dead`: before a call by a pointer, status flags alone.
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
 //!   the original's leads); the load reads it with every register holding what it holds in the original; the original's
 //!   lies in memory that is never written.
@@ -138,7 +138,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R18";
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -1,6 +1,6 @@
 //! What calls lead to.
 
-use super::{Foreign, Kind, Knowledge, Summary, Work};
+use super::{Foreign, Kind, Known, Summary, Work};
 use crate::groups::{Groups, RelyOn};
 use crate::imports::Import;
 use crate::insn::Insn;
@@ -17,7 +17,7 @@ use units::Svma;
 pub(super) fn summaries(
     module: &Module<'_>,
     groups: &Groups,
-    knowledge: Knowledge,
+    known: Known,
     relied_on: &RelyOn<'_>,
 ) -> Vec<Summary> {
     let calls = call_graph(module, groups);
@@ -34,7 +34,7 @@ pub(super) fn summaries(
                 .with_min_len(8)
                 .map(|&group| {
                     let work = Work::new(module, &groups.members[group as usize], &summaries, relied_on);
-                    (group, work.knowing(knowledge).summaries())
+                    (group, work.knowing(known).summaries())
                 })
                 .collect();
             for (group, found) in found {
@@ -75,7 +75,8 @@ fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
 
 impl Work<'_, '_> {
     pub(super) fn foreign(&mut self, import: Option<Import<'_>>) -> Kind {
-        self.foreign.push(Foreign { by: convention(import), keeps: RegSet::EMPTY });
+        let by_another = is_by_pointer(import).then_some(RegSet::ALL - RegSet::ARITHMETIC_FLAGS);
+        self.foreign.push(Foreign { by: convention(import), by_another, keeps: RegSet::EMPTY });
         Kind::Foreign(self.foreign.len() as u32 - 1)
     }
 
@@ -94,6 +95,16 @@ impl Work<'_, '_> {
             }
             _ => Kind::Unknown,
         }
+    }
+}
+
+/// Whether nobody knows of which convention what is called is. Compilers' names tell those that arguments of clang's
+/// `regcall` are for.
+fn is_by_pointer(import: Option<Import<'_>>) -> bool {
+    const REGCALL: &[u8] = b"__regcall";
+    match import {
+        Some(Import::Named(name)) => name.windows(REGCALL.len()).any(|part| part == REGCALL),
+        _ => true,
     }
 }
 

@@ -4,7 +4,8 @@
 //! From callers to callees, until nothing is added. Callers nobody has seen (in bytes that were not decoded, or that
 //! call a function in its middle) may keep anything.
 
-use super::{Kind, Knowledge, Outside, Summary, Work};
+use super::passed::Unread;
+use super::{Kind, Known, Outside, Summary, Work};
 use crate::groups::{Exit, Groups, RelyOn};
 use crate::insn::Flow;
 use crate::known_callers;
@@ -25,6 +26,8 @@ pub(super) struct Kept {
 pub(super) fn kept_by_callers(
     module: &Module<'_>,
     groups: &Groups,
+    known_to: Known,
+    unread: &[Unread],
     summaries: &[Summary],
     relied_on: &RelyOn<'_>,
 ) -> Vec<Kept> {
@@ -33,11 +36,12 @@ pub(super) fn kept_by_callers(
         members.iter().all(|&unit| known[unit as usize] || module.units[unit as usize].is_part)
     };
     let odd = super::odd::of(module, groups, summaries, relied_on);
-    let first = |members| {
+    let first = |(members, unread): (_, &Unread)| {
         let alone = alone(members);
+        let odd = odd | known_to.passed | unread.returned;
         Kept { registers: if alone { RegSet::EMPTY } else { odd }, alone }
     };
-    let mut kept: Vec<Kept> = groups.members.iter().map(first).collect();
+    let mut kept: Vec<Kept> = groups.members.iter().zip(unread).map(first).collect();
     for unit in entered_unseen(module) {
         kept[groups.of_unit[unit] as usize] = Kept { registers: RegSet::ALL, alone: false };
     }
@@ -51,9 +55,7 @@ pub(super) fn kept_by_callers(
                 if !calls_units(module, members) {
                     return Vec::new();
                 }
-                Work::new(module, members, summaries, relied_on)
-                    .knowing(Knowledge::OfCallers)
-                    .kept(&kept[group as usize])
+                Work::new(module, members, summaries, relied_on).knowing(known_to).kept(&kept[group as usize])
             })
             .collect();
         ahead.clear();
@@ -97,6 +99,7 @@ impl Outside {
             arguments: abi::ARGUMENTS,
             unwinding: true,
             by_evidence: false,
+            reaching: None,
         }
     }
 }

@@ -6,19 +6,19 @@ use super::{Foreign, Kind, Work};
 use crate::regs::{RegSet, abi};
 
 impl Work<'_, '_> {
-    /// For each unit, for each instruction, what may hold something of use before it.
-    pub(super) fn find_meaning(&self) -> Vec<Vec<RegSet>> {
+    /// For each unit, for each instruction, what may hold something of use before it; if `seen`, of what the ABI passes
+    /// nothing in only what is seen to.
+    pub(super) fn find_meaning(&self, seen: bool) -> Vec<Vec<RegSet>> {
         let blocks = &self.group.blocks;
-        // Where control comes from elsewhere, everything may.
         let mut entry: Vec<RegSet> =
-            blocks.iter().map(|b| if b.is_entry { RegSet::ALL } else { RegSet::EMPTY }).collect();
+            blocks.iter().map(|b| if b.is_entry { self.unseen(seen) } else { RegSet::EMPTY }).collect();
         let mut entered: Vec<bool> = blocks.iter().map(|block| block.is_entry).collect();
         let mut work: Vec<u32> = (0..blocks.len() as u32).filter(|&b| entered[b as usize]).rev().collect();
         while let Some(index) = work.pop() {
             let block = &blocks[index as usize];
             let mut state = entry[index as usize];
             for at in block.first as usize..block.end as usize {
-                state = self.meaning_after(block.member as usize, at, state);
+                state = self.meaning_after(block.member as usize, at, state, seen);
             }
             for &next in &block.next {
                 let (known, first) = (entry[next as usize], !entered[next as usize]);
@@ -37,28 +37,43 @@ impl Work<'_, '_> {
             let range = block.first as usize..block.end as usize;
             for (at, known) in range.clone().zip(&mut all[member][range]) {
                 *known = state;
-                state = self.meaning_after(member, at, state);
+                state = self.meaning_after(member, at, state, seen);
             }
         }
         all
     }
 
-    fn meaning_after(&self, member: usize, at: usize, before: RegSet) -> RegSet {
+    fn meaning_after(&self, member: usize, at: usize, before: RegSet, seen: bool) -> RegSet {
         let step = &self.steps[member][at];
         match step.kind {
             _ if self.overlaps(member) => RegSet::ALL,
             Kind::Plain | Kind::Return => before | step.writes,
             Kind::Unknown => RegSet::ALL,
             Kind::Foreign(call) => {
-                let Foreign { by, keeps } = self.foreign[call as usize];
-                (before - (abi::CLOBBERED - keeps)) | by.results
+                let call = &self.foreign[call as usize];
+                (before - (abi::CLOBBERED - call.keeps)) | self.left_by(call)
             }
-            Kind::Local(unit) => before | self.summary(unit).may_write,
+            Kind::Local(unit) => before | self.left_by_unit(unit, seen),
         }
     }
 
+    /// What holds something that comes from who knows where.
+    fn unseen(&self, seen: bool) -> RegSet {
+        if seen { abi::RETURNED | self.known.passed } else { RegSet::ALL }
+    }
+
+    fn left_by_unit(&self, unit: u32, seen: bool) -> RegSet {
+        let summary = self.summary(unit);
+        if seen { summary.may_hand_on } else { summary.may_write }
+    }
+
+    fn left_by(&self, call: &Foreign) -> RegSet {
+        let more = if call.by_another.is_some() { self.known.passed } else { RegSet::EMPTY };
+        call.by.results | more
+    }
+
     /// What the group, with all it calls, may leave something of use in.
-    pub(super) fn may_write(&self) -> RegSet {
+    pub(super) fn may_write(&self, seen: bool) -> RegSet {
         use crate::groups::Exit;
         let of_target = |target| match self.module.unit_at(target) {
             _ if self.module.imports.stub(target).is_some() => abi::RETURNED,
@@ -66,22 +81,26 @@ impl Work<'_, '_> {
             Some(unit)
                 if self.module.units[unit].start == target && self.module.units[unit].fde.is_some() =>
             {
-                self.summary(unit as u32).may_write
+                self.left_by_unit(unit as u32, seen)
             }
-            _ => RegSet::ALL,
+            _ => self.unseen(seen),
         };
         let written = self.written.iter().fold(RegSet::EMPTY, |all, &set| all | set);
-        let steps = self.steps.iter().flatten().fold(written, |all, step| {
+        let steps = self.steps.iter().enumerate().flat_map(|(member, steps)| {
+            steps.iter().enumerate().map(move |(index, step)| (self.insn(member, index).flow.is_call(), step))
+        });
+        let steps = steps.fold(written, |all, (calls, step)| {
             all | match step.kind {
+                Kind::Unknown if calls => RegSet::ALL,
                 Kind::Plain | Kind::Return => step.writes,
-                Kind::Unknown => RegSet::ALL,
-                Kind::Foreign(call) => self.foreign[call as usize].by.results,
-                Kind::Local(unit) => self.summary(unit).may_write,
+                Kind::Unknown => self.unseen(seen),
+                Kind::Foreign(call) => self.left_by(&self.foreign[call as usize]),
+                Kind::Local(unit) => self.left_by_unit(unit, seen),
             }
         });
         self.group.blocks.iter().flat_map(|block| &block.exits).fold(steps, |all, exit| {
             all | match *exit {
-                Exit::Open | Exit::Lost => RegSet::ALL,
+                Exit::Open | Exit::Lost => self.unseen(seen),
                 Exit::To(target) => of_target(target),
             }
         })

@@ -4,7 +4,7 @@
 //! Further on such readings tell nothing: compilers merge ways on which a register holds something with others, and never
 //! look.
 
-use super::{Kind, Knowledge, Work};
+use super::{Kind, Work};
 use crate::groups::{Groups, RelyOn};
 use crate::imports::Import;
 use crate::insn::Flow;
@@ -34,7 +34,7 @@ pub(super) fn of(
             if !members.iter().any(calls) {
                 return RegSet::EMPTY;
             }
-            Work::new(module, members, summaries, relied_on).knowing(Knowledge::Cautious).odd(&jumps)
+            Work::new(module, members, summaries, relied_on).odd(&jumps)
         })
         .reduce(|| RegSet::EMPTY, |a, b| a | b);
     all & (abi::CLOBBERED - abi::RETURNED)

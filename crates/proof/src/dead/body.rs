@@ -1,6 +1,6 @@
 //! A unit (or a function without twin) as blocks of instructions: all that the equations of liveness need of it.
 
-use super::set::{ALL, RED_ZONE, Set};
+use super::set::{ALL, RED_ZONE, STATUS_FLAGS, Set, is_one_register, whole};
 use super::steps::{End, Step};
 use super::{Code, Room};
 use crate::lsda::Site;
@@ -35,6 +35,7 @@ pub(crate) enum Last {
     Plain,
     Return,
     Foreign,
+    Pointer,
     Keeps,
     DeadEnd,
     /// Of this body, at its start.
@@ -54,6 +55,8 @@ pub(crate) struct Block {
     pub(crate) writes: Set,
     /// Put on the stack before it is overwritten.
     pub(crate) saves: Set,
+    /// Written by instructions that write only that, and not read in the block since.
+    pub(crate) left: Set,
     /// Offset of the first instruction.
     pub(crate) at: u32,
     /// Index of the first instruction, and of that behind the last.
@@ -248,6 +251,7 @@ impl Builder<'_, '_, '_> {
                 kills,
                 writes: steps[first..=index].iter().fold(0, |all, step| all | step.effect.writes),
                 saves,
+                left: left(&steps[first..=index]),
                 at: items[first].at,
                 first: first as u32,
                 end: index as u32 + 1,
@@ -279,6 +283,7 @@ impl Builder<'_, '_, '_> {
         match step.end {
             End::Return => Last::Return,
             End::Foreign => Last::Foreign,
+            End::Pointer => Last::Pointer,
             End::Keeps => Last::Keeps,
             End::DeadEnd => match self.code.place(step.to) {
                 Some(place) if place.at == 0 && self.code.linkage.stub(step.to).is_none() => {
@@ -370,12 +375,21 @@ impl Builder<'_, '_, '_> {
 }
 
 fn is_call(end: End) -> bool {
-    matches!(end, End::Call | End::Foreign | End::Keeps | End::DeadEnd)
+    matches!(end, End::Call | End::Foreign | End::Pointer | End::Keeps | End::DeadEnd)
 }
 
 fn transfer(steps: &[Step]) -> (Set, Set) {
     steps.iter().rev().fold((0, 0), |(uses, kills), step| {
         (step.effect.reads | uses & !step.effect.kills, kills | step.effect.kills)
+    })
+}
+
+/// What instructions that write one register, and nothing else but flags, leave there unread.
+fn left(steps: &[Step]) -> Set {
+    steps.iter().fold(0, |left, step| {
+        let written = step.effect.writes & !(STATUS_FLAGS | RED_ZONE);
+        let more = if is_one_register(written) { written & step.effect.kills } else { 0 };
+        left & !whole(step.effect.reads | step.effect.writes) | more
     })
 }
 

@@ -71,6 +71,13 @@ impl<'c, 'd> Linkage<'c, 'd> {
             _ => None,
         }
     }
+    /// Whether what a call leads to (of a stub at this address, or by the slot that it is) has a name, by which it may be known
+    /// to follow the ABI: the names of what clang's `regcall` passes arguments to say so.
+    pub(crate) fn is_by_the_abi(&self, address: u64) -> bool {
+        const REGCALL: &[u8] = b"__regcall";
+        let name = self.name_behind(address);
+        name.is_some_and(|name| !name.windows(REGCALL.len()).any(|part| part == REGCALL))
+    }
     /// What a call or jump through the word at this address leads to, if it is a slot.
     pub(crate) fn slot(&self, place: u64) -> Option<Outside> {
         match self.relocations.slot(place)? {

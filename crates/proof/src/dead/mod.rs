@@ -20,7 +20,13 @@
 //!   writes (of what makes one function with it, only what leads to it *and* that it leads to may have written for its callers)
 //!   or that it may give back as it found it (it puts it on the stack and gets it from there), and whatever the code behind some direct call of it is seen to read, flags and all; also by way of functions
 //!   that go to it in place of returning.
-//! - *Calls of code outside of the module, and indirect ones*, follow the System V ABI: they read what arguments are passed
+//! - *A call by a pointer* may be of a function of any convention (clang's `regcall` and `preserve_none`, Haskell's, OCaml's):
+//!   it needs everything but status flags. So it is with functions of other modules that have no name, or one that is made of
+//!   `regcall`. What it leaves where the ABI returns nothing, and what reaches a `ret` from there with no call between and not
+//!   surely overwritten, is live at the function's returns; and so is what an instruction writes that writes only this one
+//!   register, where nothing that is known to read it may follow, and which reaches a `ret` likewise: compilers write nothing for
+//!   nobody, so some convention returns it ([`unread`]).
+//! - *Calls of functions of other modules, by name*, follow the System V ABI: they read what arguments are passed
 //!   in, and nothing is kept over them but in callee-saved registers, and in what is seen to be read behind them though they
 //!   leave nothing there (other conventions keep more). So do those who call a function by its address or
 //!   from other modules: they read behind the call what the ABI says is there. The calls that find thread-local variables
@@ -42,6 +48,7 @@ pub(crate) mod order;
 pub(crate) mod set;
 pub(crate) mod solve;
 pub(crate) mod steps;
+pub(crate) mod unread;
 
 use crate::lsda::Site;
 use crate::mapping::{Mapping, Table};
@@ -225,7 +232,8 @@ impl<'c, 'd> Dead<'c, 'd> {
         function.need_what_is_unwritten(STATUS_FLAGS | RED_ZONE);
         let wanted = members.iter().fold(0, |all, &body| all | self.wanted[body as usize]);
         let given_back = function.forwards(&self.summaries).given_back;
-        let way = Way::keeping((CALLEE_SAVED | RESULTS | given_back | wanted) & !RED_ZONE);
+        let returned = function.returned_unread(&Way::READING, &self.summaries) | function.handed_back();
+        let way = Way::keeping((CALLEE_SAVED | RESULTS | given_back | wanted | returned) & !RED_ZONE);
         let live = function.solve(&way, &self.summaries);
         let mut before = Vec::new();
         for (member, &body) in members.iter().enumerate() {

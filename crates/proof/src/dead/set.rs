@@ -45,6 +45,14 @@ const fn vectors(numbers: Set) -> Set {
 
 /// rdi, rsi, rdx, rcx, r8, r9, al (how many vectors), r10 (static chain), and the vectors of arguments, at any width.
 pub(crate) const ARGUMENTS: Set = general(&[7, 6, 2, 1, 8, 9, 0, 10]) | vectors(0xff) | RESERVED;
+/// Vectors and masks in which the ABI passes nothing.
+pub(crate) const OTHERS: Set = vectors(0xffff_ff00) | 0xff << MASKS_AT;
+/// What the ABI leaves nothing in behind a call; flags aside, in which nobody returns anything.
+pub(crate) const NO_RESULTS: Set = CLOBBERED & !(RESULTS | STATUS_FLAGS | RED_ZONE);
+/// All that a call may read whose convention nobody knows: clang's `regcall`, its `preserve_none`, and those of Haskell,
+/// OCaml and others pass arguments in any general register, and in more vectors than the ABI.
+pub(crate) const ANY_ARGUMENTS: Set = ALL & !(STATUS_FLAGS | RED_ZONE);
+pub(crate) const GENERAL: Set = 0xffff;
 /// rbx, rsp, rbp, r12-r15, the direction flag, x87 state.
 pub(crate) const CALLEE_SAVED: Set = general(&[3, 4, 5, 12, 13, 14, 15]) | RESERVED;
 /// Never dead, whatever is written.
@@ -92,6 +100,18 @@ pub(crate) fn touched(register: Register) -> Set {
     } else {
         0
     }
+}
+
+/// Whether these are parts of one register.
+pub(crate) fn is_one_register(set: Set) -> bool {
+    let vectors = (set >> LOW_AT | set >> HIGH_AT | set >> TOP_AT) & 0xffff_ffff;
+    let [general, others, masks] = [set & 0xffff, set & (X87 | RED_ZONE | STATUS_FLAGS), set >> MASKS_AT];
+    others == 0 && (general.count_ones() + vectors.count_ones() + masks.count_ones()) == 1
+}
+
+/// With all parts of the registers of which there is one.
+pub(crate) fn whole(set: Set) -> Set {
+    set | vectors((set >> LOW_AT | set >> HIGH_AT | set >> TOP_AT) & 0xffff_ffff)
 }
 
 /// For people.

@@ -2,7 +2,9 @@
 
 use super::body::{Block, Body, Last, Out, Place, UNKNOWN};
 use super::order::knots;
-use super::set::{ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, STATUS_FLAGS, Set};
+use super::set::{
+    ALL, ANY_ARGUMENTS, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, STATUS_FLAGS, Set,
+};
 
 /// What callers need to know of a function that is entered at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +33,19 @@ pub(crate) struct Way {
     pub(crate) unknown: Set,
     /// What functions read that are known by the ABI alone.
     pub(crate) arguments: Set,
+    /// What those read of which not even the convention is known.
+    pub(crate) by_pointer: Set,
     /// Whether only what is seen counts.
     pub(crate) seen: bool,
 }
 
 impl Way {
     /// What the function itself may read.
-    pub(crate) const READING: Self = Self { at_return: 0, unknown: ALL, arguments: ARGUMENTS, seen: false };
+    pub(crate) const READING: Self =
+        Self { at_return: 0, unknown: ALL, arguments: ARGUMENTS, by_pointer: ANY_ARGUMENTS, seen: false };
     /// What it is seen to read.
-    pub(crate) const SEEING: Self = Self { at_return: 0, unknown: 0, arguments: 0, seen: true };
+    pub(crate) const SEEING: Self =
+        Self { at_return: 0, unknown: 0, arguments: 0, by_pointer: 0, seen: true };
     /// What must be kept, if `at_return` must be at its returns.
     pub(crate) fn keeping(at_return: Set) -> Self {
         Self { at_return, ..Self::READING }
@@ -186,7 +192,7 @@ impl<'m> Function<'m> {
     /// From here on, calls by the ABI keep what is read behind them though they leave nothing there: there are other
     /// conventions, and pointers do not tell.
     pub(crate) fn see_what_is_kept(&mut self, summaries: &[Summary]) {
-        let foreign = |block: &Block| block.last == Last::Foreign;
+        let foreign = |block: &Block| matches!(block.last, Last::Foreign | Last::Pointer);
         if self.bodies.iter().any(|body| body.blocks.iter().any(foreign)) {
             let seen = self.solve(&Way::SEEING, summaries);
             self.keep(&seen, summaries);
@@ -196,7 +202,7 @@ impl<'m> Function<'m> {
         let mut kept = Vec::with_capacity(self.count());
         for (member, body) in self.bodies.iter().enumerate() {
             for (index, block) in body.blocks.iter().enumerate() {
-                let is_call = block.last == Last::Foreign;
+                let is_call = matches!(block.last, Last::Foreign | Last::Pointer);
                 let after = || self.after(member, index, seen, &Way::SEEING, summaries);
                 kept.push(if is_call { after() & CLOBBERED & !LEFT } else { 0 });
             }
@@ -220,7 +226,8 @@ impl<'m> Function<'m> {
         match last {
             Last::Plain => after,
             Last::Return => way.at_return,
-            Last::Foreign if way.seen => after & !LEFT,
+            Last::Foreign | Last::Pointer if way.seen => after & !LEFT,
+            Last::Pointer => way.by_pointer | after & (!CLOBBERED | self.kept(block)),
             Last::Foreign => way.arguments | after & (!CLOBBERED | self.kept(block)),
             Last::Keeps => way.unknown | after,
             Last::DeadEnd => way.arguments,

@@ -28,6 +28,8 @@ pub(crate) enum End {
     Call,
     /// Of a function that is known by the ABI alone.
     Foreign,
+    /// By a pointer, of a function of any convention.
+    Pointer,
     /// Of something that may read and keep all registers.
     Keeps,
     /// Of a function that never returns.
@@ -110,7 +112,7 @@ pub(crate) fn read(source: Source<'_, '_>, items: &[Item], linkage: &Linkage<'_,
     }
     if finds_thread_local {
         // One of the calls finds a variable, and the caller keeps what it likes in registers meanwhile.
-        for step in steps.iter_mut().filter(|step| step.end == End::Foreign && step.by_descriptor) {
+        for step in steps.iter_mut().filter(|step| step.end == End::Pointer && step.by_descriptor) {
             step.end = End::Keeps;
         }
     }
@@ -152,7 +154,7 @@ impl Stack {
             && insn.op1_kind() == OpKind::Register
             && insn.op1_register() == Register::RSP
             || insn.mnemonic() == Mnemonic::Lea && insn.memory_base() == Register::RSP;
-        self.calls |= matches!(end, End::Call | End::Foreign | End::Keeps | End::DeadEnd);
+        self.calls |= matches!(end, End::Call | End::Foreign | End::Pointer | End::Keeps | End::DeadEnd);
     }
     /// A function that calls nothing may reach below the stack pointer by any copy of it.
     fn may_use_red_zone(&self) -> bool {
@@ -163,9 +165,13 @@ impl Stack {
 fn end(insn: &Instruction, tables: &[Table], bare: bool, linkage: &Linkage<'_, '_>) -> (End, u64) {
     let direct = insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64;
     let to = if direct { insn.near_branch64() } else { 0 };
+    let foreign = |place| if linkage.is_by_the_abi(place) { End::Foreign } else { End::Pointer };
     let slot = || {
-        let found = insn.is_ip_rel_memory_operand().then(|| linkage.slot(insn.ip_rel_memory_address()));
-        if found.flatten() == Some(Outside::NeverReturns) { End::DeadEnd } else { End::Foreign }
+        let place = insn.is_ip_rel_memory_operand().then(|| insn.ip_rel_memory_address());
+        match place.and_then(|place| linkage.slot(place)) {
+            Some(Outside::NeverReturns) => End::DeadEnd,
+            _ => place.map_or(End::Pointer, foreign),
+        }
     };
     let end = match insn.flow_control() {
         // Others return to elsewhere than their caller, and hand over any registers they like.
@@ -178,7 +184,7 @@ fn end(insn: &Instruction, tables: &[Table], bare: bool, linkage: &Linkage<'_, '
         }
         FlowControl::Call if direct => match linkage.stub(to) {
             Some(Outside::NeverReturns) => End::DeadEnd,
-            Some(Outside::Returns) => End::Foreign,
+            Some(Outside::Returns) => foreign(to),
             None if linkage.is_dead_end(to) => End::DeadEnd,
             None => End::Call,
         },

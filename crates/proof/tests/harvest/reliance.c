@@ -37,14 +37,22 @@ asm(".text\n"
     FUNCTION("trampoline") "incl %edx\nnop\nnop\nnop\njmp *%rsi\n" END("trampoline")
     FUNCTION("bounces") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall trampoline\nmovl %eax, %r10d\n" MARK("0x5a5a0009")
     "movl %r10d, %eax\naddq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("bounces")
-    ".data\n.p2align 3\n.quad pointed\nspare: .quad 0x5b5b5b5b5c5c5c5c\n.long 0x5d5d5d5d\n.text\n");
+    // Somebody who passes nothing on, and nothing back, by any convention.
+    FUNCTION("abides") "pushq %r12\n.cfi_adjust_cfa_offset 8\n.cfi_offset r12, -16\nmovl %edx, %r12d\nmovl %edx, %eax\n"
+    "movd %edx, %xmm9\nmovd %xmm9, %eax\nmovq (%rdi), %rax\n.byte 0x8b, 0x16\n" MARK("0x5a5a000a")
+    "movl %eax, %r12d\nmovl %r12d, %eax\nmovd %eax, %xmm9\nmovd %xmm9, %eax\n"
+    "popq %r12\n.cfi_adjust_cfa_offset -8\nret\n" END("abides")
+    FUNCTION("gives") "movl $1, %eax\nmovl %edx, %esi\nmovl %esi, %ecx\n" MARK("0x5a5a000b")
+    "movq (%rdi), %rax\nleaq 4(%rax), %rax\nret\n" END("gives")
+    ".data\n.p2align 3\n.quad gives\n.quad pointed\nspare: .quad 0x5b5b5b5b5c5c5c5c\n.long 0x5d5d5d5d\n.text\n");
 long keeps(void *), ignores(void *), garbage(void *), typed(void *), points(void *, void *), relies(void *);
-long bounces(void *, void *), stray(void);
+long bounces(void *, void *), stray(void), abides(void *, void *), gives(void *);
 extern long pointed_by asm("spare");
 
 int main(int count, char **arguments) {
     long sum = keeps(arguments) + ignores(arguments) + garbage(arguments) + typed(arguments);
     sum += points(arguments, &count) + relies(arguments) + bounces(arguments, &count) + stray() + pointed_by;
+    sum += abides(arguments, &count) + gives(arguments);
     printf("%ld\n", sum);
     return 0;
 }

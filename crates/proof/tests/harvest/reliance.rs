@@ -70,6 +70,18 @@ const CHANGES: &[Change] = &[
         times: 2,
     },
     Change {
+        name: "a load becomes a call by a pointer, which may be passed something in r12 and xmm9",
+        from: marked!(10: 0x8b 0x16),
+        to: To::Bytes(&[0xff, 0x16]),
+        times: 2,
+    },
+    Change {
+        name: "nobody reads what a function writes that is called by a pointer",
+        from: marked!(11: 0x89 0xf1),
+        to: To::Bytes(&[0x89, 0xd1]),
+        times: 2,
+    },
+    Change {
         name: "a function of no known type is passed more",
         from: b"\0strdup\0",
         to: To::Bytes(b"\0strdux\0"),

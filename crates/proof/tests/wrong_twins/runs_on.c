@@ -23,10 +23,11 @@ __asm__(".text\n"
         ".type other_part, @function\n"
         "other_part: .cfi_startproc\n add %ecx, %edx\n jmp 1b\n .cfi_endproc\n .size other_part, . - other_part\n"
         ".type enters, @function\n"
-        "enters: .cfi_startproc\n xor %r10d, %r10d\n test %edi, %edi\n jne 1f\n xor %eax, %eax\n ret\n"
+        "enters: .cfi_startproc\n xor %r10d, %r10d\n test %r10d, %r10d\n test %edi, %edi\n jne 1f\n xor %eax, %eax\n ret\n"
         ".cfi_endproc\n .size enters, . - enters\n"
         ".type entered, @function\n"
-        "entered: .cfi_startproc\n xor %r11d, %r11d\n 1: lea 1(%rdi), %eax\n mov %edx, %r9d\n ret\n"
+        "entered: .cfi_startproc\n xor %r11d, %r11d\n test %r11d, %r11d\n 1: lea 1(%rdi), %eax\n mov %edx, %r9d\n"
+        "test %r9d, %r9d\n ret\n"
         ".cfi_endproc\n .size entered, . - entered\n");
 
 __attribute__((noinline)) int keeps(int a) {

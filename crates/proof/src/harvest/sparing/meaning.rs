@@ -6,23 +6,24 @@ use crate::dead::body::{Last, Out};
 use crate::dead::set::{ALL, CLOBBERED, RESULTS, Set};
 
 impl<'a> Sparing<'a, '_, '_> {
-    /// What each function, with all that it calls, may put something of use in.
-    pub(super) fn find_changes(&mut self) {
+    /// What each function, with all that it calls, may put something of use in, if so much may be put there where nobody
+    /// knows what follows.
+    pub(super) fn changes(&self, unknown: Set) -> Vec<Set> {
         let functions = &self.dead.functions;
-        let own: Vec<Set> = functions.members.iter().map(|members| self.own_changes(members)).collect();
-        self.changes = own;
+        let mut all: Vec<Set> =
+            functions.members.iter().map(|members| self.own_changes(members, unknown)).collect();
         let order: Vec<u32> = functions.levels().into_iter().flatten().collect();
         let mut changed = true;
         while changed {
             changed = false;
             for &function in &order {
                 let calls = &functions.calls[function as usize];
-                let all = calls.iter().fold(self.changes[function as usize], |all, &callee| {
-                    all | self.changes[callee as usize]
-                });
-                changed |= std::mem::replace(&mut self.changes[function as usize], all) != all;
+                let more =
+                    calls.iter().fold(all[function as usize], |more, &callee| more | all[callee as usize]);
+                changed |= std::mem::replace(&mut all[function as usize], more) != more;
             }
         }
+        all
     }
 
     pub(super) fn comes_back(&self, last: Last) -> bool {
@@ -33,7 +34,7 @@ impl<'a> Sparing<'a, '_, '_> {
         }
     }
 
-    fn own_changes(&self, members: &[u32]) -> Set {
+    fn own_changes(&self, members: &[u32], unknown: Set) -> Set {
         let mut all = 0;
         for &body in members {
             let of_body = &self.dead.bodies[body as usize];
@@ -41,7 +42,7 @@ impl<'a> Sparing<'a, '_, '_> {
             for (block, call) in blocks.iter().zip(&self.calls[body as usize]) {
                 all |= block.writes;
                 all |= match block.last {
-                    Last::Foreign => call.left,
+                    Last::Foreign | Last::Pointer => call.left,
                     Last::Keeps => ALL,
                     _ => 0,
                 };
@@ -50,7 +51,7 @@ impl<'a> Sparing<'a, '_, '_> {
                 }
                 for out in &of_body.outs[block.outs.0 as usize..block.outs.1 as usize] {
                     all |= match out {
-                        Out::Anywhere => ALL,
+                        Out::Anywhere => unknown,
                         Out::Import => RESULTS,
                         _ => 0,
                     };
@@ -63,8 +64,9 @@ impl<'a> Sparing<'a, '_, '_> {
         all
     }
 
-    /// For each block of a function, what may hold something of use at its begin.
-    pub(super) fn meaning_of(&self, members: &'a [u32]) -> Vec<Set> {
+    /// For each block of a function, what may hold something of use at its begin, if so much does at entries, and functions
+    /// make such changes.
+    pub(super) fn meaning_of(&self, members: &'a [u32], at_entries: Set, changes: &[Set]) -> Vec<Set> {
         let function = self.function(members);
         let count = function.count();
         let mut state = vec![0; count];
@@ -74,7 +76,7 @@ impl<'a> Sparing<'a, '_, '_> {
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 if block.is_entry {
                     let at = function.base(member) + index;
-                    (state[at], reached[at]) = (ALL, true);
+                    (state[at], reached[at]) = (at_entries, true);
                 }
             }
         }
@@ -90,10 +92,12 @@ impl<'a> Sparing<'a, '_, '_> {
                     let call = &self.calls[body as usize][index];
                     let after = match block.last {
                         Last::Plain | Last::Return | Last::DeadEnd | Last::DeadCall(_) => before,
-                        Last::Foreign => before & (!CLOBBERED | function.kept(at)) | call.left,
+                        Last::Foreign | Last::Pointer => {
+                            before & (!CLOBBERED | function.kept(at)) | call.left
+                        }
                         Last::Keeps => ALL,
                         Last::Call(other) => {
-                            before | self.changes[self.dead.functions.of_body[other as usize] as usize]
+                            before | changes[self.dead.functions.of_body[other as usize] as usize]
                         }
                     };
                     function.successors(member, index, |to| {

@@ -8,7 +8,9 @@
 //!
 //! - **Calls by the ABI** are those of other modules and by pointers. What is called so reads arguments (those of its
 //!   type, where its name is one of `conventions`) and callee-saved registers, changes the rest as it likes, and leaves
-//!   results. What calls so keeps nothing over the call but in callee-saved registers, and in such as it is seen to read
+//!   results; what is called by a pointer, whatever its convention, reads all general registers besides, and more vectors and
+//!   masks than the ABI passes: [`passed`] says which, and takes for granted that no module only hands on what others passed it
+//!   there. What calls so keeps nothing over the call but in callee-saved registers, and in such as it is seen to read
 //!   behind the call, though nothing is left there: those are live, and mean something, as if the call did not touch them.
 //! - **Garbage means nothing.** What a call by the ABI may change and does not return in, may have any value at every
 //!   reading, and the program does the same. So a yield behind such a call is as good as the call at changing it.
@@ -17,7 +19,8 @@
 //! Live before an instruction is then what it reads and what is live behind it and not surely overwritten, as in `dead`,
 //! of that what *may hold anything of use* ([`meaning`]); and
 //!
-//! - at a return of f: callee-saved registers; what is live behind any direct call of f, and at the returns of whatever
+//! - at a return of f: callee-saved registers; what f writes where the ABI returns nothing and nobody reads up to there
+//!   (as in `dead`), unless f is private; what is live behind any direct call of f, and at the returns of whatever
 //!   jumps to f in place of returning; results, unless f is *private*. Everything, if f is called or jumped into from
 //!   bytes that nobody decoded, or called in its middle.
 //! - f is private ([`callers`]) if nothing names its address: no relocation, symbol, header, personality, operand or
@@ -33,6 +36,7 @@
 mod callers;
 pub(crate) mod conventions;
 mod meaning;
+mod passed;
 
 use crate::dead::body::{Block, Body, Last, Out};
 use crate::dead::set::{ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, Set};
@@ -60,8 +64,6 @@ pub(crate) struct Sparing<'a, 'c, 'd> {
     dead: &'a Dead<'c, 'd>,
     /// For each body, for each block.
     calls: Vec<Vec<Call>>,
-    /// For each function, what it may put something of use in.
-    changes: Vec<Set>,
     /// For each function, for each block, what may hold something of use at its begin.
     meaning: Vec<Vec<Set>>,
     /// For each body.
@@ -76,21 +78,16 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
         let mut found = Self {
             dead,
             calls: calls(dead),
-            changes: Vec::new(),
             meaning: Vec::new(),
             summaries: dead.summaries.iter().map(hoped).collect(),
             at_return: Vec::new(),
         };
-        found.find_changes();
-        found.meaning = dead
-            .functions
-            .members
-            .par_iter()
-            .with_min_len(16)
-            .map(|members| found.meaning_of(members))
-            .collect();
-        found.find_reads();
-        found.find_needs(&callers::of(dead, relocations));
+        found.look_before_calls(0);
+        let passed = found.passed_by_module();
+        if passed != 0 {
+            found.look_before_calls(passed);
+        }
+        found.find_needs(&callers::of(dead, relocations), passed);
         found
     }
 
@@ -106,7 +103,7 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
         let call = &self.calls[function.members[member] as usize][index];
         let number = function.base(member) + index;
         match last {
-            Last::Foreign => call.passed | after & (!CLOBBERED | function.kept(number)),
+            Last::Foreign | Last::Pointer => call.passed | after & (!CLOBBERED | function.kept(number)),
             Last::DeadEnd => call.passed,
             last => function.before_last(number, last, after, way, &self.summaries),
         }
@@ -175,17 +172,18 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
     }
 
     /// What is live at every function's returns: from callers to callees, until nothing is added.
-    fn find_needs(&mut self, callers: &[callers::Callers]) {
+    fn find_needs(&mut self, callers: &[callers::Callers], passed: Set) {
         let functions = &self.dead.functions;
         let odd = self.odd();
-        let first = |members: &Vec<u32>| {
+        let returned = self.returned();
+        let first = |(members, &returned): (&Vec<u32>, &Set)| {
             // Nobody calls a part: it is entered in the midst of a frame.
             let is_taken = |&body: &u32| callers[body as usize].taken && !self.dead.code.is_part(body);
-            let known = if members.iter().any(is_taken) { RESULTS | odd } else { 0 };
+            let known = if members.iter().any(is_taken) { RESULTS | odd | passed | returned } else { 0 };
             let unseen = members.iter().any(|&body| callers[body as usize].unseen);
             (CALLEE_SAVED | known | if unseen { ALL } else { 0 }) & !RED_ZONE
         };
-        self.at_return = functions.members.iter().map(first).collect();
+        self.at_return = functions.members.iter().zip(&returned).map(first).collect();
         let mut waiting: Vec<u32> = (0..functions.members.len() as u32).collect();
         while !waiting.is_empty() {
             let found: Vec<(u32, Set)> = waiting
@@ -342,7 +340,7 @@ fn decoded<'d>(dead: &Dead<'_, 'd>, own: usize, from: u32, to: u32) -> Decoder<'
 fn calls(dead: &Dead<'_, '_>) -> Vec<Vec<Call>> {
     let one = |(own, body): (usize, &Body)| {
         let call = |block: &Block| {
-            if !matches!(block.last, Last::Foreign | Last::DeadEnd) {
+            if !matches!(block.last, Last::Foreign | Last::Pointer | Last::DeadEnd) {
                 return Call { passed: ARGUMENTS, left: RESULTS, by_pointer: false };
             }
             let insn = decoded(dead, own, block.last_at, block.end_at).decode();
@@ -353,7 +351,7 @@ fn calls(dead: &Dead<'_, '_>) -> Vec<Vec<Call>> {
             };
             let name = to.and_then(|to| dead.code.linkage.name_behind(to));
             let Convention { passed, left } = name.map_or(Convention::ANY, Convention::of);
-            Call { passed, left, by_pointer: name.is_none() && block.last == Last::Foreign }
+            Call { passed, left, by_pointer: name.is_none() && block.last != Last::DeadEnd }
         };
         body.blocks.iter().map(call).collect()
     };
