@@ -105,7 +105,10 @@ impl Work<'_, '_> {
 
     /// What calls by pointers may have left, and may be handed back to whoever called this.
     pub(super) fn handed_back(&self) -> RegSet {
-        let is_by_pointer = |step: &super::Step| matches!(step.kind, Kind::Foreign(call) if self.foreign[call as usize].by_another.is_some());
+        let is_by_pointer = |step: &super::Step| match step.kind {
+            Kind::Foreign(call) => self.foreign[call as usize].by_another.is_some(),
+            kind => kind == Kind::Unknown,
+        };
         if !self.steps.iter().flatten().any(is_by_pointer) {
             return RegSet::EMPTY;
         }
