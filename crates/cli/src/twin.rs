@@ -217,8 +217,8 @@ fn table(coverage: &Coverage) -> String {
         text,
         "functions     {} of {} twinned ({:.2}%), {} entries lead to their twins",
         c.functions_twinned,
-        c.functions_with_unwind_entry,
-        share(c.functions_twinned, c.functions_with_unwind_entry),
+        c.functions,
+        share(c.functions_twinned, c.functions),
         c.entries_patched,
     );
     let _ = writeln!(

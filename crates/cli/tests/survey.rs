@@ -74,9 +74,9 @@ impl Survey {
     fn count(&mut self, coverage: &Value) {
         let number = |key: &str| coverage[key].as_u64().unwrap_or_else(|| panic!("no {key}"));
         self.rewritten += 1;
-        // Linkage tables have unwind entries too, but are no functions.
+        // Linkage tables are pieces of code, but no functions.
         let stubs = coverage["refusals"]["linkage_stub"].as_u64().unwrap_or(0);
-        self.functions += number("functions_with_unwind_entry") - stubs;
+        self.functions += number("functions") - stubs;
         self.twinned += number("functions_twinned");
         self.instructions += number("instructions_known");
         self.instructions_twinned += number("instructions_twinned");

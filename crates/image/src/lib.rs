@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod abi;
+pub mod bare;
 pub mod bytes;
 pub mod cfg;
 pub mod code_units;

@@ -8,6 +8,7 @@
 //! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
 //!   function never writes (`liveness/unwritten.rs`) or may give back as it found it, and every register that some caller is seen to read after
 //!   such a call before writing it; everything, where what is returned to is not what was called from;
+//! - in functions without unwind entry, everything but what they overwrite themselves (`liveness/bare.rs`);
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
 //!   one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
@@ -23,6 +24,7 @@
 //! live nowhere (`liveness/meaning.rs`); and well-known functions are passed what their prototypes say.
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
 
+mod bare;
 mod calls;
 mod kept;
 mod meaning;
@@ -150,6 +152,11 @@ impl Liveness {
         for (unit, live) in all.into_iter().flatten() {
             before[unit as usize] = live;
         }
+        before
+            .par_iter_mut()
+            .enumerate()
+            .filter(|(unit, _)| module.units[*unit].fde.is_none())
+            .for_each(|(unit, before)| *before = bare::live(module, unit));
         Self { before }
     }
 }

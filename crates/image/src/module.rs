@@ -7,7 +7,7 @@ use crate::insn::{Flow, index_at};
 use crate::relocations::{Relocation, dynamic_relocations};
 use crate::symbols::Symbols;
 use crate::unwind::{frames::Frames, lsda};
-use crate::{Image, ImageError, abi, elf::Segment, never_returns};
+use crate::{Image, ImageError, abi, bare, elf::Segment, never_returns};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
@@ -68,6 +68,7 @@ impl<'d> Module<'d> {
         };
         module.decode_all()?;
         never_returns::propagate(&mut module);
+        bare::end_where_seen(&mut module);
         Ok(module)
     }
 

@@ -36,7 +36,7 @@
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
 //!   the original's leads); the load reads it with every register holding what it holds in the original; the original's
 //!   lies in memory that is never written.
-//! - **R9 unwind.** The unwind table is the original's, entry by entry, and one for each twin that covers it exactly. For each
+//! - **R9 unwind.** The unwind table is the original's, entry by entry, and one for each twin that covers it exactly, but for those of R19. For each
 //!   byte of an instruction's copy and escape, the rules for the frame and all registers, from both programs run, are those
 //!   of the original's instruction (behind it, for an escape; in front of it, for the cold part of what is inserted there). The index is sorted, lists each description once and no
 //!   other. At each instruction's first and last byte, both exception tables give the same action, with the same types, and
@@ -46,7 +46,7 @@
 //! - **R11 symbols.** The symbol table is the original's, and behind it functions that are exactly twins, named by a name of
 //!   their original and `.twin`.
 //! - **R12 mapping.** Note and mapping are of a known version and hang together. Units ascend, lie in code of the original, do
-//!   not overlap, and each is the whole range of exactly one frame description. None holds an address that a descriptor of
+//!   not overlap, and each is the whole range of exactly one frame description, or touches none (R19). None holds an address that a descriptor of
 //!   restartable sequences (`__rseq_cs`) names. Twins do the same in the new code, which
 //!   holds traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
 //!   its twin together with the cold parts, of which an instruction has at most one, and only behind other inserted code; with traps before what follows a gap.
@@ -83,6 +83,14 @@
 //!   where others enter the unit to where it calls or enters another: so every cycle through several units does. What a
 //!   bound takes from the budget is at least an eighth of the number of instructions on the longest way to what is met
 //!   next, and no such way has more than eight for each cycle of the quantum: no processor retires more in a cycle.
+//! - **R19 bare.** A unit that no frame description touches has a twin in identity and poison only, and that has none either. It is
+//!   five bytes long at least, in memory that is never written, and a symbol of a function, a header or a relocation names its first byte. Its instructions
+//!   follow each other from the first byte to the last, with nothing between but `nop` and `int3`; control never runs on behind them. It has no jump tables, and
+//!   jumps by no address that it computes. Its direct jumps lead to its own instructions, or to where frame descriptions, linkage
+//!   stubs, names or *plain leaves* (`bare` says what that is) begin; its direct calls to the same, but for names. It refers to no byte of its
+//!   own; if it calls, its operands do not lie below the stack pointer. Of other units, no branch leads to the inside of it, and no operand lies
+//!   there, nor at its begin, but where that address is only taken. For R7, no general register is dead in it, nor anything at its calls and where it
+//!   is left; and whoever calls it knows nothing of it.
 //!
 //! What is not proven: that what is called by pointers, or in other modules, uses no return address as R6 forbids; that a
 //! program does not use GS itself, that no returns but those of calls lead to twins (so that no cycle
@@ -103,6 +111,7 @@
 //! wrong twins in `tests/`.
 #![forbid(unsafe_code)]
 
+mod bare;
 mod cfa;
 mod claims;
 mod computed;
@@ -137,7 +146,7 @@ pub use rule::{Place, Rule, Violation};
 use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
-pub const RULES: &str = "R1 to R18";
+pub const RULES: &str = "R1 to R19";
 pub const VERSION: u32 = 13;
 
 /// What was looked at, when nothing was wrong.
@@ -201,6 +210,12 @@ pub(crate) struct Context<'d> {
     pub(crate) patched: Patched,
     pub(crate) relocations: Relocations,
     pub(crate) unwind: unwind::Tables<'d>,
+    /// What frame descriptions cover, ascending.
+    pub(crate) functions: Vec<(u64, u64)>,
+    /// Where functions begin by other words than those of frame descriptions, ascending.
+    pub(crate) named: Vec<u64>,
+    /// The units without frame description, ascending.
+    pub(crate) bare: Vec<(u64, u64)>,
     /// What sections say is data, though executable.
     pub(crate) data: Vec<(u64, u64)>,
     pub(crate) findings: Findings,
@@ -251,10 +266,16 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     restartable::check(&original, &mapping, &relocations, &findings);
     names::check(&original, &rewritten, &mapping, &findings);
     let patched = Patched::of(&original, &mapping);
-    references::look(&original, &mapping, &unwind.functions(), &relocations, &patched, &findings);
+    let functions = unwind.functions();
+    references::look(&original, &mapping, &functions, &relocations, &patched, &findings);
+    let bare = mapping.units.iter().enumerate().filter(|&(index, _)| unwind.of_unit(index).is_none());
+    let bare = bare.map(|(_, unit)| (unit.start, unit.start + unit.code.len() as u64)).collect();
     let context = Context {
         position_independent: original.is_position_independent(),
         data: references::data(&original),
+        named: bare::named(&original, &relocations),
+        functions,
+        bare,
         original,
         rewritten,
         note,
@@ -301,6 +322,9 @@ impl Context<'_> {
                 let view = View { context: self, unit, tables };
                 scratch.counts.units += 1;
                 if view.instructions(&mut scratch) {
+                    if self.unwind.of_unit(index).is_none() {
+                        view.bare(&scratch.items);
+                    }
                     view.jump_tables(&mut scratch);
                     view.unwinding(index, &mut scratch);
                 }

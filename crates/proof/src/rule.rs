@@ -27,6 +27,7 @@ pub enum Rule {
     Aboard,
     ThreadLocal,
     Bounds,
+    Bare,
 }
 
 impl fmt::Display for Rule {

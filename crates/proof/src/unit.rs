@@ -136,6 +136,7 @@ impl View<'_, '_> {
             );
         }
         references::operands(insn, context.position_independent, &|at, to, what| self.refers(at, to, what));
+        self.meets_bare(insn);
         let flow = insn.flow_control();
         if insn.op_count() > 0 && is_branch(insn.op0_kind()) {
             if insn.op0_kind() != OpKind::NearBranch64 {
@@ -193,7 +194,7 @@ impl View<'_, '_> {
 
     /// R5: the slot of the linkage stub at an address of the original, if that is what stands there, in code that nothing
     /// changes and that has no twin.
-    fn slot_of_stub(&self, at: u64) -> Option<u64> {
+    pub(crate) fn slot_of_stub(&self, at: u64) -> Option<u64> {
         let context = self.context;
         let image = &context.original;
         image.load_at(units::Svma(at)).filter(|load| load.is_executable() && !load.is_writable())?;

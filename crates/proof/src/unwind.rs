@@ -11,13 +11,16 @@ use rayon::prelude::*;
 use std::collections::HashSet;
 use units::Svma;
 
+/// Descriptions of a unit and of its twin, by their numbers.
+type Pair = (u32, u32);
+
 /// The unwind tables of both files, side by side.
 #[derive(Default)]
 pub(crate) struct Tables<'d> {
     old: Frames<'d>,
     new: Frames<'d>,
-    /// For each unit, the description of its original in `old`.
-    of_unit: Vec<u32>,
+    /// For each unit, the description of its original in `old` and of its twin in `new`; none of units that nothing describes.
+    of_unit: Vec<Option<Pair>>,
     /// Where descriptions of the original begin with another frame than that of a function just called.
     odd: HashSet<u64>,
 }
@@ -33,9 +36,12 @@ impl<'d> Tables<'d> {
         let read = |image| Frames::of(image).map_err(|(at, what)| findings.at(Rule::Unwind, at, what)).ok();
         let (old, new) = (read(original)?, read(rewritten)?);
         let address = new.address;
-        if new.list.len() != old.list.len() + mapping.units.len() {
+        let few = || {
             findings.at(Rule::Unwind, address, "not the original's frame descriptions and one for each twin");
-            return None;
+            None
+        };
+        if new.list.len() < old.list.len() {
+            return few();
         }
         let (kept, twins) = new.list.split_at(old.list.len());
         for (was, is) in old.list.iter().zip(kept) {
@@ -50,9 +56,14 @@ impl<'d> Tables<'d> {
         let mut order: Vec<u32> = (0..old.list.len() as u32).collect();
         order.sort_by_key(|&index| old.list[index as usize].start);
         let mut of_unit = Vec::with_capacity(mapping.units.len());
-        let mut next = 0;
-        for (unit, fde) in mapping.units.iter().zip(twins) {
-            while order.get(next).is_some_and(|&at| old.list[at as usize].start < unit.start) {
+        let (mut next, mut reached) = (0, 0);
+        let mut twins = twins.iter().zip(old.list.len() as u32..);
+        for unit in &mapping.units {
+            while let Some(before) = order.get(next).map(|&at| &old.list[at as usize]) {
+                if before.start >= unit.start {
+                    break;
+                }
+                reached = reached.max(before.start.saturating_add(before.size));
                 next += 1;
             }
             let size = unit.code.len() as u64;
@@ -66,8 +77,12 @@ impl<'d> Tables<'d> {
                 let fde = &old.list[at as usize];
                 fde.start == unit.start && fde.size == size
             };
-            match here.as_slice() {
-                [one] if exact(one) => of_unit.push(*one),
+            let one = match here.as_slice() {
+                [] if reached <= unit.start => {
+                    of_unit.push(None);
+                    continue;
+                }
+                [one] if exact(one) => *one,
                 _ => {
                     findings.at(
                         Rule::Mapping,
@@ -76,11 +91,16 @@ impl<'d> Tables<'d> {
                     );
                     return None;
                 }
-            }
+            };
+            let Some((fde, number)) = twins.next() else { return few() };
+            of_unit.push(Some((one, number)));
             if (fde.start, fde.size) != (unit.twin, unit.copy.len() as u64) {
                 findings.at(Rule::Unwind, fde.at, "a twin's frame description does not cover that twin");
                 return None;
             }
+        }
+        if twins.next().is_some() {
+            return few();
         }
         let is_odd =
             |fde: &&Fde| Rows::new(&old.shared[fde.shared as usize], fde).is_some_and(|rows| !rows.is_bare());
@@ -131,9 +151,9 @@ impl<'d> Tables<'d> {
     pub(crate) fn with_exceptions(&self) -> Vec<usize> {
         (0..self.old.list.len()).filter(|&at| self.old.list[at].exceptions != 0).collect()
     }
-    /// The description that covers a unit's original.
-    pub(crate) fn of_unit(&self, unit: usize) -> u32 {
-        self.of_unit[unit]
+    /// The description that covers a unit's original, if there is one.
+    pub(crate) fn of_unit(&self, unit: usize) -> Option<u32> {
+        self.of_unit[unit].map(|(old, _)| old)
     }
     /// Whether what begins here does so in a frame that is not that of a function just called.
     pub(crate) fn is_odd(&self, start: u64) -> bool {
@@ -193,8 +213,8 @@ impl View<'_, '_> {
     /// R9 for this unit.
     pub(crate) fn unwinding(&self, index: usize, scratch: &mut Scratch) {
         let tables = &self.context.unwind;
-        let old = tables.old.list[tables.of_unit[index] as usize];
-        let new = tables.new.list[tables.old.list.len() + index];
+        let Some((old, new)) = tables.of_unit[index] else { return };
+        let (old, new) = (tables.old.list[old as usize], tables.new.list[new as usize]);
         if let Err((at, what)) = rows(tables, &old, &new, scratch, self.unit.lead) {
             self.context.findings.at(Rule::Unwind, self.unit.twin + at, what);
         }

@@ -28,7 +28,7 @@ fn main() {
             println!(
                 "{from}: {}/{} functions, {} entries, {}/{} instructions, {} -> {} bytes, {took:.3} s, refused {:?}, kept {:?}",
                 c.functions_twinned,
-                c.functions_with_unwind_entry,
+                c.functions,
                 c.entries_patched,
                 c.instructions_twinned,
                 c.instructions_known,

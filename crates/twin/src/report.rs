@@ -8,8 +8,22 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// Nothing says how to unwind through it: no entry in the unwind table.
+    /// Nothing says how to unwind through it: no entry in the unwind table. In harvests.
     NoUnwindEntry,
+    /// Without unwind entry, and nothing in the module says that it is a function; or it may be written to.
+    BareUnnamed,
+    /// Without unwind entry, and shorter than the jump at an entry.
+    BareShort,
+    /// Without unwind entry, and not code from the first byte to the last, as far as can be seen.
+    BareNotWhole,
+    /// Without unwind entry, and something refers to the inside of it.
+    BareEntered,
+    /// Without unwind entry, and it jumps to computed places, or into the middle of others.
+    BareJumps,
+    /// Without unwind entry, and it calls what may look at its return address.
+    BareCalls,
+    /// Without unwind entry, and it refers to its own code.
+    BareReadsItself,
     /// Two entries of the unwind table claim the same bytes.
     OverlapsAnother,
     /// A stub of the procedure linkage table.
@@ -40,6 +54,13 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NoUnwindEntry => "not in the unwind table",
+            Self::BareUnnamed => "not in the unwind table, and not named as a function",
+            Self::BareShort => "not in the unwind table, and shorter than a jump",
+            Self::BareNotWhole => "not in the unwind table, and not code from begin to end",
+            Self::BareEntered => "not in the unwind table, and something refers to the inside of it",
+            Self::BareJumps => "not in the unwind table, and jumps to where no function is known to begin",
+            Self::BareCalls => "not in the unwind table, and calls what may look at its return address",
+            Self::BareReadsItself => "not in the unwind table, and refers to its own code",
             Self::OverlapsAnother => "its unwind entry overlaps another",
             Self::LinkageStub => "a stub of the linkage table",
             Self::NotDecodable => "its first instruction cannot be decoded",
@@ -180,7 +201,7 @@ pub struct Phase {
 pub struct Coverage {
     /// Pieces of code known: functions and split-off parts of functions.
     pub functions: usize,
-    /// Of those, how many are known to unwinders; only they can have twins.
+    /// Of those, how many are known to unwinders.
     pub functions_with_unwind_entry: usize,
     pub functions_twinned: usize,
     /// Twins whose originals' entries lead to them.
@@ -202,11 +223,4 @@ pub struct Coverage {
     /// Of harvest twins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harvest: Option<Harvested>,
-}
-
-impl Coverage {
-    /// The share of functions with unwind entries that have twins.
-    pub fn share(&self) -> f64 {
-        self.functions_twinned as f64 / self.functions_with_unwind_entry.max(1) as f64
-    }
 }

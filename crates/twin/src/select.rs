@@ -2,6 +2,7 @@
 
 use crate::report::{EntryKept, Refusal};
 use crate::return_addresses::Readers;
+use image::bare::{Bare, Doubt};
 use image::imports::{Import, is_of_stubs};
 use image::insn::{Flow, index_at};
 use image::unwind::cfi::Steps;
@@ -35,11 +36,12 @@ pub(crate) fn choose(module: &Module<'_>) -> Vec<Choice> {
     let twice = twice_returning(module);
     let odd = module.odd_targets();
     let linkage = linkage(module);
+    let bare = Bare::of(module, &odd);
     let restartable = crate::restartable::units(module);
     (0..module.units.len())
         .into_par_iter()
         .with_min_len(64)
-        .map(|unit| match refusal(module, unit, &readers, &twice, &linkage) {
+        .map(|unit| match refusal(module, unit, &readers, &twice, &linkage, &bare) {
             Some(refusal) => Choice::Refused(refusal),
             None if restartable.contains(&unit) => Choice::Refused(Refusal::RestartableSequence),
             None => Choice::Twin(entry(module, unit, &odd)),
@@ -53,19 +55,21 @@ fn refusal(
     readers: &Readers,
     twice: &HashSet<u64>,
     linkage: &[(u64, u64)],
+    bare: &Bare<'_, '_>,
 ) -> Option<Refusal> {
     let unit = &module.units[index];
     let decoded = &module.decoded[index];
-    let Some(fde) = unit.fde else { return Some(Refusal::NoUnwindEntry) };
-    let fde = &module.frames.fdes[fde as usize];
-    let cie = &module.frames.cies[fde.cie as usize];
+    let unwinding = unit.fde.map(|fde| {
+        let fde = &module.frames.fdes[fde as usize];
+        (fde, &module.frames.cies[fde.cie as usize])
+    });
     if unit.is_overlapped {
         return Some(Refusal::OverlapsAnother);
     }
     if holds(linkage, unit.start) || module.imports.stub(unit.start).is_some() {
         return Some(Refusal::LinkageStub);
     }
-    if cie.is_signal {
+    if unwinding.is_some_and(|(_, cie)| cie.is_signal) {
         return Some(Refusal::SignalFrame);
     }
     if decoded.insns.first().is_none_or(|insn| insn.at != 0) {
@@ -92,6 +96,7 @@ fn refusal(
     {
         return Some(Refusal::CallsTwiceReturning);
     }
+    let Some((fde, cie)) = unwinding else { return doubt(bare, index) };
     if cie.is_long()
         || Steps::new(module.frames.program(&fde.program)).any(|step| step.is_err())
         || Steps::new(module.frames.program(&cie.program)).any(|step| step.is_err())
@@ -105,6 +110,19 @@ fn refusal(
         Some(Some(lsda)) if !crate::exceptions::is_portable(&lsda) => Some(Refusal::UnreadableExceptions),
         _ => None,
     }
+}
+
+/// What is doubtful about a unit without unwind entry.
+fn doubt(bare: &Bare<'_, '_>, index: usize) -> Option<Refusal> {
+    Some(match bare.doubt(index)? {
+        Doubt::Unnamed => Refusal::BareUnnamed,
+        Doubt::Short => Refusal::BareShort,
+        Doubt::NotWhole => Refusal::BareNotWhole,
+        Doubt::Entered => Refusal::BareEntered,
+        Doubt::Jumps => Refusal::BareJumps,
+        Doubt::Calls => Refusal::BareCalls,
+        Doubt::ReadsItself => Refusal::BareReadsItself,
+    })
 }
 
 fn entry(module: &Module<'_>, index: usize, odd: &[Svma]) -> Entry {

@@ -57,7 +57,7 @@ impl Tables {
 
     pub(crate) fn header_size(twins: &Twins<'_, '_>) -> u64 {
         let originals = twins.module.frames.fdes.iter().filter(|fde| fde.length > 0).count();
-        let new = twins.twins.iter().filter(|twin| twin.is_some()).count();
+        let new = entries(twins).count();
         HEADER_SIZE + 8 * (originals + new) as u64
     }
     pub(crate) fn frames_size(&self, twins: &Twins<'_, '_>) -> u64 {

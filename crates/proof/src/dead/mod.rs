@@ -11,6 +11,9 @@
 //! - the stack pointer, the direction flag, x87 state. MXCSR and segments have no names here: nothing of the closed list
 //!   writes them.
 //!
+//! Of units that no frame description covers nobody knows anything: in them is dead what `bare` says, and calling or
+//! jumping to them is going anywhere.
+//!
 //! Between functions:
 //!
 //! - *A direct call of a function whose code is known* needs what that may read, by its own instructions and what it
@@ -112,6 +115,11 @@ impl<'c, 'd> Code<'c, 'd> {
         let more = others.iter().map(|&(start, size, _)| (start, start + size));
         let mut places: Vec<(u64, u64, u32)> =
             units.chain(more).zip(0..).map(|((start, end), body)| (start, end, body)).collect();
+        let is_bare = |body: u32| {
+            let unit = body as usize;
+            unit < mapping.units.len() && unwind.of_unit(unit).is_none()
+        };
+        places.retain(|&(_, _, body)| !is_bare(body));
         places.sort_unstable();
         let linkage = Linkage::of(original, relocations);
         let mut code = Self { original, mapping, unwind, linkage, others, places, parts: Vec::new() };
@@ -120,7 +128,8 @@ impl<'c, 'd> Code<'c, 'd> {
             .into_par_iter()
             .with_min_len(256)
             .map(|body| {
-                let bare = unwind.rows(code.fde(body)).is_some_and(|rows| rows.is_bare());
+                let Some(fde) = code.fde(body) else { return false };
+                let bare = unwind.rows(fde).is_some_and(|rows| rows.is_bare());
                 !bare || named.binary_search(&code.start(body)).is_ok()
             })
             .collect();
@@ -133,8 +142,9 @@ impl<'c, 'd> Code<'c, 'd> {
     fn other(&self, body: u32) -> Option<&(u64, u64, u32)> {
         self.others.get((body as usize).checked_sub(self.mapping.units.len())?)
     }
-    fn fde(&self, body: u32) -> u32 {
-        self.other(body).map_or_else(|| self.unwind.of_unit(body as usize), |other| other.2)
+    /// Its frame description; units that have none are known to nobody but themselves.
+    fn fde(&self, body: u32) -> Option<u32> {
+        self.other(body).map_or_else(|| self.unwind.of_unit(body as usize), |other| Some(other.2))
     }
     pub(crate) fn start(&self, body: u32) -> u64 {
         self.other(body).map_or_else(|| self.mapping.units[body as usize].start, |other| other.0)
@@ -156,7 +166,7 @@ impl<'c, 'd> Code<'c, 'd> {
     /// Reads a body's instructions into the room.
     pub(crate) fn read(&self, body: u32, entered: &[(u32, bool)], room: &mut Room) {
         let (start, fde) = (self.start(body), self.fde(body));
-        room.sites = self.unwind.sites(self.original, fde).unwrap_or_default();
+        room.sites = fde.and_then(|fde| self.unwind.sites(self.original, fde)).unwrap_or_default();
         let code = match (self.mapping.units.get(body as usize), self.other(body)) {
             (Some(unit), _) => {
                 if stream::read(unit, &mut room.items).is_err() {
@@ -174,7 +184,7 @@ impl<'c, 'd> Code<'c, 'd> {
             }
             _ => &[],
         };
-        let rows = self.unwind.rows(fde);
+        let rows = fde.and_then(|fde| self.unwind.rows(fde));
         let source = Source { start, code, tables: self.tables(body), rows };
         steps::read(source, &room.items, &self.linkage, &mut room.steps);
         room.items.truncate(room.steps.len());
@@ -241,6 +251,12 @@ impl<'c, 'd> Dead<'c, 'd> {
                 continue;
             }
             self.code.read(body, &[], room);
+            if self.code.fde(body).is_none() {
+                let unit = &self.code.mapping.units[body as usize];
+                crate::bare::live(unit.start, unit.code, &room.items, &mut before);
+                tell(body, &room.items, &before);
+                continue;
+            }
             before.clear();
             before.resize(room.items.len(), ALL);
             let way = function.way(member, &way);

@@ -1,7 +1,7 @@
 //! Wrong notes and mappings.
 
 use crate::Wrong;
-use crate::specimen::{add, get, put};
+use crate::specimen::{Unit, add, get, put};
 use gleaner_proof::Rule::{Inserted, Mapping, Unchanged};
 
 pub(crate) const ALL: &[Wrong] = &[
@@ -131,9 +131,12 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "an instruction of another length",
         rule: Mapping,
         make: |it, _, new| {
-            let unit = it.units.iter().find(|unit| unit.items.len() > 3)?;
-            let pair =
-                unit.items.windows(2).find(|pair| pair[0].len == 1 && pair[1].len > 2 && pair[1].gap == 0)?;
+            let pair = |unit: &'_ Unit| {
+                let mut pairs = unit.items.windows(2);
+                let found = pairs.find(|pair| pair[0].len == 1 && pair[1].len > 2 && pair[1].gap == 0)?;
+                Some([found[0], found[1]])
+            };
+            let pair = it.units.iter().find_map(pair)?;
             // One byte goes over to the neighbour, so that all sums stay.
             new[pair[0].record] += 1;
             new[pair[1].record] -= 1;

@@ -202,17 +202,22 @@ impl Specimen {
     }
     /// File offsets of the entries of the new unwind table: of each description of a twin, in order.
     pub(crate) fn descriptions(&self) -> Vec<usize> {
-        let (start, size) = self.section(".eh_frame").expect("an unwind table");
-        let mut found = Vec::new();
-        let mut at = start;
-        while at + 4 < start + size {
-            let length = get(&self.rewritten, at, 4) as usize;
-            if length != 0 && get(&self.rewritten, at + 4, 4) != 0 {
-                found.push(at);
+        let all = |bytes: &[u8]| {
+            let image = Image::parse(bytes).expect("a sound file");
+            let section = image.section(".eh_frame").expect("an unwind table");
+            let (start, size) = (section.offset as usize, section.size as usize);
+            let mut found = Vec::new();
+            let mut at = start;
+            while at + 4 < start + size {
+                let length = get(bytes, at, 4) as usize;
+                if length != 0 && get(bytes, at + 4, 4) != 0 {
+                    found.push(at);
+                }
+                at += 4 + length;
             }
-            at += 4 + length;
-        }
-        found.split_off(found.len() - self.units.len())
+            found
+        };
+        all(&self.rewritten).split_off(all(&self.original).len())
     }
 }
 
