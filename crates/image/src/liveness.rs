@@ -32,6 +32,7 @@ mod odd;
 mod overwrites;
 mod passed;
 mod seen;
+mod summary;
 mod unwritten;
 
 use crate::effects::{Effect, by_stack, effect, restores_much};
@@ -46,39 +47,8 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use rayon::prelude::*;
 use seen::unusual_results;
 use std::collections::HashMap;
+pub use summary::Summary;
 use units::Svma;
-
-/// What a caller must know about a function, at its first instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
-    /// May be read before it is overwritten, by it or what it calls.
-    pub reads: RegSet,
-    /// Overwritten on every way to a return.
-    pub overwrites: RegSet,
-    /// May be given a meaning, by it or what it calls.
-    may_write: RegSet,
-    /// The same, as far as it is seen: whom nobody knows leaves what the ABI says, and what the module passes besides.
-    may_hand_on: RegSet,
-    /// Surely read on some way, as far as was seen: evidence of unusual conventions.
-    seen_read: RegSet,
-}
-
-impl Summary {
-    const HOPED: Self = Self {
-        reads: RegSet::EMPTY,
-        overwrites: RegSet::ALL,
-        may_write: RegSet::EMPTY,
-        may_hand_on: RegSet::EMPTY,
-        seen_read: RegSet::EMPTY,
-    };
-    const UNKNOWN: Self = Self {
-        reads: RegSet::ALL,
-        overwrites: RegSet::EMPTY,
-        may_write: RegSet::ALL,
-        may_hand_on: RegSet::ALL,
-        seen_read: RegSet::EMPTY,
-    };
-}
 
 /// How much is made of what is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
