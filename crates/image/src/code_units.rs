@@ -4,6 +4,7 @@
 //! A function that the compiler split into a hot and a cold part has two units. A unit without unwind entry is known
 //! only so that its branches are; what lies in none (padding, stubs, data among code) is left alone.
 
+use crate::elf::is_among;
 use crate::relocations::Relocation;
 use crate::symbols::Symbols;
 use crate::unwind::{cfi, frames::Frames};
@@ -154,15 +155,11 @@ pub fn entry_points(image: &Image<'_>, relocations: &[Relocation]) -> Vec<Svma> 
     }
     // Pointers to constants are none to functions, though both may lie in one segment.
     let data = image.data_among_code();
-    let is_data = |address: u64| {
-        let after = data.partition_point(|&(start, _)| start <= address);
-        data[..after].last().is_some_and(|&(_, end)| address < end)
-    };
     found.extend(
         relocations
             .iter()
             .filter(|r| matches!(r.kind, abi::R_X86_64_RELATIVE | abi::R_X86_64_IRELATIVE))
-            .filter(|r| r.kind == abi::R_X86_64_IRELATIVE || !is_data(r.addend))
+            .filter(|r| r.kind == abi::R_X86_64_IRELATIVE || !is_among(&data, r.addend))
             .map(|r| Svma(r.addend)),
     );
     found.retain(|&address| address.0 != 0 && image.is_code(address));

@@ -393,3 +393,9 @@ impl<'d> Iterator for Notes<'d> {
         Some((owner, kind, contents))
     }
 }
+
+/// Whether an address lies in one of these ranges, which ascend and are apart.
+pub(crate) fn is_among(ranges: &[(u64, u64)], address: u64) -> bool {
+    let after = ranges.partition_point(|&(start, _)| start <= address);
+    ranges[..after].last().is_some_and(|&(_, end)| address < end)
+}

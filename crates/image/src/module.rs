@@ -117,8 +117,10 @@ impl<'d> Module<'d> {
         let most_entries = self.image.data().len() / 8 + (1 << 17);
         let entries = AtomicUsize::new(0);
         let executable = || self.image.loads().iter().filter(|load| load.is_executable());
+        let data = self.image.data_among_code();
         let around = Surroundings {
             image: &self.image,
+            data: &data,
             code: (
                 executable().map(|load| load.address).min().unwrap_or(0),
                 executable().map(|load| load.address + load.file_size).max().unwrap_or(0),

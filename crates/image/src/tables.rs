@@ -11,6 +11,7 @@ mod back;
 
 use crate::cfg::{Cfg, Edge, EdgeKind};
 use crate::descend::Surroundings;
+use crate::elf::is_among;
 use crate::insn::{Flow, Insn};
 use crate::symbolic::{Node, Path, Term};
 use crate::{Image, cursor::Cursor};
@@ -60,7 +61,8 @@ pub fn resolve(
     let extends = insns.iter().any(|insn| sign_extends(insn.bytes(code)));
     let room = around.most_entries as u64;
     let back = Back::of(&cfg);
-    let mut search = Search { start, code, insns, cfg: &cfg, back, image: around.image, extends, room };
+    let mut search =
+        Search { start, code, insns, cfg: &cfg, back, image: around.image, data: around.data, extends, room };
     let (mut tables, mut open): (Vec<JumpTable>, _) = (Vec::new(), Vec::new());
     for (index, insn) in insns.iter().enumerate() {
         if insn.flow != Flow::JumpIndirect {
@@ -95,6 +97,7 @@ struct Search<'a, 'd> {
     cfg: &'a Cfg,
     back: Back,
     image: &'a Image<'d>,
+    data: &'a [(u64, u64)],
     /// Whether the unit sign-extends anything from 32 to 64 bits, as every table of offsets needs.
     extends: bool,
     /// How many entries tables may still have.
@@ -213,7 +216,9 @@ impl Search<'_, '_> {
                     Some(base) => base.wrapping_add_signed(i64::from(cursor.u32()? as i32)),
                     None => cursor.u64()?,
                 };
-                self.image.is_code(Svma(target)).then_some(Svma(target))
+                // Clang fills the places of cases that cannot be with anything; then it is no table to rely on.
+                let is_code = self.image.is_code(Svma(target)) && !is_among(self.data, target);
+                is_code.then_some(Svma(target))
             })
             .collect()
     }

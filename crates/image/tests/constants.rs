@@ -10,16 +10,60 @@ const SOURCE: &str = r#"
     int (*const pointers[])(int) = { twice };
 "#;
 
+/// As clang compiles a `switch` some of whose cases cannot be: their offset is zero, so they lead to the table itself.
+const SWITCH: &str = r"
+        .globl chosen
+        .type chosen, @function
+    chosen:
+        .cfi_startproc
+        cmpl $3, %edi
+        ja .Lnone
+        movl %edi, %edi
+        leaq .Ltable(%rip), %rdx
+        movslq (%rdx,%rdi,4), %rax
+        addq %rdx, %rax
+        jmp *%rax
+    .Lnone:
+        xorl %eax, %eax
+        ret
+    .Lone:
+        movl $1, %eax
+        ret
+        .cfi_endproc
+        .size chosen, . - chosen
+        .section .rodata
+        .p2align 2
+    .Ltable:
+        .long .Lone - .Ltable, .Lnone - .Ltable, CASE, .Lone - .Ltable
+        .section .note.GNU-stack
+";
+
+fn built(text: &str, name: &str, options: &[&str]) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, to) = (folder.path().join(name), folder.path().join("p.so"));
+    std::fs::write(&source, text).expect("a source");
+    let shared = ["-shared", "-fPIC", "-Wl,-z,noseparate-code"];
+    let done = Command::new("gcc").args(shared).args(options).arg(&source).arg("-o").arg(&to).status();
+    assert!(done.is_ok_and(|status| status.success()), "a compiler");
+    std::fs::read(to).expect("what was compiled")
+}
+
+#[test]
+fn a_table_that_leads_to_data_is_none() {
+    for (case, tables) in [(".Lnone - .Ltable", 1), ("0", 0)] {
+        let data = built(&SWITCH.replace("CASE", case), "p.s", &["-nostdlib"]);
+        let module = Module::analyse(&data, None).expect("a sound file");
+        let table = module.image.data_among_code();
+        assert!(!table.is_empty(), "constants in an executable segment");
+        let found: usize = module.decoded.iter().map(|decoded| decoded.tables.len()).sum();
+        let open: usize = module.decoded.iter().map(|decoded| decoded.open_jumps.len()).sum();
+        assert_eq!((found, open), (tables, 1 - tables), "{case}");
+    }
+}
+
 #[test]
 fn what_relocations_point_to_is_code_only_where_sections_hold_code() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (source, to) = (folder.path().join("p.c"), folder.path().join("p.so"));
-    std::fs::write(&source, SOURCE).expect("a source");
-    let options =
-        ["-O1", "-shared", "-fPIC", "-fno-asynchronous-unwind-tables", "-Wl,-z,noseparate-code", "-s"];
-    let done = Command::new("gcc").args(options).arg(&source).arg("-o").arg(&to).status();
-    assert!(done.is_ok_and(|status| status.success()), "a compiler");
-    let data = std::fs::read(to).expect("what was compiled");
+    let data = built(SOURCE, "p.c", &["-O1", "-fno-asynchronous-unwind-tables", "-s"]);
     let module = Module::analyse(&data, None).expect("a sound file");
     let constants = module.image.data_among_code();
     let among = |address: u64| constants.iter().any(|&(start, end)| start <= address && address < end);

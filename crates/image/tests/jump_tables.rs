@@ -33,6 +33,7 @@ fn decoded(code: &[u8], unit: usize) -> Decoded {
     let around = Surroundings {
         image: &image,
         code: (BASE, BASE + code.len() as u64),
+        data: &[],
         never_returns: &returns,
         slot_never_returns: &returns,
         most_entries: 1 << 17,
