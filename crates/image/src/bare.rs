@@ -8,7 +8,7 @@
 //! What is called without being known to unwinders has to be a *plain leaf*: it never names the stack.
 
 use crate::code_units::entry_points;
-use crate::insn::index_at;
+use crate::insn::{Insn, index_at};
 use crate::module::Module;
 use crate::symbols::Symbols;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
@@ -240,8 +240,10 @@ pub(crate) fn end_where_seen(module: &mut Module<'_>) {
     for (unit, decoded) in module.units.iter_mut().zip(&module.decoded) {
         let mut symbols = module.symbols.at(unit.start).iter();
         let is_sized = symbols.any(|symbol| symbol.is_function && symbol.size > 0);
-        if let (None, false, Some(last)) = (unit.fde, is_sized, decoded.insns.last()) {
-            unit.size = last.end();
+        // Where instructions share bytes, the last one is not always that which reaches furthest.
+        let end = decoded.insns.iter().map(Insn::end).max();
+        if let (None, false, Some(end)) = (unit.fde, is_sized, end) {
+            unit.size = end;
         }
     }
 }
