@@ -34,6 +34,8 @@ else
     verdict "gdb in twins" "skipped: 'gdb' is not there (Debian: apt install gdb)"
 fi
 
+# Twins keep the build id of what they were made from, and perf's cache goes by that: one that twins of other days are in would not do.
+perf() { command perf --buildid-dir "$work/perf" "$@"; }
 if command -v perf >/dev/null && perf record -q -e cpu-clock -o "$work/data" true >/dev/null 2>&1; then
     perf record -q -e cpu-clock -F 999 -g -o "$work/data" "$work/twin" long >/dev/null 2>&1
     perf report -i "$work/data" --no-children -g none --sort sym 2>/dev/null | awk '/^ *[0-9.]+%/ { print $1, $NF }' | sed -n 1p >"$work/hot"
