@@ -41,8 +41,8 @@ const MOST_DOUBT: f64 = 0.25;
 const IDLE: f64 = 0.1;
 /// Most that such a primary may seem to gain by guests.
 const GAIN: f64 = 0.05;
-/// How soon it is looked again whether it does.
-const TRY: u64 = 50_000_000;
+/// How soon it is looked again whether it does: at first, and at most.
+const TRY: [u64; 2] = [50_000_000, 2_000_000_000];
 /// Where works alone differ by more, the program does others now.
 const OTHER: f64 = 0.3;
 /// So many stays of one guest beyond what was asked for are no accident.
@@ -75,6 +75,8 @@ pub(super) struct Pace {
     tid: i32,
     phase: Phase,
     law: Law,
+    /// What it was before the primary was looked at as one that waits.
+    law_before: Law,
     until: u64,
     seen_at: u64,
     ordered_at: u64,
@@ -92,6 +94,7 @@ pub(super) struct Pace {
     /// That was found a moment ago, or that it does no more.
     turned_over: bool,
     turned_at: u64,
+    try_for: u64,
     idle: f64,
     turn: u32,
 }
@@ -191,6 +194,7 @@ impl Pace {
             tid,
             phase: Phase::Alone,
             law: Law::new(f64::from(page.max_slowdown) / 1e6, ring),
+            law_before: Law::new(0.0, 0),
             until: now,
             seen_at: now,
             ordered_at: now,
@@ -202,6 +206,7 @@ impl Pace {
             spins: false,
             turned_over: false,
             turned_at: 0,
+            try_for: TRY[0],
             idle: 0.0,
             turn: 0,
         };
@@ -210,9 +215,16 @@ impl Pace {
 
     /// It waits by turning round from now on, or no more.
     fn turn_over(&mut self, spins: bool, now: u64) {
+        let in_vain = self.turned_over && !spins;
         (self.spins, self.turned_over, self.turned_at) = (spins, true, now);
         (self.reference, self.references) = (None, 0);
-        self.law.begin_anew(spins);
+        if in_vain {
+            self.try_for = (2 * self.try_for).min(TRY[1]);
+            self.law = self.law_before;
+        } else {
+            self.law_before = self.law;
+            self.law.begin_anew(spins);
+        }
     }
 
     /// Its pace alone was such. Works are few and differ, so many looks at them count, the latest most.
@@ -287,12 +299,13 @@ impl Step {
             }
             Phase::Reference if counted || given_up => {
                 let spins = self.waits(pace);
-                if spins != pace.spins && !pace.turned_over {
+                if spins != pace.spins {
                     // What is counted of it is another thing from now on.
                     pace.turn_over(spins, self.now);
                     return self.refer(pace);
                 }
                 pace.turned_over = false;
+                pace.try_for = if spins { TRY[0] } else { pace.try_for };
                 pace.refer_to(self.alone());
                 let weight = if pace.references > 1 { 0.125 } else { 1.0 };
                 pace.idle += (self.idle() - pace.idle) * weight;
@@ -313,12 +326,11 @@ impl Step {
         }
     }
 
-    /// Whether it waits by turning round, or is to be looked at as if it did: one that is behind with its work may look as if
-    /// it never did, for as short a time as that takes.
+    /// Whether it waits by turning round, or is to be looked at as if it did: for how much of its time it does is only told by
+    /// works, since one that is behind with them turns round once between two.
     fn waits(&self, pace: &Pace) -> bool {
-        let turns = self.area.turned.load(Relaxed) != 0;
-        let tried = !pace.spins && turns && self.now > pace.turned_at + TRY;
-        self.is_obeyed() && (tried || self.idle() > IDLE)
+        let turns = || self.area.turned.load(Relaxed) != 0 && self.now > pace.turned_at + pace.try_for;
+        self.is_obeyed() && if pace.spins { self.idle() > IDLE } else { turns() }
     }
 
     /// Orders a look without guests.
