@@ -19,7 +19,7 @@ taskset -cp "$other" $$ >/dev/null # nothing of this on the store's core
 word() { printf '\1' | dd of="$work/progress.0" bs=8 seek="$1" conv=notrunc status=none; }
 # way NAME RATE [OPTION…]: for each time with scavengers and the one without behind it: what `answers` tells; alone: what it can do
 way() {
-    local name=$1 rate=$2 files=() children=() commands=() i line busy n=$count
+    local name=$1 rate=$2 files=() children=() commands=() i busy n=$count
     shift 2
     rm -f "$work"/progress.*
     compacted

@@ -12,6 +12,7 @@ use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A program, with the arguments that the file which really runs is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Program {
     /// What it is given, from `argv[0]` on.
     pub arguments: Vec<OsString>,
     pub kind: Kind,
+    /// What [`Program::libraries`] found: whoever checks a program launches it, and the file may be large.
+    libraries: OnceLock<Option<Libraries>>,
 }
 
 /// How a file is put into memory.
@@ -99,7 +102,8 @@ impl Program {
             let head = head_of(&file, &told)?;
             if head.starts_with(b"\x7fELF") {
                 let kind = kind_of(&file, &told)?;
-                return Ok(Self { command: command.to_vec(), file, arguments, kind });
+                let (command, libraries) = (command.to_vec(), OnceLock::new());
+                return Ok(Self { command, file, arguments, kind, libraries });
             }
             let (interpreter, argument) = match interpreter(&head) {
                 Some(line) => line,
@@ -132,14 +136,18 @@ impl Program {
 
     /// Where its libraries are looked for, as far as that is beside it.
     pub fn libraries(&self) -> Result<Option<Libraries>, ProgramError> {
+        if let Some(known) = self.libraries.get() {
+            return Ok(known.clone());
+        }
         let told = self.file.display().to_string();
         let data = read(&self.file, &told)?;
         let image = Image::parse(&data).map_err(|e| ProgramError::Damaged(told.clone(), e.to_string()))?;
-        match libraries::beside(&image, &self.file) {
+        let found = match libraries::beside(&image, &self.file) {
             // Nobody looks for libraries there, and nobody would give the variable back.
-            Ok(_) | Err(()) if self.kind == Kind::Static => Ok(None),
-            found => found.map_err(|()| ProgramError::OriginLibraries(told)),
-        }
+            Ok(_) | Err(()) if self.kind == Kind::Static => None,
+            found => found.map_err(|()| ProgramError::OriginLibraries(told))?,
+        };
+        Ok(self.libraries.get_or_init(|| found).clone())
     }
 }
 
