@@ -15,6 +15,8 @@ const SPENT: f64 = 0.9;
 const ANSWERS: f64 = 3.0;
 /// Credit is good for so much time: what was not lost long ago may not be lost now.
 const MEMORY: f64 = 1e9;
+/// Of that, what must be left for the ring to be as long as it likes.
+const SPARED: f64 = 0.75;
 /// Shares of lost time above which guests are hopeless.
 const HOPELESS: f64 = 0.75;
 /// The first spell with guests, of which nothing is known, and what a later one is to last at least.
@@ -115,6 +117,12 @@ impl Law {
         now < self.home_until || self.share <= 0.0
     }
 
+    /// Nearly all that might be lost is still to be had: a sample that is dear, or a longer ring that turns out so, will not break
+    /// the promise. Without this, a burst of a millisecond now and then keeps rings short for good.
+    fn has_spared(&self) -> bool {
+        !self.answers && self.credit > SPARED * self.share * MEMORY
+    }
+
     /// Of `ns` with guests a share was lost.
     pub(super) fn charge(&mut self, ns: f64, lost: f64) {
         self.credit -= ns * lost;
@@ -155,10 +163,11 @@ impl Law {
             self.home_for = (self.home_for * 2).min(HOLD[1]);
             return Verdict::Waits;
         }
-        if self.samples >= 4 && self.mean > self.share {
+        let spared = self.has_spared();
+        if self.samples >= 4 && self.mean > self.share && !spared {
             let by = (f64::from(self.ring) * (1.0 - self.share / self.mean) / 2.0) as u32;
             self.shorten(now, by.max(1));
-        } else if self.samples >= 4 && self.ring < self.longest && now >= self.short_until {
+        } else if self.samples >= 4 && self.ring < self.longest && (spared || now >= self.short_until) {
             // What a longer ring would cost is a guess; so it is twice as long only where that leaves much to spare.
             let bound = SPENT * self.share;
             // In a primary's waits the first one costs most.
@@ -328,6 +337,26 @@ mod tests {
             0.001 * f64::from(ring)
         });
         assert!(reached < 3.5e8, "{reached}");
+    }
+
+    #[test]
+    fn a_burst_now_and_then_keeps_no_ring_short() {
+        // Guests that cost a thousandth each, and for one look of 25 most of the time.
+        let mut looks = 0;
+        let (slower, ring, with) = live(0.2, 8, 10.0, |_, ring| {
+            looks += 1;
+            if looks % 25 == 0 { 0.7 } else { 0.001 * f64::from(ring) }
+        });
+        assert!(slower < 0.05, "{slower}");
+        assert!(ring > 7.0 && with > 0.9, "{ring} {with}");
+    }
+
+    #[test]
+    fn a_ring_is_as_long_as_what_may_be_lost_allows_in_the_end() {
+        // Cheap up to six, then of a sudden far too dear.
+        let (slower, ring, _) = live(0.1, 12, 20.0, |_, ring| if ring > 6 { 0.4 } else { 0.01 });
+        assert!(slower < 0.1, "{slower}");
+        assert!((4.5..9.0).contains(&ring), "{ring}");
     }
 
     #[test]
