@@ -1,7 +1,7 @@
 //! The planner: candidates and prices in, a plan out. Pure.
 //!
 //! A load gives way where P(miss) × miss − yield − pollution is above what was asked for (nothing, unless told
-//! otherwise). Probabilities are priors of the load's class until a profile knows better. Loads of one group share one
+//! otherwise). Where the rounds of its loop do not wait for one another, a miss costs a part of its time only. Probabilities are priors of the load's class until a profile knows better. Loads of one group share one
 //! yield. The same arithmetic over other choices gives the alternatives that a plan is compared with.
 //!
 //! To add a choice: a variant of [`Choice`], its name, and which candidates it takes.
@@ -28,6 +28,8 @@ pub struct Candidate {
     pub class: LoadClass,
     pub prefetch: Prefetch,
     pub loop_depth: u32,
+    /// Instructions of a round of its loop, where rounds do not wait for one another.
+    pub round: Option<u32>,
     pub live: Live,
     /// Candidates that one yield can serve have the same number, the one that comes first in the program first.
     pub group: u32,

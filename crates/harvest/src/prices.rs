@@ -51,6 +51,11 @@ pub fn from_machine(path: &Path, document: &Document<Machine>) -> Prices {
         Some(overlap) => prices.overlap = overlap.clone(),
         None => prices.assumed.push(missing("misses that overlap", "mlp", Some(&prices.overlap))),
     }
+    let rob = machine.experiments.rob.as_ref().and_then(|o| o.result.as_ref()).map(|rob| &rob.entries);
+    match rob.filter(|q| q.estimate().is_some()) {
+        Some(reach) => prices.reach = reach.clone(),
+        None => prices.assumed.push(missing("how far ahead the core looks", "rob", Some(&prices.reach))),
+    }
     let clock = machine.experiments.clock.as_ref().and_then(|o| o.result.as_ref()).map(|clock| &clock.core);
     match clock.filter(|q| q.estimate().is_some()) {
         Some(clock) => prices.clock = clock.clone(),
@@ -70,6 +75,7 @@ pub fn assumed(why: impl Into<String>) -> Prices {
         missing("latencies", "latency", prices.levels.last().map(|l| &l.cycles)),
         missing("the cost of a yield", "yield", prices.yields.first().map(|y| &y.cycles)),
         missing("misses that overlap", "mlp", Some(&prices.overlap)),
+        missing("how far ahead the core looks", "rob", Some(&prices.reach)),
         missing("the core clock", "clock", Some(&prices.clock)),
     ];
     price_pollution(&mut prices);
@@ -115,6 +121,7 @@ fn defaults(source: Source) -> Prices {
             switch(14, true, 16, 30.0, 20.0, 60.0),
         ],
         overlap: guess(12.0, 8.0, 24.0, Unit::Count),
+        reach: guess(224.0, 128.0, 512.0, Unit::Count),
         clock: guess(3.0e9, 2.0e9, 5.0e9, Unit::Hertz),
         pollution: Quantity::unresolved("not yet priced"),
         assumed: Vec::new(),
@@ -167,6 +174,7 @@ pub(crate) trait Pricing {
     fn miss(&self) -> (String, Estimate);
     fn yield_cost(&self, live: u32, flags: bool, vectors: u32) -> Estimate;
     fn hit(&self) -> Estimate;
+    fn at_once(&self, round: u32) -> Estimate;
     fn cycles_in(&self, seconds: f64) -> f64;
 }
 
@@ -192,6 +200,21 @@ impl Pricing for Prices {
 
     fn hit(&self) -> Estimate {
         self.levels.iter().find_map(|level| level.cycles.estimate()).unwrap_or(Estimate::exact(0.0))
+    }
+
+    /// How many misses of rounds that do not wait for one another are served at once, with so many instructions in each: as
+    /// many rounds as the core looks ahead, and as many misses as it can wait for.
+    fn at_once(&self, round: u32) -> Estimate {
+        let known = self.overlap.estimate().zip(self.reach.estimate());
+        known.map_or(Estimate::exact(1.0), |(most, reach)| {
+            let rounds = reach.scaled(1.0 / f64::from(round.max(1)));
+            let least = |a: f64, b: f64| a.min(b).max(1.0);
+            Estimate::new(
+                least(most.value, rounds.value),
+                least(most.lo, rounds.lo),
+                least(most.hi, rounds.hi),
+            )
+        })
     }
 
     fn cycles_in(&self, seconds: f64) -> f64 {

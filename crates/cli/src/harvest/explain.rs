@@ -57,7 +57,8 @@ fn module(module: &PlannedModule) -> String {
             saved(&site.live)
         );
         let g = &site.gain;
-        let _ = writeln!(text, "    P(miss) {} × {} {}", g.p_miss, g.miss_level, g.miss);
+        let at_once = g.at_once.as_ref().map_or(String::new(), |q| format!(" ÷ {q} at once"));
+        let _ = writeln!(text, "    P(miss) {} × {} {}{at_once}", g.p_miss, g.miss_level, g.miss);
         let _ = writeln!(text, "    − yield {} − pollution {} = {}", g.yield_cost, g.pollution, g.net);
     }
     for spin in &module.spins {

@@ -2,12 +2,14 @@
 //!
 //! Each load of a loop is classed by where its address comes from (`classes.rs`, by way of `sources.rs`). Of accesses to one
 //! object, that is by the same pointer and close to each other, the first fetches the line for all. Loads of one block
-//! whose addresses are known at the first of them form a group, which one yield can serve.
+//! whose addresses are known at the first of them form a group, which one yield can serve. Where the rounds of a loop do not
+//! wait for one another (`rounds.rs`), the core overlaps their misses by itself.
 //!
 //! Of a primary also the loops that only wait by turning round (`spins.rs`).
 
 mod classes;
 mod lines;
+mod rounds;
 mod sources;
 mod spins;
 mod unit;
@@ -77,6 +79,7 @@ struct Found {
     class: LoadClass,
     written: bool,
     depth: u32,
+    round: Option<u32>,
     live: RegSet,
     /// Within its unit.
     group: u32,
@@ -90,6 +93,7 @@ impl Found {
             class: self.class,
             prefetch: if self.written { Prefetch::Write } else { Prefetch::Read },
             loop_depth: self.depth,
+            round: self.round,
             live: told(self.live),
             group: first_group + self.group,
             same_line: self.same_line,
@@ -141,6 +145,7 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
                 class,
                 written: unit.access(at).is_some_and(|access| access.written),
                 depth: unit.loops.depth(block),
+                round: rounds::independent(&unit, &mut classes, at),
                 live: live.get(at as usize).copied().unwrap_or(RegSet::ALL),
                 group: 0,
                 same_line: false,

@@ -51,8 +51,38 @@ struct pair *descend(struct pair *t, long k) {
     while (t && t->key != k) t = t->child[k > t->key];
     return t;
 }
+unsigned least(unsigned *a, int *i, long n) { unsigned s = ~0u; for (; n--; i++) s = a[*i] < s ? a[*i] : s; return s; }
+long marks(char *seen, int *i, long n) {
+    long s = 0;
+    for (; n--; i++) if (!seen[*i]) { seen[*i] = 1; s += 3 * *i; }
+    return s;
+}
+long called(long *a, int *i, long n, long (*f)(long)) { long s = 0; for (; n--; i++) s += f(a[*i]); return s; }
+long locked(long *a, int *i, long n) { long s = 0; for (; n--; i++) s += __sync_fetch_and_add(&a[*i], 3); return s; }
+long until(long *a, int *i, long n) { long s = 0; while (s < n) s += a[*i++]; return s; }
+long lists(struct node **p, long n) { long s = 0; for (; n--; p++) for (struct node *q = *p; q; q = q->next) s += q->key; return s; }
 long walk(struct node *n) { return n ? n->value + walk(n->left) + walk(n->right) : 0; }
 ";
+
+#[test]
+fn rounds_that_do_not_wait_for_one_another_are_known() {
+    let found = compiled(TEXT, &["-O2", "-fno-tree-vectorize", "-fno-unroll-loops"]);
+    // Of the loads that may miss.
+    let rounds = |function: &str| {
+        let slow = |c: &&Candidate| !matches!(c.class, LoadClass::Strided | LoadClass::Fixed);
+        let found: Vec<_> = of(&found, function).into_iter().filter(slow).map(|c| c.round).collect();
+        assert!(!found.is_empty(), "{function} has none");
+        found
+    };
+    for function in ["gather", "hashed", "pointers", "least"] {
+        let told = rounds(function);
+        assert!(told.iter().all(|round| round.is_some_and(|n| (3..20).contains(&n))), "{function}: {told:?}");
+    }
+    for function in ["chase", "list", "find", "descend", "marks", "called", "locked", "until", "lists"] {
+        let told = rounds(function);
+        assert!(told.iter().all(Option::is_none), "{function}: {told:?}");
+    }
+}
 
 #[test]
 fn loads_are_classed_by_where_their_addresses_come_from() {

@@ -32,7 +32,9 @@ impl<R: MissRates> Worth<'_, R> {
         let (level, miss) = self.prices.miss();
         let cost = self.prices.yield_cost(live.general.len() as u32, live.flags, live.vectors);
         let pollution = self.prices.pollution.estimate().unwrap_or(Estimate::exact(0.0));
-        let net = times(p, miss).minus(cost).minus(pollution);
+        let at_once = members[0].round.map(|round| self.prices.at_once(round)).filter(|e| e.value > 1.0);
+        let each = at_once.map_or(miss, |at_once| shared(miss, at_once));
+        let net = times(p, each).minus(cost).minus(pollution);
         Gain {
             p_miss: with_basis(
                 p,
@@ -42,6 +44,7 @@ impl<R: MissRates> Worth<'_, R> {
             p_miss_from: from,
             miss: Quantity::modelled(miss, Unit::Cycles),
             miss_level: level,
+            at_once: at_once.map(|e| Quantity::modelled(e, Unit::Count)),
             yield_cost: Quantity::modelled(cost, Unit::Cycles),
             pollution: self.prices.pollution.clone(),
             net: Quantity::modelled(net, Unit::Cycles),
@@ -56,9 +59,10 @@ fn with_basis(e: Estimate, unit: Unit, basis: Basis) -> Quantity {
 /// Why it does not pay, with its figures.
 pub(super) fn told(gain: &Gain, least: f64) -> String {
     let value = |q: &Quantity| q.value().unwrap_or(0.0);
+    let overlap = gain.at_once.as_ref().map_or(String::new(), |q| format!(" ÷ {:.0} at once", value(q)));
     let than = if least > 0.0 { format!(", less than {least:.0}") } else { String::new() };
     format!(
-        "{:.3} × {:.0} − {:.0} − {:.0} = {:.1} cycles{than}",
+        "{:.3} × {:.0}{overlap} − {:.0} − {:.0} = {:.1} cycles{than}",
         value(&gain.p_miss),
         value(&gain.miss),
         value(&gain.yield_cost),
@@ -70,6 +74,11 @@ pub(super) fn told(gain: &Gain, least: f64) -> String {
 /// The sum of two independent estimates.
 pub(super) fn plus(a: Estimate, b: Estimate) -> Estimate {
     a.minus(b.scaled(-1.0))
+}
+
+/// A miss served at once with others: the widest interval.
+fn shared(miss: Estimate, at_once: Estimate) -> Estimate {
+    Estimate::new(miss.value / at_once.value, miss.lo / at_once.hi, miss.hi / at_once.lo)
 }
 
 /// The product of two estimates that are not negative: the widest interval.

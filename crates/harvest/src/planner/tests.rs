@@ -14,6 +14,7 @@ fn candidate(address: u64, class: LoadClass, group: u32) -> Candidate {
         class,
         prefetch: Prefetch::Read,
         loop_depth: 1,
+        round: None,
         live: Live { general: vec!["rax".to_owned()], ..Live::default() },
         group,
         same_line: false,
@@ -75,6 +76,19 @@ fn a_load_gives_way_where_that_pays() {
     assert!((gain.net.value().unwrap() - 144.0).abs() < 1e-9, "{gain:?}");
     assert_eq!((gain.p_miss_from, gain.miss_level.as_str()), (Origin::Prior, "DRAM"));
     assert_eq!(module.rejected[0].why, "0.010 × 350 − 11 − 20 = -27.5 cycles");
+}
+
+#[test]
+fn a_load_whose_misses_the_core_overlaps_does_not_pay() {
+    let overlapped = |round| Candidate { round: Some(round), ..candidate(1, LoadClass::Gathered, 0) };
+    let module = sorted(vec![overlapped(8)], &wishes());
+    assert_eq!(addresses(&module), (vec![], vec![(1, Because::DoesNotPay)]));
+    // 224 ÷ 8 rounds are more than 12 misses: 0.3 × 350 ÷ 12 − 11 − 20
+    assert_eq!(module.rejected[0].why, "0.300 × 350 ÷ 12 at once − 11 − 20 = -22.2 cycles");
+    // Rounds longer than what the core looks ahead: as if each waited.
+    let module = sorted(vec![overlapped(300)], &wishes());
+    assert_eq!(addresses(&module), (vec![1], vec![]));
+    assert_eq!(module.sites[0].gain.at_once, None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a yield is expected to gain: P(miss) × miss latency − yield cost − pollution, in cycles for each execution.
+//! What a yield is expected to gain: P(miss) × what a miss costs − yield cost − pollution, in cycles for each execution.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,14 @@ pub struct Gain {
     pub miss: Quantity,
     /// The level the miss is served from.
     pub miss_level: String,
+    /// So many such misses are served at once, since the rounds of its loop do not wait for one another: each costs a part of
+    /// its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<Quantity>,
     /// Switching away and back.
     pub yield_cost: Quantity,
     pub pollution: Quantity,
-    /// P(miss) × miss − yield cost − pollution.
+    /// P(miss) × miss ÷ at once − yield cost − pollution.
     pub net: Quantity,
 }
 

@@ -13,6 +13,9 @@ pub struct Prices {
     pub yields: Vec<YieldPrice>,
     /// Misses that are served at once.
     pub overlap: Quantity,
+    /// How far ahead of a load that waits the core looks, in instructions.
+    #[serde(default = "unknown_reach")]
+    pub reach: Quantity,
     /// The core clock, to turn cycles into time.
     pub clock: Quantity,
     /// What a guest costs the one it interrupts besides the switch: lines and predictions it displaces.
@@ -20,6 +23,11 @@ pub struct Prices {
     /// Figures that were not measured here, and what was taken in their place.
     #[serde(default)]
     pub assumed: Vec<String>,
+}
+
+/// Plans from before it was asked for.
+fn unknown_reach() -> Quantity {
+    Quantity::unresolved("not asked for")
 }
 
 /// Where the figures came from.
