@@ -4,7 +4,8 @@
 //! A *credit* of lost time holds the promise: it grows by the share of time that may be lost, and what guests cost, as it is measured,
 //! is taken from it. Without credit guests wait. So the sum is right even where nothing else helps, and the ring's length only
 //! decides how much is got for it: it is made shorter while each sample costs more than the share, longer where that would still cost less.
-//! Where guests cost nearly everything, they go home for a while that doubles each time.
+//! Where many cost hardly more than few (what they displace is displaced by the first ones already), it is not made shorter: many for a
+//! part of the time get more done than few all the time. Where guests cost nearly everything, they go home for a while that doubles each time.
 //!
 //! To change the law: here, and in the worlds of the tests below that it must hold in.
 
@@ -23,6 +24,20 @@ const HOPELESS: f64 = 0.75;
 const TRIAL: f64 = 5e5;
 const SPELL: f64 = 4e6;
 const HOLD: [u64; 2] = [50_000_000, 2_000_000_000];
+
+/// What is known of a length is good for so long, and by so many samples.
+const KNOWN: (u64, u32) = (4_000_000_000, 2);
+/// Another length must promise so many times the work to be taken for what it was when it was seen last.
+const WORTH_IT: f64 = 1.5;
+
+/// What rings of about one length cost when there were any last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    ring: u32,
+    samples: u32,
+    cost: f64,
+    at: u64,
+}
 
 /// What follows from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +64,8 @@ pub(super) struct Law {
     /// Of samples at this length: how many, and their mean, the latest counting most.
     samples: u32,
     mean: f64,
+    /// By powers of two.
+    known: [Known; 8],
     /// What was lost of the time with guests when there were any last; negative: not known.
     last: f64,
     /// No longer ring before this time; how long the next such hold is.
@@ -73,6 +90,7 @@ impl Law {
             longest,
             samples: 0,
             mean: 0.0,
+            known: [Known::default(); 8],
             last: -1.0,
             short_until: 0,
             short_for: HOLD[0],
@@ -151,9 +169,10 @@ impl Law {
         if self.samples >= 4 && !too_dear {
             self.home_for = HOLD[0];
         }
+        self.learn(now, lost);
         if self.credit < 0.0 {
             let by = if lost > 4.0 * self.share { self.ring / 2 } else { self.ring / 8 };
-            self.shorten(now, by.max(1));
+            self.give_way(now, by.max(1));
             return Verdict::Waits;
         }
         if too_dear && self.ring == 1 && self.samples >= 4 {
@@ -166,7 +185,11 @@ impl Law {
         let spared = self.has_spared();
         if self.samples >= 4 && self.mean > self.share && !spared {
             let by = (f64::from(self.ring) * (1.0 - self.share / self.mean) / 2.0) as u32;
-            self.shorten(now, by.max(1));
+            self.give_way(now, by.max(1));
+        } else if let Some(better) = self.better(now, self.ring, f64::from(self.ring))
+            && self.samples >= 4
+        {
+            self.set(better);
         } else if self.samples >= 4 && self.ring < self.longest && (spared || now >= self.short_until) {
             // What a longer ring would cost is a guess; so it is twice as long only where that leaves much to spare.
             let bound = SPENT * self.share;
@@ -194,6 +217,64 @@ impl Law {
         self.last = -1.0;
     }
 
+    fn learn(&mut self, now: u64, lost: f64) {
+        let known = &mut self.known[of_length(self.ring)];
+        if now.saturating_sub(known.at) > KNOWN.0 {
+            known.samples = 0;
+        }
+        known.samples += 1;
+        let weight = (1.0 / f64::from(known.samples)).max(0.125);
+        *known =
+            Known { ring: self.ring, at: now, cost: known.cost + (lost - known.cost) * weight, ..*known };
+    }
+
+    /// How much is got done by so many at such a cost: they are there for as much of the time as it allows.
+    fn worth(&self, ring: u32, cost: f64) -> f64 {
+        f64::from(ring) * (self.share / cost.max(self.share)).min(1.0)
+    }
+
+    /// A length that is known, or expected, to get much more done than this, if it is a longer one.
+    fn better(&self, now: u64, than: u32, worth: f64) -> Option<u32> {
+        if self.answers {
+            return None;
+        }
+        let fresh = |k: &&Known| k.samples >= KNOWN.1 && now.saturating_sub(k.at) <= KNOWN.0;
+        let (mut best, mut last) = ((0, 0.0), Known::default());
+        for known in self.known.iter().filter(fresh) {
+            best = self.richer(best, known.ring, known.cost);
+            // Beyond the longest: by what the longest one cost more than the one before.
+            let each = ((known.cost - last.cost) / f64::from(known.ring - last.ring)).max(0.0);
+            let twice = (2 * known.ring).min(self.longest);
+            let expected = known.cost + each * (f64::from(twice) - f64::from(known.ring)).max(0.0);
+            last = *known;
+            if !self.known.iter().any(|k| k.ring > known.ring && fresh(&k)) {
+                best = self.richer(best, twice, expected);
+            }
+        }
+        (best.0 > than && best.1 > WORTH_IT * worth).then_some(best.0)
+    }
+
+    fn richer(&self, best: (u32, f64), ring: u32, cost: f64) -> (u32, f64) {
+        let ring = ring.min(self.longest);
+        let worth = self.worth(ring, cost);
+        if worth > best.1 { (ring, worth) } else { best }
+    }
+
+    /// Guests cost too much: fewer, or as many as before for less of the time.
+    fn give_way(&mut self, now: u64, by: u32) {
+        let fewer = self.ring.saturating_sub(by).max(1);
+        let known = self.known[of_length(fewer)];
+        let cost = if known.samples >= KNOWN.1 && now.saturating_sub(known.at) <= KNOWN.0 {
+            known.cost
+        } else {
+            self.mean.max(self.share) * f64::from(fewer) / f64::from(self.ring.max(1))
+        };
+        match self.better(now, fewer, self.worth(fewer, cost)) {
+            Some(better) => self.set(better),
+            None => self.shorten(now, by),
+        }
+    }
+
     fn shorten(&mut self, now: u64, by: u32) {
         if self.ring > 1 {
             self.short_until = now + self.short_for;
@@ -207,6 +288,10 @@ impl Law {
         self.samples = 0;
         self.mean = 0.0;
     }
+}
+
+fn of_length(ring: u32) -> usize {
+    (ring.max(1).ilog2() as usize).min(7)
 }
 
 #[cfg(test)]
@@ -274,7 +359,7 @@ mod tests {
 
     #[test]
     fn one_guest_that_costs_too_much_takes_turns_with_none() {
-        let (slower, ring, with) = live(0.05, 4, 10.0, |_, _| 0.3);
+        let (slower, ring, with) = live(0.05, 1, 10.0, |_, _| 0.3);
         assert!(slower < 0.055, "{slower}");
         assert!(ring < 1.5 && (0.05..0.3).contains(&with), "{ring} {with}");
     }
@@ -357,6 +442,16 @@ mod tests {
         let (slower, ring, _) = live(0.1, 12, 20.0, |_, ring| if ring > 6 { 0.4 } else { 0.01 });
         assert!(slower < 0.1, "{slower}");
         assert!((4.5..9.0).contains(&ring), "{ring}");
+    }
+
+    #[test]
+    fn where_many_cost_hardly_more_than_few_there_are_many_for_a_part_of_the_time() {
+        let (slower, ring, with) = live(0.05, 16, 20.0, |_, ring| 0.09 + 0.002 * f64::from(ring));
+        assert!(slower < 0.05, "{slower}");
+        assert!(ring * with > 4.0, "{ring} {with}: one guest is worth a half");
+        // And where each costs as much as the one before, there are few.
+        let (slower, ring, with) = live(0.05, 16, 20.0, |_, ring| 0.012 * f64::from(ring));
+        assert!(slower < 0.05 && with > 0.6 && ring * with > 3.0, "{slower} {ring} {with}");
     }
 
     #[test]
