@@ -55,6 +55,8 @@ pub(super) struct Law {
     /// The share of time that may be lost.
     share: f64,
     credit: f64,
+    /// What guests cost when they are out again, by what they displaced.
+    debt: f64,
     /// No spell is to cost much more than the share, whatever all of them together cost.
     answers: bool,
     pub(super) ring: u32,
@@ -84,6 +86,7 @@ impl Law {
         Self {
             share,
             credit: 0.0,
+            debt: 0.0,
             answers: false,
             ring: longest,
             before_hopeless: longest,
@@ -126,7 +129,8 @@ impl Law {
     /// Whether guests may take part now.
     pub(super) fn allows(&self, now: u64) -> bool {
         let most = self.share * MEMORY / 2.0;
-        let need = if self.last < 0.0 { TRIAL } else { (self.last * SPELL).max(TRIAL / 4.0) };
+        let need =
+            if self.last < 0.0 { TRIAL } else { (self.last * SPELL).max(TRIAL / 4.0) + 2.0 * self.debt };
         self.share > 0.0 && self.ring > 0 && now >= self.home_until && self.credit >= need.min(most)
     }
 
@@ -139,6 +143,11 @@ impl Law {
     /// the promise. Without this, a burst of a millisecond now and then keeps rings short for good.
     fn has_spared(&self) -> bool {
         !self.answers && self.credit > SPARED * self.share * MEMORY
+    }
+
+    /// Each time guests were there, so much is lost after them: so they come seldom, and for long.
+    pub(super) fn owes(&mut self, ns: f64) {
+        self.debt = ns;
     }
 
     /// Of `ns` with guests a share was lost.

@@ -8,10 +8,12 @@
 //!
 //! To add a policy: a reason in `runtime_abi::control::trip` if it sends guests home, and its place in a round.
 
+mod clock;
 mod homes;
 mod law;
 mod pace;
 mod primaries;
+mod rest;
 mod siblings;
 mod sites;
 mod switches;
@@ -77,7 +79,7 @@ pub(crate) struct Butler {
     quiet_rounds: u32,
     /// Where the next round begins to look for contexts, so that all get their turn.
     turn: usize,
-    clock: pace::Clock,
+    clock: clock::Clock,
     /// By slot; none if there is no memory for it: then nobody comes aboard where pace is to be watched.
     paces: Option<&'static mut [pace::Pace; crate::region::SLOTS]>,
     /// When somebody's pace is to be looked at again.
@@ -117,7 +119,7 @@ impl Butler {
             moved: false,
             quiet_rounds: 0,
             turn: 0,
-            clock: pace::Clock::new(now),
+            clock: clock::Clock::new(now),
             paces: if page.watched == 0 { None } else { pace::table() },
             wake_at: 0,
             switches: switches::Switches::new(page),

@@ -15,10 +15,10 @@
 
 use super::Butler;
 use super::law::{Law, Verdict};
+use super::rest::{self, Rest};
 use crate::area::{Area, kind, state};
 use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, SPINS, WAITS, row};
 use crate::{page, ring, sys, waits};
-use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{AreaRow, Control, trip};
@@ -59,6 +59,9 @@ enum Phase {
     Look,
     /// With guests.
     Guests,
+    /// Guests wait until it has its caches again, and it is counted then.
+    Rest,
+    RestLook,
 }
 
 /// What samples say.
@@ -87,6 +90,9 @@ pub(super) struct Pace {
     spell: [f64; 2],
     /// Alone. None where yields are rare.
     reference: Option<Mean>,
+    rest: Rest,
+    /// For how long from now on it has not its caches again.
+    tail: f64,
     /// Of how many looks at it alone.
     references: u32,
     /// It waits by turning round, and has its guests only there; for which share of its time.
@@ -97,36 +103,6 @@ pub(super) struct Pace {
     try_for: u64,
     idle: f64,
     turn: u32,
-}
-
-/// The time stamp counter against the clock.
-pub(super) struct Clock {
-    ticks: u64,
-    ns: u64,
-    /// Ticks in a nanosecond; 0 while that is not known.
-    rate: f64,
-}
-
-impl Clock {
-    pub(super) fn new(now: u64) -> Self {
-        Self { ticks: ticks(), ns: now, rate: 0.0 }
-    }
-
-    pub(super) fn follow(&mut self, page: &Control, now: u64) {
-        let ns = now.saturating_sub(self.ns);
-        // Later it is exact enough, and no thread's business is to be disturbed for it.
-        if ns > 1_000_000 {
-            let gone = ticks().saturating_sub(self.ticks);
-            self.rate = gone as f64 / ns as f64;
-            page.clock_ticks.store(gone, Relaxed);
-            page.clock_ns.store(ns, Relaxed);
-        }
-    }
-}
-
-fn ticks() -> u64 {
-    // SAFETY: see `count`.
-    unsafe { _rdtsc() }
 }
 
 /// Memory for the paces of all areas.
@@ -202,6 +178,8 @@ impl Pace {
             uncharged: 0.0,
             spell: [0.0; 2],
             reference: None,
+            rest: Rest::begin_anew(now),
+            tail: 0.0,
             references: 0,
             spins: false,
             turned_over: false,
@@ -218,6 +196,7 @@ impl Pace {
         let in_vain = self.turned_over && !spins;
         (self.spins, self.turned_over, self.turned_at) = (spins, true, now);
         (self.reference, self.references) = (None, 0);
+        (self.rest, self.tail) = (Rest::begin_anew(now), 0.0);
         if in_vain {
             self.try_for = (2 * self.try_for).min(TRY[1]);
             self.law = self.law_before;
@@ -249,9 +228,9 @@ impl Pace {
             // Who comes is seen in the round in which it comes.
             Phase::Alone if guests == 0 => u64::MAX,
             Phase::Reference | Phase::Look if self.spins => now + 500_000,
-            Phase::Reference | Phase::Look => now + if others { 100_000 } else { 300_000 },
+            Phase::Reference | Phase::Look | Phase::RestLook => now + if others { 100_000 } else { 300_000 },
             Phase::Alone => self.until.max(now + 1_000_000),
-            Phase::Guests => self.until,
+            Phase::Guests | Phase::Rest => self.until,
         }
     }
 }
@@ -283,6 +262,13 @@ impl Step {
             if with {
                 pace.uncharged += gone;
                 add(&self.page.slowdown.with_guests, gone);
+            } else {
+                // Caches are not its own again at once.
+                let short = gone.min(pace.tail);
+                pace.tail -= short;
+                let lost = 1.0 - pace.rest.kept();
+                pace.law.charge(short, lost);
+                add(&self.page.slowdown.lost, short * lost);
             }
         }
         let order = area.order.load(Relaxed);
@@ -306,11 +292,34 @@ impl Step {
                 }
                 pace.turned_over = false;
                 pace.try_for = if spins { TRY[0] } else { pace.try_for };
-                pace.refer_to(self.alone());
+                let alone = self.alone();
+                if let Some(mean) = alone.filter(|_| !spins) {
+                    pace.rest.saw(mean.ticks[0]);
+                    if pace.rest.is_due(self.now) {
+                        pace.rest.begin(self.now);
+                        return self.rest(pace);
+                    }
+                }
+                pace.refer_to(alone);
                 let weight = if pace.references > 1 { 0.125 } else { 1.0 };
                 pace.idle += (self.idle() - pace.idle) * weight;
                 self.look(pace, region);
                 pace.spell_began = self.now;
+            }
+            Phase::Rest if self.now >= pace.until => {
+                self.order(pace, ALONE | COUNTING);
+                pace.phase = Phase::RestLook;
+            }
+            Phase::RestLook if counted || given_up => {
+                if area.slept.load(Relaxed) != 0
+                    || pace.rest.look(self.now, self.alone().map(|mean| mean.ticks[0]))
+                {
+                    self.leave_alone(pace);
+                    pace.tail = 0.0;
+                    pace.law.owes((1.0 - pace.rest.kept()) * rest::TAIL as f64);
+                } else {
+                    self.rest(pace);
+                }
             }
             Phase::Look if counted || given_up => self.looked(pace, region),
             Phase::Guests if self.now >= pace.until => {
@@ -339,6 +348,13 @@ impl Step {
         pace.phase = Phase::Reference;
     }
 
+    /// Orders that guests wait, and nothing is counted, for a while.
+    fn rest(&self, pace: &mut Pace) {
+        self.order(pace, ALONE);
+        pace.phase = Phase::Rest;
+        pace.until = self.now + rest::STEP;
+    }
+
     /// Orders a look with guests.
     fn look(&self, pace: &mut Pace, region: &'static crate::region::Region) {
         self.choose_suspect(pace, region);
@@ -363,6 +379,7 @@ impl Step {
 
     fn leave_alone(&self, pace: &mut Pace) {
         pace.spell = [0.0; 2];
+        pace.tail = if pace.spins { 0.0 } else { rest::TAIL as f64 };
         self.order(pace, ALONE);
         pace.phase = Phase::Alone;
         pace.until = self.now + SETTLE;
@@ -405,7 +422,8 @@ impl Step {
             .filter(|_| self.is_obeyed() && self.are_enough());
         let (lost, doubt, compared) = match (pace.reference, with) {
             (Some(own), Some(with)) => {
-                let lost = [0, 1].map(|i| (1.0 - own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
+                let kept = if pace.spins { 1.0 } else { pace.rest.kept() };
+                let lost = [0, 1].map(|i| (1.0 - kept * own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
                 (lost[0].max(lost[1]), (own.error / with.ticks[0]).min(MOST_DOUBT), true)
             }
             // It did not come to a yield: it runs, or one guest does.

@@ -1,0 +1,185 @@
+//! What guests displaced from the shared caches comes back slowly: a primary that is looked at alone a moment after them is still slower
+//! than it would be without them. So now and then it has a *rest*: guests wait until it has its caches again, and how much faster it is
+//! then tells which share of its pace it *keeps* where it is looked at alone otherwise. Pure: time and paces in, that share out.
+//!
+//! Paces differ by some percent from one look to the next, so a share counts as far as all rests together show it: what may as well
+//! be chance is not held against guests.
+
+/// How long a rest is, and after how much of it the primary is looked at, again and again.
+const REST: u64 = 100_000_000;
+pub(super) const STEP: u64 = 8_000_000;
+/// The first one comes so soon; then after twice as long each time, up to what makes them a fortieth of the time.
+const EVERY: [u64; 2] = [250_000_000, 4_000_000_000];
+/// After guests the primary is taken to be short of its caches for so long.
+pub(super) const TAIL: u64 = REST / 2;
+/// Looks that count at the end of a rest; before it, these many spells at least.
+const LAST: usize = 4;
+const BEFORE: u32 = 4;
+/// Beyond this the program has come to other work meanwhile.
+const SAME: [f64; 2] = [0.4, 1.2];
+/// The latest rests count most: of so many.
+const REMEMBERED: f64 = 8.0;
+
+/// Zero is one that has not begun.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rest {
+    due: u64,
+    every: u64,
+    began: u64,
+    /// Of looks at the beginning of spells: how many, and their mean, the latest counting most.
+    spells: u32,
+    before: f64,
+    last: [f64; LAST],
+    looks: usize,
+    /// Of rests: how many, the mean of what was kept, and the mean square of how far each was from it.
+    rests: f64,
+    mean: f64,
+    square: f64,
+}
+
+impl Rest {
+    /// Guests come for the first time, or the primary does other work from now on.
+    pub(super) fn begin_anew(now: u64) -> Self {
+        Self { due: now + EVERY[0], every: EVERY[0], ..Self::default() }
+    }
+
+    /// At the beginning of a spell it takes so long for a yield, alone.
+    pub(super) fn saw(&mut self, ticks: f64) {
+        self.spells += 1;
+        self.before += (ticks - self.before) * (1.0 / f64::from(self.spells)).max(1.0 / REMEMBERED);
+    }
+
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        self.every > 0 && now >= self.due && self.spells >= BEFORE
+    }
+
+    pub(super) fn begin(&mut self, now: u64) {
+        (self.began, self.looks) = (now, 0);
+    }
+
+    /// It was looked at in its rest (`None`: that told nothing). Whether the rest is over.
+    pub(super) fn look(&mut self, now: u64, ticks: Option<f64>) -> bool {
+        if let Some(ticks) = ticks {
+            self.last[self.looks % LAST] = ticks;
+            self.looks += 1;
+        }
+        if now < self.began + REST {
+            return false;
+        }
+        if self.looks >= LAST {
+            self.learn(self.last.iter().sum::<f64>() / LAST as f64 / self.before);
+        }
+        self.every = (2 * self.every).min(EVERY[1]);
+        self.due = now + self.every;
+        true
+    }
+
+    fn learn(&mut self, kept: f64) {
+        if !(SAME[0]..SAME[1]).contains(&kept) {
+            // Other work: what is known is of the work before.
+            (self.spells, self.before) = (0, 0.0);
+            return;
+        }
+        self.rests += 1.0;
+        let weight = (1.0 / self.rests).max(1.0 / REMEMBERED);
+        let away = kept - self.mean;
+        self.mean += away * weight;
+        self.square += (away * away * (1.0 - weight) - self.square) * weight;
+    }
+
+    /// The share of its pace that the primary keeps alone a moment after guests, 1 where nothing else is certain.
+    pub(super) fn kept(&self) -> f64 {
+        /// Where there was one rest only, it is known to so much.
+        const UNKNOWN: f64 = 0.1;
+        if self.rests < 1.0 {
+            return 1.0;
+        }
+        let many = self.rests.min(REMEMBERED);
+        let error = if many < 2.0 { UNKNOWN } else { root(self.square / (many - 1.0)) };
+        (self.mean + error).clamp(SAME[0], 1.0)
+    }
+}
+
+/// The square root of a small number, as the standard library's is not to be had here.
+fn root(of: f64) -> f64 {
+    let mut root = of.max(1e-3);
+    for _ in 0..12 {
+        root = f64::midpoint(root, of / root);
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many seconds of a primary that keeps such a share of its pace after guests, whose looks differ by 4 %.
+    fn live(rest: &mut Rest, from: u64, seconds: f64, kept: impl Fn(f64) -> f64) -> u64 {
+        let mut noise = from | 1;
+        let mut look = |ticks: f64| {
+            noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ticks * (1.0 + ((noise >> 40) as f64 / f64::from(1 << 24) - 0.5) * 0.14)
+        };
+        let (mut now, end) = (from, from + (seconds * 1e9) as u64);
+        let mut resting = 0;
+        while now < end {
+            rest.saw(look(100.0));
+            if rest.is_due(now) {
+                rest.begin(now);
+                let began = now;
+                loop {
+                    now += STEP;
+                    let back = (now - began) as f64 / (REST / 2) as f64;
+                    let ticks = 100.0 * (1.0 - (1.0 - kept(now as f64 / 1e9)) * back.min(1.0));
+                    if rest.look(now, Some(look(ticks))) {
+                        break;
+                    }
+                }
+                resting += now - began;
+            }
+            now += 65_000_000;
+        }
+        resting
+    }
+
+    #[test]
+    fn what_is_displaced_is_found_and_what_is_chance_is_not() {
+        for kept in [0.7, 0.88, 0.95] {
+            let mut rest = Rest::begin_anew(1);
+            live(&mut rest, 1, 30.0, |_| kept);
+            assert!((kept - 0.015..kept + 0.04).contains(&rest.kept()), "{} of {kept}", rest.kept());
+        }
+        for from in 1..20 {
+            let mut rest = Rest::begin_anew(from);
+            live(&mut rest, from, 30.0, |_| 1.0);
+            assert!(rest.kept() > 0.98, "{}", rest.kept());
+        }
+    }
+
+    #[test]
+    fn a_change_is_followed_and_rests_are_rare() {
+        let mut rest = Rest::begin_anew(1);
+        let resting = live(&mut rest, 1, 60.0, |seconds| if seconds < 30.0 { 0.8 } else { 1.0 });
+        assert!(rest.kept() > 0.95, "{}", rest.kept());
+        assert!(resting as f64 / 60e9 < 0.035, "{resting}");
+    }
+
+    #[test]
+    fn roots_are_roots() {
+        for of in [0.0, 1e-6, 2e-4, 0.01, 0.36] {
+            assert!((root(of) - f64::sqrt(of)).abs() < 1e-6, "{of}: {}", root(of));
+        }
+    }
+
+    #[test]
+    fn other_work_tells_nothing() {
+        let mut rest = Rest::begin_anew(1);
+        rest.saw(100.0);
+        rest.begin(1);
+        while !rest.look(rest.began + REST, Some(20.0)) {}
+        for _ in 0..LAST {
+            rest.look(rest.began + REST, Some(20.0));
+        }
+        assert_eq!((rest.kept(), rest.is_due(u64::MAX)), (1.0, false));
+    }
+}
