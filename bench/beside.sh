@@ -1,10 +1,10 @@
 # A primary beside scavengers, in whichever way, watched for a while: what the scripts that compare ways share. Sourced after
-# common.sh, not run. MIB (size of each area), SECONDS_EACH, CPU (the primary's), OTHER (a second core) and SLOWDOWN may be set in the environment.
+# common.sh, not run. MIB (size of each area), SECONDS_EACH, SETTLE (seconds from when all have set up), CPU (the primary's), OTHER (a second core) and SLOWDOWN may be set in the environment.
 #
 # To add a scavenger: a program of bench/programs. To add a primary: functions start_NAME (runs it, under the command before it),
 # pace_NAME (its pace a second and its 95th percentile in microseconds, or -, over the window) and stop_NAME; see the first one.
 set -euo pipefail
-mib=${MIB:-256} seconds=${SECONDS_EACH:-1} cpu=${CPU:-1} other=${OTHER:-0}
+settle=${SETTLE:-2} mib=${MIB:-256} seconds=${SECONDS_EACH:-1} cpu=${CPU:-1} other=${OTHER:-0}
 slowdown=${SLOWDOWN:-10%} # what is asked of a harvest where nothing else is
 
 . "$root/bench/seen.sh"
@@ -109,6 +109,8 @@ beside() {
                 taskset -a -c -p "$cpu" "$child" >/dev/null 2>&1 || true
             done
         fi
+        # What was held against guests while they set up is not held against them for good.
+        [ "$name" = pocketsphinx ] || sleep "$settle"
         "$work/window" "$seconds" "${files[@]}" >"$work/scavengers" &
         local window=$!
     fi

@@ -1,4 +1,4 @@
-# From the raw figures of pairs.sh and sweep.sh to a table (what=table) and its picture (what=picture). Each ratio is taken within a round;
+# From the raw figures of pairs.sh and sweep.sh to a table (what=table), its picture (what=picture) and JSON (what=json). Each ratio is taken within a round;
 # shown are the median of the rounds and, in brackets, the least and the greatest.
 BEGIN { FS = "\t"; name["idle"] = "SCHED_IDLE"; name["two"] = "two cores" }
 /^#/ { next }
@@ -51,6 +51,21 @@ END {
         }
         print "\nPace and P95 over those of the primary alone, work over that of one scavenger alone on the same core, all within a round;"
         printf "median of %d rounds [least, greatest]; one round has no brackets. SCHED_IDLE: scavengers on the primary's core, under the\nkernel's scheduler; harvested+: scavengers at home run on the other core too; two cores: one scavenger on the other core.\n", nrounds
+    } else if (what == "json") {
+        split("pace p95 work all", names, " ")
+        printf "["
+        for (i = 1; i <= n; i++) for (w = 1; w <= nways; w++) {
+            split(pair[i], k, SUBSEP)
+            if (!ratios("pace", k[1], k[2], ways[w])) continue
+            printf "%s\n  {\"primary\": \"%s\", \"scavenger\": \"%s\", \"way\": \"%s\"", comma, k[1], k[2], (ways[w] in name) ? name[ways[w]] : ways[w]
+            for (m = 1; m <= 4; m++) {
+                size = ratios(names[m], k[1], k[2], ways[w])
+                if (size) printf ", \"%s\": {\"value\": %.4f, \"lo\": %.4f, \"hi\": %.4f, \"unit\": \"ratio\", \"rounds\": %d}", names[m], middle(size), sorted[1], sorted[size], size
+            }
+            printf "}"
+            comma = ","
+        }
+        print "\n]"
     } else {
         split("#999 #06c #0a6 #c60", colour, " ")
         top = 2

@@ -38,3 +38,4 @@ done
 further pairs "round, primary, scavenger, way, then pace, 95th percentile (us) and steps of all scavengers a second; $count scavengers, areas of $mib MiB"
 awk -f "$root/bench/pairs.awk" -v what=table "$raw" | keep pairs.md
 [ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=picture "$raw" >"$out/pairs.svg"
+[ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=json "$raw" >"$out/pairs.json"

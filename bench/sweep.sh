@@ -43,3 +43,5 @@ for round in $(seq "$rounds"); do
 done
 further "sweep-$what-$name-$scavenger" "round, primary, scavenger, way, then pace, 95th percentile (us) and steps of all scavengers a second; $count scavengers, areas of $mib MiB"
 awk -f "$root/bench/pairs.awk" -v what=table "$raw" | keep "sweep-$what-$name-$scavenger.md"
+[ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=picture "$raw" >"$out/sweep-$what-$name-$scavenger.svg"
+[ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=json "$raw" >"$out/sweep-$what-$name-$scavenger.json"
