@@ -72,8 +72,16 @@ struct Work<'w, 'd> {
     items: &'w [Item],
     dead: &'w Dead<'w, 'd>,
     is_early: bool,
-    /// How many switches were found that are listed.
-    switches: &'w AtomicUsize,
+    found: &'w Found,
+}
+
+/// What is counted over all units.
+#[derive(Default)]
+struct Found {
+    /// Switches that are listed.
+    switches: AtomicUsize,
+    /// Pieces that could not be run to their end, so that nobody knows what switches they have. Each of them is told of.
+    cut_short: AtomicUsize,
 }
 
 impl Context<'_> {
@@ -102,7 +110,7 @@ impl Context<'_> {
             }
         }
         let sparing = Sparing::of(dead, &self.relocations);
-        let switches = AtomicUsize::new(0);
+        let found = Found::default();
         (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(
             || (dead::Room::default(), Room::default()),
             |(living, room), function| {
@@ -119,7 +127,7 @@ impl Context<'_> {
                         items,
                         dead,
                         is_early,
-                        switches: &switches,
+                        found: &found,
                     };
                     let first = entries.partition_point(|entry| entry.0 < index);
                     let end = entries.partition_point(|entry| entry.0 <= index);
@@ -131,7 +139,8 @@ impl Context<'_> {
                 }
             },
         );
-        if switches.into_inner() != self.mapping.switches.len() {
+        let all_ran = found.cut_short.into_inner() == 0;
+        if all_ran && found.switches.into_inner() != self.mapping.switches.len() {
             let first = self.mapping.switches.first().map_or(0, |switch| switch.0);
             self.findings.at(Rule::Mapping, first, "a switch is listed where there is none, or twice");
         }
@@ -271,11 +280,13 @@ impl Work<'_, '_> {
             // It may be stored already, or found already.
             let known = self.known(index, entries, room);
             if let Err((at, what)) = self.run(&code, &mut room.pieces, done, known) {
+                self.found.cut_short.fetch_add(1, Ordering::Relaxed);
                 return self.wrong_at(Rule::Yields, item, at, what);
             }
         }
         let lost = lost(done);
         let Some(state) = &done.state else {
+            self.found.cut_short.fetch_add(1, Ordering::Relaxed);
             return self.wrong(Rule::Yields, item, "inserted code that never gets to its end");
         };
         if lost != 0 {
@@ -298,7 +309,7 @@ impl Work<'_, '_> {
             let listed = self.context.mapping.switches.binary_search_by_key(&switch, |listed| listed.0);
             let yields = listed.ok().map(|at| self.context.mapping.switches[at].1);
             if yields.is_some() && yields == done.resume {
-                self.switches.fetch_add(1, Ordering::Relaxed);
+                self.found.switches.fetch_add(1, Ordering::Relaxed);
             } else {
                 self.wrong_at(
                     Rule::Mapping,

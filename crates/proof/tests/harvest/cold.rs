@@ -2,7 +2,7 @@
 
 use crate::pieces::{Piece, add, get, leads_to, mapping, pieces};
 use crate::{compile, rejected, rewrite};
-use gleaner_proof::{Rule, check};
+use gleaner_proof::{Refusal, Rule, Violation, check};
 use image::Image;
 use twin::VectorWidth;
 
@@ -66,6 +66,15 @@ fn control_keeps_to_its_own_parts() {
         assert!(yields(&|new| to(new, address)), "round and round");
         assert!(yields(&|new| to(new, first.copy.next_ip())), "past the instruction");
         assert!(yields(&|new| to(new, back.next_ip())), "on into the next one's");
+        // Nobody looked at what switches it has: all that is told of it is told with its instruction.
+        let mut wrong = it.rewritten.clone();
+        add(&mut wrong, jump, 4, size as i64);
+        let Err(Refusal::Wrong { violations, .. }) = check(&it.original, &wrong) else {
+            panic!("accepted");
+        };
+        let whose = Some(first.original.ip());
+        let of_it = |found: &Violation| found.rule == Rule::Yields && found.origin.map(|at| at.0) == whose;
+        assert!(violations.iter().all(of_it), "{violations:?}");
     }
 }
 
