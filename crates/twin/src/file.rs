@@ -19,6 +19,8 @@ pub(crate) const PAGE: u64 = 0x1000;
 const PROGRAM_HEADER_SIZE: u64 = 56;
 const SECTION_HEADER_SIZE: usize = 64;
 const LARGEST_HOLE: u64 = 64 << 20;
+/// With the new ones there are fewer than the numbers that mean something else.
+const MOST_SECTIONS: usize = 0xfe00;
 
 /// A piece of the result that is loaded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -163,19 +165,31 @@ struct Header {
     entry_size: u64,
 }
 
-/// Appends what is not loaded (mapping, symbols, names, section headers) to the file and points its header there.
+/// Refuses section headers to which new ones cannot be added: before the result is made, in which there may be a hole.
+pub(crate) fn refuse_sections(image: &Image<'_>, symbols: &SymbolTable) -> Result<(), TwinError> {
+    let (old, names_at) = (image.sections().len(), image.header().section_names);
+    if old > MOST_SECTIONS {
+        return Err(TwinError::OutOfReach("the section headers"));
+    }
+    // Both get new contents, each its own.
+    let are_symbols = symbols.replaces.is_some_and(|(table, strings)| [table, strings].contains(&names_at));
+    if old > 0 && (names_at >= old || are_symbols) {
+        return Err(TwinError::OutOfReach("the section names"));
+    }
+    Ok(())
+}
+
+/// Appends what is not loaded (mapping, symbols, names, section headers) to the file and points its header there. There has to
+/// be room for it ([`refuse_sections`]).
 pub(crate) fn finish(
     out: &mut Vec<u8>,
     twins: &Twins<'_, '_>,
     places: &Places,
     mapping: &[u8],
     symbols: &SymbolTable,
-) -> Result<(), TwinError> {
+) {
     let image = &twins.module.image;
     let old = image.sections();
-    if old.len() > 0xfe00 {
-        return Err(TwinError::OutOfReach("the section headers"));
-    }
     let mut names = old
         .get(image.header().section_names)
         .and_then(|section| image.section_bytes(section))
@@ -246,9 +260,6 @@ pub(crate) fn finish(
     } else {
         image.header().section_names
     };
-    if names_at >= headers.len() || strings_at == names_at {
-        return Err(TwinError::OutOfReach("the section names"));
-    }
     headers[names_at].span = append(out, &names, 1);
 
     out.resize(out.len().next_multiple_of(8), 0);
@@ -265,7 +276,6 @@ pub(crate) fn finish(
     out[58..60].copy_from_slice(&(SECTION_HEADER_SIZE as u16).to_le_bytes());
     out[60..62].copy_from_slice(&count.to_le_bytes());
     out[62..64].copy_from_slice(&(names_at as u16).to_le_bytes());
-    Ok(())
 }
 
 fn append(out: &mut Vec<u8>, bytes: &[u8], align: usize) -> Span {

@@ -109,6 +109,16 @@ impl Insertions {
         }
         self.ends.push(self.hot.bytes.len() as u32);
     }
+    /// Gives back the room that nothing was put into: it all stays until the result is written.
+    pub(crate) fn shrink(&mut self) {
+        for part in [&mut self.hot, &mut self.cold] {
+            part.bytes.shrink_to_fit();
+            part.references.shrink_to_fit();
+        }
+        self.ends.shrink_to_fit();
+        self.cold_ends.shrink_to_fit();
+        self.switches.shrink_to_fit();
+    }
     /// Replaces an instruction; indices ascend.
     pub(crate) fn replace(&mut self, index: usize, bytes: Vec<u8>) {
         self.replaced.push((index as u32, bytes));

@@ -75,6 +75,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
 
     let mapping = map::write(&twins, &choices, mode);
     let symbols = symbols::write(&twins, file::text_section(&module.image));
+    file::refuse_sections(&module.image, &symbols)?;
     clock.phase("mapping and symbols");
 
     let loaded = places.end_of_loaded() as usize;
@@ -98,7 +99,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     }
     emit_all(&twins, &places, &mut bytes)?;
     patch_entries(&twins, &choices, &mut bytes)?;
-    file::finish(&mut bytes, &twins, &places, &mapping, &symbols)?;
+    file::finish(&mut bytes, &twins, &places, &mapping, &symbols);
     clock.phase("write");
 
     let mut coverage = coverage(&twins, &choices);
@@ -195,13 +196,14 @@ fn lay_out_all<'a, 'd>(
                 return (None, Harvested::default());
             }
             let tables = movable_tables(module, unit);
-            let (inserted, done) = match &inserter {
+            let (mut inserted, done) = match &inserter {
                 Inserter::Nothing => <_>::default(),
                 Inserter::Poison(poison, liveness) => {
                     (poison.unit(module, unit, &liveness.before[unit]), Harvested::default())
                 }
                 Inserter::Harvest(harvest) => harvest.unit(unit, &tables),
             };
+            inserted.shrink();
             let layout = lay_out(module, unit, &tables, &inserted, before_escape.len() as u32, skip_stubs);
             let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();
             (Some(Twin { layout, inserted, tables, address: 0 }), done)

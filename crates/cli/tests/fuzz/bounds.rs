@@ -1,10 +1,10 @@
 //! How much a case may take.
 //!
 //! Memory: what is refused takes no more than four times the size of its files. What is not refused becomes a new file and goes through
-//! all phases, in which every instruction has a place of its own: that is bounded by [`PER_BYTE`], and the new file, in which
-//! there may be a hole, by itself. Both with a little that does not hang on the size. Time: no case of these sizes takes longer than [`LONGEST`], by far; what does has hung.
+//! all phases, in which every instruction has a place of its own: that is bounded by [`PER_BYTE`]; the new file, in which
+//! there may be a hole, by itself; and what is put into twins, which has to be there before any of them is written, by their size. All with a little that does not hang on the size. Time: no case of these sizes takes longer than [`LONGEST`], by far; what does has hung.
 
-use crate::targets::Case;
+use crate::targets::{Case, Made};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,11 +15,11 @@ const PER_BYTE: usize = 40;
 const REGARDLESS: usize = 2 << 20;
 const LONGEST: Duration = Duration::from_secs(120);
 
-pub(crate) fn too_much(case: &Case, accepted: Option<usize>, taken: usize) -> Option<String> {
+pub(crate) fn too_much(case: &Case, accepted: Option<Made>, taken: usize) -> Option<String> {
     let most = REGARDLESS
         + match accepted {
             None => REFUSED_PER_BYTE * case.size(),
-            Some(made) => PER_BYTE * case.size() + made,
+            Some(made) => PER_BYTE * case.size() + made.file + made.twins,
         };
     (taken > most).then(|| {
         format!("took {taken} bytes for files of {}: more than {most} (made: {accepted:?})", case.size())

@@ -28,28 +28,50 @@ impl Case {
 pub(crate) struct Target {
     pub(crate) name: &'static str,
     pub(crate) make: fn(&[Program], &mut Random) -> Case,
-    /// If all of it was accepted: the size of what was made of it.
-    pub(crate) read: fn(&Case) -> Option<usize>,
+    /// If all of it was accepted: what was made of it.
+    pub(crate) read: fn(&Case) -> Option<Made>,
+}
+
+/// How many bytes were made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Made {
+    pub(crate) file: usize,
+    /// Of them, the code of twins.
+    pub(crate) twins: usize,
+}
+
+impl Made {
+    fn of(made: &twin::Rewritten) -> Self {
+        Self { file: made.bytes.len(), twins: made.coverage.twin_code_bytes as usize }
+    }
 }
 
 pub(crate) const TARGETS: &[Target] = &[
-    Target { name: "elf", make: |p, r| spoilt(p, ELF, r), read: |case| container(case).then_some(0) },
-    Target { name: "eh_frame", make: |p, r| spoilt(p, FRAMES, r), read: |case| frames(case).then_some(0) },
-    Target { name: "eh_frame_bytes", make: noise, read: |case| bare_frames(case).then_some(0) },
+    Target { name: "elf", make: |p, r| spoilt(p, ELF, r), read: |case| container(case).then(Made::default) },
+    Target {
+        name: "eh_frame",
+        make: |p, r| spoilt(p, FRAMES, r),
+        read: |case| frames(case).then(Made::default),
+    },
+    Target { name: "eh_frame_bytes", make: noise, read: |case| bare_frames(case).then(Made::default) },
     Target {
         name: "lsda",
         make: |p, r| spoilt(p, &["exceptions"], r),
-        read: |case| exceptions(case).then_some(0),
+        read: |case| exceptions(case).then(Made::default),
     },
-    Target { name: "lsda_bytes", make: noise, read: |case| bare_exceptions(case).then_some(0) },
-    Target { name: "decoder", make: code, read: |case| analysed(case).then_some(0) },
+    Target { name: "lsda_bytes", make: noise, read: |case| bare_exceptions(case).then(Made::default) },
+    Target { name: "decoder", make: code, read: |case| analysed(case).then(Made::default) },
     Target { name: "twin", make: |p, r| spoilt(p, &[], r), read: rewritten },
     Target { name: "twin_headers", make: |p, r| spoilt(p, ELF, r), read: rewritten },
     Target { name: "twin_unwind", make: |p, r| spoilt(p, UNWINDING, r), read: rewritten },
     Target { name: "twin_code", make: code, read: rewritten },
     Target { name: "twin_debug", make: with_debug, read: with_debug_rewritten },
-    Target { name: "proof", make: pair, read: |case| proven(case).then_some(0) },
-    Target { name: "proof_new", make: |p, r| pair_spoilt(p, NEW, r), read: |case| proven(case).then_some(0) },
+    Target { name: "proof", make: pair, read: |case| proven(case).then(Made::default) },
+    Target {
+        name: "proof_new",
+        make: |p, r| pair_spoilt(p, NEW, r),
+        read: |case| proven(case).then(Made::default),
+    },
     Target { name: "crowds", make: |_, r| crowd(r), read: rewritten },
     Target { name: "noise", make: noise, read: rewritten },
 ];
@@ -222,14 +244,14 @@ fn analysed(case: &Case) -> bool {
     Module::analyse(&case.files[0], None).is_ok_and(|module| !module.odd_targets().is_empty())
 }
 
-fn rewritten(case: &Case) -> Option<usize> {
+fn rewritten(case: &Case) -> Option<Made> {
     let made = in_mode(case.choice, |mode| twin::rewrite(&case.files[0], None, mode));
-    made.ok().map(|made| made.bytes.len())
+    made.ok().map(|made| Made::of(&made))
 }
 
-fn with_debug_rewritten(case: &Case) -> Option<usize> {
+fn with_debug_rewritten(case: &Case) -> Option<Made> {
     let made = twin::rewrite(&case.files[0], Some(&case.files[1]), twin::Mode::Identity);
-    made.ok().map(|made| made.bytes.len())
+    made.ok().map(|made| Made::of(&made))
 }
 
 fn proven(case: &Case) -> bool {
