@@ -12,7 +12,6 @@ use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// A program, with the arguments that the file which really runs is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +23,11 @@ pub struct Program {
     /// What it is given, from `argv[0]` on.
     pub arguments: Vec<OsString>,
     pub kind: Kind,
-    /// What [`Program::libraries`] found: whoever checks a program launches it, and the file may be large.
-    libraries: OnceLock<Option<Libraries>>,
+    libraries: Beside,
 }
+
+/// Where libraries are looked for beside a program; an error where its copy's loader cannot be told.
+type Beside = Result<Option<Libraries>, ()>;
 
 /// How a file is put into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +102,8 @@ impl Program {
             let told = file.display().to_string();
             let head = head_of(&file, &told)?;
             if head.starts_with(b"\x7fELF") {
-                let kind = kind_of(&file, &told)?;
-                let (command, libraries) = (command.to_vec(), OnceLock::new());
+                let (kind, libraries) = look_inside(&file, &told)?;
+                let command = command.to_vec();
                 return Ok(Self { command, file, arguments, kind, libraries });
             }
             let (interpreter, argument) = match interpreter(&head) {
@@ -136,18 +137,8 @@ impl Program {
 
     /// Where its libraries are looked for, as far as that is beside it.
     pub fn libraries(&self) -> Result<Option<Libraries>, ProgramError> {
-        if let Some(known) = self.libraries.get() {
-            return Ok(known.clone());
-        }
-        let told = self.file.display().to_string();
-        let data = read(&self.file, &told)?;
-        let image = Image::parse(&data).map_err(|e| ProgramError::Damaged(told.clone(), e.to_string()))?;
-        let found = match libraries::beside(&image, &self.file) {
-            // Nobody looks for libraries there, and nobody would give the variable back.
-            Ok(_) | Err(()) if self.kind == Kind::Static => None,
-            found => found.map_err(|()| ProgramError::OriginLibraries(told))?,
-        };
-        Ok(self.libraries.get_or_init(|| found).clone())
+        let found = self.libraries.clone();
+        found.map_err(|()| ProgramError::OriginLibraries(self.file.display().to_string()))
     }
 }
 
@@ -216,9 +207,11 @@ fn is_text(head: &[u8]) -> bool {
     !line.contains(&0)
 }
 
-fn kind_of(file: &Path, told: &str) -> Result<Kind, ProgramError> {
+/// All that is to be known from the file's contents, which may be long to read.
+fn look_inside(file: &Path, told: &str) -> Result<(Kind, Beside), ProgramError> {
     const PT_INTERP: u32 = 3;
-    let data = read(file, told)?;
+    let data =
+        std::fs::read(file).map_err(|e| ProgramError::Unreadable(told.to_owned(), records::plain(&e)))?;
     match (data.get(4), data.get(18..20)) {
         (Some(1), _) => return Err(ProgramError::NotWide(told.to_owned())),
         (Some(2), Some([62, 0])) => {}
@@ -226,11 +219,12 @@ fn kind_of(file: &Path, told: &str) -> Result<Kind, ProgramError> {
     }
     let image = Image::parse(&data).map_err(|e| ProgramError::Damaged(told.to_owned(), e.to_string()))?;
     let has_loader = image.segments().iter().any(|segment| segment.kind == PT_INTERP);
-    Ok(if has_loader { Kind::Dynamic } else { Kind::Static })
-}
-
-fn read(file: &Path, told: &str) -> Result<Vec<u8>, ProgramError> {
-    std::fs::read(file).map_err(|e| ProgramError::Unreadable(told.to_owned(), records::plain(&e)))
+    Ok(if has_loader {
+        (Kind::Dynamic, libraries::beside(&image, file))
+    } else {
+        // Nobody looks for libraries there, and nobody would give the variable back.
+        (Kind::Static, Ok(None))
+    })
 }
 
 /// What a copy in another place cannot stand in for.

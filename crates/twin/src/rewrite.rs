@@ -37,12 +37,11 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     let module = Module::analyse(data, debug)?;
     refuse_module(&module)?;
     clock.phase("read and decode");
-    let mut choices = choose(&module);
+    // Nobody switches where nobody knows what registers mean.
+    let bare_too = matches!(mode, Mode::Identity | Mode::Poison(_));
+    let mut choices = choose(&module, bare_too);
     if matches!(mode, Mode::Sibling(..)) {
         refuse_early(&module, &mut choices);
-    }
-    if !matches!(mode, Mode::Identity | Mode::Poison(_)) {
-        refuse_bare(&module, &mut choices);
     }
     clock.phase("choose");
     let (mut twins, harvested) = lay_out_all(&module, &choices, mode);
@@ -117,15 +116,6 @@ fn refuse_early(module: &Module<'_>, choices: &mut [Choice]) {
     for (choice, early) in choices.iter_mut().zip(early(module)) {
         if early && matches!(choice, Choice::Twin(_)) {
             *choice = Choice::Refused(Refusal::Early);
-        }
-    }
-}
-
-/// Nobody switches where nobody knows what registers mean.
-fn refuse_bare(module: &Module<'_>, choices: &mut [Choice]) {
-    for (choice, unit) in choices.iter_mut().zip(&module.units) {
-        if unit.fde.is_none() && !matches!(choice, Choice::Refused(Refusal::LinkageStub)) {
-            *choice = Choice::Refused(Refusal::NoUnwindEntry);
         }
     }
 }

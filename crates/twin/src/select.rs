@@ -30,18 +30,18 @@ pub(crate) enum Entry {
 pub(crate) const PATCH_SIZE: u32 = 5;
 pub(crate) const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
-/// Decides for every unit.
-pub(crate) fn choose(module: &Module<'_>) -> Vec<Choice> {
+/// Decides for every unit; those without unwind entry have no twins but where they are `bare_too`.
+pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<Choice> {
     let readers = Readers::of(module);
     let twice = twice_returning(module);
     let odd = module.odd_targets();
     let linkage = linkage(module);
-    let bare = Bare::of(module, &odd);
+    let bare = bare_too.then(|| Bare::of(module, &odd));
     let restartable = crate::restartable::units(module);
     (0..module.units.len())
         .into_par_iter()
         .with_min_len(64)
-        .map(|unit| match refusal(module, unit, &readers, &twice, &linkage, &bare) {
+        .map(|unit| match refusal(module, unit, &readers, &twice, &linkage, bare.as_ref()) {
             Some(refusal) => Choice::Refused(refusal),
             None if restartable.contains(&unit) => Choice::Refused(Refusal::RestartableSequence),
             None => Choice::Twin(entry(module, unit, &odd)),
@@ -55,7 +55,7 @@ fn refusal(
     readers: &Readers,
     twice: &HashSet<u64>,
     linkage: &[(u64, u64)],
-    bare: &Bare<'_, '_>,
+    bare: Option<&Bare<'_, '_>>,
 ) -> Option<Refusal> {
     let unit = &module.units[index];
     let decoded = &module.decoded[index];
@@ -68,6 +68,9 @@ fn refusal(
     }
     if holds(linkage, unit.start) || module.imports.stub(unit.start).is_some() {
         return Some(Refusal::LinkageStub);
+    }
+    if unwinding.is_none() && bare.is_none() {
+        return Some(Refusal::NoUnwindEntry);
     }
     if unwinding.is_some_and(|(_, cie)| cie.is_signal) {
         return Some(Refusal::SignalFrame);
@@ -96,7 +99,7 @@ fn refusal(
     {
         return Some(Refusal::CallsTwiceReturning);
     }
-    let Some((fde, cie)) = unwinding else { return doubt(bare, index) };
+    let Some((fde, cie)) = unwinding else { return bare.and_then(|bare| doubt(bare, index)) };
     if cie.is_long()
         || Steps::new(module.frames.program(&fde.program)).any(|step| step.is_err())
         || Steps::new(module.frames.program(&cie.program)).any(|step| step.is_err())
