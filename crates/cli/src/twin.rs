@@ -231,6 +231,12 @@ fn table(coverage: &Coverage) -> String {
     let _ = writeln!(text, "jump tables   {} of {} indirect jumps", c.jump_tables, c.indirect_jumps);
     let added = c.bytes_after.saturating_sub(c.bytes_before);
     let _ = writeln!(text, "bytes         {} became {}: {added} added", c.bytes_before, c.bytes_after);
+    if c.needs_linux_5_18 {
+        let _ = writeln!(
+            text,
+            "runs on       Linux 5.18 and later: so much zeroed memory lies between it and its twins"
+        );
+    }
     for (reason, count) in &c.refusals {
         let _ = writeln!(text, "no twin       {count:>7}  {reason}");
     }

@@ -235,6 +235,12 @@ impl Recipe {
         let refused = |why: String| TwinsError::Refused { path: module.path.clone(), why };
         let data = std::fs::read(&module.path).map_err(|e| refused(records::plain(&e)))?;
         let planned = self.proven(module, &data)?;
+        let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
+        if planned.rewritten.coverage.needs_linux_5_18 && is_older(&kernel, (5, 18)) {
+            return Err(refused(format!(
+                "with so much zeroed memory, its copy needs Linux 5.18; this is {kernel}"
+            )));
+        }
         let remark = planned.remark();
         let Planned { rewritten, dropped, .. } = planned;
         let harvested = rewritten.coverage.harvest.unwrap_or_default();
@@ -246,6 +252,15 @@ impl Recipe {
         counts.sites = harvested.sites;
         counts.coalesced = harvested.coalesced;
         Ok(Made { bytes: rewritten.bytes, note: Note { counts, proof, left_out, remark } })
+    }
+}
+
+/// Whether a kernel's release, as it tells it, is before a version; one that cannot be read is.
+fn is_older(release: &str, version: (u32, u32)) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < version,
+        _ => true,
     }
 }
 

@@ -57,6 +57,9 @@ pub(crate) fn unchanged(
     );
 }
 
+/// The largest hole that a file has for the sake of older kernels.
+const LARGEST_HOLE: u64 = 64 << 20;
+
 /// R3 for program headers: the original's, with what the format names changed, and two new segments that are sound.
 pub(crate) fn segments(original: &Image<'_>, rewritten: &Image<'_>, findings: &Findings) -> Option<Added> {
     let table = rewritten.header().program_headers.0;
@@ -129,9 +132,12 @@ pub(crate) fn segments(original: &Image<'_>, rewritten: &Image<'_>, findings: &F
     if table < data.offset || header.is_none() {
         return wrong(0, "the program headers are not in the new data");
     }
-    // Older kernels tell the program its headers' place by the first segment's distance.
+    // Older kernels tell the program its headers' place by the first segment's distance. Newer ones look where they are, which has to do
+    // where that would make a large hole in the file.
     let first = &new[old.iter().position(Segment::is_load).unwrap_or(0)];
-    if data.address.wrapping_sub(data.offset) != first.address.wrapping_sub(first.offset) {
+    let same_distance = data.address.wrapping_sub(first.address.wrapping_sub(first.offset));
+    let hole = same_distance.checked_sub(size.next_multiple_of(4096));
+    if data.offset != same_distance && hole.is_none_or(|hole| hole <= LARGEST_HOLE) {
         return wrong(last_load + 1, "the new data's distance from the file is not the first segment's");
     }
     Some(Added { data, text })

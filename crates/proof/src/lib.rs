@@ -19,7 +19,8 @@
 //!   in its P⁻.
 //! - **R3 headers.** Program headers are the original's, in order, but for `PT_PHDR` and `PT_GNU_EH_FRAME`, which lie in the
 //!   new data segment; behind the last `PT_LOAD` two new ones follow, R and RX, each from bytes behind the original's,
-//!   congruent to its file offset, in pages that no other segment has; last comes the note. Section headers are the
+//!   congruent to its file offset, in pages that no other segment has; the first of them at the distance from its offset that the original's first one
+//!   has, unless that makes a hole of more than 64 MiB in the file; last comes the note. Section headers are the
 //!   original's but for what the format says moves. Padding is zero.
 //! - **R4 copy.** Every mapped instruction's copy is the same bytes, but for the displacement of a RIP-relative operand, which
 //!   gives the same address, that of a direct branch, a longer form of a short direct branch, a call or jump through a
@@ -147,7 +148,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R19";
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

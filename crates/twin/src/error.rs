@@ -18,6 +18,8 @@ pub enum TwinError {
     NoUnwindTable,
     #[error("{0} would not fit where this file's addresses reach")]
     OutOfReach(&'static str),
+    #[error("its sections have no table of names of their own")]
+    SectionNames,
     #[error("unwind table: {0}")]
     UnwindTable(&'static str),
 }

@@ -7,7 +7,7 @@
 //! Where the program headers go is delicate. Old kernels tell a program that they are at the first segment's address
 //! plus their file offset, newer ones look for the segment that holds them; both are right if the new segments keep the
 //! distance between address and file offset that the first segment has. That may leave a hole in the file where the
-//! module has much zeroed memory; a very large hole is not made, and such a file needs Linux 5.18.
+//! module has much zeroed memory; a very large hole is not made, and such a file needs Linux 5.18 ([`Places::need_new_kernel`]).
 
 use crate::emit::Twins;
 use crate::error::TwinError;
@@ -86,6 +86,14 @@ impl Places {
             return Err(TwinError::OutOfReach("the twins"));
         }
         Ok(places)
+    }
+
+    /// Whether a program is told where its headers are by kernels only that look for the segment which holds them.
+    pub(crate) fn need_new_kernel(&self, image: &Image<'_>) -> bool {
+        let has_loader = image.segments().iter().any(|segment| segment.kind == abi::PT_INTERP);
+        let is_program = has_loader || !image.is_position_independent() || image.entry().0 != 0;
+        let first = image.loads().first().map_or(0, |load| load.address.wrapping_sub(load.offset));
+        is_program && self.program_headers.address.wrapping_sub(self.program_headers.offset) != first
     }
 
     fn read_only(&self) -> Span {
@@ -173,8 +181,8 @@ pub(crate) fn refuse_sections(image: &Image<'_>, symbols: &SymbolTable) -> Resul
     }
     // Both get new contents, each its own.
     let are_symbols = symbols.replaces.is_some_and(|(table, strings)| [table, strings].contains(&names_at));
-    if old > 0 && (names_at >= old || are_symbols) {
-        return Err(TwinError::OutOfReach("the section names"));
+    if old > 0 && (names_at == 0 || names_at >= old || are_symbols) {
+        return Err(TwinError::SectionNames);
     }
     Ok(())
 }

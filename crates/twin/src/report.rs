@@ -215,6 +215,9 @@ pub struct Coverage {
     pub bytes_before: u64,
     pub bytes_after: u64,
     pub twin_code_bytes: u64,
+    /// So much zeroed memory lies behind it that the result, a program, runs on Linux 5.18 and later only.
+    #[serde(default)]
+    pub needs_linux_5_18: bool,
     pub refusals: BTreeMap<Refusal, usize>,
     pub entries_kept: BTreeMap<EntryKept, usize>,
     pub refused: Vec<Noted<Refusal>>,

@@ -105,6 +105,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     coverage.bytes_before = data.len() as u64;
     coverage.bytes_after = bytes.len() as u64;
     coverage.twin_code_bytes = places.text.size;
+    coverage.needs_linux_5_18 = places.need_new_kernel(&module.image);
     coverage.harvest = harvested;
     clock.phase("report");
     coverage.phases = clock.phases;

@@ -92,3 +92,15 @@ fn each_kind_of_wrong_file_has_its_line() {
     assert_eq!(with(18, 183), "an ELF file for machine 183; only x86-64 (62) is supported");
     assert_eq!(with(16, 1), "an ELF file of type 1; only executables and shared objects are supported");
 }
+
+#[test]
+fn sections_without_names_of_their_own_are_refused() {
+    let good = sample(&["-O2"]);
+    let count = image::Image::parse(&good).unwrap().header().section_header_count as u16;
+    for names in [0, count] {
+        let mut data = good.clone();
+        data[62..64].copy_from_slice(&names.to_le_bytes());
+        let refused = rewrite(&data, None, Mode::Identity).map(|_| ());
+        assert_eq!(refused, Err(gleaner_twin::TwinError::SectionNames), "{names}");
+    }
+}

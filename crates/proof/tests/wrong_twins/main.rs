@@ -10,7 +10,8 @@ mod specimen;
 mod unwinding;
 
 use gleaner_proof::{Refusal, Rule, check};
-use specimen::{Specimen, compile};
+use image::Image;
+use specimen::{Specimen, add, compile, get};
 use std::sync::LazyLock;
 
 /// A way to make a rewritten file wrong. It gets both files, for some wrongs lie in what both say; `None`: this program
@@ -88,6 +89,38 @@ fn files_without_section_headers_are_accepted() {
             assert!(found.is_ok(), "{} {mode:?}: {found:?}", specimen.name);
         }
     }
+}
+
+/// Behind much zeroed memory, new segments would have to lie in the file behind a hole as large.
+#[test]
+fn only_large_holes_are_left_out() {
+    let it = Specimen::of("zeroed.c", compile("zeroed.c", &["-O2"]), twin::Mode::Identity);
+    assert!(it.rewritten.len() < it.original.len() + (1 << 20));
+    check(&it.original, &it.rewritten).expect("a right one");
+    // As if there were less of it: all that is new lies nearer.
+    let is_told = |nearer: i64| {
+        let [mut old, mut new] = [it.original.clone(), it.rewritten.clone()];
+        let segments = Image::parse(&new).expect("sound").segments().to_vec();
+        let whose = segments.iter().find(|segment| segment.memory_size > 80 << 20).expect("zeroed memory");
+        for bytes in [&mut old, &mut new] {
+            let headers = Image::parse(bytes).expect("sound").header().program_headers.0 as usize;
+            let count = Image::parse(bytes).expect("sound").segments().len();
+            for at in (0..count).map(|index| headers + 56 * index) {
+                if get(bytes, at + 16, 8) == whose.address && get(bytes, at, 4) == 1 {
+                    bytes[at + 40..at + 48].copy_from_slice(&0x1000u64.to_le_bytes());
+                } else if get(bytes, at + 16, 8) > whose.address + (80 << 20) {
+                    add(bytes, at + 16, 8, -nearer);
+                    add(bytes, at + 24, 8, -nearer);
+                }
+            }
+        }
+        for unit in &it.units {
+            add(&mut new, unit.record + 8, 8, -nearer);
+        }
+        let Err(Refusal::Wrong { violations, .. }) = check(&old, &new) else { panic!("accepted") };
+        violations.iter().any(|found| found.rule == Rule::Headers && found.what.contains("distance"))
+    };
+    assert!(is_told(20 << 20) && !is_told(8 << 20));
 }
 
 fn each_is_rejected(all: &[Wrong], specimens: &[Specimen]) {
