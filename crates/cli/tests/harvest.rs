@@ -384,15 +384,6 @@ fn a_primary_that_may_not_become_slower_has_no_guests() {
     assert_eq!(record.scavengers[0].times.aboard.value(), Some(0.0));
 }
 
-/// The launcher's child that does nothing but watch.
-fn butler_of(launcher: u32) -> Option<String> {
-    let children =
-        std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap_or_default();
-    let name = |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let butler = children.split_whitespace().find(|pid| name(pid) == "gleaner-butler\n");
-    butler.map(str::to_owned)
-}
-
 /// Nobody waits for what it did not come to do, and the record says why less was harvested.
 #[test]
 fn a_butler_that_is_killed_is_told_and_not_waited_for() {
@@ -402,11 +393,7 @@ fn a_butler_that_is_killed_is_told_and_not_waited_for() {
     let mut child = harvest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
-    let butler = (0..1000).find_map(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        butler_of(child.id())
-    });
-    assert!(testkit::kill("KILL", &butler.expect("a butler")));
+    assert!(testkit::kill("KILL", &testkit::butler_of(child.id())));
     assert!(testkit::kill("TERM", &child.id().to_string()));
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "caught\n"));

@@ -29,23 +29,28 @@ impl Place {
     }
 
     fn alone(&self, program: &[&str]) -> Output {
-        self.on_one_cpu(Path::new(program[0]), &program[1..])
+        self.on_one_cpu(Path::new(program[0]), &program[1..]).output().unwrap()
     }
 
     fn harvested(&self, program: &[&str]) -> Output {
+        self.harvest(program).output().unwrap()
+    }
+
+    fn harvest(&self, program: &[&str]) -> Command {
         let gleaner = Path::new(env!("CARGO_BIN_EXE_gleaner"));
         let before = ["harvest", "--siblings", "--record", "run.json", "--"];
         self.on_one_cpu(gleaner, &before.iter().chain(program).copied().collect::<Vec<_>>())
     }
 
     /// So there are more threads than CPUs, wherever the test runs.
-    fn on_one_cpu(&self, program: &Path, arguments: &[&str]) -> Output {
+    fn on_one_cpu(&self, program: &Path, arguments: &[&str]) -> Command {
         let allowed = std::fs::read_to_string("/proc/self/status").unwrap();
         let allowed = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
         let first = allowed.trim().split([',', '-']).next().unwrap();
         let mut command = Command::new("taskset");
         command.arg("-c").arg(first).arg(program).args(arguments).current_dir(self.directory.path());
-        command.env("XDG_CACHE_HOME", self.at("cache")).stdin(Stdio::null()).output().unwrap()
+        command.env("XDG_CACHE_HOME", self.at("cache")).stdin(Stdio::null());
+        command
     }
 
     fn record(&self) -> Run {
@@ -179,11 +184,45 @@ fn what_cannot_be_is_told_in_one_line() {
         ),
     ];
     for (arguments, code, line) in cases {
-        let output = place.on_one_cpu(gleaner, arguments);
+        let output = place.on_one_cpu(gleaner, arguments).output().unwrap();
         assert_eq!(text(&output.stderr), format!("gleaner: {line}\n"));
         assert_eq!(output.status.code(), Some(code));
         assert!(output.stdout.is_empty());
     }
     // No threads are no trouble.
     place.same(&["./p", "nothing of the kind"]);
+}
+
+/// Whoever is away then, parked or aboard another one, finds home by itself; nothing else becomes of it.
+#[test]
+fn threads_whose_butler_is_killed_end_as_they_do_alone() {
+    let place = Place::new();
+    place.compile("cc", "program.c", "p", &[]);
+    let program = ["./p", "locks", "6", "4", "3000"];
+    let alone = place.alone(&program);
+    for round in 1..=3 {
+        let mut harvest = place.harvest(&program);
+        let mut child = harvest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let butler = testkit::butler_of(child.id());
+        std::thread::sleep(std::time::Duration::from_millis(200 * round));
+        let _ = testkit::kill("KILL", &butler); // it may have ended
+        let lives = |child: &mut std::process::Child| child.try_wait().unwrap().is_none();
+        for _ in 0..1200 {
+            if !lives(&mut child) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        if lives(&mut child) {
+            let children = format!("/proc/{0}/task/{0}/children", child.id());
+            let children = std::fs::read_to_string(children).unwrap();
+            children.split_whitespace().for_each(|pid| assert!(testkit::kill("KILL", pid)));
+            panic!("threads sleep for ever");
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stdout)), (alone.status.code(), text(&alone.stdout)));
+        let line =
+            "gleaner: harvesting to the end: the process that watches over it (gleaner-butler) was killed\n";
+        assert!([line, ""].contains(&text(&output.stderr).as_str()), "{}", text(&output.stderr));
+    }
 }

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Most scavengers of one harvest.
@@ -323,6 +323,8 @@ pub struct Control {
     pub ring: AtomicU32,
     /// How often, in nanoseconds, it is looked whether signals wait for a guest, so that it goes home for them; 0: never.
     pub recall_ns: AtomicU64,
+    /// The butler was killed. Who is away fetches itself home, where threads are each other's guests.
+    pub butler_lost: AtomicU32,
 
     // The runtime's answers.
     pub stage: AtomicU32,

@@ -93,6 +93,8 @@ pub(crate) mod lock {
     pub(crate) const FREE: u32 = 0;
     pub(crate) const BUTLER: u32 = 1;
     pub(crate) const THREAD: u32 = 2;
+    /// A guest that fetches itself home, in the butler's place ([`crate::stranded`]).
+    pub(crate) const SIBLING: u32 = 3;
 }
 
 const _: () = assert!(core::mem::offset_of!(Context, state) == 64);

@@ -43,6 +43,7 @@ mod ring;
 mod ring_tests;
 mod signals;
 mod switch;
+mod stranded;
 mod sys;
 mod waits;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A scavenger's thread at home gives its context away and sleeps until it is back.
 
 use crate::area::{Area, Context, asked, settled, state};
-use crate::{ring, sys};
+use crate::{ring, stranded, sys};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Entered from a yield at home by way of the butler's hook, on the slow stack; the own context is saved. Returns it when it
@@ -44,10 +44,14 @@ fn give_away(area: &'static Area, free: impl FnOnce() -> bool) {
         area.parked_mask.store(mask, Relaxed);
         own.modes.store(ring::modes(), Relaxed);
         own.state.store(state::PARKED, Release);
-        loop {
-            match own.state.load(Acquire) {
-                state::HOME => break,
-                now => sys::futex_wait(&own.state, now),
+        if area.sibling.load(Relaxed) != 0 {
+            stranded::wait(area);
+        } else {
+            loop {
+                match own.state.load(Acquire) {
+                    state::HOME => break,
+                    now => sys::futex_wait(&own.state, now),
+                }
             }
         }
     }

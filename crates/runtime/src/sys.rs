@@ -224,6 +224,14 @@ pub(crate) fn futex_wait(word: &AtomicU32, value: u32) {
 pub(crate) fn futex_wake(word: &AtomicU32) {
     // SAFETY: the kernel uses the word's address only.
     unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAKE, 1, 0, 0, 0]) };
+/// The same, for so many nanoseconds at most.
+pub(crate) fn futex_wait_for(word: &AtomicU32, value: u32, nanoseconds: u64) {
+    let time = [nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000];
+    let (at, time) = (word.as_ptr() as usize, time.as_ptr() as usize);
+    // SAFETY: the kernel reads the word and one timespec.
+    unsafe { syscall(nr::FUTEX, [at, FUTEX_WAIT, value as usize, time, 0, 0]) };
+}
+
 }
 
 pub(crate) fn sleep_ns(nanoseconds: u64) {

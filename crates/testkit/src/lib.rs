@@ -1,11 +1,13 @@
 //! What tests of several rooms share. Never part of a release: a development dependency only.
 #![forbid(unsafe_code)]
 
+mod butler;
 mod golden;
 mod kill;
 mod place;
 mod repository;
 
+pub use butler::butler_of;
 pub use golden::{golden, golden_bytes, golden_files};
 pub use kill::kill;
 pub use place::Place;

@@ -281,6 +281,7 @@ impl Running {
         if self.butler == Butler::Lives && reap(pid)?.is_some() {
             let needed = self.page.u32(offset_of!(Control, stage)) == stage::RUNNING;
             self.butler = if needed { Butler::Lost } else { Butler::Ended };
+            self.page.order_u32(offset_of!(Control, butler_lost), u32::from(needed))?;
         }
         Ok(())
     }
