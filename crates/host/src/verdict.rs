@@ -64,6 +64,40 @@ fn harvest(host: &Host, place: &Place<'_>) -> Ability {
     if host.limits.seccomp.get().is_some_and(|s| s == "strict") {
         return Ability::no("a strict seccomp sandbox forbids it", "run outside the sandbox");
     }
+    let kernel = host.identity.kernel.get().and_then(|release| version(release));
+    if let Some(old) = kernel.filter(|kernel| *kernel < (5, 3)) {
+        let why = format!("Linux {}.{} has no process descriptors (pidfd_open)", old.0, old.1);
+        return Ability::no(why, "boot Linux 5.3 or later");
+    }
+    let dumps = if kernel.is_some_and(|kernel| kernel < (5, 16)) {
+        "; nobody in it leaves a memory dump (Linux before 5.16)"
+    } else {
+        ""
+    };
     let company = if place.is_guest() { "; siblings cannot be trusted in a guest" } else { "" };
-    Ability::yes(format!("switches cost no system call{company}"))
+    Ability::yes(format!("switches cost no system call{company}{dumps}"))
+}
+
+/// The first two numbers of a kernel's release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn releases_begin_with_two_numbers() {
+        for (release, numbers) in [
+            ("6.18.44-fc-v595", Some((6, 18))),
+            ("5.16-rc1", Some((5, 16))),
+            ("4.18.0-553.el8_10.x86_64", Some((4, 18))),
+            ("unknown", None),
+            ("5", None),
+        ] {
+            assert_eq!(version(release), numbers, "{release}");
+        }
+    }
 }

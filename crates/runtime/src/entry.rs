@@ -10,7 +10,7 @@ use crate::area::kind;
 use crate::environ::Environment;
 use crate::region::{Purpose, Region};
 use crate::signals::action::FAULT_MASK;
-use crate::{butler, gs, interpose, page, signals, sys};
+use crate::{butler, dumps, gs, interpose, page, signals, sys};
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::{Control, VARIABLE, refusal, stage};
@@ -160,6 +160,9 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
     take_part();
     control.primary.store(pid, Relaxed);
     butler::start(region).map_err(|errno| (refusal::BUTLER, errno))?;
+    if !page::rows(control).is_empty() {
+        dumps::contain();
+    }
     control.stage.store(stage::RUNNING, Release);
     Ok(())
 }

@@ -28,6 +28,7 @@ mod butler;
 mod count;
 #[cfg(test)]
 mod count_tests;
+mod dumps;
 mod entry;
 mod environ;
 mod exec;

@@ -35,6 +35,7 @@ pub(crate) mod nr {
     pub(crate) const GETPID: usize = 39;
     pub(crate) const CLONE: usize = 56;
     pub(crate) const KILL: usize = 62;
+    pub(crate) const UNAME: usize = 63;
     pub(crate) const CHDIR: usize = 80;
     pub(crate) const GETPPID: usize = 110;
     pub(crate) const SIGALTSTACK: usize = 131;
