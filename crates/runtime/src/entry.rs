@@ -70,6 +70,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
 /// From here on what the program calls is looked at.
 fn take_part() {
     interpose::itself::look_up();
+    interpose::bases::look_up();
     interpose::threads::take_part();
 }
 
@@ -159,10 +160,10 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
     signals::entry::begin_thread(area);
     take_part();
     control.primary.store(pid, Relaxed);
-    butler::start(region).map_err(|errno| (refusal::BUTLER, errno))?;
     if !page::rows(control).is_empty() {
         dumps::contain();
     }
+    butler::start(region).map_err(|errno| (refusal::BUTLER, errno))?;
     control.stage.store(stage::RUNNING, Release);
     Ok(())
 }

@@ -43,8 +43,8 @@ mod ring;
 #[cfg(test)]
 mod ring_tests;
 mod signals;
-mod switch;
 mod stranded;
+mod switch;
 mod sys;
 mod waits;
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The memory in which all areas and contexts of a harvest lie: mapped once by the primary, never unmapped.
 //!
 //! It is private memory: a child that the primary or a scavenger forks gets a copy, and nobody else works in that. The
-//! kernel gives pages only to slots that are used.
+//! kernel gives pages only to slots that are used. Those that never were may not even be touched: so they count neither as data of the
+//! program (`RLIMIT_DATA`), nor as what it wants locked in memory (`mlockall`).
 
 use crate::area::{Area, CONTEXT_STRIDE, Context, SLOT, SLOW_STACK_TOP, kind};
 use crate::count;
@@ -20,6 +21,8 @@ const HUGE: usize = 2 << 20;
 const MADV_HUGEPAGE: usize = 14;
 const CONTEXTS: usize = (CONTEXT_STRIDE * SLOTS).next_multiple_of(HUGE);
 const SIZE: usize = HUGE + CONTEXTS + SLOT * SLOTS;
+/// So many slots are opened at a time.
+const OPENED: usize = 64;
 
 /// Its header; contexts and slots follow.
 #[repr(C)]
@@ -31,6 +34,8 @@ pub(crate) struct Region {
     pub(crate) butler: AtomicI32,
     /// Slots from here on were never used.
     pub(crate) used: AtomicU32,
+    /// Slots from here on may not be touched yet.
+    opened: AtomicU32,
     pub(crate) threads: AtomicU32,
     pub(crate) compact: AtomicU32,
     /// The threads of the primary are each other's guests.
@@ -57,11 +62,16 @@ pub(crate) struct Purpose {
 impl Region {
     /// Maps it. Vector state as [`crate::entry`] found it.
     pub(crate) fn map(control: *mut Control, xsave_mask: u64, compact: bool) -> Result<&'static Region, i32> {
-        const MADV_HUGEPAGE: usize = 14;
         let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
         // SAFETY: a new mapping; nothing is replaced.
-        let base = unsafe { sys::mmap(0, SIZE + HUGE, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0) }?;
+        let base = unsafe { sys::mmap(0, SIZE + HUGE, sys::PROT_NONE, flags, -1, 0) }?;
         let contexts = (base + HEADER).next_multiple_of(HUGE);
+        // SAFETY: our own mapping.
+        let opened =
+            unsafe { sys::mprotect(base, contexts + CONTEXTS - base, sys::PROT_READ | sys::PROT_WRITE) };
+        if opened < 0 {
+            return Err(-opened as i32);
+        }
         // SAFETY: advice on our own mapping.
         unsafe { sys::syscall(sys::nr::MADVISE, [contexts, HUGE, MADV_HUGEPAGE, 0, 0, 0]) };
         // SAFETY: zeroed memory large enough, and all fields are atomics, for which zero is a value.
@@ -161,6 +171,7 @@ impl Region {
             let area = self.area(*slot);
             // Not touching slots that were never used: they have no memory yet.
             (*slot >= self.slots() || self.tid(*slot) == 0)
+                && self.open(*slot)
                 && area.kind.compare_exchange(kind::FREE, kind::CLAIMED, AcqRel, Relaxed).is_ok()
         })?;
         self.used.fetch_max(slot as u32 + 1, AcqRel);
@@ -169,6 +180,24 @@ impl Region {
         self.tids[slot].store(purpose.tid, Release);
         area.kind.store(purpose.kind, Release);
         Some(area)
+    }
+
+    /// A slot may be touched from here on, or never.
+    fn open(&self, slot: usize) -> bool {
+        let opened = self.opened.load(Acquire) as usize;
+        if slot < opened {
+            return true;
+        }
+        let (first, end) = (self.slots.load(Relaxed) as usize, (slot / OPENED + 1) * OPENED);
+        // SAFETY: slots of the region, which nobody may touch yet; another thread may do the same right now.
+        let result = unsafe {
+            let (at, size) = (first + opened * SLOT, (end - opened) * SLOT);
+            sys::mprotect(at, size, sys::PROT_READ | sys::PROT_WRITE)
+        };
+        if result == 0 {
+            self.opened.fetch_max(end as u32, AcqRel);
+        }
+        result == 0
     }
 
     /// An area that was made for a process to come is its thread's from here on.

@@ -42,6 +42,8 @@ pub(crate) mod nr {
     pub(crate) const SCHED_SETSCHEDULER: usize = 144;
     pub(crate) const GETPRIORITY: usize = 140;
     pub(crate) const SCHED_GETSCHEDULER: usize = 145;
+    pub(crate) const MLOCKALL: usize = 151;
+    pub(crate) const MUNLOCKALL: usize = 152;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const ARCH_PRCTL: usize = 158;
     pub(crate) const GETTID: usize = 186;
@@ -222,9 +224,6 @@ pub(crate) fn futex_wait(word: &AtomicU32, value: u32) {
     unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, 0, 0, 0]) };
 }
 
-pub(crate) fn futex_wake(word: &AtomicU32) {
-    // SAFETY: the kernel uses the word's address only.
-    unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAKE, 1, 0, 0, 0]) };
 /// The same, for so many nanoseconds at most.
 pub(crate) fn futex_wait_for(word: &AtomicU32, value: u32, nanoseconds: u64) {
     let time = [nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000];
@@ -233,6 +232,9 @@ pub(crate) fn futex_wait_for(word: &AtomicU32, value: u32, nanoseconds: u64) {
     unsafe { syscall(nr::FUTEX, [at, FUTEX_WAIT, value as usize, time, 0, 0]) };
 }
 
+pub(crate) fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the kernel uses the word's address only.
+    unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAKE, 1, 0, 0, 0]) };
 }
 
 pub(crate) fn sleep_ns(nanoseconds: u64) {

@@ -29,6 +29,7 @@ mod leaves;
 pub mod map;
 mod mode;
 mod operands;
+mod own_base;
 mod poison;
 mod put;
 pub mod report;

@@ -9,6 +9,7 @@ use crate::layout::{LINE, escapes_after, lay_out};
 use crate::leaves::leave_anywhere;
 use crate::map;
 use crate::mode::Mode;
+use crate::own_base;
 use crate::poison::Poison;
 use crate::report::{Coverage, Harvested, Noted, Phase, Refusal, SiteRefusal};
 use crate::select::{Choice, Entry, choose};
@@ -42,6 +43,9 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     let mut choices = choose(&module, bare_too);
     if matches!(mode, Mode::Sibling(..)) {
         refuse_early(&module, &mut choices);
+    }
+    if !matches!(mode, Mode::Identity | Mode::Poison(_)) && own_base::sets_gs(&module) {
+        return Err(TwinError::SetsGs);
     }
     clock.phase("choose");
     let (mut twins, harvested) = lay_out_all(&module, &choices, mode);

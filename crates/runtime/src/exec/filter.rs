@@ -1,9 +1,12 @@
 //! What a scavenger may not do, since the address space has it only once: a system call filter (seccomp).
 //!
 //! - `brk` moves the one heap end that the primary's malloc works with. It fails with ENOMEM, and malloc maps memory instead.
+//! - What else is said of the address space as a whole would hold for the primary: that it is locked in memory (`mlockall`; it fails, and
+//!   to unlock it does nothing), where its parts are (`PR_SET_MM`), that nothing becomes executable (`PR_SET_MDWE`), that it has no large
+//!   pages (`PR_SET_THP_DISABLE`). They fail as where the caller has no right to them, or the kernel does not know them.
 //! - A program without a dynamic loader sets its FS base by `arch_prctl`, and its twins reach thread-local storage by way of
 //!   the context: the call is trapped (SIGSYS) and done by [`on_trap`], which tells the context, too. Only that of this program:
-//!   what it executes later is elsewhere and not asked.
+//!   what it executes later is elsewhere and not asked. One that sets its GS base ends there ([`bases`]).
 //! - `rt_sigprocmask` of such a program is trapped, too: what is trapped while SIGSYS is blocked ends the process. So it never is.
 //! - `rt_sigaction` of such a program is trapped likewise: nothing of ours stands between its handlers and its yields, so once it
 //!   has a handler it stays at home. Of SIGSYS itself it finds and changes nothing (`posix_spawn` in a child puts back what has one).
@@ -11,6 +14,7 @@
 //!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many.
 
 use crate::area::settled;
+use crate::interpose::bases;
 use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO, bit};
 use crate::signals::frame::{SignalInfo, UserContext};
 use crate::sys::{self, SigAction};
@@ -43,6 +47,7 @@ const fn answer(value: u32) -> Instruction {
     Instruction { code: 0x06, if_true: 0, if_false: 0, value }
 }
 
+const ARCH_SET_GS: u32 = 0x1001;
 const ARCH_SET_FS: u32 = 0x1002;
 const SIGSYS: i32 = 31;
 const SIGSTOP: i32 = 19;
@@ -51,10 +56,15 @@ const EOVERFLOW: i32 = 75;
 const TRAP: u32 = 0x00030000;
 const ALLOW: u32 = 0x7fff0000;
 const ERRNO: u32 = 0x00050000;
+const EPERM: u32 = 1;
 const ENOMEM: u32 = 12;
+const INVALID: u32 = 22;
 const EAGAIN: u32 = 11;
 const ENOSYS: u32 = 38;
 const CLONE_THREAD: u32 = 0x10000;
+const PR_SET_MM: u32 = 35;
+const PR_SET_THP_DISABLE: u32 = 41;
+const PR_SET_MDWE: u32 = 65;
 /// Offsets in `struct seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
@@ -62,36 +72,60 @@ const POINTER: u32 = 8;
 const FIRST_ARGUMENT: u32 = 16;
 const X86_64: u32 = 0xc000003e;
 
-const DYNAMIC: [Instruction; 6] = [
+/// For all of them: whoever comes behind it has the call's number loaded.
+const SHARED: [Instruction; 19] = [
     load(ARCHITECTURE),
-    equal(X86_64, 3),
+    Instruction { code: 0x15, if_true: 1, if_false: 0, value: X86_64 },
+    answer(ALLOW),
     load(NUMBER),
     equal(sys::nr::BRK as u32, 1),
     answer(ERRNO | ENOMEM),
+    equal(sys::nr::MLOCKALL as u32, 1),
+    answer(ERRNO | EPERM),
+    equal(sys::nr::MUNLOCKALL as u32, 1),
+    answer(ERRNO), // done, without doing it
+    equal(sys::nr::PRCTL as u32, 8),
+    load(FIRST_ARGUMENT),
+    equal(PR_SET_MM, 1),
+    answer(ERRNO | EPERM),
+    equal(PR_SET_MDWE, 1),
+    answer(ERRNO | INVALID),
+    equal(PR_SET_THP_DISABLE, 1),
+    answer(ERRNO | INVALID),
     answer(ALLOW),
 ];
+
+const DYNAMIC: [Instruction; SHARED.len() + 1] = joined(&[answer(ALLOW)]);
+
+/// What is behind [`SHARED`].
+const fn joined<const REST: usize, const ALL: usize>(rest: &[Instruction; REST]) -> [Instruction; ALL] {
+    assert!(ALL == SHARED.len() + REST);
+    let mut all = [answer(ALLOW); ALL];
+    let mut at = 0;
+    while at < ALL {
+        all[at] = if at < SHARED.len() { SHARED[at] } else { rest[at - SHARED.len()] };
+        at += 1;
+    }
+    all
+}
 
 const fn at_least(value: u32, else_skip: u8) -> Instruction {
     Instruction { code: 0x35, if_true: 0, if_false: else_skip, value }
 }
 
 /// With the addresses of the program, which share their upper halves.
-const fn for_static(first: u64, end: u64) -> [Instruction; 23] {
-    [
-        load(ARCHITECTURE),
-        equal(X86_64, 20),
-        load(NUMBER),
-        equal(sys::nr::BRK as u32, 1),
-        answer(ERRNO | ENOMEM),
+const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 19] {
+    joined(&[
         equal(sys::nr::CLONE3 as u32, 1),
         answer(ERRNO | ENOSYS),
         equal(sys::nr::CLONE as u32, 3),
         load(FIRST_ARGUMENT),
-        any_bit(CLONE_THREAD, 12),
+        any_bit(CLONE_THREAD, 13),
         answer(ERRNO | EAGAIN),
-        equal(sys::nr::ARCH_PRCTL as u32, 2),
+        equal(sys::nr::ARCH_PRCTL as u32, 3),
         load(FIRST_ARGUMENT),
-        Instruction { code: 0x15, if_true: 2, if_false: 8, value: ARCH_SET_FS },
+        Instruction { code: 0x15, if_true: 3, if_false: 0, value: ARCH_SET_FS },
+        Instruction { code: 0x15, if_true: 2, if_false: 8, value: ARCH_SET_GS },
         Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
         equal(sys::nr::RT_SIGACTION as u32, 6),
         load(POINTER + 4),
@@ -101,7 +135,7 @@ const fn for_static(first: u64, end: u64) -> [Instruction; 23] {
         Instruction { code: 0x35, if_true: 1, if_false: 0, value: end as u32 },
         answer(TRAP),
         answer(ALLOW),
-    ]
+    ])
 }
 
 /// The kernel's signal for a call that was trapped: does it, and tells the context.
@@ -116,6 +150,10 @@ unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserCon
         // SAFETY: the program's pointers, as the call takes them.
         registers.rax = unsafe { change_mask(&mut context.mask, arguments) } as u64;
         return;
+    }
+    if number == sys::nr::ARCH_PRCTL && arguments[0] == ARCH_SET_GS as usize {
+        sys::write(2, bases::LINE);
+        sys::exit_group(3);
     }
     // SAFETY: as the program would have called it; from here, the filter lets it through. Its GS is its area.
     unsafe {
@@ -241,6 +279,14 @@ mod tests {
             assert_eq!(run(program, sys::nr::BRK as u32, 0, first), ERRNO | ENOMEM);
             assert_eq!(run(program, sys::nr::MMAP as u32, 0, first), ALLOW);
             assert_eq!(run(program, sys::nr::CLONE as u32, 0x11, first), ALLOW, "fork");
+            assert_eq!(run(program, sys::nr::MLOCKALL as u32, 3, first), ERRNO | EPERM);
+            assert_eq!(run(program, sys::nr::MUNLOCKALL as u32, 0, first), ERRNO, "0, and not done");
+            for (option, outcome) in
+                [(PR_SET_MM, EPERM), (PR_SET_MDWE, INVALID), (PR_SET_THP_DISABLE, INVALID)]
+            {
+                assert_eq!(run(program, sys::nr::PRCTL as u32, option, first), ERRNO | outcome);
+            }
+            assert_eq!(run(program, sys::nr::PRCTL as u32, sys::PR_SET_NAME as u32, first), ALLOW);
         }
         assert_eq!(run(&DYNAMIC, sys::nr::CLONE as u32, CLONE_THREAD, 0), ALLOW);
         assert_eq!(run(&DYNAMIC, sys::nr::CLONE3 as u32, 0, 0), ALLOW);
@@ -253,6 +299,8 @@ mod tests {
         assert_eq!(set(ARCH_SET_FS, first - 1), ALLOW);
         assert_eq!(set(ARCH_SET_FS, first - (1 << 32)), ALLOW);
         assert_eq!(set(ARCH_SET_FS + 1, first), ALLOW);
+        assert_eq!(set(ARCH_SET_GS, first), TRAP);
+        assert_eq!(set(ARCH_SET_GS, end), ALLOW, "the runtime's own");
         assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, first), TRAP);
         assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, end), ALLOW);
         assert_eq!(run(&fixed, sys::nr::RT_SIGPROCMASK as u32, 2, first), TRAP);

@@ -48,7 +48,7 @@ extern "C" fn _exit(code: i32) -> ! {
     end(code)
 }
 
-fn end(code: i32) -> ! {
+pub(super) fn end(code: i32) -> ! {
     everybody_home();
     sys::exit_group(code)
 }

@@ -35,6 +35,10 @@ pub(super) struct Next {
 }
 
 impl Next {
+    /// Where its address is, for assembly.
+    #[cfg(freestanding)]
+    pub(super) const ADDRESS: usize = core::mem::offset_of!(Self, address);
+
     pub(super) const fn new(name: &'static CStr) -> Self {
         Self { name, address: AtomicUsize::new(0) }
     }
