@@ -2,6 +2,7 @@
 # make test      everything that can be tested here; installs what is missing where it may, names what it skips
 # make test-long  what takes longer: all real programs, every file of this system; leaves a record (hours; goes on where it stopped)
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
+# make test-nofsgsbase  harvests where programs may not set FS and GS bases, in emulated guests (a few minutes)
 # make test-random  thousands of random programs, rewritten and compared (N=5000)
 # make fuzz      damaged and overwhelming files to all readers, an hour by default (SECONDS_EACH=240 for each of fifteen targets)
 # make test-harvest  real programs harvest and are harvested, by the front door; leaves a record (RECORD=FILE; half an hour)
@@ -13,7 +14,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour test test-long test-numa test-random fuzz test-harvest test-torture soak regenerate install
+.PHONY: help build tour test test-long test-numa test-nofsgsbase test-random fuzz test-harvest test-torture soak regenerate install
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -38,6 +39,10 @@ test-long: build
 test-numa:
 	@scripts/toolchain.sh
 	@scripts/test-numa.sh
+
+test-nofsgsbase:
+	@scripts/toolchain.sh
+	@scripts/test-nofsgsbase.sh
 
 N ?= 5000
 test-random:
