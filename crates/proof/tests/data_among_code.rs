@@ -7,12 +7,16 @@ use std::process::Command;
 /// A program with bytes that would be jumps to the third byte of `main`, in the section named; many, for a sweep may need
 /// some to fall into step.
 fn program(section: &str) -> (Vec<u8>, Vec<u8>) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (source, to) = (folder.path().join("p.c"), folder.path().join("p"));
-    let text = format!(
+    of(&format!(
         "__asm__(\".section {section}; .rept 20; .byte 0xe9; .long main + 2 - (. + 4); .endr; .text\");\n\
          int main(int argc, char **argv) {{ volatile int many[8]; many[argc] = 1; return many[argc] - 1; }}\n"
-    );
+    ))
+}
+
+/// A program linked with constants in the segment of its code, and what it becomes with twins.
+fn of(text: &str) -> (Vec<u8>, Vec<u8>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, to) = (folder.path().join("p.c"), folder.path().join("p"));
     std::fs::write(&source, text).expect("a source");
     let done = Command::new("gcc")
         .args(["-O1", "-fcf-protection=none", "-Wl,-z,noseparate-code"])
@@ -58,4 +62,19 @@ fn code_does() {
     rewritten[moved_at] |= 4;
     let Err(Refusal::Wrong { violations, .. }) = check(&original, &rewritten) else { panic!("accepted") };
     assert!(violations.iter().any(|found| found.rule == Rule::Entry), "{violations:?}");
+}
+
+/// Whoever goes on among constants is left alone; the rest has twins.
+#[test]
+fn who_leads_there_has_no_twin() {
+    for last in ["jmp there", "call there; ret", "nop"] {
+        let (original, rewritten) = of(&format!(
+            "__asm__(\".section .rodata; there: ret; .section .fini.last,\\\"ax\\\"; .type astray,@function; astray: .cfi_startproc; \\
+             test %edi, %edi; jz 1f; ret; 1: {last}; .cfi_endproc; .text\");\n\
+             int astray(int); int main(int argc, char **argv) {{ return argc > 9 ? astray(argc) : 0; }}\n"
+        ));
+        if let Err(refusal) = check(&original, &rewritten) {
+            panic!("{last}: {refusal}");
+        }
+    }
 }

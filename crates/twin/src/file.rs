@@ -187,6 +187,13 @@ pub(crate) fn refuse_sections(image: &Image<'_>, symbols: &SymbolTable) -> Resul
     Ok(())
 }
 
+impl Header {
+    /// What of it is not loaded may have an address all the same, and keeps it.
+    fn moves_to(&mut self, span: Span) {
+        self.span = Span { address: self.span.address, ..span };
+    }
+}
+
 /// Appends what is not loaded (mapping, symbols, names, section headers) to the file and points its header there. There has to
 /// be room for it ([`refuse_sections`]).
 pub(crate) fn finish(
@@ -257,18 +264,18 @@ pub(crate) fn finish(
         headers.push(plain(name(".symtab"), abi::SHT_SYMTAB, 0, symbol_span, 8));
         headers.push(plain(name(".strtab"), abi::SHT_STRTAB, 0, string_span, 1));
     }
-    headers[symbols_at].span = symbol_span;
+    headers[symbols_at].moves_to(symbol_span);
     headers[symbols_at].link = strings_at as u32;
     headers[symbols_at].info = symbols.first_global;
     headers[symbols_at].entry_size = 24;
-    headers[strings_at].span = string_span;
+    headers[strings_at].moves_to(string_span);
     let names_at = if old.is_empty() {
         headers.push(plain(name(".shstrtab"), abi::SHT_STRTAB, 0, Span::default(), 1));
         headers.len() - 1
     } else {
         image.header().section_names
     };
-    headers[names_at].span = append(out, &names, 1);
+    headers[names_at].moves_to(append(out, &names, 1));
 
     out.resize(out.len().next_multiple_of(8), 0);
     let headers_at = out.len() as u64;

@@ -36,6 +36,8 @@ pub enum Refusal {
     ReadsOwnAddress,
     /// It calls a function that uses its return address as data.
     CallsAddressReader,
+    /// It goes on in what a section says is data.
+    LeadsIntoData,
     /// It calls a function that may return twice (setjmp, vfork, getcontext …).
     CallsTwiceReturning,
     /// It holds code that the kernel begins anew by its place (`rseq`).
@@ -67,6 +69,7 @@ impl std::fmt::Display for Refusal {
             Self::OverlappingInstructions => "instructions share bytes",
             Self::ReadsOwnAddress => "learns its own address from a call",
             Self::CallsAddressReader => "calls a function that uses its return address as data",
+            Self::LeadsIntoData => "leads into what a section says is data",
             Self::CallsTwiceReturning => "calls a function that may return twice",
             Self::RestartableSequence => "holds a sequence that the kernel restarts by its place",
             Self::SignalFrame => "the trampoline of signal handlers",

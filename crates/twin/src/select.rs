@@ -1,5 +1,6 @@
 //! Which units get twins, and which twins their originals lead to.
 
+use crate::layout::escapes_after;
 use crate::report::{EntryKept, Refusal};
 use crate::return_addresses::Readers;
 use image::bare::{Bare, Doubt};
@@ -38,11 +39,13 @@ pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<Choice> {
     let linkage = linkage(module);
     let bare = bare_too.then(|| Bare::of(module, &odd));
     let restartable = crate::restartable::units(module);
+    let data = module.image.data_among_code();
     (0..module.units.len())
         .into_par_iter()
         .with_min_len(64)
         .map(|unit| match refusal(module, unit, &readers, &twice, &linkage, bare.as_ref()) {
             Some(refusal) => Choice::Refused(refusal),
+            None if leads_into(module, unit, &data) => Choice::Refused(Refusal::LeadsIntoData),
             None if restartable.contains(&unit) => Choice::Refused(Refusal::RestartableSequence),
             None => Choice::Twin(entry(module, unit, &odd)),
         })
@@ -113,6 +116,19 @@ fn refusal(
         Some(Some(lsda)) if !crate::exceptions::is_portable(&lsda) => Some(Refusal::UnreadableExceptions),
         _ => None,
     }
+}
+
+/// Whether control may get from a unit into these ranges outside of it: nobody looks among data for what would run there.
+fn leads_into(module: &Module<'_>, index: usize, data: &[(u64, u64)]) -> bool {
+    if data.is_empty() {
+        return false;
+    }
+    let (unit, decoded) = (&module.units[index], &module.decoded[index]);
+    let insns = &decoded.insns;
+    let escapes = (0..insns.len()).filter(|&insn| escapes_after(insns, insn));
+    let behind = escapes.map(|insn| Svma(unit.start.0 + u64::from(insns[insn].end())));
+    let mut ways = decoded.jumps_out.iter().chain(&decoded.calls).copied().chain(behind);
+    ways.any(|to| !unit.holds(to) && holds(data, to))
 }
 
 /// What is doubtful about a unit without unwind entry.

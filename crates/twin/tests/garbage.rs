@@ -104,3 +104,14 @@ fn sections_without_names_of_their_own_are_refused() {
         assert_eq!(refused, Err(gleaner_twin::TwinError::SectionNames), "{names}");
     }
 }
+
+#[test]
+fn sections_that_move_keep_their_addresses() {
+    let mut data = sample(&["-O2"]);
+    let header = image::Image::parse(&data).unwrap().header();
+    let at = header.section_headers.0 as usize + 64 * header.section_names + 16;
+    data[at..at + 8].copy_from_slice(&0x1230u64.to_le_bytes());
+    let rewritten = rewrite(&data, None, Mode::Identity).unwrap().bytes;
+    let image = image::Image::parse(&rewritten).unwrap();
+    assert_eq!(image.sections()[header.section_names].address, 0x1230);
+}
