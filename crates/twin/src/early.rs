@@ -43,8 +43,9 @@ fn entered_early(module: &Module<'_>) -> Vec<Svma> {
     found.extend(relocations.iter().filter(|r| r.kind == abi::R_X86_64_IRELATIVE).map(|r| Svma(r.addend)));
     let mut array = |at: u64, size: u64| {
         let (Some(at), Some(size)) = (image.dynamic_value(at), image.dynamic_value(size)) else { return };
-        let places = (at..at.saturating_add(size)).step_by(8);
-        found.extend(places.clone().filter_map(|place| image.read_u64(Svma(place))).map(Svma));
+        // No more of them than the file has, whatever the header says.
+        let words = image.bytes_from(Svma(at)).unwrap_or(&[]).chunks_exact(8).take((size / 8) as usize);
+        found.extend(words.filter_map(|word| image::bytes::u64_at(word, 0)).map(Svma));
         found
             .extend(relocations.iter().filter(|r| r.place.0.wrapping_sub(at) < size).map(|r| Svma(r.addend)));
     };

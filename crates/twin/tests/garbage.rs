@@ -3,7 +3,8 @@
 mod common;
 
 use common::{compile, programs};
-use gleaner_twin::{Mode, VectorWidth, rewrite};
+use gleaner_twin::{Knowledge, Mode, Reach, Sites, VectorWidth, Which, rewrite};
+use std::collections::BTreeSet;
 
 /// A small generator with a fixed seed, so that a failure can be repeated.
 struct Random(u64);
@@ -114,4 +115,24 @@ fn sections_that_move_keep_their_addresses() {
     let rewritten = rewrite(&data, None, Mode::Identity).unwrap().bytes;
     let image = image::Image::parse(&rewritten).unwrap();
     assert_eq!(image.sections()[header.section_names].address, 0x1230);
+}
+
+/// A list of constructors that is longer than any memory is read as far as the file goes.
+#[test]
+fn constructors_without_end() {
+    const DT_INIT_ARRAYSZ: u64 = 27;
+    let mut data = sample(&["-O2", "-shared", "-fPIC"]);
+    let section = image::Image::parse(&data).unwrap().section(".dynamic").unwrap().offset as usize;
+    let entry =
+        (section..).step_by(16).find(|&at| data[at..at + 8] == DT_INIT_ARRAYSZ.to_le_bytes()).unwrap();
+    data[entry + 8..entry + 16].copy_from_slice(&(u64::MAX / 2).to_le_bytes());
+    let sites = Sites {
+        which: Which::EveryLoad(Reach::All),
+        spins: BTreeSet::new(),
+        width: VectorWidth::Avx,
+        knowledge: Knowledge::OfCallers,
+        wary: BTreeSet::new(),
+        saves_ahead: true,
+    };
+    assert!(rewrite(&data, None, Mode::Primary(&sites)).is_ok());
 }
