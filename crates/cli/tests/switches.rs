@@ -7,14 +7,17 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use testkit::Place;
 
-/// A ring that is in no cache, and at each of its nodes a table that always is. `for` so many steps; 0: until it is killed.
+/// A ring that is in no cache, and at each of its nodes a table that always is: for so many steps, or until it is killed. `fork FILE`: as
+/// soon as there is the file, it goes on with a child.
 const PROGRAM: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 struct node { struct node *next; char more[56]; };
 static uint64_t table[64];
+static volatile uint64_t seen;
 static __attribute__((noinline)) uint64_t look(struct node *at, uint64_t steps) {
     uint64_t sum = 0;
     for (uint64_t i = 0; i != steps; i++) {
@@ -38,6 +41,11 @@ int main(int argc, char **argv) {
     }
     for (size_t i = 0; i < count; i++) all[order[i]].next = &all[order[(i + 1) % count]];
     for (int i = 0; i < 64; i++) table[i] = 7 * i;
+    if (argc > 2) {
+        while (access(argv[2], F_OK)) seen = look(all, 100000);
+        fork();
+        seen = look(all, -1);
+    }
     printf("%llu\n", (unsigned long long)look(all, argc > 1 ? atoll(argv[1]) : -1));
 }
 "#;
@@ -122,6 +130,32 @@ fn they_are_on_while_somebody_may_come_aboard() {
     wait_for(pid, true);
     wait_for(pid, false); // it has ended
     assert!(testkit::kill("KILL", &pid.to_string()));
+    launcher.wait().expect("it ends with its primary");
+}
+
+/// Nobody ever comes aboard there, though its parent has guests all the time.
+#[test]
+fn a_forked_childs_are_off() {
+    let place = place();
+    let mut command =
+        place.harvest(&["--scavengers", "2 x ./p", "--max-slowdown", "50", "--", "./p", "fork", "go"]);
+    let mut launcher = command.stdout(Stdio::null()).spawn().expect("a launcher");
+    let parent = primary(&launcher);
+    wait_for(parent, true);
+    fs::write(place.at("go"), "").expect("a file");
+    let began = Instant::now();
+    let child = loop {
+        if let Some(child) = children(parent).pop() {
+            break child;
+        }
+        assert!(began.elapsed() < PATIENCE, "no child");
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    wait_for(child, false);
+    wait_for(parent, true);
+    for pid in [child, parent] {
+        assert!(testkit::kill("KILL", &pid.to_string()));
+    }
     launcher.wait().expect("it ends with its primary");
 }
 

@@ -17,6 +17,8 @@ pub const VERSION: u32 = 7;
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Most scavengers of one harvest.
 pub const SCAVENGERS: usize = 64;
+/// Forked children that are known at a time.
+pub const FORKED: usize = 64;
 /// Areas of primary threads that are shown; there may be more.
 pub const AREAS: usize = 64;
 /// Most sites that are told apart; a power of two.
@@ -332,6 +334,9 @@ pub struct Control {
     pub errno: AtomicI32,
     pub primary: AtomicI32,
     pub butler: AtomicI32,
+    /// How many children the primary has forked, and their children, and who the last of them are, in turn.
+    pub forks: AtomicU64,
+    pub forked: [AtomicI32; FORKED],
     /// Threads of the primary that have areas.
     pub areas: AtomicU32,
     /// Why the primary's yields cannot be switched; 0: they can.

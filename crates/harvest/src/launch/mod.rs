@@ -15,6 +15,7 @@
 
 mod blob;
 mod fixed;
+mod forked;
 mod host;
 mod paces;
 mod page;

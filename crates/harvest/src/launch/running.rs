@@ -1,6 +1,7 @@
 //! A harvest that runs: what it does now, and how everybody ended.
 
 use super::blob::Blob;
+use super::forked::Forked;
 use super::paces::{Pace, Paces, Visits};
 use super::page::{Page, row};
 use super::siblings::{self, SiblingsOutcome};
@@ -101,6 +102,7 @@ pub struct Running {
     /// The primary's file, and how far from where it says it is loaded.
     file: PathBuf,
     bias: Option<u64>,
+    forked: Forked,
     count: usize,
     siblings: bool,
     ended: Vec<Option<ExitStatus>>,
@@ -127,6 +129,7 @@ impl Running {
             started: Instant::now(),
             file: harvest.primary.file.clone(),
             bias: None,
+            forked: Forked::new(&harvest.primary.file),
             count: harvest.scavengers.len(),
             siblings: harvest.siblings,
             ended: vec![None; harvest.scavengers.len()],
@@ -200,7 +203,13 @@ impl Running {
         let pid = pid.ok_or(io::ErrorKind::NotFound)?;
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
         loop {
-            if let Some(status) = reap(pid)? {
+            let ended = reap(pid)?;
+            if let Some(bias) = self.bias {
+                self.forked.look(&self.page, bias);
+            }
+            if let Some(status) = ended {
+                // A daemon's.
+                self.bias.iter().for_each(|bias| self.forked.look(&self.page, *bias));
                 return Ok(status);
             }
             self.pause(handle.as_ref())?;

@@ -6,7 +6,7 @@ use crate::area::{Area, asked, closed, kind, lock, settled};
 use crate::{ring, sys};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use runtime_abi::control::trip;
+use runtime_abi::control::{FORKED, trip};
 
 const ENOSYS: i32 = 38;
 const EAGAIN: i32 = 11;
@@ -49,6 +49,9 @@ pub(super) fn forked(next: impl FnOnce() -> i32) -> i32 {
         if !primary || sibling {
             area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
         }
+        if primary && !sibling {
+            tell(area);
+        }
         if sibling {
             // Whatever the butler was about to do, it does to the parent.
             area.asked.store(asked::NOTHING, Relaxed);
@@ -59,6 +62,13 @@ pub(super) fn forked(next: impl FnOnce() -> i32) -> i32 {
         area.closed.fetch_and(!closed::FORKS, AcqRel);
     }
     child
+}
+
+/// The launcher sees to its yields, if it lives on.
+fn tell(child: &Area) {
+    let page = child.region().page();
+    let fork = page.forks.fetch_add(1, Relaxed) as usize;
+    page.forked[fork % FORKED].store(child.pid.load(Relaxed), Relaxed);
 }
 
 #[cfg_attr(freestanding, unsafe(no_mangle))]

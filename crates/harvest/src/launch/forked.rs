@@ -1,0 +1,70 @@
+//! Children that a primary forks have its yields as they were at that time, and nobody ever comes aboard there. In those that live on
+//! for a while (a server's workers), yields that were on are switched off from here, by their memory: a child that has locked itself in does
+//! nothing for it, and one that executes something else at once is left alone. Where the kernel does not let us, they stay on.
+
+use super::page::Page;
+use crate::rewritten::Switches;
+use runtime_abi::control::{Control, FORKED, ON};
+use std::fs::{File, OpenOptions};
+use std::mem::offset_of;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+pub(super) struct Forked {
+    file: PathBuf,
+    /// So many forks are known of.
+    known: u64,
+    /// Who was new at the last look.
+    young: Vec<u32>,
+    /// By address of the file: the byte that switches, and what it is while switched off.
+    switches: Option<Vec<(u64, u8)>>,
+}
+
+impl Forked {
+    pub(super) fn new(file: &Path) -> Self {
+        Self { file: file.to_owned(), known: 0, young: Vec::new(), switches: None }
+    }
+
+    /// Sees to those who live still since the last look, and takes note of new ones. `bias` is how far from where its file says the primary is loaded.
+    pub(super) fn look(&mut self, page: &Page, bias: u64) {
+        for pid in std::mem::take(&mut self.young) {
+            if let Some(memory) = self.memory(pid) {
+                self.switch_off(&memory, bias);
+            }
+        }
+        let forks = page.u64(offset_of!(Control, forks));
+        for fork in self.known.max(forks.saturating_sub(FORKED as u64))..forks {
+            let at = offset_of!(Control, forked) + size_of::<u32>() * (fork as usize % FORKED);
+            self.young.push(page.u32(at));
+        }
+        self.known = forks;
+    }
+
+    /// The memory of a process, if it runs the primary's file. That is asked once its memory is open: what it executes from then on has another.
+    fn memory(&self, pid: u32) -> Option<File> {
+        let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem")).ok()?;
+        let (its, ours) = (std::fs::metadata(format!("/proc/{pid}/exe")).ok()?, self.file.metadata().ok()?);
+        ((its.dev(), its.ino()) == (ours.dev(), ours.ino())).then_some(memory)
+    }
+
+    fn switch_off(&mut self, memory: &File, bias: u64) {
+        let file = &self.file;
+        let switches = self.switches.get_or_insert_with(|| switches(file).unwrap_or_default());
+        for &(place, off) in &*switches {
+            let at = place.wrapping_add(bias);
+            let mut byte = [0];
+            // What else is there is somebody's breakpoint.
+            if memory.read_exact_at(&mut byte, at).is_ok() && byte == [ON] {
+                let _ = memory.write_all_at(&[off], at);
+            }
+        }
+    }
+}
+
+fn switches(file: &Path) -> Option<Vec<(u64, u8)>> {
+    let bytes = std::fs::read(file).ok()?;
+    let image = image::Image::parse(&bytes).ok()?;
+    let byte = |place| bytes.get(image.file_offset(units::Svma(place))?.0 as usize).copied();
+    let rows = Switches::of(&bytes)?.rows;
+    rows.iter().map(|row| Some((row.place, byte(row.place)?))).collect()
+}
