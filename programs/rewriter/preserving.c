@@ -1,7 +1,7 @@
 // clang's conventions for those who keep much (preserve_most, preserve_all), for those who keep nothing (preserve_none, where
 // the compiler has it: arguments in r12 to r15, handed on by jumps), and vectorcall, by pointers.
 //# compilers: clang
-//# twins: most all keeps_vectors push add turn runs
+//# twins: most all most_through most_slow all_through keeps_vectors push add turn runs
 #include <stdio.h>
 
 #define APART __attribute__((noinline))
@@ -26,6 +26,13 @@ APART __attribute__((vectorcall)) struct four vectors(struct four a, struct four
 }
 of_most *volatile by_most = most;
 of_all *volatile by_all = all;
+// What they call in turn: by a pointer what keeps as much, in view what keeps nothing, on a slow path.
+APART long slow(long *p) { long a = p[0] * 5, b = a ^ 3, c = b + a * 7; return a + b * c - (c >> 2); }
+APART __attribute__((preserve_most)) void most_through(long *p) { by_most(p); *p += 2; by_most(p); }
+APART __attribute__((preserve_most)) void most_slow(long *p) { if (*p % 3) *p += 4; else *p = slow(p); }
+APART __attribute__((preserve_all)) void all_through(double *p) { by_all(p); *p *= 0.5; }
+of_most *volatile by_most_through = most_through, *volatile by_most_slow = most_slow;
+of_all *volatile by_all_through = all_through;
 of_vectors *volatile by_vectors = vectors;
 
 APART double keeps_vectors(const double *v, long n) {
@@ -35,6 +42,9 @@ APART double keeps_vectors(const double *v, long n) {
         a += v[k]; c -= b; e += f * d;
         by_all(&a);
         by_most(&g);
+        by_all_through(&a);
+        by_most_through(&g);
+        by_most_slow(&g);
         h += i; i ^= j; j += k;
         b += c * 0.25; d += e * 0.125; f -= d * 0.5;
     }

@@ -16,7 +16,7 @@
 //! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the GOT): that they read
 //! nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over them in
 //! [`abi::CLOBBERED`], but for what they are seen to read behind them all the same (others keep more). A call by a pointer may be of any convention: it reads everything but flags, and what it leaves may be
-//! handed back. Nor of `call [rax]` with an address just computed, or in a module with TLS descriptors: those keep all registers.
+//! handed back. Who may be of a convention that keeps more than the ABI keeps that over both (`liveness/preserved.rs`). Nor of `call [rax]` with an address just computed, or in a module with TLS descriptors: those keep all registers.
 //! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never writes, only what direct
 //! callers keep (`liveness/kept.rs`), and what those by pointers are seen to read (`liveness/odd.rs`), is live when it returns, and of a function whose callers are all known no more is
 //! returned than they read; of vectors, a call by a pointer reads those that the function may have written for it
@@ -31,6 +31,8 @@ mod meaning;
 mod odd;
 mod overwrites;
 mod passed;
+mod preserved;
+mod returning;
 mod seen;
 mod summary;
 mod unwritten;
@@ -44,6 +46,7 @@ use crate::regs::{RAX, RDX, RSP, RegSet, abi};
 use crate::unwind::needed::{self, Row};
 use calls::{is_tls_descriptor_call, loads_stack_pointer};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
+use kept::Kept;
 use rayon::prelude::*;
 use seen::unusual_results;
 use std::collections::HashMap;
@@ -96,12 +99,13 @@ impl Liveness {
                 summaries = calls::summaries(module, &groups, known, relied_on);
             }
         }
+        let preserved = preserved::of(module, &groups, &summaries, relied_on);
         let (wanted, kept) = match knowledge {
             Knowledge::Cautious => (unusual_results(module, &groups, &summaries, relied_on), Vec::new()),
-            Knowledge::OfCallers => (
-                HashMap::new(),
-                kept::kept_by_callers(module, &groups, known, &unread, &summaries, relied_on),
-            ),
+            Knowledge::OfCallers => {
+                let modules = kept::OfModule { known, unread: &unread, preserved: &preserved };
+                (HashMap::new(), kept::kept_by_callers(module, &groups, modules, &summaries, relied_on))
+            }
         };
         let mut before = vec![Vec::new(); module.units.len()];
         let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
@@ -110,8 +114,10 @@ impl Liveness {
             .enumerate()
             .with_min_len(8)
             .map(|(group, members)| {
-                let work = Work::new(module, members, &summaries, relied_on).knowing(known);
-                if let Some(kept) = kept.get(group) {
+                let kept = kept.get(group);
+                let work = Work::new(module, members, &summaries, relied_on);
+                let work = work.preserving(&preserved, kept.is_some_and(Kept::by_others)).knowing(known);
+                if let Some(kept) = kept {
                     return work.live_outside(&Outside::kept(kept));
                 }
                 let wanted =
@@ -201,6 +207,10 @@ struct Work<'a, 'd> {
     written: Vec<RegSet>,
     /// For each unit, what is live when it returns because it never writes it; empty where that does not count.
     unwritten: Vec<RegSet>,
+    /// For each unit, what its callers may want back whatever it calls; empty before that is known.
+    preserved: Vec<RegSet>,
+    /// Whether it may hand back what calls by pointers left where the ABI leaves nothing.
+    hands_back: bool,
     /// Everything it gets from the stack.
     restored: RegSet,
     known: Known,
@@ -228,6 +238,8 @@ impl<'a, 'd> Work<'a, 'd> {
             needed: Vec::new(),
             written: vec![RegSet::EMPTY; members.len()],
             unwritten: Vec::new(),
+            preserved: Vec::new(),
+            hands_back: false,
             restored: RegSet::EMPTY,
             known: Known::CAUTIOUS,
             meaning: Vec::new(),
@@ -242,6 +254,8 @@ impl<'a, 'd> Work<'a, 'd> {
             work.needed.push(rows.iter().map(|row| row.needed).collect());
         }
         work.see_what_is_kept();
+        work.hands_back =
+            work.foreign.iter().any(|call| call.by_another.is_some()) && work.found().may_be_regcall();
         work
     }
 
@@ -380,6 +394,7 @@ impl<'a, 'd> Work<'a, 'd> {
                     (_, Knowledge::OfCallers) => outside.arguments & by.arguments,
                     _ => outside.arguments,
                 };
+                let keeps = keeps | self.preserved(member);
                 let lost = if outside.by_evidence { abi::LEFT } else { abi::CLOBBERED - keeps };
                 step.reads | arguments | (after - lost)
             }
@@ -432,7 +447,7 @@ impl<'a, 'd> Work<'a, 'd> {
     fn at_tail(&self, member: usize, target: Svma, outside: &Outside) -> RegSet {
         let at_return = self.at_return(member, outside);
         if self.module.imports.stub(target).is_some() {
-            return outside.arguments | (at_return - abi::CLOBBERED);
+            return outside.arguments | (at_return - (abi::CLOBBERED - self.preserved(member)));
         }
         match self.module.unit_at(target) {
             Some(unit)

@@ -33,7 +33,8 @@
 //!   the original: a return address is never without code. No direct call leads to what uses its return address for more than
 //!   to return there, or to hand it on, and no unit reads that of its own calls: `return_addresses` says what that is.
 //! - **R7 inserted.** Inserted code is of the closed list: in identity twins none. It writes only what is dead by this crate's
-//!   own liveness, which stands at the head of `dead`: before a call by a pointer, status flags alone.
+//!   own liveness, which stands at the head of `dead`: before a call by a pointer, status flags alone; and where a function may be of a
+//!   convention that keeps more than the ABI, nothing of that over what it calls outside of the module (`dead/preserved.rs`).
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
 //!   the original's leads); the load reads it with every register holding what it holds in the original; the original's
 //!   lies in memory that is never written.
@@ -97,7 +98,7 @@
 //! program does not use GS itself, that no returns but those of calls lead to twins (so that no cycle
 //! is made of returns), that a library is not called before the runtime by others' constructors; that code is not read as data, that nobody but the program's own code knows addresses inside of
 //! functions; what the next paragraph says of jump tables. For inserted code: what `dead` and `harvest/sparing` say they take
-//! for granted of calls that leave the module.
+//! for granted of calls that leave the module, and `dead/preserved.rs` of the conventions that there are.
 //!
 //! R8 proves what a twin's table holds, not that the jump reads it. Of each listed table three things are the mapping's word.
 //! *Base*: whenever its load is reached, the memory operand is the original table's address and a whole number i of entries.

@@ -77,3 +77,13 @@ fn what_is_written_and_not_read_is_returned() {
     let found = wrong(body, &[0x89, 0xf0], &[0x89, 0xd0]);
     assert!(named(&found, "rsi") > 0, "{found:?}");
 }
+
+#[test]
+fn who_may_keep_all_keeps_it_over_calls_of_other_modules() {
+    let body = "mov %edx, %ecx\ncall other@PLT";
+    // mov %edx, %ecx becomes mov %edx, %eax: nothing shows any more that rcx, or any other register, is changed on purpose.
+    let found = wrong(body, &[0x89, 0xd1], &[0x89, 0xd0]);
+    for register in ["zmm16", "k3"] {
+        assert!(named(&found, register) > 0, "{register}: {found:?}");
+    }
+}

@@ -111,13 +111,9 @@ fn compare(program: &Path, library: &Path, name: &str) {
 
 /// Programs that cannot be tried like this: resolvers of indirect functions run before any context is made, where the
 /// stack overflows there may be no site on the way, and the C library cancels a thread by a handler that the stand-in does
-/// not see: where it interrupts garbage it has garbage's stack to unwind. What a function keeps or hands back that is called
-/// by a pointer, though the ABI lets it change that (`preserve_most`, `preserve_all`, results of `regcall`), its yields may lose:
-/// only what is read right behind such calls tells of it.
+/// not see: where it interrupts garbage it has garbage's stack to unwind.
 fn left_out(source: &Path) -> bool {
-    ["ifunc.c", "preserving.c", "regcall_results.c", "signal_altstack.c", "thread_exit.c"]
-        .iter()
-        .any(|name| source.ends_with(name))
+    ["ifunc.c", "signal_altstack.c", "thread_exit.c"].iter().any(|name| source.ends_with(name))
 }
 
 fn try_all(compiler: &str, options: &[&[&str]]) {

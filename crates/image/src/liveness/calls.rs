@@ -54,7 +54,7 @@ pub(super) fn summaries(
 }
 
 /// For each group, the groups it calls or jumps to.
-fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
+pub(super) fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> {
     groups
         .members
         .par_iter()

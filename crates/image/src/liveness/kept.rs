@@ -22,12 +22,28 @@ pub(super) struct Kept {
     alone: bool,
 }
 
+impl Kept {
+    /// Whether others may call it than those in view.
+    pub(super) fn by_others(&self) -> bool {
+        !self.alone
+    }
+}
+
+/// What is known of a module besides summaries.
+#[derive(Clone, Copy)]
+pub(super) struct OfModule<'m> {
+    pub(super) known: Known,
+    /// For each group.
+    pub(super) unread: &'m [Unread],
+    /// For each unit.
+    pub(super) preserved: &'m [RegSet],
+}
+
 /// For each group, what its callers want.
 pub(super) fn kept_by_callers(
     module: &Module<'_>,
     groups: &Groups,
-    known_to: Known,
-    unread: &[Unread],
+    OfModule { known: known_to, unread, preserved }: OfModule<'_>,
     summaries: &[Summary],
     relied_on: &RelyOn<'_>,
 ) -> Vec<Kept> {
@@ -55,7 +71,9 @@ pub(super) fn kept_by_callers(
                 if !calls_units(module, members) {
                     return Vec::new();
                 }
-                Work::new(module, members, summaries, relied_on).knowing(known_to).kept(&kept[group as usize])
+                let kept = &kept[group as usize];
+                let work = Work::new(module, members, summaries, relied_on);
+                work.preserving(preserved, kept.by_others()).knowing(known_to).kept(kept)
             })
             .collect();
         ahead.clear();
@@ -127,7 +145,7 @@ impl Work<'_, '_> {
                 _ => None,
             });
             // What it jumps to returns to its own callers.
-            let behind = own.registers | if own.alone { RegSet::EMPTY } else { abi::RETURNED };
+            let behind = self.at_return(member, &outside) - abi::CALLEE_SAVED;
             found.extend(leaves.map(|unit| (unit as u32, behind)));
         }
         found.retain(|(_, set)| !set.is_empty());

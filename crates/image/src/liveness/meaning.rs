@@ -2,7 +2,7 @@
 //! results; until somebody writes such a register again, nobody can mean anything by it, not even as the fifth argument
 //! of a function that is passed two.
 
-use super::{Foreign, Kind, Work};
+use super::{Foreign, Kind, Work, passed};
 use crate::regs::{RegSet, abi};
 
 impl Work<'_, '_> {
@@ -51,7 +51,8 @@ impl Work<'_, '_> {
             Kind::Unknown => RegSet::ALL,
             Kind::Foreign(call) => {
                 let call = &self.foreign[call as usize];
-                (before - (abi::CLOBBERED - call.keeps)) | self.left_by(call)
+                let keeps = call.keeps | self.preserved(member);
+                (before - (abi::CLOBBERED - keeps)) | self.left_by(call, seen)
             }
             Kind::Local(unit) => before | self.left_by_unit(unit, seen),
         }
@@ -67,9 +68,13 @@ impl Work<'_, '_> {
         if seen { summary.may_hand_on } else { summary.may_write }
     }
 
-    fn left_by(&self, call: &Foreign) -> RegSet {
-        let more = if call.by_another.is_some() { self.known.passed } else { RegSet::EMPTY };
-        call.by.results | more
+    fn left_by(&self, call: &Foreign, seen: bool) -> RegSet {
+        if call.by_another.is_none() {
+            return call.by.results;
+        }
+        let back = if self.hands_back && !seen { passed::NO_RESULTS } else { RegSet::EMPTY };
+        // It may keep what the next call by a pointer is passed.
+        call.by.results | self.known.passed | RegSet::GENERAL | back
     }
 
     /// What the group, with all it calls, may leave something of use in.
@@ -94,7 +99,7 @@ impl Work<'_, '_> {
                 Kind::Unknown if calls => RegSet::ALL,
                 Kind::Plain | Kind::Return => step.writes,
                 Kind::Unknown => self.unseen(seen),
-                Kind::Foreign(call) => self.left_by(&self.foreign[call as usize]),
+                Kind::Foreign(call) => self.left_by(&self.foreign[call as usize], seen),
                 Kind::Local(unit) => self.left_by_unit(unit, seen),
             }
         });

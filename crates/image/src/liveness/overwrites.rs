@@ -8,7 +8,7 @@ use units::Svma;
 impl Work<'_, '_> {
     /// Which blocks may be come to with nothing overwritten: entries, and those that no known way leads to, as the targets
     /// of jumps that are not relied on.
-    fn entered(&self) -> Vec<bool> {
+    pub(super) fn entered(&self) -> Vec<bool> {
         let blocks = &self.group.blocks;
         let mut entered: Vec<bool> = blocks.iter().map(|block| block.is_entry).collect();
         let mut seen = entered.clone();

@@ -19,14 +19,15 @@ use rayon::prelude::*;
 /// Vectors and masks in which the ABI passes nothing.
 const OTHERS: RegSet = RegSet((RegSet::VECTORS.0 | RegSet::MASK_REGISTERS.0) & !abi::ARGUMENTS.0);
 /// What the ABI leaves nothing in behind a call. Nobody returns anything in flags.
-const NO_RESULTS: RegSet = RegSet(abi::CLOBBERED.0 & !abi::RETURNED.0 & !RegSet::ARITHMETIC_FLAGS.0);
+pub(super) const NO_RESULTS: RegSet =
+    RegSet(abi::CLOBBERED.0 & !abi::RETURNED.0 & !RegSet::ARITHMETIC_FLAGS.0);
 
 /// What a function writes and does not read.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Unread {
     /// Of [`OTHERS`], up to a call or return.
     pub(super) passed: RegSet,
-    /// Of [`NO_RESULTS`], up to a return.
+    /// Of [`NO_RESULTS`], up to a return; and what calls by pointers may have left there.
     pub(super) returned: RegSet,
 }
 
@@ -42,7 +43,11 @@ pub(super) fn unread(
         for call in &mut work.foreign {
             call.by_another = call.by_another.map(|_| RegSet::GENERAL);
         }
-        work.unread()
+        let mut unread = work.unread();
+        if work.hands_back {
+            unread.returned |= work.handed_back();
+        }
+        unread
     };
     groups.members.par_iter().with_min_len(8).map(of).collect()
 }

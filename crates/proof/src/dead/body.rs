@@ -1,6 +1,7 @@
 //! A unit (or a function without twin) as blocks of instructions: all that the equations of liveness need of it.
 
-use super::set::{ALL, RED_ZONE, STATUS_FLAGS, Set, is_one_register, whole};
+use super::effects::Effect;
+use super::set::{ALL, RED_ZONE, STACK_POINTER, STATUS_FLAGS, Set, is_one_register, whole};
 use super::steps::{End, Step};
 use super::{Code, Room};
 use crate::lsda::Site;
@@ -55,6 +56,8 @@ pub(crate) struct Block {
     pub(crate) writes: Set,
     /// Put on the stack before it is overwritten.
     pub(crate) saves: Set,
+    /// Read before it is possibly changed, but by pushing it.
+    pub(crate) takes: Set,
     /// Written by instructions that write only that, and not read in the block since.
     pub(crate) left: Set,
     /// Offset of the first instruction.
@@ -251,6 +254,7 @@ impl Builder<'_, '_, '_> {
                 kills,
                 writes: steps[first..=index].iter().fold(0, |all, step| all | step.effect.writes),
                 saves,
+                takes: takes(&steps[first..=index]),
                 left: left(&steps[first..=index]),
                 at: items[first].at,
                 first: first as u32,
@@ -382,6 +386,17 @@ fn transfer(steps: &[Step]) -> (Set, Set) {
     steps.iter().rev().fold((0, 0), |(uses, kills), step| {
         (step.effect.reads | uses & !step.effect.kills, kills | step.effect.kills)
     })
+}
+
+/// What is read of what was there before. What is pushed may be anything, to make room; and what reads all tells nothing.
+fn takes(steps: &[Step]) -> Set {
+    let (taken, _) = steps.iter().fold((0, 0), |(taken, written), step| {
+        let Effect { reads, writes, .. } = step.effect;
+        let pushed = if writes & STACK_POINTER != 0 { step.saves } else { 0 };
+        let more = if reads == ALL { 0 } else { reads & !pushed & !written };
+        (taken | more, written | writes)
+    });
+    taken
 }
 
 /// What instructions that write one register, and nothing else but flags, leave there unread.

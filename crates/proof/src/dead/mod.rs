@@ -31,14 +31,15 @@
 //!   nobody, so some convention returns it ([`unread`]).
 //! - *Calls of functions of other modules, by name*, follow the System V ABI: they read what arguments are passed
 //!   in, and nothing is kept over them but in callee-saved registers, and in what is seen to be read behind them though they
-//!   leave nothing there (other conventions keep more). So do those who call a function by its address or
-//!   from other modules: they read behind the call what the ABI says is there. The calls that find thread-local variables
+//!   leave nothing there (other conventions keep more), or what the function that calls may have to leave as it found it
+//!   ([`preserved`]). Those who call a function by its address or from other modules read behind the call what the ABI says is
+//!   there, or what that function may have to keep. The calls that find thread-local variables
 //!   by descriptors are none of these; they keep everything.
 //! - *Any other call* may read and leave alone everything.
 //! - Some calls never return: of functions whose own code never does, of some that standards say never do, by name (of the
 //!   module's own functions, by names that are reserved), and such as stand last in their function ([`last_calls`]).
 //!
-//! [`effects`] says what an instruction does, [`steps`] reads a unit's, [`body`] puts them together as blocks, [`solve`]
+//! [`preserved`] says which functions may be of a convention that keeps more than the ABI. [`effects`] says what an instruction does, [`steps`] reads a unit's, [`body`] puts them together as blocks, [`solve`]
 //! has the equations, [`order`] says in which order they are solved, [`linkage`] knows what leaves the module,
 //! [`descent`] reads functions that have no twins.
 
@@ -48,6 +49,7 @@ pub(crate) mod effects;
 mod last_calls;
 pub(crate) mod linkage;
 pub(crate) mod order;
+pub(crate) mod preserved;
 pub(crate) mod set;
 pub(crate) mod solve;
 pub(crate) mod steps;
@@ -199,6 +201,8 @@ pub(crate) struct Dead<'c, 'd> {
     pub(crate) summaries: Vec<Summary>,
     /// For each body, what is seen to be read behind calls of it.
     pub(crate) wanted: Vec<Set>,
+    /// For each body, what those may want back who are not in view.
+    pub(crate) preserved: Vec<Set>,
 }
 
 impl<'c, 'd> Dead<'c, 'd> {
@@ -215,7 +219,8 @@ impl<'c, 'd> Dead<'c, 'd> {
         let functions = Functions::of(&bodies);
         let summaries = summaries(&code, &bodies, &functions);
         let wanted = wanted(&bodies, &functions, &summaries);
-        Self { code, bodies, functions, summaries, wanted }
+        let preserved = preserved::of(&code, &bodies, &functions, &summaries);
+        Self { code, bodies, functions, summaries, wanted, preserved }
     }
 
     /// For each function, the bodies it is made of: units where the number is one of a unit.
@@ -239,6 +244,7 @@ impl<'c, 'd> Dead<'c, 'd> {
     pub(crate) fn live(&self, members: &[u32], room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
         let mut function = Function::new(members, &self.bodies);
         function.see_what_is_kept(&self.summaries);
+        function.preserve(&self.preserved);
         function.need_what_is_unwritten(STATUS_FLAGS | RED_ZONE);
         let wanted = members.iter().fold(0, |all, &body| all | self.wanted[body as usize]);
         let given_back = function.forwards(&self.summaries).given_back;

@@ -55,8 +55,19 @@ pub(crate) const ANY_ARGUMENTS: Set = ALL & !(STATUS_FLAGS | RED_ZONE);
 pub(crate) const GENERAL: Set = 0xffff;
 /// rbx, rsp, rbp, r12-r15, the direction flag, x87 state.
 pub(crate) const CALLEE_SAVED: Set = general(&[3, 4, 5, 12, 13, 14, 15]) | RESERVED;
+pub(crate) const STACK_POINTER: Set = general(&[4]);
 /// Never dead, whatever is written.
-pub(crate) const RESERVED: Set = 1 << 4 | X87;
+pub(crate) const RESERVED: Set = STACK_POINTER | X87;
+/// rdi and rsi; and with them rcx, r8 and r9, in which C returns nothing either.
+pub(crate) const FIRST_ARGUMENTS: Set = general(&[7, 6]);
+pub(crate) const TEMPORARIES: Set = FIRST_ARGUMENTS | general(&[1, 8, 9]);
+pub(crate) const FIRST_RESULT: Set = general(&[0]);
+/// All vectors and masks.
+pub(crate) const VECTORS: Set = vectors(0xffff_ffff) | 0xff << MASKS_AT;
+/// Bits 0-127 of xmm4 to xmm15, xmm6 to xmm15, xmm8 to xmm15.
+pub(crate) const FROM_4: Set = 0xfff0 << LOW_AT;
+pub(crate) const FROM_6: Set = 0xffc0 << LOW_AT;
+pub(crate) const FROM_8: Set = 0xff00 << LOW_AT;
 /// rax, rdx, xmm0, xmm1, at any width; and what LLVM returns wider values in besides: rcx, r8, xmm2, xmm3.
 pub(crate) const RESULTS: Set = general(&[0, 1, 2, 8]) | vectors(0xf);
 /// What may be changed by a call of a function that is known by the ABI alone.

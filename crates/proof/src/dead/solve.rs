@@ -78,6 +78,8 @@ pub(crate) struct Function<'m> {
     unwritten: Vec<Set>,
     /// For each block, what is seen to be read behind the call by the ABI at its end; empty before that was looked for.
     kept: Vec<Set>,
+    /// For each member, what those may want back who are not in view; empty before that is known.
+    preserved: Vec<Set>,
 }
 
 impl<'m> Function<'m> {
@@ -100,7 +102,16 @@ impl<'m> Function<'m> {
         };
         let inside = bodies.iter().map(|body| body.outs.iter().map(out).collect()).collect();
         let pads = bodies.iter().map(|body| body.pads.iter().map(|&pad| resolve(pad)).collect()).collect();
-        Self { members, bodies, base, inside, pads, unwritten: Vec::new(), kept: Vec::new() }
+        Self {
+            members,
+            bodies,
+            base,
+            inside,
+            pads,
+            unwritten: Vec::new(),
+            kept: Vec::new(),
+            preserved: Vec::new(),
+        }
     }
 
     pub(crate) fn body(&self, member: usize) -> &'m Body {
@@ -177,7 +188,7 @@ impl<'m> Function<'m> {
                 Out::Tail(_) if inside != LOST => live[inside as usize],
                 Out::Nowhere => 0,
                 Out::Anywhere | Out::Trap => way.unknown,
-                Out::Import => way.arguments | way.at_return & !CLOBBERED,
+                Out::Import => way.arguments | way.at_return & (!CLOBBERED | self.preserved(member)),
                 Out::Inside(_) => live.get(inside as usize).copied().unwrap_or(way.unknown),
                 Out::Tail(other) => {
                     let summary = &summaries[other as usize];
@@ -209,9 +220,25 @@ impl<'m> Function<'m> {
         }
         self.kept = kept;
     }
-    /// What the call by the ABI at the end of a block, numbered through, is seen to keep.
+    /// What the call by the ABI at the end of a block, numbered through, is seen to keep, or may have to.
     pub(crate) fn kept(&self, block: usize) -> Set {
         self.kept.get(block).copied().unwrap_or(0)
+    }
+    fn preserved(&self, member: usize) -> Set {
+        self.preserved.get(member).copied().unwrap_or(0)
+    }
+    /// From here on, calls that leave the module keep what a member may have to leave as it found it (by body).
+    pub(crate) fn preserve(&mut self, preserved: &[Set]) {
+        self.preserved = self.members.iter().map(|&body| preserved[body as usize]).collect();
+        self.kept.resize(self.count(), 0);
+        for (member, &more) in self.preserved.iter().enumerate() {
+            let (from, to) = (self.base[member] as usize, self.base[member + 1] as usize);
+            self.kept[from..to].iter_mut().for_each(|kept| *kept |= more);
+        }
+    }
+    /// From here on, that is needed at returns.
+    pub(crate) fn need_what_is_preserved(&mut self) {
+        self.unwritten.clone_from(&self.preserved);
     }
 
     /// Needed before what stands at the end of a block (by its number), given what is behind it.

@@ -32,6 +32,11 @@ macro_rules! marked {
     ($number:literal: $($byte:literal)*) => { &[$($byte,)* 0x41, 0xb9, $number, 0, 0x5a, 0x5a] };
 }
 
+/// The same, with a marker that writes flags alone.
+macro_rules! signed {
+    ($number:literal: $($byte:literal)*) => { &[$($byte,)* 0xf7, 0xc2, $number, 0, 0x5a, 0x5a] };
+}
+
 const CHANGES: &[Change] = &[
     Change {
         name: "a caller keeps rcx over a call",
@@ -79,6 +84,54 @@ const CHANGES: &[Change] = &[
         name: "nobody reads what a function writes that is called by a pointer",
         from: marked!(11: 0x89 0xf1),
         to: To::Bytes(&[0x89, 0xd1]),
+        times: 2,
+    },
+    Change {
+        name: "a function that others call leaves all general registers alone",
+        from: signed!(12: 0x89 0xd1),
+        to: To::Bytes(&[0x89, 0xd0]),
+        times: 2,
+    },
+    Change {
+        name: "a function that others call leaves all vectors but results alone",
+        from: signed!(13: 0x66 0x0f 0x6e 0xf2),
+        to: To::Bytes(&[0x66, 0x0f, 0x6e, 0xc2]),
+        times: 2,
+    },
+    Change {
+        name: "a function that others call is passed nothing in rdi",
+        from: signed!(14: 0x89 0xf9),
+        to: To::Bytes(&[0x89, 0xd1]),
+        times: 2,
+    },
+    Change {
+        name: "a function that others call is passed something in rax",
+        from: signed!(15: 0x89 0xd1),
+        to: To::Bytes(&[0x89, 0xc1]),
+        times: 2,
+    },
+    Change {
+        name: "a function that another calls for others leaves all general registers alone",
+        from: signed!(16: 0x89 0xd1),
+        to: To::Bytes(&[0x89, 0xd0]),
+        times: 2,
+    },
+    Change {
+        name: "what goes on in another module may leave all registers alone",
+        from: signed!(17: 0x89 0xd1),
+        to: To::Bytes(&[0x89, 0xd0]),
+        times: 2,
+    },
+    Change {
+        name: "what calls another module may leave all registers alone",
+        from: signed!(18: 0x89 0xd1),
+        to: To::Bytes(&[0x89, 0xd0]),
+        times: 2,
+    },
+    Change {
+        name: "what a call by a pointer leaves may be handed back",
+        from: signed!(19: 0x89 0xd1),
+        to: To::Bytes(&[0x89, 0xc1]),
         times: 2,
     },
     Change {

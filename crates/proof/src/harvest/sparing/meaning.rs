@@ -3,7 +3,7 @@
 
 use super::Sparing;
 use crate::dead::body::{Last, Out};
-use crate::dead::set::{ALL, CLOBBERED, RESULTS, Set};
+use crate::dead::set::{ALL, CLOBBERED, NO_RESULTS, RESULTS, Set};
 
 impl<'a> Sparing<'a, '_, '_> {
     /// What each function, with all that it calls, may put something of use in, if so much may be put there where nobody
@@ -34,15 +34,26 @@ impl<'a> Sparing<'a, '_, '_> {
         }
     }
 
+    /// What calls by pointers may leave where the ABI leaves nothing, for a function to hand it back; where only what is seen
+    /// counts, and not all that may come from where nobody knows, none.
+    fn back(&self, members: &[u32], unknown: Set) -> Set {
+        let may = || {
+            members.iter().any(|&body| self.hands_back[self.dead.functions.of_body[body as usize] as usize])
+        };
+        if unknown == ALL && may() { NO_RESULTS } else { 0 }
+    }
+
     fn own_changes(&self, members: &[u32], unknown: Set) -> Set {
         let mut all = 0;
+        let back = self.back(members, unknown);
         for &body in members {
             let of_body = &self.dead.bodies[body as usize];
             let blocks = &of_body.blocks;
             for (block, call) in blocks.iter().zip(&self.calls[body as usize]) {
                 all |= block.writes;
                 all |= match block.last {
-                    Last::Foreign | Last::Pointer => call.left,
+                    Last::Foreign => call.left,
+                    Last::Pointer => call.left | back,
                     Last::Keeps => ALL,
                     _ => 0,
                 };
@@ -72,6 +83,7 @@ impl<'a> Sparing<'a, '_, '_> {
         let mut state = vec![0; count];
         let mut reached = vec![false; count];
         let mut changed = true;
+        let back = self.back(members, at_entries);
         for member in 0..members.len() {
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 if block.is_entry {
@@ -93,7 +105,8 @@ impl<'a> Sparing<'a, '_, '_> {
                     let after = match block.last {
                         Last::Plain | Last::Return | Last::DeadEnd | Last::DeadCall(_) => before,
                         Last::Foreign | Last::Pointer => {
-                            before & (!CLOBBERED | function.kept(at)) | call.left
+                            let back = if block.last == Last::Pointer { back } else { 0 };
+                            before & (!CLOBBERED | function.kept(at)) | call.left | back
                         }
                         Last::Keeps => ALL,
                         Last::Call(other) => {

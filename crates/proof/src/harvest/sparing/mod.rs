@@ -10,17 +10,20 @@
 //!   type, where its name is one of `conventions`) and callee-saved registers, changes the rest as it likes, and leaves
 //!   results; what is called by a pointer, whatever its convention, reads all general registers besides, and more vectors and
 //!   masks than the ABI passes: [`passed`] says which, and takes for granted that no module only hands on what others passed it
-//!   there. What calls so keeps nothing over the call but in callee-saved registers, and in such as it is seen to read
-//!   behind the call, though nothing is left there: those are live, and mean something, as if the call did not touch them.
-//! - **Garbage means nothing.** What a call by the ABI may change and does not return in, may have any value at every
+//!   there. What calls so keeps nothing over the call but in callee-saved registers, in such as it is seen to read
+//!   behind the call, though nothing is left there, and in such as it may itself have to leave as it found them
+//!   (`dead/preserved.rs`): those are live, and mean something, as if the call did not touch them. Behind a call by a pointer all general
+//!   registers mean something: it may keep what the next such call is passed; and all others, too, to a function that may be of `regcall`.
+//! - **Garbage means nothing.** What else a call by the ABI may change and does not return in, may have any value at every
 //!   reading, and the program does the same. So a yield behind such a call is as good as the call at changing it.
 //! - **Who jumps to a pointer** (but by a listed table) calls by the ABI on behalf of its own caller.
 //!
 //! Live before an instruction is then what it reads and what is live behind it and not surely overwritten, as in `dead`,
 //! of that what *may hold anything of use* ([`meaning`]); and
 //!
-//! - at a return of f: callee-saved registers; what f writes where the ABI returns nothing and nobody reads up to there
-//!   (as in `dead`), unless f is private; what is live behind any direct call of f, and at the returns of whatever
+//! - at a return of f, unless f is *private*: what f writes where the ABI returns nothing and nobody reads up to there
+//!   (as in `dead`); what a call by a pointer may have left there, if f may be of `regcall`, and f hands back; what f may have
+//!   to leave as it found it for callers of another convention. And always: callee-saved registers; what is live behind any direct call of f, and at the returns of whatever
 //!   jumps to f in place of returning; results, unless f is *private*. Everything, if f is called or jumped into from
 //!   bytes that nobody decoded, or called in its middle.
 //! - f is private ([`callers`]) if nothing names its address: no relocation, symbol, header, personality, operand or
@@ -68,6 +71,10 @@ pub(crate) struct Sparing<'a, 'c, 'd> {
     meaning: Vec<Vec<Set>>,
     /// For each body.
     summaries: Vec<Summary>,
+    /// For each function, whether it may hand back what calls by pointers leave where the ABI leaves nothing.
+    hands_back: Vec<bool>,
+    /// For each function, whether others may call it than those in view.
+    taken: Vec<bool>,
     /// For each function, what is live at its returns.
     at_return: Vec<Set>,
 }
@@ -80,8 +87,13 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
             calls: calls(dead),
             meaning: Vec::new(),
             summaries: dead.summaries.iter().map(hoped).collect(),
+            hands_back: Vec::new(),
+            taken: Vec::new(),
             at_return: Vec::new(),
         };
+        let regcall = |members: &Vec<u32>| found.function(members).taken(&dead.code).may_be_regcall();
+        let hands_back = dead.functions.members.par_iter().with_min_len(16).map(regcall).collect();
+        found.hands_back = hands_back;
         found.look_before_calls(0);
         let passed = found.passed_by_module();
         if passed != 0 {
@@ -113,6 +125,16 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
     fn function(&self, members: &'a [u32]) -> Function<'a> {
         let mut function = Function::new(members, &self.dead.bodies);
         function.see_what_is_kept(&self.dead.summaries);
+        function.preserve(&self.dead.preserved);
+        function
+    }
+
+    /// The same, with all that its callers may want back.
+    fn called_function(&self, at: usize) -> Function<'a> {
+        let mut function = self.function(&self.dead.functions.members[at]);
+        if self.taken[at] {
+            function.need_what_is_preserved();
+        }
         function
     }
 
@@ -124,6 +146,7 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
             changed = false;
             for member in (0..function.members.len()).rev() {
                 let base = function.base(member);
+                let way = &function.way(member, way);
                 for (index, block) in function.body(member).blocks.iter().enumerate().rev() {
                     let after = function.after(member, index, &live, way, &self.summaries);
                     let last = self.before_last(function, (member, index), block.last, after, way);
@@ -176,14 +199,16 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
         let functions = &self.dead.functions;
         let odd = self.odd();
         let returned = self.returned();
-        let first = |(members, &returned): (&Vec<u32>, &Set)| {
-            // Nobody calls a part: it is entered in the midst of a frame.
-            let is_taken = |&body: &u32| callers[body as usize].taken && !self.dead.code.is_part(body);
-            let known = if members.iter().any(is_taken) { RESULTS | odd | passed | returned } else { 0 };
+        // Nobody calls a part: it is entered in the midst of a frame.
+        let is_taken = |&body: &u32| callers[body as usize].taken && !self.dead.code.is_part(body);
+        let taken: Vec<bool> = functions.members.iter().map(|members| members.iter().any(is_taken)).collect();
+        let first = |((members, &returned), &taken): ((&Vec<u32>, &Set), &bool)| {
+            let known = if taken { RESULTS | odd | passed | returned } else { 0 };
             let unseen = members.iter().any(|&body| callers[body as usize].unseen);
             (CALLEE_SAVED | known | if unseen { ALL } else { 0 }) & !RED_ZONE
         };
-        self.at_return = functions.members.iter().zip(&returned).map(first).collect();
+        self.at_return = functions.members.iter().zip(&returned).zip(&taken).map(first).collect();
+        self.taken = taken;
         let mut waiting: Vec<u32> = (0..functions.members.len() as u32).collect();
         while !waiting.is_empty() {
             let found: Vec<(u32, Set)> = waiting
@@ -215,17 +240,18 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
             return Vec::new();
         }
         let mut found = Vec::new();
-        for out in bodies.flat_map(|body| &body.outs) {
-            if let Out::Tail(to) = out {
-                found.push((*to, self.at_return[at]));
-            }
-        }
-        let function = self.function(members);
+        let function = self.called_function(at);
         let way = Way::keeping(self.at_return[at]);
+        for (member, body) in bodies.enumerate() {
+            let at_return = function.way(member, &way).at_return;
+            let to = |out: &Out| if let Out::Tail(to) = *out { Some((to, at_return)) } else { None };
+            found.extend(body.outs.iter().filter_map(to));
+        }
         let live = self.solve(&function, &way, &self.meaning[at]);
         for member in 0..members.len() {
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 if let Last::Call(callee) = block.last {
+                    let way = function.way(member, &way);
                     let after = function.after(member, index, &live, &way, &self.summaries) & !RED_ZONE;
                     found.push((callee, after));
                 }
@@ -295,7 +321,7 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
     /// Tells for each unit of a function (by its number) what is live before each instruction.
     pub(crate) fn live(&self, at: usize, room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
         let members = &self.dead.functions.members[at];
-        let function = self.function(members);
+        let function = self.called_function(at);
         let way = Way::keeping(self.at_return[at]);
         let meaning = &self.meaning[at];
         let live = self.solve(&function, &way, meaning);
@@ -307,6 +333,7 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
             self.dead.code.read(body, &[], room);
             before.clear();
             before.resize(room.items.len(), ALL);
+            let way = function.way(member, &way);
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 let range = block.first as usize..block.end as usize;
                 useful.clear();

@@ -18,7 +18,7 @@ impl<'a> Sparing<'a, '_, '_> {
         let members = &dead.functions.members;
         for (body, calls) in dead.bodies.iter().zip(&mut self.calls) {
             for (block, call) in body.blocks.iter().zip(calls) {
-                call.left |= if block.last == Last::Pointer { passed } else { 0 };
+                call.left |= if block.last == Last::Pointer { passed | GENERAL } else { 0 };
             }
         }
         let all = |at_entries, unknown| -> Vec<Vec<Set>> {
@@ -57,11 +57,16 @@ impl<'a> Sparing<'a, '_, '_> {
         self.function(members).unread(OTHERS, Until::CallOrReturn, &way, &self.summaries)
     }
 
-    /// For each function, what it returns where the ABI returns nothing.
+    /// For each function, what it returns where the ABI returns nothing, or hands back.
     pub(super) fn returned(&self) -> Vec<Set> {
         let way = Self::way_by_pointers();
-        let of = |members: &'a Vec<u32>| self.function(members).returned_unread(&way, &self.summaries);
-        self.dead.functions.members.par_iter().with_min_len(16).map(of).collect()
+        let of = |(members, &hands_back): (&'a Vec<u32>, &bool)| {
+            let function = self.function(members);
+            let back = if hands_back { function.handed_back() } else { 0 };
+            function.returned_unread(&way, &self.summaries) | back
+        };
+        let members = self.dead.functions.members.par_iter().with_min_len(16);
+        members.zip(&self.hands_back).map(of).collect()
     }
 
     /// What is read for sure, or by the ABI.
