@@ -10,14 +10,17 @@ use std::mem::offset_of;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+/// A jump, or what is as long and does nothing.
+type Instruction = [u8; 5];
+
 pub(super) struct Forked {
     file: PathBuf,
     /// So many forks are known of.
     known: u64,
     /// Who was new at the last look.
     young: Vec<u32>,
-    /// By address of the file: the byte that switches, and what it is while switched off.
-    switches: Option<Vec<(u64, u8)>>,
+    /// By address of the file: the instruction that switches, as it is while switched off; its first byte says which.
+    switches: Option<Vec<(u64, Instruction)>>,
 }
 
 impl Forked {
@@ -52,19 +55,21 @@ impl Forked {
         let switches = self.switches.get_or_insert_with(|| switches(file).unwrap_or_default());
         for &(place, off) in &*switches {
             let at = place.wrapping_add(bias);
-            let mut byte = [0];
-            // What else is there is somebody's breakpoint.
-            if memory.read_exact_at(&mut byte, at).is_ok() && byte == [ON] {
-                let _ = memory.write_all_at(&[off], at);
+            let mut there = Instruction::default();
+            // What else is there is somebody's breakpoint, or another program's.
+            let on = [&[ON], &off[1..]].concat();
+            if memory.read_exact_at(&mut there, at).is_ok() && there[..] == on {
+                let _ = memory.write_all_at(&off[..1], at);
             }
         }
     }
 }
 
-fn switches(file: &Path) -> Option<Vec<(u64, u8)>> {
+fn switches(file: &Path) -> Option<Vec<(u64, Instruction)>> {
     let bytes = std::fs::read(file).ok()?;
     let image = image::Image::parse(&bytes).ok()?;
-    let byte = |place| bytes.get(image.file_offset(units::Svma(place))?.0 as usize).copied();
+    let there =
+        |place| bytes.get(image.file_offset(units::Svma(place))?.0 as usize..)?.first_chunk().copied();
     let rows = Switches::of(&bytes)?.rows;
-    rows.iter().map(|row| Some((row.place, byte(row.place)?))).collect()
+    rows.iter().map(|row| Some((row.place, there(row.place)?))).collect()
 }
