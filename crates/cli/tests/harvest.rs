@@ -6,6 +6,7 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use testkit::Place;
 
 /// A chase through a small list, so that there is a site; it does what its arguments say.
@@ -382,6 +383,24 @@ fn a_primary_that_may_not_become_slower_has_no_guests() {
     assert_eq!(record.slowdown.with_guests.value(), Some(0.0));
     assert_eq!(record.slowdown.share.value(), Some(0.0));
     assert_eq!(record.scavengers[0].times.aboard.value(), Some(0.0));
+}
+
+/// It would run for ever with guests aboard that never get a turn: they stay at home, and do there what they are for.
+#[test]
+fn who_never_gives_way_leaves_scavengers_at_home() {
+    let place = place();
+    let arguments =
+        ["--most-sites", "0", "--no-spins", "--scavenger-out", "said", "--scavenger", "./p say hello"];
+    let mut launcher = place.harvest(&[&arguments[..], &["--", "./p", "idle"]].concat()).spawn().unwrap();
+    let said = || std::fs::read_to_string(place.at("said")).is_ok_and(|said| said.contains("hello"));
+    let until = Instant::now() + Duration::from_secs(30);
+    while !said() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let spoke = said();
+    Command::new("kill").arg(launcher.id().to_string()).status().unwrap();
+    launcher.wait().unwrap();
+    assert!(spoke);
 }
 
 /// Nobody waits for what it did not come to do, and the record says why less was harvested.

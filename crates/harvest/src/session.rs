@@ -191,7 +191,10 @@ impl Prepared {
         };
         let mut harvest = launch::Harvest::new(program(&self.cast.primary, self.cast.primarys_role())?);
         harvest.siblings = self.cast.siblings;
-        harvest.ring = self.plan.bounds.ring;
+        // Where it never gives way nobody would ever run aboard, nor come home again.
+        let gives_way = |module: &PlannedModule| !module.sites.is_empty() || !module.spins.is_empty();
+        let anywhere = self.cast.siblings || self.primary().is_none_or(gives_way);
+        harvest.ring = if anywhere { self.plan.bounds.ring } else { 0 };
         // Threads that are each other's guests have nobody among them whose pace would be the one to keep.
         harvest.promise = if self.cast.siblings { None } else { promise(&self.plan) };
         harvest.home_cpus = home_cpus;
