@@ -311,9 +311,11 @@ impl Step {
                 pace.phase = Phase::RestLook;
             }
             Phase::RestLook if counted || given_up => {
-                if area.slept.load(Relaxed) != 0
-                    || pace.rest.look(self.now, self.alone().map(|mean| mean.ticks[0]))
-                {
+                let slept = area.slept.load(Relaxed) != 0;
+                if slept {
+                    pace.rest.put_off(self.now);
+                }
+                if slept || pace.rest.look(self.now, self.alone().map(|mean| mean.ticks[0])) {
                     self.leave_alone(pace);
                     pace.tail = 0.0;
                     pace.law.owes((1.0 - pace.rest.kept()) * rest::TAIL as f64);

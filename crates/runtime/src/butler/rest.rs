@@ -69,9 +69,14 @@ impl Rest {
         if self.looks >= LAST {
             self.learn(self.last.iter().sum::<f64>() / LAST as f64 / self.before);
         }
+        self.put_off(now);
+        true
+    }
+
+    /// It slept, which tells nothing: guests are not to wait again at once for that.
+    pub(super) fn put_off(&mut self, now: u64) {
         self.every = (2 * self.every).min(EVERY[1]);
         self.due = now + self.every;
-        true
     }
 
     fn learn(&mut self, kept: f64) {
@@ -169,6 +174,22 @@ mod tests {
         for of in [0.0, 1e-6, 2e-4, 0.01, 0.36] {
             assert!((root(of) - f64::sqrt(of)).abs() < 1e-6, "{of}: {}", root(of));
         }
+    }
+
+    #[test]
+    fn who_sleeps_in_its_rests_has_them_as_seldom() {
+        let mut rest = Rest::begin_anew(1);
+        (0..BEFORE).for_each(|_| rest.saw(100.0));
+        let (mut now, mut rests) = (1, 0);
+        while now < 10_000_000_000 {
+            now += 5_000_000;
+            if rest.is_due(now) {
+                rest.begin(now);
+                rest.put_off(now + STEP);
+                rests += 1;
+            }
+        }
+        assert!((3..8).contains(&rests) && rest.kept() >= 1.0, "{rests}");
     }
 
     #[test]
