@@ -23,6 +23,7 @@ use image::regs::{Flag, RegSet};
 use image::{ImageError, Module};
 use rayon::prelude::*;
 use records::plan::{Live, LoadClass, Prefetch, Role};
+use rounds::Rounds;
 use sources::Region;
 use unit::Unit;
 use units::Bytes;
@@ -126,6 +127,7 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
     let accesses: Vec<u32> = (0..unit.instructions.len() as u32).filter(computed).collect();
     let calls_itself = decoded.calls.contains(&module.units[index].start);
     let mut classes = Classes::new(&unit, calls_itself);
+    let mut rounds = Rounds::default();
     let mut formatter = IntelFormatter::new();
     let mut found: Vec<(u32, Found)> = Vec::new();
     for &at in &accesses {
@@ -145,7 +147,7 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
                 class,
                 written: unit.access(at).is_some_and(|access| access.written),
                 depth: unit.loops.depth(block),
-                round: rounds::independent(&unit, &mut classes, at),
+                round: rounds.independent(&unit, &mut classes, at),
                 live: live.get(at as usize).copied().unwrap_or(RegSet::ALL),
                 group: 0,
                 same_line: false,

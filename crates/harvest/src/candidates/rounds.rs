@@ -11,10 +11,23 @@ use super::unit::{Place, Unit};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 use image::loops::Loop;
 use records::plan::LoadClass;
+use std::collections::HashMap;
 
-/// How many instructions a round of the loop around an instruction has, if its rounds are independent.
-pub(super) fn independent(unit: &Unit, classes: &mut Classes<'_>, at: u32) -> Option<u32> {
-    let around = unit.loops.around(unit.cfg.block_of(at as usize))?;
+/// What is known of loops, by their headers: each is looked through once, however many loads it has.
+#[derive(Default)]
+pub(super) struct Rounds {
+    known: HashMap<u32, Option<u32>>,
+}
+
+impl Rounds {
+    /// How many instructions a round of the loop around an instruction has, if its rounds are independent.
+    pub(super) fn independent(&mut self, unit: &Unit, classes: &mut Classes<'_>, at: u32) -> Option<u32> {
+        let around = unit.loops.around(unit.cfg.block_of(at as usize))?;
+        *self.known.entry(around.header).or_insert_with(|| of_loop(unit, classes, around))
+    }
+}
+
+fn of_loop(unit: &Unit, classes: &mut Classes<'_>, around: &Loop) -> Option<u32> {
     let has_inner = unit.loops.all.iter().any(|l| l.header != around.header && around.holds(l.header));
     if has_inner {
         return None;

@@ -39,6 +39,12 @@ struct Known {
     at: u64,
 }
 
+impl Known {
+    fn is_fresh(&self, now: u64) -> bool {
+        self.samples >= KNOWN.1 && now.saturating_sub(self.at) <= KNOWN.0
+    }
+}
+
 /// What follows from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -247,18 +253,17 @@ impl Law {
         if self.answers {
             return None;
         }
-        let fresh = |k: &&Known| k.samples >= KNOWN.1 && now.saturating_sub(k.at) <= KNOWN.0;
-        let (mut best, mut last) = ((0, 0.0), Known::default());
-        for known in self.known.iter().filter(fresh) {
+        let (mut best, mut before, mut last) = ((0, 0.0), Known::default(), Known::default());
+        for known in self.known.iter().filter(|known| known.is_fresh(now)) {
             best = self.richer(best, known.ring, known.cost);
-            // Beyond the longest: by what the longest one cost more than the one before.
-            let each = ((known.cost - last.cost) / f64::from(known.ring - last.ring)).max(0.0);
-            let twice = (2 * known.ring).min(self.longest);
-            let expected = known.cost + each * (f64::from(twice) - f64::from(known.ring)).max(0.0);
-            last = *known;
-            if !self.known.iter().any(|k| k.ring > known.ring && fresh(&k)) {
-                best = self.richer(best, twice, expected);
-            }
+            (before, last) = (last, *known);
+        }
+        if last.ring > before.ring {
+            // Beyond the longest: by what that cost more than the one before.
+            let each = ((last.cost - before.cost) / f64::from(last.ring - before.ring)).max(0.0);
+            let twice = (2 * last.ring).min(self.longest);
+            let more = (f64::from(twice) - f64::from(last.ring)).max(0.0);
+            best = self.richer(best, twice, last.cost + each * more);
         }
         (best.0 > than && best.1 > WORTH_IT * worth).then_some(best.0)
     }
@@ -273,7 +278,7 @@ impl Law {
     fn give_way(&mut self, now: u64, by: u32) {
         let fewer = self.ring.saturating_sub(by).max(1);
         let known = self.known[of_length(fewer)];
-        let cost = if known.samples >= KNOWN.1 && now.saturating_sub(known.at) <= KNOWN.0 {
+        let cost = if known.is_fresh(now) {
             known.cost
         } else {
             self.mean.max(self.share) * f64::from(fewer) / f64::from(self.ring.max(1))
