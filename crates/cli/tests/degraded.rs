@@ -4,7 +4,7 @@
 //! To add a place: a test that gives it to [`harvest_under`] as a shell's words in front of the command.
 
 use std::process::Output;
-use testkit::Place;
+use testkit::{Place, text};
 
 /// A chase through a small list, so that there is a site; it says which signals are ignored, or ends with 7.
 /// As `deny`, it runs a command that gets no threads; as `heedless`, one with SIGCHLD ignored, which not all shells can do.
@@ -70,10 +70,6 @@ fn harvest_under(place: &Place, words: &str, options: &[&str]) -> Output {
 /// What the program says alone: these tests may be run with signals ignored, too.
 fn alone(place: &Place) -> String {
     text(&place.command("./p").output().unwrap().stdout)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[test]

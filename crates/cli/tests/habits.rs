@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use testkit::Place;
+use testkit::{Place, text};
 
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
@@ -147,10 +147,6 @@ const HABITS: [(&str, i32); 5] = [("self", 8), ("title", 3), ("children", 7), ("
 
 fn place() -> Place {
     Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// What it says, and its exit code.

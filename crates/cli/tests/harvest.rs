@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use testkit::Place;
+use testkit::{Place, text};
 
 /// A chase through a small list, so that there is a site; it does what its arguments say.
 const PROGRAM: &str = r#"
@@ -81,10 +81,6 @@ fn both(place: &Place, arguments: &[&str], set: impl Fn(&mut Command) -> Output)
     let mut harvested = place.harvest(&["--scavenger", "./p spin", "--", "./p"]);
     harvested.args(arguments);
     (set(&mut alone), set(&mut harvested))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[test]

@@ -5,8 +5,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
-use testkit::Place;
+use std::process::Command;
+use testkit::{Place, said};
 
 /// Chases for a while, so that there is a site, says what it was given and ends with a code of its own. `company FILE` chases
 /// until there is such a file with something in it, and ends with 4; `work N` for so many million steps.
@@ -39,14 +39,6 @@ int main(int argc, char **argv) {
 
 fn place() -> Place {
     Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn said(output: &Output) -> (Option<i32>, String, String) {
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 #[test]

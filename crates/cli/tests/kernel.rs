@@ -4,7 +4,7 @@
 //! To add something that programs ask for: a case of [`PROGRAM`], and a test that says what follows.
 
 use std::process::Output;
-use testkit::Place;
+use testkit::{Place, said, text};
 
 /// Chases, so that there are sites, does what it is told, and chases on. `company FILE` goes on until there is something in the file, and then
 /// says how much memory is locked.
@@ -62,14 +62,6 @@ const LINE: &str = "gleaner: a harvested program sets the GS base (ARCH_SET_GS),
 
 fn place() -> Place {
     Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn said(output: &Output) -> (Option<i32>, String, String) {
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 /// In front of a primary that waits for what it says: what that said, and what the scavenger did.

@@ -6,6 +6,7 @@ use records::run::{Ended, Run};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use testkit::text;
 use units::Quantity;
 
 struct Place {
@@ -65,10 +66,6 @@ impl Place {
         let status = |output: &Output| (output.status.code(), output.status.signal());
         assert_eq!(status(&harvested), status(&alone), "{program:?}");
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn value(quantity: &Quantity) -> f64 {

@@ -6,9 +6,11 @@ mod golden;
 mod kill;
 mod place;
 mod repository;
+mod said;
 
 pub use butler::butler_of;
 pub use golden::{golden, golden_bytes, golden_files};
 pub use kill::kill;
 pub use place::Place;
 pub use repository::root;
+pub use said::{said, text};
