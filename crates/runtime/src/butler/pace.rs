@@ -142,8 +142,8 @@ impl Butler {
         let most = step.go(pace, self.region);
         let waits = area.obeyed.load(Acquire) != area.order.load(Relaxed) && area.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP[0];
-        self.switches.wanted |= !pace.spins && area.slept.load(Relaxed) == 0;
         area.most.store(most, Relaxed);
+        self.switches.wanted |= pace.meets_guests(area, self.now);
         self.wake_at = self.wake_at.min(pace.look_at(self.now, spare, area.guests.load(Relaxed)));
         if let Some(row) = shown {
             row.ring.store(most, Relaxed);
@@ -220,6 +220,13 @@ impl Pace {
         let weight = (1.0 / f64::from(self.references)).max(0.25);
         let ticks = [0, 1].map(|i| old.ticks[i] + (new.ticks[i] - old.ticks[i]) * weight);
         self.reference = Some(Mean { ticks, error: old.error + (new.error - old.error) * weight });
+    }
+
+    /// Whether it is to come to its yields: guests may be there, or it is counted there. While guests wait until they may come again, a yield
+    /// that finds nobody would only cost it what it runs ahead.
+    fn meets_guests(&self, area: &Area, now: u64) -> bool {
+        let waits = self.phase == Phase::Alone && !self.law.allows(now) && !ring::is_hooked(area);
+        !self.spins && !waits && area.slept.load(Relaxed) == 0
     }
 
     /// When to look again.

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU8, fence};
 use runtime_abi::control::{Control, ON};
 
 /// For how long nobody is there until they are switched off: at least, and so many times what it took to switch them.
-const LINGER: (u64, u64) = (20_000_000, 100);
+const LINGER: (u64, u64) = (2_000_000, 100);
 const PAGE: usize = 4096;
 
 /// What is remembered of each.
