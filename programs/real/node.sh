@@ -1,5 +1,6 @@
 # node: code compiled just in time, thrown away and compiled again; modules written in C++; workers; WebAssembly.
 #: program /usr/bin/node
+#: quick
 #: needs /usr/bin/node nodejs
 cat >work.js <<'JS'
 'use strict';

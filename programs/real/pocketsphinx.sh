@@ -1,6 +1,7 @@
 # pocketsphinx decodes spoken words to the same words, with the same scores.
 #: program /usr/bin/pocketsphinx_batch
 #: program $(ls /usr/lib/x86_64-linux-gnu/libpocketsphinx.so.3 /usr/lib/x86_64-linux-gnu/libsphinxbase.so.3)
+#: quick
 #: needs espeak-ng espeak-ng
 #: needs /usr/bin/pocketsphinx_batch pocketsphinx
 #: needs /usr/share/pocketsphinx/model/en-us/en-us/mdef pocketsphinx-en-us

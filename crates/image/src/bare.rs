@@ -1,7 +1,9 @@
 //! Functions that no unwind table knows: hand-written assembly, and what the compiler's start files bring. Nobody vouches for
 //! where they end, for their conventions, or that they are code at all; so each is looked at until no doubt is left.
 //!
-//! Without doubt is code that a symbol, a header or a relocation of the module itself names; that decodes from its first byte to
+//! Without doubt is code that is known outside of such code: by a header, a relocation, a symbol of a function that is global, or by a symbol
+//! of one and a direct call or jump (what nobody knows by its address may be there to be copied elsewhere, as V8's builtins are, and what is
+//! patched is not to run in another place); that decodes from its first byte to
 //! its last, with nothing between its instructions but padding; out of which control goes by returns, by pointers, and by jumps and calls to
 //! where functions begin; of which nobody knows an address but the first; and that calls nothing which could look at its return address.
 //!
@@ -19,7 +21,7 @@ use units::Svma;
 /// Why one is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// Named by nothing in the module, or in memory that may be written to.
+    /// Known to nobody outside, or in memory that may be written to.
     Unnamed,
     /// Shorter than what is put at entries.
     Short,
@@ -40,6 +42,8 @@ pub struct Bare<'m, 'd> {
     module: &'m Module<'d>,
     /// Where functions begin, by what the file itself says.
     named: HashSet<u64>,
+    /// Those of them of which somebody else knows.
+    known: HashSet<u64>,
     /// What may be known of addresses inside of units, ascending.
     odd: &'m [Svma],
     /// What operands of instructions lie in such functions, ascending: nobody reads code.
@@ -56,10 +60,19 @@ const LONGEST_LEAF: usize = 64;
 impl<'m, 'd> Bare<'m, 'd> {
     pub fn of(module: &'m Module<'d>, odd: &'m [Svma]) -> Self {
         let own = Symbols::of(&module.image, None);
-        let mut named: HashSet<u64> =
-            own.all().iter().filter(|symbol| symbol.is_function).map(|symbol| symbol.address.0).collect();
-        named.extend(entry_points(&module.image, &module.relocations).iter().map(|address| address.0));
-        Self { module, named, odd, read: read(module) }
+        let functions = || own.all().iter().filter(|symbol| symbol.is_function);
+        let mut named: HashSet<u64> = functions().map(|symbol| symbol.address.0).collect();
+        let mut known: HashSet<u64> =
+            functions().filter(|symbol| symbol.is_global).map(|symbol| symbol.address.0).collect();
+        for (unit, decoded) in module.units.iter().zip(&module.decoded).filter(|(unit, _)| unit.fde.is_some())
+        {
+            let to = decoded.calls.iter().chain(&decoded.jumps_out).map(|to| to.0);
+            known.extend(to.filter(|to| !unit.holds(Svma(*to)) && named.contains(to)));
+        }
+        let entries = entry_points(&module.image, &module.relocations);
+        named.extend(entries.iter().map(|address| address.0));
+        known.extend(entries.iter().map(|address| address.0));
+        Self { module, named, known, odd, read: read(module) }
     }
 
     /// What is doubtful about a unit without unwind entry.
@@ -67,7 +80,7 @@ impl<'m, 'd> Bare<'m, 'd> {
         let module = self.module;
         let (unit, decoded, code) = (&module.units[index], &module.decoded[index], module.code(index));
         let written = module.image.load_at(unit.start).is_none_or(crate::elf::Segment::is_writable);
-        if written || !self.named.contains(&unit.start.0) {
+        if written || !self.known.contains(&unit.start.0) {
             return Some(Doubt::Unnamed);
         }
         let Some(last) = decoded.insns.last() else { return Some(Doubt::NotWhole) };

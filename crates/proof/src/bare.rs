@@ -4,6 +4,7 @@
 //! A *plain leaf* is code that goes on from where it is come to, by what follows and by direct jumps not backwards beyond that, to returns, to jumps by pointers or to traps, and in
 //! which nothing but returns names the stack or frame pointer.
 
+use crate::Context;
 use crate::computed;
 use crate::dead::effects;
 use crate::dead::set::{ALL, RED_ZONE, RESERVED, Set};
@@ -22,6 +23,7 @@ use image::abi::{
     DT_PREINIT_ARRAYSZ, SHT_DYNSYM, SHT_SYMTAB,
 };
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
 use units::Svma;
 
 const SHORTEST: usize = 5;
@@ -32,6 +34,15 @@ const GENERAL: Set = 0xffff;
 
 /// Where functions begin by what symbols, headers and relocations say; ascending.
 pub(crate) fn named(original: &Image<'_>, relocations: &Relocations) -> Vec<u64> {
+    let mut found = known(original, relocations);
+    found.extend(functions(original, |_| true));
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Those of them that others may know of: all but what a local symbol alone names. Ascending.
+pub(crate) fn known(original: &Image<'_>, relocations: &Relocations) -> Vec<u64> {
     let mut found = vec![original.entry().0];
     found.extend([DT_INIT, DT_FINI].into_iter().filter_map(|tag| original.dynamic_value(tag)));
     for (at, size) in [
@@ -47,15 +58,58 @@ pub(crate) fn named(original: &Image<'_>, relocations: &Relocations) -> Vec<u64>
         found.extend(bytes.chunks_exact(8).filter_map(|word| number(word, 0, 8)));
     }
     found.extend(relocations.addresses.iter().map(|address| address.1));
-    let tables = original.sections().iter().filter(|s| s.kind == SHT_SYMTAB || s.kind == SHT_DYNSYM);
-    for bytes in tables.filter_map(|section| original.section_bytes(section)) {
-        let is_function =
-            |symbol: &&[u8]| matches!(symbol[4] & 0xf, 2 | 10) && number(symbol, 6, 2) != Some(0);
-        found.extend(bytes.chunks_exact(24).filter(is_function).filter_map(|symbol| number(symbol, 8, 8)));
-    }
+    const LOCAL: u8 = 0;
+    found.extend(functions(original, |binding| binding != LOCAL));
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// Addresses of function symbols whose binding is right.
+fn functions(original: &Image<'_>, is_right: impl Fn(u8) -> bool) -> Vec<u64> {
+    let tables = original.sections().iter().filter(|s| s.kind == SHT_SYMTAB || s.kind == SHT_DYNSYM);
+    let symbols =
+        tables.filter_map(|section| original.section_bytes(section)).flat_map(|bytes| bytes.chunks_exact(24));
+    symbols
+        .filter(|symbol| matches!(symbol[4] & 0xf, 2 | 10) && number(symbol, 6, 2) != Some(0))
+        .filter(|symbol| is_right(symbol[4] >> 4))
+        .filter_map(|symbol| number(symbol, 8, 8))
+        .collect()
+}
+
+impl Context<'_> {
+    /// R19: somebody knows where each of these units is. Behind all units have been looked at.
+    pub(crate) fn known_outside(&self) {
+        let mut unknown: BTreeSet<u64> = self
+            .bare
+            .iter()
+            .zip(&self.met)
+            .filter(|((start, _), met)| !met.load(Relaxed) && self.known.binary_search(start).is_err())
+            .map(|((start, _), _)| *start)
+            .collect();
+        if unknown.is_empty() {
+            return;
+        }
+        // Who calls it may have no twin itself.
+        for &(start, end) in &self.functions {
+            let code = self.original.bytes_at(Svma(start), (end - start) as usize).unwrap_or(&[]);
+            for (at, branch) in code.windows(5).enumerate() {
+                let is_branch = matches!(branch[0], 0xe8 | 0xe9)
+                    || matches!(branch[0], 0x80..=0x8f) && at > 0 && code[at - 1] == 0x0f;
+                if is_branch {
+                    let by = i64::from(i32::from_le_bytes([branch[1], branch[2], branch[3], branch[4]]));
+                    unknown.remove(&(start + at as u64 + 5).wrapping_add_signed(by));
+                }
+            }
+        }
+        for start in unknown {
+            self.findings.at(
+                Rule::Bare,
+                start,
+                "without frame description, and nobody else knows where it is",
+            );
+        }
+    }
 }
 
 impl View<'_, '_> {
@@ -139,6 +193,10 @@ impl View<'_, '_> {
         let found = bare[..bare.partition_point(|range| range.0 <= to)].last();
         let Some(&(start, _)) = found.filter(|range| to < range.1) else { return };
         let at_start = to == start && (branches || insn.mnemonic() == Mnemonic::Lea);
+        if at_start && branches && bare.binary_search_by_key(&self.unit.start, |range| range.0).is_err() {
+            let place = bare.partition_point(|range| range.0 < start);
+            self.context.met[place].store(true, Relaxed);
+        }
         if start != self.unit.start && !at_start {
             let what =
                 format!("what has no frame description is not all code: referred to at {:#x}", insn.ip());

@@ -86,7 +86,8 @@
 //!   bound takes from the budget is at least an eighth of the number of instructions on the longest way to what is met
 //!   next, and no such way has more than eight for each cycle of the quantum: no processor retires more in a cycle.
 //! - **R19 bare.** A unit that no frame description touches has a twin in identity and poison only, and that has none either. It is
-//!   five bytes long at least, in memory that is never written, and a symbol of a function, a header or a relocation names its first byte. Its instructions
+//!   five bytes long at least, in memory that is never written, and a symbol of a function, a header or a relocation names its first byte; if that is
+//!   a local symbol alone, a unit with a frame description calls it or jumps there (what nobody knows by its address may be run elsewhere, by a copy). Its instructions
 //!   follow each other from the first byte to the last, with nothing between but `nop` and `int3`; control never runs on behind them. It has no jump tables, and
 //!   jumps by no address that it computes. Its direct jumps lead to its own instructions, or to where frame descriptions, linkage
 //!   stubs, names or *plain leaves* (`bare` says what that is) begin; its direct calls to the same, but for names. It refers to no byte of its
@@ -145,11 +146,12 @@ use rayon::prelude::*;
 use relocations::Relocations;
 use rule::Findings;
 pub use rule::{Place, Rule, Violation};
+use std::sync::atomic::AtomicBool;
 use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R19";
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -216,8 +218,12 @@ pub(crate) struct Context<'d> {
     pub(crate) functions: Vec<(u64, u64)>,
     /// Where functions begin by other words than those of frame descriptions, ascending.
     pub(crate) named: Vec<u64>,
+    /// Those of them that others than what has no frame description may know of.
+    pub(crate) known: Vec<u64>,
     /// The units without frame description, ascending.
     pub(crate) bare: Vec<(u64, u64)>,
+    /// Of each of these: some unit with a frame description calls it, or jumps there.
+    pub(crate) met: Vec<AtomicBool>,
     /// What sections say is data, though executable.
     pub(crate) data: Vec<(u64, u64)>,
     pub(crate) findings: Findings,
@@ -271,11 +277,13 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let functions = unwind.functions();
     references::look(&original, &mapping, &functions, &relocations, &patched, &findings);
     let bare = mapping.units.iter().enumerate().filter(|&(index, _)| unwind.of_unit(index).is_none());
-    let bare = bare.map(|(_, unit)| (unit.start, unit.start + unit.code.len() as u64)).collect();
+    let bare: Vec<_> = bare.map(|(_, unit)| (unit.start, unit.start + unit.code.len() as u64)).collect();
     let context = Context {
         position_independent: original.is_position_independent(),
         data: references::data(&original),
         named: bare::named(&original, &relocations),
+        known: bare::known(&original, &relocations),
+        met: bare.iter().map(|_| AtomicBool::new(false)).collect(),
         functions,
         bare,
         original,
@@ -289,6 +297,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     };
     context.landing_pads();
     let (counts, claims) = context.units();
+    context.known_outside();
     let entries = harvest::entries(&context.mapping, &claims);
     claims::check(&context.mapping, claims, &context.findings);
     context.return_addresses();

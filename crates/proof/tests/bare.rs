@@ -115,24 +115,53 @@ fn what_is_doubtful_has_none() {
     }
 }
 
+/// Changes what symbols of functions say of themselves, in their fifth byte.
+fn symbols(original: &[u8], files: &mut [&mut Vec<u8>], change: impl Fn(u8) -> u8) {
+    let image = image::Image::parse(original).expect("ELF");
+    let tables =
+        image.sections().iter().filter(|s| matches!(s.kind, image::abi::SHT_DYNSYM | image::abi::SHT_SYMTAB));
+    for section in tables {
+        for entry in 1..section.size / 24 {
+            let at = (section.offset + 24 * entry + 4) as usize;
+            if original[at] & 0xf == 2 {
+                files.iter_mut().for_each(|file| file[at] = change(original[at]));
+            }
+        }
+    }
+}
+
 /// The symbols of functions become such of objects.
 #[test]
 fn what_nothing_names_has_none() {
     let original = compile(CODE);
     let rewritten = twins(&original, twin::Mode::Identity);
     let (mut old, mut new) = (original.clone(), rewritten);
-    let image = image::Image::parse(&original).expect("ELF");
-    let tables =
-        image.sections().iter().filter(|s| matches!(s.kind, image::abi::SHT_DYNSYM | image::abi::SHT_SYMTAB));
-    for section in tables {
-        for entry in 1..section.size / 24 {
-            let at = (section.offset + 24 * entry + 4) as usize;
-            if old[at] & 0xf == 2 {
-                (old[at], new[at]) = (old[at] & 0xf0 | 1, old[at] & 0xf0 | 1);
-            }
-        }
-    }
+    symbols(&original, &mut [&mut old, &mut new], |kind| kind & 0xf0 | 1);
     assert!(rules(&old, &new).contains(&Rule::Bare), "{:?}", check(&old, &new));
+}
+
+/// They become local: what has no frame description may be there to be copied.
+#[test]
+fn what_nobody_else_knows_has_none() {
+    let local = |kind: u8| kind & 0xf;
+    let original = compile(CODE);
+    let rewritten = twins(&original, twin::Mode::Identity);
+    let (mut old, mut new) = (original.clone(), rewritten);
+    symbols(&original, &mut [&mut old, &mut new], local);
+    assert!(rules(&old, &new).contains(&Rule::Bare), "{:?}", check(&old, &new));
+    let report = twin::rewrite(&old, None, twin::Mode::Identity).expect("rewritten").coverage;
+    assert_eq!(report.functions_twinned, 1, "{:?}", report.refused);
+
+    // But for what is called from where a frame description is, be that one with a twin or without.
+    for (calls, wanted) in [("call whole\n call adds", 3), ("call whole\n call adds\n .cfi_signal_frame", 2)]
+    {
+        let original = compile(&CODE.replace("lea 1(%rdi), %rax", calls));
+        let mut old = original.clone();
+        symbols(&original, &mut [&mut old], local);
+        let rewritten = twin::rewrite(&old, None, twin::Mode::Identity).expect("rewritten");
+        assert_eq!(rewritten.coverage.functions_twinned, wanted, "{calls}: {:?}", rewritten.coverage.refused);
+        assert!(check(&old, &rewritten.bytes).is_ok(), "{calls}: {:?}", check(&old, &rewritten.bytes));
+    }
 }
 
 #[test]
