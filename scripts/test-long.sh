@@ -61,6 +61,14 @@ together() {
         }'
 }
 
+# Functions with twins are 99 of a hundred, of all parts that were done together.
+enough() { # MODE
+    together "$1" | awk -F'[|( ]+' '/^[|] functions twinned [|]/ && $4 < 99 * $6 / 100 { wrong = 1 } END { exit wrong }'
+}
+for mode in identity poison; do
+    enough "$mode" || { failed+=("$mode: less than 99 % of functions"); rm -f "$work/$mode"-?.passed; }
+done
+
 missing=()
 for part in "${all[@]}"; do [ -e "$work/$part.passed" ] || missing+=("$part"); done
 {

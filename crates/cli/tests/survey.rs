@@ -170,7 +170,9 @@ fn judge(paths: &[PathBuf], mode: &str) {
     let survey = survey(paths, mode);
     println!("{}", survey.told(mode));
     assert!(survey.wrong.is_empty(), "{}", survey.wrong.join("\n"));
-    assert!(survey.twinned * 100 >= survey.functions * 99, "{} of {}", survey.twinned, survey.functions);
+    // One part may have more than its share of odd files: scripts/test-long.sh asks for 99 of a hundred of all together.
+    let least = if std::env::var("SURVEY_PART").is_ok() { 95 } else { 99 };
+    assert!(survey.twinned * 100 >= survey.functions * least, "{} of {}", survey.twinned, survey.functions);
 }
 
 #[test]
