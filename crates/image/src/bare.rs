@@ -255,7 +255,7 @@ pub(crate) fn end_where_seen(module: &mut Module<'_>) {
         let is_sized = symbols.any(|symbol| symbol.is_function && symbol.size > 0);
         // Where instructions share bytes, the last one is not always that which reaches furthest.
         let end = decoded.insns.iter().map(Insn::end).max();
-        if let (None, false, Some(end)) = (unit.fde, is_sized, end) {
+        if let (None, None, false, Some(end)) = (unit.fde, unit.go, is_sized, end) {
             unit.size = end;
         }
     }

@@ -5,6 +5,7 @@
 //! only so that its branches are; what lies in none (padding, stubs, data among code) is left alone.
 
 use crate::elf::is_among;
+use crate::go::Go;
 use crate::relocations::Relocation;
 use crate::symbols::Symbols;
 use crate::unwind::{cfi, frames::Frames};
@@ -18,6 +19,8 @@ pub struct Unit {
     pub size: u32,
     /// Index into [`Frames::fdes`].
     pub fde: Option<u32>,
+    /// Index into [`Go::functions`].
+    pub go: Option<u32>,
     /// A split-off part of another function: entered by jumps in the middle of a frame, not by calls.
     pub is_part: bool,
     /// Its range overlaps another's; then its size is only as far as to where the next one begins.
@@ -46,6 +49,7 @@ pub fn discover(
     frames: &Frames<'_>,
     symbols: &Symbols<'_>,
     relocations: &[Relocation],
+    go: Option<&Go<'_>>,
 ) -> Vec<Unit> {
     let mut units: Vec<Unit> = frames
         .fdes
@@ -60,6 +64,7 @@ pub fn discover(
                 start: fde.start,
                 size: fde.length as u32,
                 fde: Some(index as u32),
+                go: None,
                 is_part: !called || is_named_part(symbols, fde.start),
                 is_overlapped: false,
             }
@@ -68,6 +73,7 @@ pub fn discover(
     units.sort_by_key(|unit| (unit.start, std::cmp::Reverse(unit.size)));
     units.dedup_by_key(|unit| unit.start);
     mark_overlaps(&mut units);
+    add_functions_of_go(image, go, &mut units);
 
     let mut starts: Vec<(Svma, u64)> = symbols
         .all()
@@ -91,12 +97,35 @@ pub fn discover(
             start,
             size: size.min(u64::from(u32::MAX >> 1)) as u32,
             fde: None,
+            go: None,
             is_part: false,
             is_overlapped: false,
         });
     }
     units.sort_by_key(|unit| unit.start);
     units
+}
+
+/// Functions of Go, but where the unwind table has something else to say.
+fn add_functions_of_go(image: &Image<'_>, go: Option<&Go<'_>>, units: &mut Vec<Unit>) {
+    let described = units.len();
+    for (index, function) in go.iter().flat_map(|go| &go.functions).enumerate() {
+        let end = function.start.0 + u64::from(function.size);
+        let after = units[..described].partition_point(|unit| unit.start.0 < end);
+        let is_apart = units[..after].last().is_none_or(|unit| unit.end() <= function.start);
+        if is_apart && is_executable_range(image, function.start, u64::from(function.size)) {
+            units.push(Unit {
+                start: function.start,
+                size: function.size,
+                fde: None,
+                go: Some(index as u32),
+                is_part: false,
+                is_overlapped: false,
+            });
+        }
+    }
+    units.sort_by_key(|unit| unit.start);
+    units.dedup_by_key(|unit| unit.start);
 }
 
 fn is_executable_range(image: &Image<'_>, start: Svma, length: u64) -> bool {

@@ -7,7 +7,7 @@ use crate::insn::{Flow, index_at};
 use crate::relocations::{Relocation, dynamic_relocations};
 use crate::symbols::Symbols;
 use crate::unwind::{frames::Frames, lsda};
-use crate::{Image, ImageError, abi, bare, elf::Segment, never_returns};
+use crate::{Image, ImageError, abi, bare, elf::Segment, go::Go, never_returns};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
@@ -23,6 +23,8 @@ pub struct Module<'d> {
     /// Whether it finds thread-local variables by descriptors.
     pub(crate) has_tls_descriptors: bool,
     pub imports: Imports<'d>,
+    /// What the linker wrote for Go's runtime; or why it is not understood.
+    pub go: Result<Option<Go<'d>>, &'static str>,
     /// By ascending start.
     pub units: Vec<Unit>,
     /// One for each unit.
@@ -46,7 +48,14 @@ impl<'d> Module<'d> {
         let has_tls_descriptors =
             relocations.iter().any(|relocation| relocation.kind == abi::R_X86_64_TLSDESC);
         let symbols = Symbols::of(&image, debug.as_ref());
-        let units = code_units::discover(&image, &frames, &symbols, &relocations);
+        let go = Go::of(&image);
+        let units = code_units::discover(
+            &image,
+            &frames,
+            &symbols,
+            &relocations,
+            go.as_ref().ok().and_then(Option::as_ref),
+        );
         let dead_ends = symbols
             .all()
             .iter()
@@ -60,6 +69,7 @@ impl<'d> Module<'d> {
             relocations,
             has_tls_descriptors,
             imports,
+            go,
             units,
             decoded: Vec::new(),
             roots: BTreeMap::new(),
@@ -96,6 +106,7 @@ impl<'d> Module<'d> {
     fn decode_all(&mut self) -> Result<(), ImageError> {
         let pads = self.landing_pads()?;
         self.add_roots(pads);
+        self.add_roots(self.ends_of_panics());
         self.decode_units(&(0..self.units.len()).collect::<Vec<_>>())?;
         // Units enter each other in the middle: hand-written code, split functions. What is entered must be known.
         for _ in 0..ROUNDS_OF_ENTRIES {
@@ -181,6 +192,15 @@ impl<'d> Module<'d> {
             return Err(ImageError::Malformed("exception tables that lie upon each other"));
         }
         Ok(pads)
+    }
+
+    /// Where Go's runtime goes on after a panic: no way in the function leads there.
+    fn ends_of_panics(&self) -> Vec<(usize, u32)> {
+        let Ok(Some(go)) = &self.go else { return Vec::new() };
+        let function = |unit: &Unit| Some(&go.functions[unit.go? as usize]);
+        let ends =
+            self.units.iter().enumerate().filter_map(|(at, unit)| Some((at, function(unit)?.deferreturn)));
+        ends.filter(|&(unit, end)| end > 0 && end < self.units[unit].size).collect()
     }
 
     fn entered_from_outside(&self) -> Vec<(usize, u32)> {

@@ -122,6 +122,7 @@ mod container;
 mod copy;
 mod dead;
 mod frames;
+mod go;
 mod harvest;
 mod inserted;
 mod lsda;
@@ -150,8 +151,8 @@ use std::sync::atomic::AtomicBool;
 use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
-pub const RULES: &str = "R1 to R19";
-pub const VERSION: u32 = 15;
+pub const RULES: &str = "R1 to R20";
+pub const VERSION: u32 = 16;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -214,6 +215,8 @@ pub(crate) struct Context<'d> {
     pub(crate) patched: Patched,
     pub(crate) relocations: Relocations,
     pub(crate) unwind: unwind::Tables<'d>,
+    /// Of a Go program.
+    pub(crate) go: Option<go::Go<'d>>,
     /// What frame descriptions cover, ascending.
     pub(crate) functions: Vec<(u64, u64)>,
     /// Where functions begin by other words than those of frame descriptions, ascending.
@@ -259,7 +262,12 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     };
     container::sections(&original, &rewritten, &added, &findings);
     container::padding(&original, &rewritten, &added, &mapping, &findings);
-    let places = patches::places(&original, &mapping, &findings);
+    let relocations = Relocations::of(&original);
+    let about_go = (note.mode, &findings);
+    let go = go::Go::of(&original, &rewritten, &mapping, &added, &relocations, about_go);
+    let mut places = patches::places(&original, &mapping, &findings);
+    places.extend(go.as_ref().and_then(|go| go.link(&original)));
+    places.sort_unstable();
     container::unchanged(old, new, &note, &places, &findings);
     let span = (added.data.address, added.text.address.saturating_add(added.text.memory_size));
     let room = tables::room(&rewritten, &added.data);
@@ -269,14 +277,25 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let Some(unwind) = unwind::Tables::read(&original, &rewritten, &mapping, &findings) else {
         return Ok((nothing, findings));
     };
-    let relocations = Relocations::of(&original);
     relocations.check(&mapping, span, &findings);
     restartable::check(&original, &mapping, &relocations, &findings);
     names::check(&original, &rewritten, &mapping, &findings);
     let patched = Patched::of(&original, &mapping);
     let functions = unwind.functions();
-    references::look(&original, &mapping, &functions, &relocations, &patched, &findings);
-    let bare = mapping.units.iter().enumerate().filter(|&(index, _)| unwind.of_unit(index).is_none());
+    let is_go = |unit: usize| go.as_ref().is_some_and(|go| go.is_of_unit(unit));
+    if let Some(unit) = (0..mapping.units.len()).find(|&unit| is_go(unit) && unwind.of_unit(unit).is_some()) {
+        findings.at(
+            Rule::Go,
+            mapping.units[unit].start,
+            "a function of Go that the unwind table describes, too",
+        );
+    }
+    let mut known = functions.clone();
+    known.extend(go.iter().flat_map(go::Go::ranges));
+    known.sort_unstable();
+    references::look(&original, &mapping, &known, &relocations, &patched, &findings);
+    let bare = mapping.units.iter().enumerate();
+    let bare = bare.filter(|&(index, _)| unwind.of_unit(index).is_none() && !is_go(index));
     let bare: Vec<_> = bare.map(|(_, unit)| (unit.start, unit.start + unit.code.len() as u64)).collect();
     let context = Context {
         position_independent: original.is_position_independent(),
@@ -293,6 +312,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
         patched,
         relocations,
         unwind,
+        go,
         findings,
     };
     context.landing_pads();
@@ -333,8 +353,10 @@ impl Context<'_> {
                 let view = View { context: self, unit, tables };
                 scratch.counts.units += 1;
                 if view.instructions(&mut scratch) {
-                    if self.unwind.of_unit(index).is_none() {
-                        view.bare(&scratch.items);
+                    match &self.go {
+                        Some(go) if go.is_of_unit(index) => view.go(go, index, &scratch.items),
+                        _ if self.unwind.of_unit(index).is_none() => view.bare(&scratch.items),
+                        _ => {}
                     }
                     view.jump_tables(&mut scratch);
                     view.unwinding(index, &mut scratch);

@@ -28,6 +28,7 @@ pub enum Rule {
     ThreadLocal,
     Bounds,
     Bare,
+    Go,
 }
 
 impl fmt::Display for Rule {

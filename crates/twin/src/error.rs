@@ -14,6 +14,10 @@ pub enum TwinError {
     AlreadyRewritten,
     #[error("a {0} program: its runtime looks up return addresses in tables of its own")]
     ForeignRuntime(&'static str),
+    #[error("a Go program that {0}")]
+    Go(&'static str),
+    #[error("a Go program whose tables {0}")]
+    GoTables(&'static str),
     #[error("sets the GS base (wrgsbase), by which its yields would find their place")]
     SetsGs,
     #[error("no unwind table, so no functions that could be rewritten safely")]

@@ -20,6 +20,7 @@ mod emit;
 mod error;
 mod exceptions;
 mod file;
+mod go;
 mod harvest;
 mod hazards;
 mod insertions;

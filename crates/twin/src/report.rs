@@ -24,6 +24,12 @@ pub enum Refusal {
     BareCalls,
     /// Without unwind entry, and it refers to its own code.
     BareReadsItself,
+    /// A Go function in assembly: its place or its stack is minded by the runtime.
+    GoAssembly,
+    /// A Go function of which something is said that cannot be said of a twin.
+    GoTables,
+    /// In a Go program, and neither a function of Go nor in the unwind table, or in between those of Go.
+    BesideGo,
     /// Two entries of the unwind table claim the same bytes.
     OverlapsAnother,
     /// A stub of the procedure linkage table.
@@ -63,6 +69,9 @@ impl std::fmt::Display for Refusal {
             Self::BareJumps => "not in the unwind table, and jumps to where no function is known to begin",
             Self::BareCalls => "not in the unwind table, and calls what may look at its return address",
             Self::BareReadsItself => "not in the unwind table, and refers to its own code",
+            Self::GoAssembly => "a Go function in assembly",
+            Self::GoTables => "a Go function of which is said what cannot be said of a twin",
+            Self::BesideGo => "of another language, among functions of Go",
             Self::OverlapsAnother => "its unwind entry overlaps another",
             Self::LinkageStub => "a stub of the linkage table",
             Self::NotDecodable => "its first instruction cannot be decoded",

@@ -4,6 +4,7 @@ use crate::early::early;
 use crate::emit::{INT3, Twin, TwinTable, Twins, is_movable, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
+use crate::go;
 use crate::harvest::Harvest;
 use crate::layout::{LINE, escapes_after, lay_out};
 use crate::leaves::leave_anywhere;
@@ -36,7 +37,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
         refuse_debug(data, debug)?;
     }
     let module = Module::analyse(data, debug)?;
-    refuse_module(&module)?;
+    refuse_module(&module, mode)?;
     clock.phase("read and decode");
     // Nobody switches where nobody knows what registers mean.
     let bare_too = matches!(mode, Mode::Identity | Mode::Poison(_));
@@ -53,11 +54,13 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
 
     let tables = unwind::Tables::plan(&twins);
     let (text_size, tables_size) = place_relatively(&mut twins);
+    let go_tables = go::Tables::plan(&twins)?;
     let sizes = Sizes {
         unwind_header: unwind::Tables::header_size(&twins),
         frames: tables.frames_size(&twins),
         exceptions: tables.exceptions_size(),
         tables: tables_size,
+        go: go_tables.as_ref().map_or(0, go::Tables::size),
         text: text_size,
     };
     let places = Places::choose(&module.image, &sizes)?;
@@ -74,6 +77,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
         exceptions: places.exceptions.address,
     };
     let [header, frames, exceptions] = tables.write(&twins, unwind_places)?;
+    let of_go = go_tables.as_ref().map(|tables| tables.write(places.go, places.text)).transpose()?;
     clock.phase("unwind tables");
 
     let mapping = map::write(&twins, &choices, mode);
@@ -94,6 +98,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
         (places.unwind_header, header),
         (places.frames, frames),
         (places.exceptions, exceptions),
+        (places.go, of_go.unwrap_or_default()),
     ] {
         if piece.len() as u64 != span.size {
             return Err(TwinError::UnwindTable("a table of another size than planned"));
@@ -102,6 +107,9 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     }
     emit_all(&twins, &places, &mut bytes)?;
     patch_entries(&twins, &choices, &mut bytes)?;
+    if let Some(tables) = &go_tables {
+        tables.link(&module.image, places.go, &mut bytes)?;
+    }
     file::finish(&mut bytes, &twins, &places, &mapping, &symbols);
     clock.phase("write");
 
@@ -126,21 +134,26 @@ fn refuse_early(module: &Module<'_>, choices: &mut [Choice]) {
 }
 
 /// Modules that must not be rewritten at all.
-fn refuse_module(module: &Module<'_>) -> Result<(), TwinError> {
+fn refuse_module(module: &Module<'_>, mode: Mode<'_>) -> Result<(), TwinError> {
     let image = &module.image;
     if image.notes().any(|(owner, kind, _)| owner == map::NOTE_OWNER && kind == map::NOTE_TYPE) {
         return Err(TwinError::AlreadyRewritten);
     }
-    // These runtimes look up return addresses in tables made by their compilers, when they collect garbage or grow a
-    // stack; the twins' would not be in them.
-    if image.section(".gopclntab").is_some() || image.section(".note.go.buildid").is_some() {
+    let is_go = image::go::is_go(image);
+    // Who switches between stacks would have to be known to Go's scheduler.
+    if is_go && !matches!(mode, Mode::Identity | Mode::Poison(_)) {
         return Err(TwinError::ForeignRuntime("Go"));
     }
+    if let Err(what) = module.go {
+        return Err(TwinError::Go(what));
+    }
+    // This runtime looks up return addresses in tables made by its compiler, when it collects garbage; the twins' would not be in
+    // them.
     let has = |name: &[u8]| module.symbols.all().iter().any(|symbol| symbol.name == name);
     if has(b"caml_startup__code_begin") || has(b"caml_call_gc") {
         return Err(TwinError::ForeignRuntime("OCaml"));
     }
-    if module.frames.fdes.is_empty() {
+    if module.frames.fdes.is_empty() && !is_go {
         return Err(TwinError::NoUnwindTable);
     }
     Ok(())

@@ -62,6 +62,9 @@ fn refusal(
 ) -> Option<Refusal> {
     let unit = &module.units[index];
     let decoded = &module.decoded[index];
+    if let Some(refusal) = of_go(module, index) {
+        return Some(refusal);
+    }
     let unwinding = unit.fde.map(|fde| {
         let fde = &module.frames.fdes[fde as usize];
         (fde, &module.frames.cies[fde.cie as usize])
@@ -102,6 +105,10 @@ fn refusal(
     {
         return Some(Refusal::CallsTwiceReturning);
     }
+    if let (Ok(Some(go)), Some(function)) = (&module.go, unit.go) {
+        let is_portable = crate::go::is_portable(module, go, index, &go.functions[function as usize]);
+        return (!is_portable).then_some(Refusal::GoTables);
+    }
     let Some((fde, cie)) = unwinding else { return bare.and_then(|bare| doubt(bare, index)) };
     if cie.is_long()
         || Steps::new(module.frames.program(&fde.program)).any(|step| step.is_err())
@@ -116,6 +123,18 @@ fn refusal(
         Some(Some(lsda)) if !crate::exceptions::is_portable(&lsda) => Some(Refusal::UnreadableExceptions),
         _ => None,
     }
+}
+
+/// What in a Go program has no twin whatever its code is like.
+fn of_go(module: &Module<'_>, index: usize) -> Option<Refusal> {
+    let Ok(Some(go)) = &module.go else { return None };
+    let unit = &module.units[index];
+    if let Some(function) = unit.go {
+        return (!go.functions[function as usize].is_compiled).then_some(Refusal::GoAssembly);
+    }
+    let (first, last) = (go.functions.first()?, go.functions.last()?);
+    let is_between = first.start <= unit.start && unit.start <= last.start;
+    (is_between || unit.fde.is_none()).then_some(Refusal::BesideGo)
 }
 
 /// Whether control may get from a unit into these ranges outside of it: nobody looks among data for what would run there.
