@@ -24,7 +24,7 @@ const PART: u64 = 256;
 const PARTS: usize = (BUCKET / PART) as usize;
 /// Unsafe points below this are ones that are begun anew, by how far they have got.
 const UNSAFE: i32 = -2;
-/// An empty map, of whatever kind: nobody looks into it.
+/// Zeros that stand for what the module has not: an empty map, of whatever kind, and places of nothing.
 const EMPTY_MAP: usize = 64;
 
 /// Whether all that the tables say of a unit can be said of its twin.
@@ -208,6 +208,10 @@ impl<'a, 'd> Tables<'a, 'd> {
             (layout.type_map, address(map)),
         ] {
             put_u64(bytes, field, value);
+        }
+        // Ranges of data that end where they begin, and not at null: some comparisons let the end belong to a range.
+        for field in (at::DATA..at::END_OF_DATA).step_by(8) {
+            put_u64(bytes, field, address(map));
         }
         Ok(out)
     }

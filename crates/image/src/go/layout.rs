@@ -25,6 +25,7 @@ pub mod at {
     pub const END_OF_TEXT: usize = 184;
     /// From here on there are the ranges of data.
     pub const DATA: usize = 192;
+    pub const END_OF_DATA: usize = 256;
 }
 
 /// Those that are not.
@@ -61,7 +62,7 @@ impl Layout {
         }
         let since = |version: u32, size: usize| if minor >= version { size } else { 0 };
         // noptrdata to enoptrbss, the counters of coverage, end, gcdata, gcbss, types, etypes
-        let read_only = at::DATA + 64 + since(20, 16) + 40;
+        let read_only = at::END_OF_DATA + since(20, 16) + 40;
         let functions_data = read_only + 8;
         let sections = functions_data + 8 + since(26, 8);
         // textsectmap, typelinks, itablinks, ptab

@@ -32,6 +32,8 @@ pub(crate) struct Go<'d> {
 /// For lookups, code comes in buckets of so many bytes, and those in parts.
 const BUCKET: u64 = 4096;
 const PARTS: u64 = 16;
+/// As many zeros as the head of a map has bytes, or more.
+const EMPTY: u64 = 64;
 
 impl<'d> Go<'d> {
     /// R20 for all but what is said of single functions. `None` where there is nothing of Go, or nothing more to be said.
@@ -155,6 +157,7 @@ impl<'d> New<'_, 'd> {
             let size = word(at + 8).checked_mul(of).filter(|_| word(at + 8) == word(at + 16))?;
             self.bytes(word(at), size)
         };
+        let nothing = word(shape.offset(Field::Map));
         let (mut pctab, mut functions) = (None, None);
         for (field, at, size) in shape.fields() {
             let (old, new) = (&self.found.bytes[at..at + size], &bytes[at..at + size]);
@@ -181,8 +184,9 @@ impl<'d> New<'_, 'd> {
                 Field::Find => self.find(word(at)),
                 Field::From => word(at) == self.text.0,
                 Field::To => word(at) == self.text.1,
-                Field::Mask => word(at) == 0 && word(at + 8) != 0,
-                Field::Map => word(at) != 0,
+                Field::Empty => (at..at + size).step_by(8).all(|at| word(at) == nothing),
+                Field::Mask => word(at) == 0 && word(at + 8) == nothing,
+                Field::Map => self.bytes(nothing, EMPTY).is_some_and(is_zero),
             };
             if !is_right {
                 let what = format!("the module of Go's twins has a wrong field: {field:?}, at {at}");

@@ -18,9 +18,11 @@ pub(crate) enum Field {
     From,
     /// Where the last twin ends.
     To,
-    /// Of `from`'s word nothing, of the next one anything but a zero: nobody looks there, since there are no bits.
+    /// Ranges without extent, all at the zeros that `Map` names.
+    Empty,
+    /// No bits, at the same zeros. (Were both words null, the runtime would make bits.)
     Mask,
-    /// Anything but a zero: an empty map, as far as anybody looks.
+    /// Where there are zeros, which is an empty map. (Were it null, the runtime would make one.)
     Map,
     HasMain,
     Next,
@@ -45,7 +47,7 @@ const ROWS: [Row; 35] = [
     (Field::To, 8, 0, ALL),         // maxpc
     (Field::From, 8, 0, ALL),       // text
     (Field::To, 8, 0, ALL),         // etext
-    (Field::Zero, 64, 0, ALL),      // noptrdata, data, bss, noptrbss
+    (Field::Empty, 64, 0, ALL),     // noptrdata, data, bss, noptrbss
     (Field::Zero, 16, 20, ALL),     // covctrs
     (Field::Zero, 24, 0, ALL),      // end, gcdata, gcbss
     (Field::Zero, 16, 0, ALL),      // types
@@ -98,7 +100,7 @@ impl Shape {
         self.fields().find(|&(field, ..)| field == wanted).map_or(0, |(_, at, _)| at)
     }
     pub(crate) fn functions_data(self) -> usize {
-        let rodata = self.offset(Field::Zero) + 64 + if self.minor >= 20 { 16 } else { 0 } + 40;
+        let rodata = self.offset(Field::Empty) + 64 + if self.minor >= 20 { 16 } else { 0 } + 40;
         rodata + 8
     }
     pub(crate) fn magic(self) -> u64 {
