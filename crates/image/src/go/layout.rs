@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_sources() {
-        assert_eq!(Layout::of(26).map(|layout| layout.size), Some(600));
-        assert_eq!(Layout::of(19).map(|layout| layout.next), Some(560));
+        assert_eq!(Layout::of(26).map(|layout| layout.size), Some(592));
+        assert_eq!(Layout::of(19).map(|layout| layout.next), Some(544));
         assert_eq!((Layout::of(18), Layout::of(20), Layout::of(27)), (None, None, None));
     }
 }

@@ -126,8 +126,8 @@ mod tests {
     #[test]
     fn offsets() {
         let at = |minor, field| Shape { minor }.offset(field);
-        assert_eq!((at(26, Field::Next), at(26, Field::HasMain)), (592, 544));
-        assert_eq!((at(19, Field::Next), at(22, Field::Next)), (560, 592));
+        assert_eq!((at(26, Field::Next), at(26, Field::HasMain)), (584, 536));
+        assert_eq!((at(19, Field::Next), at(22, Field::Next)), (544, 584));
         assert_eq!(Shape { minor: 26 }.functions_data(), 328);
         assert!(Shape::of(20).is_none());
     }

@@ -53,6 +53,15 @@ impl View<'_, '_> {
             if table == UNSAFE_POINTS && was.iter().any(|&(_, value)| value < UNSAFE) {
                 wrong(unit.start, "a function with sequences that are begun anew");
             }
+            // Some look at whole tables: for the largest frame.
+            let is_of_original = |&(_, value): &Run| was.iter().any(|&(_, other)| other == value);
+            if is.last().map(|run| run.0 as usize) != Some(unit.copy.len()) || !is.iter().all(is_of_original)
+            {
+                wrong(
+                    unit.twin,
+                    &format!("table {table} says what the original's does not, or ends elsewhere"),
+                );
+            }
             if let Some(at) = differ(items, unit.code.len() as u32, &was, &is) {
                 let what = format!("table {table} says something else than of the original");
                 wrong(unit.twin + u64::from(at), &what);
