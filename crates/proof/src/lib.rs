@@ -8,7 +8,8 @@
 //! entries, and P⁻ the four bytes behind the first of each patch.
 //!
 //! - **R1 unchanged.** Every byte of the original file is unchanged in the rewritten one, but for `e_phoff`,
-//!   `e_shoff`, `e_phentsize`, `e_phnum`, `e_shentsize`, `e_shnum`, `e_shstrndx`, and the five bytes of each p ∈ P.
+//!   `e_shoff`, `e_phentsize`, `e_phnum`, `e_shentsize`, `e_shnum`, `e_shstrndx`, the five bytes of each p ∈ P, and of Go programs the
+//!   eight bytes that R20 names.
 //! - **R2 entry.** p ∈ P is a unit's first byte, or the one behind the `endbr64` it begins with. In its place stands
 //!   `jmp rel32` to T(p). Mapped instructions without gaps cover the five bytes, which lie in their unit, and in no part
 //!   of the file that is also loaded as data. Nothing refers to P⁻: no branch, address operand or constant of mapped
@@ -38,7 +39,7 @@
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
 //!   the original's leads); the load reads it with every register holding what it holds in the original; the original's
 //!   lies in memory that is never written.
-//! - **R9 unwind.** The unwind table is the original's, entry by entry, and one for each twin that covers it exactly, but for those of R19. For each
+//! - **R9 unwind.** The unwind table is the original's, entry by entry, and one for each twin that covers it exactly, but for those of R19 and R20. For each
 //!   byte of an instruction's copy and escape, the rules for the frame and all registers, from both programs run, are those
 //!   of the original's instruction (behind it, for an escape; in front of it, for the cold part of what is inserted there). The index is sorted, lists each description once and no
 //!   other. At each instruction's first and last byte, both exception tables give the same action, with the same types, and
@@ -48,7 +49,7 @@
 //! - **R11 symbols.** The symbol table is the original's, and behind it functions that are exactly twins, named by a name of
 //!   their original and `.twin`.
 //! - **R12 mapping.** Note and mapping are of a known version and hang together. Units ascend, lie in code of the original, do
-//!   not overlap, and each is the whole range of exactly one frame description, or touches none (R19). None holds an address that a descriptor of
+//!   not overlap, and each is the whole range of exactly one frame description, or touches none (R19, R20). None holds an address that a descriptor of
 //!   restartable sequences (`__rseq_cs`) names. Twins do the same in the new code, which
 //!   holds traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
 //!   its twin together with the cold parts, of which an instruction has at most one, and only behind other inserted code; with traps before what follows a gap.
@@ -85,7 +86,7 @@
 //!   where others enter the unit to where it calls or enters another: so every cycle through several units does. What a
 //!   bound takes from the budget is at least an eighth of the number of instructions on the longest way to what is met
 //!   next, and no such way has more than eight for each cycle of the quantum: no processor retires more in a cycle.
-//! - **R19 bare.** A unit that no frame description touches has a twin in identity and poison only, and that has none either. It is
+//! - **R19 bare.** A unit that no frame description touches, and that R20 does not speak of, has a twin in identity and poison only, and that has none either. It is
 //!   five bytes long at least, in memory that is never written, and a symbol of a function, a header or a relocation names its first byte; if that is
 //!   a local symbol alone, a unit with a frame description calls it or jumps there (what nobody knows by its address may be run elsewhere, by a copy). Its instructions
 //!   follow each other from the first byte to the last, with nothing between but `nop` and `int3`; control never runs on behind them. It has no jump tables, and
@@ -94,9 +95,20 @@
 //!   own; if it calls, its operands do not lie below the stack pointer. Of other units, no branch leads to the inside of it, and no operand lies
 //!   there, nor at its begin, but where that address is only taken. For R7, no general register is dead in it, nor anything at its calls and where it
 //!   is left; and whoever calls it knows nothing of it.
+//! - **R20 Go.** In a Go program (anything that says so makes it one) twins are identity or poison. It has fixed addresses, is of a version whose tables are known
+//!   (`go/shape.rs`), has one `moduledata`, behind which none follows, and no function that loads plugins. Units within its text are whole functions of its table: not of assembly, not writing the
+//!   stack pointer, with pointer maps, and without sequences that are begun anew; no frame description touches them. For R7 they are as those of R19. `next` of the
+//!   `moduledata` leads to another one in the new data, and is what R1 excepts. That one is the original's but for: its head (the same, with the number of functions, and where the code begins if that was
+//!   told); `pctab`, `pclntable`, `ftab` and `findfunctab`, which lie in the new data; `minpc`, `text`, `maxpc`, `etext`, where the first of these twins begins and the last one ends; no data (all
+//!   ranges end where they begin, at 64 zeros of the new data), no types, type links, interface tables, initialization, hashes, names, `main`; and no bits of masks, at those zeros, which are its type map, too (so
+//!   that the runtime, which would make both where they are null, leaves them alone). `ftab` lists these twins in order, each with its record; for every byte of code `findfunctab` names no function
+//!   behind that which holds it, so the runtime finds that. A record is the original's, but for: the entry; where it goes on after a panic, which is the copy of where the original does; its tables; and its
+//!   inlining tree, whose rows (all that an instruction of the original names, and those around them) are the original's with the copy's place for that of the call. Each table (frames, files, lines, and all that
+//!   are numbered) is there where the original's is, ends with the twin, holds no value that the original's does not, and has for every byte inserted before an instruction's copy and of the copy the one value that the
+//!   original's has for the whole instruction, and for an escape that of what follows the instruction.
 //!
 //! What is not proven: that what is called by pointers, or in other modules, uses no return address as R6 forbids; that a
-//! program does not use GS itself, that no returns but those of calls lead to twins (so that no cycle
+//! program does not use GS itself, that Go's runtime does with code and return addresses what its sources say: looks them up in its tables, that no returns but those of calls lead to twins (so that no cycle
 //! is made of returns), that a library is not called before the runtime by others' constructors; that code is not read as data, that nobody but the program's own code knows addresses inside of
 //! functions; what the next paragraph says of jump tables. For inserted code: what `dead` and `harvest/sparing` say they take
 //! for granted of calls that leave the module, and `dead/preserved.rs` of the conventions that there are.

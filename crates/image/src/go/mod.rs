@@ -53,6 +53,8 @@ pub const INLINED: usize = FIRST_NUMBERED + 2;
 pub const LOCALS: usize = 1;
 pub const INLINING_TREE: usize = 3;
 
+/// There are four today.
+const MOST_TABLES: usize = 64;
 const SP_WRITE: u8 = 2;
 const ASSEMBLY: u8 = 4;
 
@@ -127,6 +129,7 @@ impl<'d> Go<'d> {
             || word(at::MIN_PC) != text.wrapping_add(first)
             || word(at::MAX_PC) != text.wrapping_add(last)
             || text > word(at::MIN_PC)
+            || text > 1 << 47
             || !image.is_constant(Svma(header))
         {
             return Err(ODD);
@@ -174,12 +177,15 @@ impl<'d> Go<'d> {
         let word = |at: usize| u32_at(record, at);
         let flags = *record.get(head - 3)?;
         let (tables, data) = (word(28)? as usize, usize::from(*record.get(head - 1)?));
-        let size = head.checked_add(tables.checked_mul(4)?)?.checked_add(4 * data)?;
+        if tables > MOST_TABLES {
+            return None;
+        }
+        let size = head + 4 * (tables + data);
         let record = record.get(..size)?;
         let places = [16, 20, 24].into_iter().chain((0..tables).map(|nth| head + 4 * nth));
         let mut function = Function {
             start: Svma(start),
-            size: 0,
+            size: u32::try_from(room).ok()?,
             record,
             tables: places.map(|at| u32_at(record, at)).collect::<Option<_>>()?,
             data: (0..data).map(|nth| u32_at(record, head + 4 * (tables + nth))).collect::<Option<_>>()?,
@@ -189,13 +195,13 @@ impl<'d> Go<'d> {
         let frames = self.runs(&function, 0).unwrap_or_default();
         function.size = frames.last().map_or(0, |run| run.end);
         function.is_compiled &= function.data.get(LOCALS).is_some_and(|&data| data != u32::MAX);
-        (u64::from(function.size) <= room).then_some(function)
+        Some(function)
     }
 
     /// The runs of one of a function's tables, by number; `None` if it has none such, or none that can be read.
     pub fn runs(&self, function: &Function<'_>, table: usize) -> Option<Vec<Run>> {
         let place = *function.tables.get(table).filter(|&&place| place != 0)?;
-        tables::read(self.pctab.get(place as usize..)?)
+        tables::read(self.pctab.get(place as usize..)?, function.size)
     }
 
     /// The function that holds an address.
@@ -214,14 +220,17 @@ impl<'d> Go<'d> {
         let address = Svma(self.functions_data.checked_add(u64::from(place))?);
         let all = image.bytes_from(address).filter(|_| image.is_constant(address))?;
         let mut most = runs.iter().map(|run| run.value).max().unwrap_or(-1);
+        // No call is inlined but for its instructions, or those of what is inlined in it.
+        let most_rows = i64::from(function.size) * 4 + 64;
         let mut row = 0;
         // Older ones name their parents by number.
-        while self.layout.inlined == 20 && row <= most {
+        while self.layout.inlined == 20 && row <= most && i64::from(row) <= most_rows {
             let parent = u32_at(all, row as usize * self.layout.inlined)? as u16 as i16;
             most = most.max(i32::from(parent));
             row += 1;
         }
-        all.get(..usize::try_from(most + 1).ok()? * self.layout.inlined)
+        let rows = i64::from(most) + 1;
+        all.get(..usize::try_from(rows).ok().filter(|_| rows <= most_rows)? * self.layout.inlined)
     }
 }
 

@@ -8,8 +8,8 @@ pub struct Run {
     pub value: i32,
 }
 
-/// A table as runs; `None` if it is none.
-pub fn read(bytes: &[u8]) -> Option<Vec<Run>> {
+/// A table as runs; `None` if it is none, or goes on beyond `most` bytes of code.
+pub fn read(bytes: &[u8], most: u32) -> Option<Vec<Run>> {
     let (mut at, mut runs) = (0, Vec::new());
     let (mut pc, mut value) = (0u32, -1i32);
     loop {
@@ -22,7 +22,7 @@ pub fn read(bytes: &[u8]) -> Option<Vec<Run>> {
         if by == 0 {
             return None;
         }
-        pc = pc.checked_add(by)?;
+        pc = pc.checked_add(by).filter(|&pc| pc <= most)?;
         runs.push(Run { end: pc, value });
     }
 }
@@ -79,8 +79,10 @@ mod tests {
         ] {
             let mut out = Vec::new();
             write(&runs, &mut out);
-            assert_eq!(read(&out), Some(runs));
-            assert_eq!(read(&out[..out.len() - 1]), None, "without its end");
+            assert_eq!(read(&out, 70_001), Some(runs.clone()));
+            assert_eq!(read(&out[..out.len() - 1], 70_001), None, "without its end");
+            let end = runs.last().map_or(0, |run| run.end);
+            assert_eq!(read(&out, end - 1), None, "beyond its function");
         }
         assert_eq!(value_at(&[run(4, 7), run(6, 8)], 3), Some(7));
         assert_eq!(value_at(&[run(4, 7), run(6, 8)], 4), Some(8));

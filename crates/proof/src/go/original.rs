@@ -121,11 +121,8 @@ impl<'d> Original<'d> {
                 return None;
             }
             last = entry;
-            let Some(frames) = found.runs(record, 0) else { continue };
+            let Some(frames) = found.runs(record, 0, (next - entry) as u32) else { continue };
             let size = frames.last().map_or(0, |run| u64::from(run.0));
-            if size > next - entry {
-                return None;
-            }
             let flags = record[shape.record() - 3];
             let has_locals = number(record, shape.record() + 4 * numbered(record) + 4, 4);
             let has_locals = record[shape.record() - 1] > 1 && has_locals != Some(0xffff_ffff);
@@ -145,17 +142,17 @@ impl<'d> Original<'d> {
         Some(&self.functions[found])
     }
 
-    /// One of a function's tables as runs; `None` without it, or if it is none.
-    pub(crate) fn runs(&self, record: &[u8], table: usize) -> Option<Vec<Run>> {
-        runs(self.pctab, place(record, self.shape, table).filter(|&place| place != 0)?)
+    /// One of a function's tables as runs; `None` without it, or if it is none of so many bytes of code at the most.
+    fn runs(&self, record: &[u8], table: usize, most: u32) -> Option<Vec<Run>> {
+        runs(self.pctab, place(record, self.shape, table).filter(|&place| place != 0)?, most)
     }
 }
 
 /// Where a value ends to hold, and the value.
 pub(crate) type Run = (u32, i32);
 
-/// The table at an offset in `pctab`, read as `step` in `runtime/symtab.go` does.
-pub(crate) fn runs(pctab: &[u8], place: u32) -> Option<Vec<Run>> {
+/// The table at an offset in `pctab`, read as `step` in `runtime/symtab.go` does; it must not go beyond `most` bytes of code.
+pub(crate) fn runs(pctab: &[u8], place: u32, most: u32) -> Option<Vec<Run>> {
     let mut reader = Reader::new(pctab, place as usize);
     let mut found = Vec::new();
     let (mut pc, mut value) = (0u32, -1i32);
@@ -167,7 +164,7 @@ pub(crate) fn runs(pctab: &[u8], place: u32) -> Option<Vec<Run>> {
         let change = if change & 1 == 1 { !(change >> 1) } else { change >> 1 };
         value = value.wrapping_add(change as i32);
         let by = u32::try_from(reader.uleb()?).ok().filter(|&by| by > 0)?;
-        pc = pc.checked_add(by)?;
+        pc = pc.checked_add(by).filter(|&pc| pc <= most)?;
         found.push((pc, value));
     }
 }

@@ -45,7 +45,8 @@ impl View<'_, '_> {
             if was == 0 && is == 0 {
                 continue;
             }
-            let both = (runs(go.original.pctab, was), runs(go.pctab, is));
+            let sizes = (unit.code.len() as u32, unit.copy.len() as u32);
+            let both = (runs(go.original.pctab, was, sizes.0), runs(go.pctab, is, sizes.1));
             let (Some(was), Some(is), true) = (both.0, both.1, was != 0 && is != 0) else {
                 wrong(unit.twin, &format!("table {table} of a twin cannot be read, or its original's"));
                 continue;
@@ -78,7 +79,7 @@ impl View<'_, '_> {
         let at = shape.record() + 4 * numbered(old) + 4 * TREE;
         let (Some(was), Some(is)) = (number(old, at, 4), number(new, at, 4)) else { return Some(()) };
         let used = match place(old, shape, INLINED).filter(|&place| place != 0) {
-            Some(table) => runs(go.original.pctab, table)?,
+            Some(table) => runs(go.original.pctab, table, self.unit.code.len() as u32)?,
             None => Vec::new(),
         };
         let mut waiting: Vec<i32> = used.iter().map(|&(_, row)| row).filter(|&row| row >= 0).collect();
