@@ -108,7 +108,7 @@
 //!   original's has for the whole instruction, and for an escape that of what follows the instruction.
 //!
 //! What is not proven: that what is called by pointers, or in other modules, uses no return address as R6 forbids; that a
-//! program does not use GS itself, that Go's runtime does with code and return addresses what its sources say: looks them up in its tables, that no returns but those of calls lead to twins (so that no cycle
+//! program does not use GS itself, that Go's runtime does with code and return addresses what its sources say (it looks them up in its tables), and that nobody puts another module in the place of the twins' one, that no returns but those of calls lead to twins (so that no cycle
 //! is made of returns), that a library is not called before the runtime by others' constructors; that code is not read as data, that nobody but the program's own code knows addresses inside of
 //! functions; what the next paragraph says of jump tables. For inserted code: what `dead` and `harvest/sparing` say they take
 //! for granted of calls that leave the module, and `dead/preserved.rs` of the conventions that there are.

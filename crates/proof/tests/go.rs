@@ -217,6 +217,23 @@ fn what_is_no_module_of_a_known_kind_is_refused_by_both() {
 }
 
 #[test]
+fn who_may_put_modules_behind_the_last_one_is_refused() {
+    // `lea` in place of `mov`: the address of what leads to the last module, to do with it what it will.
+    let (mut taken, load) = (ORIGINAL.clone(), place("load"));
+    assert_eq!(taken[load + 1], 0x8b);
+    taken[load + 1] = 0x8d;
+    // The address may also stand in data.
+    let mut held = ORIGINAL.clone();
+    let (image, data) = (Image::parse(&ORIGINAL).expect("an image"), place("data"));
+    let last = image.section(".data").map(|section| section.address + 8).expect("data");
+    held[data..data + 8].copy_from_slice(&last.to_le_bytes());
+    for wrong in [taken, held] {
+        let refused = twin::rewrite(&wrong, None, Mode::Identity).err().map(|why| why.to_string());
+        assert_eq!(refused.as_deref(), Some("a Go program that may load code while it runs"));
+    }
+}
+
+#[test]
 fn what_is_begun_anew_by_its_place_has_no_twin() {
     let unsafe_points = place("main_unsafe");
     let mut other = ORIGINAL.clone();

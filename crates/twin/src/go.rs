@@ -8,7 +8,9 @@
 use crate::emit::{Twin, Twins};
 use crate::error::TwinError;
 use crate::file::Span;
+use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 use image::bytes::{u32_at, u64_at};
+use image::elf::Segment;
 use image::go::layout::{HEADER_SIZE, at};
 use image::go::tables::{self, Run};
 use image::go::{Function, Go, INLINING_TREE, UNSAFE_POINTS};
@@ -52,6 +54,37 @@ pub(crate) fn is_portable(module: &Module<'_>, go: &Go<'_>, unit: usize, functio
     tree && (function.deferreturn == 0 || begins(function.deferreturn))
         && (0..function.tables.len()).all(table)
         && module.units[unit].size == function.size
+}
+
+/// Whether somebody may put modules of his own behind the original's, where the twins' one shall be: code that does more than
+/// load the pointer to the last one, or takes its address. (So do plugins, and compilers that a program brings along.)
+pub(crate) fn may_be_appended_to(module: &Module<'_>, go: &Go<'_>) -> bool {
+    let words = |load: &Segment| {
+        let bytes = module.image.segment_bytes(load).unwrap_or(&[]);
+        let skew = (load.address.wrapping_neg() & 7) as usize;
+        let first = load.address + skew as u64;
+        let words = bytes.get(skew..).unwrap_or(&[]).chunks_exact(8).zip((first..).step_by(8));
+        words.filter_map(|(word, address)| Some((address, u64_at(word, 0)?)))
+    };
+    let loads = || module.image.loads().iter().filter(|load| !load.is_executable());
+    let mut pointers: Vec<u64> =
+        loads().flat_map(words).filter(|word| word.1 == go.module.0).map(|word| word.0).collect();
+    if loads().flat_map(words).any(|word| pointers.contains(&word.1)) {
+        return true;
+    }
+    pointers.push(go.module.0 + go.layout.next as u64);
+    let does_more = |bytes: &[u8]| {
+        let insn = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
+        let loads = insn.mnemonic() == Mnemonic::Mov && insn.op0_kind() == OpKind::Register;
+        !loads && !matches!(insn.mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
+    };
+    (0..module.units.len()).into_par_iter().with_min_len(256).any(|unit| {
+        let (start, code) = (module.units[unit].start, module.code(unit));
+        module.decoded[unit].insns.iter().any(|insn| {
+            let to = insn.rip_target(start, code);
+            to.is_some_and(|to| pointers.contains(&to.0)) && does_more(insn.bytes(code))
+        })
+    })
 }
 
 /// The tables before they have a place.

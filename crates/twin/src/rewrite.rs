@@ -147,6 +147,11 @@ fn refuse_module(module: &Module<'_>, mode: Mode<'_>) -> Result<(), TwinError> {
     if let Err(what) = module.go {
         return Err(TwinError::Go(what));
     }
+    if let Ok(Some(go)) = &module.go {
+        if go::may_be_appended_to(module, go) {
+            return Err(TwinError::Go("may load code while it runs"));
+        }
+    }
     // This runtime looks up return addresses in tables made by its compiler, when it collects garbage; the twins' would not be in
     // them.
     let has = |name: &[u8]| module.symbols.all().iter().any(|symbol| symbol.name == name);

@@ -43,8 +43,7 @@ end_leaf:
 assembly:
         mov %rsp, %rbx
         mov %rbx, %rsp
-        nop
-        nop
+load:   mov last(%rip), %rcx
         ret
 end_assembly:
         .p2align 5, 0xcc
@@ -183,4 +182,5 @@ module: .quad header
 next:   .quad 0
         .data
 data:   .quad 5
+last:   .quad module
 data_end:
