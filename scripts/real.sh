@@ -79,7 +79,7 @@ libraries() { # PROGRAM…: what they are linked with
         xargs -r realpath | sort -u
 }
 
-# rewritten MODE FILE: prints where FILE lies rewritten; nothing, if it has no twins by its kind (Go, data only …). Who asks
+# rewritten MODE FILE: prints where FILE lies rewritten; nothing, if it has no twins by its kind (position-independent Go, data only …). Who asks
 # for what another is about to write waits for it.
 rewritten() {
     local to=$base/rewritten/$1${2//\//_} lock
