@@ -64,8 +64,10 @@ pub(crate) mod closed {
     pub(crate) const FORKS: u32 = 1;
     /// Its process is about to end.
     pub(crate) const ENDS: u32 = 2;
-    /// It may be cancelled at any moment.
+    /// A sibling that may be cancelled at any moment.
     pub(crate) const CANCELLABLE: u32 = 4;
+    /// It is being cancelled. Written by who does that.
+    pub(crate) const CANCELLED: u32 = 8;
 }
 
 /// What the butler asks of a sibling's thread, to be read at its next visit to the control context.
@@ -82,7 +84,7 @@ pub(crate) mod asked {
 pub(crate) mod settled {
     /// It cannot be parked safely, or is not what it seems.
     pub(crate) const FOR_GOOD: u32 = 1;
-    /// It may be cancelled at any moment.
+    /// It may be cancelled at any moment. Also of a primary's threads, which go on having guests.
     pub(crate) const CANCELLABLE: u32 = 2;
     /// As long as it has an affinity, a scheduling policy or a priority of its own. The butler's, of siblings.
     pub(crate) const RULES: u32 = 4;

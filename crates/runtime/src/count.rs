@@ -165,6 +165,10 @@ pub(crate) fn arrange(area: &Area) {
         }
         area.obeyed.store(order, Release);
     }
+    if area.closed.load(Acquire) != 0 {
+        // It is to come here no more, nor to a counter.
+        area.stage.store(NOTHING, Relaxed);
+    }
     link(area);
 }
 
@@ -411,6 +415,7 @@ global_asm!(
     ".globl gleaner_timed",
     ".hidden gleaner_timed",
     "gleaner_timed:",
+    "nop", // where a context begins nobody runs yet, and what faults there is the program's
     "rdtsc",
     "shl rdx, 32",
     "lea rsi, [rax + rdx]",

@@ -1,6 +1,6 @@
 //! Spells and counting without threads: who is in the ring in which order, whatever is ordered when.
 
-use crate::area::{Area, Context};
+use crate::area::{Area, Context, closed};
 use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, SPINS};
 use crate::ring;
 use crate::ring_tests::{board, order, pointers, world};
@@ -229,4 +229,16 @@ fn all_are_taken_from_a_primary_that_turns_round() {
         let expected = if hooked { area.control() } else { area.own() };
         assert_eq!(area.own().spin.load(Relaxed), expected.pointer());
     }
+}
+
+#[test]
+fn nobody_is_met_any_more_by_a_thread_that_is_being_cancelled() {
+    let (area, guests) = three();
+    ordered(area, GUESTS | COUNTING);
+    assert!(order(area).len() > guests.len());
+    area.closed.store(closed::CANCELLED, Relaxed);
+    ring::hook(area);
+    ring::control(area);
+    assert_eq!((order(area), ring::is_hooked(area)), (vec![], false));
+    assert!(guests.iter().all(|guest| guest.why.load(Relaxed) == trip::ENDED as u32));
 }

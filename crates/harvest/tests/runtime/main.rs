@@ -113,9 +113,9 @@ fn guest(world: &World, mode: &str) -> Result<(), Failed> {
     world::same("the scavenger's end", &harvest.ends, &vec![alone.end_in_words()])
 }
 
-/// A primary that works as long as its scavenger does has it aboard.
-fn company(world: &World) -> Result<(), Failed> {
-    let harvest = world.harvest(&["--finish"], &["company"], &[vec!["nothing", "3000000"]]);
+/// A primary that works as long as its scavenger does has it aboard: also one that may be cancelled anywhere.
+fn company(world: &World, modes: &[&str]) -> Result<(), Failed> {
+    let harvest = world.harvest(&["--finish"], modes, &[vec!["nothing", "3000000"]]);
     world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
     if harvest.boardings == 0 {
         return Err("it was never aboard".into());
@@ -162,7 +162,11 @@ fn unhurt(world: &World) -> Result<(), Failed> {
         let harvest = world.harvest(&["--ring", "4"], &[mode], &crowd);
         world::same("the primary's end", &harvest.primary.code, &4)?;
         // On a busy machine nobody may have come aboard: then nobody was hurt, either.
-        world::same("the scavengers", &harvest.ends, &vec!["killed at end".to_owned(); crowd.len()])?;
+        world::same(
+            &format!("the scavengers, {mode}"),
+            &harvest.ends,
+            &vec!["killed at end".to_owned(); crowd.len()],
+        )?;
     }
     Ok(())
 }
@@ -271,7 +275,9 @@ fn main() -> ExitCode {
     for modes in HOSTS.iter().chain(HOSTS_ONCE) {
         add(format!("host::{}", modes.join("_")), Box::new(move |world| host(world, modes)));
     }
-    add("company".to_owned(), Box::new(company));
+    for modes in [&["company"][..], &["cancellable", "company"]] {
+        add(format!("company::{}", modes.join("_")), Box::new(move |world| company(world, modes)));
+    }
     add("waits".to_owned(), Box::new(waits));
     add("unhurt".to_owned(), Box::new(unhurt));
     add("any_program".to_owned(), Box::new(any_program));

@@ -16,7 +16,7 @@
 use super::Butler;
 use super::law::{Law, Verdict};
 use super::rest::{self, Rest};
-use crate::area::{Area, kind, state};
+use crate::area::{Area, closed, kind, state};
 use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, SPINS, WAITS, row};
 use crate::{page, ring, sys, waits};
 use core::sync::atomic::AtomicU64;
@@ -119,6 +119,9 @@ pub(super) fn table() -> Option<&'static mut [Pace; crate::region::SLOTS]> {
 impl Butler {
     /// Looks after the pace of an area, and says how many guests it may have.
     pub(super) fn pace(&mut self, area: &'static Area, slot: usize, shown: Option<&AreaRow>) -> u32 {
+        if area.closed.load(Acquire) & (closed::CANCELLED | closed::CANCELLABLE) != 0 {
+            return 0; // nothing is ordered any more
+        }
         let ring = self.page.ring.load(Relaxed);
         let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else {
             self.switches.wanted = true;

@@ -527,6 +527,8 @@ static void company(void) {
     at = work(at, 100000);
   printf("done\n");
 }
+// As servers say for themselves.
+static void cancellable(void) { pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, 0); }
 static void long_work(void) { printf("end %zu\n", work(0, 4000000)); }
 static void leave_main(void) { exit(5); }
 static void crash(void) {
@@ -568,7 +570,7 @@ static const struct {
 } modes[] = {{"signals", signals}, {"faults", faults}, {"threads", threads}, {"running", leave_running},
              {"forks", forks},     {"sleeps", sleeps}, {"work", long_work},  {"exit", leave_main},
              {"crash", crash},     {"killed", killed}, {"abort", aborted},   {"term", terminated},
-             {"exec", execs},       {"company", company}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
+             {"exec", execs},       {"company", company}, {"cancellable", cancellable}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
              {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads},
              {"cancels", cancels}, {"identities", identities},
              {"timers", timers},   {"frames", frames},   {"clones", clones}, {"kicks", kicks}, {"turns", turns}, {"waits", waits},
