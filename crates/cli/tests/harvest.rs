@@ -65,6 +65,13 @@ int main(int argc, char **argv) {
         printf("%ld\n", (t[1].tv_sec - t[0].tv_sec) * 1000000 + (t[1].tv_nsec - t[0].tv_nsec) / 1000);
         return 0;
     }
+    if (!strcmp(argv[1], "naps")) {
+        for (long n = atol(argv[2]); n--;) {
+            gone_through = p = chase(p, 30000);
+            nanosleep(&(struct timespec){0, 1000}, 0);
+        }
+        return 0;
+    }
     if (!strcmp(argv[1], "spin")) for (;;) gone_through = p = chase(p, 1000000);
     return 99;
 }
@@ -366,6 +373,30 @@ fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
     let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
     let watched = record.slowdown.watched.value().expect("it was watched");
     assert!(watched > 0.0 && record.slowdown.with_guests.value().is_some_and(|with| with <= watched));
+}
+
+/// Servers sleep between two requests: guests are there all the same, and what they cost is compared.
+#[test]
+fn a_primary_that_sleeps_often_has_guests() {
+    let place = place();
+    let arguments = [
+        "--max-slowdown",
+        "1000%",
+        "--scavenger",
+        "./p spin",
+        "--record",
+        "run.json",
+        "--",
+        "./p",
+        "naps",
+        "20000",
+    ];
+    assert_eq!(place.harvest(&arguments).output().unwrap().status.code(), Some(0));
+    let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+    let told = |value: Option<f64>| value.expect("it was watched");
+    let watched = told(record.slowdown.watched.value());
+    let with = told(record.slowdown.with_guests.value());
+    assert!(with > watched / 4.0, "{with} of {watched}");
 }
 
 /// Nothing may be lost, so nobody comes aboard.

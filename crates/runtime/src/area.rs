@@ -184,6 +184,9 @@ pub(crate) struct Area {
     pub(crate) settled: AtomicU32,
     /// Descriptor of its `/proc/…/stat`, plus one, in the butler's process.
     pub(crate) stat_fd: AtomicI32,
+    /// The same of its `/proc/…/schedstat`.
+    pub(crate) ran_fd: AtomicI32,
+    pub(crate) reserved_fd: u32,
     /// Its thread may also be a guest of others of its process. Constant.
     pub(crate) sibling: AtomicU32,
     /// Sibling: it left its twins while it had guests, and comes to the control context before it runs one again. So they may
@@ -240,7 +243,10 @@ pub(crate) struct Area {
     pub(crate) count: AtomicI32,
     /// Yields in a lap without guests, and with them. The thread's.
     pub(crate) laps: [AtomicI32; 2],
-    /// It may not read the time stamp counter, so nothing is counted. The thread's.
+    /// What `passes` was set to last, and how many yields it met before that. The thread's.
+    pub(crate) passes_were: AtomicI64,
+    pub(crate) met: AtomicU64,
+    /// It may not read the time stamp counter, so no times are counted. The thread's.
     pub(crate) no_clock: AtomicU32,
     /// Ticks: when the stage began, when counting went on last, when the primary went away.
     pub(crate) stage_began: AtomicU64,

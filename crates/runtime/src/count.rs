@@ -12,7 +12,8 @@
 //!
 //! Where the primary waits by turning round, another counter stands in front of those it goes on with there ([`turned`]): such times are
 //! left out, since they are as long as what it waits for lets them, with guests or without. A stage of its own, [`WORK`], counts what it does
-//! between its waits, and needs no other yields ([`crate::waits`]).
+//! between its waits, and needs no other yields ([`crate::waits`]). Where it sleeps often, times tell nothing: [`YIELDS`] counts how many there
+//! are, with guests or without, until something else is ordered.
 //!
 //! All of it happens on the primary's thread, between two yields, under the lock where the ring changes. To add a stage: a number, its
 //! counters in [`link`], its sample in [`counted`], its place in [`after`].
@@ -38,8 +39,10 @@ pub(crate) const COUNTING: u32 = 2;
 pub(crate) const SPINS: u32 = 4;
 /// Of an order: what is counted is what the primary does between its waits.
 pub(crate) const WAITS: u32 = 8;
+/// Of an order: what is counted is how many yields the primary meets.
+pub(crate) const NAPS: u32 = 16;
 /// Above it stands the order's number.
-pub(crate) const NUMBER: u32 = 16;
+pub(crate) const NUMBER: u32 = 32;
 
 /// Stages.
 const NOTHING: u32 = 0;
@@ -49,12 +52,15 @@ const ABSENCE: u32 = 3;
 const STAY: u32 = 4;
 const SITE: u32 = 5;
 const WORK: u32 = 6;
+pub(crate) const YIELDS: u32 = 7;
 
 /// Yields in a lap: at least, and at most.
 pub(crate) const FEW: i32 = 16;
 const MANY: i32 = 4096;
 /// Laps in a stage: without guests about, with guests at least (and as many yields in each, if that lets them).
 const LAPS: [u64; 2] = [32, 8];
+/// A lap where only yields are counted: for so many it does not see that it is hooked.
+const BLIND: i64 = 64;
 /// Most samples of a stage; rows of samples.
 pub(crate) const SAMPLES: usize = 64;
 pub(crate) const ROWS: usize = 3;
@@ -71,11 +77,19 @@ pub(crate) mod row {
 fn after(stage: u32, order: u32) -> u32 {
     match stage {
         NOTHING if order & WAITS != 0 => WORK,
+        NOTHING if order & NAPS != 0 => {
+            if order & GUESTS == 0 {
+                SITE
+            } else {
+                ABSENCE
+            }
+        }
         NOTHING if order & GUESTS == 0 => PLAIN,
         NOTHING => ABOARD,
         PLAIN if order & SPINS == 0 => SITE,
         ABOARD => ABSENCE,
         ABSENCE => STAY,
+        _ if stage != YIELDS && order & NAPS != 0 => YIELDS,
         _ => NOTHING,
     }
 }
@@ -111,9 +125,22 @@ fn is_linked(counter: &Context) -> bool {
     counter.next.load(Relaxed) != counter.pointer()
 }
 
+/// Sets how many yields the primary passes by, less one; keeps account of those it met. The thread's.
+fn pass(area: &Area, many: i64) {
+    area.met.store(yields(area), Relaxed);
+    area.passes_were.store(many, Relaxed);
+    area.passes.store(many, Release);
+}
+
+/// How many yields the thread met while somebody was in its ring, be it a counter.
+pub(crate) fn yields(area: &Area) -> u64 {
+    let since = area.passes_were.load(Relaxed).wrapping_sub(area.passes.load(Acquire));
+    area.met.load(Relaxed).wrapping_add(since as u64)
+}
+
 /// Takes the counters out. Under the lock.
 fn unlink(area: &Area) {
-    area.passes.store(-1, Relaxed);
+    pass(area, -1);
     if area.stage.load(Relaxed) == WORK {
         return waits::unlink(area);
     }
@@ -192,6 +219,11 @@ fn link(area: &Area) {
     };
     match area.stage.load(Relaxed) {
         NOTHING => return,
+        YIELDS => {
+            let alone = area.obeyed.load(Relaxed) & GUESTS == 0;
+            code(back, if alone { gleaner_lap } else { gleaner_count });
+            ring::append(area, back);
+        }
         _ if area.no_clock.load(Relaxed) != 0 => return finish(area),
         WORK => return waits::link(area, gleaner_away),
         PLAIN | SITE => {
@@ -233,7 +265,9 @@ fn link(area: &Area) {
 /// The counter that ends a lap is behind so many yields.
 fn start_lap(area: &Area) {
     match area.stage.load(Relaxed) {
-        PLAIN => area.passes.store(i64::from(area.laps[0].load(Relaxed)) - 1, Relaxed),
+        PLAIN => pass(area, i64::from(area.laps[0].load(Relaxed)) - 1),
+        YIELDS if area.obeyed.load(Relaxed) & GUESTS == 0 => pass(area, BLIND - 1),
+        YIELDS => area.count.store(i32::MAX, Relaxed),
         _ => area.count.store(area.laps[1].load(Relaxed), Relaxed),
     }
 }
@@ -257,6 +291,10 @@ fn lengthen(area: &Area, stage: u32, ticks: u64) -> bool {
 }
 
 fn finish(area: &Area) {
+    if area.obeyed.load(Relaxed) & NAPS != 0 {
+        begin(area, YIELDS);
+        return link(area);
+    }
     area.stage.store(NOTHING, Relaxed);
     area.done.store(area.obeyed.load(Relaxed), Release);
 }
@@ -265,6 +303,10 @@ fn finish(area: &Area) {
 pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context {
     let stage = area.stage.load(Relaxed);
     let next = area.back().next.load(Relaxed);
+    if stage == YIELDS {
+        start_lap(area);
+        return next;
+    }
     let since = if matches!(stage, ABSENCE | STAY | SITE) { &area.away } else { &area.resumed }.load(Relaxed);
     let mut taken = area.taken.load(Relaxed) as usize;
     let timed = area.no_clock.load(Relaxed) == 0;
@@ -419,6 +461,10 @@ global_asm!(
     "rdtsc",
     "shl rdx, 32",
     "lea rsi, [rax + rdx]",
+    // Where no time is asked for.
+    ".globl gleaner_lap",
+    ".hidden gleaner_lap",
+    "gleaner_lap:",
     "mov rsp, gs:[{SLOW_STACK}]",
     "mov rdi, gs:[{SELF}]",
     "call {counted}",
@@ -456,6 +502,7 @@ global_asm!(
 unsafe extern "C" {
     fn gleaner_count();
     fn gleaner_timed();
+    fn gleaner_lap();
     fn gleaner_visited();
     fn gleaner_away();
     fn gleaner_turned();

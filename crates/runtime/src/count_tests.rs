@@ -1,7 +1,7 @@
 //! Spells and counting without threads: who is in the ring in which order, whatever is ordered when.
 
 use crate::area::{Area, Context, closed};
-use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, SPINS};
+use crate::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS};
 use crate::ring;
 use crate::ring_tests::{board, order, pointers, world};
 use core::sync::atomic::Ordering::Relaxed;
@@ -103,6 +103,58 @@ fn stages_follow_each_other_and_leave_the_ring_as_it_was() {
     assert!(area.samples(count::row::STAY).iter().all(|sample| sample.load(Relaxed) == 100));
     let page = area.region().page();
     assert_eq!(page.absences[runtime_abi::control::bucket(100)].load(Relaxed), count::SAMPLES as u64);
+}
+
+/// So many yields of the primary, as inserted code does them.
+fn yields(area: &'static Area, many: usize) {
+    for _ in 0..many {
+        if area.own().next.load(Relaxed) == area.own().pointer() || area.passes.fetch_sub(1, Relaxed) > 0 {
+            continue;
+        }
+        if area.own().next.load(Relaxed) == area.control().pointer() {
+            ring::control(area);
+        } else if order(area) == [area.back().pointer()] {
+            count::counted(area, 1);
+        }
+    }
+}
+
+#[test]
+fn yields_of_one_that_naps_are_counted_alone_and_with_guests() {
+    let (area, guests) = three();
+    let (front, back) = (area.front().pointer(), area.back().pointer());
+    let [a, b, c] = [0, 1, 2].map(|i| guests[i].pointer());
+    ordered(area, ALONE | COUNTING | NAPS);
+    assert_eq!(run(area, 300), [vec![back]]);
+    assert_eq!(area.stage.load(Relaxed), count::YIELDS);
+    let before = count::yields(area);
+    yields(area, 1000);
+    assert_eq!(count::yields(area) - before, 1000);
+    // A hook is seen soon, and what was counted stays so.
+    ring::hook(area);
+    yields(area, 64);
+    assert!(!ring::is_hooked(area));
+    assert_eq!(count::yields(area) - before, 1064);
+
+    area.suspect.store(b, Relaxed);
+    ordered(area, GUESTS | COUNTING | NAPS);
+    assert_eq!(run(area, 300), [vec![front, a, b, c, back], vec![a, front, b, back, c], vec![a, b, c, back]]);
+    let before = count::yields(area);
+    yields(area, 100);
+    ring::hook(area);
+    yields(area, 100);
+    assert_eq!(count::yields(area) - before, 200);
+    // All are gone for a moment: it is counted all the same.
+    for guest in guests {
+        ring::take_out(area, guest);
+    }
+    yields(area, 100);
+    assert_eq!((order(area), count::yields(area) - before), (vec![back], 300));
+    // Nobody is met any more by a thread that is being cancelled.
+    area.closed.store(closed::CANCELLED, Relaxed);
+    ring::hook(area);
+    yields(area, 1);
+    assert_eq!((order(area), ring::is_hooked(area)), (vec![], false));
 }
 
 #[test]

@@ -289,6 +289,8 @@ impl Region {
         }
         area.budget.store(0, Relaxed);
         area.passes.store(-1, Relaxed);
+        area.passes_were.store(-1, Relaxed);
+        area.met.store(0, Relaxed);
         for lap in &area.laps {
             lap.store(crate::count::FEW, Relaxed);
         }

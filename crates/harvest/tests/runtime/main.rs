@@ -113,7 +113,7 @@ fn guest(world: &World, mode: &str) -> Result<(), Failed> {
     world::same("the scavenger's end", &harvest.ends, &vec![alone.end_in_words()])
 }
 
-/// A primary that works as long as its scavenger does has it aboard: also one that may be cancelled anywhere.
+/// A primary that works as long as its scavenger does has it aboard: also one that may be cancelled anywhere, or sleeps often.
 fn company(world: &World, modes: &[&str]) -> Result<(), Failed> {
     let harvest = world.harvest(&["--finish"], modes, &[vec!["nothing", "3000000"]]);
     world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
@@ -275,7 +275,7 @@ fn main() -> ExitCode {
     for modes in HOSTS.iter().chain(HOSTS_ONCE) {
         add(format!("host::{}", modes.join("_")), Box::new(move |world| host(world, modes)));
     }
-    for modes in [&["company"][..], &["cancellable", "company"]] {
+    for modes in [&["company"][..], &["cancellable", "company"], &["naps"]] {
         add(format!("company::{}", modes.join("_")), Box::new(move |world| company(world, modes)));
     }
     add("waits".to_owned(), Box::new(waits));

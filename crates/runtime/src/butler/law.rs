@@ -140,6 +140,11 @@ impl Law {
         self.share > 0.0 && self.ring > 0 && now >= self.home_until && self.credit >= need.min(most)
     }
 
+    /// What was lost of the time with guests when there were any last, if that is known.
+    pub(super) fn last(&self) -> f64 {
+        self.last.max(0.0)
+    }
+
     /// Whether guests are to be at home rather than wait.
     pub(super) fn wants_them_home(&self, now: u64) -> bool {
         now < self.home_until || self.share <= 0.0
@@ -315,7 +320,13 @@ mod tests {
     /// A primary that loses a share of its time by the number of its guests, and the butler's way of looking at it: a check
     /// every 5 ms, a time alone of 0.8 ms every 64 ms. Returns by how much it became slower, the mean length of its ring, and the
     /// share of time with guests.
-    fn live(
+    fn live(slowdown: f64, longest: u32, seconds: f64, cost: impl FnMut(f64, u32) -> f64) -> (f64, f64, f64) {
+        live_with([5e5, 5e6, 8e5], slowdown, longest, seconds, cost)
+    }
+
+    /// The same where the first look with guests takes so long, each other, and one alone.
+    fn live_with(
+        looks: [f64; 3],
         slowdown: f64,
         longest: u32,
         seconds: f64,
@@ -328,7 +339,7 @@ mod tests {
         while now < end {
             let mut step = 4e5;
             if law.allows(now as u64) {
-                let mut check = 5e5; // the first comes soon
+                let mut check = looks[0]; // the first comes soon
                 let mut spell = 0.0;
                 loop {
                     let share = cost(now, law.ring);
@@ -344,9 +355,9 @@ mod tests {
                     if law.sample(now as u64, seen) != Verdict::Goes || spell > 6.4e7 || now >= end {
                         break;
                     }
-                    check = 5e6;
+                    check = looks[1];
                 }
-                step = 8e5;
+                step = looks[2];
             }
             law.passes(step);
             now += step;
@@ -360,6 +371,20 @@ mod tests {
             let (slower, _, with) = live(slowdown, 1, 5.0, |_, _| 0.999);
             assert!(slower < slowdown, "{slower} of {slowdown}");
             assert!(with < 0.02, "hopeless guests are tried seldom: {with}");
+        }
+    }
+
+    #[test]
+    fn the_promise_holds_where_each_look_takes_long() {
+        // Of one that sleeps often: from one nap to another.
+        let looks = [6e6; 3];
+        for slowdown in [0.01, 0.05, 0.2] {
+            let (slower, _, with) = live_with(looks, slowdown, 4, 20.0, |_, _| 0.999);
+            assert!(slower < slowdown && with < 0.03, "{slower} of {slowdown}: {with}");
+            let (slower, ring, with) =
+                live_with(looks, slowdown, 8, 20.0, |_, ring| 0.2 * slowdown * f64::from(ring));
+            assert!(slower < slowdown, "{slower} of {slowdown}");
+            assert!(ring * with > 2.0, "{slowdown}: {ring} {with}");
         }
     }
 

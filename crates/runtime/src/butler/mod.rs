@@ -4,18 +4,23 @@
 //! It looks around every now and then: nobody on a primary's thread makes a system call to tell it anything. A round is
 //! [`primaries`], then [`homes`]; where threads are each other's guests it is [`siblings`]. [`watch`] is what it knows of
 //! processes and threads. [`switches`] switches the primary's yields on while somebody is there for them, [`sites`] those off that do
-//! not pay. [`pace`] compares a primary's pace with guests and without, and [`law`] says what follows.
+//! not pay. [`pace`] compares a primary's pace with guests and without ([`napping`], [`naps`]: of one that sleeps often), and [`law`] says what follows;
+//! [`suspects`] are guests that stay for too long.
 //!
 //! To add a policy: a reason in `runtime_abi::control::trip` if it sends guests home, and its place in a round.
 
 mod clock;
 mod homes;
 mod law;
+mod napping;
+mod naps;
 mod pace;
 mod primaries;
 mod rest;
+mod samples;
 mod siblings;
 mod sites;
+mod suspects;
 mod switches;
 mod watch;
 
@@ -82,6 +87,8 @@ pub(crate) struct Butler {
     clock: clock::Clock,
     /// By slot; none if there is no memory for it: then nobody comes aboard where pace is to be watched.
     paces: Option<&'static mut [pace::Pace; crate::region::SLOTS]>,
+    /// By slot; none if there is no memory for it: then whoever sleeps is asleep.
+    naps: Option<&'static mut [naps::Naps; crate::region::SLOTS]>,
     /// When somebody's pace is to be looked at again.
     wake_at: u64,
     switches: switches::Switches,
@@ -89,6 +96,21 @@ pub(crate) struct Butler {
     judge_at: u64,
     /// A thread of the primary has not come to a yield for long, though it is wanted there.
     waited_for: bool,
+}
+
+/// Something of each area, zero at first.
+///
+/// # Safety
+///
+/// Zero is a value of it.
+unsafe fn table<T>() -> Option<&'static mut [T; crate::region::SLOTS]> {
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+    let size = size_of::<[T; crate::region::SLOTS]>();
+    // SAFETY: a new mapping, of zeroes; nobody else knows it.
+    unsafe {
+        let at = sys::mmap(0, size, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0).ok()?;
+        Some(&mut *(at as *mut [T; crate::region::SLOTS]))
+    }
 }
 
 /// What a round found, for the live view.
@@ -110,6 +132,8 @@ impl Butler {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
+        // SAFETY: zero is a pace, and are naps, that have not begun.
+        let (paces, naps) = unsafe { (if page.watched == 0 { None } else { table() }, table()) };
         Self {
             region,
             page,
@@ -120,7 +144,8 @@ impl Butler {
             quiet_rounds: 0,
             turn: 0,
             clock: clock::Clock::new(now),
-            paces: if page.watched == 0 { None } else { pace::table() },
+            paces,
+            naps,
             wake_at: 0,
             switches: switches::Switches::new(page),
             judge_at: 0,

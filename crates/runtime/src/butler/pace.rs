@@ -10,15 +10,21 @@
 //! works between waits ([`crate::waits`]). What matters there is how long answers take: a load that is served slower by a share, by one
 //! that waits a share `i` of its time, takes longer by that share over `i`.
 //!
+//! Of one that sleeps often and shortly, pace is the processor's time for so many yields ([`super::naps`]), and so are credit and charge.
+//!
 //! Of samples, two means are taken: of all, and of the lower three quarters. Idle times, in which a program waits without sleeping,
 //! hide in the first what it loses while it works; rare losses are missing in the second. The worse of both counts.
 
 use super::Butler;
 use super::law::{Law, Verdict};
+use super::naps::{Naps, Window, Work};
 use super::rest::{self, Rest};
-use crate::area::{Area, closed, kind, state};
-use crate::count::{self, ALONE, COUNTING, GUESTS, NUMBER, SPINS, WAITS, row};
-use crate::{page, ring, sys, waits};
+use super::samples::Mean;
+use super::suspects::TOO_LONG;
+use super::watch::{Processes, Seen};
+use crate::area::{Area, closed};
+use crate::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
+use crate::{page, ring, waits};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{AreaRow, Control, trip};
@@ -30,13 +36,11 @@ const STAGE: u64 = 250_000;
 const GIVE_UP: [u64; 2] = [4_000_000, 48_000_000];
 /// Between two looks at the pace with guests, and without.
 const LOOK: [u64; 2] = [1_000_000, 5_000_000];
-const SPELL: u64 = 64_000_000;
+const SPELL: [u64; 2] = [64_000_000, 128_000_000];
 /// Guests that wait for longer than this do so at home; and those of a primary that waits by turning round, which are soon wanted again.
 const PATIENCE: [u64; 2] = [5_000_000, 200_000_000];
-/// For how long a guest that had to go stays at home, at first and at most.
-const BAN: [u64; 2] = [100_000_000, 5_000_000_000];
 /// Most doubt about a share that was lost: where paces differ by much more, the program has come to other work.
-const MOST_DOUBT: f64 = 0.25;
+pub(super) const MOST_DOUBT: f64 = 0.25;
 /// Share of its time waiting by turning round from which on a primary has its guests only there.
 const IDLE: f64 = 0.1;
 /// Most that such a primary may seem to gain by guests.
@@ -45,12 +49,9 @@ const GAIN: f64 = 0.05;
 const TRY: [u64; 2] = [50_000_000, 2_000_000_000];
 /// Where works alone differ by more, the program does others now.
 const OTHER: f64 = 0.3;
-/// So many stays of one guest beyond what was asked for are no accident.
-const TOO_LONG: usize = 3;
-
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// Guests wait.
     Alone = 0,
     /// It is alone, and counted.
@@ -64,20 +65,11 @@ enum Phase {
     RestLook,
 }
 
-/// What samples say.
-#[derive(Clone, Copy)]
-struct Mean {
-    /// Ticks for a yield: of all samples, and of the lower three quarters.
-    ticks: [f64; 2],
-    /// By how far the earlier samples differ from all, by their medians.
-    error: f64,
-}
-
 /// Zero is one that has not begun.
 pub(super) struct Pace {
     tid: i32,
-    phase: Phase,
-    law: Law,
+    pub(super) phase: Phase,
+    pub(super) law: Law,
     /// What it was before the primary was looked at as one that waits.
     law_before: Law,
     until: u64,
@@ -85,12 +77,12 @@ pub(super) struct Pace {
     ordered_at: u64,
     spell_began: u64,
     /// With guests, and not yet charged for, in nanoseconds.
-    uncharged: f64,
+    pub(super) uncharged: f64,
     /// Of this spell, as far as it was looked at: its time, and what was lost of it.
     spell: [f64; 2],
     /// Alone. None where yields are rare.
-    reference: Option<Mean>,
-    rest: Rest,
+    pub(super) reference: Option<Mean>,
+    pub(super) rest: Rest,
     /// For how long from now on it has not its caches again.
     tail: f64,
     /// Of how many looks at it alone.
@@ -102,18 +94,15 @@ pub(super) struct Pace {
     turned_at: u64,
     try_for: u64,
     idle: f64,
-    turn: u32,
-}
-
-/// Memory for the paces of all areas.
-pub(super) fn table() -> Option<&'static mut [Pace; crate::region::SLOTS]> {
-    let size = size_of::<[Pace; crate::region::SLOTS]>();
-    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
-    // SAFETY: a new mapping, of zeroes, which is a value of all that is in a pace; nobody else knows it.
-    unsafe {
-        let at = sys::mmap(0, size, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0).ok()?;
-        Some(&mut *(at as *mut [Pace; crate::region::SLOTS]))
-    }
+    pub(super) turn: u32,
+    /// It sleeps often and shortly; what it ran up to now, so far as that is accounted for.
+    naps: bool,
+    pub(super) ran: u64,
+    pub(super) window: Window,
+    /// What it did in the last window.
+    pub(super) work: Option<Work>,
+    /// How often sites were switched one by one before what is known of it.
+    switched: u32,
 }
 
 impl Butler {
@@ -141,7 +130,10 @@ impl Butler {
         }
         pace.law.limit(ring);
         let spare = self.processes.has_cpus_to_spare();
-        let step = Step { spare, page: self.page, now: self.now, rate: self.clock.rate, area };
+        let naps = self.naps.as_ref().map_or_else(Naps::default, |naps| naps[slot]).often;
+        let switched = self.switches.changes;
+        let step =
+            Step { spare, page: self.page, now: self.now, rate: self.clock.rate, area, naps, switched };
         let most = step.go(pace, self.region);
         let waits = area.obeyed.load(Acquire) != area.order.load(Relaxed) && area.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP[0];
@@ -158,13 +150,17 @@ impl Butler {
 }
 
 /// One look at one area.
-struct Step {
+pub(super) struct Step {
     /// There is a CPU where no primary's thread is.
     spare: bool,
-    page: &'static Control,
-    now: u64,
+    pub(super) page: &'static Control,
+    pub(super) now: u64,
     rate: f64,
-    area: &'static Area,
+    pub(super) area: &'static Area,
+    /// It sleeps often and shortly.
+    naps: bool,
+    /// How often sites were switched one by one.
+    switched: u32,
 }
 
 impl Pace {
@@ -190,16 +186,26 @@ impl Pace {
             try_for: TRY[0],
             idle: 0.0,
             turn: 0,
+            naps: false,
+            ran: 0,
+            window: Window::default(),
+            work: None,
+            switched: 0,
         };
         area.most.store(0, Relaxed);
+    }
+
+    /// What was counted of it is not to be compared with what is counted from now on.
+    pub(super) fn refer_anew(&mut self, now: u64) {
+        (self.reference, self.references) = (None, 0);
+        (self.rest, self.tail) = (Rest::begin_anew(now), 0.0);
     }
 
     /// It waits by turning round from now on, or no more.
     fn turn_over(&mut self, spins: bool, now: u64) {
         let in_vain = self.turned_over && !spins;
         (self.spins, self.turned_over, self.turned_at) = (spins, true, now);
-        (self.reference, self.references) = (None, 0);
-        (self.rest, self.tail) = (Rest::begin_anew(now), 0.0);
+        self.refer_anew(now);
         if in_vain {
             self.try_for = (2 * self.try_for).min(TRY[1]);
             self.law = self.law_before;
@@ -211,7 +217,7 @@ impl Pace {
 
     /// Its pace alone was such. Works are few and differ, so many looks at them count, the latest most.
     fn refer_to(&mut self, new: Option<Mean>) {
-        let (Some(old), Some(new), true) = (self.reference, new, self.spins) else {
+        let (Some(old), Some(new), true) = (self.reference, new, self.spins || self.naps) else {
             (self.reference, self.references) = (new, u32::from(new.is_some()));
             return;
         };
@@ -222,7 +228,9 @@ impl Pace {
         self.references += 1;
         let weight = (1.0 / f64::from(self.references)).max(0.25);
         let ticks = [0, 1].map(|i| old.ticks[i] + (new.ticks[i] - old.ticks[i]) * weight);
-        self.reference = Some(Mean { ticks, error: old.error + (new.error - old.error) * weight });
+        // Of one that naps there is one sample in each look.
+        let new_error = if self.naps { (new.ticks[0] - old.ticks[0]).abs() / 2.0 } else { new.error };
+        self.reference = Some(Mean { ticks, error: old.error + (new_error - old.error) * weight });
     }
 
     /// Whether it is to come to its yields: guests may be there, or it is counted there. While guests wait until they may come again, a yield
@@ -234,11 +242,13 @@ impl Pace {
 
     /// When to look again.
     fn look_at(&self, now: u64, others: bool, guests: u32) -> u64 {
+        let soon = if others { 100_000 } else { 300_000 };
         match self.phase {
+            Phase::Reference | Phase::Look | Phase::RestLook if self.naps => self.window.look_at(now, soon),
             // Who comes is seen in the round in which it comes.
             Phase::Alone if guests == 0 => u64::MAX,
             Phase::Reference | Phase::Look if self.spins => now + 500_000,
-            Phase::Reference | Phase::Look | Phase::RestLook => now + if others { 100_000 } else { 300_000 },
+            Phase::Reference | Phase::Look | Phase::RestLook => now + soon,
             Phase::Alone => self.until.max(now + 1_000_000),
             Phase::Guests | Phase::Rest => self.until,
         }
@@ -263,8 +273,18 @@ impl Step {
     /// From phase to phase.
     fn follow(&self, pace: &mut Pace, region: &'static crate::region::Region) {
         let area = self.area;
-        let gone = self.now.saturating_sub(pace.seen_at) as f64;
+        let mut gone = self.now.saturating_sub(pace.seen_at) as f64;
         pace.seen_at = self.now;
+        let in_window = pace.naps && matches!(pace.phase, Phase::Reference | Phase::Look | Phase::RestLook);
+        // First this, since what it ran is exact while it sleeps.
+        let asleep = in_window && Processes::seen(area) == Seen::Asleep;
+        if pace.naps {
+            gone = self.ran(pace);
+        }
+        if pace.switched != self.switched && pace.naps {
+            self.refer_to_other_sites(pace);
+        }
+        pace.switched = self.switched;
         let with = area.obeyed.load(Acquire) & (GUESTS | SPINS) != 0 && area.guests.load(Relaxed) > 0;
         if area.slept.load(Relaxed) == 0 {
             pace.law.passes(gone);
@@ -286,8 +306,10 @@ impl Step {
         if area.obeyed.load(Acquire) != order {
             ring::hook(area);
         }
-        let counted = area.done.load(Acquire) == order;
-        let given_up = self.now.saturating_sub(pace.ordered_at) > GIVE_UP[usize::from(pace.spins)];
+        let counted =
+            if in_window { self.window_is_over(pace, asleep) } else { area.done.load(Acquire) == order };
+        let given_up =
+            self.now.saturating_sub(pace.ordered_at) > GIVE_UP[usize::from(pace.spins || pace.naps)];
         let guests = area.guests.load(Relaxed);
         match pace.phase {
             Phase::Alone if guests > 0 && self.now >= pace.until && pace.law.allows(self.now) => {
@@ -302,7 +324,7 @@ impl Step {
                 }
                 pace.turned_over = false;
                 pace.try_for = if spins { TRY[0] } else { pace.try_for };
-                let alone = self.alone();
+                let alone = self.alone(pace);
                 if let Some(mean) = alone.filter(|_| !spins) {
                     pace.rest.saw(mean.ticks[0]);
                     if pace.rest.is_due(self.now) {
@@ -325,7 +347,7 @@ impl Step {
                 if slept {
                     pace.rest.put_off(self.now);
                 }
-                if slept || pace.rest.look(self.now, self.alone().map(|mean| mean.ticks[0])) {
+                if slept || pace.rest.look(self.now, self.alone(pace).map(|mean| mean.ticks[0])) {
                     self.leave_alone(pace);
                     pace.tail = 0.0;
                     pace.law.owes((1.0 - pace.rest.kept()) * rest::TAIL as f64);
@@ -335,7 +357,7 @@ impl Step {
             }
             Phase::Look if counted || given_up => self.looked(pace, region),
             Phase::Guests if self.now >= pace.until => {
-                if self.now.saturating_sub(pace.spell_began) > SPELL {
+                if self.now.saturating_sub(pace.spell_began) > SPELL[usize::from(pace.naps)] {
                     self.leave_alone(pace);
                 } else if guests == 0 {
                     pace.until = self.now + LOOK[1];
@@ -356,6 +378,12 @@ impl Step {
 
     /// Orders a look without guests.
     fn refer(&self, pace: &mut Pace) {
+        let naps = self.naps && !pace.spins;
+        if naps != pace.naps {
+            pace.naps = naps;
+            pace.refer_anew(self.now);
+            self.ran(pace);
+        }
         self.order(pace, ALONE | COUNTING);
         pace.phase = Phase::Reference;
     }
@@ -382,14 +410,19 @@ impl Step {
     }
 
     fn order(&self, pace: &mut Pace, what: u32) {
-        let what = what | if pace.spins && what & COUNTING != 0 { WAITS } else { 0 };
+        let what = match what & COUNTING {
+            COUNTING if pace.spins => what | WAITS,
+            COUNTING if pace.naps => what | NAPS,
+            _ => what,
+        };
+        (pace.window, pace.work) = (Window::default(), None);
         let number = self.area.order.load(Relaxed) & !(NUMBER - 1);
         self.area.order.store(number.wrapping_add(NUMBER) | what, Release);
         pace.ordered_at = self.now;
         ring::hook(self.area);
     }
 
-    fn leave_alone(&self, pace: &mut Pace) {
+    pub(super) fn leave_alone(&self, pace: &mut Pace) {
         pace.spell = [0.0; 2];
         pace.tail = if pace.spins { 0.0 } else { rest::TAIL as f64 };
         self.order(pace, ALONE);
@@ -398,7 +431,11 @@ impl Step {
     }
 
     /// What was counted of it alone.
-    fn alone(&self) -> Option<Mean> {
+    fn alone(&self, pace: &Pace) -> Option<Mean> {
+        if pace.naps {
+            let ticks = pace.work.and_then(Work::pace)?;
+            return Some(Mean { ticks: [ticks; 2], error: 0.0 });
+        }
         if self.is_obeyed() { self.mean(row::PLAIN, self.lap(0)).filter(|_| self.are_enough()) } else { None }
     }
 
@@ -412,7 +449,7 @@ impl Step {
         self.area.laps[guests].load(Relaxed)
     }
 
-    fn is_obeyed(&self) -> bool {
+    pub(super) fn is_obeyed(&self) -> bool {
         self.area.obeyed.load(Acquire) == self.area.order.load(Relaxed)
     }
 
@@ -421,8 +458,13 @@ impl Step {
         let area = self.area;
         pace.phase = Phase::Guests;
         pace.until = self.now + LOOK[1];
-        if area.slept.load(Relaxed) != 0 || area.guests.load(Relaxed) == 0 {
+        let gone = area.slept.load(Relaxed) != 0 || area.guests.load(Relaxed) == 0;
+        if gone && pace.work.is_none() {
             return; // then nobody cost anything
+        }
+        if pace.naps {
+            let (lost, doubt, compared) = self.lost_by_work(pace);
+            return self.conclude(pace, region, lost, doubt, compared);
         }
         let waited = self.now.saturating_sub(pace.ordered_at).max(1) as f64;
         // Guests that cannot be compared cost at most what they may stay, each time.
@@ -453,6 +495,19 @@ impl Step {
             }
             (None, None) => (bound(few), 0.0, false),
         };
+        self.conclude(pace, region, lost, doubt, compared);
+    }
+
+    /// With guests such a share was lost: what follows.
+    fn conclude(
+        &self,
+        pace: &mut Pace,
+        region: &'static crate::region::Region,
+        lost: f64,
+        doubt: f64,
+        compared: bool,
+    ) {
+        let area = self.area;
         // Whoever waits for what it has to do makes others wait in turn: their waits grow by the load over what is idle.
         // That guests are a gain is no credit: it was something else that held up the primary when it was looked at alone.
         let strain = if pace.spins { (lost / pace.idle.max(IDLE)).clamp(-GAIN, 1.0) } else { lost };
@@ -468,7 +523,7 @@ impl Step {
         match pace.law.sample(self.now, strain) {
             Verdict::Goes => {
                 // Looks at works take longer, and are all that tells.
-                let soon = pace.spins || self.now.saturating_sub(pace.spell_began) < LOOK[1];
+                let soon = pace.spins || pace.naps || self.now.saturating_sub(pace.spell_began) < LOOK[1];
                 pace.until = self.now + LOOK[usize::from(!soon)];
             }
             Verdict::Waits => self.leave_alone(pace),
@@ -484,58 +539,8 @@ impl Step {
         }
     }
 
-    /// Looks at the stays of the suspect. Returns it if it stays for much longer than others.
-    fn judge(&self, region: &'static crate::region::Region) -> Option<&'static Area> {
-        let suspect = self.area.suspect.load(Relaxed);
-        let home = self.guests(region).find(|home| home.own().pointer() == suspect)?;
-        let stays = self.area.samples(row::STAY);
-        let many = stays.iter().filter(|stay| stay.load(Relaxed) != 0).count();
-        let mean = self.mean(row::STAY, 1)?.ticks[0];
-        home.stay.store(mean as u64, Relaxed);
-        let bound = self.area.absence_ticks.load(Relaxed);
-        let long = stays.iter().filter(|stay| u64::from(stay.load(Relaxed)) > bound).count();
-        if many >= count::SAMPLES / 4 && long >= TOO_LONG {
-            self.ban(home, trip::STAYED);
-            return None;
-        }
-        let guests = f64::from(self.area.guests.load(Relaxed).max(1));
-        let all = self.mean(row::ABSENCE, 1)?.ticks[0];
-        (guests > 1.0 && mean > 2.0 * all / guests).then_some(home)
-    }
-
-    /// Sends a guest home, and keeps it there for a while.
-    fn ban(&self, home: &Area, why: usize) {
-        let times = home.offences.load(Relaxed);
-        home.offences.store(times + 1, Relaxed);
-        home.banned_until.store(self.now + (BAN[0] << times.min(16)).min(BAN[1]), Relaxed);
-        home.own().recall.store(why as u32, Relaxed);
-        ring::hook(self.area);
-    }
-
-    /// Whose stays are timed next: who came last, or each in turn.
-    fn choose_suspect(&self, pace: &mut Pace, region: &'static crate::region::Region) {
-        let guests = self.area.guests.load(Relaxed).max(1);
-        pace.turn = pace.turn.wrapping_add(1);
-        let new = self.guests(region).find(|home| home.stay.load(Relaxed) == 0);
-        if let Some(home) = new.or_else(|| self.guests(region).nth((pace.turn % guests) as usize)) {
-            self.area.suspect.store(home.own().pointer(), Release);
-        }
-    }
-
-    /// Homes of those aboard.
-    fn guests(&self, region: &'static crate::region::Region) -> impl Iterator<Item = &'static Area> + use<> {
-        let here = core::ptr::from_ref(self.area).cast_mut();
-        (0..region.slots())
-            .filter(move |slot| region.tid(*slot) != 0)
-            .map(move |slot| region.area(slot))
-            .filter(|home| home.kind.load(Acquire) == kind::HOME)
-            .filter(move |home| {
-                home.own().state.load(Acquire) == state::ABOARD && home.own().host.load(Relaxed) == here
-            })
-    }
-
     /// Of what was not yet charged, such a share was lost.
-    fn note(&self, pace: &mut Pace, lost: f64, doubt: f64, compared: bool) {
+    pub(super) fn note(&self, pace: &mut Pace, lost: f64, doubt: f64, compared: bool) {
         let sums = &self.page.slowdown;
         let time = core::mem::take(&mut pace.uncharged);
         add(&sums.lost, time * lost);
@@ -555,37 +560,6 @@ impl Step {
             row.slower.store((slower * 1e6) as u32, Relaxed);
             row.known.store(1, Relaxed);
         }
-    }
-
-    /// Of a row of samples of so many yields, without those that only an interruption explains.
-    fn mean(&self, row: usize, lap: i32) -> Option<Mean> {
-        let mut sorted = [0_u32; count::SAMPLES];
-        let mut many = 0;
-        for sample in self.area.samples(row) {
-            let sample = sample.load(Relaxed);
-            if sample != 0 {
-                sorted[many] = sample;
-                many += 1;
-            }
-        }
-        let sorted = &mut sorted[..many];
-        sorted.sort_unstable();
-        let middle = f64::from(*sorted.get(many / 2)?);
-        let longest =
-            (4.0 * self.area.absence_ticks.load(Relaxed) as f64 * f64::from(count::FEW)).max(8.0 * middle);
-        let mean = |of: &[u32]| of.iter().map(|ticks| f64::from(*ticks)).sum::<f64>() / of.len() as f64;
-        let kept = sorted.iter().filter(|ticks| f64::from(**ticks) <= longest).count().max(1);
-        let most = (kept * 3).div_ceil(4);
-        let lap = f64::from(lap);
-        let all = mean(&sorted[..kept]);
-        let mut early = [0_u32; count::SAMPLES / 2];
-        let early = &mut early[..many / 2];
-        for (to, from) in early.iter_mut().zip(self.area.samples(row)) {
-            *to = from.load(Relaxed);
-        }
-        early.sort_unstable();
-        let error = early.get(early.len() / 2).map_or(middle, |ticks| (f64::from(*ticks) - middle).abs());
-        Some(Mean { ticks: [all / lap, mean(&sorted[..most]) / lap], error: error / lap })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The butler's look at the primary's threads.
 
+use super::naps::Rhythm;
 use super::watch::{ASLEEP, IN_HANDLER, Processes, Seen};
 use super::{Butler, strip};
 use crate::area::{Area, kind, lock, state};
@@ -89,19 +90,26 @@ impl Butler {
             }
             return true;
         }
-        let away = match seen {
-            Seen::Asleep => ASLEEP,
-            _ if area.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
-            _ => 0,
+        let asleep = seen == Seen::Asleep;
+        let (ran, guests) = (Processes::ran(area), area.guests.load(Relaxed));
+        let rhythm = match self.naps.as_mut() {
+            Some(naps) => naps[slot].look(self.now, tid, asleep, ran, guests > 0),
+            None if asleep => Rhythm::Asleep { throughout: false },
+            None => Rhythm::Awake,
+        };
+        let away = match rhythm {
+            Rhythm::Asleep { .. } => ASLEEP,
+            Rhythm::Awake if area.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
+            Rhythm::Awake => 0,
         };
         let before = area.slept.swap(away, Relaxed);
-        let slept = before != 0;
+        let slept = before != 0 || rhythm == Rhythm::Asleep { throughout: true };
         self.moved |= before != away;
         if away == 0 {
             return false;
         }
         area.rest_until.store(self.now + REST, Relaxed);
-        if slept && area.guests.load(Relaxed) > 0 {
+        if slept && guests > 0 {
             self.steal(area);
         }
         false

@@ -64,6 +64,7 @@ fn judge(switches: &mut Switches, page: &'static Control, now: u64, all_on: bool
             (of.visits, of.soon) =
                 row.map_or((0, 0), |row| (row.visits.load(Relaxed), row.soon.load(Relaxed)));
             switches.set(index, true);
+            switches.changes += 1;
         }
     }
     if losing == 0 || all - losing < (all / PAYING.0).max(PAYING.1) {
@@ -79,6 +80,7 @@ fn judge(switches: &mut Switches, page: &'static Control, now: u64, all_on: bool
                 page::add(&row.offs, 1);
             }
             switches.set(index, false);
+            switches.changes += 1;
         }
     }
 }

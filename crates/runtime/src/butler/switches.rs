@@ -39,6 +39,8 @@ pub(super) struct Switches {
     memory: i32,
     pub(super) yields: &'static mut [Yield],
     on: bool,
+    /// How often one of them was switched by itself.
+    pub(super) changes: u32,
     /// A thread of the primary may meet guests at its sites, or its pace is that from one to the next. Said anew in each round.
     pub(super) wanted: bool,
     /// When somebody was there last.
@@ -50,7 +52,16 @@ pub(super) struct Switches {
 impl Switches {
     /// The butler's, which has no descriptor open.
     pub(super) fn new(page: &'static Control) -> Self {
-        let none = Self { page, memory: -1, yields: &mut [], on: false, wanted: true, needed_at: 0, took: 0 };
+        let none = Self {
+            page,
+            memory: -1,
+            yields: &mut [],
+            on: false,
+            changes: 0,
+            wanted: true,
+            needed_at: 0,
+            took: 0,
+        };
         let rows = page::switches(page);
         if rows.is_empty() {
             return none;

@@ -1,9 +1,11 @@
 //! What the butler knows of processes and threads: who lives, who sleeps, and where.
 
+use super::naps::Ran;
 use crate::area::{Area, kind};
 use crate::region::Region;
 use crate::sys::{self, PollFd};
 use core::ffi::CStr;
+use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::{Control, SCAVENGERS, ScavengerRow};
 
@@ -126,6 +128,14 @@ impl Processes {
     /// An area is about to be given back: what is open for its thread is not for the next one.
     pub(super) fn forget(area: &Area) {
         Stat::close(area);
+        close(&area.ran_fd);
+    }
+
+    /// For how long the thread of an area ran. None where the kernel does not tell. Exact of one that does not run now.
+    pub(super) fn ran(area: &Area) -> Option<Ran> {
+        let mut text = [0_u8; 96];
+        let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
+        parse_ran(read(&area.ran_fd, pid, tid, b"/schedstat\0", &mut text)?)
     }
 
     /// What the thread of an area does.
@@ -186,6 +196,40 @@ fn is_elsewhere(me: i32, pid: i32) -> bool {
     sys::same_memory(me, pid) > 0 && Stat::of(pid).is_some_and(|stat| stat.state != b'Z')
 }
 
+/// What a file of `/proc` says of a thread. Its descriptor, plus one, is kept in `open`; one that was left there is of the thread that
+/// had the area before.
+fn read<'t>(open: &AtomicI32, pid: i32, tid: i32, what: &[u8], text: &'t mut [u8]) -> Option<&'t [u8]> {
+    for _ in 0..2 {
+        if open.load(Relaxed) <= 0 {
+            let mut path = [0_u8; 64];
+            let path = path_of(&mut path, pid, tid, what);
+            open.store(sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC).max(-1) as i32 + 1, Relaxed);
+        }
+        let fd = open.load(Relaxed) - 1;
+        let size = if fd < 0 { -1 } else { sys::pread(fd, text, 0) };
+        if size > 0 {
+            return Some(&text[..size as usize]);
+        }
+        close(open);
+    }
+    None
+}
+
+fn close(open: &AtomicI32) {
+    let fd = open.swap(0, Relaxed) - 1;
+    if fd >= 0 {
+        sys::close(fd);
+    }
+}
+
+/// The three numbers of `/proc/…/schedstat`.
+fn parse_ran(text: &[u8]) -> Option<Ran> {
+    let mut numbers = text.split(|byte| !byte.is_ascii_digit()).map(|digits| {
+        digits.iter().fold(0_u64, |n, digit| n.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+    });
+    Some(Ran { ns: numbers.next()?, waited: numbers.next()?, times: numbers.next()? })
+}
+
 /// What `/proc/…/stat` says of a thread.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
@@ -195,47 +239,20 @@ struct Stat {
 
 impl Stat {
     fn read(area: &Area, pid: i32, tid: i32) -> Option<Self> {
-        // A descriptor that was left here is of the thread that had the area before.
-        Self::read_open(area).or_else(|| {
-            area.stat_fd.store(Self::open(pid, tid)? + 1, Relaxed);
-            Self::read_open(area)
-        })
+        let mut text = [0_u8; 512];
+        Self::parse(read(&area.stat_fd, pid, tid, b"/stat\0", &mut text)?)
     }
 
     /// Of a process's first thread.
     fn of(pid: i32) -> Option<Self> {
-        let fd = Self::open(pid, pid)?;
-        let stat = Self::read_from(fd);
-        sys::close(fd);
+        let (once, mut text) = (AtomicI32::new(0), [0_u8; 512]);
+        let stat = read(&once, pid, pid, b"/stat\0", &mut text).and_then(Self::parse);
+        close(&once);
         stat
-    }
-
-    fn open(pid: i32, tid: i32) -> Option<i32> {
-        let mut path = [0_u8; 64];
-        let fd = sys::open(path_of(&mut path, pid, tid, b"/stat\0"), sys::O_RDONLY | sys::O_CLOEXEC) as i32;
-        (fd >= 0).then_some(fd)
-    }
-
-    fn read_open(area: &Area) -> Option<Self> {
-        let fd = area.stat_fd.load(Relaxed) - 1;
-        let stat = if fd < 0 { None } else { Self::read_from(fd) };
-        if stat.is_none() {
-            Self::close(area);
-        }
-        stat
-    }
-
-    fn read_from(fd: i32) -> Option<Self> {
-        let mut text = [0_u8; 512];
-        let size = sys::pread(fd, &mut text, 0);
-        if size <= 0 { None } else { Self::parse(&text[..size as usize]) }
     }
 
     fn close(area: &Area) {
-        let fd = area.stat_fd.swap(0, Relaxed) - 1;
-        if fd >= 0 {
-            sys::close(fd);
-        }
+        close(&area.stat_fd);
     }
 
     /// The name in the second field may hold anything, also spaces and brackets.
@@ -315,6 +332,12 @@ mod tests {
         let text = b"12 (a) S b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 7 0 0";
         assert_eq!(Stat::parse(text), Some(Stat { state: b'R', cpu: 7 }));
         assert_eq!(Stat::parse(b"12 (cut"), None);
+    }
+
+    #[test]
+    fn times_are_the_kernels() {
+        assert_eq!(parse_ran(b"123 45 6\n"), Some(Ran { ns: 123, waited: 45, times: 6 }));
+        assert_eq!(parse_ran(b"123 45"), None);
     }
 
     #[test]

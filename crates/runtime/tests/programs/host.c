@@ -529,6 +529,15 @@ static void company(void) {
 }
 // As servers say for themselves.
 static void cancellable(void) { pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, 0); }
+// Works until a scavenger is done, and sleeps after each little work.
+static void naps(void) {
+  size_t at = 0;
+  for (int n = 0; n % 64 || access("done", F_OK); n++) {
+    at = work(at, 3000);
+    nanosleep(&(struct timespec){0, 1000}, 0);
+  }
+  printf("done\n");
+}
 static void long_work(void) { printf("end %zu\n", work(0, 4000000)); }
 static void leave_main(void) { exit(5); }
 static void crash(void) {
@@ -570,7 +579,7 @@ static const struct {
 } modes[] = {{"signals", signals}, {"faults", faults}, {"threads", threads}, {"running", leave_running},
              {"forks", forks},     {"sleeps", sleeps}, {"work", long_work},  {"exit", leave_main},
              {"crash", crash},     {"killed", killed}, {"abort", aborted},   {"term", terminated},
-             {"exec", execs},       {"company", company}, {"cancellable", cancellable}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
+             {"exec", execs},       {"company", company}, {"cancellable", cancellable}, {"naps", naps}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
              {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads},
              {"cancels", cancels}, {"identities", identities},
              {"timers", timers},   {"frames", frames},   {"clones", clones}, {"kicks", kicks}, {"turns", turns}, {"waits", waits},

@@ -1,0 +1,69 @@
+//! Guests that stay aboard for longer than others, or than they may: each in turn has its stays timed ([`crate::count`]), and goes home for
+//! a while where they are too long.
+
+use super::pace::{Pace, Step};
+use crate::area::{Area, kind, state};
+use crate::count::{self, row};
+use crate::ring;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use runtime_abi::control::trip;
+
+/// For how long a guest that had to go stays at home, at first and at most.
+const BAN: [u64; 2] = [100_000_000, 5_000_000_000];
+/// So many stays of one guest beyond what was asked for are no accident.
+pub(super) const TOO_LONG: usize = 3;
+
+impl Step {
+    /// Looks at the stays of the suspect. Returns it if it stays for much longer than others.
+    pub(super) fn judge(&self, region: &'static crate::region::Region) -> Option<&'static Area> {
+        let suspect = self.area.suspect.load(Relaxed);
+        let home = self.guests(region).find(|home| home.own().pointer() == suspect)?;
+        let stays = self.area.samples(row::STAY);
+        let many = stays.iter().filter(|stay| stay.load(Relaxed) != 0).count();
+        let mean = self.mean(row::STAY, 1)?.ticks[0];
+        home.stay.store(mean as u64, Relaxed);
+        let bound = self.area.absence_ticks.load(Relaxed);
+        let long = stays.iter().filter(|stay| u64::from(stay.load(Relaxed)) > bound).count();
+        if many >= count::SAMPLES / 4 && long >= TOO_LONG {
+            self.ban(home, trip::STAYED);
+            return None;
+        }
+        let guests = f64::from(self.area.guests.load(Relaxed).max(1));
+        let all = self.mean(row::ABSENCE, 1)?.ticks[0];
+        (guests > 1.0 && mean > 2.0 * all / guests).then_some(home)
+    }
+
+    /// Sends a guest home, and keeps it there for a while.
+    pub(super) fn ban(&self, home: &Area, why: usize) {
+        let times = home.offences.load(Relaxed);
+        home.offences.store(times + 1, Relaxed);
+        home.banned_until.store(self.now + (BAN[0] << times.min(16)).min(BAN[1]), Relaxed);
+        home.own().recall.store(why as u32, Relaxed);
+        ring::hook(self.area);
+    }
+
+    /// Whose stays are timed next: who came last, or each in turn.
+    pub(super) fn choose_suspect(&self, pace: &mut Pace, region: &'static crate::region::Region) {
+        let guests = self.area.guests.load(Relaxed).max(1);
+        pace.turn = pace.turn.wrapping_add(1);
+        let new = self.guests(region).find(|home| home.stay.load(Relaxed) == 0);
+        if let Some(home) = new.or_else(|| self.guests(region).nth((pace.turn % guests) as usize)) {
+            self.area.suspect.store(home.own().pointer(), Release);
+        }
+    }
+
+    /// Homes of those aboard.
+    pub(super) fn guests(
+        &self,
+        region: &'static crate::region::Region,
+    ) -> impl Iterator<Item = &'static Area> + use<> {
+        let here = core::ptr::from_ref(self.area).cast_mut();
+        (0..region.slots())
+            .filter(move |slot| region.tid(*slot) != 0)
+            .map(move |slot| region.area(slot))
+            .filter(|home| home.kind.load(Acquire) == kind::HOME)
+            .filter(move |home| {
+                home.own().state.load(Acquire) == state::ABOARD && home.own().host.load(Relaxed) == here
+            })
+    }
+}
