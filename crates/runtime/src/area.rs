@@ -186,7 +186,8 @@ pub(crate) struct Area {
     pub(crate) stat_fd: AtomicI32,
     /// The same of its `/proc/…/schedstat`.
     pub(crate) ran_fd: AtomicI32,
-    pub(crate) reserved_fd: u32,
+    /// The processor its thread was seen on last. The butler's.
+    pub(crate) cpu: AtomicU32,
     /// Its thread may also be a guest of others of its process. Constant.
     pub(crate) sibling: AtomicU32,
     /// Sibling: it left its twins while it had guests, and comes to the control context before it runs one again. So they may
@@ -217,6 +218,8 @@ pub(crate) struct Area {
     pub(crate) looked_at: AtomicU64,
     pub(crate) slept: AtomicU32,
     pub(crate) reserved: u32,
+    /// Home: the processors, of the first 64, that its thread may use; zero: not known. The butler's.
+    pub(crate) cpus: AtomicU64,
     /// Home: when its thread was seen parked.
     pub(crate) parked_at: AtomicU64,
     /// Home: the signal mask under which its thread parked. The thread's.

@@ -270,12 +270,14 @@ impl Region {
             word.store(0, Relaxed);
         }
         area.slept.store(0, Relaxed);
+        area.cpu.store(u32::MAX, Relaxed);
         area.at_yield.store(0, Relaxed);
         area.blocked_faults.store(0, Relaxed);
         area.ask_stack(&crate::signals::frame::SignalStack::NONE);
         for time in [
             &area.rest_until,
             &area.looked_at,
+            &area.cpus,
             &area.parked_at,
             &area.home_until,
             &area.pause,

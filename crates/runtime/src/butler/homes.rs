@@ -1,6 +1,6 @@
 //! The butler's look at the scavengers' threads.
 
-use super::watch::{Processes, Seen, signals_wait};
+use super::watch::{Processes, Seen, may_use, signals_wait};
 use super::{Butler, Census, send_home};
 use crate::area::{Area, Context, kind, state};
 use crate::{page, ring};
@@ -8,8 +8,8 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{SCAVENGERS, trip};
 
-/// How long a parked context waits for a primary before it goes home again.
-const PATIENCE: u64 = 2_000_000;
+/// How long a parked context waits for a primary before it goes home again; and where it is in somebody's way there.
+const PATIENCE: [u64; 2] = [2_000_000, 100_000_000];
 
 /// How often it is asked whether a thread at home is still there.
 const LOOK: u64 = 20_000_000;
@@ -73,6 +73,17 @@ impl Butler {
         census
     }
 
+    /// Its thread at home may run nowhere but where a primary's thread waits for what it has to do by turning round, and would take
+    /// slices of some milliseconds there: who never sleeps never wakes, so the kernel prefers it to nobody. So it is parked meanwhile.
+    fn is_in_the_way(&self, area: &Area) -> bool {
+        let cpus = area.cpus.load(Relaxed);
+        self.turning != 0
+            && cpus != 0
+            && cpus & !self.turning == 0
+            && area.settled.load(Relaxed) == 0
+            && self.processes.primary_lives()
+    }
+
     fn home(
         &mut self,
         slot: usize,
@@ -97,6 +108,7 @@ impl Butler {
                 self.release(area, slot, tid);
                 return;
             }
+            area.cpus.store(may_use(tid), Relaxed);
         }
         census.threads[index] += 1;
         match own.state.load(Acquire) {
@@ -108,6 +120,8 @@ impl Butler {
                         ring::hook(area);
                         *free -= 1;
                     }
+                } else if self.is_in_the_way(area) {
+                    ring::hook(area);
                 } else if hooked && !ring::unhook(area) {
                     census.away = true;
                 }
@@ -130,9 +144,10 @@ impl Butler {
                     ring::offer(host, own);
                     ring::hook(host);
                 } else {
-                    *parked += 1;
+                    let in_the_way = self.is_in_the_way(area);
+                    *parked += u32::from(!in_the_way);
                     let waited = self.now.saturating_sub(area.parked_at.load(Relaxed));
-                    if waited > PATIENCE || !self.processes.primary_lives() {
+                    if waited > PATIENCE[usize::from(in_the_way)] || !self.processes.primary_lives() {
                         self.arrive(area, None);
                     }
                 }
@@ -166,6 +181,9 @@ impl Butler {
         }
         let since = area.parked_at.swap(0, Relaxed);
         page::add(&row.parked_ns, self.now.saturating_sub(since));
+        if self.is_in_the_way(area) {
+            ring::hook(area); // it does what it came to do, and parks again
+        }
         send_home(area);
         self.moved = true;
     }
@@ -185,5 +203,64 @@ impl Butler {
         self.release(area, slot, self.region.tid(slot));
         self.moved = true;
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring_tests::world;
+
+    /// A butler that has one scavenger, at home, with room for none aboard.
+    fn butler() -> (Butler, &'static Area) {
+        let (area, guests) = world(1);
+        let (region, home) = (area.region(), guests[0].home());
+        let me = std::process::id() as i32;
+        region.primary.store(me, Relaxed);
+        home.pid.store(me, Relaxed);
+        home.tid.store(me, Relaxed);
+        let mut butler = Butler::new(region, &[Some(me)]);
+        butler.now = 1_000_000_000;
+        butler.homes(0);
+        assert!(!ring::is_hooked(home) && home.cpus.load(Relaxed) != 0);
+        (butler, home)
+    }
+
+    #[test]
+    fn who_could_only_run_where_a_primary_turns_round_is_parked_meanwhile() {
+        let (mut butler, home) = butler();
+        butler.turning = home.cpus.load(Relaxed);
+        butler.homes(0);
+        assert!(ring::is_hooked(home));
+        // As it parks, and stays so, longer than one who only waits for room.
+        home.own().next.store(home.own().pointer(), Relaxed);
+        home.own().state.store(state::PARKED, Relaxed);
+        for later in [0, 2 * PATIENCE[0]] {
+            butler.now += later;
+            assert_eq!(butler.homes(0).parked, 0, "nobody is to hurry for it");
+            assert_eq!(home.own().state.load(Relaxed), state::PARKED);
+        }
+        // The primary sleeps, or has to do all the time.
+        butler.turning = 0;
+        butler.homes(0);
+        assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, false));
+    }
+
+    #[test]
+    fn who_may_run_elsewhere_stays_at_home() {
+        let (mut butler, home) = butler();
+        home.cpus.store(0b110, Relaxed);
+        butler.turning = 0b10;
+        butler.homes(0);
+        assert!(!ring::is_hooked(home));
+    }
+
+    #[test]
+    fn who_comes_home_in_the_way_does_what_it_came_for_and_parks_again() {
+        let (mut butler, home) = butler();
+        butler.turning = home.cpus.load(Relaxed);
+        home.own().state.store(state::LEAVING, Relaxed);
+        butler.homes(0);
+        assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, true));
     }
 }

@@ -89,6 +89,8 @@ pub(crate) struct Butler {
     paces: Option<&'static mut [pace::Pace; crate::region::SLOTS]>,
     /// By slot; none if there is no memory for it: then whoever sleeps is asleep.
     naps: Option<&'static mut [naps::Naps; crate::region::SLOTS]>,
+    /// Processors, of the first 64, where a thread of the primary waits by turning round.
+    turning: u64,
     /// When somebody's pace is to be looked at again.
     wake_at: u64,
     switches: switches::Switches,
@@ -146,6 +148,7 @@ impl Butler {
             clock: clock::Clock::new(now),
             paces,
             naps,
+            turning: 0,
             wake_at: 0,
             switches: switches::Switches::new(page),
             judge_at: 0,
@@ -159,6 +162,7 @@ impl Butler {
             self.moved = false;
             self.wake_at = u64::MAX;
             self.waited_for = false;
+            self.turning = 0;
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
             self.processes.look(self.region.butler.load(Relaxed), page::rows(self.page), self.now);

@@ -21,7 +21,7 @@ use super::naps::{Naps, Window, Work};
 use super::rest::{self, Rest};
 use super::samples::Mean;
 use super::suspects::TOO_LONG;
-use super::watch::{Processes, Seen};
+use super::watch::{self, Processes, Seen};
 use crate::area::{Area, closed};
 use crate::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
 use crate::{page, ring, waits};
@@ -137,6 +137,9 @@ impl Butler {
         let most = step.go(pace, self.region);
         let waits = area.obeyed.load(Acquire) != area.order.load(Relaxed) && area.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP[0];
+        if pace.spins && area.slept.load(Relaxed) == 0 {
+            self.turning |= watch::bit(area.cpu.load(Relaxed));
+        }
         area.most.store(most, Relaxed);
         self.switches.wanted |= pace.meets_guests(area, self.now);
         self.wake_at = self.wake_at.min(pace.look_at(self.now, spare, area.guests.load(Relaxed)));

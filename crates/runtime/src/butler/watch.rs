@@ -44,12 +44,6 @@ pub(crate) struct Processes {
 
 impl Processes {
     pub(super) fn new(primary: i32) -> Self {
-        let mut allowed = [0_u64; 16];
-        // SAFETY: the kernel writes at most the array.
-        unsafe {
-            let (size, to) = (size_of_val(&allowed), allowed.as_mut_ptr() as usize);
-            sys::syscall(sys::nr::SCHED_GETAFFINITY, [0, size, to, 0, 0, 0]);
-        }
         let nobody = || PollFd { fd: -1, events: POLLIN, revents: 0 };
         let mut all = Self {
             handles: core::array::from_fn(|_| nobody()),
@@ -58,7 +52,7 @@ impl Processes {
             left: [false; SCAVENGERS],
             asked_at: 0,
             moved_at: 0,
-            allowed: allowed[0],
+            allowed: may_use(0),
             avoided: 0,
             spare: false,
         };
@@ -141,7 +135,11 @@ impl Processes {
     /// What the thread of an area does.
     pub(super) fn seen(area: &Area) -> Seen {
         let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
-        match Stat::read(area, pid, tid).map(|stat| stat.state) {
+        let stat = Stat::read(area, pid, tid);
+        if let Some(stat) = &stat {
+            area.cpu.store(stat.cpu, Relaxed);
+        }
+        match stat.map(|stat| stat.state) {
             Some(b'S') => Seen::Asleep,
             // A thread that began its process stays as a zombie while others go on.
             Some(b'Z' | b'X' | b'x') => Seen::Gone,
@@ -175,6 +173,22 @@ impl Processes {
             sys::set_affinity(0, wanted);
         }
     }
+}
+
+/// The processors that a thread may use, of the first 64.
+pub(super) fn may_use(tid: i32) -> u64 {
+    let mut cpus = [0_u64; 16];
+    // SAFETY: the kernel writes at most the array.
+    unsafe {
+        let (size, to) = (size_of_val(&cpus), cpus.as_mut_ptr() as usize);
+        sys::syscall(sys::nr::SCHED_GETAFFINITY, [tid as usize, size, to, 0, 0, 0]);
+    }
+    cpus[0]
+}
+
+/// A processor in a set of the first 64.
+pub(super) fn bit(cpu: u32) -> u64 {
+    1_u64.checked_shl(cpu).unwrap_or(0)
 }
 
 /// Whether any of them is readable. The kernel looks at no more of them at once than files may be open, however few are.
