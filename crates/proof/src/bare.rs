@@ -43,6 +43,7 @@ pub(crate) fn named(original: &Image<'_>, relocations: &Relocations) -> Vec<u64>
 
 /// Those of them that others may know of: all but what a local symbol alone names. Ascending.
 pub(crate) fn known(original: &Image<'_>, relocations: &Relocations) -> Vec<u64> {
+    const LOCAL: u8 = 0;
     let mut found = vec![original.entry().0];
     found.extend([DT_INIT, DT_FINI].into_iter().filter_map(|tag| original.dynamic_value(tag)));
     for (at, size) in [
@@ -58,7 +59,6 @@ pub(crate) fn known(original: &Image<'_>, relocations: &Relocations) -> Vec<u64>
         found.extend(bytes.chunks_exact(8).filter_map(|word| number(word, 0, 8)));
     }
     found.extend(relocations.addresses.iter().map(|address| address.1));
-    const LOCAL: u8 = 0;
     found.extend(functions(original, |binding| binding != LOCAL));
     found.sort_unstable();
     found.dedup();

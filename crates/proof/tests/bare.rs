@@ -124,7 +124,9 @@ fn symbols(original: &[u8], files: &mut [&mut Vec<u8>], change: impl Fn(u8) -> u
         for entry in 1..section.size / 24 {
             let at = (section.offset + 24 * entry + 4) as usize;
             if original[at] & 0xf == 2 {
-                files.iter_mut().for_each(|file| file[at] = change(original[at]));
+                for file in &mut *files {
+                    file[at] = change(original[at]);
+                }
             }
         }
     }
