@@ -20,7 +20,7 @@ pub struct Decoded {
     pub jumps_out: Vec<Svma>,
     /// Targets of direct calls.
     pub calls: Vec<Svma>,
-    /// Constants that point into code: address computations and immediates.
+    /// Operands and constants that point into code.
     pub code_references: Vec<Svma>,
     /// Two instructions share bytes: the code cannot be laid out in a line.
     pub overlaps: bool,
@@ -287,7 +287,7 @@ impl Descent<'_, '_, '_> {
             }
             insn.rip_displacement = offsets.displacement_offset() as u8;
             let target = instruction.ip_rel_memory_address();
-            if instruction.mnemonic() == Mnemonic::Lea && self.is_code(target) {
+            if self.is_code(target) {
                 self.out.code_references.push(Svma(target));
             }
             if flow == Flow::CallIndirect {
