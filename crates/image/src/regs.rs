@@ -172,8 +172,9 @@ pub mod abi {
     /// rbx, rsp, rbp, r12-r15.
     pub const CALLEE_SAVED: RegSet = RegSet(1 << RBX | 1 << RSP | 1 << RBP | 0xf000);
     /// What a function of unknown type may be passed something in: rdi, rsi, rdx, rcx, r8, r9, the vector registers 0-7,
-    /// al (how many of them), r10 (a static chain), and r11 (the target, where a PLT or a caller keeps it there).
-    pub const ARGUMENTS: RegSet = RegSet(0x0fc7).union(vectors(8));
+    /// al (how many of them), and r10 (a static chain). Not r11, which linkage stubs and the dynamic linker use for themselves: who takes
+    /// that for read by calls takes what is written there for nothing else, and so for dead where it is handed back.
+    pub const ARGUMENTS: RegSet = RegSet(0x07c7).union(vectors(8));
     /// What a function may return something in: by the ABI rax, rdx and the vector registers 0 and 1; LLVM also uses
     /// rcx and r8 and vector registers 2 and 3 for wide values.
     pub const RETURNED: RegSet = RegSet(0x0107).union(vectors(4));

@@ -13,7 +13,7 @@
 use super::{Kind, Outside, Reaching, Summary, Work};
 use crate::groups::{Groups, RelyOn};
 use crate::module::Module;
-use crate::regs::{R11, RegSet, abi};
+use crate::regs::{RegSet, abi};
 use rayon::prelude::*;
 
 /// Vectors and masks in which the ABI passes nothing.
@@ -85,9 +85,7 @@ impl Work<'_, '_> {
         if !written.meets(OTHERS | NO_RESULTS) {
             return found;
         }
-        // No compiler passes anything in r11: who goes through a linkage stub loses it there.
-        let passed = abi::ARGUMENTS - RegSet::general(R11);
-        let read = self.behind_each(&Outside { arguments: passed, ..Self::reading() });
+        let read = self.behind_each(&Self::reading());
         if written.meets(OTHERS) {
             found.passed = self.written_in_vain(OTHERS, Reaching::CallsAndReturns, &read);
         }
