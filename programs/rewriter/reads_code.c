@@ -1,4 +1,4 @@
-// Functions that are read as data, at their begin and behind it, by addresses in the instructions themselves: their entries stay as they are, for what is
+// Functions that are read as data, behind their first byte, by addresses in the instructions themselves: their entries stay as they are, for what is
 // patched there would be read.
 #include <stdio.h>
 

@@ -137,7 +137,7 @@ impl<'d> Go<'d> {
         // Plugins put themselves behind the last module that the linker knew of.
         if [&b"plugin.lastmoduleinit\0"[..], b"runtime.plugin_lastmoduleinit\0"]
             .iter()
-            .any(|name| memchr(names, name))
+            .any(|name| holds(names, name))
         {
             return Err("may load plugins");
         }
@@ -234,18 +234,25 @@ impl<'d> Go<'d> {
     }
 }
 
-/// The version as the linker wrote it: the 19 of "go1.19.8".
+/// The version as the linker wrote it: the 19 of "go1.19.8". Whoever carries other programs in its data may have several; if they
+/// differ, nobody says which is its own.
 fn version(image: &Image<'_>) -> Option<u32> {
     const MAGIC: &[u8] = b"\xff Go buildinf:";
     let is_inline =
         |found: &&[u8]| found.starts_with(MAGIC) && found.get(15).is_some_and(|&flags| flags & 2 != 0);
     let pieces = image.loads().iter().filter(|load| !load.is_executable());
-    let mut places =
+    let places =
         pieces.filter_map(|load| Some((load, image.segment_bytes(load)?))).flat_map(|(load, bytes)| {
             let skew = (load.address.wrapping_neg() & 15) as usize;
             (skew..bytes.len()).step_by(16).map(move |at| &bytes[at..])
         });
-    let found = places.find(is_inline)?;
+    let mut told = places.filter(is_inline).map(minor);
+    let first = told.next()??;
+    told.all(|other| other == Some(first)).then_some(first)
+}
+
+/// Of a version with its head, as it lies in memory.
+fn minor(found: &[u8]) -> Option<u32> {
     let length = usize::from(*found.get(32)?);
     let text = std::str::from_utf8(found.get(33..33 + length).filter(|_| length < 128)?).ok()?;
     let rest = text.strip_prefix("go1.")?;
@@ -278,6 +285,6 @@ fn modules<'a>(image: &'a Image<'_>, layout: Layout) -> impl Iterator<Item = (u6
     })
 }
 
-fn memchr(bytes: &[u8], wanted: &[u8]) -> bool {
+fn holds(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len()).any(|window| window == wanted)
 }

@@ -202,6 +202,7 @@ fn is_marked(image: &Image<'_>) -> bool {
 }
 
 fn version(image: &Image<'_>) -> Option<u32> {
+    let mut all = Vec::new();
     for load in image.loads().iter().filter(|load| !load.is_executable()) {
         let bytes = image.segment_bytes(load)?;
         let first = (load.address.wrapping_neg() % 16) as usize;
@@ -216,10 +217,12 @@ fn version(image: &Image<'_>) -> Option<u32> {
             if !matches!(rest.get(digits), None | Some(b'.' | b' ' | b'-')) {
                 return None;
             }
-            return std::str::from_utf8(&rest[..digits]).ok()?.parse().ok();
+            all.push(std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?);
         }
     }
-    None
+    // Programs in its data may be of another version than it is itself.
+    all.dedup();
+    <[u32; 1]>::try_from(all).ok().map(|[one]| one)
 }
 
 /// The address of the only module there is, and that of its head.

@@ -109,7 +109,9 @@ impl Butler {
     /// Looks after the pace of an area, and says how many guests it may have.
     pub(super) fn pace(&mut self, area: &'static Area, slot: usize, shown: Option<&AreaRow>) -> u32 {
         if area.closed.load(Acquire) & (closed::CANCELLED | closed::CANCELLABLE) != 0 {
-            return 0; // nothing is ordered any more
+            // Nothing is ordered any more; it only comes by once more, to be rid of all who are there.
+            self.switches.wanted |= area.guests.load(Relaxed) > 0 || ring::is_hooked(area);
+            return 0;
         }
         let ring = self.page.ring.load(Relaxed);
         let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else {

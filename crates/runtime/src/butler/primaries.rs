@@ -4,7 +4,7 @@ use super::naps::Rhythm;
 use super::watch::{ASLEEP, IN_HANDLER, Processes, Seen};
 use super::{Butler, strip};
 use crate::area::{Area, kind, lock, state};
-use crate::{page, ring, sys};
+use crate::{count, page, ring, sys};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::fence;
 use runtime_abi::control::trip;
@@ -43,7 +43,7 @@ impl Butler {
             shown += 1;
             if self.takes_guests(area) {
                 free += ring.saturating_sub(guests);
-            } else if guests > 0 && area.closed.load(Relaxed) != 0 {
+            } else if (guests > 0 || count::is_counting(area)) && area.closed.load(Relaxed) != 0 {
                 // Nobody but the butler hooks: two at once could lose what the thread does to its ring meanwhile.
                 ring::hook(area);
             }
