@@ -32,16 +32,16 @@ const LONGEST_LEAF: usize = 64;
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 const GENERAL: Set = 0xffff;
 
-/// Where functions begin by what symbols, headers and relocations say; ascending.
-pub(crate) fn named(original: &Image<'_>, relocations: &Relocations) -> Vec<u64> {
-    let mut found = known(original, relocations);
+/// Where functions begin by what symbols, headers and relocations say: those that are [`known`], and what has a name at all. Ascending.
+pub(crate) fn named(original: &Image<'_>, known: &[u64]) -> Vec<u64> {
+    let mut found = known.to_vec();
     found.extend(functions(original, |_| true));
     found.sort_unstable();
     found.dedup();
     found
 }
 
-/// Those of them that others may know of: all but what a local symbol alone names. Ascending.
+/// Where functions begin of which others may know: all but what a local symbol alone names. Ascending.
 pub(crate) fn known(original: &Image<'_>, relocations: &Relocations) -> Vec<u64> {
     const LOCAL: u8 = 0;
     let mut found = vec![original.entry().0];
