@@ -5,7 +5,7 @@
 export PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
 for name in set long unicode math itertools exceptions bytes gc bz2 unicodedata pickle threading ast compile datetime tarfile weakref statistics tokenize lzma zipfile email thread fork1 signal subprocess \
     io decimal asyncio.test_tasks asyncio.test_queues multiprocessing_fork selectors tempfile shutil traceback dis unparse sqlite3.test_dbapi; do
-    timeout 200 /usr/bin/python3.11 -m unittest -v "test.test_$name" >out 2>&1
+    timeout 900 /usr/bin/python3.11 -m unittest -v "test.test_$name" >out 2>&1
     echo "$name: exit code $?"
     # Which of the tests that need time or company are skipped may change; what runs must pass.
     sed -n 's/^\(Ran .* tests\{0,1\}\) in .*/\1/p; /^OK/p; /^FAILED/p; /^ERROR:/p; /^FAIL:/p' out

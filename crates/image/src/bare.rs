@@ -12,9 +12,9 @@
 use crate::code_units::entry_points;
 use crate::insn::{Insn, index_at};
 use crate::module::Module;
+use crate::reads;
 use crate::symbols::Symbols;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
-use rayon::prelude::*;
 use std::collections::HashSet;
 use units::Svma;
 
@@ -46,8 +46,8 @@ pub struct Bare<'m, 'd> {
     known: HashSet<u64>,
     /// What may be known of addresses inside of units, ascending.
     odd: &'m [Svma],
-    /// What operands of instructions lie in such functions, ascending: nobody reads code.
-    read: Vec<Svma>,
+    /// What is read among the code, ascending.
+    reads: &'m [(u64, u64)],
 }
 
 /// The size of a jump to anywhere.
@@ -58,7 +58,7 @@ const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 const LONGEST_LEAF: usize = 64;
 
 impl<'m, 'd> Bare<'m, 'd> {
-    pub fn of(module: &'m Module<'d>, odd: &'m [Svma]) -> Self {
+    pub fn of(module: &'m Module<'d>, odd: &'m [Svma], reads: &'m [(u64, u64)]) -> Self {
         let own = Symbols::of(&module.image, None);
         let functions = || own.all().iter().filter(|symbol| symbol.is_function);
         let mut named: HashSet<u64> = functions().map(|symbol| symbol.address.0).collect();
@@ -72,7 +72,7 @@ impl<'m, 'd> Bare<'m, 'd> {
         let entries = entry_points(&module.image, &module.relocations);
         named.extend(entries.iter().map(|address| address.0));
         known.extend(entries.iter().map(|address| address.0));
-        Self { module, named, known, odd, read: read(module) }
+        Self { module, named, known, odd, reads }
     }
 
     /// What is doubtful about a unit without unwind entry.
@@ -96,7 +96,7 @@ impl<'m, 'd> Bare<'m, 'd> {
             addresses.get(first).is_some_and(|&address| address < unit.end())
         };
         if holds_any(self.odd, unit.start.0 + 1)
-            || holds_any(&self.read, unit.start.0)
+            || reads::meet(self.reads, unit.start.0, unit.end().0)
             || !module.roots(index).is_empty()
         {
             return Some(Doubt::Entered);
@@ -202,29 +202,6 @@ impl<'m, 'd> Bare<'m, 'd> {
         }
         true
     }
-}
-
-/// Operands in memory that lie in functions without unwind entry, but for addresses that are only taken.
-fn read(module: &Module<'_>) -> Vec<Svma> {
-    let bare = |to: &Svma| module.unit_at(*to).is_some_and(|index| module.units[index].fde.is_none());
-    let mut found: Vec<Svma> = (0..module.units.len())
-        .into_par_iter()
-        .with_min_len(256)
-        .flat_map_iter(|index| {
-            let (start, code) = (module.units[index].start, module.code(index));
-            let is_read = |bytes: &[u8]| {
-                Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode().mnemonic() != Mnemonic::Lea
-            };
-            module.decoded[index]
-                .insns
-                .iter()
-                .filter_map(move |insn| Some((insn, insn.rip_target(start, code)?)))
-                .filter(move |(insn, to)| bare(to) && is_read(insn.bytes(code)))
-                .map(|(_, to)| to)
-        })
-        .collect();
-    found.sort_unstable();
-    found
 }
 
 /// Whether an instruction moves the stack pointer, or names it or the frame pointer.

@@ -1,6 +1,8 @@
 //! Recursive-descent decoding of one unit: only what control flow is seen to reach is taken for code.
 
+use crate::elf::joined;
 use crate::insn::{Flow, Insn};
+use crate::reads;
 use crate::tables::{self, JumpTable, OpenJump};
 use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use units::Svma;
@@ -22,6 +24,8 @@ pub struct Decoded {
     pub calls: Vec<Svma>,
     /// Operands and constants that point into code.
     pub code_references: Vec<Svma>,
+    /// What of those operands is read, or written: where each begins and ends.
+    pub reads: Vec<(u64, u64)>,
     /// Two instructions share bytes: the code cannot be laid out in a line.
     pub overlaps: bool,
     /// It calls the instruction after the call, to learn where it is.
@@ -104,6 +108,7 @@ pub fn decode(
         list.sort_unstable();
         list.dedup();
     }
+    out.reads = joined(out.reads);
     out.undecoded.sort_unstable();
     out
 }
@@ -286,14 +291,22 @@ impl Descent<'_, '_, '_> {
                 return None;
             }
             insn.rip_displacement = offsets.displacement_offset() as u8;
-            let target = instruction.ip_rel_memory_address();
+            if flow == Flow::CallIndirect {
+                insn.never_returns =
+                    (self.around.slot_never_returns)(Svma(instruction.ip_rel_memory_address()));
+            }
+        }
+        let fixed = !self.around.image.is_position_independent();
+        if let Some(target) = reads::place(instruction, fixed) {
             if self.is_code(target) {
                 self.out.code_references.push(Svma(target));
             }
-            if flow == Flow::CallIndirect {
-                insn.never_returns = (self.around.slot_never_returns)(Svma(target));
-            }
-        } else if !self.around.image.is_position_independent()
+            let code = self.around.code;
+            let range =
+                reads::range(instruction, target).filter(|range| range.0 < code.1 && code.0 < range.1);
+            self.out.reads.extend(range);
+        }
+        if fixed
             && instruction.op_count() > 0
             && let Some(constant) = wide_immediate(instruction)
             && self.is_code(constant)

@@ -221,15 +221,9 @@ impl<'d> Image<'d> {
     /// Where the sections lie that are wanted: where each begins and ends, ascending and apart.
     pub fn ranges(&self, wanted: impl Fn(&Section<'_>) -> bool) -> Vec<(u64, u64)> {
         let sections = self.sections.iter().filter(|section| wanted(section));
-        let mut ranges: Vec<(u64, u64)> =
-            sections.map(|section| (section.address, section.address.saturating_add(section.size))).collect();
-        ranges.sort_unstable();
-        ranges.dedup_by(|next, last| {
-            let joins = next.0 <= last.1;
-            last.1 = if joins { last.1.max(next.1) } else { last.1 };
-            joins
-        });
-        ranges
+        joined(
+            sections.map(|section| (section.address, section.address.saturating_add(section.size))).collect(),
+        )
     }
     /// The lowest loaded address, and the first one after everything loaded.
     pub fn span(&self) -> (u64, u64) {
@@ -392,6 +386,17 @@ impl<'d> Iterator for Notes<'d> {
         self.bytes = up(size).and_then(|size| bytes.get(start + size..)).unwrap_or(&[]);
         Some((owner, kind, contents))
     }
+}
+
+/// Ranges by ascending address, those that meet made one.
+pub(crate) fn joined(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, last| {
+        let joins = next.0 <= last.1;
+        last.1 = if joins { last.1.max(next.1) } else { last.1 };
+        joins
+    });
+    ranges
 }
 
 /// Whether an address lies in one of these ranges, which ascend and are apart.

@@ -110,14 +110,24 @@ pub enum Exit {
     Lost,
 }
 
-/// Whether a jump table of a unit is relied on.
-pub type RelyOn<'r> = dyn Fn(usize, &JumpTable) -> bool + Sync + 'r;
+/// What is relied on.
+pub struct RelyOn<'r> {
+    /// A jump table of a unit.
+    pub table: &'r (dyn Fn(usize, &JumpTable) -> bool + Sync),
+    /// That all instructions known of a unit are its own; of others, only those that control comes to from its start by ways
+    /// that are followed.
+    pub all_of: &'r (dyn Fn(usize) -> bool + Sync),
+}
+
+impl RelyOn<'static> {
+    pub const EVERYTHING: Self = Self { table: &|_, _| true, all_of: &|_| true };
+}
 
 fn listed<'t>(unit: usize, tables: &'t [JumpTable], relied_on: &RelyOn<'_>) -> Cow<'t, [JumpTable]> {
-    if tables.iter().all(|table| relied_on(unit, table)) {
+    if tables.iter().all(|table| (relied_on.table)(unit, table)) {
         return Cow::Borrowed(tables);
     }
-    Cow::Owned(tables.iter().filter(|table| relied_on(unit, table)).cloned().collect())
+    Cow::Owned(tables.iter().filter(|table| (relied_on.table)(unit, table)).cloned().collect())
 }
 
 /// One function, with all its parts.
@@ -182,7 +192,7 @@ impl<'m> Group<'m> {
                 }
                 let table = decoded.tables.binary_search_by_key(&last.at, |table| table.jump_at);
                 let table = table.ok().map(|found| &decoded.tables[found]);
-                match table.filter(|table| relied_on(unit, table)) {
+                match table.filter(|table| (relied_on.table)(unit, table)) {
                     Some(table) => out.extend(&table.targets),
                     None if last.flow == crate::insn::Flow::JumpIndirect => exits.push(Exit::Open),
                     None => {}

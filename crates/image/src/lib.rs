@@ -29,6 +29,7 @@ pub mod module;
 pub mod never_returns;
 pub mod order;
 pub mod prototypes;
+pub mod reads;
 pub mod regs;
 pub mod relocations;
 pub mod symbolic;

@@ -32,6 +32,7 @@ mod odd;
 mod overwrites;
 mod passed;
 mod preserved;
+mod reached;
 mod returning;
 mod seen;
 mod summary;
@@ -213,6 +214,8 @@ struct Work<'a, 'd> {
     hands_back: bool,
     /// Everything it gets from the stack.
     restored: RegSet,
+    /// For each unit of which not all is relied on, which instructions tell something of it; empty for others.
+    told: Vec<Vec<bool>>,
     known: Known,
     /// For each unit, for each instruction, what may hold something of use; empty where nothing is known of that.
     meaning: Vec<Vec<RegSet>>,
@@ -241,9 +244,11 @@ impl<'a, 'd> Work<'a, 'd> {
             preserved: Vec::new(),
             hands_back: false,
             restored: RegSet::EMPTY,
+            told: Vec::new(),
             known: Known::CAUTIOUS,
             meaning: Vec::new(),
         };
+        work.told = work.reached(relied_on);
         let mut factory = InstructionInfoFactory::new();
         for (member, &unit) in members.iter().enumerate() {
             let rows = work.rows_of(unit as usize);
@@ -329,7 +334,8 @@ impl<'a, 'd> Work<'a, 'd> {
             let (saves, restores) = by_stack(&instruction);
             self.restored |= restores;
             // Of what puts state back, nobody knows what it leaves alone: all general registers, for one.
-            if !insn.flow.is_call() && !overlaps && !restores_much(&instruction) {
+            if !insn.flow.is_call() && !overlaps && !restores_much(&instruction) && self.tells(member, index)
+            {
                 self.written[member] |= writes;
             }
             let kills = if overlaps { RegSet::EMPTY } else { kills };

@@ -38,12 +38,36 @@ const SWITCH: &str = r"
         .section .note.GNU-stack
 ";
 
+/// An address as a constant, in an instruction that names another one, too.
+const STORED: &str = r"
+        .globl _start
+    _start:
+        .cfi_startproc
+        movq $taken, slot(%rip)
+        call called
+        jmp *slot(%rip)
+        .cfi_endproc
+    taken:
+        .cfi_startproc
+        ret
+        .cfi_endproc
+    called:
+        .cfi_startproc
+        ret
+        .cfi_endproc
+        .bss
+    slot:
+        .quad 0
+        .section .note.GNU-stack
+";
+
+const SHARED: [&str; 3] = ["-shared", "-fPIC", "-Wl,-z,noseparate-code"];
+
 fn built(text: &str, name: &str, options: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, to) = (folder.path().join(name), folder.path().join("p.so"));
     std::fs::write(&source, text).expect("a source");
-    let shared = ["-shared", "-fPIC", "-Wl,-z,noseparate-code"];
-    let done = Command::new("gcc").args(shared).args(options).arg(&source).arg("-o").arg(&to).status();
+    let done = Command::new("gcc").args(options).arg(&source).arg("-o").arg(&to).status();
     assert!(done.is_ok_and(|status| status.success()), "a compiler");
     std::fs::read(to).expect("what was compiled")
 }
@@ -51,7 +75,7 @@ fn built(text: &str, name: &str, options: &[&str]) -> Vec<u8> {
 #[test]
 fn a_table_that_leads_to_data_is_none() {
     for (case, tables) in [(".Lnone - .Ltable", 1), ("0", 0)] {
-        let data = built(&SWITCH.replace("CASE", case), "p.s", &["-nostdlib"]);
+        let data = built(&SWITCH.replace("CASE", case), "p.s", &[&SHARED[..], &["-nostdlib"]].concat());
         let module = Module::analyse(&data, None).expect("a sound file");
         let table = module.image.data_among_code();
         assert!(!table.is_empty(), "constants in an executable segment");
@@ -63,7 +87,8 @@ fn a_table_that_leads_to_data_is_none() {
 
 #[test]
 fn what_relocations_point_to_is_code_only_where_sections_hold_code() {
-    let data = built(SOURCE, "p.c", &["-O1", "-fno-asynchronous-unwind-tables", "-s"]);
+    let data =
+        built(SOURCE, "p.c", &[&SHARED[..], &["-O1", "-fno-asynchronous-unwind-tables", "-s"]].concat());
     let module = Module::analyse(&data, None).expect("a sound file");
     let constants = module.image.data_among_code();
     let among = |address: u64| constants.iter().any(|&(start, end)| start <= address && address < end);
@@ -76,4 +101,16 @@ fn what_relocations_point_to_is_code_only_where_sections_hold_code() {
     for function in functions {
         assert!(module.units.iter().any(|unit| unit.start.0 == *function), "{function:#x} is a function");
     }
+}
+
+#[test]
+fn an_address_that_is_stored_may_be_called_by_anybody() {
+    let data = built(STORED, "p.s", &["-nostdlib", "-static", "-no-pie"]);
+    let module = Module::analyse(&data, None).expect("a sound file");
+    let known = gleaner_image::known_callers::of(&module);
+    let of = |name: &str| {
+        let unit = (0..module.units.len()).find(|&unit| module.name(unit) == Some(name.as_bytes()));
+        known[unit.expect(name)]
+    };
+    assert_eq!((of("taken"), of("called")), (false, true));
 }

@@ -1,6 +1,7 @@
 //! What hand-written code may do with registers, and compilers never would: nothing of it may be taken for dead.
 
 use gleaner_image::Module;
+use gleaner_image::groups::RelyOn;
 use gleaner_image::insn::Flow;
 use gleaner_image::liveness::{Knowledge, Liveness};
 use gleaner_image::regs::{R11, RDI, RDX, RSI, RegSet};
@@ -188,7 +189,7 @@ fn registers_of_hand_written_code_stay_alive() {
     assert!(done.is_ok_and(|status| status.success()), "an assembler");
     let data = std::fs::read(to).expect("what was assembled");
     let module = Module::analyse(&data, None).expect("a sound file");
-    let live = Liveness::of(&module, &|_, _| true);
+    let live = Liveness::of(&module, &RelyOn::EVERYTHING);
     let general = RegSet::general;
     let returns = |flow| flow == Flow::Return;
     assert!(at(&module, &live, "keeps", returns).contains(general(RDI)), "it may be kept on purpose");
@@ -203,7 +204,7 @@ fn registers_of_hand_written_code_stay_alive() {
     let kept = at(&module, &live, "goes_by_another", by_pointer);
     assert!(kept.contains(!RegSet::ARITHMETIC_FLAGS), "it may be of any convention");
     assert!(!kept.meets(RegSet::ARITHMETIC_FLAGS), "nobody passes anything in flags");
-    let live_for_callers = Liveness::with(&module, Knowledge::OfCallers, &|_, _| true);
+    let live_for_callers = Liveness::with(&module, Knowledge::OfCallers, &RelyOn::EVERYTHING);
     let kept = at(&module, &live_for_callers, "goes_by_another", by_pointer);
     assert!(kept.contains(RegSet::GENERAL | RegSet::xmm(9)), "in any general register");
     assert!(!kept.contains(RegSet::xmm(10)), "nobody wrote it");

@@ -12,7 +12,8 @@
 //!   eight bytes that R20 names.
 //! - **R2 entry.** p ∈ P is a unit's first byte, or the one behind the `endbr64` it begins with. In its place stands
 //!   `jmp rel32` to T(p). Mapped instructions without gaps cover the five bytes, which lie in their unit, and in no part
-//!   of the file that is also loaded as data. Nothing refers to P⁻: no branch, address operand or constant of mapped
+//!   of the file that is also loaded as data. No operand with the same address whenever it is used (relative to RIP; or, with fixed addresses, without registers) of
+//!   these instructions and of the sweep below has any of the five bytes, but where that address is only taken. Nothing refers to P⁻: no branch, address operand or constant of mapped
 //!   instructions; nothing that would be a branch if code began at any byte of a unit's unmapped bytes; no instruction of
 //!   a linear sweep over code without twins (but for what sections say is data, to which no mapped branch leads); no
 //!   relocation, dynamic entry, symbol, landing pad, jump table entry; in
@@ -98,7 +99,7 @@
 //! - **R20 Go.** In a Go program (anything that says so makes it one) twins are identity or poison. It has fixed addresses, is of a version whose tables are known
 //!   (`go/shape.rs`), has one `moduledata`, behind which none follows, and no function that loads plugins. Units within its text are whole functions of its table: not of assembly, not writing the
 //!   stack pointer, with pointer maps, and without sequences that are begun anew; no frame description touches them. For R7 they are as those of R19. `next` of the
-//!   `moduledata` leads to another one in the new data, and is what R1 excepts. That one is the original's but for: its head (the same, with the number of functions, and where the code begins if that was
+//!   `moduledata` leads to another one in the new data, and is what R1 excepts. The ranges that words of the linker name for a checksum (`go/checked.rs`) hold what they did. That one is the original's but for: its head (the same, with the number of functions, and where the code begins if that was
 //!   told); `pctab`, `pclntable`, `ftab` and `findfunctab`, which lie in the new data; `minpc`, `text`, `maxpc`, `etext`, where the first of these twins begins and the last one ends; no data (all
 //!   ranges end where they begin, at 64 zeros of the new data), no types, type links, interface tables, initialization, hashes, names, `main`; and no bits of masks, at those zeros, which are its type map, too (so
 //!   that the runtime, which would make both where they are null, leaves them alone). `ftab` lists these twins in order, each with its record; for every byte of code `findfunctab` names no function
@@ -164,7 +165,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R20";
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -278,6 +279,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let about_go = (note.mode, &findings);
     let go = go::Go::of(&original, &rewritten, &mapping, &added, &relocations, about_go);
     let mut places = patches::places(&original, &mapping, &findings);
+    go::Go::checked(&original, &rewritten, &findings);
     places.extend(go.as_ref().and_then(|go| go.link(&original)));
     places.sort_unstable();
     container::unchanged(old, new, &note, &places, &findings);

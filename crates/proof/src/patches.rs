@@ -47,6 +47,14 @@ impl Patched {
         let bit = |span: &Span| span.at(address).map(|at| span.bits[at / 64] >> (at % 64) & 1 == 1);
         self.spans.iter().find_map(bit).unwrap_or(false)
     }
+    /// The first byte of any patch, its own first one included, among so many from an address on.
+    pub(crate) fn first_among(&self, address: u64, size: u64) -> Option<u64> {
+        let end = address.saturating_add(size);
+        if !self.spans.iter().any(|span| address < span.start + span.size && span.start < end) {
+            return None;
+        }
+        (address..end).find(|&byte| self.holds(byte) || self.holds(byte.wrapping_add(1)))
+    }
 }
 
 impl Span {

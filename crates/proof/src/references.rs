@@ -5,7 +5,7 @@ use crate::patches::Patched;
 use crate::read::number;
 use crate::relocations::Relocations;
 use crate::rule::{Findings, Rule};
-use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use image::Image;
 use image::abi::{DT_FINI, DT_INIT, SHF_ALLOC, SHF_EXECINSTR, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB};
 use rayon::prelude::*;
@@ -19,15 +19,7 @@ pub(crate) fn look(
     patched: &Patched,
     findings: &Findings,
 ) {
-    let check = |from: u64, to: u64, what: &str| {
-        if patched.holds(to) {
-            findings.at(
-                Rule::Entry,
-                to,
-                format!("{what} at {from:#x} refers to the inside of an entry patch"),
-            );
-        }
-    };
+    let check = |from: u64, to: u64, what: &str| refers(patched, findings, (from, to), what);
     check(0, original.entry().0, "the ELF header");
     for tag in [DT_INIT, DT_FINI] {
         check(0, original.dynamic_value(tag).unwrap_or(0), "the dynamic section");
@@ -62,7 +54,9 @@ pub(crate) fn look(
         sweep(code, from, &mut |insn| {
             // What is not known to be a function may be data, in which any number may stand.
             if known || insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
-                operands(insn, original.is_position_independent(), &check);
+                let fixed = !original.is_position_independent();
+                operands(insn, fixed, &check);
+                reads(insn, fixed, patched, findings);
             }
         });
     });
@@ -173,8 +167,38 @@ pub(crate) fn sweep(code: &[u8], address: u64, look: &mut impl FnMut(&Instructio
     }
 }
 
+/// What leads into the inside of a patch is wrong.
+pub(crate) fn refers(patched: &Patched, findings: &Findings, (from, to): (u64, u64), what: &str) {
+    if patched.holds(to) {
+        findings.at(Rule::Entry, to, format!("{what} at {from:#x} refers to the inside of an entry patch"));
+    }
+}
+
+/// Nothing of a patch, nor its first byte, is among what an instruction reads where it says itself.
+pub(crate) fn reads(insn: &Instruction, fixed: bool, patched: &Patched, findings: &Findings) {
+    // Those that are not told restore a whole state.
+    const LONGEST: u64 = 1 << 14;
+    let Some(place) = operand(insn, fixed).filter(|_| insn.mnemonic() != Mnemonic::Lea) else { return };
+    let size = Some(insn.memory_size().size() as u64).filter(|&size| size > 0).unwrap_or(LONGEST);
+    if let Some(byte) = patched.first_among(place, size) {
+        findings.at(Rule::Entry, byte, format!("an entry patch is read at {:#x}", insn.ip()));
+    }
+}
+
+/// The address of an operand in memory that is the same whenever the instruction runs.
+fn operand(insn: &Instruction, fixed: bool) -> Option<u64> {
+    let is_alone = |register: Register| matches!(register, Register::None | Register::RIP);
+    let is_in_memory = (0..insn.op_count()).any(|operand| insn.op_kind(operand) == OpKind::Memory);
+    let is_fixed = is_in_memory
+        && is_alone(insn.memory_base())
+        && insn.memory_index() == Register::None
+        && !matches!(insn.segment_prefix(), Register::FS | Register::GS);
+    // The decoder gives the whole address, not the distance.
+    (insn.is_ip_rel_memory_operand() || is_fixed && fixed).then(|| insn.memory_displacement64())
+}
+
 /// The addresses that an instruction names: of a branch, of an operand, as a constant.
-pub(crate) fn operands(insn: &Instruction, position_independent: bool, check: &impl Fn(u64, u64, &str)) {
+pub(crate) fn operands(insn: &Instruction, fixed: bool, check: &impl Fn(u64, u64, &str)) {
     if insn.op_count() == 0 {
         return;
     }
@@ -182,10 +206,10 @@ pub(crate) fn operands(insn: &Instruction, position_independent: bool, check: &i
         check(insn.ip(), insn.near_branch64(), "the branch");
         return;
     }
-    if insn.is_ip_rel_memory_operand() {
-        check(insn.ip(), insn.ip_rel_memory_address(), "the operand");
+    if let Some(place) = operand(insn, fixed) {
+        check(insn.ip(), place, "the operand");
     }
-    if !position_independent {
+    if fixed {
         let last = insn.op_count() - 1;
         if matches!(insn.op_kind(last), OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64) {
             check(insn.ip(), insn.immediate(last), "the constant");

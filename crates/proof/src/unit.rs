@@ -105,10 +105,7 @@ impl View<'_, '_> {
         }
     }
     fn refers(&self, from: u64, to: u64, what: &str) {
-        if self.context.patched.holds(to) {
-            let what = format!("{what} at {from:#x} refers to the inside of an entry patch");
-            self.context.findings.at(Rule::Entry, to, what);
-        }
+        references::refers(&self.context.patched, &self.context.findings, (from, to), what);
     }
 
     /// One instruction; says whether it is a jump to anywhere.
@@ -135,7 +132,9 @@ impl View<'_, '_> {
                 "inserted code in an identity twin",
             );
         }
-        references::operands(insn, context.position_independent, &|at, to, what| self.refers(at, to, what));
+        let fixed = !context.position_independent;
+        references::operands(insn, fixed, &|at, to, what| self.refers(at, to, what));
+        references::reads(insn, fixed, &context.patched, &context.findings);
         self.meets_bare(insn);
         let flow = insn.flow_control();
         if insn.op_count() > 0 && is_branch(insn.op0_kind()) {

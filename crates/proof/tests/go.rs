@@ -234,6 +234,42 @@ fn who_may_put_modules_behind_the_last_one_is_refused() {
 }
 
 #[test]
+fn what_is_compared_with_a_checksum_stays_as_it_is() {
+    for mode in MODES {
+        let coverage = twin::rewrite(&ORIGINAL, None, mode).expect("rewritten").coverage;
+        let kept: Vec<String> = coverage.kept.iter().map(|kept| format!("{:?}", kept.reason)).collect();
+        assert_eq!((coverage.entries_patched, kept), (1, vec!["Checksummed".to_owned()]));
+    }
+    // Ranges that end with the first byte of a function, and begin with the last one of its patch; and data that leads to the twins.
+    let (leaves, leaf) = (place("leaves"), u64_at(&ORIGINAL, place("leaves")).expect("an address"));
+    let next = u64_at(&ORIGINAL, place("last")).expect("an address") + 584;
+    for (from, to) in [(leaf - 8, leaf + 1), (leaf + 4, leaf + 5), (next + 7, next + 9)] {
+        let mut other = ORIGINAL.clone();
+        other[leaves..leaves + 8].copy_from_slice(&from.to_le_bytes());
+        other[leaves + 8..leaves + 16].copy_from_slice(&to.to_le_bytes());
+        match twin::rewrite(&other, None, Mode::Identity) {
+            Ok(rewritten) => {
+                assert_eq!(rewritten.coverage.entries_patched, 1, "{from:#x}");
+                assert_eq!(broken(&other, &rewritten.bytes), []);
+            }
+            Err(why) => assert!(from > next && why.to_string().contains("what it checks"), "{why}"),
+        }
+    }
+    // Without the words that say so, or where they name another place, it is no more than data.
+    for at in [place("fips"), place("fips") + 48] {
+        let (original, rewritten) = taken_back(at, &[0]);
+        assert!(broken(&original, &rewritten).contains(&Rule::Go));
+    }
+    let mut beyond = ORIGINAL.clone();
+    beyond[leaves + 15] = 1;
+    let refused = twin::rewrite(&beyond, None, Mode::Identity).err().map(|why| why.to_string());
+    assert!(refused.is_some_and(|why| why.contains("out of place")));
+    let mut rewritten = twins(&ORIGINAL, Mode::Identity);
+    rewritten[leaves + 15] = 1;
+    assert!(broken(&beyond, &rewritten).contains(&Rule::Go));
+}
+
+#[test]
 fn what_is_begun_anew_by_its_place_has_no_twin() {
     let unsafe_points = place("main_unsafe");
     let mut other = ORIGINAL.clone();

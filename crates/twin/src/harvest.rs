@@ -22,7 +22,7 @@ use image::Module;
 use image::cfg::Cfg;
 use image::dominators::Dominators;
 use image::effects::effect;
-use image::groups::Groups;
+use image::groups::{Groups, RelyOn};
 use image::insn::{Flow, index_at};
 use image::liveness::Liveness;
 use image::regs::RegSet;
@@ -68,9 +68,9 @@ impl<'a, 'd> Harvest<'a, 'd> {
     ) -> Self {
         let early = if bounds.is_some() { vec![false; module.units.len()] } else { early(module) };
         // What the file does not list, nobody can check.
-        let listed = |unit: usize, table: &JumpTable| {
-            matches!(choices[unit], Choice::Twin(_)) && is_movable(module, unit, table)
-        };
+        let all_of = |unit: usize| matches!(choices[unit], Choice::Twin(_));
+        let table = |unit: usize, table: &JumpTable| all_of(unit) && is_movable(module, unit, table);
+        let listed = RelyOn { table: &table, all_of: &all_of };
         let liveness = Liveness::with(module, sites.knowledge, &listed);
         let unswitched = unswitched(module);
         Self { module, choices, liveness, sites, bounds, early, unswitched }

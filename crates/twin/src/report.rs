@@ -103,6 +103,10 @@ pub enum EntryKept {
     ComputedJumps,
     /// Not all of those bytes were seen to be its instructions.
     NotAllCode,
+    /// Some instruction reads those bytes as data.
+    Read,
+    /// The program may compare its code with a checksum (Go's cryptography).
+    Checksummed,
 }
 
 impl std::fmt::Display for EntryKept {
@@ -113,6 +117,8 @@ impl std::fmt::Display for EntryKept {
             Self::SplitPart => "a split-off part of a function, never called",
             Self::ComputedJumps => "computes where it jumps to",
             Self::NotAllCode => "its first bytes are not all known to be instructions",
+            Self::Read => "its first bytes are read",
+            Self::Checksummed => "the program may compare it with a checksum",
         })
     }
 }

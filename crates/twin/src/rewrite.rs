@@ -17,6 +17,7 @@ use crate::select::{Choice, Entry, choose};
 use crate::sites::Which;
 use crate::symbols;
 use crate::unwind;
+use image::groups::RelyOn;
 use image::liveness::Liveness;
 use image::tables::JumpTable;
 use image::{Image, Module};
@@ -186,9 +187,9 @@ fn lay_out_all<'a, 'd>(
     mode: Mode<'a>,
 ) -> (Twins<'a, 'd>, Option<Harvested>) {
     // What the file does not list, nobody can check.
-    let listed = |unit: usize, table: &JumpTable| {
-        matches!(choices[unit], Choice::Twin(_)) && is_movable(module, unit, table)
-    };
+    let all_of = |unit: usize| matches!(choices[unit], Choice::Twin(_));
+    let table = |unit: usize, table: &JumpTable| all_of(unit) && is_movable(module, unit, table);
+    let listed = RelyOn { table: &table, all_of: &all_of };
     let inserter = match mode {
         Mode::Identity => Inserter::Nothing,
         Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),

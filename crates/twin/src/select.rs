@@ -6,6 +6,7 @@ use crate::return_addresses::Readers;
 use image::bare::{Bare, Doubt};
 use image::imports::{Import, is_of_stubs};
 use image::insn::{Flow, index_at};
+use image::reads;
 use image::unwind::cfi::Steps;
 use image::{Module, abi};
 use rayon::prelude::*;
@@ -36,8 +37,9 @@ pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<Choice> {
     let readers = Readers::of(module);
     let twice = twice_returning(module);
     let odd = module.odd_targets();
+    let reads = module.reads_of_code();
     let linkage = linkage(module);
-    let bare = bare_too.then(|| Bare::of(module, &odd));
+    let bare = bare_too.then(|| Bare::of(module, &odd, &reads));
     let restartable = crate::restartable::units(module);
     let data = module.image.data_among_code();
     (0..module.units.len())
@@ -47,7 +49,7 @@ pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<Choice> {
             Some(refusal) => Choice::Refused(refusal),
             None if leads_into(module, unit, &data) => Choice::Refused(Refusal::LeadsIntoData),
             None if restartable.contains(&unit) => Choice::Refused(Refusal::RestartableSequence),
-            None => Choice::Twin(entry(module, unit, &odd)),
+            None => Choice::Twin(entry(module, unit, &odd, &reads)),
         })
         .collect()
 }
@@ -163,7 +165,7 @@ fn doubt(bare: &Bare<'_, '_>, index: usize) -> Option<Refusal> {
     })
 }
 
-fn entry(module: &Module<'_>, index: usize, odd: &[Svma]) -> Entry {
+fn entry(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)]) -> Entry {
     let unit = &module.units[index];
     let decoded = &module.decoded[index];
     let code = module.code(index);
@@ -174,6 +176,15 @@ fn entry(module: &Module<'_>, index: usize, odd: &[Svma]) -> Entry {
     let end = patch + PATCH_SIZE;
     if unit.size < end {
         return Entry::Kept(EntryKept::TooShort);
+    }
+    let (from, to) = (unit.start.0 + u64::from(patch), unit.start.0 + u64::from(end));
+    if reads::meet(reads, from, to) {
+        return Entry::Kept(EntryKept::Read);
+    }
+    if let Ok(Some(go)) = &module.go {
+        if go.checked.iter().any(|range| range.0 < to && from < range.1) {
+            return Entry::Kept(EntryKept::Checksummed);
+        }
     }
     let inner = patch + 1..end;
     let mut boundaries = 0;

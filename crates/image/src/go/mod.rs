@@ -4,6 +4,7 @@
 //! It is found by what is in it, so stripped files will do: a head with a known number, exactly one `moduledata` in written
 //! memory that points to it, and fields that agree with each other. Anything else is nothing that is understood.
 
+mod checked;
 pub mod layout;
 pub mod tables;
 
@@ -24,6 +25,8 @@ pub struct Go<'d> {
     pub pctab: &'d [u8],
     /// The base of what functions refer to beside `pclntab`.
     pub functions_data: u64,
+    /// What it may compare with a checksum: where each range begins and ends.
+    pub checked: Vec<(u64, u64)>,
     /// By ascending start, none empty.
     pub functions: Vec<Function<'d>>,
 }
@@ -141,6 +144,11 @@ impl<'d> Go<'d> {
         {
             return Err("may load plugins");
         }
+        let checked = checked::ranges(image).ok_or("has what it checks at its start out of place")?;
+        let link = module + layout.next as u64;
+        if checked.iter().any(|range| range.0 < link + 8 && link < range.1) {
+            return Err("has its table of modules among what it checks at its start");
+        }
         let mut go = Self {
             layout,
             module: Svma(module),
@@ -148,6 +156,7 @@ impl<'d> Go<'d> {
             header: head,
             pctab,
             functions_data: word(layout.functions_data),
+            checked,
             functions: Vec::new(),
         };
         let mut reached = 0;

@@ -17,7 +17,7 @@
 use super::calls::call_graph;
 use super::returning::Ways;
 use super::{Kind, Summary, Work};
-use crate::groups::{Exit, Groups, RelyOn};
+use crate::groups::{Block, Exit, Groups, RelyOn};
 use crate::module::Module;
 use crate::order::bottom_up;
 use crate::regs::{RAX, RCX, RDI, RSI, RSP, RegSet, abi};
@@ -151,7 +151,8 @@ impl Work<'_, '_> {
                 Own { written: self.written[member], given_back, found, calls }
             })
             .collect();
-        for block in &self.group.blocks {
+        let tells = |block: &&Block| self.tells(block.member as usize, block.first as usize);
+        for block in self.group.blocks.iter().filter(tells) {
             let to = |exit: &Exit| match *exit {
                 Exit::To(target) if self.module.imports.stub(target).is_none() => self.known_unit(target),
                 _ => None,
@@ -172,7 +173,9 @@ impl Work<'_, '_> {
 
     fn called_by(&self, member: usize) -> impl Iterator<Item = u32> {
         self.steps[member].iter().enumerate().filter_map(move |(index, step)| match step.kind {
-            Kind::Local(unit) if !self.insn(member, index).never_returns => Some(unit),
+            Kind::Local(unit) if !self.insn(member, index).never_returns && self.tells(member, index) => {
+                Some(unit)
+            }
             _ => None,
         })
     }

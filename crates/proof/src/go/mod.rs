@@ -3,6 +3,7 @@
 //! The runtime knows a list of modules, each with its tables. The original's is the first, and what it leads to (`next`, which is null in
 //! the original) is the only word of the original's data that a rewrite changes.
 
+mod checked;
 pub(crate) mod original;
 mod shape;
 mod tables;
@@ -36,6 +37,18 @@ const PARTS: u64 = 16;
 const EMPTY: u64 = 64;
 
 impl<'d> Go<'d> {
+    /// R20 for what the program compares with a checksum.
+    pub(crate) fn checked(original: &Image<'d>, rewritten: &Image<'d>, findings: &Findings) {
+        for (from, to) in checked::ranges(original) {
+            let bytes =
+                |image: &Image<'d>| image.bytes_at(Svma(from), to.checked_sub(from)?.try_into().ok()?);
+            let (old, new) = (bytes(original), bytes(rewritten));
+            if old.is_none() || old != new {
+                findings.at(Rule::Go, from, "what the program compares with a checksum is not what it was");
+            }
+        }
+    }
+
     /// R20 for all but what is said of single functions. `None` where there is nothing of Go, or nothing more to be said.
     pub(crate) fn of(
         original: &Image<'d>,

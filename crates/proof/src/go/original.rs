@@ -193,7 +193,7 @@ pub(crate) fn whole_record(bytes: &[u8], shape: Shape) -> Option<&[u8]> {
 }
 
 /// Whether anything says that there is code of Go.
-fn is_marked(image: &Image<'_>) -> bool {
+pub(super) fn is_marked(image: &Image<'_>) -> bool {
     let is_named = |name: &[u8]| {
         name.ends_with(b".gopclntab") || name.starts_with(b".go.") || name == b".note.go.buildid"
     };

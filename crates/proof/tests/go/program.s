@@ -159,6 +159,14 @@ tree:   .long 0, name_inlined - names, framed - main, 5
         .byte 8
         .ascii "go1.26.8"
 
+# What is compared with a checksum: of code, constants and data.
+        .section .go.fipsinfo, "aw"
+        .p2align 3
+fips:   .ascii "\377 Go fipsinfo \377\0"
+        .zero 32
+        .quad fips
+leaves: .quad leaf, end_leaf, tree, tree + 1, index, index + 8, data, data + 1
+
         .macro slice from, size
         .quad \from, \size, \size
         .endm

@@ -15,7 +15,31 @@ fn in_both(old: &mut [u8], new: &mut [u8], at: usize, size: usize, value: u64) {
     put(new, at, size, value);
 }
 
+/// Makes a load of eight bytes one from elsewhere, relative to the entry of a patch.
+fn load(it: &Specimen, old: &mut [u8], new: &mut [u8], distance: i64) -> Option<()> {
+    let (_, unit) = it.patched()?;
+    let place = (unit.start + u64::from(unit.patch?)).wrapping_add_signed(distance);
+    let is_load = |code: &[u8]| matches!(code, [0x48 | 0x4c, 0x8b, mode, ..] if mode & 0xc7 == 5);
+    let (_, item) = it.items().find(|(unit, item)| item.at >= unit.start + 16 && is_load(it.pair(item).0))?;
+    for at in [item.at, item.copy] {
+        put(new, it.offset(at) + 3, 4, place.wrapping_sub(at + 7));
+    }
+    put(old, it.offset(item.at) + 3, 4, place.wrapping_sub(item.at + 7));
+    Some(())
+}
+
 pub(crate) const ALL: &[Wrong] = &[
+    Wrong {
+        name: "a load that begins with a patch",
+        rule: Entry,
+        make: |it, old, new| load(it, old, new, 0),
+    },
+    Wrong {
+        name: "a load that ends with the first byte of a patch",
+        rule: Entry,
+        make: |it, old, new| load(it, old, new, -7),
+    },
+    Wrong { name: "a load around a patch", rule: Entry, make: |it, old, new| load(it, old, new, -2) },
     Wrong {
         name: "a patch one byte further",
         rule: Entry,
