@@ -7,7 +7,8 @@ use std::process::Output;
 use testkit::{Place, text};
 
 /// A chase through a small list, so that there is a site; it says which signals are ignored, or ends with 7.
-/// As `deny`, it runs a command that gets no threads; as `heedless`, one with SIGCHLD ignored, which not all shells can do.
+/// As `deny`, it runs a command that gets no threads; as `heedless`, one with SIGCHLD ignored, which not all shells can do; as `plain` and
+/// `deaf`, one with libc's own signals (32, 33) not ignored, and ignored.
 const PROGRAM: &str = r#"
 #include <errno.h>
 #include <linux/filter.h>
@@ -44,12 +45,21 @@ int main(int argc, char **argv) {
         signal(SIGCHLD, SIG_IGN);
         return execv(argv[2], argv + 2);
     }
+    if (argc > 2 && (!strcmp(argv[1], "plain") || !strcmp(argv[1], "deaf"))) {
+        long action[4] = {argv[1][0] == 'd'};
+        for (int signal = 32; signal < 34; signal++) syscall(SYS_rt_sigaction, signal, action, 0, 8);
+        return execv(argv[2], argv + 2);
+    }
     for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
     gone_through = chase(ring, 1000000);
     if (argc > 1 && !strcmp(argv[1], "spin")) for (;;) gone_through = chase(ring, 1000000);
     for (int signal = 1; signal < 32; signal++) {
         struct sigaction now;
         if (!sigaction(signal, 0, &now) && now.sa_handler == SIG_IGN) printf("%d ", signal);
+    }
+    for (int signal = 32; signal < 34; signal++) {
+        long now[4] = {0};
+        if (!syscall(SYS_rt_sigaction, signal, 0, now, 8) && now[0] == 1) printf("%d ", signal);
     }
     puts("ignored");
     return 7;
@@ -77,7 +87,8 @@ fn what_is_ignored_stays_ignored() {
     let place = place();
     let some = "trap '' INT HUP PIPE; exec \"$@\"";
     let many = "trap '' HUP INT QUIT TERM USR1 USR2 ALRM CONT WINCH TSTP TTOU; exec \"$@\"";
-    for words in [some, many, "exec ./p heedless \"$@\""] {
+    let plain = "trap '' INT; exec ./p plain \"$@\"";
+    for words in [some, many, "exec ./p heedless \"$@\"", plain, "exec ./p deaf \"$@\""] {
         let mut alone = place.command("sh");
         let alone: Output = alone.args(["-c", words, "sh"]).arg(place.at("p")).output().unwrap();
         assert!(text(&alone.stdout).len() > "ignored\n".len(), "{}", text(&alone.stdout));

@@ -12,7 +12,7 @@ static CLOSED: AtomicU64 = AtomicU64::new(0);
 /// As sets of bits, of which the lowest is signal 1, or standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
-    /// SIGPIPE, if it was ignored. Others are as they were: ask the kernel.
+    /// SIGPIPE and libc's own signals (32, 33), if they were ignored: libc ignores these in what it spawns. Others are as they were: ask the kernel.
     pub ignored: u64,
     pub blocked: u64,
     pub closed: u32,
@@ -37,7 +37,8 @@ pub fn outlive_file_limits() {
 
 /// Before `main`, by the dynamic loader or what stands for it.
 pub(crate) extern "C" fn look() {
-    IGNORED.store(sys::ignored(libc::SIGPIPE), Relaxed);
+    let ignored = [libc::SIGPIPE, 32, 33].map(sys::ignored);
+    IGNORED.store(ignored.iter().fold(0, |all, one| all | one), Relaxed);
     BLOCKED.store(sys::blocked(), Relaxed);
     let closed = (0..3).filter(|&fd| sys::is_closed(fd)).fold(0, |all, fd| all | 1 << fd);
     CLOSED.store(closed, Relaxed);

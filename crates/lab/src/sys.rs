@@ -68,15 +68,16 @@ pub(crate) fn on_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)
 #[unsafe(link_section = ".init_array")]
 pub(crate) static BEFORE_MAIN: extern "C" fn() = crate::begin::look;
 
-/// The signal's bit if it is ignored.
+/// The signal's bit if it is ignored. By the kernel: libc does not tell of its own signals.
 pub(crate) fn ignored(signal: libc::c_int) -> u64 {
-    // SAFETY: a zeroed sigaction is a valid one; the call only fills it.
-    let handler = unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &raw mut action);
-        action.sa_sigaction
-    };
-    u64::from(handler == libc::SIG_IGN) << (signal - 1)
+    // Handler, flags, restorer, mask.
+    let mut action = [0_usize; 4];
+    // SAFETY: the kernel fills a structure of four words, of which the last is a set of so many bytes.
+    unsafe {
+        let none = std::ptr::null::<usize>();
+        libc::syscall(libc::SYS_rt_sigaction, signal, none, action.as_mut_ptr(), 8_usize);
+    }
+    u64::from(action[0] == libc::SIG_IGN) << (signal - 1)
 }
 
 /// The calling thread's mask: bit 0 is signal 1.

@@ -218,12 +218,14 @@ pub(crate) struct Area {
     pub(crate) looked_at: AtomicU64,
     pub(crate) slept: AtomicU32,
     pub(crate) reserved: u32,
-    /// Home: the processors, of the first 64, that its thread may use; zero: not known. The butler's.
-    pub(crate) cpus: AtomicU64,
     /// Home: when its thread was seen parked.
     pub(crate) parked_at: AtomicU64,
     /// Home: the signal mask under which its thread parked. The thread's.
     pub(crate) parked_mask: AtomicU64,
+    /// Home: which signals its process has handlers of ours for; none: not known. Its process's.
+    pub(crate) wrapped: AtomicPtr<AtomicU64>,
+    /// Home: it sleeps, parked, and lets signals in, in code from here to there; zero: it does not. The thread's.
+    pub(crate) sleeps: [AtomicU64; 2],
     /// What a thread that is being made will run, and with which argument. Its creator's, then its own.
     pub(crate) start: [AtomicU64; 2],
     /// The signal stack that the program asked for: pointer, flags, size. The thread's, as all that follow.

@@ -121,11 +121,6 @@ pub(crate) fn pass_over_clock(area: &Area, registers: &mut Registers) -> bool {
     true
 }
 
-/// Whether counters may be in the ring of an area.
-pub(crate) fn is_counting(area: &Area) -> bool {
-    area.stage.load(Acquire) != NOTHING
-}
-
 fn is_linked(counter: &Context) -> bool {
     counter.next.load(Relaxed) != counter.pointer()
 }

@@ -34,6 +34,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
         }
         area.own().fs.store(gs::fs_base(), Relaxed);
         area.quiet().fs.store(gs::fs_base(), Relaxed);
+        signals::entry::begin_home(area);
         take_part();
         begin_heap();
         return;
@@ -113,10 +114,23 @@ fn refuse(why: &[u8]) -> ! {
 
 /// What the primary would have inherited as ignored. Scavengers inherit it from the primary.
 fn ignore(signals: u64) {
-    let action = sys::SigAction { handler: signals::action::IGNORE, ..sys::SigAction::default() };
-    for signal in (1..=64).filter(|signal| signals & 1 << (signal - 1) != 0) {
+    /// Libc's own, which it has ignored in what the launcher spawned.
+    const LIBCS: [i32; 2] = [32, 33];
+    let set = |signal, handler| {
+        let action = sys::SigAction { handler, ..sys::SigAction::default() };
         // SAFETY: no handler.
         unsafe { sys::sigaction(signal, Some(&action), None) };
+    };
+    for signal in LIBCS {
+        let mut now = sys::SigAction::default();
+        // SAFETY: asks only.
+        unsafe { sys::sigaction(signal, None, Some(&mut now)) };
+        if now.handler == signals::action::IGNORE {
+            set(signal, signals::action::DEFAULT);
+        }
+    }
+    for signal in (1..=64).filter(|signal| signals & 1 << (signal - 1) != 0) {
+        set(signal, signals::action::IGNORE);
     }
 }
 

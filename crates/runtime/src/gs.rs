@@ -31,6 +31,15 @@ pub(crate) fn fs_base() -> u64 {
     base
 }
 
+/// Where the storage of the calling thread is, as its libc has it; without a system call.
+#[cfg(freestanding)]
+pub(crate) fn thread_pointer() -> u64 {
+    let pointer;
+    // SAFETY: every libc for x86-64 keeps that address there.
+    unsafe { asm!("mov {}, fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags)) };
+    pointer
+}
+
 /// # Safety
 /// Only where no libc of the calling thread is in use any more, or yet.
 pub(crate) unsafe fn clear_fs_base() {

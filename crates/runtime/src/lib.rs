@@ -28,6 +28,7 @@ mod butler;
 mod count;
 #[cfg(test)]
 mod count_tests;
+mod cpus;
 mod dumps;
 mod entry;
 mod environ;

@@ -1,7 +1,9 @@
 //! A scavenger's thread at home gives its context away and sleeps until it is back.
 
 use crate::area::{Area, Context, asked, settled, state};
+use crate::signals::entry::send_put_off;
 use crate::{ring, stranded, sys};
+use core::arch::global_asm;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Entered from a yield at home by way of the butler's hook, on the slow stack; the own context is saved. Returns it when it
@@ -38,7 +40,7 @@ pub(crate) fn sibling(area: &'static Area) -> *mut Context {
 /// Sleeps while the context is elsewhere. `free` is asked once no signal can come any more.
 fn give_away(area: &'static Area, free: impl FnOnce() -> bool) {
     let own = area.own();
-    // Its handlers would run beside the program, which is elsewhere. They wait; the butler fetches it home for them.
+    // Its handlers would run beside the program, which is elsewhere. They wait until it is fetched home for them.
     let mask = sys::set_signal_mask(u64::MAX);
     if free() {
         area.parked_mask.store(mask, Relaxed);
@@ -47,13 +49,69 @@ fn give_away(area: &'static Area, free: impl FnOnce() -> bool) {
         if area.sibling.load(Relaxed) != 0 {
             stranded::wait(area);
         } else {
-            loop {
-                match own.state.load(Acquire) {
-                    state::HOME => break,
-                    now => sys::futex_wait(&own.state, now),
+            wait(area, mask);
+            send_put_off(area);
+        }
+    }
+    sys::set_signal_mask(mask);
+}
+
+/// Sleeps until the context is home. Signals of the program's are let in, and say so to the butler: it is fetched for the first one.
+fn wait(area: &'static Area, mask: u64) {
+    let own = area.own();
+    loop {
+        match own.state.load(Acquire) {
+            state::HOME => break,
+            now if area.deferred.load(Acquire) != 0 => sys::futex_wait(&own.state, now),
+            now => {
+                let (from, to) = sleep_ends();
+                area.sleeps[1].store(to, Relaxed);
+                area.sleeps[0].store(from, Release);
+                sys::set_signal_mask(!(open_to(area) & !mask));
+                // SAFETY: words of the area and its context, which are never unmapped.
+                unsafe { gleaner_sleep(own.state.as_ptr(), sys::FUTEX_WAIT, now, 0, area.deferred.as_ptr()) };
+                sys::set_signal_mask(u64::MAX);
+                area.sleeps[0].store(0, Release);
+                if area.deferred.load(Acquire) != 0 {
+                    area.region().ring_bell();
                 }
             }
         }
     }
-    sys::set_signal_mask(mask);
+}
+
+/// Signals for which the kernel has our handler, of those that keep no order among themselves.
+fn open_to(area: &Area) -> u64 {
+    const ORDINARY: u64 = (1 << 31) - 1;
+    // SAFETY: a static of the runtime's instance in its process, which stays; or none.
+    let wrapped = unsafe { area.wrapped.load(Acquire).as_ref() };
+    wrapped.map_or(0, |wrapped| wrapped.load(Relaxed)) & ORDINARY
+}
+
+// Sleeps while a word is what it was, unless another (in r8) is not zero. Whoever sets that, in a handler that interrupts this, puts
+// RIP to its end.
+global_asm!(
+    ".globl gleaner_sleep",
+    ".hidden gleaner_sleep",
+    "gleaner_sleep:",
+    "cmp dword ptr [r8], 0",
+    "jne gleaner_sleep_end",
+    "mov r10, rcx",
+    "mov eax, {FUTEX}",
+    "syscall",
+    ".globl gleaner_sleep_end",
+    ".hidden gleaner_sleep_end",
+    "gleaner_sleep_end:",
+    "ret",
+    FUTEX = const sys::nr::FUTEX,
+);
+
+// SAFETY: the assembly above; the second is a label in it.
+unsafe extern "C" {
+    fn gleaner_sleep(word: *mut u32, operation: usize, value: u32, no_time: usize, awake: *mut u32);
+    fn gleaner_sleep_end();
+}
+
+fn sleep_ends() -> (u64, u64) {
+    (gleaner_sleep as *const () as u64, gleaner_sleep_end as *const () as u64)
 }

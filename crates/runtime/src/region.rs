@@ -11,7 +11,7 @@ use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use runtime_abi::context;
-use runtime_abi::control::Control;
+use runtime_abi::control::{Control, stage};
 
 /// Most threads at a time, of primary and scavengers together.
 pub(crate) const SLOTS: usize = 4096;
@@ -32,11 +32,17 @@ pub(crate) struct Region {
     slots: AtomicU64,
     pub(crate) primary: AtomicI32,
     pub(crate) butler: AtomicI32,
+    /// Rung by whoever wants the butler to look around at once.
+    bell: AtomicU32,
+    /// Odd while the butler looks around: until it is even, or another, it may go by what it saw before. The butler's.
+    pub(crate) round: AtomicU32,
     /// Slots from here on were never used.
     pub(crate) used: AtomicU32,
     /// Slots from here on may not be touched yet.
     opened: AtomicU32,
     pub(crate) threads: AtomicU32,
+    /// Descriptors from this number on the butler keeps for a moment only, so that there is always one more to be had.
+    pub(crate) kept_descriptors: AtomicI32,
     pub(crate) compact: AtomicU32,
     /// The threads of the primary are each other's guests.
     pub(crate) siblings: AtomicU32,
@@ -91,6 +97,28 @@ impl Region {
     pub(crate) fn area(&self, slot: usize) -> &'static Area {
         // SAFETY: slots lie in the region; an area is made of atomics, for which zeroed memory holds values.
         unsafe { &*((self.slots.load(Relaxed) as usize + slot * SLOT) as *const Area) }
+    }
+
+    /// Whether there is a butler that takes guests in and sends them home.
+    pub(crate) fn has_butler(&self) -> bool {
+        let (page, butler) = (self.page(), self.butler.load(Relaxed));
+        page.butler_lost.load(Acquire) == 0
+            && page.stage.load(Acquire) != stage::ALL_HOME
+            && sys::tgkill(butler, butler, 0) != sys::ESRCH
+    }
+
+    pub(crate) fn bell(&self) -> u32 {
+        self.bell.load(Acquire)
+    }
+
+    pub(crate) fn ring_bell(&self) {
+        self.bell.fetch_add(1, AcqRel);
+        sys::futex_wake(&self.bell);
+    }
+
+    /// The butler sleeps for so long, unless the bell rings or has rung since.
+    pub(crate) fn sleep_to_bell(&self, bell: u32, nanoseconds: u64) {
+        sys::futex_wait_for(&self.bell, bell, nanoseconds);
     }
 
     fn context(&self, slot: usize) -> *mut Context {
@@ -270,6 +298,9 @@ impl Region {
             word.store(0, Relaxed);
         }
         area.slept.store(0, Relaxed);
+        area.start[0].store(0, Relaxed);
+        area.wrapped.store(core::ptr::null_mut(), Relaxed);
+        area.sleeps.iter().for_each(|end| end.store(0, Relaxed));
         area.cpu.store(u32::MAX, Relaxed);
         area.at_yield.store(0, Relaxed);
         area.blocked_faults.store(0, Relaxed);
@@ -277,7 +308,6 @@ impl Region {
         for time in [
             &area.rest_until,
             &area.looked_at,
-            &area.cpus,
             &area.parked_at,
             &area.home_until,
             &area.pause,

@@ -116,6 +116,15 @@ pub(crate) fn insert(area: &Area, context: &Context, before: *mut Context) {
     next.prev.store(context.pointer(), Relaxed);
 }
 
+/// Whether nobody is met at its yields, nor about to be: no guest, no counter.
+pub(crate) fn is_empty(area: &Area) -> bool {
+    let (own, spin) = (area.own().pointer(), area.own().spin.load(Acquire));
+    first(area) == own
+        && (spin == own || spin == area.control().pointer())
+        && area.aside.load(Acquire).is_null()
+        && area.inbox.load(Acquire).is_null()
+}
+
 /// Whether somebody is in the ring. The thread's.
 pub(crate) fn holds(area: &Area, context: *mut Context) -> bool {
     let mut at = first(area);

@@ -123,6 +123,23 @@ pub(crate) fn open(path: &CStr, flags: usize) -> isize {
     unsafe { syscall(nr::OPENAT, [AT_FDCWD, path.as_ptr() as usize, flags, 0o666, 0, 0]) }
 }
 
+/// The calling process may open as many files as it may allow itself. How many that is.
+pub(crate) fn open_many() -> u64 {
+    const RLIMIT_NOFILE: usize = 7;
+    let limit = |new: Option<&[u64; 2]>, old: Option<&mut [u64; 2]>| {
+        let new = new.map_or(0, |limit| limit.as_ptr() as usize);
+        let old = old.map_or(0, |limit| limit.as_mut_ptr() as usize);
+        // SAFETY: the kernel reads and writes one `struct rlimit64` each, or none.
+        unsafe { syscall(nr::PRLIMIT, [0, RLIMIT_NOFILE, new, old, 0, 0]) }
+    };
+    let mut now = [0; 2];
+    if limit(None, Some(&mut now)) < 0 {
+        return 0;
+    }
+    let most = now[1];
+    if limit(Some(&[most; 2]), None) < 0 { now[0] } else { most }
+}
+
 pub(crate) fn chdir(path: &CStr) -> isize {
     // SAFETY: as for open.
     unsafe { syscall(nr::CHDIR, [path.as_ptr() as usize, 0, 0, 0, 0, 0]) }
@@ -259,20 +276,21 @@ pub(crate) fn set_idle_policy() -> i32 {
     unsafe { -syscall(nr::SCHED_SETSCHEDULER, [0, SCHED_IDLE, &raw const priority as usize, 0, 0, 0]) as i32 }
 }
 
-pub(crate) fn set_affinity(tid: i32, mask: u64) -> isize {
-    // SAFETY: the kernel reads one word.
-    unsafe { syscall(nr::SCHED_SETAFFINITY, [tid as usize, 8, &raw const mask as usize, 0, 0, 0]) }
+pub(crate) fn set_affinity(tid: i32, mask: &[u64]) -> isize {
+    // SAFETY: the kernel reads the slice.
+    unsafe {
+        let (size, from) = (size_of_val(mask), mask.as_ptr() as usize);
+        syscall(nr::SCHED_SETAFFINITY, [tid as usize, size, from, 0, 0, 0])
+    }
 }
 
-/// The CPUs a thread may use, of the first 64; 0 where the kernel does not say.
-pub(crate) fn affinity(tid: i32) -> u64 {
-    let mut mask = [0_u64; 16];
-    // SAFETY: the kernel writes at most the array.
+/// The CPUs a thread may use; what is not told is left as it is.
+pub(crate) fn affinity(tid: i32, mask: &mut [u64]) {
+    // SAFETY: the kernel writes at most the slice.
     unsafe {
-        let (size, to) = (size_of_val(&mask), mask.as_mut_ptr() as usize);
+        let (size, to) = (size_of_val(mask), mask.as_mut_ptr() as usize);
         syscall(nr::SCHED_GETAFFINITY, [tid as usize, size, to, 0, 0, 0]);
     }
-    mask[0]
 }
 
 /// The scheduling policy of a thread; 0 is the calling one.

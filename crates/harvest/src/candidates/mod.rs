@@ -18,6 +18,7 @@ use crate::names::Names;
 use crate::planner::{Candidate, Subject};
 use classes::Classes;
 use iced_x86::{Formatter, IntelFormatter, Register};
+use image::groups::RelyOn;
 use image::liveness::{Knowledge, Liveness};
 use image::regs::{Flag, RegSet};
 use image::{ImageError, Module};
@@ -36,7 +37,7 @@ pub fn look_through(
     debug: Option<&[u8]>,
 ) -> Result<Subject, ImageError> {
     let module = Module::analyse(data, debug)?;
-    let liveness = Liveness::with(&module, Knowledge::OfCallers, &|_, _| true);
+    let liveness = Liveness::with(&module, Knowledge::OfCallers, &RelyOn::EVERYTHING);
     let names = Names::of(&module, data, debug);
     let found: Vec<InUnit> = (0..module.units.len())
         .into_par_iter()

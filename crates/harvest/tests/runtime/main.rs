@@ -47,6 +47,8 @@ const GUESTS: &[&str] = &[
     "exit-threads",
     "cancels",
     "timers",
+    "called",
+    "once",
     "throw",
     "uncaught",
     "kicks",
@@ -141,6 +143,14 @@ fn waits(world: &World) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// Who is aboard is fetched for a signal that it has a handler for, though nobody looks whether one waits.
+fn called(world: &World) -> Result<(), Failed> {
+    let crowd = [vec!["called"], vec!["forever"]];
+    // It works until the first of them is done.
+    let harvest = world.harvest(&["--recall", "0"], &["company"], &crowd);
+    world::same("the primary's end", &harvest.primary.code, &4)
 }
 
 /// A primary is what it is alone, without and with scavengers.
@@ -279,6 +289,7 @@ fn main() -> ExitCode {
         add(format!("company::{}", modes.join("_")), Box::new(move |world| company(world, modes)));
     }
     add("waits".to_owned(), Box::new(waits));
+    add("called".to_owned(), Box::new(called));
     add("unhurt".to_owned(), Box::new(unhurt));
     add("any_program".to_owned(), Box::new(any_program));
     add("environment".to_owned(), Box::new(environment));

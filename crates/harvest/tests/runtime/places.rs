@@ -10,13 +10,15 @@ use std::time::Duration;
 
 type Test = fn(&World) -> Result<(), Failed>;
 
-pub(crate) const TESTS: [(&str, Test); 7] = [
+pub(crate) const TESTS: [(&str, Test); 9] = [
     ("forbidden_to_all", forbidden_to_all),
     ("forbidden_to_the_butler", forbidden_to_the_butler),
     ("forbidden_to_scavengers", forbidden_to_scavengers),
     ("forbidden_without_harm", forbidden_without_harm),
     ("little_address_space", little_address_space),
+    ("few_descriptors", few_descriptors),
     ("launcher_killed", launcher_killed),
+    ("butler_killed", butler_killed),
     ("soak", soak),
 ];
 
@@ -95,6 +97,21 @@ fn little_address_space(world: &World) -> Result<(), Failed> {
     same("its line", &world.errors().lines().next(), &Some(line))
 }
 
+/// Guests are not left with threads that sleep where not all of these can be watched by a descriptor that is kept, be there room for more
+/// above the primary's limit or not.
+fn few_descriptors(world: &World) -> Result<(), Failed> {
+    for limit in ["ulimit -n 40", "ulimit -Sn 40"] {
+        let limited = ["/bin/sh", "-c", &format!("rm -f done; {limit}; exec \"$@\""), "sh"];
+        let world = World { before: limited.map(str::to_owned).to_vec(), ..world.clone() };
+        let mut crowd = vec![vec!["forever"]; 6];
+        crowd.push(vec!["nothing", "3000000"]);
+        // Which works until the last of these is done.
+        let harvest = world.harvest(&[], &["sleepers", "company"], &crowd);
+        same("the primary's end", &harvest.primary.code, &4)?;
+    }
+    Ok(())
+}
+
 /// The primary goes on as it would if whoever started it were killed; everybody else ends.
 fn launcher_killed(world: &World) -> Result<(), Failed> {
     let alone = world.alone("host", &["work"]);
@@ -121,6 +138,15 @@ fn launcher_killed(world: &World) -> Result<(), Failed> {
         world.nobody_left()?;
     }
     Ok(())
+}
+
+/// Whoever cancels threads of a primary waits for their guests, not for a butler that was killed.
+fn butler_killed(world: &World) -> Result<(), Failed> {
+    let modes = ["cancels", "cancels", "cancels"];
+    let alone = world.alone("host", &modes);
+    let crowd = ["forever", "forever", "narrow", "forever"].map(|mode| vec![mode]);
+    let harvest = world.harvest(&["--ring", "4", "--kill-butler"], &modes, &crowd);
+    same("the primary", &harvest.primary, &alone)
 }
 
 /// Threads of primary and scavengers come and go, and guests are stolen from those that sleep. What the address space holds does

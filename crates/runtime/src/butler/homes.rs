@@ -1,8 +1,9 @@
 //! The butler's look at the scavengers' threads.
 
-use super::watch::{Processes, Seen, may_use, signals_wait};
+use super::watch::{Processes, Seen, signals_wait};
 use super::{Butler, Census, send_home};
 use crate::area::{Area, Context, kind, state};
+use crate::cpus::Cpus;
 use crate::{page, ring};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -10,6 +11,9 @@ use runtime_abi::control::{SCAVENGERS, trip};
 
 /// How long a parked context waits for a primary before it goes home again; and where it is in somebody's way there.
 const PATIENCE: [u64; 2] = [2_000_000, 100_000_000];
+
+/// Where a primary waits for its turn, homes are there at the beginning of so long, for so long.
+const TURN: [u64; 2] = [100_000_000, 10_000_000];
 
 /// How often it is asked whether a thread at home is still there.
 const LOOK: u64 = 20_000_000;
@@ -28,6 +32,11 @@ pub(super) fn off(guest: &Context, now: u64) {
     page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)));
 }
 
+/// A signal came for the thread of a home.
+fn is_called(area: &Area) -> bool {
+    area.deferred.load(Acquire) != 0
+}
+
 impl Butler {
     /// Who is aboard is called home where a signal waits for its thread, looked for now and then.
     pub(super) fn recall_to_signals(&self, area: &Area) {
@@ -37,7 +46,7 @@ impl Butler {
         let looked = self.now.saturating_sub(area.looked_at.load(Relaxed));
         if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
             area.looked_at.store(self.now, Relaxed);
-            // Where nobody tells, it goes home to see.
+            // Of those that it does not let in. Where nobody tells, it goes home to see.
             if signals_wait(area).unwrap_or(true) {
                 own.recall.store(trip::RECALL as u32, Relaxed);
             }
@@ -74,12 +83,16 @@ impl Butler {
     }
 
     /// Its thread at home may run nowhere but where a primary's thread waits for what it has to do by turning round, and would take
-    /// slices of some milliseconds there: who never sleeps never wakes, so the kernel prefers it to nobody. So it is parked meanwhile.
+    /// slices of some milliseconds there: who never sleeps never wakes, so the kernel prefers it to nobody. Or it is where a primary's
+    /// thread waits for its turn: the kernel shares processors out among sessions, so whatever a home gets while the primary sleeps
+    /// it gets of the primary's share, and then others come first. So it is parked meanwhile, most of the time.
     fn is_in_the_way(&self, area: &Area) -> bool {
-        let cpus = area.cpus.load(Relaxed);
-        self.turning != 0
-            && cpus != 0
-            && cpus & !self.turning == 0
+        let only_there = || {
+            let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
+            !cpus.is_empty() && cpus.without(&self.turning).is_empty()
+        };
+        let among_many = || self.now % TURN[0] >= TURN[1] && self.crowded.holds(area.cpu.load(Relaxed));
+        (!self.turning.is_empty() && only_there() || among_many())
             && area.settled.load(Relaxed) == 0
             && self.processes.primary_lives()
     }
@@ -108,7 +121,9 @@ impl Butler {
                 self.release(area, slot, tid);
                 return;
             }
-            area.cpus.store(may_use(tid), Relaxed);
+            if let Some(all) = &mut self.may_use {
+                all[slot] = Cpus::of(tid);
+            }
         }
         census.threads[index] += 1;
         match own.state.load(Acquire) {
@@ -132,7 +147,7 @@ impl Butler {
                     self.moved = true;
                 }
                 census.away = true;
-                let banned = area.banned_until.load(Relaxed) > self.now;
+                let banned = area.banned_until.load(Relaxed) > self.now || is_called(area);
                 if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);
@@ -147,7 +162,8 @@ impl Butler {
                     let in_the_way = self.is_in_the_way(area);
                     *parked += u32::from(!in_the_way);
                     let waited = self.now.saturating_sub(area.parked_at.load(Relaxed));
-                    if waited > PATIENCE[usize::from(in_the_way)] || !self.processes.primary_lives() {
+                    let stays = waited <= PATIENCE[usize::from(in_the_way)] && !is_called(area);
+                    if !stays || !self.processes.primary_lives() {
                         self.arrive(area, None);
                     }
                 }
@@ -156,6 +172,10 @@ impl Butler {
                 census.away = true;
                 census.guests += 1;
                 census.aboard[index] += 1;
+                if is_called(area) && own.recall.load(Relaxed) == 0 {
+                    own.recall.store(trip::RECALL as u32, Relaxed);
+                    self.moved = true;
+                }
                 self.recall_to_signals(area);
                 let host = own.host.load(Relaxed);
                 // Again and again: a hook that meets a thread on its way out of the control context is lost.
@@ -222,14 +242,19 @@ mod tests {
         let mut butler = Butler::new(region, &[Some(me)]);
         butler.now = 1_000_000_000;
         butler.homes(0);
-        assert!(!ring::is_hooked(home) && home.cpus.load(Relaxed) != 0);
+        assert!(!ring::is_hooked(home) && !cpus(&mut butler, home).is_empty());
         (butler, home)
+    }
+
+    fn cpus<'b>(butler: &'b mut Butler, home: &Area) -> &'b mut Cpus {
+        let slot = butler.region.slot_of(home);
+        &mut butler.may_use.as_mut().expect("memory")[slot]
     }
 
     #[test]
     fn who_could_only_run_where_a_primary_turns_round_is_parked_meanwhile() {
         let (mut butler, home) = butler();
-        butler.turning = home.cpus.load(Relaxed);
+        butler.turning = *cpus(&mut butler, home);
         butler.homes(0);
         assert!(ring::is_hooked(home));
         // As it parks, and stays so, longer than one who only waits for room.
@@ -241,7 +266,7 @@ mod tests {
             assert_eq!(home.own().state.load(Relaxed), state::PARKED);
         }
         // The primary sleeps, or has to do all the time.
-        butler.turning = 0;
+        butler.turning = Cpus::NONE;
         butler.homes(0);
         assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, false));
     }
@@ -249,16 +274,43 @@ mod tests {
     #[test]
     fn who_may_run_elsewhere_stays_at_home() {
         let (mut butler, home) = butler();
-        home.cpus.store(0b110, Relaxed);
-        butler.turning = 0b10;
+        for other in [2, 64, 70] {
+            *cpus(&mut butler, home) = Cpus::of_mask(0b10);
+            cpus(&mut butler, home).add(other);
+            butler.turning = Cpus::of_mask(0b10);
+            butler.homes(0);
+            assert!(!ring::is_hooked(home), "{other}");
+        }
+    }
+
+    #[test]
+    fn who_could_only_run_there_is_parked_whichever_processor_that_is() {
+        let (mut butler, home) = butler();
+        *cpus(&mut butler, home) = Cpus::NONE;
+        cpus(&mut butler, home).add(300);
+        butler.turning.add(300);
         butler.homes(0);
-        assert!(!ring::is_hooked(home));
+        assert!(ring::is_hooked(home));
+    }
+
+    #[test]
+    fn who_is_where_a_primary_waits_for_its_turn_is_parked_meanwhile() {
+        let (mut butler, home) = butler();
+        let cpu = home.cpu.load(Relaxed);
+        // Now and then it is let be.
+        for (crowded, later, parked) in [(cpu, TURN[1], true), (cpu, 0, false), (cpu + 1, TURN[1], false)] {
+            butler.now = 10 * TURN[0] + later;
+            butler.crowded = Cpus::NONE;
+            butler.crowded.add(crowded);
+            butler.homes(0);
+            assert_eq!(ring::is_hooked(home), parked);
+        }
     }
 
     #[test]
     fn who_comes_home_in_the_way_does_what_it_came_for_and_parks_again() {
         let (mut butler, home) = butler();
-        butler.turning = home.cpus.load(Relaxed);
+        butler.turning = *cpus(&mut butler, home);
         home.own().state.store(state::LEAVING, Relaxed);
         butler.homes(0);
         assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, true));

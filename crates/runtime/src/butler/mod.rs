@@ -25,10 +25,11 @@ mod switches;
 mod watch;
 
 use crate::area::{Area, state};
+use crate::cpus::Cpus;
 use crate::exec::start;
 use crate::region::Region;
 use crate::{page, ring, sys};
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use runtime_abi::control::{Control, SCAVENGERS, life, stage};
 use watch::Processes;
 
@@ -68,6 +69,9 @@ extern "C" fn serve(region: usize) -> ! {
     // What it has open and where it stands is the primary's, and would keep pipes from ending and directories busy.
     sys::close_from(0);
     sys::chdir(c"/");
+    // It has two for each thread. Who was started before goes on with the primary's limit.
+    let most = i32::try_from(sys::open_many()).unwrap_or(i32::MAX);
+    region.kept_descriptors.store(most.saturating_sub(watch::SPARE), Relaxed);
     Butler::new(region, &pids).run();
     sys::exit_group(0)
 }
@@ -89,8 +93,12 @@ pub(crate) struct Butler {
     paces: Option<&'static mut [pace::Pace; crate::region::SLOTS]>,
     /// By slot; none if there is no memory for it: then whoever sleeps is asleep.
     naps: Option<&'static mut [naps::Naps; crate::region::SLOTS]>,
-    /// Processors, of the first 64, where a thread of the primary waits by turning round.
-    turning: u64,
+    /// Processors where a thread of the primary waits by turning round.
+    turning: Cpus,
+    /// Processors where a thread of the primary waits for its turn, others being there.
+    crowded: Cpus,
+    /// By slot, of homes: the processors that its thread may use, none if that is not known; none at all if there is no memory for it.
+    may_use: Option<&'static mut [Cpus; crate::region::SLOTS]>,
     /// When somebody's pace is to be looked at again.
     wake_at: u64,
     switches: switches::Switches,
@@ -134,8 +142,9 @@ impl Butler {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a pace, and are naps, that have not begun.
-        let (paces, naps) = unsafe { (if page.watched == 0 { None } else { table() }, table()) };
+        // SAFETY: zero is a pace, and are naps, that have not begun, and no processors.
+        let (paces, naps, may_use) =
+            unsafe { (if page.watched == 0 { None } else { table() }, table(), table()) };
         Self {
             region,
             page,
@@ -148,7 +157,9 @@ impl Butler {
             clock: clock::Clock::new(now),
             paces,
             naps,
-            turning: 0,
+            turning: Cpus::NONE,
+            crowded: Cpus::NONE,
+            may_use,
             wake_at: 0,
             switches: switches::Switches::new(page),
             judge_at: 0,
@@ -158,11 +169,14 @@ impl Butler {
 
     fn run(&mut self) {
         loop {
+            self.region.round.fetch_add(1, SeqCst);
+            let bell = self.region.bell();
             self.now = sys::now_ns();
             self.moved = false;
             self.wake_at = u64::MAX;
             self.waited_for = false;
-            self.turning = 0;
+            self.turning = Cpus::NONE;
+            self.crowded = Cpus::NONE;
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
             self.processes.look(self.region.butler.load(Relaxed), page::rows(self.page), self.now);
@@ -192,11 +206,12 @@ impl Butler {
                 self.page.stage.store(stage::ALL_HOME, Release);
                 return;
             }
-            self.nap(&census);
+            self.region.round.fetch_add(1, SeqCst);
+            self.nap(&census, bell);
         }
     }
 
-    fn nap(&mut self, census: &Census) {
+    fn nap(&mut self, census: &Census, bell: u32) {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
         let [shortest, waiting, longest] =
             if self.region.siblings.load(Relaxed) != 0 { siblings::NAP } else { NAP };
@@ -205,7 +220,7 @@ impl Butler {
         // Thousands of siblings take their time to be looked through.
         let nap = nap.min(self.wake_at.saturating_sub(self.now).max(shortest)).max(siblings::pace(census));
         self.processes.keep_off_primaries(self.region, self.page, self.now);
-        sys::sleep_ns(nap);
+        self.region.sleep_to_bell(bell, nap);
     }
 
     /// Scavengers end with their launcher, but not in the midst of the primary: their contexts are taken out of rings first.

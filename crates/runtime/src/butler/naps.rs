@@ -14,6 +14,17 @@ const IDLE: [f64; 2] = [0.75, 0.85];
 const NAPS: [f64; 2] = [0.1, 0.05];
 /// Of about the last so many nanoseconds.
 const MEMORY: f64 = 3e7;
+/// The share of the time in which it would run that it waits for a processor, from which on that is crowded; and below which it is no more.
+const CROWDED: [f64; 2] = [0.1, 0.05];
+/// How long it waits each time then at least, in nanoseconds: who is woken waits for some microseconds anyway. How long it waited and slept of late,
+/// in all; and the share of its own time asleep: nobody has a turn instead of one that never sleeps.
+const TURN: f64 = 200_000.0;
+const LATELY: f64 = 1e6;
+const SLEEPS: f64 = 0.1;
+/// Of about the last so many nanoseconds.
+const CROWD: f64 = 1e8;
+/// Neither asleep nor run for so long: the kernel tells of its waiting when that is over.
+const STARVED: u64 = 20_000_000;
 /// It is looked at for so long, until its next nap, at most so much longer.
 pub(super) const WINDOW: u64 = 5_000_000;
 const LONGEST: u64 = 25_000_000;
@@ -50,6 +61,10 @@ pub(super) struct Naps {
     /// The share of time asleep, of looks between which it ran; the latest count most.
     asleep: f64,
     pub(super) often: bool,
+    /// Of late: how long it ran, waited for a processor, and slept, and how often it was given a processor.
+    lately: [f64; 4],
+    /// It sleeps now and then, and others are on its processor.
+    pub(super) crowded: bool,
 }
 
 impl Naps {
@@ -70,6 +85,7 @@ impl Naps {
             *self = Self { tid, at: now, ran, ..Self::default() };
             return if asleep { Rhythm::Asleep { throughout: false } } else { Rhythm::Awake };
         }
+        self.waits(now, ran, asleep);
         if ran == self.ran {
             // Of one that goes on the kernel tells later.
             if asleep {
@@ -89,6 +105,29 @@ impl Naps {
         } else {
             Rhythm::Awake
         }
+    }
+
+    /// Whether others are on its processor, by how long it waits for it.
+    fn waits(&mut self, now: u64, ran: Ran, asleep: bool) {
+        let gone = now.saturating_sub(self.at);
+        let [_, _, slept, _] = self.lately;
+        if ran == self.ran && !asleep {
+            self.crowded |= gone > STARVED && slept > LATELY;
+            return;
+        }
+        let (ran_for, waited) = (ran.ns - self.ran.ns, ran.waited.saturating_sub(self.ran.waited));
+        let slept = gone.saturating_sub(ran_for + waited);
+        let more = [ran_for, waited, slept, ran.times.saturating_sub(self.ran.times)];
+        let kept = (1.0 - gone as f64 / CROWD).max(0.0);
+        for (sum, more) in self.lately.iter_mut().zip(more) {
+            *sum = *sum * kept + more as f64;
+        }
+        let [ran, waited, slept, times] = self.lately;
+        let less = if self.crowded { 0.5 } else { 1.0 };
+        self.crowded = waited > CROWDED[usize::from(self.crowded)] * (ran + waited)
+            && waited.min(slept) > LATELY * less
+            && waited > times * TURN * less
+            && slept > SLEEPS * less * (ran + slept);
     }
 }
 
@@ -279,6 +318,56 @@ mod tests {
         // However long that was, it is no nap: awake again, it has guests at once.
         assert_eq!(naps.look(900_000_000, 1, true, ran(1_800_000, 6), true), throughout);
         assert_eq!(naps.look(901_000_000, 1, true, ran(2_700_000, 7), false), Rhythm::Awake);
+    }
+
+    /// Whether a thread's processor is crowded after half a second in each millisecond of which it ran and waited, and was given it so often;
+    /// what is left it sleeps.
+    fn crowded(naps: &mut Naps, each: Ran) -> bool {
+        for ms in 0..500 {
+            let ran = Ran { ns: 1 + ms * each.ns, waited: ms * each.waited, times: 1 + ms * each.times };
+            naps.look(1 + ms * 1_000_000, 1, false, Some(ran), false);
+        }
+        naps.crowded
+    }
+
+    #[test]
+    fn who_sleeps_and_then_waits_for_others_turns_has_a_crowded_processor() {
+        let each = |ns, waited, times| Ran { ns, waited, times };
+        // Woken 20 000 times a second, 5 us each time; and one that never sleeps.
+        assert!(!crowded(&mut Naps::default(), each(700_000, 100_000, 20)));
+        assert!(!crowded(&mut Naps::default(), each(500_000, 500_000, 1)));
+        // Servers that wait for each answer, with much to do and little.
+        assert!(crowded(&mut Naps::default(), each(400_000, 500_000, 1)));
+        let mut naps = Naps::default();
+        assert!(crowded(&mut naps, each(50_000, 600_000, 1)));
+        // Alone again.
+        let from = Ran { ns: 1 + 499 * 50_000, waited: 499 * 600_000, times: 500 };
+        for ms in 1..=500_u64 {
+            let ran = Ran { ns: from.ns + ms * 800_000, ..from };
+            naps.look(500_000_000 + ms * 1_000_000, 1, false, Some(ran), false);
+        }
+        assert!(!naps.crowded);
+    }
+
+    #[test]
+    fn who_is_kept_from_running_has_a_crowded_processor_before_the_kernel_tells() {
+        for sleeps in [true, false] {
+            let mut naps = Naps::default();
+            let ran =
+                |ms| Some(Ran { ns: 1 + ms * if sleeps { 700_000 } else { 1_000_000 }, waited: 0, times: 1 });
+            for ms in 0..=50 {
+                naps.look(1 + ms * 1_000_000, 1, false, ran(ms), false);
+            }
+            for ms in 50..=70 {
+                naps.look(1 + ms * 1_000_000, 1, false, ran(50), false);
+                assert!(!naps.crowded);
+            }
+            naps.look(71_000_001, 1, false, ran(50), false);
+            assert_eq!(naps.crowded, sleeps);
+            // Whoever sleeps is not kept from anything.
+            naps.look(1_000_000_000, 1, true, ran(50), false);
+            assert!(!naps.crowded);
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::naps::{Naps, Window, Work};
 use super::rest::{self, Rest};
 use super::samples::Mean;
 use super::suspects::TOO_LONG;
-use super::watch::{self, Processes, Seen};
+use super::watch::{Processes, Seen};
 use crate::area::{Area, closed};
 use crate::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
 use crate::{page, ring, waits};
@@ -140,7 +140,7 @@ impl Butler {
         let waits = area.obeyed.load(Acquire) != area.order.load(Relaxed) && area.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP[0];
         if pace.spins && area.slept.load(Relaxed) == 0 {
-            self.turning |= watch::bit(area.cpu.load(Relaxed));
+            self.turning.add(area.cpu.load(Relaxed));
         }
         area.most.store(most, Relaxed);
         self.switches.wanted |= pace.meets_guests(area, self.now);

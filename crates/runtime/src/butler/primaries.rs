@@ -4,7 +4,7 @@ use super::naps::Rhythm;
 use super::watch::{ASLEEP, IN_HANDLER, Processes, Seen};
 use super::{Butler, strip};
 use crate::area::{Area, kind, lock, state};
-use crate::{count, page, ring, sys};
+use crate::{page, ring, sys};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::fence;
 use runtime_abi::control::trip;
@@ -39,12 +39,16 @@ impl Butler {
                 }
                 row.guests.store(guests, Relaxed);
             }
-            let ring = self.pace(area, self.region.slot_of(area), row);
+            let slot = self.region.slot_of(area);
+            if self.naps.as_ref().is_some_and(|naps| naps[slot].crowded) {
+                self.crowded.add(area.cpu.load(Relaxed));
+            }
+            let ring = self.pace(area, slot, row);
             shown += 1;
             if self.takes_guests(area) {
                 free += ring.saturating_sub(guests);
-            } else if (guests > 0 || count::is_counting(area)) && area.closed.load(Relaxed) != 0 {
-                // Nobody but the butler hooks: two at once could lose what the thread does to its ring meanwhile.
+            } else if area.closed.load(Relaxed) != 0 && !ring::is_empty(area) {
+                // Once its ring is empty it may rely on coming here no more.
                 ring::hook(area);
             }
             if guests > ring {
@@ -92,7 +96,12 @@ impl Butler {
         }
         let asleep = seen == Seen::Asleep;
         let (ran, guests) = (Processes::ran(area), area.guests.load(Relaxed));
+        if seen == Seen::Unknown && guests > 0 {
+            // It may not be asleep, so they leave it by themselves.
+            self.send_back(area, guests);
+        }
         let rhythm = match self.naps.as_mut() {
+            _ if seen == Seen::Unknown => Rhythm::Asleep { throughout: false },
             Some(naps) => naps[slot].look(self.now, tid, asleep, ran, guests > 0),
             None if asleep => Rhythm::Asleep { throughout: false },
             None => Rhythm::Awake,
@@ -104,6 +113,11 @@ impl Butler {
         };
         let before = area.slept.swap(away, Relaxed);
         let slept = before != 0 || rhythm == Rhythm::Asleep { throughout: true };
+        // Whoever waits for it to be alone waits no longer than for this; counters go, too.
+        let wanted_alone = area.closed.load(Acquire) != 0 && !ring::is_empty(area);
+        if wanted_alone && (asleep || away != 0) {
+            self.steal(area);
+        }
         self.moved |= before != away;
         if away == 0 {
             return false;
@@ -149,7 +163,9 @@ impl Butler {
             let Some(home) = staying.max_by_key(|home| home.stay.load(Relaxed)) else { break };
             home.own().recall.store(trip::ENDED as u32, Relaxed);
         }
-        ring::hook(area);
+        if !ring::is_empty(area) {
+            ring::hook(area);
+        }
     }
 
     /// The thread is gone, wherever it was: its guests are where they yielded, but for one that it was running. Its ring may

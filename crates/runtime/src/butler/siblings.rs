@@ -17,6 +17,7 @@
 use super::watch::{ASLEEP, Processes, Seen};
 use super::{Butler, Census, homes, send_home};
 use crate::area::{Area, Context, asked, kind, lock, settled, state};
+use crate::cpus::Cpus;
 use crate::{page, ring, sys};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -82,7 +83,7 @@ impl Butler {
     }
 
     fn cpus(&self) -> u32 {
-        self.processes.allowed().count_ones().max(1)
+        self.processes.allowed().count().max(1)
     }
 
     /// As many as there are CPUs, and as many as it takes to have everybody aboard somebody.
@@ -160,7 +161,7 @@ impl Butler {
                 self.moved = true;
                 return;
             }
-            let asleep = if seen == Seen::Asleep { ASLEEP } else { 0 };
+            let asleep = if seen == Seen::Awake { 0 } else { ASLEEP };
             self.moved |= area.slept.swap(asleep, Relaxed) != asleep && area.guests.load(Relaxed) > 0;
             self.has_own_rules(area, tid);
         }
@@ -273,7 +274,7 @@ impl Butler {
             return;
         }
         area.own_rules_at.store(self.now, Relaxed);
-        let usual = sys::affinity(tid) == self.processes.allowed()
+        let usual = Cpus::of(tid) == *self.processes.allowed()
             && sys::policy(tid) == sys::policy(0)
             && sys::priority(tid) == sys::priority(0);
         if usual {

@@ -2,6 +2,7 @@
 
 use super::naps::Ran;
 use crate::area::{Area, kind};
+use crate::cpus::Cpus;
 use crate::region::Region;
 use crate::sys::{self, PollFd};
 use core::ffi::CStr;
@@ -16,6 +17,9 @@ pub(super) const IN_HANDLER: u32 = 2;
 /// How often it is asked what no descriptor tells.
 const SELDOM: u64 = 50_000_000;
 
+/// Descriptors that are not kept for threads.
+pub(super) const SPARE: i32 = 16;
+
 /// What a thread was seen to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
@@ -23,6 +27,8 @@ pub(super) enum Seen {
     Asleep,
     /// Anything else that is not the end.
     Awake,
+    /// The kernel does not tell. It may sleep, so nobody is to come aboard; it may run, so nobody may be taken from it.
+    Unknown,
     /// It will never run again.
     Gone,
 }
@@ -37,8 +43,8 @@ pub(crate) struct Processes {
     asked_at: u64,
     moved_at: u64,
     /// The CPUs we may use.
-    allowed: u64,
-    avoided: u64,
+    allowed: Cpus,
+    avoided: Cpus,
     spare: bool,
 }
 
@@ -52,8 +58,8 @@ impl Processes {
             left: [false; SCAVENGERS],
             asked_at: 0,
             moved_at: 0,
-            allowed: may_use(0),
-            avoided: 0,
+            allowed: Cpus::of(0),
+            avoided: Cpus::NONE,
             spare: false,
         };
         all.watch(0, primary);
@@ -73,9 +79,9 @@ impl Processes {
         }
     }
 
-    /// The CPUs that the primary began with, of the first 64.
-    pub(super) fn allowed(&self) -> u64 {
-        self.allowed
+    /// The CPUs that the primary began with.
+    pub(super) fn allowed(&self) -> &Cpus {
+        &self.allowed
     }
 
     pub(super) fn primary_lives(&self) -> bool {
@@ -128,14 +134,13 @@ impl Processes {
     /// For how long the thread of an area ran. None where the kernel does not tell. Exact of one that does not run now.
     pub(super) fn ran(area: &Area) -> Option<Ran> {
         let mut text = [0_u8; 96];
-        let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
-        parse_ran(read(&area.ran_fd, pid, tid, b"/schedstat\0", &mut text)?)
+        parse_ran(read(area, &area.ran_fd, b"/schedstat\0", &mut text)?)
     }
 
     /// What the thread of an area does.
-    pub(super) fn seen(area: &Area) -> Seen {
+    pub(super) fn seen(area: &'static Area) -> Seen {
         let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
-        let stat = Stat::read(area, pid, tid);
+        let stat = Stat::read(area);
         if let Some(stat) = &stat {
             area.cpu.store(stat.cpu, Relaxed);
         }
@@ -144,6 +149,7 @@ impl Processes {
             // A thread that began its process stays as a zombie while others go on.
             Some(b'Z' | b'X' | b'x') => Seen::Gone,
             None if sys::tgkill(pid, tid, 0) == sys::ESRCH => Seen::Gone,
+            None => Seen::Unknown,
             _ => Seen::Awake,
         }
     }
@@ -159,36 +165,21 @@ impl Processes {
             return;
         }
         self.moved_at = now;
-        let allowed = if page.home_cpus_known != 0 { page.home_cpus } else { self.allowed };
+        let allowed = if page.home_cpus_known != 0 { Cpus::of_mask(page.home_cpus) } else { self.allowed };
         let areas = (0..region.slots().min(64)).map(|slot| region.area(slot));
-        let busy = areas
+        let mut busy = Cpus::NONE;
+        areas
             .filter(|area| area.kind.load(Relaxed) == kind::PRIMARY && area.slept.load(Relaxed) != ASLEEP)
-            .filter_map(|area| Stat::read(area, area.pid.load(Relaxed), area.tid.load(Relaxed)))
-            .filter(|stat| stat.cpu < 64)
-            .fold(0_u64, |mask, stat| mask | 1 << stat.cpu);
-        self.spare = allowed & !busy != 0;
-        let wanted = if self.spare { allowed & !busy } else { allowed };
-        if wanted != self.avoided && wanted != 0 {
+            .filter_map(Stat::read)
+            .for_each(|stat| busy.add(stat.cpu));
+        let free = allowed.without(&busy);
+        self.spare = !free.is_empty();
+        let wanted = if self.spare { free } else { allowed };
+        if wanted != self.avoided && !wanted.is_empty() {
             self.avoided = wanted;
-            sys::set_affinity(0, wanted);
+            wanted.keep_to();
         }
     }
-}
-
-/// The processors that a thread may use, of the first 64.
-pub(super) fn may_use(tid: i32) -> u64 {
-    let mut cpus = [0_u64; 16];
-    // SAFETY: the kernel writes at most the array.
-    unsafe {
-        let (size, to) = (size_of_val(&cpus), cpus.as_mut_ptr() as usize);
-        sys::syscall(sys::nr::SCHED_GETAFFINITY, [tid as usize, size, to, 0, 0, 0]);
-    }
-    cpus[0]
-}
-
-/// A processor in a set of the first 64.
-pub(super) fn bit(cpu: u32) -> u64 {
-    1_u64.checked_shl(cpu).unwrap_or(0)
 }
 
 /// Whether any of them is readable. The kernel looks at no more of them at once than files may be open, however few are.
@@ -210,23 +201,39 @@ fn is_elsewhere(me: i32, pid: i32) -> bool {
     sys::same_memory(me, pid) > 0 && Stat::of(pid).is_some_and(|stat| stat.state != b'Z')
 }
 
-/// What a file of `/proc` says of a thread. Its descriptor, plus one, is kept in `open`; one that was left there is of the thread that
-/// had the area before.
-fn read<'t>(open: &AtomicI32, pid: i32, tid: i32, what: &[u8], text: &'t mut [u8]) -> Option<&'t [u8]> {
-    for _ in 0..2 {
-        if open.load(Relaxed) <= 0 {
-            let mut path = [0_u8; 64];
-            let path = path_of(&mut path, pid, tid, what);
-            open.store(sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC).max(-1) as i32 + 1, Relaxed);
-        }
-        let fd = open.load(Relaxed) - 1;
-        let size = if fd < 0 { -1 } else { sys::pread(fd, text, 0) };
-        if size > 0 {
-            return Some(&text[..size as usize]);
-        }
-        close(open);
+/// What a file of `/proc` says of the thread of an area. Its descriptor, plus one, is kept in `open`, if there are enough of them; one that
+/// was left there is of the thread that had the area before.
+fn read<'t>(area: &Area, open: &AtomicI32, what: &[u8], text: &'t mut [u8]) -> Option<&'t [u8]> {
+    let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
+    let size = match open.load(Relaxed) - 1 {
+        fd if fd >= 0 => sys::pread(fd, text, 0),
+        _ => 0,
+    };
+    if size > 0 {
+        return Some(&text[..size as usize]);
     }
-    None
+    close(open);
+    let (fd, size) = read_anew(pid, tid, what, text)?;
+    if fd < area.region().kept_descriptors.load(Relaxed) {
+        open.store(fd + 1, Relaxed);
+    } else {
+        sys::close(fd);
+    }
+    Some(&text[..size])
+}
+
+/// The same, and the descriptor.
+fn read_anew(pid: i32, tid: i32, what: &[u8], text: &mut [u8]) -> Option<(i32, usize)> {
+    let mut path = [0_u8; 64];
+    let fd = sys::open(path_of(&mut path, pid, tid, what), sys::O_RDONLY | sys::O_CLOEXEC) as i32;
+    if fd < 0 {
+        return None;
+    }
+    let size = sys::pread(fd, text, 0);
+    if size <= 0 {
+        sys::close(fd);
+    }
+    (size > 0).then_some((fd, size as usize))
 }
 
 fn close(open: &AtomicI32) {
@@ -252,17 +259,17 @@ struct Stat {
 }
 
 impl Stat {
-    fn read(area: &Area, pid: i32, tid: i32) -> Option<Self> {
+    fn read(area: &'static Area) -> Option<Self> {
         let mut text = [0_u8; 512];
-        Self::parse(read(&area.stat_fd, pid, tid, b"/stat\0", &mut text)?)
+        Self::parse(read(area, &area.stat_fd, b"/stat\0", &mut text)?)
     }
 
     /// Of a process's first thread.
     fn of(pid: i32) -> Option<Self> {
-        let (once, mut text) = (AtomicI32::new(0), [0_u8; 512]);
-        let stat = read(&once, pid, pid, b"/stat\0", &mut text).and_then(Self::parse);
-        close(&once);
-        stat
+        let mut text = [0_u8; 512];
+        let (fd, size) = read_anew(pid, pid, b"/stat\0", &mut text)?;
+        sys::close(fd);
+        Self::parse(&text[..size])
     }
 
     fn close(area: &Area) {
@@ -285,16 +292,10 @@ impl Stat {
 /// Whether there are signals for the thread of a home, or its process, that the program lets in and the runtime, while the
 /// thread is parked, does not.
 pub(super) fn signals_wait(area: &Area) -> Option<bool> {
-    let mut path = [0_u8; 64];
-    let path = path_of(&mut path, area.pid.load(Relaxed), area.tid.load(Relaxed), b"/status\0");
-    let fd = sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC) as i32;
-    if fd < 0 {
-        return None;
-    }
     let mut text = [0_u8; 4096];
-    let size = sys::pread(fd, &mut text, 0);
+    let (fd, size) = read_anew(area.pid.load(Relaxed), area.tid.load(Relaxed), b"/status\0", &mut text)?;
     sys::close(fd);
-    let text = text.get(..usize::try_from(size).ok()?)?;
+    let text = &text[..size];
     let waiting = signal_set(text, b"SigPnd:")? | signal_set(text, b"ShdPnd:")?;
     Some(waiting & !area.parked_mask.load(Relaxed) != 0)
 }

@@ -4,6 +4,7 @@ use super::load::{Failure, Image, load};
 use super::stack::{self, Full, Stack, Words};
 use super::{auxiliaries, filter, stack::size_of_all};
 use crate::area::{Area, kind};
+use crate::cpus::Cpus;
 use crate::region::{Purpose, Region};
 use crate::{gs, page, sys};
 use core::arch::asm;
@@ -122,7 +123,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
     let file = page::string(control, row.file).ok_or((failure::FILE, 0))?;
     sys::set_name(name_of(file));
     if control.home_cpus_known != 0 {
-        sys::set_affinity(0, control.home_cpus);
+        Cpus::of_mask(control.home_cpus).keep_to();
     }
     row.policy_errno.store(sys::set_idle_policy(), Relaxed);
     let image = load(file)?;

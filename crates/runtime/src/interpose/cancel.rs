@@ -1,13 +1,15 @@
 //! Threads that may be cancelled at any moment, and not only where they wait: libc's signal for that is handled on
 //! whatever stack the thread has, and unwinds it. So they are nobody's guests as long as that lasts, and siblings have none. A primary's
 //! thread has guests until somebody cancels it (servers say for their threads that they may be cancelled anywhere, so that what is left
-//! of a crash can be told in peace): whoever does so waits until they are gone. Nothing else of cancellation needs us: it happens
+//! of a crash can be told in peace): whoever does so waits until they are gone, however long one of them runs there, unless there is no
+//! butler any more. Nothing else of cancellation needs us: it happens
 //! inside system calls, where a thread is its own.
 
 use super::next::Next;
 use super::threads::mine;
 use crate::area::{Area, asked, closed, kind, lock, settled};
-use crate::{count, ring, sys};
+use crate::region::Region;
+use crate::{ring, sys};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use core::sync::atomic::fence;
 
@@ -15,11 +17,9 @@ const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;
 const DEFERRED: i32 = 0;
 const ASYNCHRONOUS: i32 = 1;
-/// How long guests are waited for to be gone: so many naps.
-const LOOKS: u32 = 2000;
+/// How long a thread is waited for that keeps its guests, but runs none: it is not at a yield, and does not come to one.
+const PATIENCE: u64 = 2_000_000_000;
 const NAP: u64 = 50_000;
-/// Who comes to no yield in so many more of them is not at one.
-const LONG: u32 = 10 * LOOKS;
 
 /// Goes on to libc's by a jump: that may unwind its caller at once, and knows nothing of a frame of ours.
 #[cfg(freestanding)]
@@ -62,38 +62,82 @@ extern "C" fn pthread_cancel(thread: usize) -> i32 {
 }
 
 /// Somebody is about to be cancelled. Returns libc's function.
+#[cfg(freestanding)]
 extern "C" fn cancels(thread: u64) -> usize {
     static NEXT: Next = Next::new(c"pthread_cancel");
-    if let Some(mine) = mine().filter(|mine| mine.kind.load(Relaxed) == kind::PRIMARY) {
-        let region = mine.region();
-        let areas =
-            || (0..region.slots()).filter(|slot| region.tid(*slot) != 0).map(|slot| region.area(slot));
-        // It may be about to begin: then it is not known yet whose area is its.
-        let me = mine.pid.load(Relaxed);
-        let begins = |area: &Area| area.kind.load(Acquire) == kind::CLAIMED && area.pid.load(Relaxed) == me;
-        for _ in 0..LOOKS / 20 {
-            if !areas().any(begins) {
-                break;
-            }
-            sys::sleep_ns(NAP);
-        }
-        // Every libc calls a thread by where its storage is. Threads that ended a moment ago may have had the same.
-        let wanted = |area: &&Area| {
-            area.kind.load(Acquire) == kind::PRIMARY
-                && area.own().fs.load(Relaxed) == thread
-                && area.sibling.load(Relaxed) == 0
-                && !core::ptr::eq(*area, mine)
-        };
-        for area in areas().filter(wanted) {
-            area.closed.fetch_or(closed::CANCELLED, SeqCst);
-            fence(SeqCst);
-            // Either this is seen here, or the other there.
-            if area.settled.load(SeqCst) & settled::CANCELLABLE != 0 {
-                wait_for_guests(area, LONG);
-            }
+    // Who cancels itself is at home. A thread that has its creator's area may cancel the creator.
+    if let Some(area) = mine().filter(|_| thread != crate::gs::thread_pointer()) {
+        // A scavenger's thread is cancelled at home only, a sibling has no guests while that may be.
+        let region = area.region();
+        let primary = area.guest.load(Relaxed) != 0 && region.siblings.load(Relaxed) == 0;
+        if primary && sys::getpid() == region.primary.load(Relaxed) {
+            leave_alone(region, thread, &mut Patience::default());
         }
     }
     NEXT.address()
+}
+
+/// For all that is waited for, from when it has to be.
+#[derive(Default)]
+struct Patience {
+    until: u64,
+}
+
+impl Patience {
+    /// A moment later; whether there is time left.
+    fn nap(&mut self, region: &Region) -> bool {
+        let now = sys::now_ns();
+        if self.until == 0 {
+            self.until = now + PATIENCE;
+            region.ring_bell();
+        }
+        // Not by sleeping, which a scavenger may have forbidden itself: this it needs anyway.
+        sys::futex_wait_for(&region.round, region.round.load(Relaxed), NAP);
+        now < self.until
+    }
+}
+
+/// A round of the butler's that began before something was said: in the next one it knows.
+struct Round<'r>(&'r Region, u32);
+
+impl<'r> Round<'r> {
+    /// The one it is in, if it is.
+    fn of(region: &'r Region) -> Self {
+        fence(SeqCst);
+        Self(region, region.round.load(SeqCst))
+    }
+
+    fn is_over(&self) -> bool {
+        let Self(region, round) = *self;
+        round % 2 == 0 || region.round.load(SeqCst) != round || region.page().butler_lost.load(Acquire) != 0
+    }
+
+    fn wait(&self, patience: &mut Patience) {
+        while !self.is_over() && patience.nap(self.0) {}
+    }
+}
+
+/// Guests of a thread that is to be cancelled go home, if that may happen at any moment.
+fn leave_alone(region: &'static Region, thread: u64, patience: &mut Patience) {
+    let areas = || (0..region.slots()).filter(|slot| region.tid(*slot) != 0).map(|slot| region.area(slot));
+    // It may be about to begin: then it is not known yet whose area is its.
+    let begins = |area: &Area| {
+        area.kind.load(Acquire) == kind::CLAIMED
+            && area.guest.load(Relaxed) != 0
+            && area.start[0].load(Relaxed) != 0
+    };
+    while areas().any(begins) && region.has_butler() && patience.nap(region) {}
+    // Every libc calls a thread by where its storage is. Threads that ended a moment ago may have had the same.
+    let wanted =
+        |area: &&Area| area.kind.load(Acquire) == kind::PRIMARY && area.own().fs.load(Relaxed) == thread;
+    for area in areas().filter(wanted) {
+        area.closed.fetch_or(closed::CANCELLED, SeqCst);
+        fence(SeqCst);
+        // Either this is seen here, or the other there.
+        if area.settled.load(SeqCst) & settled::CANCELLABLE != 0 {
+            wait_for_guests(area, patience);
+        }
+    }
 }
 
 /// Returns libc's function. No code with sites runs until that has done what is asked for, so the order does not matter.
@@ -107,7 +151,9 @@ extern "C" fn prepare(wanted: i32) -> usize {
                 area.settled.fetch_or(settled::CANCELLABLE, SeqCst);
                 fence(SeqCst);
                 let cancelled = area.closed.load(SeqCst) & closed::CANCELLED != 0;
-                if primary && (cancelled || area.sibling.load(Relaxed) != 0) {
+                if !primary {
+                    stays(area);
+                } else if cancelled || area.sibling.load(Relaxed) != 0 {
                     alone(area);
                 }
             }
@@ -123,46 +169,228 @@ extern "C" fn prepare(wanted: i32) -> usize {
     NEXT.address()
 }
 
+/// A scavenger's thread is asked no more to be parked.
+fn stays(area: &'static Area) {
+    Round::of(area.region()).wait(&mut Patience::default());
+    ring::unhook(area);
+}
+
 /// The calling thread's guests go home, and then it comes to the runtime no more, where it would be unwound just as badly.
 fn alone(area: &'static Area) {
-    if area.closed.load(Acquire) & closed::CANCELLABLE != 0 {
+    if area.closed.fetch_or(closed::CANCELLABLE, SeqCst) & closed::CANCELLABLE != 0 {
         return;
     }
+    let region = area.region();
+    // A forked child has no butler.
+    let mut patience = (sys::getpid() == region.primary.load(Relaxed)).then(Patience::default);
+    // It may be giving it one more.
+    if let Some(patience) = &mut patience {
+        Round::of(region).wait(patience);
+    }
     super::forks::close(area, closed::CANCELLABLE);
-    wait_for_guests(area, LOOKS);
+    if let Some(patience) = &mut patience {
+        wait_for_guests(area, patience);
+    }
 }
 
 /// Until a thread that takes no more guests has none, and comes to the runtime no more.
-fn wait_for_guests(area: &'static Area, looks: u32) {
-    if sys::getpid() != area.region().primary.load(Relaxed) {
-        return; // a forked child, without butler
-    }
-    // The butler hooks as long as it believes that there are guests, or has asked a sibling for something; and it may be about to.
-    let page = area.region().page();
-    let sibling = area.sibling.load(Relaxed) != 0;
-    let about = page.rounds.load(Acquire) + 2;
-    for look in 0..looks {
-        let asked = area.asked_at.load(Acquire) != 0 || area.asked.load(Acquire) != asked::NOTHING;
-        let decided = page.rounds.load(Acquire) >= about;
-        // A counter in its ring is no code that could be unwound, either; who sleeps comes to none.
-        let counts = !sibling && look < LOOKS / 20 && count::is_counting(area);
-        let alone = area.guests.load(Acquire) == 0 && !counts;
-        if alone && decided && !(sibling && asked) {
-            break;
+fn wait_for_guests(area: &'static Area, patience: &mut Patience) {
+    let region = area.region();
+    let (slot, tid) = (region.slot_of(area), area.tid.load(Relaxed));
+    let is_gone = || region.tid(slot) != tid || sys::tgkill(area.pid.load(Relaxed), tid, 0) == sys::ESRCH;
+    let mut until = |done: &dyn Fn() -> bool| {
+        loop {
+            if done() {
+                return true;
+            }
+            let in_time = patience.nap(region);
+            let there = region.has_butler();
+            // Hooked, it meets no guest before it has come to the runtime. One that sleeps does not come, and without a butler
+            // nobody takes them from it.
+            let keeps = is_at_home(area) && (!in_time || !there);
+            if keeps || !in_time && !there || is_gone() {
+                return false;
+            }
         }
-        sys::sleep_ns(NAP);
-    }
-    ring::unhook(area);
-    // It may be on its way out of the runtime, and wait for a processor.
-    let free = || {
-        let cur = area.cur.load(Acquire);
-        (cur == area.own().pointer() || cur == area.quiet().pointer())
-            && area.lock.load(Acquire) == lock::FREE
     };
-    for _ in 0..looks {
-        if free() {
-            break;
+    let round = Round::of(region);
+    let is_free = || {
+        if !ring::is_empty(area) {
+            ring::hook(area);
         }
-        sys::sleep_ns(NAP);
+        round.is_over() && is_alone(area)
+    };
+    if !until(&is_free) {
+        return;
+    }
+    // The butler may be hooking it, for it had guests a moment ago; and it may be on its way there.
+    let round = Round::of(region);
+    until(&|| round.is_over());
+    while ring::unhook(area) {
+        let (asked, came) = (sys::now_ns(), area.visits.load(Acquire));
+        until(&|| (sys::now_ns() > asked + NAP || area.visits.load(Acquire) != came) && is_alone(area));
+    }
+}
+
+/// Whether a thread runs its own code.
+fn is_at_home(area: &Area) -> bool {
+    let cur = area.cur.load(Acquire);
+    cur == area.own().pointer() || cur == area.quiet().pointer()
+}
+
+/// The same, and it meets nobody, as long as nobody is given to it.
+fn is_alone(area: &Area) -> bool {
+    let visits = area.visits.load(Acquire);
+    let free = || area.lock.load(Acquire) == lock::FREE;
+    // The butler hooks a sibling that it has asked for something, or believes to have guests.
+    let sibling = area.sibling.load(Relaxed) != 0
+        && (area.guests.load(Acquire) != 0
+            || area.asked_at.load(Acquire) != 0
+            || area.asked.load(Acquire) != asked::NOTHING);
+    // In this order: whoever takes itself out of the ring runs until it is out.
+    free()
+        && ring::is_empty(area)
+        && is_at_home(area)
+        && free()
+        && area.visits.load(Acquire) == visits
+        && !sibling
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::area::{Context, state};
+    use crate::ring_tests::{board, world};
+    use runtime_abi::control::stage;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    /// A thread that may be cancelled anywhere, with so many guests in its ring. Its butler lives, and naps.
+    fn thread(guests: usize) -> (&'static Area, Vec<&'static Context>) {
+        let (area, guests) = world(guests);
+        for guest in &guests {
+            board(area, guest, ring::modes());
+        }
+        ring::control(area);
+        area.settled.store(settled::CANCELLABLE, Relaxed);
+        area.own().fs.store(77, Relaxed);
+        // Somebody who lives, be it somebody else's.
+        area.pid.store(1, Relaxed);
+        area.region().butler.store(sys::getpid(), Relaxed);
+        area.region().round.store(2, Relaxed);
+        (area, guests)
+    }
+
+    /// Somebody who is about to cancel it; ends when that may be. `out_of_time`: has waited for long.
+    fn canceller(area: &'static Area, out_of_time: bool) -> std::thread::JoinHandle<Patience> {
+        let mut patience = Patience { until: u64::from(out_of_time) };
+        std::thread::spawn(move || {
+            leave_alone(area.region(), 77, &mut patience);
+            patience
+        })
+    }
+
+    /// Whether it still waits some naps later. It could be slow to begin: what is found is then found in vain, not wrongly.
+    fn waits(canceller: &std::thread::JoinHandle<Patience>) -> bool {
+        std::thread::sleep(Duration::from_millis(20));
+        !canceller.is_finished()
+    }
+
+    #[test]
+    fn where_nobody_is_about_nobody_is_waited_for() {
+        let (area, _) = thread(0);
+        let patience = canceller(area, false).join().expect("an end");
+        assert_eq!(patience.until, 0, "it never napped");
+        assert_ne!(area.closed.load(Relaxed) & closed::CANCELLED, 0);
+    }
+
+    #[test]
+    fn a_guest_that_runs_is_waited_for_however_long_that_takes() {
+        let (area, guests) = thread(1);
+        area.cur.store(guests[0].pointer(), Relaxed);
+        let canceller = canceller(area, true);
+        assert!(waits(&canceller));
+        // It comes to its yield, and its host to the next.
+        assert!(ring::is_hooked(area), "no butler is needed for that");
+        area.cur.store(area.control().pointer(), Relaxed);
+        let next = ring::control(area);
+        area.cur.store(next, Relaxed);
+        canceller.join().expect("an end");
+        assert_eq!(guests[0].state.load(Relaxed), state::LEAVING);
+        assert!(!ring::is_hooked(area) && next == area.own().pointer());
+    }
+
+    #[test]
+    fn who_comes_to_no_yield_is_not_waited_for_for_ever() {
+        let (area, _) = thread(1);
+        canceller(area, true).join().expect("an end");
+        assert!(ring::is_hooked(area), "if it comes to one it meets no guest");
+    }
+
+    #[test]
+    fn a_guest_that_is_being_given_to_it_is_waited_for() {
+        let (area, guests) = thread(0);
+        area.region().round.store(3, Relaxed);
+        let canceller = canceller(area, false);
+        assert!(waits(&canceller));
+        // The butler's round had begun before.
+        let home = area.region().claim(&crate::region::Purpose {
+            kind: kind::HOME,
+            primary: false,
+            row: 0,
+            pid: 1,
+            tid: 1,
+            fs: 0,
+        });
+        let guest = home.expect("an area").own();
+        board(area, guest, ring::modes());
+        area.region().round.store(4, Relaxed);
+        assert!(waits(&canceller) && guests.is_empty());
+        ring::control(area);
+        canceller.join().expect("an end");
+        assert_eq!(guest.state.load(Relaxed), state::LEAVING);
+    }
+
+    #[test]
+    fn who_was_hooked_meanwhile_is_so_no_more() {
+        let (area, _) = thread(0);
+        ring::hook(area);
+        canceller(area, false).join().expect("an end");
+        assert!(!ring::is_hooked(area));
+    }
+
+    #[test]
+    fn without_a_butler_nobody_waits_for_who_sleeps() {
+        for lost in [true, false] {
+            let (area, guests) = thread(2);
+            area.region().round.store(5, Relaxed); // it was killed in the midst of one
+            if lost {
+                area.region().page().butler_lost.store(1, Relaxed);
+            } else {
+                area.region().page().stage.store(stage::ALL_HOME, Relaxed);
+            }
+            let (done, ended) = channel();
+            std::thread::spawn(move || {
+                leave_alone(area.region(), 77, &mut Patience { until: u64::MAX });
+                let _ = done.send(());
+            });
+            ended.recv_timeout(Duration::from_secs(60)).expect("an end");
+            assert!(ring::is_hooked(area));
+            assert_eq!(guests[0].state.load(Relaxed), state::ABOARD);
+        }
+    }
+
+    #[test]
+    fn a_thread_that_begins_is_waited_for_and_one_that_only_has_a_handler_is_not() {
+        let (area, _) = thread(0);
+        let purpose =
+            crate::region::Purpose { kind: kind::CLAIMED, primary: true, row: 0, pid: 1, tid: -1, fs: 0 };
+        let other = area.region().claim(&purpose).expect("an area");
+        assert_eq!(canceller(area, false).join().expect("an end").until, 0);
+        other.start[0].store(1, Relaxed);
+        let canceller = canceller(area, false);
+        assert!(waits(&canceller));
+        area.region().adopt(other, 1, kind::PRIMARY);
+        canceller.join().expect("an end");
     }
 }

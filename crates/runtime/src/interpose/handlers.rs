@@ -152,6 +152,22 @@ extern "C" fn sysv_signal(number: i32, handler: usize) -> usize {
     __sysv_signal(number, handler)
 }
 
+/// Sets handlers past ours. The old interface, and rare: what is known of the signal is forgotten, so that nobody is let in for it while
+/// a scavenger is elsewhere.
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+extern "C" fn sigset(number: i32, handler: usize) -> usize {
+    let scavenger = mine().filter(|area| area.kind.load(Relaxed) != kind::PRIMARY && is_programs(number));
+    if scavenger.is_some() && action::is_wrapped(number) {
+        let before = current(number);
+        // SAFETY: what the program asked for last, and its own handler.
+        unsafe {
+            sys::sigaction(number, Some(&SigAction { restorer: switch::restorer_address(), ..before }), None)
+        };
+        action::set(number, &before, false);
+    }
+    call_next!(c"sigset" as fn(i32, usize) -> usize, (number, handler), else SIG_ERR)
+}
+
 /// The primary's signal stack is the slot's; the program's is used for its handlers.
 ///
 /// # Safety

@@ -67,6 +67,8 @@ pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
     let primary = area.guest.load(Relaxed) != 0;
     if primary {
         signals::entry::begin_thread(area);
+    } else {
+        signals::entry::begin_home(area);
     }
     let tid = sys::gettid();
     area.region().supersede(tid, area);

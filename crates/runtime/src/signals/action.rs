@@ -52,6 +52,14 @@ static ENTRIES: [Entry; 65] = [const {
     }
 }; 65];
 
+/// Those for which ours stands in the kernel.
+static WRAPPED: AtomicU64 = AtomicU64::new(0);
+
+/// The same, to be read by who knows where it is: code of the primary's instance runs in scavengers, too.
+pub(crate) fn wrapped() -> &'static AtomicU64 {
+    &WRAPPED
+}
+
 /// What the program asked for last.
 pub(crate) fn get(signal: i32) -> SigAction {
     let entry = &ENTRIES[signal as usize];
@@ -86,6 +94,11 @@ pub(crate) fn set(signal: i32, action: &SigAction, wrapped: bool) {
     entry.flags.store(action.flags, Relaxed);
     entry.mask.store(action.mask, Relaxed);
     entry.wrapped.store(u32::from(wrapped), Relaxed);
+    if wrapped {
+        WRAPPED.fetch_or(bit(signal), Relaxed);
+    } else {
+        WRAPPED.fetch_and(!bit(signal), Relaxed);
+    }
     entry.version.fetch_add(1, Release);
     sys::set_signal_mask(mask);
 }

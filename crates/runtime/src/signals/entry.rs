@@ -31,6 +31,11 @@ pub(crate) fn begin_thread(area: &Area) {
     sys::set_signal_mask(sys::set_signal_mask(u64::MAX) & !FAULT_MASK);
 }
 
+/// Sets up a thread of a scavenger: where it is parked it lets in what comes to us.
+pub(crate) fn begin_home(area: &Area) {
+    area.wrapped.store(core::ptr::from_ref(action::wrapped()).cast_mut(), Release);
+}
+
 /// Sets up the primary: ours for faults, whatever the program will want.
 pub(crate) fn begin_process() {
     for signal in FAULTS {
@@ -67,7 +72,22 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
         // The program changed its mind between the kernel's decision and ours.
         return;
     }
-    reset_if_once(signal, &action);
+    let [from, to] = [0, 1].map(|end| area.sleeps[end].load(Relaxed));
+    if from != 0 && sys::gettid() == area.tid.load(Relaxed) {
+        // Parked: the program is elsewhere, and is fetched. No other comes until then, but one may have come in the midst of this.
+        sys::set_signal_mask(u64::MAX);
+        if area.deferred.load(Relaxed) == 0 {
+            area.put_off(info, context.mask);
+        } else {
+            send_again(info);
+        }
+        context.mask = u64::MAX;
+        if (from..to).contains(&context.registers.rip) {
+            context.registers.rip = to;
+        }
+        return;
+    }
+    reset_if_once(area, signal, &action);
     // SAFETY: the program's handler; it may take one argument or three.
     let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
         unsafe { core::mem::transmute(action.handler) };
@@ -97,11 +117,12 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
     area.cur.store(cur, Relaxed);
 }
 
-fn reset_if_once(signal: i32, action: &SigAction) {
+/// A handler that is asked for once only is so no more. Ours stays in a primary, for the faults of its guests.
+fn reset_if_once(area: &Area, signal: i32, action: &SigAction) {
     if action.flags & SA_RESETHAND != 0 {
-        let fault = FAULTS.contains(&signal);
-        action::set(signal, &SigAction { handler: DEFAULT, ..*action }, fault);
-        if !fault {
+        let stays = FAULTS.contains(&signal) && area.guest.load(Relaxed) != 0;
+        action::set(signal, &SigAction { handler: DEFAULT, ..*action }, stays);
+        if !stays {
             // SAFETY: the default is no code of ours.
             unsafe { sys::sigaction(signal, Some(&SigAction::default()), None) };
         }
@@ -185,7 +206,7 @@ unsafe fn by_itself(
         IGNORE if !faulted => {}
         handler if handler <= IGNORE => die(signal, info, !faulted || signal == SIGTRAP),
         handler => {
-            reset_if_once(signal, &action);
+            reset_if_once(area, signal, &action);
             // SAFETY: the program's handler; it may take one argument or three.
             let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
                 unsafe { core::mem::transmute(handler) };
@@ -242,40 +263,45 @@ unsafe fn to_program(
             die(signal, info, !faulted || signal == SIGTRAP);
         }
         _ => {
-            reset_if_once(signal, &action);
+            reset_if_once(area, signal, &action);
             // SAFETY: the caller's.
             unsafe { into_handler(area, &action, context, info, amid) };
         }
     }
 }
 
+/// Sends the calling thread a signal that came for it before.
+fn send_again(info: &SignalInfo) {
+    const RT_TGSIGQUEUEINFO: usize = 297;
+    let (pid, tid) = (sys::getpid() as usize, sys::gettid() as usize);
+    let from = core::ptr::from_ref(info) as usize;
+    // SAFETY: the kernel reads one `siginfo_t`.
+    unsafe { sys::syscall(RT_TGSIGQUEUEINFO, [pid, tid, info.signal as usize, from, 0, 0]) };
+}
+
+/// A signal came for a thread of a scavenger while it was parked. All are blocked; it comes when they are not.
+pub(crate) fn send_put_off(area: &Area) {
+    if area.deferred.swap(0, Relaxed) != 0 {
+        send_again(&area.what_was_put_off().0);
+    }
+}
+
 /// Lets the signal's default happen once the handler has returned.
 fn die(signal: i32, info: &SignalInfo, again: bool) {
-    const RT_TGSIGQUEUEINFO: usize = 297;
-    // SAFETY: the default is no code of ours, and the kernel reads one `siginfo_t`.
-    unsafe {
-        sys::sigaction(signal, Some(&SigAction::default()), None);
-        if again {
-            let (pid, tid) = (sys::getpid() as usize, sys::gettid() as usize);
-            let info = core::ptr::from_ref(info) as usize;
-            sys::syscall(RT_TGSIGQUEUEINFO, [pid, tid, signal as usize, info, 0, 0]);
-        }
+    // SAFETY: the default is no code of ours.
+    unsafe { sys::sigaction(signal, Some(&SigAction::default()), None) };
+    if again {
+        send_again(info);
     }
 }
 
 /// A signal was put off while the runtime was at work; now the program is at its yield. Does not come back if it has a handler.
 pub(crate) fn catch_up(area: &'static Area) {
-    const RT_TGSIGQUEUEINFO: usize = 297;
     let (info, mask) = area.what_was_put_off();
     let own = area.own().pointer();
     let cur = area.cur.swap(own, Relaxed);
     area.at_yield.store(1, Release);
-    // SAFETY: the kernel reads one `siginfo_t`.
-    unsafe {
-        let (pid, tid) = (sys::getpid() as usize, sys::gettid() as usize);
-        let from = &raw const info as usize;
-        sys::syscall(RT_TGSIGQUEUEINFO, [pid, tid, info.signal as usize, from, 0, 0]);
-    }
+    send_again(&info);
     sys::set_signal_mask(mask);
     area.at_yield.store(0, Relaxed);
     area.cur.store(cur, Relaxed);

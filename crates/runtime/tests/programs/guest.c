@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,6 +120,7 @@ static void alarms(void) {
   }
   printf("alarm %ld\n", handled);
 }
+#include "called.h"
 static void forks(void) {
   for (int i = 0; i < 5; i++) {
     LEAVE();
@@ -551,7 +553,7 @@ static const struct {
   void (*act)(void);
 } modes[] = {{"segv", segv},       {"bus", bus},         {"fpe", fpe},         {"ill", ill},
              {"abort", leave_abort}, {"exit", leave_exit}, {"kill", kill_self},  {"recover", recover},
-             {"raise", raise_usr1}, {"alarm", alarms},    {"fork", forks},      {"exec", execs},
+             {"raise", raise_usr1}, {"alarm", alarms},    {"called", called_often}, {"once", once}, {"fork", forks},      {"exec", execs},
              {"pipe", pipes},       {"alloc", allocs},    {"spin", spin},       {"threads", threads},
              {"vectors", vectors},  {"forever", forever}, {"nothing", nothing},
              {"many", many},        {"churn", churn},     {"main-ends", main_ends}, {"locks", locks},  {"robust", robust},

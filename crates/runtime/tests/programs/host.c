@@ -512,14 +512,7 @@ static void sandboxed(void) {
   syscall(SYS_exit, 5);
 }
 
-static void sleeps(void) {
-  size_t at = 0;
-  for (int i = 0; i < 60; i++) {
-    at = work(at, 20000);
-    usleep(5000);
-  }
-  printf("slept, end %zu\n", at);
-}
+#include "sleeps.h"
 // Works until a scavenger is done.
 static void company(void) {
   size_t at = 0;
@@ -577,7 +570,7 @@ static const struct {
   const char *name;
   void (*act)(void);
 } modes[] = {{"signals", signals}, {"faults", faults}, {"threads", threads}, {"running", leave_running},
-             {"forks", forks},     {"sleeps", sleeps}, {"work", long_work},  {"exit", leave_main},
+             {"forks", forks},     {"sleeps", sleeps}, {"sleepers", sleepers}, {"work", long_work},  {"exit", leave_main},
              {"crash", crash},     {"killed", killed}, {"abort", aborted},   {"term", terminated},
              {"exec", execs},       {"company", company}, {"cancellable", cancellable}, {"naps", naps}, {"vforks", vforks}, {"soak", soak},   {"jumps", jumps},
              {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads},
