@@ -1,15 +1,21 @@
-# A primary beside scavengers, in whichever way, watched for a while: what the scripts that compare ways share. Sourced after
-# common.sh, not run. MIB (size of each area), SECONDS_EACH, SETTLE (seconds from when all have set up), CPU (the primary's), OTHER (a second core) and SLOWDOWN may be set in the environment.
+# A primary beside scavengers, in whichever way, and while these sleep: what the scripts that compare ways share. Sourced after
+# common.sh, not run. MIB (size of each area), SECONDS_EACH, TURNS, SETTLE (seconds from when all have set up), CPU (the primary's), OTHER (a second core) and SLOWDOWN may be set in the environment.
+#
+# A shared machine is another one from one ten seconds to the next: lookups in redis were seen to take 0.55 us, then 1.1. So a primary is not compared
+# with an earlier run of itself, but with itself in the same run: TURNS times, so many seconds beside scavengers and so many while they sleep.
 #
 # To add a scavenger: a program of bench/programs. To add a primary: functions start_NAME (runs it, under the command before it),
 # pace_NAME (its pace a second and its 95th percentile in microseconds, or -, over the window) and stop_NAME; see the first one.
 set -euo pipefail
-settle=${SETTLE:-2} mib=${MIB:-256} seconds=${SECONDS_EACH:-1} cpu=${CPU:-1} other=${OTHER:-0}
+settle=${SETTLE:-2} mib=${MIB:-256} seconds=${SECONDS_EACH:-0.5} turns=${TURNS:-6} cpu=${CPU:-1} other=${OTHER:-0}
 slowdown=${SLOWDOWN:-10%} # what is asked of a harvest where nothing else is
 
 . "$root/bench/seen.sh"
 built programs chase scan dfs cc join tree
-built peers window answers
+built peers window answers pause
+
+# Primaries that are seen as a whole only: each turn is a run alone, and one beside scavengers.
+is_whole() { [ "$1" = pocketsphinx ]; }
 
 # The chase, and the store asked at half of what it can do (RATE requests a second).
 start_chase() { exec "$@" "$work/chase" "$mib" 0 "$work/progress.0"; }
@@ -22,16 +28,12 @@ pace_tree() {
     "$work/answers" "$seconds" "$work/progress.0" | awk '{ print $2 / $1, $4 }'
 }
 stop_tree() { stop_first; }
-half_the_load() {
-    local most
-    most=$(RATE=0 beside alone tree - 0)
-    RATE=$(awk -v r="${most%% *}" 'BEGIN { print int(r / 2) }')
-}
+half_the_load() { RATE=$(RATE=0 beside alone tree - 0 | awk '{ print int($1 / 2) }'); }
 
 # redis-server with some hundred megabytes of values, asked from the other core.
 start_redis() { exec "$@" redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" >/dev/null; }
 pace_redis() {
-    taskset -c "$other" redis-benchmark -s "$work/redis.sock" -c 16 -P 4 -r 2000000 -n "$(awk -v s="$seconds" 'BEGIN { print int(s * 150000) }')" --csv \
+    taskset -c "$other" redis-benchmark -s "$work/redis.sock" -c 16 -P 4 -r 2000000 -n "$(awk -v s="$seconds" 'BEGIN { print int(s * 600000) }')" --csv \
         get key:__rand_int__ 2>/dev/null | awk -F'"' 'END { print $4, $12 * 1000 }'
 }
 stop_redis() { redis-cli -s "$work/redis.sock" shutdown nosave >/dev/null 2>&1 || true; }
@@ -64,11 +66,24 @@ can() {
 # work_alone SCAVENGER: steps a second that it does alone on the primary's core
 work_alone() { seen 0 taskset -c "$cpu" "$work/$1" "$mib" 0 "$work/progress.0" | awk '{ print $2 / $1 }'; }
 
-# beside WAY PRIMARY SCAVENGER COUNT [OPTION…]: "pace p95 steps-a-second-of-all-scavengers". Ways: alone; idle: scavengers under
-# SCHED_IDLE on the primary's core; harvested: in its stalls, and at home on its core; harvested+: at home on any core; two: one
+# beside WAY PRIMARY SCAVENGER COUNT [OPTION…]: for each turn "pace p95 steps-a-second-of-all-scavengers pace p95", the last two while
+# scavengers sleep, or of a run alone. Ways: alone (pace and p95, once); idle: scavengers under SCHED_IDLE on the primary's core; harvested: in its stalls, and at home on its core; harvested+: at home on any core; two: one
 # scavenger on the other core. Options are for `gleaner harvest`.
 beside() {
-    local way=$1 name=$2 scavenger=$3 count=$4 files=() children=() commands=() i line
+    local way=$1 name=$2 turn alone
+    if [ "$way" != alone ] && is_whole "$name"; then
+        for ((turn = 0; turn < turns; turn++)); do
+            alone=$(one_run alone "$name" - 0)
+            echo "$(one_run "$@") $alone"
+        done
+    else
+        one_run "$@"
+    fi
+}
+
+# The turns of one run, or the pace of the one that is seen as a whole.
+one_run() {
+    local way=$1 name=$2 scavenger=$3 count=$4 files=() children=() commands=() i from
     shift 4
     rm -f "$work"/progress.* "$work/redis.sock"
     compacted
@@ -110,17 +125,31 @@ beside() {
             done
         fi
         # What was held against guests while they set up is not held against them for good.
-        [ "$name" = pocketsphinx ] || sleep "$settle"
-        "$work/window" "$seconds" "${files[@]}" >"$work/scavengers" &
-        local window=$!
+        is_whole "$name" || sleep "$settle"
     fi
-    line=$("pace_$name")
-    [ "$count" = 0 ] || wait "$window"
+    if [ "$count" = 0 ]; then
+        "pace_$name"
+    elif is_whole "$name"; then
+        from=$("$work/pause" 0 "${files[@]}")
+        i=$("pace_$name")
+        echo "$i $(steps_since "$from" 0)"
+    else
+        for ((turn = 0; turn < turns; turn++)); do
+            from=$("$work/pause" 0 "${files[@]}")
+            sleep 0.1
+            i=$("pace_$name")
+            i+=" $(steps_since "$from" 1)"
+            sleep 0.1
+            echo "$i $("pace_$name")"
+        done
+    fi
     "stop_$name"
     wait "$primary" || { cat "$work/errors" >&2; return 1; }
     [ ${#children[@]} = 0 ] || { kill "${children[@]}" && wait "${children[@]}" 2>/dev/null; } || true
-    echo "$line $({ [ "$count" = 0 ] && echo 1 0 || cat "$work/scavengers"; } | awk '{ for (i = 2; i <= NF; i++) s += $i; print s / $1 }')"
 }
+
+# steps_since FROM SLEEP: steps a second of all scavengers since then; they sleep from now on, or do not
+steps_since() { echo "$1 $("$work/pause" "$2" "${files[@]}")" | awk '{ print ($4 - $2) / ($3 - $1) }'; }
 
 # further NAME HEAD: adds the rounds in $raw to DIR/NAME.tsv, where there is one, with their numbers after those of the earlier ones
 further() {

@@ -1,13 +1,16 @@
-# From the raw figures of pairs.sh and sweep.sh to a table (what=table), its picture (what=picture) and JSON (what=json). Each ratio is taken within a round;
-# shown are the median of the rounds and, in brackets, the least and the greatest.
+# From the raw figures of pairs.sh and sweep.sh to a table (what=table), its picture (what=picture) and JSON (what=json). Pace and percentile are compared
+# within each turn, work with that of one scavenger alone in the same round. Shown are medians with the interval that holds the true one 95 times of 100, by
+# ranks: of less than six turns that is all of them.
 BEGIN { FS = "\t"; name["idle"] = "SCHED_IDLE"; name["two"] = "two cores" }
 /^#/ { next }
 {
     split($5, figure, " ")
-    if (!($1 in rounds)) { rounds[$1] = 1; round[++nrounds] = $1 }
     if ($2 == "-") { alone[$1, $3] = figure[3]; next }
-    pace[$1, $2, $3, $4] = figure[1]; p95[$1, $2, $3, $4] = figure[2]; steps[$1, $2, $3, $4] = figure[3]
-    if ($3 == "-") next
+    if (!(figure[4] + 0)) next # the primary did nothing though it was alone: no turn
+    at = ++turns[$2, $3, $4]
+    pace[$2, $3, $4, at] = figure[1] / figure[4]
+    p95[$2, $3, $4, at] = figure[2] == "-" || figure[5] == "-" ? "-" : figure[2] / figure[5]
+    work[$2, $3, $4, at] = ($1, $3) in alone ? figure[3] / alone[$1, $3] : "-"
     if (!(($2, $3) in seen)) { seen[$2, $3] = 1; pair[++n] = $2 SUBSEP $3 }
     if (!($4 in known)) { known[$4] = 1; ways[++nways] = $4 }
 }
@@ -17,28 +20,27 @@ function sort(list, size,    i, j, t) {
         for (j = i; j > 1 && list[j - 1] > list[j]; j--) { t = list[j]; list[j] = list[j - 1]; list[j - 1] = t }
 }
 
-# One ratio of a primary, a scavenger and a way over the rounds, sorted, into `sorted`; how many.
-function ratios(what, p, s, way,    i, r, kept, value) {
+# One ratio of a primary, a scavenger and a way over the turns, sorted, into `sorted`; how many.
+function ratios(what, p, s, way,    i, kept, value) {
     kept = 0
-    for (i = 1; i <= nrounds; i++) {
-        r = round[i]
-        if (!((r, p, s, way) in pace) || !((r, p, "-", "alone") in pace)) continue
-        if (what == "pace") value = pace[r, p, s, way] / pace[r, p, "-", "alone"]
-        else if (what == "p95") { if (p95[r, p, s, way] == "-") continue; value = p95[r, p, s, way] / p95[r, p, "-", "alone"] }
-        else if (!((r, s) in alone)) continue
-        else if (what == "work") value = steps[r, p, s, way] / alone[r, s]
-        else value = pace[r, p, s, way] / pace[r, p, "-", "alone"] + steps[r, p, s, way] / alone[r, s]
-        sorted[++kept] = value
+    for (i = 1; i <= turns[p, s, way]; i++) {
+        if (what == "pace") value = pace[p, s, way, i]
+        else if (what == "p95") value = p95[p, s, way, i]
+        else value = work[p, s, way, i]
+        if (value == "-") continue
+        sorted[++kept] = what == "all" ? value + pace[p, s, way, i] : value
     }
     sort(sorted, kept)
     return kept
 }
+function least(size,    i) { i = int(size / 2 - 0.98 * sqrt(size)); return sorted[i < 1 ? 1 : i] }
+function greatest(size,    i) { i = int(size / 2 + 0.98 * sqrt(size)) + 1; return sorted[i > size ? size : i] }
 function middle(size) { return size % 2 ? sorted[(size + 1) / 2] : (sorted[size / 2] + sorted[size / 2 + 1]) / 2 }
 function cell(what, p, s, way,    size) {
     size = ratios(what, p, s, way)
     if (!size) return "-"
     if (size == 1) return sprintf("%.2f", sorted[1])
-    return sprintf("%.2f [%.2f, %.2f]", middle(size), sorted[1], sorted[size])
+    return sprintf("%.2f [%.2f, %.2f]", middle(size), least(size), greatest(size))
 }
 
 END {
@@ -49,8 +51,9 @@ END {
             for (w = 1; w <= nways; w++)
                 printf "| %s | %s | %s | %s | %s | %s | %s |\n", k[1], k[2], (ways[w] in name) ? name[ways[w]] : ways[w], cell("pace", k[1], k[2], ways[w]), cell("p95", k[1], k[2], ways[w]), cell("work", k[1], k[2], ways[w]), cell("all", k[1], k[2], ways[w])
         }
-        print "\nPace and P95 over those of the primary alone, work over that of one scavenger alone on the same core, all within a round;"
-        printf "median of %d rounds [least, greatest]; one round has no brackets. SCHED_IDLE: scavengers on the primary's core, under the\nkernel's scheduler; harvested+: scavengers at home run on the other core too; two cores: one scavenger on the other core.\n", nrounds
+        print "\nPace and P95 beside scavengers over those while they sleep, in the same run (of programs that are seen as a whole: over a run alone before it);"
+        print "work over that of one scavenger alone on the same core. Medians of the turns [95%]. SCHED_IDLE: scavengers on the primary's core, under the"
+        print "kernel's scheduler; harvested+: scavengers at home run on the other core too; two cores: one scavenger on the other core."
     } else if (what == "json") {
         split("pace p95 work all", names, " ")
         printf "["
@@ -60,7 +63,7 @@ END {
             printf "%s\n  {\"primary\": \"%s\", \"scavenger\": \"%s\", \"way\": \"%s\"", comma, k[1], k[2], (ways[w] in name) ? name[ways[w]] : ways[w]
             for (m = 1; m <= 4; m++) {
                 size = ratios(names[m], k[1], k[2], ways[w])
-                if (size) printf ", \"%s\": {\"value\": %.4f, \"lo\": %.4f, \"hi\": %.4f, \"unit\": \"ratio\", \"rounds\": %d}", names[m], middle(size), sorted[1], sorted[size], size
+                if (size) printf ", \"%s\": {\"value\": %.4f, \"lo\": %.4f, \"hi\": %.4f, \"unit\": \"ratio\", \"turns\": %d}", names[m], middle(size), least(size), greatest(size), size
             }
             printf "}"
             comma = ","
@@ -79,7 +82,7 @@ END {
             for (w = 1; w <= nways; w++) {
                 if (!(size = ratios("all", k[1], k[2], ways[w]))) continue
                 h = middle(size) / top * 250
-                printf "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"%.1f\" fill=\"%s\"/><line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"black\"/>\n", x + (w - 1) * 13, bottom - h, h, colour[w], x + (w - 1) * 13 + 5.5, x + (w - 1) * 13 + 5.5, bottom - sorted[1] / top * 250, bottom - sorted[size] / top * 250
+                printf "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"%.1f\" fill=\"%s\"/><line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"black\"/>\n", x + (w - 1) * 13, bottom - h, h, colour[w], x + (w - 1) * 13 + 5.5, x + (w - 1) * 13 + 5.5, bottom - least(size) / top * 250, bottom - greatest(size) / top * 250
             }
             printf "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x + 26, bottom + 16, k[2], x + 26, bottom + 32, k[1]
         }

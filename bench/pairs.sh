@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Primaries beside scavengers, all of them unmodified, in five ways side by side: how much the primary keeps of its pace, what
-# becomes of its 95th percentile where it has one, and how much work is done in all.
+# Primaries beside scavengers, all of them unmodified, in five ways: how much the primary keeps of the pace that it has while scavengers
+# sleep, what becomes of its 95th percentile where it has one, and how much work is done in all.
 #   pairs.sh [-o DIR] [PRIMARY [SCAVENGER...]]     else every primary with every scavenger
-# Each program's work is counted as a share of what it does alone on the primary's core in the same round, so that work can be
+# Each program's work is counted as a share of what it does alone on the primary's core (scavengers: in the same round), so that work can be
 # added: two cores whose programs do not disturb each other do 2. COUNT (scavengers), ROUNDS and what beside.sh names may be set in
 # the environment; with -o, further rounds are added to DIR/pairs.tsv.
 set -euo pipefail
@@ -17,13 +17,13 @@ rounds=${ROUNDS:-3} count=${COUNT:-8}
 
 raw=$work/pairs.tsv
 : >"$raw"
-row() { printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>"$raw"; }
+# row ROUND PRIMARY SCAVENGER WAY LINE...: one row for each turn
+row() { printf '%s\n' "${@:5}" | awk -v OFS='\t' -v a="$1" -v b="$2" -v c="$3" -v d="$4" '{ print a, b, c, d, $0 }' >>"$raw"; }
 for round in $(seq "$rounds"); do
     for scavenger in "${scavengers[@]}"; do row "$round" - "$scavenger" alone "- - $(work_alone "$scavenger")"; done
     for name in "${primaries[@]}"; do
         can "$name" || { echo "$name is not here: left out" >&2; continue; }
         [ "$name" != tree ] || half_the_load
-        row "$round" "$name" - alone "$(beside alone "$name" - 0)"
         for scavenger in "${scavengers[@]}"; do
             for way in idle harvested harvested+ two; do
                 if line=$(beside "$way" "$name" "$scavenger" "$count"); then
@@ -35,7 +35,7 @@ for round in $(seq "$rounds"); do
         done
     done
 done
-further pairs "round, primary, scavenger, way, then pace, 95th percentile (us) and steps of all scavengers a second; $count scavengers, areas of $mib MiB"
+further pairs "round, primary, scavenger, way, then pace, 95th percentile (us), steps of all scavengers a second, and pace and percentile while they sleep; $count scavengers, areas of $mib MiB"
 awk -f "$root/bench/pairs.awk" -v what=table "$raw" | keep pairs.md
 [ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=picture "$raw" >"$out/pairs.svg"
 [ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=json "$raw" >"$out/pairs.json"

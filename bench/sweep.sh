@@ -27,10 +27,9 @@ raw=$work/sweep.tsv
 : >"$raw"
 IFS=';' read -ra list <<<"$settings"
 for round in $(seq "$rounds"); do
-    row() { printf '%s\t%s\t%s\t%s\t%s\n' "$round" "$name" "$1" "$2" "$3" >>"$raw"; }
+    row() { awk -v OFS='\t' -v a="$round" -v b="$name" -v c="$1" -v d="$2" '{ print a, b, c, d, $0 }' <<<"$3" >>"$raw"; }
     printf '%s\t-\t%s\talone\t- - %s\n' "$round" "$scavenger" "$(work_alone "$scavenger")" >>"$raw"
     [ "$name" != tree ] || half_the_load
-    row - alone "$(beside alone "$name" - 0)"
     row "$scavenger" 'SCHED_IDLE' "$(beside idle "$name" "$scavenger" "$count")"
     row "$scavenger" 'two cores' "$(beside two "$name" "$scavenger" 1)"
     for setting in "${list[@]}"; do
@@ -41,7 +40,7 @@ for round in $(seq "$rounds"); do
         row "$scavenger" "$setting" "$line"
     done
 done
-further "sweep-$what-$name-$scavenger" "round, primary, scavenger, way, then pace, 95th percentile (us) and steps of all scavengers a second; $count scavengers, areas of $mib MiB"
+further "sweep-$what-$name-$scavenger" "round, primary, scavenger, way, then pace, 95th percentile (us), steps of all scavengers a second, and pace and percentile while they sleep; $count scavengers, areas of $mib MiB"
 awk -f "$root/bench/pairs.awk" -v what=table "$raw" | keep "sweep-$what-$name-$scavenger.md"
 [ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=picture "$raw" >"$out/sweep-$what-$name-$scavenger.svg"
 [ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=json "$raw" >"$out/sweep-$what-$name-$scavenger.json"
