@@ -123,7 +123,7 @@ pub(crate) struct Context {
     pub(crate) state: AtomicU32,
     /// Why it is [`state::LEAVING`], an index of [`runtime_abi::control::trip`].
     pub(crate) why: AtomicU32,
-    /// The next one in the same inbox.
+    /// The next one in the same inbox. Itself, where a ring has taken it in; a sibling's is none before it is offered to one.
     pub(crate) link: AtomicPtr<Context>,
     /// MXCSR in the low half, x87 control word above. Written by the home thread when it parks.
     pub(crate) modes: AtomicU64,
@@ -191,7 +191,8 @@ pub(crate) struct Area {
     /// Its thread may also be a guest of others of its process. Constant.
     pub(crate) sibling: AtomicU32,
     /// Sibling: it left its twins while it had guests, and comes to the control context before it runs one again. So they may
-    /// be taken away, under the lock. Set by the thread as it leaves ([`crate::switch`]), cleared by it under the lock.
+    /// be taken away, under the lock. Set by the thread as it leaves ([`crate::switch`]), or finds the lock taken; cleared by it
+    /// under the lock.
     pub(crate) outside: AtomicU32,
     /// Sibling: see [`asked`].
     pub(crate) asked: AtomicU32,

@@ -159,7 +159,11 @@ pub(crate) fn modes() -> u64 {
 pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     let own = area.own();
     if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
-        return own.pointer(); // the butler is taking the guests away; still hooked, so ask again at the next yield
+        // The butler is taking the guests away. Still hooked, so ask again at the next yield, and meet nobody before.
+        if area.sibling.load(Relaxed) != 0 {
+            area.outside.store(1, Release);
+        }
+        return own.pointer();
     }
     area.outside.store(0, Relaxed);
     area.visits.store(area.visits.load(Relaxed).wrapping_add(1), Release);
@@ -177,6 +181,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
                 dismiss(guest, trip::MODES);
             } else {
                 append(area, guest);
+                guest.link.store(guest.pointer(), Relaxed); // it is in the ring, see `stranded`
             }
         }
     }

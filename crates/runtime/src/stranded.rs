@@ -48,26 +48,30 @@ fn fetch(area: &'static Area, now: u32) -> bool {
     false
 }
 
-/// From a host that does not run them: under its lock it comes to the control context before it does, and meets nobody there.
+/// From a host that does not run them: under its lock it comes to the control context before it does, and meets nobody there. Those
+/// that never came to its ring it does not know of: it may have gone to sleep when they were offered to it, and not say
+/// that it is outside. They are taken from it whatever it does.
 fn take_guests(host: &'static Area) {
     let locked = |from| host.lock.compare_exchange(from, lock::SIBLING, AcqRel, Relaxed).is_ok();
-    if !locked(lock::FREE) && !locked(lock::BUTLER) {
+    let butlers = locked(lock::BUTLER);
+    if !butlers && !locked(lock::FREE) {
         return;
     }
     let cur = host.cur.load(Acquire);
     let outside = host.outside.load(Acquire) != 0;
     let in_handler = cur == host.quiet().pointer() && host.free_hands.load(Acquire) != 0;
-    if ring::is_hooked(host) && (outside || in_handler && host.cur.load(Acquire) == cur) {
-        host.inbox.store(null_mut(), Relaxed);
+    let alone = ring::is_hooked(host) && (outside || in_handler && host.cur.load(Acquire) == cur);
+    host.inbox.store(null_mut(), Relaxed);
+    if alone {
         host.own().prev.store(host.own().pointer(), Relaxed);
         ring::abandon(host);
-        let region = host.region();
-        let there = |guest: &Context| {
-            guest.state.load(Acquire) == state::ABOARD && guest.host.load(Relaxed).cast_const() == host
-        };
-        for slot in (0..region.slots()).filter(|slot| region.tid(*slot) != 0) {
-            let guest = region.area(slot);
-            if guest.kind.load(Acquire) == kind::PRIMARY && there(guest.own()) {
+    }
+    let region = host.region();
+    for slot in (0..region.slots()).filter(|slot| region.tid(*slot) != 0) {
+        let guest = region.area(slot);
+        if guest.kind.load(Acquire) == kind::PRIMARY && is_with(guest.own(), host) {
+            let in_ring = guest.own().link.load(Relaxed) == guest.own().pointer();
+            if alone || !in_ring {
                 guest.own().next.store(guest.own().pointer(), Relaxed);
                 guest.own().prev.store(guest.own().pointer(), Relaxed);
                 guest.own().state.store(state::PARKED, Release);
@@ -75,5 +79,92 @@ fn take_guests(host: &'static Area) {
             }
         }
     }
-    host.lock.store(lock::FREE, Release);
+    // Of a ring that the butler had begun to take apart nobody may make a step: the thread goes on alone, and says so.
+    let taken_apart = butlers && !alone;
+    host.lock.store(if taken_apart { lock::BUTLER } else { lock::FREE }, Release);
+}
+
+fn is_with(guest: &Context, host: &Area) -> bool {
+    guest.state.load(Acquire) == state::ABOARD && core::ptr::eq(guest.host.load(Relaxed), host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::Purpose;
+    use crate::ring_tests::{board, world};
+
+    /// Threads of one program, whose butler was killed.
+    fn siblings(count: usize) -> Vec<&'static Area> {
+        let (area, _) = world(0);
+        area.region().siblings.store(1, Relaxed);
+        area.region().page().butler_lost.store(1, Relaxed);
+        let purpose = Purpose { kind: kind::PRIMARY, primary: true, row: 0, pid: 1, tid: 1, fs: 0 };
+        (0..count).map(|_| area.region().claim(&purpose).expect("an area")).collect()
+    }
+
+    /// As the butler begins to.
+    fn begin_to_board(host: &'static Area, guest: &'static Area) {
+        let own = guest.own();
+        own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
+        own.link.store(null_mut(), Relaxed);
+        own.state.store(state::ABOARD, Relaxed);
+    }
+
+    /// As a guest's thread does every now and then.
+    fn is_home_after(looks: usize, guest: &'static Area) -> bool {
+        (0..looks).any(|_| fetch(guest, guest.own().state.load(Relaxed)))
+    }
+
+    #[test]
+    fn whoever_was_offered_to_a_thread_that_went_to_sleep_fetches_itself() {
+        let threads = siblings(2);
+        begin_to_board(threads[0], threads[1]);
+        board(threads[0], threads[1].own(), ring::modes());
+        assert!(is_home_after(2, threads[1]));
+        assert!(threads[0].inbox.load(Relaxed).is_null());
+        assert_eq!(ring::control(threads[0]), threads[0].own().pointer());
+    }
+
+    #[test]
+    fn so_does_who_was_not_offered_yet() {
+        let threads = siblings(3);
+        begin_to_board(threads[0], threads[1]);
+        board(threads[0], threads[1].own(), ring::modes());
+        assert_eq!(ring::control(threads[0]), threads[1].own().pointer());
+        begin_to_board(threads[0], threads[2]);
+        assert!(is_home_after(2, threads[2]));
+        assert!(ring::holds(threads[0], threads[1].own().pointer()), "the other one may be running");
+    }
+
+    #[test]
+    fn a_thread_that_runs_its_guest_lets_it_go_at_its_next_yield() {
+        let threads = siblings(2);
+        begin_to_board(threads[0], threads[1]);
+        board(threads[0], threads[1].own(), ring::modes());
+        ring::control(threads[0]);
+        assert!(!is_home_after(3, threads[1]));
+        assert_eq!(ring::control(threads[0]), threads[0].own().pointer());
+        assert!(is_home_after(1, threads[1]));
+    }
+
+    #[test]
+    fn nobody_walks_a_ring_that_the_butler_had_begun_to_take_apart() {
+        let threads = siblings(3);
+        for guest in &threads[1..] {
+            begin_to_board(threads[0], guest);
+            board(threads[0], guest.own(), ring::modes());
+        }
+        ring::control(threads[0]);
+        ring::hook(threads[0]);
+        threads[0].lock.store(lock::BUTLER, Relaxed);
+        for guest in &threads[1..] {
+            guest.own().next.store(guest.own().pointer(), Relaxed);
+        }
+        assert!(!is_home_after(3, threads[1]), "the thread may be about to run it");
+        assert_eq!(ring::control(threads[0]), threads[0].own().pointer());
+        assert!(threads[1..].iter().all(|guest| is_home_after(2, guest)));
+        assert_eq!(ring::control(threads[0]), threads[0].own().pointer());
+        assert_eq!(threads[0].lock.load(Relaxed), lock::FREE);
+    }
 }

@@ -288,7 +288,7 @@ impl Running {
     fn reap_butler(&mut self) -> io::Result<()> {
         let Some(pid) = pid_of(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
         if self.butler == Butler::Lives && reap(pid)?.is_some() {
-            let needed = self.page.u32(offset_of!(Control, stage)) == stage::RUNNING;
+            let needed = self.page.u32(offset_of!(Control, stage)) != stage::ALL_HOME;
             self.butler = if needed { Butler::Lost } else { Butler::Ended };
             self.page.order_u32(offset_of!(Control, butler_lost), u32::from(needed))?;
         }
