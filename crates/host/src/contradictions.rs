@@ -4,11 +4,13 @@
 //! reading (a leaf that counts the package, a bound that is rounded up) are not contradictions.
 
 use crate::cpuid::Cpuid;
+use crate::microarchitecture;
 use records::host::{Ability, Cache, CacheClaim, CacheKind, Contradiction, Host};
 use units::Bytes;
 
 pub(crate) fn find(host: &Host, cpuid: &Cpuid) -> Vec<Contradiction> {
     let mut found = caches(host);
+    found.extend(processor(host));
     found.extend(threads_per_core(host, cpuid));
     found.extend(sockets(host));
     found.extend(node_memory(host));
@@ -18,6 +20,22 @@ pub(crate) fn find(host: &Host, cpuid: &Cpuid) -> Vec<Contradiction> {
 
 fn is_guest(host: &Host) -> bool {
     host.virtualization.hypervisor.get().is_some_and(|h| h != "none")
+}
+
+fn processor(host: &Host) -> Option<Contradiction> {
+    let p = &host.processor;
+    let name = microarchitecture::of(p, "")?;
+    let (feature, first) = microarchitecture::belied(p, name)?;
+    Some(Contradiction {
+        about: "processor".into(),
+        claims: vec![
+            ("its number".into(), name.into()),
+            ("a feature it has".into(), format!("{first} or later ({feature})")),
+        ],
+        judgement:
+            "believe the feature: hypervisors show numbers of other processors, but cannot make features up"
+                .into(),
+    })
 }
 
 fn caches(host: &Host) -> Vec<Contradiction> {

@@ -4,6 +4,23 @@
 
 use records::host::Processor;
 
+/// Features that tell of a processor by its vendor: which came with it, and what has them since. Hypervisors show their guests numbers
+/// of other processors and leave features out, but they cannot make any up.
+const CAME_WITH: [(&str, &str, &str, &[&str]); 2] = [
+    ("GenuineIntel", "amx_tile", "Sapphire Rapids", &["Sapphire Rapids", "Emerald Rapids", "Granite Rapids"]),
+    ("AuthenticAMD", "avx512f", "Zen 4", &["Zen 4", "Zen 4c", "Zen 5", "Zen 5c"]),
+];
+
+/// What the processor's numbers say cannot be, for it has this feature; with what came with that one first.
+pub(crate) fn belied(p: &Processor, name: &str) -> Option<(&'static str, &'static str)> {
+    let vendor = p.vendor.get()?;
+    let has = |feature: &str| p.features.iter().any(|f| f == feature);
+    CAME_WITH
+        .iter()
+        .find(|(v, feature, _, since)| v == vendor && has(feature) && !since.contains(&name))
+        .map(|(_, feature, first, _)| (*feature, *first))
+}
+
 /// Intel family 6, by model.
 const INTEL: [(&[u32], &str); 24] = [
     (&[0x1a, 0x1e, 0x1f, 0x2e], "Nehalem"),

@@ -87,7 +87,10 @@ pub(crate) fn processor(source: &Source, cpuid: &Cpuid) -> Processor {
         if p.name.get().is_none() {
             p.name = Fact::Known(known.to_owned());
         }
-        p.microarchitecture = Fact::Known(known.to_owned());
+        p.microarchitecture = Fact::Known(match microarchitecture::belied(&p, known) {
+            Some((_, first)) => format!("{first} or later"),
+            None => known.to_owned(),
+        });
     }
     p
 }

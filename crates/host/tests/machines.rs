@@ -207,6 +207,17 @@ fn firecracker_guest_of_a_newer_processor() {
 }
 
 #[test]
+fn firecracker_guest_with_the_number_of_another_processor() {
+    let host = machine("firecracker-spr");
+    assert_eq!((host.processor.family.value(), host.processor.model.value()), (Some(6), Some(0xa7)));
+    assert_eq!(known(&host.processor.microarchitecture), "Sapphire Rapids or later");
+    assert_eq!(about(&host), ["processor"]);
+    assert_eq!(host.contradictions[0].claims[0].1, "Rocket Lake");
+    assert_eq!(data_caches(&host, 0), ["L1 48 KiB of 0", "L2 2 MiB of 0", "L3 105 MiB of 0-1"]);
+    assert!(help(&host.counters.hardware).contains("Firecracker"));
+}
+
+#[test]
 fn firecracker_guest() {
     let host = machine("firecracker-zen4");
     assert_eq!(shape(&host), (1, 2, 2, 1));

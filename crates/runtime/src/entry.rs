@@ -183,11 +183,13 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
 }
 
 /// Which parts of the vector state are saved and whether compactly; none if the processor cannot, or has more than we have
-/// room for. Protection keys are left out: they are the kernel thread's, not the context's.
+/// room for. Protection keys and tiles are left out: they are the kernel thread's, not the context's. No guest touches tiles aboard; those
+/// of its own stay in its thread at home, and the primary's are neither to be taken home, where they may be forbidden, nor cleared.
 fn vector_state() -> Option<(u64, bool)> {
     const OSXSAVE: u32 = 1 << 27;
     const XSAVEC: u32 = 1 << 1;
     const PKRU: u64 = 1 << 9;
+    const TILES: u64 = 3 << 17;
     // CPUID leaves 1 and 0xd exist on every x86-64 with XSAVE, and 1 is asked first.
     if __cpuid(1).ecx & OSXSAVE == 0 {
         return None;
@@ -202,7 +204,7 @@ fn vector_state() -> Option<(u64, bool)> {
         core::arch::asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nostack, nomem));
     };
     let enabled = u64::from(high) << 32 | u64::from(low);
-    Some((enabled & !PKRU, __cpuid_count(0xd, 1).eax & XSAVEC != 0))
+    Some((enabled & !(PKRU | TILES), __cpuid_count(0xd, 1).eax & XSAVEC != 0))
 }
 
 #[cfg(freestanding)]
