@@ -9,7 +9,7 @@ shift $((OPTIND - 1))
 . "$(dirname "$0")/beside.sh"
 alive=("$@")
 [ ${#alive[@]} -gt 0 ] || alive=(0 1 2 3 4 6 8)
-rounds=${ROUNDS:-5} others=${OTHERS:-3}
+rounds=${ROUNDS:-5} others=${OTHERS:-3} turns=1
 for n in "${alive[@]}"; do
     cc -O2 -Wall -Wno-unused-function -DALIVE="$n" -o "$work/registers$n" "$root/bench/programs/registers.c"
     eval "start_registers$n() { exec \"\$@\" \"$work/registers$n\" 1 0 \"$work/progress.0\"; }; pace_registers$n() { pace_chase; }; stop_registers$n() { stop_chase; }"
@@ -19,8 +19,9 @@ mib=1 raw=$work/yield.tsv
 for round in $(seq "$rounds"); do
     hertz=$(taskset -c "$cpu" "$gleaner" measure clock --quick -q --json | awk -F'[:,]' '/"core": {/ { f = 1 } f && /"value"/ { print $2 + 0; exit }')
     for n in "${alive[@]}"; do
-        read -r plain _ < <(beside alone "registers$n" - 0)
-        read -r pace _ steps < <(beside harvested "registers$n" "registers$n" "$others" --choose every-load --max-slowdown 100000%)
+        plain=$(beside alone "registers$n" - 0)
+        pace=$(beside harvested "registers$n" "registers$n" "$others" --choose every-load --max-slowdown 100000%)
+        read -r plain pace steps < <(awk '{ print $1, $3, $5 }' <<<"$plain $pace")
         printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$round" "$n" "$hertz" "$plain" "$pace" "$steps" >>"$raw"
     done
 done

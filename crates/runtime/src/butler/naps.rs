@@ -14,6 +14,8 @@ const IDLE: [f64; 2] = [0.75, 0.85];
 const NAPS: [f64; 2] = [0.1, 0.05];
 /// Of about the last so many nanoseconds.
 const MEMORY: f64 = 3e7;
+/// Of a thread that runs, the kernel tells what it ran up to some tick, milliseconds ago: only over so much time that matters little.
+const EXACT: u64 = 120_000_000;
 /// The share of the time in which it would run that it waits for a processor, from which on that is crowded; and below which it is no more.
 const CROWDED: [f64; 2] = [0.1, 0.05];
 /// How long it waits each time then at least, in nanoseconds: who is woken waits for some microseconds anyway. How long it waited and slept of late,
@@ -58,6 +60,9 @@ pub(super) struct Naps {
     tid: i32,
     at: u64,
     ran: Ran,
+    /// When what it ran was told exactly, and what that was.
+    exact_at: u64,
+    exact: Ran,
     /// The share of time asleep, of looks between which it ran; the latest count most.
     asleep: f64,
     pub(super) often: bool,
@@ -82,29 +87,39 @@ impl Naps {
             return if asleep { Rhythm::Asleep { throughout: false } } else { Rhythm::Awake };
         };
         if self.tid != tid || ran.ns < self.ran.ns {
-            *self = Self { tid, at: now, ran, ..Self::default() };
+            *self = Self { tid, at: now, ran, exact_at: now, exact: ran, ..Self::default() };
             return if asleep { Rhythm::Asleep { throughout: false } } else { Rhythm::Awake };
         }
         self.waits(now, ran, asleep);
         if ran == self.ran {
             // Of one that goes on the kernel tells later.
             if asleep {
-                self.at = now;
+                (self.at, self.exact_at, self.exact) = (now, now, ran);
                 return Rhythm::Asleep { throughout: true };
             }
             return Rhythm::Awake;
         }
-        let gone = now.saturating_sub(self.at).max(1) as f64;
-        let busy = (ran.ns - self.ran.ns) + ran.waited.saturating_sub(self.ran.waited);
-        let share = (1.0 - busy as f64 / gone).clamp(0.0, 1.0);
-        self.asleep += (share - self.asleep) * (gone / MEMORY).min(1.0);
         (self.at, self.ran) = (now, ran);
-        self.often = self.asleep > NAPS[usize::from(self.often)];
+        if asleep || now.saturating_sub(self.exact_at) >= EXACT {
+            self.learn(now, ran, asleep);
+        }
         if asleep && self.asleep > IDLE[usize::from(guests)] {
             Rhythm::Asleep { throughout: false }
         } else {
             Rhythm::Awake
         }
+    }
+
+    /// What it ran up to now is known: exactly, or nearly so.
+    fn learn(&mut self, now: u64, ran: Ran, asleep: bool) {
+        let gone = now.saturating_sub(self.exact_at).max(1) as f64;
+        let busy = (ran.ns - self.exact.ns) + ran.waited.saturating_sub(self.exact.waited);
+        // Who has slept is given a processor again.
+        let stayed = !asleep && ran.times == self.exact.times;
+        let share = if stayed { 0.0 } else { (1.0 - busy as f64 / gone).clamp(0.0, 1.0) };
+        self.asleep += (share - self.asleep) * (gone / MEMORY).min(1.0);
+        (self.exact_at, self.exact) = (now, ran);
+        self.often = self.asleep > NAPS[usize::from(self.often)];
     }
 
     /// Whether others are on its processor, by how long it waits for it.
@@ -116,11 +131,12 @@ impl Naps {
             return;
         }
         let (ran_for, waited) = (ran.ns - self.ran.ns, ran.waited.saturating_sub(self.ran.waited));
-        let slept = gone.saturating_sub(ran_for + waited);
-        let more = [ran_for, waited, slept, ran.times.saturating_sub(self.ran.times)];
+        // What it ran is told late: what seems to be slept now is missing then.
+        let slept = gone as f64 - (ran_for + waited) as f64;
+        let more = [ran_for as f64, waited as f64, slept, ran.times.saturating_sub(self.ran.times) as f64];
         let kept = (1.0 - gone as f64 / CROWD).max(0.0);
         for (sum, more) in self.lately.iter_mut().zip(more) {
-            *sum = *sum * kept + more as f64;
+            *sum = *sum * kept + more;
         }
         let [ran, waited, slept, times] = self.lately;
         let less = if self.crowded { 0.5 } else { 1.0 };
@@ -305,6 +321,30 @@ mod tests {
     #[test]
     fn who_goes_on_is_awake_however_late_the_kernel_tells() {
         assert_eq!(Server::new(2e4, 10, 2100.0).watched(false), (0, false));
+    }
+
+    #[test]
+    fn who_never_sleeps_never_naps_however_irregular_looks_and_ticks_are() {
+        for (preempted_every, tick) in [(u64::MAX, 4), (u64::MAX, 10), (200, 4), (200, 10), (9, 4), (9, 10)] {
+            let (mut naps, mut told) = (Naps::default(), Ran { ns: 1, waited: 0, times: 1 });
+            let (mut noise, mut now) = (7_u64, 1_000_000_u64);
+            for look in 1..4000 {
+                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                now += 100_000 + (noise >> 33) % [200_000, 6_000_000][(noise >> 60) as usize % 2];
+                if look % preempted_every == 0 {
+                    let waited = told.waited + 50_000;
+                    told = Ran { ns: now - waited, waited, times: told.times + 1 };
+                }
+                let ticked = now - now % (tick * 1_000_000);
+                told.ns = told.ns.max(ticked.saturating_sub(told.waited));
+                naps.look(now, 1, false, Some(told), look % 5 == 0);
+                assert!(
+                    !naps.often && !naps.crowded,
+                    "{preempted_every} {tick} look {look}: {}",
+                    naps.asleep
+                );
+            }
+        }
     }
 
     #[test]
