@@ -234,6 +234,9 @@ fn what_cannot_be_is_told_in_one_line() {
     assert!(place.compile("cc", "go", &[]));
     let go = ["--add-section", ".note.go.buildid=/dev/null", "go"];
     assert!(place.command("objcopy").args(go).status().unwrap().success());
+    assert!(place.compile("cc", "ocaml", &[]));
+    let ocaml = ["--add-symbol", "caml_call_gc=.text:0,global,function", "ocaml"];
+    assert!(place.command("objcopy").args(ocaml).status().unwrap().success());
     std::fs::write(place.at("script"), "#!/no/such\n").unwrap();
     std::os::unix::fs::symlink("p", place.at("link")).unwrap();
     {
@@ -246,8 +249,10 @@ fn what_cannot_be_is_told_in_one_line() {
         "{}: a Go program: its runtime looks up return addresses in tables of its own",
         place.at("go").display()
     );
-    let cases: [(&[&str], i32, &str); 14] = [
+    let ocamls = other_tables.replace("/go: a Go", "/ocaml: an OCaml");
+    let cases: [(&[&str], i32, &str); 15] = [
         (&["--", "./go"], 3, &other_tables),
+        (&["--", "./ocaml"], 3, &ocamls),
         (&["--scavenger", "./go", "--", "./p"], 3, &other_tables),
         (&["--", "./setuid"], 3, set_id),
         (&["--scavenger", "./setuid", "--", "./p"], 3, set_id),

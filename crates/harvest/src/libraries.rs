@@ -57,9 +57,26 @@ impl Libraries {
     }
 }
 
+/// The names of the libraries that a program is linked to, but for libc's.
+pub(crate) fn needed(image: &Image<'_>) -> Vec<String> {
+    const DT_NEEDED: u64 = 1;
+    const LIBCS: [&str; 7] = ["libc.", "libm.", "libpthread.", "libdl.", "librt.", "ld-linux", "ld-musl"];
+    image
+        .dynamic()
+        .filter(|&(tag, _)| tag == DT_NEEDED)
+        .filter_map(|(_, at)| Some(String::from_utf8_lossy(string(image, at)?).into_owned()))
+        .filter(|name| !LIBCS.iter().any(|libcs| name.starts_with(libcs)))
+        .collect()
+}
+
 fn text<'i>(image: &Image<'i>, tag: u64) -> Option<&'i [u8]> {
+    string(image, image.dynamic_value(tag)?)
+}
+
+/// What stands so far behind the beginning of the dynamic strings.
+fn string<'i>(image: &Image<'i>, offset: u64) -> Option<&'i [u8]> {
     const DT_STRTAB: u64 = 5;
-    let at = image.dynamic_value(DT_STRTAB)?.checked_add(image.dynamic_value(tag)?)?;
+    let at = image.dynamic_value(DT_STRTAB)?.checked_add(offset)?;
     image.bytes_from(units::Svma(at))?.split(|&byte| byte == 0).next()
 }
 

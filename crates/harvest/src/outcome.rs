@@ -1,7 +1,7 @@
 //! The run record, put together from a plan and what became of its programs.
 
 use crate::launch::{Outcome, Paces, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
-use crate::session::{Prepared, WantedScavenger};
+use crate::session::{Cast, Prepared, WantedScavenger, gives_way};
 use records::plan::Role;
 use records::run::{
     Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiblingThread, Siblings,
@@ -52,6 +52,7 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         why: "the process that watches over it (gleaner-butler) was killed".to_owned(),
         would_help: None,
     });
+    let nowhere = nowhere(prepared);
     let (sites, switched_off) = sites(prepared, outcome);
     Run {
         primary: Process {
@@ -86,8 +87,64 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         },
         sites,
         switched_off,
-        refusals: alone.chain(busy).chain(off).chain(lost).collect(),
+        refusals: alone
+            .chain(busy)
+            .chain(off)
+            .chain(lost)
+            .chain(nowhere)
+            .chain(executed(cast, outcome))
+            .collect(),
     }
+}
+
+/// A primary in whose waits nobody can run, and why.
+fn nowhere(prepared: &Prepared) -> Option<Refused> {
+    let cast = prepared.cast();
+    if !(cast.siblings || !cast.scavengers.is_empty()) || prepared.primary().is_none_or(gives_way) {
+        return None;
+    }
+    let what = if cast.siblings { "threads as each other's guests" } else { "guests of the primary" };
+    let file = &cast.primary.file;
+    Some(Refused {
+        what: what.to_owned(),
+        why: format!("none of the loads in {} gives way{}", file.display(), not_looked_at(file)),
+        would_help: None,
+    })
+}
+
+/// Many a program is but a few lines before a library, which a newcomer does not know.
+fn not_looked_at(file: &Path) -> String {
+    const NAMED: usize = 3;
+    let names = std::fs::read(file)
+        .ok()
+        .and_then(|data| image::Image::parse(&data).ok().map(|image| crate::libraries::needed(&image)))
+        .unwrap_or_default();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match &names[..names.len().min(NAMED)] {
+        [] => String::new(),
+        named => format!(", and its libraries ({}{more}) are not rewritten", named.join(", ")),
+    }
+}
+
+/// Who executed something else, which no copy was made of.
+fn executed(cast: &Cast, outcome: &Outcome) -> Vec<Refused> {
+    let primary = outcome.last.executed.as_ref().map(|path| Refused {
+        what: "harvesting to the end".to_owned(),
+        why: format!("the primary executed {} in its place, which ran alone", path.display()),
+        would_help: Some("give that program as the primary".to_owned()),
+    });
+    let scavengers = cast.scavengers.iter().zip(&outcome.scavengers).filter_map(|(wanted, ended)| {
+        let path = ended.executed.as_ref()?;
+        Some(Refused {
+            what: format!("scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy),
+            why: format!("it executed {} in its place, which stayed at home", path.display()),
+            would_help: Some("give that program as the scavenger".to_owned()),
+        })
+    });
+    primary.into_iter().chain(scavengers).collect()
 }
 
 fn scavenger(

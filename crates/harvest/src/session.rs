@@ -145,6 +145,11 @@ pub fn prepare(mut plan: Plan, cast: Cast, cache: &Cache) -> Result<Prepared, Se
     Ok(Prepared { plan, cast, entries })
 }
 
+/// Whether others may run while it waits.
+pub(crate) fn gives_way(module: &PlannedModule) -> bool {
+    !module.sites.is_empty() || !module.spins.is_empty()
+}
+
 /// What the plan was asked to hold.
 fn promise(plan: &Plan) -> Option<launch::Promise> {
     let micros = plan.bounds.max_absence.value()?;
@@ -192,7 +197,6 @@ impl Prepared {
         let mut harvest = launch::Harvest::new(program(&self.cast.primary, self.cast.primarys_role())?);
         harvest.siblings = self.cast.siblings;
         // Where it never gives way nobody would ever run aboard, nor come home again.
-        let gives_way = |module: &PlannedModule| !module.sites.is_empty() || !module.spins.is_empty();
         let anywhere = self.cast.siblings || self.primary().is_none_or(gives_way);
         harvest.ring = if anywhere { self.plan.bounds.ring } else { 0 };
         // Threads that are each other's guests have nobody among them whose pace would be the one to keep.

@@ -12,7 +12,7 @@ pub enum TwinError {
     OtherDebug,
     #[error("already rewritten: it carries this program's note")]
     AlreadyRewritten,
-    #[error("a {0} program: its runtime looks up return addresses in tables of its own")]
+    #[error("{0} program: its runtime looks up return addresses in tables of its own")]
     ForeignRuntime(&'static str),
     #[error("a Go program that {0}")]
     Go(&'static str),

@@ -143,7 +143,7 @@ fn refuse_module(module: &Module<'_>, mode: Mode<'_>) -> Result<(), TwinError> {
     let is_go = image::go::is_go(image);
     // Who switches between stacks would have to be known to Go's scheduler.
     if is_go && !matches!(mode, Mode::Identity | Mode::Poison(_)) {
-        return Err(TwinError::ForeignRuntime("Go"));
+        return Err(TwinError::ForeignRuntime("a Go"));
     }
     if let Err(what) = module.go {
         return Err(TwinError::Go(what));
@@ -157,7 +157,7 @@ fn refuse_module(module: &Module<'_>, mode: Mode<'_>) -> Result<(), TwinError> {
     // them.
     let has = |name: &[u8]| module.symbols.all().iter().any(|symbol| symbol.name == name);
     if has(b"caml_startup__code_begin") || has(b"caml_call_gc") {
-        return Err(TwinError::ForeignRuntime("OCaml"));
+        return Err(TwinError::ForeignRuntime("an OCaml"));
     }
     if module.frames.fdes.is_empty() && !is_go {
         return Err(TwinError::NoUnwindTable);

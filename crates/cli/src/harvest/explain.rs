@@ -1,6 +1,6 @@
 //! A plan, explained: what it goes by, which loads give way and why, which do not and why, and what else was weighed.
 
-use records::plan::{Live, Place, Plan, PlannedModule, Source};
+use records::plan::{Live, Place, Plan, PlannedModule, Role, Source};
 use std::fmt::Write;
 
 pub(super) fn plan(plan: &Plan) -> String {
@@ -43,6 +43,9 @@ fn module(module: &PlannedModule) -> String {
         c.accesses,
         c.functions
     );
+    if module.role != Role::Scavenger && module.sites.is_empty() && module.spins.is_empty() {
+        text.push_str("  nobody would come aboard: none of its own loads gives way, and its libraries are not rewritten\n");
+    }
     for site in &module.sites {
         let _ = writeln!(text, "+ {}", place(&site.place));
         let shared = match site.with.len() {

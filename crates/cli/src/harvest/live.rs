@@ -50,6 +50,9 @@ fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>) -> String {
     if !now.harvesting {
         return "gleaner: the primary runs alone".to_owned();
     }
+    if let Some(other) = &now.executed {
+        return format!("gleaner: the primary executed {} in its place, which runs alone", other.display());
+    }
     if let Some(siblings) = &now.siblings {
         return format!(
             "gleaner: {} of {} threads aboard others, {} boardings, {} trips home",
@@ -133,5 +136,10 @@ mod tests {
             "gleaner: 2 of 2 scavengers aboard (room for 4, some wait), 0.0 aboard of late, 10 came and went; primary +10.0% [+10.0, +10.0]; 99% of absences below 400 ns"
         );
         assert_eq!(line(&Snapshot::default(), None), "gleaner: the primary runs alone");
+        now.executed = Some("/bin/other".into());
+        assert_eq!(
+            line(&now, None),
+            "gleaner: the primary executed /bin/other in its place, which runs alone"
+        );
     }
 }

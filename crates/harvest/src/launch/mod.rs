@@ -14,6 +14,7 @@
 //! `page` is the control page as the launcher sees it, `running` the watching.
 
 mod blob;
+mod executed;
 mod fixed;
 mod forked;
 mod host;

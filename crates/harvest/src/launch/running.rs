@@ -1,6 +1,7 @@
 //! A harvest that runs: what it does now, and how everybody ended.
 
 use super::blob::Blob;
+use super::executed::Executed;
 use super::forked::Forked;
 use super::paces::{Pace, Paces, Visits};
 use super::page::{Page, row};
@@ -47,6 +48,8 @@ pub struct Snapshot {
     pub scavengers: Vec<ScavengerNow>,
     /// The primary's threads as each other's guests, all together.
     pub siblings: Option<ScavengerNow>,
+    /// What the primary executed in its place: that runs alone.
+    pub executed: Option<PathBuf>,
     /// Guests that were taken from threads that slept.
     pub stolen: u64,
     pub butler_rounds: u64,
@@ -67,6 +70,8 @@ pub struct ScavengerOutcome {
     pub lost: bool,
     /// It ended because the primary had ended and [`After::Kill`] was asked for.
     pub killed_at_end: bool,
+    /// What it executed in its place: that stayed at home.
+    pub executed: Option<PathBuf>,
     pub figures: ScavengerNow,
 }
 
@@ -103,6 +108,10 @@ pub struct Running {
     file: PathBuf,
     bias: Option<u64>,
     forked: Forked,
+    executed: Executed,
+    /// What the primary and its scavengers executed in their places.
+    replaced: Option<PathBuf>,
+    replaced_scavengers: Vec<Option<PathBuf>>,
     count: usize,
     siblings: bool,
     ended: Vec<Option<ExitStatus>>,
@@ -130,6 +139,9 @@ impl Running {
             file: harvest.primary.file.clone(),
             bias: None,
             forked: Forked::new(&harvest.primary.file),
+            executed: Executed::new(&harvest.primary.file),
+            replaced: None,
+            replaced_scavengers: vec![None; harvest.scavengers.len()],
             count: harvest.scavengers.len(),
             siblings: harvest.siblings,
             ended: vec![None; harvest.scavengers.len()],
@@ -155,6 +167,7 @@ impl Running {
             paces: Paces::read(page),
             scavengers: (0..self.count).map(|index| self.scavenger(index)).collect(),
             siblings: self.siblings.then(|| self.scavenger(0)),
+            executed: self.replaced.clone(),
             stolen: page.u64(offset_of!(Control, stolen)),
             butler_rounds: page.u64(offset_of!(Control, rounds)),
         }
@@ -215,8 +228,21 @@ impl Running {
             self.pause(handle.as_ref())?;
             self.bias = self.bias.or_else(|| bias(pid, &self.file));
             self.reap_scavengers()?;
+            self.look_for_others(pid);
             self.reap_butler()?;
             watch(&self.snapshot());
+        }
+    }
+
+    /// Takes note of who executed another program.
+    fn look_for_others(&mut self, primary: Pid) {
+        let executed = &self.executed;
+        self.replaced = self.replaced.take().or_else(|| executed.by(primary));
+        for index in 0..self.count {
+            if let (None, Some(pid)) = (self.ended[index], self.scavenger_pid(index)) {
+                let replaced = &mut self.replaced_scavengers[index];
+                *replaced = replaced.take().or_else(|| self.executed.by(pid));
+            }
         }
     }
 
@@ -369,6 +395,7 @@ impl Running {
             exit,
             lost: at(offset_of!(ScavengerRow, lost)) != 0,
             killed_at_end,
+            executed: self.replaced_scavengers[index].clone(),
             figures: self.scavenger(index),
         }
     }

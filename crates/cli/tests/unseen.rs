@@ -1,0 +1,72 @@
+//! What a harvest cannot reach: programs that another one executes in its place, as wrappers do, and libraries. A line says so.
+
+use std::process::Stdio;
+use testkit::{Place, text};
+
+/// With `-DLIBRARY` a library, with `-DPROGRAM` a program that does nothing but call it, else one that executes its arguments.
+const SOURCE: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+int work(void);
+#if defined(LIBRARY)
+int work(void) { puts("worked"); return 4; }
+#elif defined(PROGRAM)
+int main(void) { return work(); }
+#else
+int main(int argc, char **argv) {
+    if (argc < 2) for (;;) usleep(1000);
+    execv(argv[1], argv + 1);
+    return 99;
+}
+#endif
+"#;
+
+fn place() -> Place {
+    Place::new(SOURCE, env!("CARGO_BIN_EXE_gleaner"))
+}
+
+#[test]
+fn a_program_that_is_executed_in_anothers_place_is_named() {
+    let place = place();
+    let own = ["--scavenger", "./p", "--", "./p", "/bin/sh", "-c", "sleep 1; echo done; exit 5"];
+    let output = place.harvest(&own).output().unwrap();
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("done\n", Some(5)));
+    let told = text(&output.stderr);
+    let expected = "gleaner: harvesting to the end: the primary executed /usr/bin/dash in its place, which ran alone; \
+        give that program as the primary\n";
+    let shell = std::fs::canonicalize("/bin/sh").unwrap();
+    assert!(told.contains(&expected.replace("/usr/bin/dash", &shell.display().to_string())), "{told}");
+
+    let others = ["--scavenger", "./p /bin/sleep 30", "--", "./p", "/bin/sleep", "1"];
+    let told = text(&place.harvest(&others).output().unwrap().stderr);
+    let sleep = std::fs::canonicalize("/bin/sleep").unwrap();
+    let expected = format!(
+        "gleaner: scavenger ./p /bin/sleep 30 (1): it executed {} in its place, which stayed at home; \
+        give that program as the scavenger\n",
+        sleep.display()
+    );
+    assert!(told.contains(&expected), "{told}");
+}
+
+#[test]
+fn a_primary_that_gives_way_nowhere_is_told_with_its_libraries() {
+    let place = place();
+    let folder = place.folder().display().to_string();
+    assert!(place.compile("cc", "libwork.so", &["-shared", "-fPIC", "-DLIBRARY"]));
+    let (search, find) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder},--no-as-needed"));
+    assert!(place.compile("cc", "q", &["-DPROGRAM", &search, &find, "-lwork"]));
+    let harvest = |options: &[&str]| {
+        let output =
+            place.harvest(&[options, &["--", "./q"]].concat()).stdin(Stdio::null()).output().unwrap();
+        assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("worked\n", Some(4)));
+        text(&output.stderr)
+    };
+    let line = "none of the loads in ./q gives way, and its libraries (libwork.so) are not rewritten\n";
+    assert_eq!(harvest(&["--scavenger", "./p"]), format!("gleaner: guests of the primary: {line}"));
+    assert_eq!(harvest(&["--siblings"]), format!("gleaner: threads as each other's guests: {line}"));
+    assert_eq!(harvest(&["-q", "--scavenger", "./p"]), "");
+    assert_eq!(harvest(&[]), "", "nobody asked for any");
+
+    let plan = text(&place.harvest(&["--dry-run", "--", "./q"]).output().unwrap().stdout);
+    assert!(plan.contains("nobody would come aboard: none of its own loads gives way"), "{plan}");
+}
