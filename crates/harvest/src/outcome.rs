@@ -100,7 +100,8 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
 /// A primary in whose waits nobody can run, and why.
 fn nowhere(prepared: &Prepared) -> Option<Refused> {
     let cast = prepared.cast();
-    if !(cast.siblings || !cast.scavengers.is_empty()) || prepared.primary().is_none_or(gives_way) {
+    let nobody = cast.scavengers.is_empty() && !cast.siblings;
+    if nobody || prepared.primary().is_none_or(gives_way) {
         return None;
     }
     let what = if cast.siblings { "threads as each other's guests" } else { "guests of the primary" };
