@@ -321,6 +321,9 @@ impl Path {
         }
         let bits = (instruction.op0_register().size() * 8) as u8;
         let value = match instruction.mnemonic() {
+            Mnemonic::Cmova | Mnemonic::Cmovae | Mnemonic::Cmovb | Mnemonic::Cmovbe => {
+                self.chosen(instruction)?
+            }
             Mnemonic::Mov | Mnemonic::Movzx => self.operand(instruction, 1)?,
             Mnemonic::Movsx | Mnemonic::Movsxd => {
                 let narrow = match instruction.op1_kind() {
@@ -368,6 +371,23 @@ impl Path {
             _ => return None,
         };
         Some((instruction.op0_register(), value))
+    }
+
+    /// What a conditional move leaves, where both values it chooses from are bounded: as rustc takes the number of a variant
+    /// that is kept in a field of another one, and that other one's number for all that are none.
+    fn chosen(&mut self, instruction: &Instruction) -> Option<Term> {
+        let mut largest = 0;
+        for (operand, moved) in [(0, false), (1, true)] {
+            let value = self.operand(instruction, operand)?;
+            let known = self.bounds.len();
+            self.leave(instruction, moved);
+            let bound = self.bound(value);
+            self.bounds.truncate(known);
+            largest = largest.max(bound?);
+        }
+        let chosen = self.unknown();
+        self.bounds.push((chosen, largest));
+        Some(chosen)
     }
 
     fn comparison(&mut self, instruction: &Instruction) -> Option<(Term, u64)> {

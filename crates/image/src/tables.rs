@@ -183,7 +183,9 @@ impl Search<'_, '_> {
         // A compiler that knows more about the index than its width makes a table shorter than the width allows; what
         // follows it is not part of it, and shows by leading astray.
         let inside = |target: &Svma| target.0.wrapping_sub(self.start.0) < self.code.len() as u64;
-        let is_guarded = by_part || path.is_compared(index) || path.bound(index).is_none();
+        // What a byte holds at most is no comparison's, on whichever way it came here.
+        let looked_back = path.bound(index).is_none() && bound != u64::from(u8::MAX);
+        let is_guarded = by_part || path.is_compared(index) || looked_back;
         if !is_guarded && !targets.iter().all(inside) {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use gleaner_image::Image;
 use gleaner_image::descend::{Decoded, Scratch, Surroundings, decode};
-use iced_x86::code_asm::{CodeAssembler, dword_ptr, eax, ptr, rax, rdx, rsi};
+use iced_x86::code_asm::{CodeAssembler, byte_ptr, dword_ptr, eax, esi, ptr, qword_ptr, rax, rdi, rdx, rsi};
 use units::Svma;
 
 const BASE: u64 = 0x1000;
@@ -82,6 +82,96 @@ fn the_closest_comparison_says_how_long_a_table_is() {
     assert_eq!(table.table, Svma(BASE + unit as u64));
     assert_eq!(table.targets.len(), 0x23);
     assert!(table.is_guarded && decoded.open_jumps.is_empty() && !decoded.overlaps);
+}
+
+/// A `match` over a byte that is read on two ways, with fewer variants than a byte has values: what stands behind the table is
+/// none of it, though no comparison says so.
+#[test]
+fn what_a_byte_holds_says_nothing_of_where_a_table_ends() {
+    const VARIANTS: usize = 6;
+    let assemble = || -> Result<(Vec<u8>, usize), iced_x86::IcedError> {
+        let mut a = CodeAssembler::new(64)?;
+        let (mut table, mut case) = (a.create_label(), a.create_label());
+        let (mut other, mut both) = (a.create_label(), a.create_label());
+        a.test(esi, esi)?;
+        a.je(other)?;
+        a.movzx(eax, byte_ptr(rdi))?;
+        a.jmp(both)?;
+        a.set_label(&mut other)?;
+        a.movzx(eax, byte_ptr(rdi + 1))?;
+        a.set_label(&mut both)?;
+        a.lea(rdx, ptr(table))?;
+        a.movsxd(rax, dword_ptr(rdx + rax * 4))?;
+        a.add(rax, rdx)?;
+        a.jmp(rax)?;
+        a.set_label(&mut case)?;
+        a.xor(eax, eax)?;
+        a.ret()?;
+        a.set_label(&mut table)?;
+        a.nop()?;
+        let result =
+            a.assemble_options(BASE, iced_x86::BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
+        let at = |label: &iced_x86::code_asm::CodeLabel| result.label_ip(label);
+        let (table, case) = (at(&table)?, at(&case)?);
+        let mut code = result.inner.code_buffer;
+        code.pop();
+        let unit = code.len();
+        // Behind the table lies another one, of offsets that lead elsewhere from here.
+        for entry in 0..256 {
+            let astray = if entry < VARIANTS { 0 } else { 40 + entry as i32 };
+            code.extend((case as i32 - table as i32 + astray).to_le_bytes());
+        }
+        Ok((code, unit))
+    };
+    let (code, unit) = assemble().expect("it can be assembled");
+    let found = decoded(&code, unit);
+    assert!(found.tables.is_empty() && found.jumps_out.is_empty(), "{found:?}");
+    assert_eq!(found.open_jumps.len(), 1);
+}
+
+/// `match` over a variant whose number is kept in a field of another variant, as rustc compiles it: whatever is out of range
+/// stands for that other one.
+#[test]
+fn a_number_that_is_chosen_is_bounded_by_both_choices() {
+    let assemble = |bounded: bool| -> Result<(Vec<u8>, usize), iced_x86::IcedError> {
+        let mut a = CodeAssembler::new(64)?;
+        let (mut table, mut case) = (a.create_label(), a.create_label());
+        a.mov(rdx, qword_ptr(rdi))?;
+        a.add(rdx, -12)?;
+        a.cmp(rdx, 0x18)?;
+        if bounded {
+            a.mov(esi, 1)?;
+        }
+        a.cmovb(rsi, rdx)?;
+        a.lea(rdx, ptr(table))?;
+        a.movsxd(rax, dword_ptr(rdx + rsi * 4))?;
+        a.add(rax, rdx)?;
+        a.jmp(rax)?;
+        a.set_label(&mut case)?;
+        a.xor(eax, eax)?;
+        a.ret()?;
+        a.set_label(&mut table)?;
+        a.nop()?;
+        let result =
+            a.assemble_options(BASE, iced_x86::BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
+        let at = |label: &iced_x86::code_asm::CodeLabel| result.label_ip(label);
+        let (table, case) = (at(&table)?, at(&case)?);
+        let mut code = result.inner.code_buffer;
+        code.pop();
+        let unit = code.len();
+        for _ in 0..0x18 {
+            code.extend((case as i32 - table as i32).to_le_bytes());
+        }
+        Ok((code, unit))
+    };
+    let (code, unit) = assemble(true).expect("it can be assembled");
+    let found = decoded(&code, unit);
+    let [table] = &found.tables[..] else { panic!("{found:?}") };
+    assert_eq!((table.table, table.targets.len()), (Svma(BASE + unit as u64), 0x18));
+    assert!(table.is_guarded && found.open_jumps.is_empty());
+    let (code, unit) = assemble(false).expect("it can be assembled");
+    let found = decoded(&code, unit);
+    assert!(found.tables.is_empty() && found.open_jumps.len() == 1, "one choice may be anything: {found:?}");
 }
 
 #[test]

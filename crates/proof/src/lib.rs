@@ -307,15 +307,16 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let mut described = functions.clone();
     described.extend(go.iter().flat_map(go::Go::ranges));
     described.sort_unstable();
-    references::look(&original, &mapping, &described, &relocations, &patched, &findings);
+    let known = bare::known(&original, &relocations);
+    let named = bare::named(&original, &known);
+    references::look(&original, &mapping, &described, &named, &relocations, &patched, &findings);
     let bare = mapping.units.iter().enumerate();
     let bare = bare.filter(|&(index, _)| unwind.of_unit(index).is_none() && !is_go(index));
     let bare: Vec<_> = bare.map(|(_, unit)| (unit.start, unit.start + unit.code.len() as u64)).collect();
-    let known = bare::known(&original, &relocations);
     let context = Context {
         position_independent: original.is_position_independent(),
         data: references::data(&original),
-        named: bare::named(&original, &known),
+        named,
         known,
         met: bare.iter().map(|_| AtomicBool::new(false)).collect(),
         functions,

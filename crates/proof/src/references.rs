@@ -10,11 +10,12 @@ use image::Image;
 use image::abi::{DT_FINI, DT_INIT, SHF_ALLOC, SHF_EXECINSTR, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB};
 use rayon::prelude::*;
 
-/// Looks for whatever would lead into the inside of a patch.
+/// Looks for whatever would lead into the inside of a patch. `functions` are described; others begin at `named`, at least.
 pub(crate) fn look(
     original: &Image<'_>,
     mapping: &Mapping<'_>,
     functions: &[(u64, u64)],
+    named: &[u64],
     relocations: &Relocations,
     patched: &Patched,
     findings: &Findings,
@@ -48,7 +49,7 @@ pub(crate) fn look(
             });
         }
     }
-    other_code(original, mapping, functions).into_par_iter().for_each(|(from, to)| {
+    other_code(original, mapping, functions, named).into_par_iter().for_each(|(from, to)| {
         let Some(code) = original.bytes_at(units::Svma(from), (to - from) as usize) else { return };
         let known = functions.binary_search(&(from, to)).is_ok();
         sweep(code, from, &mut |insn| {
@@ -64,7 +65,7 @@ pub(crate) fn look(
 
 /// Where branches and calls lead of code without twins that is none of `known` functions; gaps in units included.
 pub(crate) fn targets(original: &Image<'_>, mapping: &Mapping<'_>, known: &[(u64, u64)]) -> Vec<u64> {
-    let mut ranges = other_code(original, mapping, known);
+    let mut ranges = other_code(original, mapping, known, &[]);
     ranges.retain(|range| !hold(known, range.0));
     let mut items = Vec::new();
     for unit in &mapping.units {
@@ -120,11 +121,18 @@ pub(crate) fn hold(ranges: &[(u64, u64)], address: u64) -> bool {
     ranges[..after].last().is_some_and(|range| address < range.1)
 }
 
-/// The executable ranges that have no twins and that no section says is data, cut where functions begin and end.
-fn other_code(original: &Image<'_>, mapping: &Mapping<'_>, functions: &[(u64, u64)]) -> Vec<(u64, u64)> {
+/// The executable ranges that have no twins and that no section says is data, cut where functions begin and end; and
+/// where there is a name outside of them, for data may stand before it, that ends in the middle of an instruction.
+fn other_code(
+    original: &Image<'_>,
+    mapping: &Mapping<'_>,
+    functions: &[(u64, u64)],
+    named: &[u64],
+) -> Vec<(u64, u64)> {
     let mut ranges = Vec::new();
     let data = data(original);
     let mut cuts: Vec<u64> = functions.iter().chain(&data).flat_map(|&(start, end)| [start, end]).collect();
+    cuts.extend(named.iter().filter(|&&start| !hold(functions, start)));
     cuts.sort_unstable();
     cuts.dedup();
     for load in original.loads().iter().filter(|load| load.is_executable()) {

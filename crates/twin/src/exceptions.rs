@@ -19,8 +19,9 @@ pub(crate) fn size(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> usize
     let sites = sites(twins, unit, lsda);
     let types = lsda.types.len() * type_size(lsda);
     // Header: landing pad base, encoding of types, distance to the end of types, encoding and size of call sites.
+    let base = if lands_within(twins, unit, lsda) { 1 } else { 1 + 4 };
     let to_types = if lsda.type_encoding == ENCODED_OMIT { 0 } else { DISTANCE_SIZE };
-    let header = 1 + 4 + 1 + to_types + 1 + DISTANCE_SIZE;
+    let header = base + 1 + to_types + 1 + DISTANCE_SIZE;
     header + sites_size(&sites) + lsda.actions.len() + types + lsda.filters.len()
 }
 
@@ -42,6 +43,17 @@ fn sites_size(sites: &[Site]) -> usize {
 
 fn type_size(lsda: &Lsda<'_>) -> usize {
     image::cursor::encoded_size(lsda.type_encoding).unwrap_or(0)
+}
+
+/// Whether all landing pads lie in the twin, behind its begin: then their distances from there say where, as in tables of
+/// compilers. Some personalities (Crystal's) know no others.
+fn lands_within(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> bool {
+    let module = twins.module;
+    let start = module.units[unit].start;
+    lsda.call_sites
+        .iter()
+        .filter_map(|site| site.landing_pad)
+        .all(|pad| pad != start && module.unit_at(pad) == Some(unit) && twins.enterable(pad).is_some())
 }
 
 /// Call sites that still hold an instruction, in the twin's offsets; behind them once more, for cold parts.
@@ -77,9 +89,19 @@ pub(crate) fn write(
     let sites = sites(twins, unit, lsda);
     let mut encoder = Encoder::new(out, place);
     // Pads are given by their distance from a base, and a distance of 0 means none: so the base lies before them all.
-    let base = sites.iter().filter_map(|site| site.pad).min().map_or(place, |first| first - 1);
-    encoder.byte(PC_RELATIVE_4);
-    encoder.pointer(PC_RELATIVE_4, base)?;
+    let own = twins.twins[unit].as_ref().filter(|_| lands_within(twins, unit, lsda));
+    let base = match own {
+        Some(twin) => {
+            encoder.byte(ENCODED_OMIT);
+            twin.address
+        }
+        None => {
+            let base = sites.iter().filter_map(|site| site.pad).min().map_or(place, |first| first - 1);
+            encoder.byte(PC_RELATIVE_4);
+            encoder.pointer(PC_RELATIVE_4, base)?;
+            base
+        }
+    };
     let types = lsda.types.len() * type_size(lsda);
     let sites_size = sites_size(&sites);
     if lsda.type_encoding == ENCODED_OMIT {

@@ -3,10 +3,12 @@
 use crate::tls::uses_segment;
 use iced_x86::{Instruction, Mnemonic, Register};
 
-/// State that no yield saves may hold something wherever such an instruction is near: the x87 and MMX registers, tiles,
-/// the direction flag and what else `popf` sets, transactions.
+/// State that no yield saves may hold something wherever such an instruction is near: the x87 and MMX registers, tiles
+/// and how they are laid out, the direction flag and what else `popf` sets, transactions.
 pub(crate) fn uses_unswitched_state(instruction: &Instruction) -> bool {
-    use Mnemonic::{Iret, Iretd, Iretq, Popf, Popfd, Popfq, Std, Xabort, Xbegin, Xend};
+    use Mnemonic::{
+        Iret, Iretd, Iretq, Ldtilecfg, Popf, Popfd, Popfq, Std, Sttilecfg, Tilerelease, Xabort, Xbegin, Xend,
+    };
     let uses = |wanted: fn(Register) -> bool| {
         (0..instruction.op_count()).any(|op| wanted(instruction.op_register(op)))
     };
@@ -15,7 +17,18 @@ pub(crate) fn uses_unswitched_state(instruction: &Instruction) -> bool {
     x87 || uses(|r| r.is_mm() || r.is_st() || r.is_tmm())
         || matches!(
             instruction.mnemonic(),
-            Std | Popf | Popfd | Popfq | Iret | Iretd | Iretq | Xbegin | Xend | Xabort
+            Std | Popf
+                | Popfd
+                | Popfq
+                | Iret
+                | Iretd
+                | Iretq
+                | Ldtilecfg
+                | Sttilecfg
+                | Tilerelease
+                | Xbegin
+                | Xend
+                | Xabort
         )
 }
 
@@ -170,7 +183,8 @@ mod tests {
         assert_eq!(of(&[0x0f, 0xa1]), (false, true), "pop fs");
         assert_eq!(of(&[0x8c, 0xe0]), (false, false), "mov eax, fs");
         assert_eq!(of(&[0x0f, 0xa0]), (false, false), "push fs");
-        assert_eq!(of(&[0xc4, 0xe2, 0x78, 0x49, 0x07]), (false, true), "ldtilecfg [rdi]");
-        assert_eq!(of(&[0xc4, 0xe2, 0x78, 0x49, 0xc0]), (false, true), "tilerelease");
+        assert_eq!(of(&[0xc4, 0xe2, 0x78, 0x49, 0x07]), (true, true), "ldtilecfg [rdi]");
+        assert_eq!(of(&[0xc4, 0xe2, 0x79, 0x49, 0x07]), (true, true), "sttilecfg [rdi]");
+        assert_eq!(of(&[0xc4, 0xe2, 0x78, 0x49, 0xc0]), (true, true), "tilerelease");
     }
 }

@@ -170,13 +170,14 @@ fn exceptions_land_from_them_as_from_their_instructions() {
         let (tables, size) = it.section(".gcc_except_table.twin");
         let mut at = tables;
         let mut found = 0;
-        while at < tables + size && it.rewritten[at] == 0x1b {
-            // base of landing pads, types and the distance to their end, call sites and how many bytes of them
-            let types = it.rewritten[at + 5] != 0xff;
+        while at < tables + size && matches!(it.rewritten[at], 0x1b | 0xff) {
+            // base of landing pads if any, types and the distance to their end, call sites and how many bytes of them
+            let base = if it.rewritten[at] == 0xff { 1 } else { 5 };
+            let types = it.rewritten[at + base] != 0xff;
             let uleb = |at: usize| {
                 (0..5).map(|i| usize::from(it.rewritten[at + i] & 0x7f) << (7 * i)).sum::<usize>()
             };
-            let sites = at + if types { 12 } else { 7 };
+            let sites = at + base + if types { 7 } else { 2 };
             let (begin, end) = (sites + 5, sites + 5 + uleb(sites));
             let mut last = None;
             let mut next = begin;
@@ -190,8 +191,8 @@ fn exceptions_land_from_them_as_from_their_instructions() {
                 found += usize::from(it.rejected(Rule::Unwind, |new| new[last + 8..last + 12].fill(0)));
             }
             // Behind the types there may be lists of exceptions that may pass: then this is the last table that is found.
-            let Some(step) = types.then(|| uleb(at + 6)) else { break };
-            at = (at + 11 + step).next_multiple_of(4);
+            let Some(step) = types.then(|| uleb(at + base + 1)) else { break };
+            at = (at + base + 6 + step).next_multiple_of(4);
         }
         assert!(found >= 2, "{found}");
     }

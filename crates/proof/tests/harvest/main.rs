@@ -251,6 +251,15 @@ fn right_twins_of_programs() {
     }
 }
 
+/// How tiles are laid out is no more switched than what is in them: no yields beside what sets or reads it.
+#[test]
+fn right_twins_of_tiles() {
+    for level in ["-O0", "-O2"] {
+        let options = [level, "-mamx-tile", "-mamx-int8", "-mamx-bf16"];
+        accept(&compile("../../programs/rewriter/tiles.c", &options), level);
+    }
+}
+
 fn accept(original: &[u8], name: &str) {
     for scavenger in [false, true] {
         let Ok(rewritten) = rewrite(original, scavenger, VectorWidth::Avx512, false) else { continue };

@@ -45,9 +45,10 @@ fn call_site(it: &Specimen) -> Option<(usize, usize)> {
         let address =
             (base + pointer as u64).wrapping_add_signed(i64::from(get(&it.rewritten, pointer, 4) as i32));
         let mut at = it.offset(address);
-        assert_ne!(it.rewritten[at], 0xff, "the base of landing pads is given");
-        at += 1 + match it.rewritten[at] & 0xf {
-            0x3 | 0xb => 4,
+        // The base of landing pads, where it is given.
+        at += 1 + match it.rewritten[at] {
+            0xff => 0,
+            encoding if matches!(encoding & 0xf, 0x3 | 0xb) => 4,
             _ => 8,
         };
         if it.rewritten[at] == 0xff {
