@@ -46,7 +46,7 @@ fn type_size(lsda: &Lsda<'_>) -> usize {
 }
 
 /// Whether all landing pads lie in the twin, behind its begin: then their distances from there say where, as in tables of
-/// compilers. Some personalities (Crystal's) know no others.
+/// compilers. Some personalities (Crystal's, LDC's) know no others.
 fn lands_within(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> bool {
     let module = twins.module;
     let start = module.units[unit].start;
