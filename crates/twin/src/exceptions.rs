@@ -90,17 +90,14 @@ pub(crate) fn write(
     let mut encoder = Encoder::new(out, place);
     // Pads are given by their distance from a base, and a distance of 0 means none: so the base lies before them all.
     let own = twins.twins[unit].as_ref().filter(|_| lands_within(twins, unit, lsda));
-    let base = match own {
-        Some(twin) => {
-            encoder.byte(ENCODED_OMIT);
-            twin.address
-        }
-        None => {
-            let base = sites.iter().filter_map(|site| site.pad).min().map_or(place, |first| first - 1);
-            encoder.byte(PC_RELATIVE_4);
-            encoder.pointer(PC_RELATIVE_4, base)?;
-            base
-        }
+    let base = if let Some(twin) = own {
+        encoder.byte(ENCODED_OMIT);
+        twin.address
+    } else {
+        let base = sites.iter().filter_map(|site| site.pad).min().map_or(place, |first| first - 1);
+        encoder.byte(PC_RELATIVE_4);
+        encoder.pointer(PC_RELATIVE_4, base)?;
+        base
     };
     let types = lsda.types.len() * type_size(lsda);
     let sites_size = sites_size(&sites);
