@@ -96,7 +96,8 @@ static void recover(void) {
   printf("caught %d\n", caught);
 }
 static volatile long handled;
-static void on_usr1(int s) { handled += s; }
+// Another signal may come in the midst of it.
+static void on_usr1(int s) { __atomic_fetch_add(&handled, s, __ATOMIC_RELAXED); }
 static void raise_usr1(void) {
   LEAVE();
   signal(SIGUSR1, on_usr1);
