@@ -2,7 +2,9 @@
 
 use gleaner_image::Image;
 use gleaner_image::descend::{Decoded, Scratch, Surroundings, decode};
-use iced_x86::code_asm::{CodeAssembler, byte_ptr, dword_ptr, eax, esi, ptr, qword_ptr, rax, rdi, rdx, rsi};
+use iced_x86::code_asm::{
+    AsmRegister64, CodeAssembler, byte_ptr, dword_ptr, eax, esi, ptr, qword_ptr, rax, rdi, rdx, rsi,
+};
 use units::Svma;
 
 const BASE: u64 = 0x1000;
@@ -84,14 +86,39 @@ fn the_closest_comparison_says_how_long_a_table_is() {
     assert!(table.is_guarded && decoded.open_jumps.is_empty() && !decoded.overlaps);
 }
 
+/// The end of a function: a jump by the table behind it, each of whose entries leads so far astray from the only case. All of it, with
+/// where the table begins.
+fn jump_by_table(
+    mut a: CodeAssembler,
+    index: AsmRegister64,
+    astray: impl Iterator<Item = i32>,
+) -> Result<(Vec<u8>, usize), iced_x86::IcedError> {
+    let (mut table, mut case) = (a.create_label(), a.create_label());
+    a.lea(rdx, ptr(table))?;
+    a.movsxd(rax, dword_ptr(rdx + index * 4))?;
+    a.add(rax, rdx)?;
+    a.jmp(rax)?;
+    a.set_label(&mut case)?;
+    a.xor(eax, eax)?;
+    a.ret()?;
+    a.set_label(&mut table)?;
+    a.nop()?;
+    let result = a.assemble_options(BASE, iced_x86::BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
+    let (table, case) = (result.label_ip(&table)?, result.label_ip(&case)?);
+    let mut code = result.inner.code_buffer;
+    code.pop();
+    let unit = code.len();
+    code.extend(astray.flat_map(|astray| (case as i32 - table as i32 + astray).to_le_bytes()));
+    Ok((code, unit))
+}
+
 /// A `match` over a byte that is read on two ways, with fewer variants than a byte has values: what stands behind the table is
 /// none of it, though no comparison says so.
 #[test]
 fn what_a_byte_holds_says_nothing_of_where_a_table_ends() {
-    const VARIANTS: usize = 6;
+    const VARIANTS: i32 = 6;
     let assemble = || -> Result<(Vec<u8>, usize), iced_x86::IcedError> {
         let mut a = CodeAssembler::new(64)?;
-        let (mut table, mut case) = (a.create_label(), a.create_label());
         let (mut other, mut both) = (a.create_label(), a.create_label());
         a.test(esi, esi)?;
         a.je(other)?;
@@ -100,28 +127,8 @@ fn what_a_byte_holds_says_nothing_of_where_a_table_ends() {
         a.set_label(&mut other)?;
         a.movzx(eax, byte_ptr(rdi + 1))?;
         a.set_label(&mut both)?;
-        a.lea(rdx, ptr(table))?;
-        a.movsxd(rax, dword_ptr(rdx + rax * 4))?;
-        a.add(rax, rdx)?;
-        a.jmp(rax)?;
-        a.set_label(&mut case)?;
-        a.xor(eax, eax)?;
-        a.ret()?;
-        a.set_label(&mut table)?;
-        a.nop()?;
-        let result =
-            a.assemble_options(BASE, iced_x86::BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
-        let at = |label: &iced_x86::code_asm::CodeLabel| result.label_ip(label);
-        let (table, case) = (at(&table)?, at(&case)?);
-        let mut code = result.inner.code_buffer;
-        code.pop();
-        let unit = code.len();
         // Behind the table lies another one, of offsets that lead elsewhere from here.
-        for entry in 0..256 {
-            let astray = if entry < VARIANTS { 0 } else { 40 + entry as i32 };
-            code.extend((case as i32 - table as i32 + astray).to_le_bytes());
-        }
-        Ok((code, unit))
+        jump_by_table(a, rax, (0..256).map(|entry| if entry < VARIANTS { 0 } else { 40 + entry }))
     };
     let (code, unit) = assemble().expect("it can be assembled");
     let found = decoded(&code, unit);
@@ -135,7 +142,6 @@ fn what_a_byte_holds_says_nothing_of_where_a_table_ends() {
 fn a_number_that_is_chosen_is_bounded_by_both_choices() {
     let assemble = |bounded: bool| -> Result<(Vec<u8>, usize), iced_x86::IcedError> {
         let mut a = CodeAssembler::new(64)?;
-        let (mut table, mut case) = (a.create_label(), a.create_label());
         a.mov(rdx, qword_ptr(rdi))?;
         a.add(rdx, -12)?;
         a.cmp(rdx, 0x18)?;
@@ -143,26 +149,7 @@ fn a_number_that_is_chosen_is_bounded_by_both_choices() {
             a.mov(esi, 1)?;
         }
         a.cmovb(rsi, rdx)?;
-        a.lea(rdx, ptr(table))?;
-        a.movsxd(rax, dword_ptr(rdx + rsi * 4))?;
-        a.add(rax, rdx)?;
-        a.jmp(rax)?;
-        a.set_label(&mut case)?;
-        a.xor(eax, eax)?;
-        a.ret()?;
-        a.set_label(&mut table)?;
-        a.nop()?;
-        let result =
-            a.assemble_options(BASE, iced_x86::BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
-        let at = |label: &iced_x86::code_asm::CodeLabel| result.label_ip(label);
-        let (table, case) = (at(&table)?, at(&case)?);
-        let mut code = result.inner.code_buffer;
-        code.pop();
-        let unit = code.len();
-        for _ in 0..0x18 {
-            code.extend((case as i32 - table as i32).to_le_bytes());
-        }
-        Ok((code, unit))
+        jump_by_table(a, rsi, std::iter::repeat_n(0, 0x18))
     };
     let (code, unit) = assemble(true).expect("it can be assembled");
     let found = decoded(&code, unit);
