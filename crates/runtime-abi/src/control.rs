@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Most scavengers of one harvest.
@@ -145,7 +145,9 @@ pub mod trip {
     pub const STAYED: usize = 6;
     /// A sibling: there is a processor for its own thread.
     pub const FREE: usize = 7;
-    pub const COUNT: usize = 8;
+    /// The primary's thread came to no yield for long.
+    pub const UNMET: usize = 8;
+    pub const COUNT: usize = 9;
 }
 
 /// A scavenger, as the launcher asks for it and the runtime reports on it.

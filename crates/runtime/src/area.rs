@@ -134,6 +134,9 @@ pub(crate) struct Context {
     pub(crate) since: AtomicU64,
     /// The primary's area it is aboard. The butler's.
     pub(crate) host: AtomicPtr<Area>,
+    /// Where it goes on while its RIP leads back ([`crate::bend`]), and what RIP is then: at home, that is another instance's. The butler's.
+    pub(crate) straight: AtomicU64,
+    pub(crate) back: AtomicU64,
 }
 
 /// Bytes of a context in the table: a multiple of a cache line, an even number of them, so that contexts spread over sets.
@@ -218,6 +221,24 @@ pub(crate) struct Area {
     /// When the butler last looked what its thread does, and whether it was away then (see [`crate::butler`]).
     pub(crate) looked_at: AtomicU64,
     pub(crate) slept: AtomicU32,
+    /// How often it was seen asleep at no yield. The butler's, as what follows: see `unmet` there.
+    pub(crate) sleeps_seen: AtomicU32,
+    /// Its yields and visits as they were when it was seen to come to one last, when that was, and what it had run by then.
+    pub(crate) met_yields: AtomicU64,
+    pub(crate) met_at: AtomicU64,
+    pub(crate) met_ran: AtomicU64,
+    pub(crate) met_visits: AtomicU32,
+    /// It was hooked since then, to see whether it comes to any yield at all.
+    pub(crate) probed: AtomicU32,
+    /// It came to none, and its guests were taken: how often in a row; zero: it came to one since. Until when it gets none.
+    pub(crate) unmet: AtomicU32,
+    pub(crate) unmet_visits: AtomicU32,
+    pub(crate) unmet_until: AtomicU64,
+    /// Home: the primary's area that its context may still be met in, and which thread's it was, at which visit and sleep.
+    pub(crate) bent_by: AtomicPtr<Area>,
+    pub(crate) bent_tid: AtomicI32,
+    pub(crate) bent_visits: AtomicU32,
+    pub(crate) bent_sleeps: AtomicU32,
     pub(crate) reserved: u32,
     /// Home: when its thread was seen parked.
     pub(crate) parked_at: AtomicU64,

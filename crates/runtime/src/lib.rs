@@ -24,6 +24,7 @@
 extern crate core;
 
 mod area;
+mod bend;
 mod butler;
 mod count;
 #[cfg(test)]

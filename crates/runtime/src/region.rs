@@ -294,6 +294,10 @@ impl Region {
             &area.asked_visit,
             &area.outside_visit,
             &area.number,
+            &area.sleeps_seen,
+            &area.met_visits,
+            &area.probed,
+            &area.unmet,
         ] {
             word.store(0, Relaxed);
         }
@@ -316,6 +320,10 @@ impl Region {
             &area.own_rules_at,
             &area.usual_work,
             &area.shortest_turn,
+            &area.met_yields,
+            &area.met_at,
+            &area.met_ran,
+            &area.unmet_until,
         ] {
             time.store(0, Relaxed);
         }
@@ -331,6 +339,7 @@ impl Region {
         for pointer in [&area.aside, &area.aside_last, &area.suspect] {
             pointer.store(core::ptr::null_mut(), Relaxed);
         }
+        area.bent_by.store(core::ptr::null_mut(), Relaxed);
         // Where nobody watches, guests are aboard from the first.
         let watched = self.page().watched != 0 && !sibling;
         let order = if watched { count::ALONE } else { count::GUESTS | count::SPINS };
@@ -352,6 +361,8 @@ impl Region {
             context.recall.store(0, Relaxed);
             context.since.store(0, Relaxed);
             context.rip.store(0, Relaxed);
+            context.straight.store(0, Relaxed);
+            context.back.store(0, Relaxed);
         }
         // The ring is own alone.
         area.control().next.store(own, Relaxed);

@@ -80,6 +80,13 @@ global_asm!(
     "jne 3f",
     "mov gs:[{CUR}], rax",
     "jmp [rax + {CRIP}]",
+    // Who goes on with a context that is bent comes here instead, and goes back to its own. Nobody was begun.
+    ".globl gleaner_back",
+    ".hidden gleaner_back",
+    "gleaner_back:",
+    "mov rax, gs:[{OWN}]",
+    "mov gs:[{CUR}], rax",
+    "jmp [rax + {CRIP}]",
     ".globl gleaner_tail_end",
     ".hidden gleaner_tail_end",
     "gleaner_tail_end:",
@@ -97,7 +104,12 @@ global_asm!(
     "mov rdi, gs:[{SELF}]",
     "call {park}",
     "mov gs:[{CUR}], rax",
-    "jmp [rax + {CRIP}]",
+    // At home nobody leads back to it, whoever it was aboard.
+    "mov rcx, [rax + {CRIP}]",
+    "cmp rcx, [rax + {BACK}]",
+    "jne 4f",
+    "mov rcx, [rax + {STRAIGHT}]",
+    "4: jmp rcx",
     "",
     // A leave at home: only where the guest flag was read aboard, and the rest runs at home.
     ".globl gleaner_stay",
@@ -237,7 +249,7 @@ global_asm!(
     XSAVE_MASK = const offset_of!(Area, xsave_mask),
     OWN = const a::OWN, NEXT = const c::NEXT, KEPT = const offset_of!(Area, kept),
     CONTROL = const offset_of!(Area, control), OUTSIDE = const offset_of!(Area, outside),
-    CRIP = const c::RIP, HOME = const offset_of!(Context, home), XSAVE = const XSAVE,
+    CRIP = const c::RIP, STRAIGHT = const offset_of!(Context, straight), BACK = const offset_of!(Context, back), HOME = const offset_of!(Context, home), XSAVE = const XSAVE,
     RAX = const general!(0), RCX = const general!(1), RDX = const general!(2), RBX = const general!(3),
     RSP = const general!(4), RBP = const general!(5), RSI = const general!(6), RDI = const general!(7),
     R8 = const general!(8), R9 = const general!(9), R10 = const general!(10), R11 = const general!(11),
@@ -257,6 +269,7 @@ unsafe extern "C" {
     fn gleaner_control();
     fn gleaner_tail_open();
     fn gleaner_tail_end();
+    fn gleaner_back();
     fn gleaner_park();
     fn gleaner_stay();
     fn gleaner_sibling_leave();
@@ -275,6 +288,11 @@ pub(crate) fn leave_address() -> usize {
 /// Where a primary meets the butler's orders.
 pub(crate) fn control_address() -> usize {
     gleaner_control as *const () as usize
+}
+
+/// Where the thread's own context goes on in place of the one that is there.
+pub(crate) fn back_address() -> usize {
+    gleaner_back as *const () as usize
 }
 
 /// Where a scavenger parks.

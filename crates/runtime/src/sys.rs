@@ -57,6 +57,7 @@ pub(crate) mod nr {
     pub(crate) const PRLIMIT: usize = 302;
     pub(crate) const KCMP: usize = 312;
     pub(crate) const GETRANDOM: usize = 318;
+    pub(crate) const MEMBARRIER: usize = 324;
     pub(crate) const PIDFD_OPEN: usize = 434;
     pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;
@@ -200,6 +201,18 @@ pub(crate) fn pidfd_open(pid: i32) -> isize {
 pub(crate) fn same_memory(a: i32, b: i32) -> isize {
     const KCMP_VM: usize = 1;
     plain(nr::KCMP, [a as usize, b as usize, KCMP_VM])
+}
+
+/// From now on [`pass_barrier`] may be asked for. Whether the kernel lets us.
+pub(crate) fn prepare_barrier() -> bool {
+    const REGISTER_PRIVATE_EXPEDITED: usize = 1 << 4;
+    plain(nr::MEMBARRIER, [REGISTER_PRIVATE_EXPEDITED, 0, 0]) == 0
+}
+
+/// Every processor that runs a thread of this address space passes a memory barrier. Whether they did.
+pub(crate) fn pass_barrier() -> bool {
+    const PRIVATE_EXPEDITED: usize = 1 << 3;
+    plain(nr::MEMBARRIER, [PRIVATE_EXPEDITED, 0, 0]) == 0
 }
 
 #[repr(C)]

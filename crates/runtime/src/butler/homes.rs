@@ -94,6 +94,7 @@ impl Butler {
         let among_many = || self.now % TURN[0] >= TURN[1] && self.crowded.holds(area.cpu.load(Relaxed));
         (!self.turning.is_empty() && only_there() || among_many())
             && area.settled.load(Relaxed) == 0
+            && area.bent_by.load(Relaxed).is_null()
             && self.processes.primary_lives()
     }
 
@@ -118,7 +119,9 @@ impl Butler {
             area.looked_at.store(self.now, Relaxed);
             let tid = self.region.tid(slot);
             if Processes::seen(area) == Seen::Gone {
-                self.release(area, slot, tid);
+                if !self.may_be_met(area) {
+                    self.release(area, slot, tid);
+                }
                 return;
             }
             if let Some(all) = &mut self.may_use {
@@ -129,7 +132,7 @@ impl Butler {
         match own.state.load(Acquire) {
             state::HOME => {
                 let hooked = ring::first(area) != own.next.load(Acquire);
-                let banned = area.banned_until.load(Relaxed) > self.now;
+                let banned = area.banned_until.load(Relaxed) > self.now || self.may_be_met(area);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
                         ring::hook(area);
@@ -209,7 +212,7 @@ impl Butler {
     }
 
     /// The process of a home is gone, or another program; its context must vanish from a ring, if it is in one. Whether it is.
-    fn bury(&mut self, slot: usize, area: &'static Area) -> bool {
+    pub(super) fn bury(&mut self, slot: usize, area: &'static Area) -> bool {
         let own = area.own();
         let host = own.host.load(Relaxed);
         if own.state.load(Acquire) == state::ABOARD && !host.is_null() && self.processes.primary_lives() {
@@ -220,8 +223,10 @@ impl Butler {
             return true;
         }
         off(own, self.now);
-        self.release(area, slot, self.region.tid(slot));
-        self.moved = true;
+        if !self.may_be_met(area) {
+            self.release(area, slot, self.region.tid(slot));
+            self.moved = true;
+        }
         false
     }
 }

@@ -5,7 +5,7 @@
 //! [`primaries`], then [`homes`]; where threads are each other's guests it is [`siblings`]. [`watch`] is what it knows of
 //! processes and threads. [`switches`] switches the primary's yields on while somebody is there for them, [`sites`] those off that do
 //! not pay. [`pace`] compares a primary's pace with guests and without ([`napping`], [`naps`]: of one that sleeps often), and [`law`] says what follows;
-//! [`suspects`] are guests that stay for too long.
+//! [`suspects`] are guests that stay for too long, [`unmet`] is a primary that comes to no yield.
 //!
 //! To add a policy: a reason in `runtime_abi::control::trip` if it sends guests home, and its place in a round.
 
@@ -22,6 +22,7 @@ mod siblings;
 mod sites;
 mod suspects;
 mod switches;
+mod unmet;
 mod watch;
 
 use crate::area::{Area, state};
@@ -106,6 +107,10 @@ pub(crate) struct Butler {
     judge_at: u64,
     /// A thread of the primary has not come to a yield for long, though it is wanted there.
     waited_for: bool,
+    /// One from which guests were taken for that has not come to one since.
+    awaited: bool,
+    /// Whether processors can be made to pass a barrier; none: that was not asked yet.
+    barrier: Option<bool>,
 }
 
 /// Something of each area, zero at first.
@@ -164,6 +169,8 @@ impl Butler {
             switches: switches::Switches::new(page),
             judge_at: 0,
             waited_for: false,
+            awaited: false,
+            barrier: None,
         }
     }
 
@@ -175,6 +182,7 @@ impl Butler {
             self.moved = false;
             self.wake_at = u64::MAX;
             self.waited_for = false;
+            self.awaited = false;
             self.turning = Cpus::NONE;
             self.crowded = Cpus::NONE;
             self.switches.wanted = self.page.watched == 0;
@@ -189,7 +197,7 @@ impl Butler {
                 self.homes(free)
             };
             if self.processes.primary_lives() {
-                self.switches.follow(census.away || census.parked > 0, self.now);
+                self.switches.follow(census.away || census.parked > 0 || self.awaited, self.now);
                 self.judge_sites();
                 self.wake_at = self.wake_at.min(self.switches.look_at());
             }

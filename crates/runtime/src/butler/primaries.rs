@@ -45,6 +45,9 @@ impl Butler {
             }
             let ring = self.pace(area, slot, row);
             shown += 1;
+            if self.is_awaited(area) {
+                (self.awaited, self.switches.wanted) = (true, true);
+            }
             if self.takes_guests(area) {
                 free += ring.saturating_sub(guests);
             } else if area.closed.load(Relaxed) != 0 && !ring::is_empty(area) {
@@ -63,7 +66,9 @@ impl Butler {
     }
 
     fn takes_guests(&self, area: &Area) -> bool {
-        area.closed.load(Relaxed) == 0 && area.rest_until.load(Relaxed) <= self.now
+        area.closed.load(Relaxed) == 0
+            && area.rest_until.load(Relaxed) <= self.now
+            && self.comes_to_yields(area)
     }
 
     /// Whom to give a guest to: the one with the fewest.
@@ -119,7 +124,11 @@ impl Butler {
             self.steal(area);
         }
         self.moved |= before != away;
+        if asleep && area.cur.load(Acquire) == area.own().pointer() {
+            area.sleeps_seen.store(area.sleeps_seen.load(Relaxed).wrapping_add(1), Relaxed);
+        }
         if away == 0 {
+            self.look_for_yields(area, ran);
             return false;
         }
         area.rest_until.store(self.now + REST, Relaxed);

@@ -5,7 +5,7 @@
 
 use super::frame::{Registers, UserContext, VectorSize};
 use crate::area::{Area, Context, XSAVE, XSAVE_SIZE};
-use crate::switch;
+use crate::{bend, switch};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,6 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
             header.add(1).write(0);
         }
     }
-    frame.yield_rip.store(guest.rip.load(Relaxed), Relaxed);
+    frame.yield_rip.store(bend::goes_on(guest), Relaxed);
     guest.rip.store(switch::restore_address() as u64, Release);
 }
