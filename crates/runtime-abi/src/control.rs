@@ -345,7 +345,7 @@ pub struct Control {
     pub switch_errno: AtomicI32,
     /// Times the butler looked around.
     pub rounds: AtomicU64,
-    /// Guests taken from a primary's thread that slept.
+    /// Guests taken from a primary's thread that slept, or came to no yield for long.
     pub stolen: AtomicU64,
     pub slowdown: Slowdown,
     /// The time stamp counter's ticks in `clock_ns`, as far as it has been followed.

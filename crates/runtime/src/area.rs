@@ -248,6 +248,9 @@ pub(crate) struct Area {
     pub(crate) wrapped: AtomicPtr<AtomicU64>,
     /// Home: it sleeps, parked, and lets signals in, in code from here to there; zero: it does not. The thread's.
     pub(crate) sleeps: [AtomicU64; 2],
+    /// Home: where a signal finds it that came while it was parked: it goes on at its yield from there. The thread's, of whichever
+    /// instance of the runtime it parked in.
+    pub(crate) let_in: AtomicU64,
     /// What a thread that is being made will run, and with which argument. Its creator's, then its own.
     pub(crate) start: [AtomicU64; 2],
     /// The signal stack that the program asked for: pointer, flags, size. The thread's, as all that follow.

@@ -20,7 +20,8 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 /// Where a context really goes on.
 pub(crate) fn goes_on(context: &Context) -> u64 {
     let rip = context.rip.load(Acquire);
-    if is_bent(context) { context.straight.load(Acquire) } else { rip }
+    // By what was noted of it: at home, another instance of the runtime may ask.
+    if rip == context.back.load(Acquire) { context.straight.load(Acquire) } else { rip }
 }
 
 /// Makes it lead back. False if it was captured whole: its way on puts RIP in order by itself, so it cannot be kept bent.

@@ -1,6 +1,7 @@
 //! A scavenger's thread at home gives its context away and sleeps until it is back.
 
 use crate::area::{Area, Context, asked, settled, state};
+use crate::signals::deliver::stack_at_home;
 use crate::signals::entry::send_put_off;
 use crate::{ring, stranded, sys};
 use core::arch::global_asm;
@@ -51,9 +52,18 @@ fn give_away(area: &'static Area, free: impl FnOnce() -> bool) {
         } else {
             wait(area, mask);
             send_put_off(area);
+            return let_in(area, mask);
         }
     }
     sys::set_signal_mask(mask);
+}
+
+/// Signals are let in again: on the program's stack, since ours is small, and as if they came at its yield ([`Area::let_in`]).
+fn let_in(area: &Area, mask: u64) {
+    area.let_in.store(gleaner_let_in_end as *const () as u64, Relaxed);
+    // SAFETY: the mask is read in the call; what lies below the program's stack pointer, and its red zone, which the kernel leaves alone, is
+    // free for handlers.
+    unsafe { gleaner_let_in(&mask, stack_at_home(area)) };
 }
 
 /// Sleeps until the context is home. Signals of the program's are let in, and say so to the butler: it is fetched for the first one.
@@ -106,10 +116,36 @@ global_asm!(
     FUTEX = const sys::nr::FUTEX,
 );
 
+// Sets the signal mask (its address in rdi) with the stack pointer in rsi. A handler that comes then returns to the program.
+global_asm!(
+    ".globl gleaner_let_in",
+    ".hidden gleaner_let_in",
+    "gleaner_let_in:",
+    "push rbx",
+    "mov rbx, rsp",
+    "mov rsp, rsi",
+    "mov rsi, rdi",
+    "mov edi, {SIG_SETMASK}",
+    "xor edx, edx",
+    "mov r10d, 8",
+    "mov eax, {SIGPROCMASK}",
+    "syscall",
+    ".globl gleaner_let_in_end",
+    ".hidden gleaner_let_in_end",
+    "gleaner_let_in_end:",
+    "mov rsp, rbx",
+    "pop rbx",
+    "ret",
+    SIG_SETMASK = const 2,
+    SIGPROCMASK = const sys::nr::RT_SIGPROCMASK,
+);
+
 // SAFETY: the assembly above; the second is a label in it.
 unsafe extern "C" {
     fn gleaner_sleep(word: *mut u32, operation: usize, value: u32, no_time: usize, awake: *mut u32);
     fn gleaner_sleep_end();
+    fn gleaner_let_in(mask: *const u64, stack: u64);
+    fn gleaner_let_in_end();
 }
 
 fn sleep_ends() -> (u64, u64) {

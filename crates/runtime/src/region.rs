@@ -47,6 +47,8 @@ pub(crate) struct Region {
     /// The threads of the primary are each other's guests.
     pub(crate) siblings: AtomicU32,
     pub(crate) xsave_mask: AtomicU64,
+    /// Where contexts that were captured whole go on: in the primary's instance of the runtime, whoever's asks.
+    pub(crate) restore: AtomicU64,
     /// Thread ids by slot, 0 where a slot is free: to look through them without touching the slots.
     tids: [AtomicI32; SLOTS],
 }
@@ -86,6 +88,7 @@ impl Region {
         region.contexts.store(contexts as u64, Relaxed);
         region.slots.store((contexts + CONTEXTS) as u64, Relaxed);
         region.xsave_mask.store(xsave_mask, Relaxed);
+        region.restore.store(switch::restore_address() as u64, Relaxed);
         region.compact.store(u32::from(compact), Relaxed);
         Ok(region)
     }
@@ -324,6 +327,7 @@ impl Region {
             &area.met_at,
             &area.met_ran,
             &area.unmet_until,
+            &area.let_in,
         ] {
             time.store(0, Relaxed);
         }

@@ -24,7 +24,9 @@ const MANY: u64 = 64;
 impl Butler {
     /// A thread that is awake was looked at.
     pub(super) fn look_for_yields(&mut self, area: &'static Area, ran: Option<Ran>) {
-        let (yields, visits) = (count::yields(area), area.visits.load(Acquire));
+        // While something is counted, where it waits is known, too.
+        let yields = count::yields(area).wrapping_add(area.turned.load(Relaxed));
+        let visits = area.visits.load(Acquire);
         let ran = ran.map_or(0, |ran| ran.ns);
         let met = yields.wrapping_sub(area.met_yields.swap(yields, Relaxed));
         let visited = area.met_visits.swap(visits, Relaxed) != visits;

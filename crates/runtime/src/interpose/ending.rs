@@ -1,6 +1,8 @@
 //! A primary ends: nobody comes aboard any more, and guests on its other threads are given time to come to a yield.
 
-use super::threads::mine;
+use super::next::call_next;
+// A child that shares its parent's memory (`vfork`) ends itself, not its parent's harvest.
+use super::threads::mine_for_signals as mine;
 use crate::area::{Area, closed, kind};
 use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -56,6 +58,14 @@ pub(super) fn end(code: i32) -> ! {
 #[expect(non_snake_case, reason = "its name in libc")]
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn _Exit(code: i32) -> ! {
+    end(code)
+}
+
+/// Ends inside libc.
+#[cfg_attr(freestanding, unsafe(no_mangle))]
+extern "C" fn quick_exit(code: i32) -> ! {
+    everybody_home();
+    call_next!(c"quick_exit" as fn(i32) -> (), (code), else ());
     end(code)
 }
 

@@ -15,8 +15,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 const EPERM: i32 = 1;
 const ENOMEM: i32 = 12;
-const EINVAL: i32 = 22;
-const SIG_ERR: usize = usize::MAX;
+pub(super) const EINVAL: i32 = 22;
+pub(super) const SIG_ERR: usize = usize::MAX;
 
 /// `struct sigaction` as glibc and musl have it.
 #[repr(C)]
@@ -29,12 +29,12 @@ pub(crate) struct LibcAction {
 }
 
 /// Signals that the program has in its hands: not those that cannot be caught, and not libc's own.
-fn is_programs(signal: i32) -> bool {
+pub(super) fn is_programs(signal: i32) -> bool {
     (1..=64).contains(&signal) && !matches!(signal, 9 | 19 | 32..=34)
 }
 
 /// Registers what the program wants; returns the kernel's error.
-fn register(area_kind: u32, signal: i32, wanted: &SigAction) -> i32 {
+pub(super) fn register(area_kind: u32, signal: i32, wanted: &SigAction) -> i32 {
     let fault = FAULTS.contains(&signal) && area_kind == kind::PRIMARY;
     let wrapped = wanted.handler > IGNORE || fault;
     action::set(signal, wanted, wrapped);
@@ -71,7 +71,7 @@ pub(super) fn take_over_libcs(area: &Area) {
 }
 
 /// What the program believes to be registered.
-fn current(signal: i32) -> SigAction {
+pub(super) fn current(signal: i32) -> SigAction {
     let mut kernels = SigAction::default();
     // SAFETY: asks only.
     unsafe { sys::sigaction(signal, None, Some(&mut kernels)) };
@@ -113,7 +113,7 @@ unsafe extern "C" fn sigaction(signal: i32, new: *const LibcAction, old: *mut Li
 }
 
 /// As `sigaction` with these flags.
-fn simple(signal: i32, handler: usize, flags: u64, mask: u64) -> usize {
+pub(super) fn simple(signal: i32, handler: usize, flags: u64, mask: u64) -> usize {
     let Some(area) = mine().filter(|_| is_programs(signal)) else { return SIG_ERR };
     let before = current(signal).handler;
     let wanted = SigAction { handler, flags: flags | SA_RESTORER, restorer: 0, mask };
@@ -127,11 +127,11 @@ fn simple(signal: i32, handler: usize, flags: u64, mask: u64) -> usize {
 }
 
 #[cfg_attr(freestanding, unsafe(no_mangle))]
-extern "C" fn signal(number: i32, handler: usize) -> usize {
+pub(super) extern "C" fn signal(number: i32, handler: usize) -> usize {
     if mine().is_none() || !is_programs(number) || handler == SIG_ERR {
         return call_next!(c"signal" as fn(i32, usize) -> usize, (number, handler), else SIG_ERR);
     }
-    simple(number, handler, SA_RESTART, 0)
+    simple(number, handler, if action::is_to_interrupt(number) { 0 } else { SA_RESTART }, 0)
 }
 
 #[cfg_attr(freestanding, unsafe(no_mangle))]
@@ -150,22 +150,6 @@ extern "C" fn __sysv_signal(number: i32, handler: usize) -> usize {
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn sysv_signal(number: i32, handler: usize) -> usize {
     __sysv_signal(number, handler)
-}
-
-/// Sets handlers past ours. The old interface, and rare: what is known of the signal is forgotten, so that nobody is let in for it while
-/// a scavenger is elsewhere.
-#[cfg_attr(freestanding, unsafe(no_mangle))]
-extern "C" fn sigset(number: i32, handler: usize) -> usize {
-    let scavenger = mine().filter(|area| area.kind.load(Relaxed) != kind::PRIMARY && is_programs(number));
-    if scavenger.is_some() && action::is_wrapped(number) {
-        let before = current(number);
-        // SAFETY: what the program asked for last, and its own handler.
-        unsafe {
-            sys::sigaction(number, Some(&SigAction { restorer: switch::restorer_address(), ..before }), None)
-        };
-        action::set(number, &before, false);
-    }
-    call_next!(c"sigset" as fn(i32, usize) -> usize, (number, handler), else SIG_ERR)
 }
 
 /// The primary's signal stack is the slot's; the program's is used for its handlers.
@@ -209,7 +193,7 @@ unsafe extern "C" fn sigaltstack(new: *const SignalStack, old: *mut SignalStack)
 ///
 /// # Safety
 /// As `sigprocmask`: the pointers are the program's.
-unsafe fn change_mask(how: i32, new: *const u64, old: *mut u64) -> Option<i32> {
+pub(super) unsafe fn change_mask(how: i32, new: *const u64, old: *mut u64) -> Option<i32> {
     const SIG_BLOCK: i32 = 0;
     const SIG_UNBLOCK: i32 = 1;
     const RT_SIGPROCMASK: usize = sys::nr::RT_SIGPROCMASK;

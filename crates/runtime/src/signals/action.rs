@@ -60,6 +60,21 @@ pub(crate) fn wrapped() -> &'static AtomicU64 {
     &WRAPPED
 }
 
+/// Those at which system calls are to end, as `siginterrupt` was told: `signal` sets its handlers so.
+static INTERRUPTING: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn is_to_interrupt(signal: i32) -> bool {
+    INTERRUPTING.load(Relaxed) & bit(signal) != 0
+}
+
+pub(crate) fn set_to_interrupt(signal: i32, interrupt: bool) {
+    if interrupt {
+        INTERRUPTING.fetch_or(bit(signal), Relaxed);
+    } else {
+        INTERRUPTING.fetch_and(!bit(signal), Relaxed);
+    }
+}
+
 /// What the program asked for last.
 pub(crate) fn get(signal: i32) -> SigAction {
     let entry = &ENTRIES[signal as usize];

@@ -4,8 +4,8 @@ use super::action::{SA_NODEFER, SA_ONSTACK, bit};
 use super::forward;
 use super::frame::{Interrupted, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext, VectorSize};
 use crate::area::{Area, Context};
-use crate::switch;
 use crate::sys::SigAction;
+use crate::{bend, switch};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::context;
 
@@ -21,9 +21,9 @@ const FLAGS_CLEARED: u64 = 0x400 | 0x100 | 0x10000;
 /// The own context must be saved, and nobody else may use it.
 pub(super) unsafe fn at_yield(area: &Area, registers: &mut Registers) {
     let own = area.own();
-    registers.rip = own.rip.load(Relaxed);
-    // A sibling that was captured as a guest: its registers are where they were put then.
-    let captured = registers.rip == switch::restore_address() as u64;
+    registers.rip = bend::goes_on(own);
+    // One that was captured as a guest: its registers are where they were put then.
+    let captured = registers.rip == area.region().restore.load(Relaxed);
     for number in 0..16 {
         *registers.at(number) = if captured {
             area.frame().general[usize::from(number)].load(Relaxed)
@@ -32,9 +32,7 @@ pub(super) unsafe fn at_yield(area: &Area, registers: &mut Registers) {
             unsafe { forward::slot(own, number) }
         };
     }
-    if !captured {
-        registers.rsp = own.rsp.load(Relaxed);
-    }
+    registers.rsp = stack_of(area, captured);
     registers.rax = own.pointer() as u64;
     registers.flags &= !FLAGS_CLEARED;
     area.cur.store(own.pointer(), Release);
@@ -42,6 +40,57 @@ pub(super) unsafe fn at_yield(area: &Area, registers: &mut Registers) {
         // SAFETY: the place where the program's yield goes on; the rest is the caller's.
         unsafe { forward::to_the_end_of_loads(area, registers) };
     }
+}
+
+/// The stack pointer of a program at its yield, also if it was captured there.
+fn stack_of(area: &Area, captured: bool) -> u64 {
+    if captured { area.frame().general[RSP].load(Relaxed) } else { area.own().rsp.load(Relaxed) }
+}
+
+/// The stack pointer of a scavenger that is home again, and has not gone on.
+pub(crate) fn stack_at_home(area: &Area) -> u64 {
+    stack_of(area, bend::goes_on(area.own()) == area.region().restore.load(Relaxed))
+}
+
+/// Behind a switch back rax holds the context until the last load. For a handler it is made what the program has there; afterwards
+/// [`go_on_loading`].
+///
+/// # Safety
+/// The own context must run, and nobody else may use its slots.
+pub(super) unsafe fn show_rax(area: &Area, registers: &mut Registers) -> Option<Loading> {
+    let own = area.own();
+    if registers.rax != own.pointer() as u64 {
+        return None;
+    }
+    let captured = registers.rip == area.region().restore.load(Relaxed);
+    registers.rax = if captured {
+        area.frame().general[0].load(Relaxed)
+    } else {
+        // SAFETY: the caller's.
+        unsafe { forward::slot(own, 0) }
+    };
+    Some(Loading { rip: registers.rip })
+}
+
+/// Where loads were interrupted.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Loading {
+    rip: u64,
+}
+
+/// The handler has returned, and what it changed is in the slots. If it did not choose another place to go on, the loads do.
+pub(super) fn go_on_loading(area: &Area, registers: &mut Registers, loading: Option<Loading>) {
+    if loading.is_some_and(|loading| loading.rip == registers.rip) {
+        registers.rax = area.own().pointer() as u64;
+    }
+}
+
+/// In the midst of inserted code, what the program has in a register may stand in a slot (or in scratch) and nowhere else. Collectors that
+/// stop threads by a signal look for it on the stack, from the handler's frame on. So it lies there, too.
+pub(super) fn held(area: &Area) -> [u64; 16] {
+    // SAFETY: read only, and slots are the own context's; who writes them meanwhile is this thread.
+    core::array::from_fn(|number| unsafe { forward::slot(area.own(), number as u8) })
 }
 
 /// Lets the kernel's frame return into the program's handler.
@@ -59,6 +108,10 @@ pub(super) unsafe fn into_handler(
     let stack = area.program_stack();
     let interrupted = context.registers.rsp;
     let interrupted_general = context.registers.general();
+    let runs = area.cur.load(Relaxed) == area.own().pointer();
+    // SAFETY: it runs here, if it does.
+    let loading = if runs { unsafe { show_rax(area, &mut context.registers) } } else { None };
+    let shown_general = context.registers.general();
     let on_stack = stack.holds(interrupted);
     let alternative = action.flags & SA_ONSTACK != 0 && stack.size > 0 && !on_stack;
     let top = if alternative { stack.top() } else { interrupted - RED_ZONE };
@@ -84,7 +137,9 @@ pub(super) unsafe fn into_handler(
             ours: Interrupted {
                 cur: area.cur.load(Relaxed) as usize,
                 scratch: core::array::from_fn(|i| area.scratch[i].load(Relaxed)),
-                general: interrupted_general,
+                general: shown_general,
+                slots: held(area),
+                loading,
             },
         });
         let registers = &mut context.registers;
@@ -122,6 +177,7 @@ pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
     if frame.ours.cur == area.own().pointer() as usize {
         // SAFETY: the own context of the calling thread, which runs no yield now.
         unsafe { into_slots(area.own(), &frame.ours.general, &frame.context.registers.general()) };
+        go_on_loading(area, &mut frame.context.registers, frame.ours.loading);
     }
     area.cur.store(frame.ours.cur as *mut crate::area::Context, Release);
 }

@@ -2,7 +2,7 @@
 
 use super::action::{self, DEFAULT, FAULT_MASK, FAULTS, IGNORE, SA_RESETHAND, SIGTRAP, bit};
 pub(crate) use super::deliver::handler_returned;
-use super::deliver::{at_yield, into_handler, into_slots};
+use super::deliver::{at_yield, go_on_loading, held, into_handler, into_slots, show_rax};
 use super::forward;
 use super::frame::{SignalInfo, UserContext};
 use super::place::{self, Place};
@@ -91,6 +91,11 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
     // SAFETY: the program's handler; it may take one argument or three.
     let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
         unsafe { core::mem::transmute(action.handler) };
+    if context.registers.rip == area.let_in.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed) {
+        // It is home again, and goes on where the handler returns to: with its registers, which handlers look at.
+        // SAFETY: the own context is saved, and in nobody else's hands.
+        unsafe { at_yield(area, &mut context.registers) };
+    }
     if sys::gettid() != area.tid.load(Relaxed) {
         // A thread that has no area yet, and its creator's in GS.
         // SAFETY: as above.
@@ -104,12 +109,17 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
         // SAFETY: the kernel's registers, and the own context runs here.
         unsafe { forward::to_the_end_of_loads(area, &mut context.registers) };
     }
+    // SAFETY: as above.
+    let loading = if ours { unsafe { show_rax(area, &mut context.registers) } } else { None };
     let before = context.registers.general();
+    let on_stack = core::hint::black_box((held(area), scratch));
     // SAFETY: as above.
     unsafe { handler(signal, info, context) };
+    core::hint::black_box(&on_stack);
     if ours {
         // SAFETY: the own context of the calling thread, which runs no yield now.
         unsafe { into_slots(area.own(), &before, &context.registers.general()) };
+        go_on_loading(area, &mut context.registers, loading);
     }
     for (to, from) in area.scratch.iter().zip(scratch) {
         to.store(from, Relaxed);

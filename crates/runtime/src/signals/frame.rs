@@ -1,5 +1,7 @@
 //! The kernel's signal frame on x86-64.
 
+use super::deliver::Loading;
+
 /// `struct sigcontext` inside `struct ucontext`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -123,6 +125,10 @@ pub(crate) struct Interrupted {
     pub(crate) scratch: [u64; 3],
     /// As the handler found them, to see which it changes in its frame.
     pub(crate) general: [u64; 16],
+    /// What stands in the own context's slots: see `held`.
+    pub(crate) slots: [u64; 16],
+    /// It interrupted the loading of registers.
+    pub(crate) loading: Option<Loading>,
 }
 
 const _: () = assert!(size_of::<UserContext>() == 304 && size_of::<SignalInfo>() == 128);

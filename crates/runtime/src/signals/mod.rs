@@ -10,7 +10,7 @@
 //! an interrupted switch back.
 
 pub(crate) mod action;
-mod deliver;
+pub(crate) mod deliver;
 pub(crate) mod entry;
 mod forward;
 pub(crate) mod frame;

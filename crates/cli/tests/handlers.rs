@@ -1,0 +1,202 @@
+//! Signal handlers and endings of programs in either role: what they find, and that they are as alone.
+
+use std::process::Command;
+use testkit::{Place, text};
+
+/// By its first argument, alone and in either role:
+/// - `search`, and a second one to end then: handlers with large frames look for what the program holds in registers or on its stack, as collectors do.
+/// - `older`: handlers by older interfaces, in the midst of a chase and chasing themselves; ends by `quick_exit`.
+/// - `vfork`: a child that ends at once, then a chase.
+/// - `chase`: until it is ended.
+const SOURCE: &str = r#"
+#define _GNU_SOURCE
+#define _XOPEN_SOURCE_EXTENDED 1
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+enum { MANY = 1 << 20, SIGNALS = 300 };
+struct node { struct node *next; uint64_t number; } nodes[MANY];
+static volatile sig_atomic_t seen, found, stop;
+static uintptr_t *base;
+static struct node *volatile other = nodes;
+
+static void build(void) {
+    static uint32_t order[MANY];
+    uint64_t x = 1;
+    for (uint32_t i = 0; i < MANY; i++) order[i] = i, nodes[i].number = i;
+    for (uint32_t i = MANY - 1; i > 0; i--) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        uint32_t j = (x >> 20) % (i + 1), was = order[i];
+        order[i] = order[j], order[j] = was;
+    }
+    for (uint32_t i = 0; i < MANY; i++) nodes[order[i]].next = &nodes[order[(i + 1) % MANY]];
+}
+static void timer(long us) {
+    struct itimerval every = { { 0, us }, { 0, us } };
+    setitimer(ITIMER_REAL, &every, 0);
+}
+static int is_node(uintptr_t word) { return word >= (uintptr_t)nodes && word < (uintptr_t)(nodes + MANY); }
+static void search(int number, siginfo_t *info, void *at) {
+    volatile char large[1 << 16];
+    memset((char *)large, number, sizeof large);
+    ucontext_t *context = at;
+    int here = 0;
+    for (int i = 0; i < NGREG; i++) here |= is_node(context->uc_mcontext.gregs[i]);
+    uintptr_t *interrupted = (uintptr_t *)context->uc_mcontext.gregs[REG_RSP];
+    int on_stack = interrupted <= base && base - interrupted < 1 << 16;
+    for (uintptr_t *p = (uintptr_t *)(large + sizeof large); on_stack && !here && p < base; p++) here |= is_node(*p);
+    found += here && on_stack;
+    if (++seen == SIGNALS) stop = 1;
+}
+__attribute__((noinline)) static struct node *chase(struct node *p, long steps) {
+    while (steps--) p = p->next;
+    return p;
+}
+__attribute__((noinline)) static struct node *chase_until_stopped(struct node *p) {
+    for (long done = 0; !stop; done++) p = p->next;
+    return p;
+}
+static void step(int number) { other = chase(other, 40); seen++; }
+static void count(int number) { seen++; }
+static int restarts(int number) {
+    struct sigaction now;
+    sigaction(number, 0, &now);
+    return (now.sa_flags & SA_RESTART) != 0;
+}
+static int blocked(int number) {
+    sigset_t now;
+    sigprocmask(SIG_BLOCK, 0, &now);
+    return sigismember(&now, number);
+}
+static void bye(void) { puts("bye"); fflush(stdout); }
+static void older(void) {
+    printf("%d %d\n", sigset(SIGALRM, step) == SIG_DFL, sigset(SIGUSR1, count) == SIG_DFL);
+    raise(SIGUSR1), raise(SIGUSR1);
+    int is = sigset(SIGUSR1, count) == count;
+    printf("stays %d: %d\n", is, seen);
+    is = sigset(SIGUSR1, SIG_HOLD) == count;
+    printf("held %d, then %d\n", is, sigset(SIGUSR1, SIG_HOLD) == SIG_HOLD);
+    raise(SIGUSR1);
+    printf("not yet: %d %d\n", seen, blocked(SIGUSR1));
+    is = sigset(SIGUSR1, count) == SIG_HOLD;
+    printf("was held %d: %d\n", is, seen);
+    sighold(SIGUSR1), sighold(SIGSEGV);
+    raise(SIGUSR1);
+    printf("not yet: %d %d %d\n", seen, blocked(SIGUSR1), blocked(SIGSEGV));
+    sigrelse(SIGUSR1), sigrelse(SIGSEGV);
+    printf("now: %d %d %d\n", seen, blocked(SIGUSR1), blocked(SIGSEGV));
+    sigignore(SIGUSR1);
+    raise(SIGUSR1);
+    printf("ignored: %d %d\n", seen, signal(SIGUSR1, count) == SIG_IGN);
+    printf("restarts %d", restarts(SIGUSR1));
+    siginterrupt(SIGUSR1, 1);
+    printf(", no more %d", restarts(SIGUSR1));
+    signal(SIGUSR1, count);
+    printf(" and %d", restarts(SIGUSR1));
+    siginterrupt(SIGUSR1, 0);
+    printf(", again %d\n", restarts(SIGUSR1));
+    printf("%d %d\n", sigset(0, count) == SIG_ERR && errno == EINVAL, sighold(99));
+    seen = 0;
+    timer(500);
+    struct node *p = nodes;
+    long steps = 0;
+    for (; seen < SIGNALS; steps += 1000) p = chase(p, 1000);
+    timer(0);
+    struct node *right = chase(nodes, steps % MANY), *others = chase(nodes, 40L * seen % MANY);
+    printf("%d %d\n", p == right, other == others);
+    fflush(stdout);
+    at_quick_exit(bye);
+    quick_exit(5);
+}
+int main(int argc, char **argv) {
+    uintptr_t here;
+    base = &here;
+    int status;
+    if (!strcmp(argv[1], "vfork")) {
+        if (!vfork()) _exit(3);
+        wait(&status);
+        build();
+        struct node *p = nodes;
+        for (time_t until = time(0) + 3; time(0) < until;) p = chase(p, 100000);
+        printf("%d %d\n", WEXITSTATUS(status), is_node((uintptr_t)p));
+        return 0;
+    }
+    build();
+    if (!strcmp(argv[1], "older")) older();
+    if (!strcmp(argv[1], "search")) {
+        struct sigaction action = { .sa_sigaction = search, .sa_flags = SA_SIGINFO | SA_RESTART };
+        sigaction(SIGALRM, &action, 0);
+        timer(2000);
+        struct node *p = chase_until_stopped(nodes);
+        timer(0);
+        printf("all %d, %d\n", found == seen, is_node((uintptr_t)p));
+        fflush(stdout);
+        if (argc > 2) return 0;
+    }
+    for (;;) other = chase(other, 100000);
+}
+"#;
+
+fn place() -> Place {
+    Place::new(SOURCE, env!("CARGO_BIN_EXE_gleaner"))
+}
+
+/// What a scavenger said, once it has said all, beside a primary that runs until then.
+fn as_scavenger(place: &Place, mode: &str, expected: &str) -> String {
+    let command = format!("./p {mode}");
+    let said = place.at("said");
+    let mut harvest =
+        place.harvest(&["-q", "--scavenger", &command, "--scavenger-out", "said", "--", "./p", "chase"]);
+    let mut harvest = harvest.spawn().unwrap();
+    let mut seen = String::new();
+    for _ in 0..1200 {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        seen = std::fs::read_to_string(&said).unwrap_or_default();
+        if seen.len() >= expected.len() || harvest.try_wait().unwrap().is_some() {
+            break;
+        }
+    }
+    let _ = Command::new("kill").arg(harvest.id().to_string()).status();
+    let _ = harvest.wait();
+    seen
+}
+
+#[test]
+fn handlers_find_the_programs_registers_and_its_stack() {
+    let place = place();
+    let expected = "all 1, 1\n";
+    assert_eq!(as_scavenger(&place, "search", expected), expected);
+    let beside = ["-q", "--scavenger", "./p chase", "--", "./p", "search", "ends"];
+    assert_eq!(text(&place.harvest(&beside).output().unwrap().stdout), expected);
+}
+
+#[test]
+fn handlers_by_older_interfaces_are_as_alone() {
+    let place = place();
+    let alone = place.command(place.at("p")).arg("older").output().unwrap();
+    let expected = text(&alone.stdout);
+    assert!(alone.status.code() == Some(5) && expected.ends_with("1 1\nbye\n"), "{expected}");
+    let primary = place.harvest(&["-q", "--scavenger", "./p chase", "--", "./p", "older"]).output().unwrap();
+    assert_eq!((text(&primary.stdout), primary.status.code()), (expected.clone(), Some(5)));
+    assert_eq!(as_scavenger(&place, "older", &expected), expected);
+}
+
+#[test]
+fn a_child_by_vfork_that_ends_ends_no_harvest() {
+    let place = place();
+    let arguments = ["-q", "--record", "run.json", "--scavenger", "./p chase", "--", "./p", "vfork"];
+    let output = place.harvest(&arguments).output().unwrap();
+    assert_eq!(text(&output.stdout), "3 1\n");
+    let record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.at("run.json")).unwrap()).unwrap();
+    let aboard = &record["scavengers"][0]["times"]["aboard"]["value"];
+    assert!(aboard.as_f64().is_some_and(|seconds| seconds > 0.0), "{aboard}");
+}
