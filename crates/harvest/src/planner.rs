@@ -19,6 +19,7 @@ use records::plan::{
     Alternative, Because, Bounds, Counts, Gain, Live, LoadClass, Place, Plan, PlannedModule, Prefetch,
     Prices, Rejected, Role, Site, Spin,
 };
+use std::collections::HashMap;
 use units::{Bytes, Estimate, Quantity, Unit};
 
 /// A load that might give way, as static analysis sees it.
@@ -142,7 +143,8 @@ impl Sorted {
     fn of(subject: &Subject, prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Self {
         let mut sorted = Self { role: subject.role, sites: Vec::new(), rejected: Vec::new() };
         let worth = Worth { prices, rates, content: &subject.content };
-        let mut groups: Vec<(u32, Vec<&Candidate>)> = Vec::new();
+        let mut groups: Vec<Vec<&Candidate>> = Vec::new();
+        let mut place_of: HashMap<u32, usize> = HashMap::new();
         for candidate in &subject.candidates {
             let alone = worth.alone(candidate);
             if let Some((because, why)) = barred(candidate, wishes) {
@@ -151,14 +153,16 @@ impl Sorted {
                 let why = gain::told(&alone, wishes.least_gain);
                 sorted.reject(candidate, Because::DoesNotPay, why, Some(alone));
             } else {
-                match groups.iter_mut().rev().find(|(group, _)| wishes.coalesce && *group == candidate.group)
-                {
-                    Some((_, members)) => members.push(candidate),
-                    None => groups.push((candidate.group, vec![candidate])),
+                match place_of.get(&candidate.group).filter(|_| wishes.coalesce) {
+                    Some(&at) => groups[at].push(candidate),
+                    None => {
+                        place_of.insert(candidate.group, groups.len());
+                        groups.push(vec![candidate]);
+                    }
                 }
             }
         }
-        for (_, members) in groups {
+        for members in groups {
             let (first, others) = members.split_first().expect("a group has members");
             sorted.sites.push(Site {
                 place: first.place.clone(),
