@@ -153,12 +153,11 @@ impl Sorted {
                 let why = gain::told(&alone, wishes.least_gain);
                 sorted.reject(candidate, Because::DoesNotPay, why, Some(alone));
             } else {
-                match place_of.get(&candidate.group).filter(|_| wishes.coalesce) {
-                    Some(&at) => groups[at].push(candidate),
-                    None => {
-                        place_of.insert(candidate.group, groups.len());
-                        groups.push(vec![candidate]);
-                    }
+                let at = *place_of.entry(candidate.group).or_insert(groups.len());
+                if wishes.coalesce && at < groups.len() {
+                    groups[at].push(candidate);
+                } else {
+                    groups.push(vec![candidate]);
                 }
             }
         }

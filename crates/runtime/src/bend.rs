@@ -4,14 +4,15 @@
 //! guests go, and may not be asked by a system call. The butler hooks it, so it meets nobody anew. But it may have begun a yield before: it
 //! has read whom it will go on with, and is about to say so in CUR and to jump there. Nobody can see that. So RIP of all who are in the
 //! ring, counters too, is bent first. Then every processor that runs a thread of this address space is made to pass a barrier
-//! (`membarrier`): what such a thread stored before is seen, and what it loads afterwards is new. If CUR is the own context then, nobody else is run, nor
-//! will be: who is on the way to a guest comes back from there with nothing done. So the guests may be taken out.
+//! (`membarrier`): what such a thread stored before is seen, and what it loads afterwards is new. If CUR is the own context then, nobody
+//! else is run, nor will be: who is on the way to a guest comes back from there with nothing done. So the guests may be taken out.
 //!
 //! They stay bent until the thread cannot be on that way any more, since it came to the control context, was seen asleep, or is gone. Meanwhile
 //! they are at home, where nobody looks at RIP: there they go on at [`Context::straight`] (`switch`, where it parks), and do not park again.
 //!
-//! The butler alone bends and straightens, and the primary's threads are of its instance of the runtime. A guest that runs meanwhile, since CUR was not the own context, stores its RIP at its next
-//! yield, and a signal that interrupts it in the midst of that finds what it had stored ([`goes_on`]).
+//! The butler alone bends and straightens, and the primary's threads are of its instance of the runtime. A guest that runs meanwhile, since
+//! CUR was not the own context, stores its RIP at its next yield, and a signal that interrupts it in the midst of that finds what it had
+//! stored ([`goes_on`]).
 
 use crate::area::Context;
 use crate::switch;

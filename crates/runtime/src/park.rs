@@ -63,7 +63,7 @@ fn let_in(area: &Area, mask: u64) {
     area.let_in.store(gleaner_let_in_end as *const () as u64, Relaxed);
     // SAFETY: the mask is read in the call; what lies below the program's stack pointer, and its red zone, which the kernel leaves alone, is
     // free for handlers.
-    unsafe { gleaner_let_in(&mask, stack_at_home(area)) };
+    unsafe { gleaner_let_in(&raw const mask, stack_at_home(area)) };
 }
 
 /// Sleeps until the context is home. Signals of the program's are let in, and say so to the butler: it is fetched for the first one.

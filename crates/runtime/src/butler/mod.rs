@@ -107,8 +107,6 @@ pub(crate) struct Butler {
     judge_at: u64,
     /// A thread of the primary has not come to a yield for long, though it is wanted there.
     waited_for: bool,
-    /// One from which guests were taken for that has not come to one since.
-    awaited: bool,
     /// Whether processors can be made to pass a barrier; none: that was not asked yet.
     barrier: Option<bool>,
 }
@@ -169,7 +167,6 @@ impl Butler {
             switches: switches::Switches::new(page),
             judge_at: 0,
             waited_for: false,
-            awaited: false,
             barrier: None,
         }
     }
@@ -182,7 +179,7 @@ impl Butler {
             self.moved = false;
             self.wake_at = u64::MAX;
             self.waited_for = false;
-            self.awaited = false;
+            self.switches.awaited = false;
             self.turning = Cpus::NONE;
             self.crowded = Cpus::NONE;
             self.switches.wanted = self.page.watched == 0;
@@ -197,7 +194,7 @@ impl Butler {
                 self.homes(free)
             };
             if self.processes.primary_lives() {
-                self.switches.follow(census.away || census.parked > 0 || self.awaited, self.now);
+                self.switches.follow(census.away || census.parked > 0, self.now);
                 self.judge_sites();
                 self.wake_at = self.wake_at.min(self.switches.look_at());
             }

@@ -46,7 +46,7 @@ impl Butler {
             let ring = self.pace(area, slot, row);
             shown += 1;
             if self.is_awaited(area) {
-                (self.awaited, self.switches.wanted) = (true, true);
+                (self.switches.awaited, self.switches.wanted) = (true, true);
             }
             if self.takes_guests(area) {
                 free += ring.saturating_sub(guests);

@@ -43,6 +43,8 @@ pub(super) struct Switches {
     pub(super) changes: u32,
     /// A thread of the primary may meet guests at its sites, or its pace is that from one to the next. Said anew in each round.
     pub(super) wanted: bool,
+    /// One from which guests were taken since it came to no yield is to be seen when it does. Said anew in each round.
+    pub(super) awaited: bool,
     /// When somebody was there last.
     needed_at: u64,
     /// How long it took to switch them.
@@ -59,6 +61,7 @@ impl Switches {
             on: false,
             changes: 0,
             wanted: true,
+            awaited: false,
             needed_at: 0,
             took: 0,
         };
@@ -85,7 +88,7 @@ impl Switches {
 
     /// Somebody may meet the primary, or nobody.
     pub(super) fn follow(&mut self, somebody: bool, now: u64) {
-        let needed = somebody && self.wanted;
+        let needed = (somebody || self.awaited) && self.wanted;
         if needed {
             self.needed_at = now;
         }

@@ -46,14 +46,14 @@ impl Butler {
         let probed = area.probed.load(Relaxed);
         let long = ran.saturating_sub(area.met_ran.load(Relaxed)) >= RAN[probed as usize & 1]
             || self.now.saturating_sub(area.met_at.load(Relaxed)) >= PASSED;
-        match (probed, long || wanted_alone) {
-            (_, false) => {}
-            (0, true) => {
-                ring::hook(area);
-                begin(1);
-            }
-            (_, true) if self.take_back(area) => begin(0),
-            _ => {}
+        if !long && !wanted_alone {
+            return;
+        }
+        if probed == 0 {
+            ring::hook(area);
+            begin(1);
+        } else if self.take_back(area) {
+            begin(0);
         }
     }
 
@@ -142,8 +142,7 @@ impl Butler {
             && host.visits.load(Acquire) == home.bent_visits.load(Relaxed)
             && host.sleeps_seen.load(Relaxed) == home.bent_sleeps.load(Relaxed)
         {
-            ring::hook(host);
-            return true;
+            return true; // it is hooked still
         }
         bend::straighten(home.own());
         home.bent_by.store(null_mut(), Relaxed);

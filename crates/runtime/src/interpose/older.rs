@@ -18,7 +18,7 @@ const SIG_SETMASK: i32 = 2;
 fn mask(how: i32, new: u64) -> u64 {
     let mut before = 0;
     // SAFETY: both are words of ours.
-    if unsafe { change_mask(how, &new, &mut before) }.is_some() {
+    if unsafe { change_mask(how, &raw const new, &raw mut before) }.is_some() {
         return before;
     }
     let at = [&raw const new as usize, &raw mut before as usize];
