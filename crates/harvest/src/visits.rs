@@ -10,6 +10,7 @@ use crate::rewritten::Mapping;
 use records::plan::{PlannedModule, Site};
 use records::run::{SiteRun, SwitchedOff};
 use runtime_abi::control::loses;
+use std::collections::HashMap;
 use units::{Estimate, Quantity, Unit};
 
 const SWITCH: [u8; 12] = [0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0, 0xff, 0x60, 0x08];
@@ -22,8 +23,9 @@ pub(crate) fn sites(
     seen: &[Visits],
 ) -> (Vec<SiteRun>, Vec<SwitchedOff>) {
     let (mut found, mut off) = (Vec::new(), Vec::new());
+    let seen: HashMap<u64, &Visits> = seen.iter().rev().map(|visits| (visits.resume, visits)).collect();
     for (site, resume) in matched(planned, rewritten) {
-        let Some(of) = seen.iter().find(|visits| visits.resume == resume) else { continue };
+        let Some(of) = seen.get(&resume) else { continue };
         found.push(run(planned, site, of.visits, of.soon));
         if of.offs > 0 {
             off.push(switched_off(planned, site, of));
@@ -74,11 +76,15 @@ fn wilson(some: u64, all: u64) -> Estimate {
 /// Sites with the places where the program goes on behind their yields; those of units in which yields and sites are not one
 /// for one are left out.
 fn matched<'p>(planned: &'p PlannedModule, rewritten: &[u8]) -> Vec<(&'p Site, u64)> {
+    // Large programs have tens of thousands of both: a unit's sites are looked up, not looked for.
+    let mut sites: Vec<&Site> = planned.sites.iter().collect();
+    sites.sort_by_key(|site| site.place.address);
+    let before = |address| sites.partition_point(|site| site.place.address < address);
     let mut all = Vec::new();
     for unit in units(rewritten).unwrap_or_default() {
-        let sites = || planned.sites.iter().filter(|site| unit.original.contains(&site.place.address));
-        if sites().count() == unit.resumes.len() {
-            all.extend(sites().zip(unit.resumes));
+        let its = &sites[before(unit.original.start)..before(unit.original.end)];
+        if its.len() == unit.resumes.len() {
+            all.extend(its.iter().copied().zip(unit.resumes));
         }
     }
     all
