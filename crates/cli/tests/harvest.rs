@@ -16,6 +16,8 @@ const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -72,7 +74,19 @@ int main(int argc, char **argv) {
         }
         return 0;
     }
-    if (!strcmp(argv[1], "spin")) for (;;) gone_through = p = chase(p, 1000000);
+    /* Traced by a child of its own, which never looks: dead, it cannot be waited for by others. */
+    if (!strcmp(argv[1], "traced")) {
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        if (!fork()) {
+            long traced = ptrace(PTRACE_SEIZE, getppid(), 0, 0);
+            FILE *file = fopen("tracer", "w");
+            fprintf(file, "%d %ld\n", getpid(), traced);
+            fclose(file);
+            sleep(60);
+            _exit(0);
+        }
+    }
+    if (!strcmp(argv[1], "spin") || !strcmp(argv[1], "traced")) for (;;) gone_through = p = chase(p, 1000000);
     return 99;
 }
 "#;
@@ -453,5 +467,36 @@ fn a_butler_that_is_killed_is_told_and_not_waited_for() {
     assert_eq!(text(&output.stderr), line);
     let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
     assert!(run.scavengers.iter().all(|s| s.process.ended == records::run::Ended::WithThePrimary));
+    nobody_left(&place);
+}
+
+/// Who was killed may take its time to die, where it is traced or the processors are busy: the primary's end is told without it.
+#[test]
+fn who_cannot_die_at_once_does_not_keep_the_primarys_end_back() {
+    let place = place();
+    let mut harvest =
+        place.harvest(&["--scavenger", "./p traced", "--record", "run.json", "--", "./p", "wait"]);
+    let mut child = harvest.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let tracer = || std::fs::read_to_string(place.at("tracer")).ok().filter(|text| text.ends_with('\n'));
+    let tracer = loop {
+        match tracer() {
+            Some(text) => break text,
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let (tracer, traces) = tracer.trim().split_once(' ').unwrap();
+    assert!(testkit::kill("TERM", &child.id().to_string()));
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+    let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+    assert_eq!(run.scavengers[0].process.ended, records::run::Ended::WithThePrimary);
+    if traces == "0" {
+        // Without its tracer nobody is left.
+        assert!(testkit::kill("KILL", tracer), "the tracer ended first");
+    } else {
+        eprintln!("skipped: nobody may be traced here");
+        let _ = testkit::kill("KILL", tracer);
+    }
     nobody_left(&place);
 }

@@ -18,7 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How long scavengers are waited for that were killed, and the butler that has nothing left to do.
+/// How long scavengers are waited for that were killed, and the butler that has nothing left to do. To die takes a turn on a
+/// processor, which those of the lowest priority may not have for minutes where others are busy; and who is traced is not gone before
+/// its tracer has seen it. Whoever waits for the primary does not wait for that.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// What a scavenger did so far.
@@ -246,16 +248,22 @@ impl Running {
         }
     }
 
+    /// With an end to patience: it was killed.
     fn until_scavenger_ended(
         &mut self,
         index: usize,
         pid: Pid,
+        patience: Option<Instant>,
         watch: &mut impl FnMut(&Snapshot),
     ) -> io::Result<()> {
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
         loop {
             self.reap_scavengers()?;
             if self.ended[index].is_some() {
+                return Ok(());
+            }
+            if patience.is_some_and(|end| Instant::now() > end) {
+                self.ended[index] = Some(ExitStatus::from_raw(Signal::KILL.as_raw())); // as it will
                 return Ok(());
             }
             self.pause(handle.as_ref())?;
@@ -294,17 +302,21 @@ impl Running {
     /// Whose scavengers had to be killed.
     fn end_scavengers(&mut self, watch: &mut impl FnMut(&Snapshot)) -> io::Result<Vec<bool>> {
         self.until_home()?;
+        let left: Vec<(usize, Pid)> = (0..self.count)
+            .filter(|&index| self.ended[index].is_none())
+            .filter_map(|index| Some((index, self.scavenger_pid(index)?)))
+            .collect();
         let mut killed = vec![false; self.count];
-        for (index, killed) in killed.iter_mut().enumerate() {
-            self.reap_scavengers()?;
-            let Some(pid) = self.scavenger_pid(index).filter(|_| self.ended[index].is_none()) else {
-                continue;
-            };
-            if self.after == After::Kill {
-                *killed = true;
+        let mut patience = None;
+        if self.after == After::Kill {
+            for &(index, pid) in &left {
+                killed[index] = true;
                 kill_process(pid, Signal::KILL)?;
             }
-            self.until_scavenger_ended(index, pid, watch)?;
+            patience = Some(Instant::now() + GRACE);
+        }
+        for (index, pid) in left {
+            self.until_scavenger_ended(index, pid, patience, watch)?;
         }
         self.end_butler()?;
         Ok(killed)
@@ -342,7 +354,7 @@ impl Running {
         let mut killed = false;
         loop {
             self.reap_butler()?;
-            if self.butler != Butler::Lives {
+            if self.butler != Butler::Lives || killed && Instant::now() > patience + GRACE {
                 break;
             }
             if Instant::now() > patience {
