@@ -22,6 +22,7 @@ use std::path::Path;
 
 pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit> {
     refuse_what_is_not_there(args, console)?;
+    crate::room::look_for_harvest()?;
     let cast = args.cast()?;
     cast.check().map_err(|e| refused(&e.into()))?;
     if !args.dry_run {

@@ -81,6 +81,9 @@ fn main() -> ExitCode {
     if let Some(exit) = lab::watchdog::serve_if_asked() {
         return exit;
     }
+    if let Err(refusal) = room::look_for_stack() {
+        return failure::report(&refusal.into());
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error),

@@ -10,21 +10,32 @@ const LEAST: Bytes = Bytes::mib(32);
 /// 64 KiB of stack were too few to measure, 128 enough.
 const LEAST_STACK: Bytes = Bytes::kib(128);
 
-/// Where one of these is too small, the program would be aborted without a word on the cause.
+/// The areas of a harvest take 272 MiB of the primary's (`docs/harvest-abi.md`); what looks through programs gets along with that.
+const LEAST_HARVEST: Bytes = Bytes::mib(288);
+
+/// 12 MB were enough to look through small programs, 8 too few.
+const LEAST_DATA: Bytes = Bytes::mib(16);
+
+/// Where one of these is too small, the program would be aborted without a word on the cause: by its arguments already, where it
+/// is the stack.
+pub(crate) fn look_for_stack() -> Result<(), Refusal> {
+    enough(Resource::Stack, LEAST_STACK, "stack is", "-s", "would do")
+}
+
 pub(crate) fn look() -> Result<(), Refusal> {
-    let too_small = |resource, least: Bytes| limit_below(getrlimit(resource).current, least);
-    let refused = |what: &str, limit: Bytes, option: &str, help: String| {
-        let why = format!("the {what} is limited to {limit} (ulimit {option})");
-        Err(Refusal::not_possible_here("memory", why).would_help(help))
-    };
-    if let Some(limit) = too_small(Resource::As, LEAST) {
-        let help = format!("at least {LEAST} would do, without areas to measure in");
-        return refused("address space", limit, "-v", help);
-    }
-    if let Some(limit) = too_small(Resource::Stack, LEAST_STACK) {
-        return refused("stack", limit, "-s", format!("at least {LEAST_STACK} would do"));
-    }
-    Ok(())
+    enough(Resource::As, LEAST, "address space is", "-v", "would do, without areas to measure in")
+}
+
+pub(crate) fn look_for_harvest() -> Result<(), Refusal> {
+    enough(Resource::As, LEAST_HARVEST, "address space is", "-v", "would do for small programs")?;
+    enough(Resource::Data, LEAST_DATA, "size of data is", "-d", "would do for small programs")
+}
+
+fn enough(resource: Resource, least: Bytes, what: &str, option: &str, help: &str) -> Result<(), Refusal> {
+    limit_below(getrlimit(resource).current, least).map_or(Ok(()), |limit| {
+        let why = format!("the {what} limited to {limit} (ulimit {option})");
+        Err(Refusal::not_possible_here("memory", why).would_help(format!("at least {least} {help}")))
+    })
 }
 
 /// A limit of nothing is none: with it, this program would not run. A sandbox did not let us ask.

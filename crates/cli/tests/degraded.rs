@@ -130,6 +130,35 @@ fn with_few_open_files_it_is_whole_or_refused_in_a_line() {
     assert!(whole > 2, "{whole}");
 }
 
+/// Every size from where the program itself can be loaded: whole or not at all.
+#[test]
+fn with_little_memory_it_is_whole_or_refused_in_a_line() {
+    let place = place();
+    assert_eq!(harvest_under(&place, "exec \"$@\"", &[]).status.code(), Some(7));
+    for (option, sizes) in [
+        ('v', &[33_000, 60_000, 120_000, 200_000, 280_000, 400_000][..]),
+        ('d', &[1_000, 5_000, 8_000, 12_000, 400_000]),
+        ('s', &[64, 127, 8192]),
+    ] {
+        let mut last = None;
+        for size in sizes {
+            let output = harvest_under(&place, &format!("ulimit -{option} {size}; exec \"$@\""), &[]);
+            let (said, code) = (text(&output.stderr), output.status.code());
+            last = code;
+            if code == Some(7) {
+                assert_eq!((text(&output.stdout), said.as_str()), (alone(&place), ""), "{option} {size}");
+            } else {
+                assert!(code == Some(3) && output.stdout.is_empty(), "{option} {size}: {code:?} {said}");
+                assert!(
+                    said.starts_with("gleaner: memory: the ") && said.lines().count() == 1,
+                    "{option} {size}: {said}"
+                );
+            }
+        }
+        assert_eq!(last, Some(7), "{option}");
+    }
+}
+
 #[test]
 fn folders_that_cannot_be_are_named() {
     let place = place();
