@@ -2,13 +2,14 @@
 # Real programs of this system harvest and are harvested, by the front door: each prints what it prints alone, and ends as it
 # ends alone.
 #
-#   scripts/harvest-real.sh [--quick] [--as primary|scavenger] [--record FILE] [NAME…]
+#   scripts/harvest-real.sh [--quick] [--as primary|scavenger|siblings] [--record FILE] [NAME…]
 #
 # As primaries: workloads of programs/real, in which every call of the programs that they name is a harvest with scavengers that
-# chase through memory. As scavengers: the commands below, in a primary that chases as long as they live. Sites are all loads
-# of loops: more than pay, for this is about doing the same, not about being fast.
+# chase through memory; and commands below. As scavengers: the commands below, in a primary that chases as long as they live. As
+# siblings: threads of the commands below. Sites are all loads of loops: more than pay, for this is about doing the same, not about
+# being fast.
 #
-# To add a primary: its name in `primaries`. To add a scavenger: a line `scavenger`.
+# To add a primary: its name in `primaries`, or a line `primary`. To add a scavenger or siblings: a line `scavenger` or `siblings`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -86,7 +87,7 @@ missing() { # SCRIPT
 }
 
 for name in $primaries; do
-    wanted "$name" && [ "$as" != scavenger ] || continue
+    wanted "$name" && [[ " both primary " == *" $as "* ]] || continue
     if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " bash sqlite3 " != *" $name "* ]]; then continue; fi
     why=$(missing "programs/real/$name.sh")
     if [ -n "$why" ]; then skipped+=("$name: $why"); continue; fi
@@ -100,7 +101,7 @@ done
 scavenger() {
     local name=$1 program=$2 status=0 command began=$SECONDS
     shift
-    wanted "$name" && [ "$as" != primary ] || return 0
+    wanted "$name" && [[ " both scavenger " == *" $as "* ]] || return 0
     if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " gzip gunzip bzip2 xz-threads perl sqlite3 python3 " != *" $name "* ]]; then return 0; fi
     [ -x "$program" ] || { skipped+=("$name: '$program' is not there"); return 0; }
     (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
@@ -108,12 +109,30 @@ scavenger() {
     echo "exit code $status" >>"$base/expected"
     printf -v command '%q ' "$@"
     rm -f "$base/run.json" "$base/output"
-    (fresh && before && clean /usr/bin "$gleaner" harvest "${choice[@]}" --scavenger "$command" --scavenger-out "$base/output" --record "$base/run.json" -- "$base/chaser" "$(basename "$(realpath "$program")" | cut -c1-15)") >"$base/primary" 2>&1 </dev/null && status=0 || status=$?
+    (fresh && before && clean /usr/bin "$gleaner" harvest "${choice[@]}" --scavenger "$command" --scavenger-out "$base/output" --record "$base/run.json" -- "$base/chaser" "$(basename "$program" | cut -c1-15)") >"$base/primary" 2>&1 </dev/null && status=0 || status=$?
     # The primary ends with 4 once its company has ended, with 5 where it never saw any; the record says how that ended.
     if [ "$status" != 4 ] && [ "$status" != 5 ]; then echo "the primary ended with $status: $(cat "$base/primary")" >>"$base/output"; fi
     replies >>"$base/output"
     echo "exit code $("$gleaner" show "$base/run.json" '.scavengers[0].ended.code' 2>&1)" >>"$base/output"
     verdict "$name" scavenger "$base/expected" "$base/output" "$began"
+}
+
+# primary NAME PROGRAM ARG…, siblings NAME PROGRAM ARG…: likewise.
+primary() { itself primary "$@" --scavengers "2 x $base/chaser"; }
+siblings() { itself siblings "$@" --siblings; }
+itself() { # ROLE NAME PROGRAM ARG… OPTION [VALUE]: what harvests is at the end
+    local role=$1 name=$2 program=$3 status=0 began=$SECONDS options=()
+    shift 2
+    wanted "$name" && [[ " both $role " == *" $as "* ]] && [ $quick = no -o "${#names[@]}" != 0 ] || return 0
+    [ -x "$program" ] || { skipped+=("$name as $role: '$program' is not there"); return 0; }
+    if [ "$role" = primary ]; then options=("${@: -2}"); else options=("${@: -1}"); fi
+    set -- "${@:1:$#-${#options[@]}}"
+    (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
+    echo "exit code $status" >>"$base/expected"
+    status=0
+    (fresh && before && clean /usr/bin "$gleaner" -q harvest "${choice[@]}" "${options[@]}" -- "$@") >"$base/output" 2>&1 </dev/null || status=$?
+    echo "exit code $status" >>"$base/output"
+    verdict "$name" "$role" "$base/expected" "$base/output" "$began"
 }
 
 # What somebody else was told meanwhile.
@@ -138,6 +157,31 @@ before() {
         echo u1 >ids
         ;;
     esac
+    cat >Many.java <<'JAVA'
+import java.util.*;
+import java.util.concurrent.*;
+public class Many {
+    static int deep(int n) { return deep(n + 1) + 1; }
+    public static void main(String[] arguments) throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(4);
+        List<Future<Long>> sums = new ArrayList<>();
+        for (int part = 0; part < 8; part++) {
+            int by = part;
+            sums.add(threads.submit(() -> {
+                Map<Integer, Integer> map = new HashMap<>();
+                for (int i = 0; i < 30000; i++) map.merge((i * 7919 + by) % 10007, i, Integer::sum);
+                System.gc();
+                return map.values().stream().mapToLong(i -> i).sum();
+            }));
+        }
+        for (Future<Long> sum : sums) System.out.println(sum.get());
+        threads.shutdown();
+        try { System.out.println(((Object) null).hashCode()); } catch (NullPointerException e) { System.out.println("null"); }
+        try { deep(0); } catch (StackOverflowError e) { System.out.println("deep"); }
+        System.exit(6);
+    }
+}
+JAVA
     echo 'process.send(process.execPath); process.exit(3)' >fork.js
     cat >many.py <<'PY'
 import json, re, subprocess, threading, zlib, hashlib
@@ -199,6 +243,25 @@ scavenger tar /usr/bin/tar -cf - --sort=name --mtime=@0 data script.sql work.pl
 scavenger openssl /usr/bin/openssl dgst -sha512 -r data
 scavenger ffmpeg /usr/bin/ffmpeg -v error -f lavfi -i testsrc=duration=1:size=160x120:rate=10 -c:v libx264 -threads 2 -bitexact -f h264 -
 scavenger node /usr/bin/node -e 'let t = 0; for (let i = 0; i < 1e6; i++) t += i % 7; console.log(t, JSON.stringify([1, {a: "b"}]).replace(/b/, "c"))'
+scavenger java /usr/bin/java -Xmx256m Many.java
+luajit_does='local t = {} for i = 1, 300000 do t[i * 7919 % 100003] = tostring(i) end local n = 0 for _, v in pairs(t) do n = n + #v end print(n, pcall(error, "x")) os.exit(7)'
+scavenger luajit /usr/bin/luajit -e "$luajit_does"
+scavenger vim /usr/bin/vim -es -u NONE +'call append(0, map(range(5000), {i -> string(i * 7919 % 100003)}))' +'sort n' +'%p' +'cq 4'
+scavenger convert /usr/bin/convert-im6.q16 -size 200x200 gradient:red-blue -blur 0x3 -swirl 90 -depth 8 rgb:-
+
+primary java /usr/bin/java -Xmx256m Many.java
+primary luajit /usr/bin/luajit -e "$luajit_does"
+primary vim /usr/bin/vim -es -u NONE +'call append(0, map(range(5000), {i -> string(i * 7919 % 100003)}))' +'sort n' +'%p' +'cq 4'
+primary ffmpeg /usr/bin/ffmpeg -v error -f lavfi -i testsrc=duration=1:size=160x120:rate=10 -c:v libx264 -threads 3 -bitexact -f h264 -
+primary rsync /usr/bin/rsync -a --out-format='%n %l' data copy
+
+siblings pigz /usr/bin/pigz -9 -p 6 -n -c data
+siblings xz /usr/bin/xz -2 -T6 --block-size=256KiB -c data
+siblings zstd /usr/bin/zstd -q -9 -T6 -c data
+siblings sort /usr/bin/sort --parallel=6 -S 1M data
+siblings python3 /usr/bin/python3.11 many.py
+siblings java /usr/bin/java -Xmx256m Many.java
+siblings ffmpeg /usr/bin/ffmpeg -v error -f lavfi -i testsrc=duration=1:size=160x120:rate=10 -c:v libx264 -threads 6 -bitexact -f h264 -
 
 for what in "${skipped[@]}"; do echo "skipped: $what"; done
 if [ -n "$record" ]; then
