@@ -93,7 +93,7 @@ fn little_address_space(world: &World) -> Result<(), Failed> {
     let world = World { before: limited.map(str::to_owned).to_vec(), ..world.clone() };
     let harvest = world.harvest(&[], &["work"], &[vec!["nothing"]]);
     same("the primary", &(harvest.primary.code, harvest.primary.output.as_str()), &(3, ""))?;
-    let line = "gleaner: the primary cannot be harvested: no memory for the areas of its threads (is there a limit on address space or data?)";
+    let line = "gleaner: the primary cannot be harvested: no memory for the areas of its threads (is there a limit on address space?)";
     same("its line", &world.errors().lines().next(), &Some(line))
 }
 
