@@ -24,7 +24,7 @@ use image::dominators::Dominators;
 use image::effects::effect;
 use image::groups::{Groups, RelyOn};
 use image::insn::{Flow, index_at};
-use image::liveness::Liveness;
+use image::liveness::{Knowledge, Liveness};
 use image::regs::RegSet;
 use image::tables::JumpTable;
 use rayon::prelude::*;
@@ -36,10 +36,15 @@ use units::Svma;
 pub(crate) struct Harvest<'a, 'd> {
     module: &'a Module<'d>,
     choices: &'a [Choice],
-    liveness: Liveness,
+    facts: &'a Facts,
     sites: &'a Sites,
     /// Those of a scavenger.
     bounds: Option<Bounds>,
+}
+
+/// What is true of a module wherever its sites are.
+pub(crate) struct Facts {
+    liveness: Liveness,
     /// For each unit, whether it may run before its thread has an area.
     early: Vec<bool>,
     /// For each unit, whether unswitched state may hold something in it.
@@ -59,21 +64,34 @@ struct Work<'u> {
     done: Harvested,
 }
 
-impl<'a, 'd> Harvest<'a, 'd> {
-    pub(crate) fn new(
-        module: &'a Module<'d>,
-        choices: &'a [Choice],
-        sites: &'a Sites,
-        bounds: Option<Bounds>,
-    ) -> Self {
-        let early = if bounds.is_some() { vec![false; module.units.len()] } else { early(module) };
+impl Facts {
+    /// `guest` tells whether it is to run in the waits of others.
+    pub(crate) fn of(module: &Module<'_>, choices: &[Choice], knowledge: Knowledge, guest: bool) -> Self {
         // What the file does not list, nobody can check.
         let all_of = |unit: usize| matches!(choices[unit], Choice::Twin(_));
         let table = |unit: usize, table: &JumpTable| all_of(unit) && is_movable(module, unit, table);
         let listed = RelyOn { table: &table, all_of: &all_of };
-        let liveness = Liveness::with(module, sites.knowledge, &listed);
-        let unswitched = unswitched(module);
-        Self { module, choices, liveness, sites, bounds, early, unswitched }
+        Self {
+            liveness: Liveness::with(module, knowledge, &listed),
+            early: if guest { vec![false; module.units.len()] } else { early(module) },
+            unswitched: unswitched(module),
+        }
+    }
+
+    pub(crate) fn liveness(&self) -> &Liveness {
+        &self.liveness
+    }
+}
+
+impl<'a, 'd> Harvest<'a, 'd> {
+    pub(crate) fn new(
+        module: &'a Module<'d>,
+        choices: &'a [Choice],
+        facts: &'a Facts,
+        sites: &'a Sites,
+        bounds: Option<Bounds>,
+    ) -> Self {
+        Self { module, choices, facts, sites, bounds }
     }
 
     /// Everything that is put into one unit.
@@ -138,7 +156,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
             };
             if let Some(bound) = work.bounds.get(next_bound).filter(|b| b.index as usize == index) {
                 next_bound += 1;
-                if self.unswitched[work.unit] {
+                if self.facts.unswitched[work.unit] {
                     piece.append(&leave(live));
                     work.done.leaves += 1;
                 } else {
@@ -171,9 +189,9 @@ impl<'a, 'd> Harvest<'a, 'd> {
 
     /// Why no yield can be in a unit.
     fn refusal(&self, unit: usize) -> Option<SiteRefusal> {
-        if self.early[unit] {
+        if self.facts.early[unit] {
             Some(SiteRefusal::Early)
-        } else if self.unswitched[unit] {
+        } else if self.facts.unswitched[unit] {
             Some(SiteRefusal::UnswitchedState)
         } else {
             None
@@ -190,7 +208,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
 
     /// What is live before each instruction of a unit, as far as it is relied on here.
     fn live(&self, unit: usize) -> Cow<'_, [RegSet]> {
-        let live = &self.liveness.before[unit];
+        let live = &self.facts.liveness.before[unit];
         if self.sites.wary.is_empty() {
             return Cow::Borrowed(live);
         }

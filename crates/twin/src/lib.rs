@@ -13,6 +13,7 @@
 //! [`rewrite`] goes through the phases; [`mod@map`] describes the result for checkers.
 #![forbid(unsafe_code)]
 
+mod again;
 mod assembler;
 mod bounds;
 mod early;
@@ -48,5 +49,5 @@ pub use error::TwinError;
 pub use image::liveness::Knowledge;
 pub use mode::{Mode, VectorWidth};
 pub use report::{Coverage, Harvested, SiteRefusal};
-pub use rewrite::{Rewritten, rewrite};
+pub use rewrite::{Rewriter, Rewritten, rewrite};
 pub use sites::{Bounds, Costs, Prefetch, Reach, Site, Sites, UNCOUNTED, Which};

@@ -49,7 +49,21 @@ impl VectorWidth {
     }
 }
 
-impl Mode<'_> {
+impl<'s> Mode<'s> {
+    pub(crate) fn sites(self) -> Option<&'s Sites> {
+        match self {
+            Self::Identity | Self::Poison(_) => None,
+            Self::Primary(sites) | Self::Scavenger(sites, _) | Self::Sibling(sites, _) => Some(sites),
+        }
+    }
+
+    pub(crate) fn bounds(self) -> Option<Bounds> {
+        match self {
+            Self::Scavenger(_, bounds) | Self::Sibling(_, bounds) => Some(bounds),
+            _ => None,
+        }
+    }
+
     pub fn number(self) -> u32 {
         match self {
             Self::Identity => 1,

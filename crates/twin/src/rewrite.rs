@@ -1,11 +1,12 @@
 //! The phases of a rewrite, one after the other.
 
+use crate::again::Again;
 use crate::early::early;
 use crate::emit::{INT3, Twin, TwinTable, Twins, is_movable, movable_tables};
 use crate::error::TwinError;
 use crate::file::{self, Places, Sizes};
 use crate::go;
-use crate::harvest::Harvest;
+use crate::harvest::{Facts, Harvest};
 use crate::layout::{LINE, escapes_after, lay_out};
 use crate::leaves::leave_anywhere;
 use crate::map;
@@ -18,7 +19,7 @@ use crate::sites::Which;
 use crate::symbols;
 use crate::unwind;
 use image::groups::RelyOn;
-use image::liveness::Liveness;
+use image::liveness::{Knowledge, Liveness};
 use image::tables::JumpTable;
 use image::{Image, Module};
 use rayon::prelude::*;
@@ -33,25 +34,102 @@ pub struct Rewritten {
 
 /// Rewrites the module in `data`; `debug` is its separate debug information, if any.
 pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewritten, TwinError> {
-    let mut clock = Clock { last: Instant::now(), phases: Vec::new() };
-    if let Some(debug) = debug {
-        refuse_debug(data, debug)?;
+    Rewriter::of(data, debug)?.rewrite(mode)
+}
+
+/// A module that is rewritten, again and again if need be: only what other sites change is done anew.
+pub struct Rewriter<'d> {
+    data: &'d [u8],
+    module: Module<'d>,
+    decided: Option<Decided>,
+    laid: Option<(Again, Laid)>,
+    clock: Clock,
+}
+
+impl<'d> Rewriter<'d> {
+    /// Reads and decodes.
+    pub fn of(data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Self, TwinError> {
+        let mut clock = Clock::new();
+        if let Some(debug) = debug {
+            refuse_debug(data, debug)?;
+        }
+        let module = Module::analyse(data, debug)?;
+        clock.phase("read and decode");
+        Ok(Self { data, module, decided: None, laid: None, clock })
     }
-    let module = Module::analyse(data, debug)?;
-    refuse_module(&module, mode)?;
-    clock.phase("read and decode");
-    // Nobody switches where nobody knows what registers mean.
-    let bare_too = matches!(mode, Mode::Identity | Mode::Poison(_));
-    let mut choices = choose(&module, bare_too);
-    if matches!(mode, Mode::Sibling(..)) {
-        refuse_early(&module, &mut choices);
+
+    /// The file, as it was read.
+    pub fn data(&self) -> &'d [u8] {
+        self.data
     }
-    if !matches!(mode, Mode::Identity | Mode::Poison(_)) && own_base::sets_gs(&module) {
-        return Err(TwinError::SetsGs);
+
+    /// What it is of, and what is live there by what a rewrite in this mode goes by; nothing is told of modes without sites.
+    pub fn live(&mut self, mode: Mode<'_>) -> Result<(&Module<'d>, Option<&Liveness>), TwinError> {
+        self.clock.begin();
+        self.decide(mode)?;
+        let facts = self.decided.as_ref().and_then(|decided| decided.facts.as_ref());
+        Ok((&self.module, facts.map(Facts::liveness)))
     }
-    clock.phase("choose");
-    let (mut twins, harvested) = lay_out_all(&module, &choices, mode);
-    clock.phase("lay out");
+
+    /// The same as if it were the first time.
+    pub fn rewrite(&mut self, mode: Mode<'_>) -> Result<Rewritten, TwinError> {
+        self.clock.begin();
+        self.decide(mode)?;
+        let decided = self.decided.as_ref().expect("it was decided just now");
+        let mut clock = std::mem::replace(&mut self.clock, Clock::new());
+        let before = self.laid.take().filter(|(again, _)| again.serves(mode));
+        let stale = before.as_ref().map(|(again, _)| again.stale(&self.module, mode));
+        let before = before.map(|(_, laid)| laid).zip(stale);
+        let laid = lay_out_all(&self.module, decided, mode, before);
+        clock.phase("lay out");
+        let (rewritten, laid) = put_together(&self.module, self.data, mode, &decided.choices, laid, clock)?;
+        self.laid = Again::of(mode).zip(Some(laid));
+        Ok(rewritten)
+    }
+
+    fn decide(&mut self, mode: Mode<'_>) -> Result<(), TwinError> {
+        if self.decided.as_ref().is_some_and(|decided| decided.serves(mode)) {
+            return Ok(());
+        }
+        (self.decided, self.laid) = (None, None);
+        let choices = decide(&self.module, mode)?;
+        self.clock.phase("choose");
+        let facts = mode.sites().map(|sites| {
+            let facts = Facts::of(&self.module, &choices, sites.knowledge, mode.goes_aboard());
+            self.clock.phase("liveness");
+            facts
+        });
+        let knowledge = mode.sites().map(|sites| sites.knowledge);
+        self.decided = Some(Decided { mode: mode.number(), knowledge, choices, facts });
+        Ok(())
+    }
+}
+
+/// What hangs on the mode alone.
+struct Decided {
+    mode: u32,
+    knowledge: Option<Knowledge>,
+    choices: Vec<Choice>,
+    facts: Option<Facts>,
+}
+
+impl Decided {
+    fn serves(&self, mode: Mode<'_>) -> bool {
+        (self.mode, self.knowledge) == (mode.number(), mode.sites().map(|sites| sites.knowledge))
+    }
+}
+
+fn put_together(
+    module: &Module<'_>,
+    data: &[u8],
+    mode: Mode<'_>,
+    choices: &[Choice],
+    mut laid: Laid,
+    mut clock: Clock,
+) -> Result<(Rewritten, Laid), TwinError> {
+    let harvested = laid.harvested(module, mode);
+    let before_escape = if mode.goes_aboard() { leave_anywhere().hot.bytes } else { Vec::new() };
+    let mut twins = Twins { module, twins: laid.twins, before_escape, text: file::Span::default() };
 
     let tables = unwind::Tables::plan(&twins);
     let (text_size, tables_size) = place_relatively(&mut twins);
@@ -81,7 +159,7 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     let of_go = go_tables.as_ref().map(|tables| tables.write(places.go, places.text)).transpose()?;
     clock.phase("unwind tables");
 
-    let mapping = map::write(&twins, &choices, mode);
+    let mapping = map::write(&twins, choices, mode);
     let symbols = symbols::write(&twins, file::text_section(&module.image));
     file::refuse_sections(&module.image, &symbols)?;
     clock.phase("mapping and symbols");
@@ -107,14 +185,14 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
         bytes[span.offset as usize..][..piece.len()].copy_from_slice(&piece);
     }
     emit_all(&twins, &places, &mut bytes)?;
-    patch_entries(&twins, &choices, &mut bytes)?;
+    patch_entries(&twins, choices, &mut bytes)?;
     if let Some(tables) = &go_tables {
         tables.link(&module.image, places.go, &mut bytes)?;
     }
     file::finish(&mut bytes, &twins, &places, &mapping, &symbols);
     clock.phase("write");
 
-    let mut coverage = coverage(&twins, &choices);
+    let mut coverage = coverage(&twins, choices);
     coverage.bytes_before = data.len() as u64;
     coverage.bytes_after = bytes.len() as u64;
     coverage.twin_code_bytes = places.text.size;
@@ -122,7 +200,23 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     coverage.harvest = harvested;
     clock.phase("report");
     coverage.phases = clock.phases;
-    Ok(Rewritten { bytes, coverage })
+    laid.twins = twins.twins;
+    Ok((Rewritten { bytes, coverage }, laid))
+}
+
+/// What gets a twin.
+fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<Choice>, TwinError> {
+    refuse_module(module, mode)?;
+    // Nobody switches where nobody knows what registers mean.
+    let bare_too = matches!(mode, Mode::Identity | Mode::Poison(_));
+    let mut choices = choose(module, bare_too);
+    if matches!(mode, Mode::Sibling(..)) {
+        refuse_early(module, &mut choices);
+    }
+    if !matches!(mode, Mode::Identity | Mode::Poison(_)) && own_base::sets_gs(module) {
+        return Err(TwinError::SetsGs);
+    }
+    Ok(choices)
 }
 
 /// What may run before its thread has an area stays in the original.
@@ -181,67 +275,82 @@ enum Inserter<'a, 'd> {
     Harvest(Harvest<'a, 'd>),
 }
 
-fn lay_out_all<'a, 'd>(
-    module: &'a Module<'d>,
-    choices: &'a [Choice],
-    mode: Mode<'a>,
-) -> (Twins<'a, 'd>, Option<Harvested>) {
+/// All units, laid out.
+struct Laid {
+    twins: Vec<Option<Twin>>,
+    /// What was put into each.
+    done: Vec<Harvested>,
+}
+
+impl Laid {
+    fn harvested(&self, module: &Module<'_>, mode: Mode<'_>) -> Option<Harvested> {
+        let sites = mode.sites()?;
+        let mut all = Harvested::default();
+        for done in &self.done {
+            all.add(done.clone());
+        }
+        if let Which::Listed(listed) = &sites.which {
+            for &address in listed.keys() {
+                let unit = module.unit_at(Svma(address));
+                if unit.is_none_or(|unit| self.twins[unit].is_none()) {
+                    all.leave_out(address, SiteRefusal::NoTwin);
+                }
+            }
+        }
+        Some(all)
+    }
+}
+
+/// Lays all units out; where they are already, only the stale ones.
+fn lay_out_all(
+    module: &Module<'_>,
+    Decided { choices, facts, .. }: &Decided,
+    mode: Mode<'_>,
+    before: Option<(Laid, Vec<usize>)>,
+) -> Laid {
     // What the file does not list, nobody can check.
     let all_of = |unit: usize| matches!(choices[unit], Choice::Twin(_));
     let table = |unit: usize, table: &JumpTable| all_of(unit) && is_movable(module, unit, table);
     let listed = RelyOn { table: &table, all_of: &all_of };
-    let inserter = match mode {
-        Mode::Identity => Inserter::Nothing,
-        Mode::Poison(width) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
-        Mode::Primary(sites) => Inserter::Harvest(Harvest::new(module, choices, sites, None)),
-        Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds) => {
-            Inserter::Harvest(Harvest::new(module, choices, sites, Some(bounds)))
+    let inserter = match (mode, facts) {
+        (Mode::Poison(width), _) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
+        (Mode::Primary(sites), Some(facts)) => {
+            Inserter::Harvest(Harvest::new(module, choices, facts, sites, None))
         }
+        (Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds), Some(facts)) => {
+            Inserter::Harvest(Harvest::new(module, choices, facts, sites, Some(bounds)))
+        }
+        _ => Inserter::Nothing,
     };
     // A guest goes home before such a call in any case; nothing would be gained.
     let skip_stubs = !mode.goes_aboard();
-    let before_escape = if mode.goes_aboard() { leave_anywhere().hot.bytes } else { Vec::new() };
-    let (twins, done): (Vec<Option<Twin>>, Vec<Harvested>) = choices
-        .par_iter()
-        .enumerate()
-        .with_min_len(64)
-        .map(|(unit, choice)| {
-            if matches!(choice, Choice::Refused(_)) {
-                return (None, Harvested::default());
-            }
-            let tables = movable_tables(module, unit);
-            let (mut inserted, done) = match &inserter {
-                Inserter::Nothing => <_>::default(),
-                Inserter::Poison(poison, liveness) => {
-                    (poison.unit(module, unit, &liveness.before[unit]), Harvested::default())
-                }
-                Inserter::Harvest(harvest) => harvest.unit(unit, &tables),
-            };
-            inserted.shrink();
-            let layout = lay_out(module, unit, &tables, &inserted, before_escape.len() as u32, skip_stubs);
-            let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();
-            (Some(Twin { layout, inserted, tables, address: 0 }), done)
-        })
-        .unzip();
-    let harvested = match mode {
-        Mode::Primary(sites) | Mode::Scavenger(sites, _) | Mode::Sibling(sites, _) => {
-            let mut all = Harvested::default();
-            for done in done {
-                all.add(done);
-            }
-            if let Which::Listed(listed) = &sites.which {
-                for &address in listed.keys() {
-                    let unit = module.unit_at(Svma(address));
-                    if unit.is_none_or(|unit| twins[unit].is_none()) {
-                        all.leave_out(address, SiteRefusal::NoTwin);
-                    }
-                }
-            }
-            Some(all)
+    let before_escape = if mode.goes_aboard() { leave_anywhere().hot.bytes.len() } else { 0 };
+    let of_unit = |unit: usize| {
+        if matches!(choices[unit], Choice::Refused(_)) {
+            return (None, Harvested::default());
         }
-        _ => None,
+        let tables = movable_tables(module, unit);
+        let (mut inserted, done) = match &inserter {
+            Inserter::Nothing => <_>::default(),
+            Inserter::Poison(poison, liveness) => {
+                (poison.unit(module, unit, &liveness.before[unit]), Harvested::default())
+            }
+            Inserter::Harvest(harvest) => harvest.unit(unit, &tables),
+        };
+        inserted.shrink();
+        let layout = lay_out(module, unit, &tables, &inserted, before_escape as u32, skip_stubs);
+        let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();
+        (Some(Twin { layout, inserted, tables, address: 0 }), done)
     };
-    (Twins { module, twins, before_escape, text: file::Span::default() }, harvested)
+    if let Some((mut laid, stale)) = before {
+        let anew: Vec<_> = stale.into_par_iter().map(|unit| (unit, of_unit(unit))).collect();
+        for (unit, of_unit) in anew {
+            (laid.twins[unit], laid.done[unit]) = of_unit;
+        }
+        return laid;
+    }
+    let (twins, done) = (0..choices.len()).into_par_iter().with_min_len(64).map(of_unit).unzip();
+    Laid { twins, done }
 }
 
 /// Gives every twin and every table a place relative to the start of theirs; the sizes of all.
@@ -349,6 +458,15 @@ struct Clock {
 }
 
 impl Clock {
+    fn new() -> Self {
+        Self { last: Instant::now(), phases: Vec::new() }
+    }
+
+    /// What was before is nobody's.
+    fn begin(&mut self) {
+        self.last = Instant::now();
+    }
+
     fn phase(&mut self, name: &str) {
         let now = Instant::now();
         self.phases.push(Phase { name: name.to_owned(), nanos: (now - self.last).as_nanos() as u64 });
