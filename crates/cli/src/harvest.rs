@@ -11,7 +11,7 @@ use crate::threads;
 use ::harvest::cache::Cache;
 use ::harvest::launch::{self, Inherited, LaunchError};
 use ::harvest::planner::{Asked, Priors, Wishes};
-use ::harvest::session::{self, Cast, Prepared, SessionError};
+use ::harvest::session::{self, Cast, Original, Prepared, Rewriters, SessionError};
 use ::harvest::twins::TwinsError;
 use ::harvest::{prices, program::ProgramError};
 pub(crate) use args::HarvestArgs;
@@ -62,20 +62,21 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
 }
 
 fn prepare(args: &HarvestArgs, cast: Cast, console: &Console) -> anyhow::Result<(Prepared, Cache)> {
-    let plan = match &args.plan {
-        Some(path) => {
-            let plan = records::read::<Plan>(path)?.body;
-            session::check_plan(&plan, &cast).map_err(|e| refused(&e))?;
-            plan
-        }
-        None => make_plan(args, &cast)?,
-    };
     let cache = cache(args, console)?;
+    let originals;
+    let (plan, mut rewriters) = if let Some(path) = &args.plan {
+        let plan = records::read::<Plan>(path)?.body;
+        session::check_plan(&plan, &cast).map_err(|e| refused(&e))?;
+        (plan, Rewriters::default())
+    } else {
+        originals = session::read(&cast).map_err(|e| refused(&e))?;
+        make_plan(args, &cast, &originals, &cache)?
+    };
     // What cannot be kept can still be run.
-    let (prepared, cache) = match session::prepare(plan.clone(), cast.clone(), &cache) {
+    let (prepared, cache) = match session::prepare(plan.clone(), cast.clone(), &cache, &mut rewriters) {
         Err(SessionError::Twins(TwinsError::Cache(why))) if is_the_folders(&why) && !cache.is_temporary() => {
             let cache = for_this_run(&why, console)?;
-            (session::prepare(plan, cast, &cache), cache)
+            (session::prepare(plan, cast, &cache, &mut rewriters), cache)
         }
         prepared => (prepared, cache),
     };
@@ -103,7 +104,12 @@ fn refuse_what_is_not_there(args: &HarvestArgs, console: &Console) -> anyhow::Re
     Ok(())
 }
 
-fn make_plan(args: &HarvestArgs, cast: &Cast) -> anyhow::Result<Plan> {
+fn make_plan<'f>(
+    args: &HarvestArgs,
+    cast: &Cast,
+    originals: &'f [Original],
+    cache: &Cache,
+) -> anyhow::Result<(Plan, Rewriters<'f>)> {
     let wishes = Wishes {
         choice: args.choose.into(),
         coalesce: !args.no_coalescing,
@@ -111,6 +117,7 @@ fn make_plan(args: &HarvestArgs, cast: &Cast) -> anyhow::Result<Plan> {
         most_sites: args.most_sites,
         spins: !args.no_spins,
         excluded: args.exclude.iter().map(|address| address.0).collect(),
+        explained: args.dry_run,
         asked: Asked {
             scavengers: cast.scavengers.len() as u32,
             siblings: cast.siblings,
@@ -120,7 +127,7 @@ fn make_plan(args: &HarvestArgs, cast: &Cast) -> anyhow::Result<Plan> {
         },
     };
     let prices = prices_of(args)?;
-    Ok(session::plan(cast, &prices, &Priors, &wishes).map_err(|e| refused(&e))?)
+    Ok(session::plan(originals, &prices, &Priors, &wishes, cache).map_err(|e| refused(&e))?)
 }
 
 /// By the machine record that was named, or the one in the usual place, or none.

@@ -1,6 +1,6 @@
-//! Rewritten files, kept from run to run: `gleaner/twins` in the user's cache directory.
+//! Rewritten files, and what was seen of their originals, kept from run to run: `gleaner/twins` in the user's cache directory.
 //!
-//! An entry is a directory named after its key, with the rewritten file (under its program's name, which is what `ps`
+//! An entry is a directory named after its key, with a file (a rewritten one under its program's name, which is what `ps`
 //! shows) and a note with its checksum. It comes into being whole, by one rename, and is never changed. Whoever uses one
 //! holds a shared lock on it, so that nobody clears it away meanwhile; whoever makes one holds a lock that others who
 //! want the same wait for. An entry that is not as it was written is thrown away and made again.
@@ -10,6 +10,7 @@ mod room;
 use records::plan::Counts;
 use records::run::Proof;
 use rustix::fs::{FlockOperation, flock};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -65,26 +66,26 @@ pub struct Note {
     pub remark: Option<String>,
 }
 
-/// A rewritten file to be kept.
+/// A file to be kept, with what is known of it besides its bytes.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct Made<N = Note> {
     pub bytes: Vec<u8>,
-    pub note: Note,
+    pub note: N,
 }
 
 /// As it stands in an entry.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct Written<N> {
     name: Vec<u8>,
     checksum: String,
-    note: Note,
+    note: N,
 }
 
-/// A rewritten file in its place, kept there as long as this lives.
+/// A file in its place, kept there as long as this lives.
 #[derive(Debug)]
-pub struct Entry {
+pub struct Entry<N = Note> {
     pub file: PathBuf,
-    pub note: Note,
+    pub note: N,
     /// It was there already.
     pub cached: bool,
     _in_use: File,
@@ -146,12 +147,12 @@ impl Cache {
     }
 
     /// The entry of this key, made if it is not there. `name` is the program's.
-    pub fn get<E: From<io::Error>>(
+    pub fn get<E: From<io::Error>, N: Serialize + DeserializeOwned>(
         &self,
         key: &Key,
         name: &OsStr,
-        make: impl FnOnce() -> Result<Made, E>,
-    ) -> Result<Entry, E> {
+        make: impl FnOnce() -> Result<Made<N>, E>,
+    ) -> Result<Entry<N>, E> {
         if let Some(entry) = self.find(key, name) {
             return Ok(entry);
         }
@@ -174,12 +175,12 @@ impl Cache {
     }
 
     /// A sound entry, in use from now on.
-    fn find(&self, key: &Key, name: &OsStr) -> Option<Entry> {
+    fn find<N: DeserializeOwned>(&self, key: &Key, name: &OsStr) -> Option<Entry<N>> {
         let place = self.place(key);
         let in_use = File::open(&place).ok()?;
         flock(&in_use, FlockOperation::LockShared).ok()?;
         let note_file = File::options().read(true).open(place.join(NOTE)).ok()?;
-        let written: Written = serde_json::from_reader(io::BufReader::new(&note_file)).ok()?;
+        let written: Written<N> = serde_json::from_reader(io::BufReader::new(&note_file)).ok()?;
         if written.name != name.as_encoded_bytes() {
             return None;
         }
@@ -208,12 +209,12 @@ impl Cache {
         }
     }
 
-    fn put(&self, key: &Key, name: &OsStr, made: Made) -> io::Result<Entry> {
+    fn put<N: Serialize>(&self, key: &Key, name: &OsStr, made: Made<N>) -> io::Result<Entry<N>> {
         let building = tempfile::Builder::new().prefix(room::UNFINISHED).tempdir_in(&self.directory)?;
         let written = Written {
             name: name.as_encoded_bytes().to_vec(),
             checksum: checksum(&made.bytes),
-            note: made.note.clone(),
+            note: &made.note,
         };
         write(&building.path().join(name), &made.bytes, 0o700)?;
         write(&building.path().join(NOTE), &serde_json::to_vec(&written)?, 0o600)?;
@@ -266,7 +267,7 @@ mod tests {
 
     fn get(cache: &Cache, part: &str, text: &str) -> Entry {
         let key = Key::of(&[part.as_bytes()]);
-        cache.get::<io::Error>(&key, OsStr::new("prog"), || Ok(made(text))).unwrap()
+        cache.get::<io::Error, Note>(&key, OsStr::new("prog"), || Ok(made(text))).unwrap()
     }
 
     #[test]
@@ -318,7 +319,7 @@ mod tests {
                 scope.spawn(|| {
                     let cache = Cache::at(directory.path(), LIMIT).unwrap();
                     let entry = cache
-                        .get::<io::Error>(&Key::of(&[b"a"]), OsStr::new("prog"), || {
+                        .get::<io::Error, Note>(&Key::of(&[b"a"]), OsStr::new("prog"), || {
                             times.fetch_add(1, Ordering::SeqCst);
                             Ok(made("one"))
                         })
@@ -335,7 +336,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path(), LIMIT).unwrap();
         let key = Key::of(&[b"a"]);
-        let failed = cache.get(&key, OsStr::new("prog"), || Err(io::Error::other("no")));
+        let failed = cache.get::<_, Note>(&key, OsStr::new("prog"), || Err(io::Error::other("no")));
         assert_eq!(failed.unwrap_err().to_string(), "no");
         assert!(!get(&cache, "a", "one").cached);
     }

@@ -1,7 +1,7 @@
 //! Harvesting: which loads of which program become yields, and what runs in them.
 //!
 //! A [`session`] goes from what was asked for to what became of it: [`program`] finds what would run, [`candidates`] looks
-//! for loads that might wait, [`planner`] chooses among them by [`prices`], [`twins`] has the files rewritten and [`cache`]
+//! for loads that might wait (what they were is kept, `seen.rs`), [`planner`] chooses among them by [`prices`], [`twins`] has the files rewritten and [`cache`]
 //! keeps them, and [`launch`] starts a primary with its scavengers in its address space, watches them and gathers how
 //! they ended.
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ pub mod planner;
 pub mod prices;
 pub mod program;
 mod rewritten;
+mod seen;
 pub mod session;
 mod signals;
 pub mod twins;

@@ -1,36 +1,44 @@
-//! Names for addresses: function and source line, from symbols and debug information as far as there are any.
+//! What stands at an address: its instruction, and its line of source as far as debug information tells.
 
 use addr2line::Context;
 use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
-use image::{Image, Module};
+use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use image::Image;
 use records::plan::{Place, SourceLine};
 use std::path::{Path, PathBuf};
+use units::Svma;
 
 type Slice<'d> = EndianSlice<'d, LittleEndian>;
 
-/// What is known about the addresses of a module.
+/// What a file says of its addresses.
 pub struct Names<'d> {
+    image: Option<Image<'d>>,
     lines: Option<Context<Slice<'d>>>,
 }
 
 impl<'d> Names<'d> {
-    /// `debug` is the module's separate debug information, if any. Compressed debug information is left alone.
-    pub fn of(module: &Module<'d>, data: &'d [u8], debug: Option<&'d [u8]>) -> Self {
-        let _ = module;
-        let image = debug.and_then(|debug| Image::parse(debug).ok()).or_else(|| Image::parse(data).ok());
-        Self { lines: image.and_then(|image| context(&image)) }
+    /// `debug` is the file's separate debug information, if any. Compressed debug information is left alone.
+    pub fn of(data: &'d [u8], debug: Option<&'d [u8]>) -> Self {
+        let image = Image::parse(data).ok();
+        let lines = match debug.and_then(|debug| Image::parse(debug).ok()) {
+            Some(debug) => context(&debug),
+            None => image.as_ref().and_then(context),
+        };
+        Self { image, lines }
     }
 
-    /// A place of a unit, named.
-    pub fn place(&self, module: &Module<'_>, unit: usize, address: u64, instruction: String) -> Place {
-        let start = module.units[unit].start;
-        Place {
-            address,
-            instruction,
-            function: module.name(unit).map(|name| String::from_utf8_lossy(name).into_owned()),
-            offset: (address - start.0) as u32,
-            source: self.source(address),
-        }
+    /// Completes a place: its instruction, and its line of source.
+    pub fn complete(&self, place: &mut Place) {
+        place.instruction = self.instruction(place.address);
+        place.source = self.source(place.address);
+    }
+
+    fn instruction(&self, address: u64) -> String {
+        let bytes = self.image.as_ref().and_then(|image| image.bytes_from(Svma(address)));
+        let mut decoder = Decoder::with_ip(64, bytes.unwrap_or(&[]), address, DecoderOptions::NONE);
+        let mut text = String::new();
+        IntelFormatter::new().format(&decoder.decode(), &mut text);
+        text
     }
 
     fn source(&self, address: u64) -> Option<SourceLine> {

@@ -9,52 +9,20 @@
 mod bounds;
 mod gain;
 mod priors;
+mod subject;
 
 pub use bounds::{Asked, bounds};
 pub use priors::{MissRates, Priors};
+pub use subject::{Candidate, Function, Saved, Subject};
 
 use crate::prices::Pricing;
 use gain::Worth;
 use records::plan::{
-    Alternative, Because, Bounds, Counts, Gain, Live, LoadClass, Place, Plan, PlannedModule, Prefetch,
-    Prices, Rejected, Role, Site, Spin,
+    Alternative, Because, Bounds, Counts, Gain, LoadClass, Plan, PlannedModule, Prices, Rejected, Role, Site,
+    Spin,
 };
 use std::collections::HashMap;
-use units::{Bytes, Estimate, Quantity, Unit};
-
-/// A load that might give way, as static analysis sees it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    pub place: Place,
-    pub class: LoadClass,
-    pub prefetch: Prefetch,
-    pub loop_depth: u32,
-    /// Instructions of a round of its loop, where rounds do not wait for one another.
-    pub round: Option<u32>,
-    pub live: Live,
-    /// Candidates that one yield can serve have the same number, the one that comes first in the program first.
-    pub group: u32,
-    /// Its line is that of an access before it.
-    pub same_line: bool,
-    /// Why no yield can be put before it.
-    pub barred: Option<String>,
-}
-
-/// A file in its role, looked through.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Subject {
-    pub path: String,
-    pub role: Role,
-    pub build_id: Option<String>,
-    pub content: String,
-    pub size: Bytes,
-    pub functions: usize,
-    pub accesses: usize,
-    /// Ascending by address.
-    pub candidates: Vec<Candidate>,
-    /// Of a primary: loops that only wait by turning round.
-    pub spins: Vec<Spin>,
-}
+use units::{Estimate, Quantity, Unit};
 
 /// Which loads may become sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +47,8 @@ pub struct Wishes {
     pub spins: bool,
     /// Stated addresses that are left alone, whatever is expected of them.
     pub excluded: Vec<u64>,
+    /// Whether what gives no way is to be told of, and other plans: nobody who only launches asks for them.
+    pub explained: bool,
     pub asked: Asked,
 }
 
@@ -111,16 +81,17 @@ impl Choice {
     }
 }
 
-/// The plan for these programs, with what else was weighed.
+/// The plan for these programs, with what else was weighed where it is to be explained. Places have no instructions nor lines of
+/// source yet.
 pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Plan {
     let bounds = bounds(prices, &wishes.asked);
-    let weighed = |choice, coalesce| {
-        let wishes = Wishes { choice, coalesce, ..wishes.clone() };
-        subjects.iter().map(|s| Sorted::of(s, prices, rates, &wishes)).collect::<Vec<_>>()
-    };
-    let chosen = weighed(wishes.choice, wishes.coalesce);
+    let sorted =
+        |wishes: &Wishes| subjects.iter().map(|s| Sorted::of(s, prices, rates, wishes)).collect::<Vec<_>>();
+    let weighed = |choice, coalesce| sorted(&Wishes { choice, coalesce, explained: false, ..wishes.clone() });
+    let chosen = sorted(wishes);
     let alternatives = Choice::ALL
         .into_iter()
+        .filter(|_| wishes.explained)
         .flat_map(|choice| [(choice, true), (choice, false)])
         .map(|(choice, coalesce)| {
             let is_chosen = (choice, coalesce) == (wishes.choice, wishes.coalesce);
@@ -142,16 +113,22 @@ struct Sorted {
 impl Sorted {
     fn of(subject: &Subject, prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Self {
         let mut sorted = Self { role: subject.role, sites: Vec::new(), rejected: Vec::new() };
+        let explained = wishes.explained;
         let worth = Worth { prices, rates, content: &subject.content };
         let mut groups: Vec<Vec<&Candidate>> = Vec::new();
         let mut place_of: HashMap<u32, usize> = HashMap::new();
         for candidate in &subject.candidates {
-            let alone = worth.alone(candidate);
             if let Some((because, why)) = barred(candidate, wishes) {
-                sorted.reject(candidate, because, why, None);
-            } else if !wishes.choice.takes(candidate, &net(&alone), wishes.least_gain) {
-                let why = gain::told(&alone, wishes.least_gain);
-                sorted.reject(candidate, Because::DoesNotPay, why, Some(alone));
+                if explained {
+                    sorted.rejected.push(rejected(subject, candidate, because, why.to_owned(), None));
+                }
+            } else if !wishes.choice.takes(candidate, &worth.net(candidate), wishes.least_gain) {
+                if explained {
+                    let alone = worth.together(&[candidate]);
+                    let why = gain::told(&alone, wishes.least_gain);
+                    let rejected = rejected(subject, candidate, Because::DoesNotPay, why, Some(alone));
+                    sorted.rejected.push(rejected);
+                }
             } else {
                 let at = *place_of.entry(candidate.group).or_insert(groups.len());
                 if wishes.coalesce && at < groups.len() {
@@ -164,34 +141,23 @@ impl Sorted {
         for members in groups {
             let (first, others) = members.split_first().expect("a group has members");
             sorted.sites.push(Site {
-                place: first.place.clone(),
+                place: subject.place(first),
                 class: first.class,
                 prefetch: first.prefetch,
                 loop_depth: first.loop_depth,
-                with: others.iter().map(|other| other.place.address).collect(),
-                live: first.live.clone(),
+                with: others.iter().map(|other| other.address).collect(),
+                live: first.saved.into(),
                 gain: worth.together(&members),
             });
-            for other in others {
-                let why = format!("the yield at {:#x} fetches its line too", first.place.address);
-                sorted.reject(other, Because::ServedByNeighbour, why, None);
+            for other in others.iter().filter(|_| explained) {
+                let why = format!("the yield at {:#x} fetches its line too", first.address);
+                sorted.rejected.push(rejected(subject, other, Because::ServedByNeighbour, why, None));
             }
         }
         sorted.keep_the_best(wishes.most_sites);
         sorted.sites.sort_by_key(|site| site.place.address);
         sorted.rejected.sort_by_key(|rejected| rejected.place.address);
         sorted
-    }
-
-    fn reject(&mut self, candidate: &Candidate, because: Because, why: String, gain: Option<Gain>) {
-        self.rejected.push(Rejected {
-            place: candidate.place.clone(),
-            class: candidate.class,
-            loop_depth: candidate.loop_depth,
-            because,
-            why,
-            gain,
-        });
     }
 
     /// Deeper loops run more often: they go first, then what gains more.
@@ -213,14 +179,31 @@ impl Sorted {
     }
 }
 
-fn barred(candidate: &Candidate, wishes: &Wishes) -> Option<(Because, String)> {
-    if wishes.excluded.contains(&candidate.place.address) {
-        return Some((Because::Excluded, "excluded by hand".to_owned()));
+fn rejected(
+    subject: &Subject,
+    candidate: &Candidate,
+    because: Because,
+    why: String,
+    gain: Option<Gain>,
+) -> Rejected {
+    Rejected {
+        place: subject.place(candidate),
+        class: candidate.class,
+        loop_depth: candidate.loop_depth,
+        because,
+        why,
+        gain,
     }
-    if let Some(why) = &candidate.barred {
-        return Some((Because::NoTwin, why.clone()));
+}
+
+fn barred(candidate: &Candidate, wishes: &Wishes) -> Option<(Because, &'static str)> {
+    if wishes.excluded.contains(&candidate.address) {
+        return Some((Because::Excluded, "excluded by hand"));
     }
-    candidate.same_line.then(|| (Because::SameLine, "an access before it fetched its line".to_owned()))
+    if candidate.without_twin {
+        return Some((Because::NoTwin, "its function has no twin"));
+    }
+    candidate.same_line.then_some((Because::SameLine, "an access before it fetched its line"))
 }
 
 fn net(gain: &Gain) -> Estimate {

@@ -2,18 +2,19 @@
 //! rewritten files fetched, everybody started and waited for, the record put together.
 
 use crate::cache::{Cache, Entry};
-use crate::candidates::look_through;
+use crate::candidates::{in_module, look_through};
 use crate::launch::{self, Inherited, LaunchError, Outcome, Running, Snapshot, Stream};
-use crate::names;
+use crate::names::{self, Names};
 use crate::planner::{self, MissRates, Subject, Wishes};
 use crate::prices::Pricing;
 use crate::program::{Program, ProgramError};
 use crate::twins::{self, TwinsError};
-use crate::{outcome, signals};
+use crate::{outcome, seen, signals};
 use image::Image;
 use records::plan::{Plan, PlannedModule, Prices, Role};
 use records::run::Run;
 use std::path::{Path, PathBuf};
+use twin::Rewriter;
 
 /// Why a harvest cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -78,26 +79,91 @@ impl Cast {
     }
 }
 
-/// The plan for these programs.
-pub fn plan(
-    cast: &Cast,
+/// A file that takes part, as it was read.
+pub struct Original {
+    path: PathBuf,
+    role: Role,
+    data: Vec<u8>,
+    /// Its separate debug information.
+    debug: Option<Vec<u8>>,
+}
+
+/// The files of all who take part, each role's once.
+pub fn read(cast: &Cast) -> Result<Vec<Original>, SessionError> {
+    cast.files().into_iter().map(|(file, role)| Original::of(file, role)).collect()
+}
+
+/// Of the files that were looked through, those that may be rewritten from there.
+#[derive(Default)]
+pub struct Rewriters<'f>(Vec<(&'f Original, Rewriter<'f>)>);
+
+/// The plan for these files; what is seen of them is kept in the cache.
+pub fn plan<'f>(
+    originals: &'f [Original],
     prices: &Prices,
     rates: &impl MissRates,
     wishes: &Wishes,
-) -> Result<Plan, SessionError> {
+    cache: &Cache,
+) -> Result<(Plan, Rewriters<'f>), SessionError> {
+    let mut rewriters = Rewriters::default();
     let subjects: Vec<Subject> =
-        cast.files().into_iter().map(|(file, role)| subject(file, role)).collect::<Result<_, _>>()?;
-    Ok(planner::plan(&subjects, prices, rates, wishes))
+        originals.iter().map(|original| original.seen(cache, &mut rewriters)).collect::<Result<_, _>>()?;
+    let mut plan = planner::plan(&subjects, prices, rates, wishes);
+    for (module, original) in plan.modules.iter_mut().zip(originals) {
+        let names = Names::of(&original.data, original.debug.as_deref());
+        module.sites.iter_mut().for_each(|site| names.complete(&mut site.place));
+        module.spins.iter_mut().for_each(|spin| names.complete(&mut spin.place));
+        module.rejected.iter_mut().for_each(|rejected| names.complete(&mut rejected.place));
+    }
+    Ok((plan, rewriters))
 }
 
-fn subject(file: &Path, role: Role) -> Result<Subject, SessionError> {
-    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let told = path.display().to_string();
-    let unreadable = |why: String| SessionError::Unreadable { path: told.clone(), why };
-    let data = std::fs::read(&path).map_err(|e| unreadable(records::plain(&e)))?;
-    let separate = Image::parse(&data).ok().and_then(|image| names::separate(image.build_id()?));
-    let debug = separate.and_then(|path| std::fs::read(path).ok());
-    look_through(&told, role, &data, debug.as_deref()).map_err(|e| unreadable(e.to_string()))
+impl Original {
+    fn of(file: &Path, role: Role) -> Result<Self, SessionError> {
+        let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        let data = std::fs::read(&path).map_err(|e| SessionError::Unreadable {
+            path: path.display().to_string(),
+            why: records::plain(&e),
+        })?;
+        let separate = Image::parse(&data).ok().and_then(|image| names::separate(image.build_id()?));
+        let debug = separate.and_then(|path| std::fs::read(path).ok());
+        Ok(Self { path, role, data, debug })
+    }
+
+    fn seen<'f>(&'f self, cache: &Cache, rewriters: &mut Rewriters<'f>) -> Result<Subject, SessionError> {
+        let path = self.path.display().to_string();
+        let mut rewriter = None;
+        let subject = seen::seen(cache, &path, self.role, (&self.data, self.debug.as_deref()), || {
+            self.looked_through(&path, &mut rewriter)
+        })?;
+        rewriters.0.extend(rewriter.map(|rewriter| (self, rewriter)));
+        Ok(subject)
+    }
+
+    fn is(&self, module: &PlannedModule) -> bool {
+        self.role == module.role && self.path == Path::new(&module.path)
+    }
+
+    /// By way of what rewriting it takes, which is left for that. But its debug information is none of a rewriter's.
+    fn looked_through<'f>(
+        &'f self,
+        path: &str,
+        left: &mut Option<Rewriter<'f>>,
+    ) -> Result<Subject, SessionError> {
+        if self.debug.is_some() {
+            return look_through(path, self.role, &self.data, self.debug.as_deref())
+                .map_err(|e| SessionError::Unreadable { path: path.to_owned(), why: e.to_string() });
+        }
+        let sites = twins::no_sites();
+        let mut rewriter = twins::rewriter(&self.path, &self.data, None)?;
+        let (module, liveness) = rewriter
+            .live(twins::mode(self.role, 0, &sites))
+            .map_err(|why| twins::refused(&self.path, &why))?;
+        let liveness = liveness.expect("there is some for roles");
+        let subject = in_module(path, self.role, &self.data, module, liveness);
+        *left = Some(rewriter);
+        Ok(subject)
+    }
 }
 
 /// Checks that a plan made earlier is for these programs as they are now.
@@ -132,11 +198,17 @@ pub struct Prepared {
 }
 
 /// Fetches or makes the rewritten files of a plan, and takes out of it what could not be done.
-pub fn prepare(mut plan: Plan, cast: Cast, cache: &Cache) -> Result<Prepared, SessionError> {
+pub fn prepare(
+    mut plan: Plan,
+    cast: Cast,
+    cache: &Cache,
+    rewriters: &mut Rewriters<'_>,
+) -> Result<Prepared, SessionError> {
     let mut entries = Vec::new();
     for (file, role) in cast.files() {
         let module = module_of(&plan, file, role)?;
-        let entry = twins::get(cache, module, plan.bounds.quantum)?;
+        let rewriter = rewriters.0.iter_mut().find(|(original, _)| original.is(module));
+        let entry = twins::get(cache, module, plan.bounds.quantum, rewriter.map(|(_, rewriter)| rewriter))?;
         let path = module.path.clone();
         let planned = plan.modules.iter_mut().find(|module| module.role == role && module.path == path);
         twins::settle(planned.expect("it was found just now"), &entry.note);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 use twin::report::Phase;
-use twin::{Bounds, Knowledge, Mode, Reach, Rewritten, Site, Sites, VectorWidth, Which};
+use twin::{Bounds, Knowledge, Mode, Reach, Rewriter, Rewritten, Site, Sites, VectorWidth, Which};
 
 /// Why there is no rewritten file.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +93,7 @@ pub fn planned_for<'p>(
 
 /// Rewrites the file of a planned module, whose contents are given, and has it checked.
 pub fn rewrite(module: &PlannedModule, data: &[u8], quantum: u32) -> Result<Planned, TwinsError> {
-    Recipe::of(module, quantum).proven(module, data)
+    Recipe::of(module, quantum).proven(module, &mut rewriter(Path::new(&module.path), data, None)?)
 }
 
 /// Rewrites a file with every load a site, and has it checked: a test of yields.
@@ -105,38 +105,76 @@ pub fn every_load(
     role: Role,
     quantum: u32,
 ) -> Result<Planned, TwinsError> {
-    let attempts = Attempts { role, quantum, width: VectorWidth::of_this_machine(), debug };
-    attempts.until_proven(path, data, Which::EveryLoad(reach), BTreeSet::new())
+    let mut rewriter = rewriter(path, data, debug)?;
+    let attempts = Attempts { role, quantum, width: VectorWidth::of_this_machine() };
+    attempts.until_proven(path, &mut rewriter, Which::EveryLoad(reach), BTreeSet::new())
 }
 
-/// The rewritten file of a module in its role.
-pub fn get(cache: &Cache, module: &PlannedModule, quantum: u32) -> Result<Entry, TwinsError> {
+/// The rewritten file of a module in its role; `rewriter` has read it, if somebody has yet.
+pub fn get(
+    cache: &Cache,
+    module: &PlannedModule,
+    quantum: u32,
+    rewriter: Option<&mut Rewriter<'_>>,
+) -> Result<Entry, TwinsError> {
     let recipe = Recipe::of(module, quantum);
     let key = Key::of(&[module.content.as_bytes(), &recipe.text(), &proof::VERSION.to_le_bytes()]);
-    cache.get(&key, &name_of(Path::new(&module.path)), || recipe.make(module))
+    cache.get(&key, &name_of(Path::new(&module.path)), || recipe.make(module, rewriter))
+}
+
+/// Of a file that is to be rewritten.
+pub fn rewriter<'d>(
+    path: &Path,
+    data: &'d [u8],
+    debug: Option<&'d [u8]>,
+) -> Result<Rewriter<'d>, TwinsError> {
+    Rewriter::of(data, debug).map_err(|why| refused(path, &why))
+}
+
+pub(crate) fn refused(path: &Path, why: &twin::TwinError) -> TwinsError {
+    TwinsError::Refused { path: path.display().to_string(), why: why.to_string() }
+}
+
+/// What everything is rewritten with.
+pub(crate) fn no_sites() -> Sites {
+    Sites {
+        which: Which::Listed(BTreeMap::new()),
+        spins: BTreeSet::new(),
+        width: VectorWidth::of_this_machine(),
+        knowledge: Knowledge::OfCallers,
+        wary: BTreeSet::new(),
+        saves_ahead: true,
+    }
+}
+
+/// How a file is rewritten for a role, with these sites.
+pub(crate) fn mode(role: Role, quantum: u32, sites: &Sites) -> Mode<'_> {
+    let bounds = Bounds { quantum, ..Bounds::default() };
+    match role {
+        Role::Primary => Mode::Primary(sites),
+        Role::Scavenger => Mode::Scavenger(sites, bounds),
+        Role::Sibling => Mode::Sibling(sites, bounds),
+    }
 }
 
 /// What stays the same however often a file is rewritten.
-struct Attempts<'d> {
+struct Attempts {
     role: Role,
     quantum: u32,
     width: VectorWidth,
-    /// Separate debug information.
-    debug: Option<&'d [u8]>,
 }
 
-impl Attempts<'_> {
+impl Attempts {
     /// Rewrites until the checker finds nothing wrong: where it thinks that a yield loses what somebody relies on,
     /// everything is saved, and sites that break other rules are left out.
     fn until_proven(
         &self,
         path: &Path,
-        data: &[u8],
+        rewriter: &mut Rewriter<'_>,
         mut which: Which,
         mut spins: BTreeSet<u64>,
     ) -> Result<Planned, TwinsError> {
-        let path = path.display().to_string();
-        let unproven = |why: String| TwinsError::Unproven { path: path.clone(), why };
+        let unproven = |why: String| TwinsError::Unproven { path: path.display().to_string(), why };
         let mut wary = BTreeSet::new();
         let mut dropped = BTreeMap::new();
         let begin = Instant::now();
@@ -145,22 +183,15 @@ impl Attempts<'_> {
                 which: which.clone(),
                 spins: spins.clone(),
                 width: self.width,
-                knowledge: Knowledge::OfCallers,
                 wary: wary.clone(),
-                saves_ahead: true,
-            };
-            let bounds = Bounds { quantum: self.quantum, ..Bounds::default() };
-            let mode = match self.role {
-                Role::Primary => Mode::Primary(&sites),
-                Role::Scavenger => Mode::Scavenger(&sites, bounds),
-                Role::Sibling => Mode::Sibling(&sites, bounds),
+                ..no_sites()
             };
             let earlier =
                 Phase { name: "earlier attempts".to_owned(), nanos: begin.elapsed().as_nanos() as u64 };
-            let mut rewritten = twin::rewrite(data, self.debug, mode)
-                .map_err(|e| TwinsError::Refused { path: path.clone(), why: e.to_string() })?;
+            let mode = mode(self.role, self.quantum, &sites);
+            let mut rewritten = rewriter.rewrite(mode).map_err(|why| refused(path, &why))?;
             let written = Instant::now();
-            let Err(why) = proof::check(data, &rewritten.bytes) else {
+            let Err(why) = proof::check(rewriter.data(), &rewritten.bytes) else {
                 let phases = &mut rewritten.coverage.phases;
                 phases.push(Phase { name: "proof".to_owned(), nanos: written.elapsed().as_nanos() as u64 });
                 if !wary.is_empty() || !dropped.is_empty() {
@@ -222,19 +253,23 @@ impl Recipe {
         format!("{} {quantum} {:?} {sites} {:?}", self.role.word(), self.width, self.spins).into_bytes()
     }
 
-    fn proven(&self, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
-        if crate::cache::checksum(data) != module.content {
+    fn proven(&self, module: &PlannedModule, rewriter: &mut Rewriter<'_>) -> Result<Planned, TwinsError> {
+        if crate::cache::checksum(rewriter.data()) != module.content {
             return Err(TwinsError::Changed { path: module.path.clone() });
         }
         let which = Which::Listed(self.sites.clone());
-        let attempts = Attempts { role: self.role, quantum: self.quantum, width: self.width, debug: None };
-        attempts.until_proven(Path::new(&module.path), data, which, self.spins.clone())
+        let attempts = Attempts { role: self.role, quantum: self.quantum, width: self.width };
+        attempts.until_proven(Path::new(&module.path), rewriter, which, self.spins.clone())
     }
 
-    fn make(&self, module: &PlannedModule) -> Result<Made, TwinsError> {
+    fn make(&self, module: &PlannedModule, read: Option<&mut Rewriter<'_>>) -> Result<Made, TwinsError> {
         let refused = |why: String| TwinsError::Refused { path: module.path.clone(), why };
-        let data = std::fs::read(&module.path).map_err(|e| refused(records::plain(&e)))?;
-        let planned = self.proven(module, &data)?;
+        let planned = if let Some(rewriter) = read {
+            self.proven(module, rewriter)?
+        } else {
+            let data = std::fs::read(&module.path).map_err(|e| refused(records::plain(&e)))?;
+            self.proven(module, &mut rewriter(Path::new(&module.path), &data, None)?)?
+        };
         let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
         if planned.rewritten.coverage.needs_linux_5_18 && is_older(&kernel, (5, 18)) {
             return Err(refused(format!(

@@ -14,22 +14,20 @@ mod sources;
 mod spins;
 mod unit;
 
-use crate::names::Names;
-use crate::planner::{Candidate, Subject};
+use crate::planner::{Candidate, Function, Saved, Subject};
 use classes::Classes;
-use iced_x86::{Formatter, IntelFormatter, Register};
 use image::groups::RelyOn;
 use image::liveness::{Knowledge, Liveness};
-use image::regs::{Flag, RegSet};
+use image::regs::{Flag, RSP, RegSet};
 use image::{ImageError, Module};
 use rayon::prelude::*;
-use records::plan::{Live, LoadClass, Prefetch, Role};
+use records::plan::{Place, Prefetch, Role};
 use rounds::Rounds;
 use sources::Region;
 use unit::Unit;
 use units::Bytes;
 
-/// Looks through a module. `debug` is its separate debug information, if any.
+/// Looks through a file. `debug` is its separate debug information, if any.
 pub fn look_through(
     path: &str,
     role: Role,
@@ -38,30 +36,43 @@ pub fn look_through(
 ) -> Result<Subject, ImageError> {
     let module = Module::analyse(data, debug)?;
     let liveness = Liveness::with(&module, Knowledge::OfCallers, &RelyOn::EVERYTHING);
-    let names = Names::of(&module, data, debug);
+    Ok(in_module(path, role, data, &module, &liveness))
+}
+
+/// What there is in a module. Places have no instructions nor lines of source yet.
+pub fn in_module(path: &str, role: Role, data: &[u8], module: &Module<'_>, liveness: &Liveness) -> Subject {
     let found: Vec<InUnit> = (0..module.units.len())
         .into_par_iter()
         .with_min_len(16)
-        .map(|unit| in_unit(&module, unit, &liveness.before[unit]))
+        .map(|unit| in_unit(module, unit, &liveness.before[unit]))
         .collect();
     let accesses = found.iter().map(|found| found.accesses).sum();
     let mut group = 0;
+    let mut names = Vec::new();
     let mut candidates = Vec::new();
     let mut spins = Vec::new();
     for (unit, InUnit { found, waits, .. }) in found.into_iter().enumerate() {
         if role == Role::Primary && !waits.is_empty() {
-            let around = Unit::of(&module, unit);
-            spins.extend(
-                waits
-                    .into_iter()
-                    .map(|wait| wait.told(&module, unit, &around, &liveness.before[unit], &names)),
-            );
+            let around = Unit::of(module, unit);
+            let live = &liveness.before[unit];
+            spins.extend(waits.into_iter().map(|wait| wait.told(module, unit, &around, live)));
+        }
+        if found.is_empty() {
+            continue;
         }
         let groups = found.iter().map(|found| found.group + 1).max().unwrap_or(0);
-        candidates.extend(found.into_iter().map(|found| found.candidate(&module, unit, group, &names)));
+        let function = names.len() as u32;
+        names.push(Function { start: module.units[unit].start.0, name: name(module, unit) });
+        let without_twin = module.units[unit].fde.is_none();
+        candidates.extend(found.into_iter().map(|found| Candidate {
+            function,
+            group: group + found.group,
+            without_twin,
+            ..found
+        }));
         group += groups;
     }
-    Ok(Subject {
+    Subject {
         path: path.to_owned(),
         role,
         build_id: module.image.build_id().map(crate::cache::hex),
@@ -69,38 +80,23 @@ pub fn look_through(
         size: Bytes(data.len() as u64),
         functions: module.units.len(),
         accesses,
+        names,
         candidates,
         spins,
-    })
+    }
 }
 
-/// A candidate before it has names.
-struct Found {
-    address: u64,
-    instruction: String,
-    class: LoadClass,
-    written: bool,
-    depth: u32,
-    round: Option<u32>,
-    live: RegSet,
-    /// Within its unit.
-    group: u32,
-    same_line: bool,
+fn name(module: &Module<'_>, unit: usize) -> Option<String> {
+    module.name(unit).map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
-impl Found {
-    fn candidate(self, module: &Module<'_>, unit: usize, first_group: u32, names: &Names<'_>) -> Candidate {
-        Candidate {
-            place: names.place(module, unit, self.address, self.instruction),
-            class: self.class,
-            prefetch: if self.written { Prefetch::Write } else { Prefetch::Read },
-            loop_depth: self.depth,
-            round: self.round,
-            live: told(self.live),
-            group: first_group + self.group,
-            same_line: self.same_line,
-            barred: module.units[unit].fde.is_none().then(|| "its function has no twin".to_owned()),
-        }
+fn place(module: &Module<'_>, unit: usize, address: u64) -> Place {
+    Place {
+        address,
+        instruction: String::new(),
+        function: name(module, unit),
+        offset: (address - module.units[unit].start.0) as u32,
+        source: None,
     }
 }
 
@@ -109,7 +105,8 @@ impl Found {
 struct InUnit {
     /// How many accesses to computed addresses it makes.
     accesses: usize,
-    found: Vec<Found>,
+    /// With groups of their own, and no functions.
+    found: Vec<Candidate>,
     waits: Vec<spins::Wait>,
 }
 
@@ -129,29 +126,27 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
     let calls_itself = decoded.calls.contains(&module.units[index].start);
     let mut classes = Classes::new(&unit, calls_itself);
     let mut rounds = Rounds::default();
-    let mut formatter = IntelFormatter::new();
-    let mut found: Vec<(u32, Found)> = Vec::new();
+    let mut found: Vec<(u32, Candidate)> = Vec::new();
     for &at in &accesses {
-        let instruction = &unit.instructions[at as usize];
         let block = unit.cfg.block_of(at as usize);
         if !unit.dominators.is_reached(block) {
             continue;
         }
         let Some(class) = classes.of(at) else { continue };
-        let mut text = String::new();
-        formatter.format(instruction, &mut text);
+        let written = unit.access(at).is_some_and(|access| access.written);
         found.push((
             at,
-            Found {
-                address: instruction.ip(),
-                instruction: text,
+            Candidate {
+                address: unit.instructions[at as usize].ip(),
+                function: 0,
                 class,
-                written: unit.access(at).is_some_and(|access| access.written),
-                depth: unit.loops.depth(block),
+                prefetch: if written { Prefetch::Write } else { Prefetch::Read },
+                loop_depth: unit.loops.depth(block),
                 round: rounds.independent(&unit, &mut classes, at),
-                live: live.get(at as usize).copied().unwrap_or(RegSet::ALL),
+                saved: saved(live.get(at as usize).copied().unwrap_or(RegSet::ALL)),
                 group: 0,
                 same_line: false,
+                without_twin: false,
             },
         ));
     }
@@ -166,34 +161,17 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
     InUnit { accesses: accesses.len(), found: found.into_iter().map(|(_, found)| found).collect(), waits }
 }
 
-fn told(live: RegSet) -> Live {
-    let registers = [
-        Register::RAX,
-        Register::RCX,
-        Register::RDX,
-        Register::RBX,
-        Register::RBP,
-        Register::RSI,
-        Register::RDI,
-        Register::R8,
-        Register::R9,
-        Register::R10,
-        Register::R11,
-        Register::R12,
-        Register::R13,
-        Register::R14,
-        Register::R15,
-    ];
+/// What a yield has to save where this is live: the stack pointer has its own place.
+fn saved(live: RegSet) -> Saved {
+    let is_live = |number, set: fn(u32) -> RegSet| live.meets(set(number));
     let flags =
         [Flag::Carry, Flag::Parity, Flag::Adjust, Flag::Zero, Flag::Sign, Flag::Overflow].map(RegSet::flag);
-    Live {
-        general: registers
-            .into_iter()
-            .filter(|&register| live.meets(RegSet::of(register)))
-            .map(|register| format!("{register:?}").to_lowercase())
-            .collect(),
-        vectors: (0..32).filter(|&number| live.meets(RegSet::vector(number))).count() as u32,
-        masks: (0..8).filter(|&number| live.meets(RegSet::mask(number))).count() as u32,
+    Saved {
+        general: (0..16)
+            .filter(|&number| number != RSP && is_live(number, RegSet::general))
+            .fold(0, |all, number| all | 1 << number),
+        vectors: (0..32).filter(|&number| is_live(number, RegSet::vector)).count() as u8,
+        masks: (0..8).filter(|&number| is_live(number, RegSet::mask)).count() as u8,
         flags: flags.into_iter().any(|flag| live.meets(flag)),
     }
 }

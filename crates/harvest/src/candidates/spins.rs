@@ -6,10 +6,9 @@
 //!
 //! To let another call be part of a wait: its name in [`TELLS_TIME`].
 
+use super::Region;
 use super::unit::{Base, Place, Unit};
-use super::{Region, told};
-use crate::names::Names;
-use iced_x86::{Formatter, Instruction, InstructionInfoFactory, IntelFormatter, Mnemonic, Register};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use image::Module;
 use image::effects::effect;
 use image::imports::Import;
@@ -47,22 +46,13 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    pub(super) fn told(
-        self,
-        module: &Module<'_>,
-        index: usize,
-        unit: &Unit,
-        live: &[RegSet],
-        names: &Names<'_>,
-    ) -> Spin {
-        let instruction = &unit.instructions[self.at as usize];
-        let mut text = String::new();
-        IntelFormatter::new().format(instruction, &mut text);
+    pub(super) fn told(self, module: &Module<'_>, index: usize, unit: &Unit, live: &[RegSet]) -> Spin {
+        let address = unit.instructions[self.at as usize].ip();
         Spin {
-            place: names.place(module, index, instruction.ip(), text),
+            place: super::place(module, index, address),
             waits_for: self.waits_for,
             loop_depth: self.depth,
-            live: told(live.get(self.at as usize).copied().unwrap_or(RegSet::ALL)),
+            live: super::saved(live.get(self.at as usize).copied().unwrap_or(RegSet::ALL)).into(),
         }
     }
 }

@@ -1,14 +1,19 @@
 //! Classes of loads as compilers write them: small C functions, compiled here.
 
 use super::*;
+use records::plan::LoadClass;
 use std::process::Command;
 
-/// The candidates of a C text, by the function they are in, as (instruction, class, same line).
-fn compiled(text: &str, flags: &[&str]) -> Vec<Candidate> {
-    subject(text, &[&["-shared", "-fPIC"], flags].concat(), Role::Primary).candidates
+/// The candidates of a C text.
+fn compiled(text: &str, flags: &[&str]) -> Subject {
+    subject(text, &[&["-shared", "-fPIC"], flags].concat(), Role::Primary)
 }
 
 fn subject(text: &str, flags: &[&str], role: Role) -> Subject {
+    look_through("x.so", role, &object(text, flags), None).unwrap()
+}
+
+fn object(text: &str, flags: &[&str]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let (source, object) = (directory.path().join("x.c"), directory.path().join("x.so"));
     std::fs::write(&source, text).unwrap();
@@ -16,16 +21,15 @@ fn subject(text: &str, flags: &[&str], role: Role) -> Subject {
     compiler.args(["-g", "-o"]).arg(&object).args(flags).arg(&source);
     let status = compiler.status().expect("a C compiler");
     assert!(status.success());
-    let data = std::fs::read(&object).unwrap();
-    look_through("x.so", role, &data, None).unwrap()
+    std::fs::read(&object).unwrap()
 }
 
-fn of<'c>(candidates: &'c [Candidate], function: &str) -> Vec<&'c Candidate> {
-    candidates.iter().filter(|c| c.place.function.as_deref() == Some(function)).collect()
+fn of<'c>(subject: &'c Subject, function: &str) -> Vec<&'c Candidate> {
+    subject.candidates.iter().filter(|c| subject.place(c).function.as_deref() == Some(function)).collect()
 }
 
-fn classes(candidates: &[Candidate], function: &str) -> Vec<LoadClass> {
-    of(candidates, function).into_iter().filter(|c| !c.same_line).map(|c| c.class).collect()
+fn classes(subject: &Subject, function: &str) -> Vec<LoadClass> {
+    of(subject, function).into_iter().filter(|c| !c.same_line).map(|c| c.class).collect()
 }
 
 const TEXT: &str = r"
@@ -118,12 +122,15 @@ fn values_kept_in_the_frame_are_followed() {
 
 #[test]
 fn places_are_named() {
-    let found = compiled(TEXT, &["-O2"]);
-    let chase = of(&found, "chase")[0];
-    let source = chase.place.source.as_ref().expect("a line");
+    let data = object(TEXT, &["-shared", "-fPIC", "-O2"]);
+    let found = look_through("x.so", Role::Primary, &data, None).unwrap();
+    let mut chase = found.place(of(&found, "chase")[0]);
+    crate::names::Names::of(&data, None).complete(&mut chase);
+    let source = chase.source.as_ref().expect("a line");
     assert!(source.file.ends_with("x.c"), "{source:?}");
     assert_eq!(TEXT.lines().nth(source.line as usize - 1).map(|l| l.starts_with("void *chase")), Some(true));
-    assert!(!chase.live.flags || !chase.live.general.is_empty());
+    assert!(chase.instruction.starts_with("mov r") && chase.instruction.ends_with(']'), "{chase:?}");
+    assert!((1..64).contains(&chase.offset), "{chase:?}");
 }
 
 #[test]

@@ -12,35 +12,17 @@ pub(super) struct Worth<'a, R> {
 }
 
 impl<R: MissRates> Worth<'_, R> {
-    pub(super) fn alone(&self, candidate: &Candidate) -> Gain {
-        self.together(&[candidate])
+    /// What is left of a candidate's gain with a yield of its own.
+    pub(super) fn net(&self, candidate: &Candidate) -> Estimate {
+        self.weighed(&[candidate]).net
     }
 
     /// Of one yield that serves all of these: it is worth its cost if any of them misses, and their misses overlap.
     pub(super) fn together(&self, members: &[&Candidate]) -> Gain {
-        let mut hit = Estimate::exact(1.0);
-        let mut from = Origin::Profile;
-        for member in members {
-            let (rate, origin) = self.rates.rate(self.content, member.place.address, member.class);
-            hit = times(hit, Estimate { value: 1.0 - rate.value, lo: 1.0 - rate.hi, hi: 1.0 - rate.lo });
-            if origin == Origin::Prior {
-                from = Origin::Prior;
-            }
-        }
-        let p = Estimate { value: 1.0 - hit.value, lo: 1.0 - hit.hi, hi: 1.0 - hit.lo };
-        let live = &members[0].live;
-        let (level, miss) = self.prices.miss();
-        let cost = self.prices.yield_cost(live.general.len() as u32, live.flags, live.vectors);
-        let pollution = self.prices.pollution.estimate().unwrap_or(Estimate::exact(0.0));
-        let at_once = members[0].round.map(|round| self.prices.at_once(round)).filter(|e| e.value > 1.0);
-        let each = at_once.map_or(miss, |at_once| shared(miss, at_once));
-        let net = times(p, each).minus(cost).minus(pollution);
+        let Weighed { from, p, miss: (level, miss), at_once, cost, net } = self.weighed(members);
+        let basis = if from == Origin::Prior { Basis::Claimed } else { Basis::Measured };
         Gain {
-            p_miss: with_basis(
-                p,
-                Unit::Ratio,
-                if from == Origin::Prior { Basis::Claimed } else { Basis::Measured },
-            ),
+            p_miss: with_basis(p, Unit::Ratio, basis),
             p_miss_from: from,
             miss: Quantity::modelled(miss, Unit::Cycles),
             miss_level: level,
@@ -50,6 +32,37 @@ impl<R: MissRates> Worth<'_, R> {
             net: Quantity::modelled(net, Unit::Cycles),
         }
     }
+
+    fn weighed(&self, members: &[&Candidate]) -> Weighed {
+        let mut hit = Estimate::exact(1.0);
+        let mut from = Origin::Profile;
+        for member in members {
+            let (rate, origin) = self.rates.rate(self.content, member.address, member.class);
+            hit = times(hit, Estimate { value: 1.0 - rate.value, lo: 1.0 - rate.hi, hi: 1.0 - rate.lo });
+            if origin == Origin::Prior {
+                from = Origin::Prior;
+            }
+        }
+        let p = Estimate { value: 1.0 - hit.value, lo: 1.0 - hit.hi, hi: 1.0 - hit.lo };
+        let saved = members[0].saved;
+        let miss = self.prices.miss();
+        let cost = self.prices.yield_cost(saved.general(), saved.flags, u32::from(saved.vectors));
+        let pollution = self.prices.pollution.estimate().unwrap_or(Estimate::exact(0.0));
+        let at_once = members[0].round.map(|round| self.prices.at_once(round)).filter(|e| e.value > 1.0);
+        let each = at_once.map_or(miss.1, |at_once| shared(miss.1, at_once));
+        let net = times(p, each).minus(cost).minus(pollution);
+        Weighed { from, p, miss, at_once, cost, net }
+    }
+}
+
+/// A gain, before it is told.
+struct Weighed {
+    from: Origin,
+    p: Estimate,
+    miss: (String, Estimate),
+    at_once: Option<Estimate>,
+    cost: Estimate,
+    net: Estimate,
 }
 
 fn with_basis(e: Estimate, unit: Unit, basis: Basis) -> Quantity {

@@ -1,24 +1,20 @@
 use super::*;
 use crate::prices;
-use records::plan::Origin;
+use records::plan::{Origin, Prefetch};
+use units::Bytes;
 
 fn candidate(address: u64, class: LoadClass, group: u32) -> Candidate {
     Candidate {
-        place: Place {
-            address,
-            instruction: "mov rax,[rax]".to_owned(),
-            function: Some("f".to_owned()),
-            offset: address as u32,
-            source: None,
-        },
+        address,
+        function: 0,
         class,
         prefetch: Prefetch::Read,
         loop_depth: 1,
         round: None,
-        live: Live { general: vec!["rax".to_owned()], ..Live::default() },
+        saved: Saved { general: 1, ..Saved::default() },
         group,
         same_line: false,
-        barred: None,
+        without_twin: false,
     }
 }
 
@@ -31,6 +27,7 @@ fn subject(role: Role, candidates: Vec<Candidate>) -> Subject {
         size: Bytes(1),
         functions: 1,
         accesses: 9,
+        names: vec![Function { start: 0, name: Some("f".to_owned()) }],
         candidates,
         spins: Vec::new(),
     }
@@ -44,6 +41,7 @@ fn wishes() -> Wishes {
         most_sites: None,
         spins: true,
         excluded: Vec::new(),
+        explained: true,
         asked: Asked {
             scavengers: 12,
             siblings: false,
@@ -92,6 +90,21 @@ fn a_load_whose_misses_the_core_overlaps_does_not_pay() {
 }
 
 #[test]
+fn who_only_launches_is_told_nothing_else() {
+    let all = || vec![candidate(1, LoadClass::Chased, 0), candidate(2, LoadClass::Strided, 1)];
+    let prices = prices::assumed("a test");
+    let of = |explained| {
+        plan(&[subject(Role::Primary, all())], &prices, &Priors, &Wishes { explained, ..wishes() })
+    };
+    let (told, launched) = (of(true), of(false));
+    assert_eq!((told.modules[0].rejected.len(), told.alternatives.len()), (1, 6));
+    assert_eq!((launched.modules[0].rejected.len(), launched.alternatives.len()), (0, 0));
+    assert_eq!(told.modules[0].sites, launched.modules[0].sites);
+    assert_eq!(told.modules[0].counts, launched.modules[0].counts);
+    assert_eq!(told.modules[0].sites[0].live.general, ["rax"]);
+}
+
+#[test]
 fn neighbours_share_a_yield_or_not() {
     let all = || vec![candidate(1, LoadClass::Gathered, 7), candidate(2, LoadClass::Gathered, 7)];
     let together = sorted(all(), &wishes());
@@ -108,7 +121,7 @@ fn what_is_barred_says_why() {
     let mut same = candidate(2, LoadClass::Chased, 1);
     same.same_line = true;
     let mut stack = candidate(3, LoadClass::Chased, 2);
-    stack.barred = Some("no twin".to_owned());
+    stack.without_twin = true;
     let all = vec![candidate(1, LoadClass::Chased, 0), same, stack];
     let module = sorted(all, &Wishes { excluded: vec![1], ..wishes() });
     let expected = [(1, Because::Excluded), (2, Because::SameLine), (3, Because::NoTwin)];
