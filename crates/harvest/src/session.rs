@@ -10,11 +10,11 @@ use crate::prices::Pricing;
 use crate::program::{Program, ProgramError};
 use crate::twins::{self, TwinsError};
 use crate::{outcome, seen, signals};
-use image::Image;
+use image::{Image, ImageError};
 use records::plan::{Plan, PlannedModule, Prices, Role};
 use records::run::Run;
 use std::path::{Path, PathBuf};
-use twin::Rewriter;
+use twin::{Rewriter, TwinError};
 
 /// Why a harvest cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -150,15 +150,18 @@ impl Original {
         path: &str,
         left: &mut Option<Rewriter<'f>>,
     ) -> Result<Subject, SessionError> {
+        let unreadable =
+            |e: ImageError| SessionError::Unreadable { path: path.to_owned(), why: e.to_string() };
         if self.debug.is_some() {
-            return look_through(path, self.role, &self.data, self.debug.as_deref())
-                .map_err(|e| SessionError::Unreadable { path: path.to_owned(), why: e.to_string() });
+            return look_through(path, self.role, &self.data, self.debug.as_deref()).map_err(unreadable);
         }
+        let refused = |why: TwinError| match why {
+            TwinError::Image(why) => unreadable(why),
+            why => twins::refused(&self.path, &why).into(),
+        };
         let sites = twins::no_sites();
-        let mut rewriter = twins::rewriter(&self.path, &self.data, None)?;
-        let (module, liveness) = rewriter
-            .live(twins::mode(self.role, 0, &sites))
-            .map_err(|why| twins::refused(&self.path, &why))?;
+        let mut rewriter = Rewriter::of(&self.data, None).map_err(refused)?;
+        let (module, liveness) = rewriter.live(twins::mode(self.role, 0, &sites)).map_err(refused)?;
         let liveness = liveness.expect("there is some for roles");
         let subject = in_module(path, self.role, &self.data, module, liveness);
         *left = Some(rewriter);

@@ -122,12 +122,7 @@ pub fn get(
     cache.get(&key, &name_of(Path::new(&module.path)), || recipe.make(module, rewriter))
 }
 
-/// Of a file that is to be rewritten.
-pub fn rewriter<'d>(
-    path: &Path,
-    data: &'d [u8],
-    debug: Option<&'d [u8]>,
-) -> Result<Rewriter<'d>, TwinsError> {
+fn rewriter<'d>(path: &Path, data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Rewriter<'d>, TwinsError> {
     Rewriter::of(data, debug).map_err(|why| refused(path, &why))
 }
 
