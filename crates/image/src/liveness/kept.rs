@@ -4,9 +4,10 @@
 //! From callers to callees, until nothing is added. Callers nobody has seen (in bytes that were not decoded, or that
 //! call a function in its middle) may keep anything.
 
+use super::base::Base;
 use super::passed::Unread;
-use super::{Kind, Known, Outside, Summary, Work};
-use crate::groups::{Exit, Groups, RelyOn};
+use super::{Kind, Outside, Summary, Work};
+use crate::groups::{Exit, Groups};
 use crate::insn::Flow;
 use crate::known_callers;
 use crate::module::Module;
@@ -29,51 +30,46 @@ impl Kept {
     }
 }
 
-/// What is known of a module besides summaries.
-#[derive(Clone, Copy)]
-pub(super) struct OfModule<'m> {
-    pub(super) known: Known,
-    /// For each group.
-    pub(super) unread: &'m [Unread],
-    /// For each unit.
-    pub(super) preserved: &'m [RegSet],
-}
-
-/// For each group, what its callers want.
-pub(super) fn kept_by_callers(
+/// For each group, what its callers want as far as it does not hang on them.
+pub(super) fn begin(
     module: &Module<'_>,
     groups: &Groups,
-    OfModule { known: known_to, unread, preserved }: OfModule<'_>,
+    bases: &[Base<'_, '_>],
     summaries: &[Summary],
-    relied_on: &RelyOn<'_>,
+    passed: RegSet,
+    unread: &[Unread],
 ) -> Vec<Kept> {
     let known = known_callers::of(module);
     let alone = |members: &Vec<u32>| {
         members.iter().all(|&unit| known[unit as usize] || module.units[unit as usize].is_part)
     };
-    let odd = super::odd::of(module, groups, summaries, relied_on);
+    let odd = super::odd::of(module, bases, summaries);
     let first = |(members, unread): (_, &Unread)| {
         let alone = alone(members);
-        let odd = odd | known_to.passed | unread.returned;
+        let odd = odd | passed | unread.returned;
         Kept { registers: if alone { RegSet::EMPTY } else { odd }, alone }
     };
     let mut kept: Vec<Kept> = groups.members.iter().zip(unread).map(first).collect();
     for unit in entered_unseen(module) {
         kept[groups.of_unit[unit] as usize] = Kept { registers: RegSet::ALL, alone: false };
     }
-    let mut ahead: Vec<u32> = (0..groups.members.len() as u32).collect();
+    kept
+}
+
+/// Adds what those in view want. `works` has all groups.
+pub(super) fn by_callers(groups: &Groups, works: &[Work<'_, '_>], kept: &mut [Kept]) {
+    let mut ahead: Vec<u32> = (0..works.len() as u32).collect();
     while !ahead.is_empty() {
         let found: Vec<Vec<(u32, RegSet)>> = ahead
             .par_iter()
             .with_min_len(8)
             .map(|&group| {
-                let members = &groups.members[group as usize];
-                if !calls_units(module, members) {
-                    return Vec::new();
+                let work = &works[group as usize];
+                if calls_units(work.module, work.group.units) {
+                    work.kept(&kept[group as usize])
+                } else {
+                    Vec::new()
                 }
-                let kept = &kept[group as usize];
-                let work = Work::new(module, members, summaries, relied_on);
-                work.preserving(preserved, kept.by_others()).knowing(known_to).kept(kept)
             })
             .collect();
         ahead.clear();
@@ -88,7 +84,6 @@ pub(super) fn kept_by_callers(
         ahead.sort_unstable();
         ahead.dedup();
     }
-    kept
 }
 
 fn calls_units(module: &Module<'_>, members: &[u32]) -> bool {
