@@ -1,6 +1,7 @@
 //! What class a load is of: by what its address hangs on in the innermost loop around it.
 
-use super::sources::{Region, Sources};
+use super::reaching::Region;
+use super::sources::Sources;
 use super::unit::{Place, Unit};
 use records::plan::LoadClass;
 use std::collections::{BTreeSet, HashMap};
@@ -81,8 +82,7 @@ impl<'a> Classes<'a> {
     fn find(&self, at: u32, region: u32) -> (Sources, Sources) {
         let unit = self.unit;
         let around = unit.loops.all.iter().find(|l| l.header == region);
-        let holds = |block: u32| around.is_none_or(|around| around.holds(block));
-        let within = Region { unit, holds: &holds };
+        let within = Region { unit, around };
         let instruction = &unit.instructions[at as usize];
         let of = |register| {
             Place::of(register)

@@ -1,6 +1,6 @@
 //! Which accesses share a line, and which loads can share a yield.
 
-use super::sources::Region;
+use super::reaching::Region;
 use super::unit::{Place, Unit};
 use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind, Register};
 use image::regs::RegSet;
@@ -19,8 +19,8 @@ struct Pointer {
 /// An index that is the outcome of a comparison selects among neighbours.
 fn has_small_index(unit: &Unit, at: u32) -> bool {
     let Some(index) = Place::of(unit.instructions[at as usize].memory_index()) else { return false };
-    let everywhere = |_| true;
-    let (definitions, outside) = Region { unit, holds: &everywhere }.reaching(index, at);
+    let everywhere = Region { unit, around: None };
+    let last = everywhere.reaching(index, at);
     let is_outcome = |&at: &u32| {
         // Compilers widen the outcome, which is one byte.
         let instruction = &unit.instructions[at as usize];
@@ -28,10 +28,10 @@ fn has_small_index(unit: &Unit, at: u32) -> bool {
             return is_outcome(instruction);
         }
         let Some(from) = Place::of(instruction.op1_register().full_register()) else { return false };
-        let (definitions, outside) = Region { unit, holds: &everywhere }.reaching(from, at);
-        !outside && definitions.iter().all(|&at| is_outcome(&unit.instructions[at as usize]))
+        let last = everywhere.reaching(from, at);
+        !last.from_outside && last.definitions.iter().all(|&at| is_outcome(&unit.instructions[at as usize]))
     };
-    !outside && !definitions.is_empty() && definitions.iter().all(is_outcome)
+    !last.from_outside && !last.definitions.is_empty() && last.definitions.iter().all(is_outcome)
 }
 
 fn is_outcome(instruction: &Instruction) -> bool {
@@ -84,8 +84,7 @@ pub(super) fn behind_another(unit: &Unit, places: &[u32]) -> Vec<bool> {
 }
 
 fn pointer(unit: &Unit, at: u32) -> Pointer {
-    let everywhere = |_| true;
-    let region = Region { unit, holds: &everywhere };
+    let region = Region { unit, around: None };
     let instruction = &unit.instructions[at as usize];
     let registers = pointer_registers(unit, at);
     let scale = if registers.len() > 1 { instruction.memory_index_scale() } else { 1 };
@@ -93,9 +92,9 @@ fn pointer(unit: &Unit, at: u32) -> Pointer {
         .into_iter()
         .filter_map(Place::of)
         .map(|place| {
-            let (definitions, outside) = region.reaching(place, at);
+            let last = region.reaching(place, at);
             let Place::General(number) = place else { unreachable!("registers are general") };
-            (number, definitions.into_iter().collect(), outside)
+            (number, last.definitions.clone(), last.from_outside)
         })
         .collect();
     Pointer { registers, scale }

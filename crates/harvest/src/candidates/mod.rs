@@ -9,6 +9,7 @@
 
 mod classes;
 mod lines;
+mod reaching;
 mod rounds;
 mod sources;
 mod spins;
@@ -23,7 +24,6 @@ use image::{ImageError, Module};
 use rayon::prelude::*;
 use records::plan::{Place, Prefetch, Role};
 use rounds::Rounds;
-use sources::Region;
 use unit::Unit;
 use units::Bytes;
 

@@ -6,7 +6,8 @@
 //! served. As with classes, nothing here has to be right for a program to stay right.
 
 use super::classes::Classes;
-use super::sources::{Loaded, Region};
+use super::reaching::Region;
+use super::sources::Loaded;
 use super::unit::{Place, Unit};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 use image::loops::Loop;
@@ -69,8 +70,7 @@ fn is_known_early(unit: &Unit, classes: &mut Classes<'_>, around: &Loop, first: 
     if unit.loads_from(decides) == Loaded::Elsewhere && may_miss(classes, decides) {
         return false;
     }
-    let holds = |block: u32| around.holds(block);
-    let region = Region { unit, holds: &holds };
+    let region = Region { unit, around: Some(around) };
     let instruction = &unit.instructions[decides as usize];
     (0..instruction.op_count())
         .filter(|op| instruction.op_kind(*op) == OpKind::Register)

@@ -4,6 +4,7 @@
 //! Values kept in the stack frame or at a fixed address are followed as registers are, so that code without
 //! optimisation reads the same. Nothing here has to be right for a program to stay right: it only guesses what misses.
 
+use super::reaching::Region;
 use super::unit::{Place, Unit};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use std::collections::{BTreeSet, HashSet};
@@ -24,40 +25,7 @@ pub(super) struct Sources {
     pub unknown: bool,
 }
 
-/// The region in which definitions count: the blocks of a loop, or of the whole unit.
-pub(super) struct Region<'a> {
-    pub unit: &'a Unit,
-    pub holds: &'a dyn Fn(u32) -> bool,
-}
-
 impl Region<'_> {
-    /// The definitions of a place that reach an instruction (not counting it), and whether the value from outside does.
-    pub(super) fn reaching(&self, place: Place, before: u32) -> (BTreeSet<u32>, bool) {
-        let unit = self.unit;
-        let mut found = BTreeSet::new();
-        let mut from_outside = false;
-        let mut seen: HashSet<u32> = HashSet::new();
-        let start = unit.cfg.block_of(before as usize) as u32;
-        let mut work = vec![(start, before)];
-        while let Some((block, end)) = work.pop() {
-            let bounds = unit.cfg.blocks[block as usize];
-            if let Some(at) = (bounds.first..end).rev().find(|&at| unit.defines(at, place)) {
-                found.insert(at);
-                continue;
-            }
-            let mut entered = bounds.is_root;
-            for edge in unit.cfg.edges_to(block as usize) {
-                if !(self.holds)(edge.from) {
-                    entered = true;
-                } else if seen.insert(edge.from) {
-                    work.push((edge.from, unit.cfg.blocks[edge.from as usize].end));
-                }
-            }
-            from_outside |= entered;
-        }
-        (found, from_outside)
-    }
-
     /// What the value of a place before an instruction hangs on.
     pub(super) fn of(&self, place: Place, before: u32) -> Sources {
         let mut walk = Walk::default();
@@ -68,9 +36,9 @@ impl Region<'_> {
     fn follow(&self, place: Place, before: u32, mixed: bool, walk: &mut Walk) {
         /// Addresses are short sums; what is longer tells nothing.
         const LONGEST: usize = 200;
-        let (found, from_outside) = self.reaching(place, before);
-        walk.sources.outside |= from_outside;
-        for at in found {
+        let reaching = self.reaching(place, before);
+        walk.sources.outside |= reaching.from_outside;
+        for &at in &reaching.definitions {
             let step = (at, place, mixed);
             if walk.path.iter().any(|&(on_path, of, _)| (on_path, of) == (at, place)) {
                 // Back where it was: a value that is made from itself.

@@ -6,7 +6,7 @@
 //!
 //! To let another call be part of a wait: its name in [`TELLS_TIME`].
 
-use super::Region;
+use super::reaching::Region;
 use super::unit::{Base, Place, Unit};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use image::Module;
@@ -127,10 +127,10 @@ fn waits(
 fn leaves_nothing(unit: &Unit, around: &Loop, live: &[RegSet]) -> bool {
     let first = unit.cfg.blocks[around.header as usize].first;
     let entering = live.get(first as usize).copied().unwrap_or(RegSet::ALL);
-    let region = Region { unit, holds: &|block| around.holds(block) };
+    let region = Region { unit, around: Some(around) };
     let comes_from_before = |place, at| {
-        let (found, from_outside) = region.reaching(place, at);
-        !found.is_empty() && from_outside
+        let last = region.reaching(place, at);
+        !last.definitions.is_empty() && last.from_outside
     };
     let in_frame = instructions(unit, around).any(|at| match unit.near(at) {
         Some(place @ Place::Slot(_, offset)) if unit.access(at).is_some_and(|access| access.read) => {

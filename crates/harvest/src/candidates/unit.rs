@@ -1,5 +1,6 @@
 //! A unit as candidates are looked for in it: its instructions, what each writes, its loops.
 
+use super::reaching::Found;
 use super::sources::Loaded;
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
@@ -50,6 +51,7 @@ pub(super) struct Unit {
     writes: Vec<RegSet>,
     accesses: Vec<Option<Access>>,
     framed: bool,
+    pub found: Found,
 }
 
 impl Unit {
@@ -80,7 +82,7 @@ impl Unit {
             instructions.push(instruction);
         }
         let framed = instructions.iter().any(sets_frame_pointer);
-        Self { cfg, dominators, loops, instructions, writes, accesses, framed }
+        Self { cfg, dominators, loops, instructions, writes, accesses, framed, found: Found::default() }
     }
 
     pub(super) fn writes(&self, at: u32) -> RegSet {
