@@ -298,6 +298,8 @@ pub(crate) struct Area {
     pub(crate) usual_work: AtomicU64,
     /// Turns that took longer than an absence may.
     pub(crate) long_turns: AtomicU32,
+    /// Of so many.
+    pub(crate) all_turns: AtomicU32,
     /// Ticks that it waited by turning round, of those since counting began; when that was, and up to when. The thread's.
     pub(crate) idle: AtomicU64,
     pub(crate) idle_since: AtomicU64,

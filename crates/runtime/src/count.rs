@@ -185,6 +185,7 @@ pub(crate) fn arrange(area: &Area) {
             }
             area.turned.store(0, Relaxed);
             area.long_turns.store(0, Relaxed);
+            area.all_turns.store(0, Relaxed);
             area.idle.store(0, Relaxed);
             begin(area, after(NOTHING, order));
             area.idle_since.store(area.stage_began.load(Relaxed), Relaxed);
@@ -366,6 +367,7 @@ pub(crate) fn absent(area: &Area, ticks: u64) {
     tell_absence(area.region().page(), ticks);
     let long = ticks > area.absence_ticks.load(Relaxed);
     area.long_turns.store(area.long_turns.load(Relaxed) + u32::from(long), Relaxed);
+    area.all_turns.store(area.all_turns.load(Relaxed).saturating_add(1), Relaxed);
 }
 
 /// To the next stage, if the ring may be changed now; else at the next occasion.

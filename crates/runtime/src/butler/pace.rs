@@ -20,7 +20,7 @@ use super::law::{Law, Verdict};
 use super::naps::{Naps, Window, Work};
 use super::rest::{self, Rest};
 use super::samples::Mean;
-use super::suspects::TOO_LONG;
+use super::suspects::are_too_long;
 use super::watch::{Processes, Seen};
 use crate::area::{Area, closed};
 use crate::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
@@ -519,7 +519,7 @@ impl Step {
         pace.law.charge(pace.uncharged, strain);
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
-        if pace.spins && area.long_turns.load(Relaxed) as usize >= TOO_LONG {
+        if pace.spins && are_too_long(area.long_turns.load(Relaxed), area.all_turns.load(Relaxed)) {
             match self.guests(region).next() {
                 Some(home) if area.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
                 _ => pace.law.make_shorter(self.now),
