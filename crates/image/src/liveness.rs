@@ -285,7 +285,7 @@ impl<'a, 'd> Work<'a, 'd> {
             live |= outside.unknown;
         }
         if outside.unwinding {
-            live |= self.needed(member, index);
+            live |= self.needed[member][index];
         }
         match self.pads[member].get(index) {
             None | Some(&NO_PAD) => {}

@@ -23,8 +23,8 @@ pub(super) struct Base<'a, 'd> {
     pub(super) settled: bool,
     /// For each unit, for each instruction, the block it may unwind to.
     pub(super) pads: Vec<Vec<u32>>,
-    /// For each unit, for each instruction, what an unwinder needs there: general registers, most often.
-    needed: Vec<Vec<u32>>,
+    /// For each unit, for each instruction, what an unwinder needs there.
+    pub(super) needed: Vec<Vec<RegSet>>,
     /// For each unit of the group, everything it writes itself.
     pub(super) written: Vec<RegSet>,
     /// Whether it may hand back what calls by pointers left where the ABI leaves nothing.
@@ -36,8 +36,6 @@ pub(super) struct Base<'a, 'd> {
 }
 
 pub(super) const NO_PAD: u32 = u32::MAX;
-/// What an unwinder needs, where that is more than has room.
-const ANY: u32 = u32::MAX;
 
 /// Of each group.
 pub(super) fn all<'a, 'd>(
@@ -80,7 +78,7 @@ impl<'a, 'd> Base<'a, 'd> {
             base.steps.push(steps);
             let pads = base.pads_of(unit as usize);
             base.pads.push(pads);
-            base.needed.push(rows.iter().map(|row| u32::try_from(row.needed.0).unwrap_or(ANY)).collect());
+            base.needed.push(rows.iter().map(|row| row.needed).collect());
         }
         base.hands_back =
             base.foreign.iter().any(|call| call.by_another.is_some()) && base.found().may_be_regcall();
@@ -181,12 +179,5 @@ impl<'a, 'd> Base<'a, 'd> {
 
     pub(super) fn insn(&self, member: usize, index: usize) -> &Insn {
         &self.module.decoded[self.group.units[member] as usize].insns[index]
-    }
-
-    pub(super) fn needed(&self, member: usize, index: usize) -> RegSet {
-        match self.needed[member][index] {
-            ANY => RegSet::ALL,
-            general => RegSet(general.into()),
-        }
     }
 }
