@@ -25,7 +25,6 @@
 //! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
 
 mod bare;
-mod base;
 mod calls;
 mod kept;
 mod meaning;
@@ -39,15 +38,19 @@ mod seen;
 mod summary;
 mod unwritten;
 
-use crate::groups::{Exit, Groups, RelyOn};
+use crate::effects::{Effect, by_stack, effect, restores_much};
+use crate::groups::{Exit, Group, Groups, RelyOn};
+use crate::insn::{Flow, Insn};
 use crate::module::Module;
 use crate::prototypes::Convention;
-use crate::regs::{RAX, RDX, RegSet, abi};
-use base::{Base, NO_PAD};
+use crate::regs::{RAX, RDX, RSP, RegSet, abi};
+use crate::unwind::needed::{self, Row};
+use calls::{is_tls_descriptor_call, loads_stack_pointer};
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use kept::Kept;
 use rayon::prelude::*;
 use seen::unusual_results;
-use std::ops::Deref;
+use std::collections::HashMap;
 pub use summary::Summary;
 use units::Svma;
 
@@ -87,41 +90,42 @@ impl Liveness {
 
     pub fn with(module: &Module<'_>, knowledge: Knowledge, relied_on: &RelyOn<'_>) -> Self {
         let groups = Groups::of(module);
-        let mut bases = base::all(module, &groups, relied_on);
         let mut known = Known { knowledge, ..Known::CAUTIOUS };
-        let mut summaries = calls::summaries(module, &groups, &bases, known);
+        let mut summaries = calls::summaries(module, &groups, known, relied_on);
         let mut unread = Vec::new();
         if knowledge == Knowledge::OfCallers {
-            unread = passed::unread(&bases, &summaries);
+            unread = passed::unread(module, &groups, &summaries, relied_on);
             known.passed = unread.iter().fold(RegSet::EMPTY, |all, unread| all | unread.passed);
             if !known.passed.is_empty() {
-                summaries = calls::summaries(module, &groups, &bases, known);
+                summaries = calls::summaries(module, &groups, known, relied_on);
             }
         }
-        base::settle(&mut bases, &summaries);
-        let preserved = preserved::of(module, &groups, &bases, &summaries);
-        let all: Vec<Vec<(u32, Vec<RegSet>)>> = match knowledge {
-            Knowledge::Cautious => {
-                let wanted = unusual_results(module, &groups, &bases, &summaries);
-                let live = |base: &Base<'_, '_>| {
-                    let of_units = base.group.units.iter().filter_map(|unit| wanted.get(unit));
-                    let work = Work::of(base, &summaries).preserving(&preserved, false).knowing(known);
-                    work.live(of_units.fold(RegSet::EMPTY, |all, &w| all | w))
-                };
-                bases.par_iter().with_min_len(8).map(live).collect()
-            }
+        let preserved = preserved::of(module, &groups, &summaries, relied_on);
+        let (wanted, kept) = match knowledge {
+            Knowledge::Cautious => (unusual_results(module, &groups, &summaries, relied_on), Vec::new()),
             Knowledge::OfCallers => {
-                let mut kept = kept::begin(module, &groups, &bases, &summaries, known.passed, &unread);
-                let work = |(base, kept): (_, &Kept)| {
-                    Work::of(base, &summaries).preserving(&preserved, kept.by_others()).knowing(known)
-                };
-                let works: Vec<Work> = bases.par_iter().zip(&kept).with_min_len(8).map(work).collect();
-                kept::by_callers(&groups, &works, &mut kept);
-                let live = |(work, kept): (&Work, &Kept)| work.live_outside(&Outside::kept(kept));
-                works.par_iter().zip(&kept).with_min_len(8).map(live).collect()
+                let modules = kept::OfModule { known, unread: &unread, preserved: &preserved };
+                (HashMap::new(), kept::kept_by_callers(module, &groups, modules, &summaries, relied_on))
             }
         };
         let mut before = vec![Vec::new(); module.units.len()];
+        let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
+            .members
+            .par_iter()
+            .enumerate()
+            .with_min_len(8)
+            .map(|(group, members)| {
+                let kept = kept.get(group);
+                let work = Work::new(module, members, &summaries, relied_on);
+                let work = work.preserving(&preserved, kept.is_some_and(Kept::by_others)).knowing(known);
+                if let Some(kept) = kept {
+                    return work.live_outside(&Outside::kept(kept));
+                }
+                let wanted =
+                    members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
+                work.live(wanted)
+            })
+            .collect();
         for (unit, live) in all.into_iter().flatten() {
             before[unit as usize] = live;
         }
@@ -190,40 +194,73 @@ enum Kind {
 }
 
 struct Work<'a, 'd> {
-    base: &'a Base<'a, 'd>,
+    module: &'a Module<'d>,
     summaries: &'a [Summary],
+    group: Group<'a>,
+    /// For each unit of the group, for each instruction.
+    steps: Vec<Vec<Step>>,
     foreign: Vec<Foreign>,
+    /// For each unit, for each instruction, the block it may unwind to.
+    pads: Vec<Vec<u32>>,
+    /// For each unit, for each instruction, what an unwinder needs there.
+    needed: Vec<Vec<RegSet>>,
+    /// For each unit of the group, everything it writes itself.
+    written: Vec<RegSet>,
     /// For each unit, what is live when it returns because it never writes it; empty where that does not count.
     unwritten: Vec<RegSet>,
     /// For each unit, what its callers may want back whatever it calls; empty before that is known.
     preserved: Vec<RegSet>,
+    /// Whether it may hand back what calls by pointers left where the ABI leaves nothing.
+    hands_back: bool,
+    /// Everything it gets from the stack.
+    restored: RegSet,
+    /// For each unit of which not all is relied on, which instructions tell something of it; empty for others.
+    told: Vec<Vec<bool>>,
     known: Known,
     /// For each unit, for each instruction, what may hold something of use; empty where nothing is known of that.
     meaning: Vec<Vec<RegSet>>,
 }
 
-impl<'a, 'd> Deref for Work<'a, 'd> {
-    type Target = Base<'a, 'd>;
-
-    fn deref(&self) -> &Self::Target {
-        self.base
-    }
-}
+const NO_PAD: u32 = u32::MAX;
 
 impl<'a, 'd> Work<'a, 'd> {
-    fn of(base: &'a Base<'a, 'd>, summaries: &'a [Summary]) -> Self {
+    fn new(
+        module: &'a Module<'d>,
+        members: &'a [u32],
+        summaries: &'a [Summary],
+        relied_on: &RelyOn<'_>,
+    ) -> Self {
+        let group = Group::build(module, members, relied_on);
         let mut work = Self {
-            base,
+            module,
             summaries,
-            foreign: base.foreign.clone(),
+            group,
+            steps: Vec::new(),
+            foreign: Vec::new(),
+            pads: Vec::new(),
+            needed: Vec::new(),
+            written: vec![RegSet::EMPTY; members.len()],
             unwritten: Vec::new(),
             preserved: Vec::new(),
+            hands_back: false,
+            restored: RegSet::EMPTY,
+            told: Vec::new(),
             known: Known::CAUTIOUS,
             meaning: Vec::new(),
         };
-        if !base.settled {
-            work.see_what_is_kept();
+        work.told = work.reached(relied_on);
+        let mut factory = InstructionInfoFactory::new();
+        for (member, &unit) in members.iter().enumerate() {
+            let rows = work.rows_of(unit as usize);
+            let steps = work.steps_of(member, &rows, &mut factory);
+            work.steps.push(steps);
+            let pads = work.pads_of(unit as usize);
+            work.pads.push(pads);
+            work.needed.push(rows.iter().map(|row| row.needed).collect());
         }
+        work.see_what_is_kept();
+        work.hands_back =
+            work.foreign.iter().any(|call| call.by_another.is_some()) && work.found().may_be_regcall();
         work
     }
 
@@ -235,6 +272,98 @@ impl<'a, 'd> Work<'a, 'd> {
             self.see_what_is_passed();
         }
         self
+    }
+
+    /// What the unwind table says at each instruction. Where there is none, nothing relies on it.
+    fn rows_of(&self, unit: usize) -> Vec<Row> {
+        let insns = &self.module.decoded[unit].insns;
+        let Some(fde) = self.module.units[unit].fde else {
+            let called = Row { at: 0, needed: abi::CALLEE_SAVED, is_bare: true, frame: None };
+            return vec![called; insns.len()];
+        };
+        let frames = &self.module.frames;
+        let fde = &frames.fdes[fde as usize];
+        let cie = &frames.cies[fde.cie as usize];
+        let rows = needed::rows(frames.program(&cie.program), frames.program(&fde.program));
+        let mut row = 0;
+        insns
+            .iter()
+            .map(|insn| {
+                while rows.get(row + 1).is_some_and(|next| next.at <= u64::from(insn.at)) {
+                    row += 1;
+                }
+                rows[row]
+            })
+            .collect()
+    }
+
+    fn steps_of(&mut self, member: usize, rows: &[Row], factory: &mut InstructionInfoFactory) -> Vec<Step> {
+        let unit = self.group.units[member] as usize;
+        let code = self.module.code(unit);
+        let start = self.module.units[unit].start;
+        let insns = &self.module.decoded[unit].insns;
+        let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
+        let mut instruction = Instruction::default();
+        let mut steps = Vec::with_capacity(insns.len());
+        let overlaps = self.overlaps(member);
+        let switches_stack = insns.iter().any(|insn| loads_stack_pointer(insn.bytes(code)));
+        for (index, insn) in insns.iter().enumerate() {
+            if decoder.position() != insn.at as usize {
+                let _ = decoder.set_position(insn.at as usize);
+                decoder.set_ip(start.0 + u64::from(insn.at));
+            }
+            decoder.decode_out(&mut instruction);
+            let Effect { reads, kills, writes } = effect(&instruction, factory);
+            let (kind, reads, kills) = match insn.flow {
+                Flow::Call32 => (self.direct_call(*insn, start, code), RegSet::general(RSP), RegSet::EMPTY),
+                Flow::CallIndirect if is_tls_descriptor_call(self.module, insns, index, code) => {
+                    (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
+                }
+                Flow::CallIndirect => {
+                    let slot = insn.rip_target(start, code).and_then(|slot| self.module.imports.slot(slot));
+                    (self.foreign(slot), reads, RegSet::EMPTY)
+                }
+                // What returns to elsewhere than its caller hands over any registers it likes.
+                Flow::Return if switches_stack || !rows[index].is_bare => {
+                    (Kind::Unknown, RegSet::ALL, RegSet::EMPTY)
+                }
+                Flow::Return => (Kind::Return, reads, RegSet::EMPTY),
+                Flow::Stop => (Kind::Unknown, RegSet::ALL, RegSet::EMPTY),
+                _ => (Kind::Plain, reads, kills),
+            };
+            let (saves, restores) = by_stack(&instruction);
+            self.restored |= restores;
+            // Of what puts state back, nobody knows what it leaves alone: all general registers, for one.
+            if !insn.flow.is_call() && !overlaps && !restores_much(&instruction) && self.tells(member, index)
+            {
+                self.written[member] |= writes;
+            }
+            let kills = if overlaps { RegSet::EMPTY } else { kills };
+            steps.push(Step { kind, reads, kills, writes, saves });
+        }
+        steps
+    }
+
+    fn pads_of(&self, unit: usize) -> Vec<u32> {
+        let Some(Some(lsda)) = self.module.exceptions(unit) else { return Vec::new() };
+        let insns = &self.module.decoded[unit].insns;
+        let start = self.module.units[unit].start;
+        let mut pads = vec![NO_PAD; insns.len()];
+        for site in &lsda.call_sites {
+            let Some(pad) = site.landing_pad else { continue };
+            let block = self.group.block_at(self.module, pad);
+            let from = site.start.0.wrapping_sub(start.0);
+            let first = insns.partition_point(|insn| u64::from(insn.at) < from);
+            let end = insns.partition_point(|insn| u64::from(insn.at) < from.saturating_add(site.length));
+            // A pad nobody knows is one where anything may be read: the block index stands for that.
+            pads[first.min(end)..end].fill(block.unwrap_or(NO_PAD - 1));
+        }
+        pads
+    }
+
+    /// Whether instructions of a unit overlap: then the next one of its list is not what follows, and anything may.
+    fn overlaps(&self, member: usize) -> bool {
+        self.module.decoded[self.group.units[member] as usize].overlaps
     }
 
     fn summary(&self, unit: u32) -> Summary {
@@ -295,6 +424,10 @@ impl<'a, 'd> Work<'a, 'd> {
             }
         }
         live
+    }
+
+    fn insn(&self, member: usize, index: usize) -> &Insn {
+        &self.module.decoded[self.group.units[member] as usize].insns[index]
     }
 
     /// Live where a block ends.

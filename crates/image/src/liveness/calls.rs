@@ -1,8 +1,7 @@
 //! What calls lead to.
 
-use super::base::Base;
 use super::{Foreign, Kind, Known, Summary, Work};
-use crate::groups::Groups;
+use crate::groups::{Groups, RelyOn};
 use crate::imports::Import;
 use crate::insn::Insn;
 use crate::module::Module;
@@ -18,8 +17,8 @@ use units::Svma;
 pub(super) fn summaries(
     module: &Module<'_>,
     groups: &Groups,
-    bases: &[Base<'_, '_>],
     known: Known,
+    relied_on: &RelyOn<'_>,
 ) -> Vec<Summary> {
     let calls = call_graph(module, groups);
     let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
@@ -34,7 +33,7 @@ pub(super) fn summaries(
                 .par_iter()
                 .with_min_len(8)
                 .map(|&group| {
-                    let work = Work::of(&bases[group as usize], &summaries);
+                    let work = Work::new(module, &groups.members[group as usize], &summaries, relied_on);
                     (group, work.knowing(known).summaries())
                 })
                 .collect();
@@ -74,7 +73,7 @@ pub(super) fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> 
         .collect()
 }
 
-impl Base<'_, '_> {
+impl Work<'_, '_> {
     pub(super) fn foreign(&mut self, import: Option<Import<'_>>) -> Kind {
         let by_another = is_by_pointer(import).then_some(RegSet::ALL - RegSet::ARITHMETIC_FLAGS);
         self.foreign.push(Foreign { by: convention(import), by_another, keeps: RegSet::EMPTY });

@@ -4,10 +4,9 @@
 //! From callers to callees, until nothing is added. Callers nobody has seen (in bytes that were not decoded, or that
 //! call a function in its middle) may keep anything.
 
-use super::base::Base;
 use super::passed::Unread;
-use super::{Kind, Outside, Summary, Work};
-use crate::groups::{Exit, Groups};
+use super::{Kind, Known, Outside, Summary, Work};
+use crate::groups::{Exit, Groups, RelyOn};
 use crate::insn::Flow;
 use crate::known_callers;
 use crate::module::Module;
@@ -30,46 +29,51 @@ impl Kept {
     }
 }
 
-/// For each group, what its callers want as far as it does not hang on them.
-pub(super) fn begin(
+/// What is known of a module besides summaries.
+#[derive(Clone, Copy)]
+pub(super) struct OfModule<'m> {
+    pub(super) known: Known,
+    /// For each group.
+    pub(super) unread: &'m [Unread],
+    /// For each unit.
+    pub(super) preserved: &'m [RegSet],
+}
+
+/// For each group, what its callers want.
+pub(super) fn kept_by_callers(
     module: &Module<'_>,
     groups: &Groups,
-    bases: &[Base<'_, '_>],
+    OfModule { known: known_to, unread, preserved }: OfModule<'_>,
     summaries: &[Summary],
-    passed: RegSet,
-    unread: &[Unread],
+    relied_on: &RelyOn<'_>,
 ) -> Vec<Kept> {
     let known = known_callers::of(module);
     let alone = |members: &Vec<u32>| {
         members.iter().all(|&unit| known[unit as usize] || module.units[unit as usize].is_part)
     };
-    let odd = super::odd::of(module, bases, summaries);
+    let odd = super::odd::of(module, groups, summaries, relied_on);
     let first = |(members, unread): (_, &Unread)| {
         let alone = alone(members);
-        let odd = odd | passed | unread.returned;
+        let odd = odd | known_to.passed | unread.returned;
         Kept { registers: if alone { RegSet::EMPTY } else { odd }, alone }
     };
     let mut kept: Vec<Kept> = groups.members.iter().zip(unread).map(first).collect();
     for unit in entered_unseen(module) {
         kept[groups.of_unit[unit] as usize] = Kept { registers: RegSet::ALL, alone: false };
     }
-    kept
-}
-
-/// Adds what those in view want. `works` has all groups.
-pub(super) fn by_callers(groups: &Groups, works: &[Work<'_, '_>], kept: &mut [Kept]) {
-    let mut ahead: Vec<u32> = (0..works.len() as u32).collect();
+    let mut ahead: Vec<u32> = (0..groups.members.len() as u32).collect();
     while !ahead.is_empty() {
         let found: Vec<Vec<(u32, RegSet)>> = ahead
             .par_iter()
             .with_min_len(8)
             .map(|&group| {
-                let work = &works[group as usize];
-                if calls_units(work.module, work.group.units) {
-                    work.kept(&kept[group as usize])
-                } else {
-                    Vec::new()
+                let members = &groups.members[group as usize];
+                if !calls_units(module, members) {
+                    return Vec::new();
                 }
+                let kept = &kept[group as usize];
+                let work = Work::new(module, members, summaries, relied_on);
+                work.preserving(preserved, kept.by_others()).knowing(known_to).kept(kept)
             })
             .collect();
         ahead.clear();
@@ -84,6 +88,7 @@ pub(super) fn by_callers(groups: &Groups, works: &[Work<'_, '_>], kept: &mut [Ke
         ahead.sort_unstable();
         ahead.dedup();
     }
+    kept
 }
 
 fn calls_units(module: &Module<'_>, members: &[u32]) -> bool {

@@ -4,8 +4,8 @@
 //! Further on such readings tell nothing: compilers merge ways on which a register holds something with others, and never
 //! look.
 
-use super::base::Base;
 use super::{Kind, Work};
+use crate::groups::{Groups, RelyOn};
 use crate::imports::Import;
 use crate::insn::Flow;
 use crate::module::Module;
@@ -13,22 +13,28 @@ use crate::regs::{RSP, RegSet, abi};
 use rayon::prelude::*;
 
 /// In which registers, all over a module.
-pub(super) fn of(module: &Module<'_>, bases: &[Base<'_, '_>], summaries: &[super::Summary]) -> RegSet {
+pub(super) fn of(
+    module: &Module<'_>,
+    groups: &Groups,
+    summaries: &[super::Summary],
+    relied_on: &RelyOn<'_>,
+) -> RegSet {
     let jumps = jump_to_pointers(module);
-    let all = bases
+    let all = groups
+        .members
         .par_iter()
         .with_min_len(8)
-        .map(|base| {
+        .map(|members| {
             let calls = |&unit: &u32| {
                 let decoded = &module.decoded[unit as usize];
                 let to = |&call| module.unit_at(call).is_some_and(|unit| jumps[unit]);
                 decoded.insns.iter().any(|insn| insn.flow.is_call() && insn.flow != Flow::Call32)
                     || decoded.calls.iter().any(to)
             };
-            if !base.group.units.iter().any(calls) {
+            if !members.iter().any(calls) {
                 return RegSet::EMPTY;
             }
-            Work::of(base, summaries).odd(&jumps)
+            Work::new(module, members, summaries, relied_on).odd(&jumps)
         })
         .reduce(|| RegSet::EMPTY, |a, b| a | b);
     all & (abi::CLOBBERED - abi::RETURNED)

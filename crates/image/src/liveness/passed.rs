@@ -10,8 +10,9 @@
 //! A function that may be called by a pointer likewise returns something in a register in which the ABI returns nothing, if
 //! it writes that one alone, and nobody reads it up to a return. (What functions read right behind such calls is in `odd.rs`.)
 
-use super::base::Base;
 use super::{Kind, Outside, Reaching, Summary, Work};
+use crate::groups::{Groups, RelyOn};
+use crate::module::Module;
 use crate::regs::{RegSet, abi};
 use rayon::prelude::*;
 
@@ -31,9 +32,14 @@ pub(super) struct Unread {
 }
 
 /// For each group, what it writes that by the ABI is for nothing.
-pub(super) fn unread(bases: &[Base<'_, '_>], summaries: &[Summary]) -> Vec<Unread> {
-    let of = |base: &Base<'_, '_>| {
-        let mut work = Work::of(base, summaries);
+pub(super) fn unread(
+    module: &Module<'_>,
+    groups: &Groups,
+    summaries: &[Summary],
+    relied_on: &RelyOn<'_>,
+) -> Vec<Unread> {
+    let of = |members: &Vec<u32>| {
+        let mut work = Work::new(module, members, summaries, relied_on);
         for call in &mut work.foreign {
             call.by_another = call.by_another.map(|_| RegSet::GENERAL);
         }
@@ -43,7 +49,7 @@ pub(super) fn unread(bases: &[Base<'_, '_>], summaries: &[Summary]) -> Vec<Unrea
         }
         unread
     };
-    bases.par_iter().with_min_len(8).map(of).collect()
+    groups.members.par_iter().with_min_len(8).map(of).collect()
 }
 
 impl Reaching {
@@ -62,7 +68,7 @@ impl Work<'_, '_> {
             return;
         }
         let own = self.find_meaning(true);
-        for (steps, own) in self.base.steps.iter().zip(own) {
+        for (steps, own) in self.steps.iter().zip(own) {
             for (step, own) in steps.iter().zip(own) {
                 if let Kind::Foreign(call) = step.kind {
                     let more = &mut self.foreign[call as usize].by_another;

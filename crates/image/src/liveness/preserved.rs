@@ -14,11 +14,10 @@
 //!
 //! To add one: its registers, and by what it is ruled out, in [`Evidence::kept`].
 
-use super::base::Base;
 use super::calls::call_graph;
 use super::returning::Ways;
 use super::{Kind, Summary, Work};
-use crate::groups::{Block, Exit, Groups};
+use crate::groups::{Block, Exit, Groups, RelyOn};
 use crate::module::Module;
 use crate::order::bottom_up;
 use crate::regs::{RAX, RCX, RDI, RSI, RSP, RegSet, abi};
@@ -88,14 +87,15 @@ impl Evidence {
 pub(super) fn of(
     module: &Module<'_>,
     groups: &Groups,
-    bases: &[Base<'_, '_>],
     summaries: &[Summary],
+    relied_on: &RelyOn<'_>,
 ) -> Vec<RegSet> {
-    let of_group = |base: &Base<'_, '_>| {
-        let work = Work::of(base, summaries);
+    let of_group = |members: &Vec<u32>| {
+        let work = Work::new(module, members, summaries, relied_on);
         (work.own(), work.ways())
     };
-    let (own, ways): (Vec<Vec<Own>>, Vec<Ways>) = bases.par_iter().with_min_len(8).map(of_group).unzip();
+    let (own, ways): (Vec<Vec<Own>>, Vec<Ways>) =
+        groups.members.par_iter().with_min_len(8).map(of_group).unzip();
     let order: Vec<u32> = bottom_up(&call_graph(module, groups)).into_iter().flatten().collect();
     let mut returns: Vec<bool> = module.units.iter().map(|unit| unit.is_part).collect();
     let mut changed = true;
@@ -187,22 +187,6 @@ impl Work<'_, '_> {
         is_known.then_some(unit as u32)
     }
 
-    /// From here on, what is called by pointers or in other modules leaves alone what this may have to; and if others call this than
-    /// those in view, that is live at returns.
-    pub(super) fn preserving(mut self, preserved: &[RegSet], called_by_others: bool) -> Self {
-        self.preserved = self.group.units.iter().map(|&unit| preserved[unit as usize]).collect();
-        if called_by_others {
-            self.unwritten = self.preserved.clone();
-        }
-        self
-    }
-
-    pub(super) fn preserved(&self, member: usize) -> RegSet {
-        self.preserved.get(member).copied().unwrap_or_default()
-    }
-}
-
-impl Base<'_, '_> {
     /// The unit by which the group is called, if all others are parts of it.
     fn only_function(&self) -> Option<u32> {
         let units = &self.module.units;
@@ -248,5 +232,19 @@ impl Base<'_, '_> {
             saved |= step.saves;
         }
         Found { reads: read - (saved & self.restored), touches: read }
+    }
+
+    /// From here on, what is called by pointers or in other modules leaves alone what this may have to; and if others call this than
+    /// those in view, that is live at returns.
+    pub(super) fn preserving(mut self, preserved: &[RegSet], called_by_others: bool) -> Self {
+        self.preserved = self.group.units.iter().map(|&unit| preserved[unit as usize]).collect();
+        if called_by_others {
+            self.unwritten = self.preserved.clone();
+        }
+        self
+    }
+
+    pub(super) fn preserved(&self, member: usize) -> RegSet {
+        self.preserved.get(member).copied().unwrap_or_default()
     }
 }

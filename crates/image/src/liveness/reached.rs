@@ -2,10 +2,10 @@
 //! functions, by ways that are followed. What else was found in it, by jump tables and by pointers in data, may be somebody
 //! else's; and of functions that are not copied, nobody who checks a copy knows it.
 
-use super::base::Base;
+use super::Work;
 use crate::groups::RelyOn;
 
-impl Base<'_, '_> {
+impl Work<'_, '_> {
     /// For each unit, for each instruction; empty where all of a unit is relied on.
     pub(super) fn reached(&self, relied_on: &RelyOn<'_>) -> Vec<Vec<bool>> {
         let units = self.group.units;

@@ -1,8 +1,7 @@
 //! What code is seen to read, whatever the ABI says: evidence of other conventions.
 
-use super::base::Base;
 use super::{Kind, Summary, Work};
-use crate::groups::Groups;
+use crate::groups::{Groups, RelyOn};
 use crate::module::Module;
 use crate::regs::{RegSet, abi};
 use rayon::prelude::*;
@@ -13,13 +12,14 @@ use std::collections::HashMap;
 pub(super) fn unusual_results(
     module: &Module<'_>,
     groups: &Groups,
-    bases: &[Base<'_, '_>],
     summaries: &[Summary],
+    relied_on: &RelyOn<'_>,
 ) -> HashMap<u32, RegSet> {
-    let found: Vec<(u32, RegSet)> = bases
+    let found: Vec<(u32, RegSet)> = groups
+        .members
         .par_iter()
         .with_min_len(8)
-        .flat_map_iter(|base| Work::of(base, summaries).read_after_calls())
+        .flat_map_iter(|members| Work::new(module, members, summaries, relied_on).read_after_calls())
         .collect();
     let mut wanted: HashMap<u32, RegSet> = HashMap::new();
     let mut work = found;
