@@ -93,9 +93,20 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     code.into()
 }
 
+/// As [`report`], where there is little stack: any other error may look for how it came about (`RUST_BACKTRACE`), which takes more.
+pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
+    tell(&refusal.to_string());
+    refusal.code.into()
+}
+
+/// What stands in several lines, as arguments of programs may, in one.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// `gleaner: …` on standard error, in one line whatever stands in the text.
 pub(crate) fn tell(text: &str) {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(text);
     // Where standard error is gone too, the exit code is all that is left to say.
     let _ = writeln!(io::stderr(), "gleaner: {line}");
 }

@@ -23,8 +23,10 @@ use std::path::Path;
 pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit> {
     refuse_what_is_not_there(args, console)?;
     crate::room::look_for_harvest()?;
-    let cast = args.cast()?;
+    let (cast, _outputs) = args.cast()?;
     cast.check().map_err(|e| refused(&e.into()))?;
+    let home: Option<Vec<u32>> = args.home_cpus.as_ref().map(|cpus| cpus.iter().collect());
+    launch::check_home(home.as_deref().unwrap_or_default()).map_err(|e| refused(&e.into()))?;
     if !args.dry_run {
         launch::check_host().map_err(|e| refused(&e.into()))?;
     }
@@ -39,7 +41,6 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         return Ok(Exit::Done);
     }
     let mut live = live::Live::open(args.live);
-    let home = args.home_cpus.as_ref().map(|cpus| cpus.iter().collect());
     let begin = lab::begin::found();
     let inherited = Inherited { ignored: begin.ignored, blocked: begin.blocked, closed: begin.closed };
     let (run, outcome) =
@@ -52,6 +53,8 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     if args.live {
         console.remark(ended::summary(&document.body).trim_end());
     }
+    // What is sent from now on is meant for nobody else: a record may have to wait for whoever reads it.
+    lab::stop::Stop::on_signals();
     // The primary's end counts, whatever becomes of the record.
     let kept = args.record.as_deref().map_or(Ok(()), |path| crate::save::record(path, &document));
     if let Err(refusal) = kept {
@@ -182,6 +185,11 @@ fn refused(error: &SessionError) -> Refusal {
     let text = error.to_string();
     let (what, why) = text.split_once(": ").unwrap_or(("harvest", &text));
     match error {
+        SessionError::Twins(TwinsError::Cache(limit)) | SessionError::Launch(LaunchError::Memfd(limit))
+            if limit.kind() == std::io::ErrorKind::FileTooLarge =>
+        {
+            Refusal::not_possible_here(what, why).would_help("files may not be that long (ulimit -f)")
+        }
         SessionError::Program(
             ProgramError::StaticPrimary(_)
             | ProgramError::OriginLibraries(_)

@@ -82,15 +82,13 @@ fn main() -> ExitCode {
         return exit;
     }
     if let Err(refusal) = room::look_for_stack() {
-        return failure::report(&refusal.into());
+        return failure::refused(&refusal);
     }
+    lab::begin::outlive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error),
     };
-    if !matches!(cli.verb, Verb::Harvest(_)) {
-        lab::begin::outlive_file_limits();
-    }
     let console = Console::new(cli.json, cli.quiet);
     match room::look().map_err(Into::into).and_then(|()| run(&cli, &console)) {
         Ok(exit) => exit.into(),

@@ -57,7 +57,7 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
     Run {
         primary: Process {
             command: texts(&cast.primary.command),
-            file: cast.primary.file.display().to_string(),
+            file: records::text_of(&cast.primary.file),
             pid: Some(pid),
             ended: ended(outcome.primary),
             twin: twin(prepared, &cast.primary.file, cast.primarys_role()),
@@ -158,7 +158,7 @@ fn scavenger(
     Scavenger {
         process: Process {
             command: texts(&wanted.program.command),
-            file: wanted.program.file.display().to_string(),
+            file: records::text_of(&wanted.program.file),
             pid: u32::try_from(figures.pid).ok().filter(|&pid| pid != 0),
             ended: match &outcome.exit {
                 Ok(_) if outcome.killed_at_end => Ended::WithThePrimary,

@@ -84,12 +84,16 @@ const DEEPEST: usize = 5;
 const HEAD: usize = 256;
 
 /// Splits a command line into words as a shell does: quotes and backslashes count, nothing is expanded.
-pub fn words(text: &str) -> Result<Vec<OsString>, ProgramError> {
-    let words = shell_words::split(text).map_err(|e| ProgramError::Words(text.to_owned(), e.to_string()))?;
+pub fn words(command: &OsStr) -> Result<Vec<OsString>, ProgramError> {
+    // Arguments are bytes. All that means something to a shell is ASCII, so each may stand for the character of its number.
+    let text: String = command.as_bytes().iter().map(|&byte| char::from(byte)).collect();
+    let bytes = |word: String| word.chars().map(|c| u8::try_from(c).expect("they were bytes")).collect();
+    let words = shell_words::split(&text)
+        .map_err(|e| ProgramError::Words(command.to_string_lossy().into_owned(), e.to_string()))?;
     if words.is_empty() {
         return Err(ProgramError::Empty);
     }
-    Ok(words.into_iter().map(OsString::from).collect())
+    Ok(words.into_iter().map(|word| OsString::from_vec(bytes(word))).collect())
 }
 
 impl Program {
@@ -260,9 +264,16 @@ mod tests {
 
     #[test]
     fn words_are_a_shells() {
+        let words = |text: &str| super::words(OsStr::new(text));
         assert_eq!(words("a 'b c' d\\ e \"$f\"").unwrap(), strings(&["a", "b c", "d e", "$f"]));
+        assert_eq!(words("é '\u{a0}\u{2003}ü'").unwrap(), strings(&["é", "\u{a0}\u{2003}ü"]));
         assert_eq!(words("  "), Err(ProgramError::Empty));
         assert!(words("a 'b").unwrap_err().to_string().starts_with("'a 'b' is not a command line: "));
+        let bytes = super::words(OsStr::from_bytes(b"a\xff '\x85 \xa0'\xe9")).unwrap();
+        assert_eq!(
+            bytes,
+            [b"a\xff".as_slice(), b"\x85 \xa0\xe9"].map(|word| OsStr::from_bytes(word).to_owned())
+        );
     }
 
     #[test]

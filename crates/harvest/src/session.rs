@@ -131,7 +131,7 @@ impl Original {
     }
 
     fn seen<'f>(&'f self, cache: &Cache, rewriters: &mut Rewriters<'f>) -> Result<Subject, SessionError> {
-        let path = self.path.display().to_string();
+        let path = records::text_of(&self.path);
         let mut rewriter = None;
         let subject = seen::seen(cache, &path, self.role, (&self.data, self.debug.as_deref()), || {
             self.looked_through(&path, &mut rewriter)
@@ -141,7 +141,7 @@ impl Original {
     }
 
     fn is(&self, module: &PlannedModule) -> bool {
-        self.role == module.role && self.path == Path::new(&module.path)
+        self.role == module.role && self.path == records::path_of(&module.path)
     }
 
     /// By way of what rewriting it takes, which is left for that. But its debug information is none of a rewriter's.
@@ -188,7 +188,7 @@ fn module_of<'p>(plan: &'p Plan, file: &Path, role: Role) -> Result<&'p PlannedM
     let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     plan.modules
         .iter()
-        .find(|module| module.role == role && Path::new(&module.path) == path)
+        .find(|module| module.role == role && records::path_of(&module.path) == path)
         .ok_or_else(|| SessionError::NotPlanned { path: path.display().to_string(), role })
 }
 

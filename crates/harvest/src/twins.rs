@@ -93,7 +93,7 @@ pub fn planned_for<'p>(
 
 /// Rewrites the file of a planned module, whose contents are given, and has it checked.
 pub fn rewrite(module: &PlannedModule, data: &[u8], quantum: u32) -> Result<Planned, TwinsError> {
-    Recipe::of(module, quantum).proven(module, &mut rewriter(Path::new(&module.path), data, None)?)
+    Recipe::of(module, quantum).proven(module, &mut rewriter(&records::path_of(&module.path), data, None)?)
 }
 
 /// Rewrites a file with every load a site, and has it checked: a test of yields.
@@ -119,7 +119,7 @@ pub fn get(
 ) -> Result<Entry, TwinsError> {
     let recipe = Recipe::of(module, quantum);
     let key = Key::of(&[module.content.as_bytes(), &recipe.text(), &proof::VERSION.to_le_bytes()]);
-    cache.get(&key, &name_of(Path::new(&module.path)), || recipe.make(module, rewriter))
+    cache.get(&key, &name_of(&records::path_of(&module.path)), || recipe.make(module, rewriter))
 }
 
 fn rewriter<'d>(path: &Path, data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Rewriter<'d>, TwinsError> {
@@ -254,7 +254,7 @@ impl Recipe {
         }
         let which = Which::Listed(self.sites.clone());
         let attempts = Attempts { role: self.role, quantum: self.quantum, width: self.width };
-        attempts.until_proven(Path::new(&module.path), rewriter, which, self.spins.clone())
+        attempts.until_proven(&records::path_of(&module.path), rewriter, which, self.spins.clone())
     }
 
     fn make(&self, module: &PlannedModule, read: Option<&mut Rewriter<'_>>) -> Result<Made, TwinsError> {
@@ -262,8 +262,9 @@ impl Recipe {
         let planned = if let Some(rewriter) = read {
             self.proven(module, rewriter)?
         } else {
-            let data = std::fs::read(&module.path).map_err(|e| refused(records::plain(&e)))?;
-            self.proven(module, &mut rewriter(Path::new(&module.path), &data, None)?)?
+            let path = records::path_of(&module.path);
+            let data = std::fs::read(&path).map_err(|e| refused(records::plain(&e)))?;
+            self.proven(module, &mut rewriter(&path, &data, None)?)?
         };
         let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
         if planned.rewritten.coverage.needs_linux_5_18 && is_older(&kernel, (5, 18)) {

@@ -29,10 +29,13 @@ pub fn found() -> Begin {
     }
 }
 
-/// From here on a write beyond what the shell allows a file (`ulimit -f`) fails, and ends nobody in the middle of it. Not for who
-/// starts programs that are to run as if alone: they would inherit it.
+/// From here on a write beyond what the shell allows a file (`ulimit -f`) fails, and ends nobody in the middle of it. Programs that
+/// are started do not inherit that: what is handled is not ignored.
 pub fn outlive_file_limits() {
-    sys::ignore_signal(libc::SIGXFSZ);
+    extern "C" fn nothing(_: libc::c_int) {}
+    if sys::ignored(libc::SIGXFSZ) == 0 {
+        sys::on_signal(libc::SIGXFSZ, nothing);
+    }
 }
 
 /// Before `main`, by the dynamic loader or what stands for it.

@@ -52,7 +52,7 @@ pub fn effective_uid() -> u32 {
 }
 
 pub(crate) fn on_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: a zeroed sigaction is a valid one; the handlers passed here only touch atomics and call `signal`,
+    // SAFETY: a zeroed sigaction is a valid one; the handlers passed here touch atomics and call `signal` at most,
     // which is async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -95,13 +95,6 @@ pub(crate) fn blocked() -> u64 {
 pub(crate) fn is_closed(fd: libc::c_int) -> bool {
     // SAFETY: asks only.
     unsafe { libc::fcntl(fd, libc::F_GETFD) == -1 }
-}
-
-pub(crate) fn ignore_signal(signal: libc::c_int) {
-    // SAFETY: takes constants only.
-    unsafe {
-        libc::signal(signal, libc::SIG_IGN);
-    }
 }
 
 pub(crate) fn default_signal(signal: libc::c_int) {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod envelope;
+mod exact;
 pub mod host;
 mod kinds;
 pub mod machine;
@@ -15,6 +16,7 @@ pub mod run;
 mod write;
 
 pub use envelope::{Document, Header, Record, Upgrade};
+pub use exact::{path_of, text_of};
 pub use kinds::{AnyRecord, KINDS, Kind, read_any};
 pub use read::{Problem, ReadError, parse, read};
 pub use write::{WriteError, check_writable, write_atomically, write_bytes_atomically};

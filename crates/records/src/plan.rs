@@ -49,6 +49,7 @@ pub enum Role {
 /// The plan for one file in one role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedModule {
+    /// Bytes of it that are no text stand as `\xHH`.
     pub path: String,
     pub role: Role,
     /// The GNU build id, where the file has one.

@@ -5,8 +5,11 @@ use ::harvest::launch::Stream;
 use ::harvest::planner::Choice;
 use ::harvest::program::{Program, words};
 use ::harvest::session::{Cast, WantedScavenger};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -21,10 +24,10 @@ use std::str::FromStr;
 pub(crate) struct HarvestArgs {
     /// A program to run in the primary's waits, with its arguments, quoted as for a shell; may be given several times
     #[arg(long = "scavenger", value_name = "CMD")]
-    scavenger: Vec<String>,
+    scavenger: Vec<OsString>,
 
     /// Several copies of one: '12 x CMD'
-    #[arg(long = "scavengers", value_name = "N x CMD")]
+    #[arg(long = "scavengers", value_name = "N x CMD", value_parser = OsStringValueParser::new().try_map(Copies::of))]
     scavengers: Vec<Copies>,
 
     /// Where scavengers' output goes: a file for all, or a directory (there, or ending in '/') with a file for each; else nowhere
@@ -131,24 +134,25 @@ impl From<Chosen> for Choice {
 }
 
 impl HarvestArgs {
-    /// Everybody who takes part, found.
-    pub(super) fn cast(&self) -> Result<Cast, Refusal> {
+    /// Everybody who takes part, found; and what scavengers write to that is no file, to be kept open until they have ended: who
+    /// reads a pipe would take it for its end if nobody had it open before the first of them.
+    pub(super) fn cast(&self) -> Result<(Cast, Vec<File>), Refusal> {
         let path = std::env::var_os("PATH");
         let find = |command: &[OsString], whose: &str| {
             Program::find(command, path.as_deref()).map_err(|e| Refusal::wrong_use(whose, e.to_string()))
         };
         let primary = find(&self.primary, "primary")?;
-        let once = self.scavenger.iter().map(|command| (1, command.as_str()));
-        let several = self.scavengers.iter().map(|copies| (copies.count, copies.command.as_str()));
-        let commands: Vec<(u32, &str)> = once.chain(several).collect();
+        let once = self.scavenger.iter().map(|command| (1, command.as_os_str()));
+        let several = self.scavengers.iter().map(|copies| (copies.count, copies.command.as_os_str()));
+        let commands: Vec<(u32, &OsStr)> = once.chain(several).collect();
         let whole: u32 = commands.iter().map(|(count, _)| count).sum();
-        let mut scavengers = Vec::new();
+        let (mut scavengers, mut open) = (Vec::new(), Vec::new());
         for (count, command) in commands {
             let words = words(command).map_err(|e| Refusal::wrong_use("scavenger", e.to_string()))?;
             let program = find(&words, "scavenger")?;
             for copy in 1..=count {
                 let number = scavengers.len() + 1;
-                let (stream, output) = self.output(&program, number, whole)?;
+                let (stream, output) = self.output(&program, number, whole, &mut open)?;
                 scavengers.push(WantedScavenger {
                     program: program.clone(),
                     copy,
@@ -158,7 +162,7 @@ impl HarvestArgs {
                 });
             }
         }
-        Ok(Cast { primary, scavengers, siblings: self.siblings })
+        Ok((Cast { primary, scavengers, siblings: self.siblings }, open))
     }
 
     pub(super) fn has_scavengers(&self) -> bool {
@@ -166,7 +170,13 @@ impl HarvestArgs {
     }
 
     /// Where a scavenger's output goes.
-    fn output(&self, program: &Program, number: usize, whole: u32) -> Result<(Stream, String), Refusal> {
+    fn output(
+        &self,
+        program: &Program,
+        number: usize,
+        whole: u32,
+        open: &mut Vec<File>,
+    ) -> Result<(Stream, String), Refusal> {
         let Some(path) = &self.scavenger_out else { return Ok((Stream::Null, "nowhere".to_owned())) };
         let is_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir();
         let file = if is_directory {
@@ -179,7 +189,10 @@ impl HarvestArgs {
         };
         if is_directory || number == 1 {
             // Made anew here, so that everybody's two streams can be added to it.
-            std::fs::File::create(&file).map_err(|e| cannot_write(&file, &e))?;
+            let made = File::create(&file).map_err(|e| cannot_write(&file, &e))?;
+            if !made.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                open.push(made);
+            }
         }
         Ok((Stream::Append(file.clone()), file.display().to_string()))
     }
@@ -193,21 +206,24 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Refusal {
 #[derive(Clone, Debug)]
 pub(crate) struct Copies {
     count: u32,
-    command: String,
+    command: OsString,
 }
 
-impl FromStr for Copies {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not '12 x CMD'");
-        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let count = text[..digits].parse().map_err(|_| wrong())?;
-        let command = text[digits..].trim_start().strip_prefix('x').ok_or_else(wrong)?.trim();
-        if command.is_empty() || count == 0 {
-            return Err(wrong());
+impl Copies {
+    #[expect(clippy::needless_pass_by_value, reason = "so parsers of arguments are called")]
+    fn of(words: OsString) -> Result<Self, String> {
+        let wrong = || format!("'{}' is not '12 x CMD'", words.display());
+        let text = words.as_bytes();
+        let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (number, command) = text.split_at(digits);
+        let count = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
+        let command = command.trim_ascii_start().strip_prefix(b"x").ok_or_else(wrong)?.trim_ascii();
+        match count {
+            Some(count @ 1..) if !command.is_empty() => {
+                Ok(Self { count, command: OsStr::from_bytes(command).to_owned() })
+            }
+            _ => Err(wrong()),
         }
-        Ok(Self { count, command: command.to_owned() })
     }
 }
 
@@ -269,9 +285,9 @@ mod tests {
 
     #[test]
     fn copies_are_counted() {
-        let of = |text: &str| text.parse::<Copies>().map(|c| (c.count, c.command));
-        assert_eq!(of("12x'a b'"), Ok((12, "'a b'".to_owned())));
-        assert_eq!(of("3 x ./chase 64"), Ok((3, "./chase 64".to_owned())));
+        let of = |text: &str| Copies::of(text.into()).map(|c| (c.count, c.command));
+        assert_eq!(of("12x'a b'"), Ok((12, "'a b'".into())));
+        assert_eq!(of("3 x ./chase 64"), Ok((3, "./chase 64".into())));
         for wrong in ["x a", "3 a", "3x", "0x12", "-1xa", ""] {
             assert!(of(wrong).is_err(), "{wrong}");
         }

@@ -25,7 +25,7 @@ pub(super) fn troubles(run: &Run) -> Vec<String> {
         };
         Some(format!("scavenger {}: {how}", told(s)))
     });
-    refused.chain(scavengers).collect()
+    refused.chain(scavengers).map(|line| crate::failure::one_line(&line)).collect()
 }
 
 pub(super) fn summary(run: &Run) -> String {
@@ -91,7 +91,7 @@ fn percent(share: &Quantity) -> String {
 }
 
 fn told(scavenger: &Scavenger) -> String {
-    format!("{} ({})", scavenger.process.command.join(" "), scavenger.copy)
+    crate::failure::one_line(&format!("{} ({})", scavenger.process.command.join(" "), scavenger.copy))
 }
 
 fn how(ended: &Ended) -> String {

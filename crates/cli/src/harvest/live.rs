@@ -39,10 +39,28 @@ impl Live {
 
     fn draw(&mut self, text: &str) {
         let Some(terminal) = &mut self.terminal else { return };
-        let drawn = if self.in_title { format!("\x1b]2;{text}\x07") } else { format!("\r\x1b[K{text}") };
+        let text = printable(text);
+        let drawn = if self.in_title {
+            format!("\x1b]2;{text}\x07")
+        } else {
+            // As wide as it is now: what does not fit would go on in the next line, which nothing takes away again.
+            let width = terminal_size::terminal_size_of(&*terminal).map(|(width, _)| usize::from(width.0));
+            format!("\r\x1b[K{}", cut(&text, width.unwrap_or(usize::MAX)))
+        };
         // A terminal that went away is no reason to stop.
         let _ = terminal.write_all(drawn.as_bytes()).and_then(|()| terminal.flush());
     }
+}
+
+/// Names of files may hold what a terminal takes for orders.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// So much of a text that a line of this width is not full: some terminals begin the next one with its last character.
+fn cut(text: &str, width: usize) -> &str {
+    let end = text.char_indices().nth(width.saturating_sub(1)).map(|(end, _)| end);
+    &text[..end.unwrap_or(text.len())]
 }
 
 /// What happens now; `before` is what happened so long ago.
@@ -104,6 +122,15 @@ fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>) -> String {
 mod tests {
     use super::*;
     use ::harvest::launch::{Pace, Paces, ScavengerNow};
+
+    #[test]
+    fn a_line_stays_one() {
+        assert_eq!(cut("gleaner: 2 of", 10), "gleaner: ");
+        assert_eq!(cut("gleaner", 8), "gleaner");
+        assert_eq!((cut("gleaner", 7), cut("é?", 2), cut("é", 1), cut("é", 0)), ("gleane", "é", "", ""));
+        assert_eq!(cut("gleaner", usize::MAX), "gleaner");
+        assert_eq!(printable("a\nb\u{1b}]2;c\u{9b}é"), "a?b?]2;c?é");
+    }
 
     #[test]
     fn a_line_says_who_is_where_and_what_it_costs() {

@@ -5,8 +5,31 @@ use super::LaunchError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, WaitOptions, getpid, pidfd_open, waitpid};
-use rustix::thread::{ClockId, NanosleepRelativeResult, clock_nanosleep_relative, futex, nanosleep};
+use rustix::thread::{
+    ClockId, CpuSet, NanosleepRelativeResult, clock_nanosleep_relative, futex, nanosleep, sched_setaffinity,
+};
 use std::sync::atomic::AtomicU32;
+
+/// Refuses CPUs for scavengers at home that this host does not have, or that this process may not use.
+pub fn check_home(cpus: &[u32]) -> Result<(), LaunchError> {
+    let forbidden: Vec<String> = cpus.iter().filter(|&&cpu| !may_run_on(cpu)).map(u32::to_string).collect();
+    match forbidden.as_slice() {
+        [] => Ok(()),
+        some => Err(LaunchError::NoSuchCpus(some.join(", "))),
+    }
+}
+
+/// Tried, by a thread of its own: which CPUs a container leaves is told nowhere else. What cannot be tried may be.
+fn may_run_on(cpu: u32) -> bool {
+    // What the control page has room for.
+    if cpu >= u64::BITS {
+        return false;
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    let tried = std::thread::Builder::new().spawn(move || sched_setaffinity(None, &set));
+    !matches!(tried.map(std::thread::JoinHandle::join), Ok(Ok(Err(Errno::INVAL))))
+}
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 

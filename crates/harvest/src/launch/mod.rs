@@ -23,7 +23,7 @@ mod page;
 mod running;
 mod siblings;
 
-pub use host::check as check_host;
+pub use host::{check as check_host, check_home};
 pub use paces::{Pace, Paces, Visits};
 pub use running::{Outcome, Running, ScavengerNow, ScavengerOutcome, Snapshot};
 pub use siblings::{SiblingsOutcome, ThreadNow};
@@ -187,6 +187,8 @@ pub enum LaunchError {
     Start(PathBuf, io::Error),
     #[error("{0}: arguments, environment and paths must not contain a zero byte")]
     ZeroByte(PathBuf),
+    #[error("--home-cpus: {0}: not among the CPUs that scavengers may use here (of the first 64)")]
+    NoSuchCpus(String),
     #[error("at most {max} scavengers can share one primary", max = runtime_abi::control::SCAVENGERS)]
     TooMany,
     #[error(
