@@ -10,6 +10,8 @@ use runtime_abi::control::trip;
 
 /// For how long a guest that had to go stays at home, at first and at most.
 const BAN: [u64; 2] = [100_000_000, 5_000_000_000];
+/// Who was no offence for so many times as long as it was kept at home last has one less behind it.
+const FORGIVEN: u64 = 2;
 /// So many stays of one guest beyond what was asked for are no accident, of [`count::SAMPLES`] that are looked at.
 const TOO_LONG: usize = 3;
 
@@ -18,6 +20,22 @@ const TOO_LONG: usize = 3;
 pub(super) fn are_too_long(long: u32, of: u32) -> bool {
     let (long, of) = (u64::from(long), u64::from(of));
     long >= TOO_LONG as u64 && long * count::SAMPLES as u64 >= TOO_LONG as u64 * of
+}
+
+/// For how long after so many offences.
+fn kept_at_home(times: u32) -> u64 {
+    (BAN[0] << times.saturating_sub(1).min(16)).min(BAN[1])
+}
+
+/// How many offences count of one that was none for so long: accidents, hours apart, do not add up.
+fn not_forgiven(mut times: u32, mut good: u64) -> u32 {
+    // Beyond the longest they tell nothing more.
+    times = times.min((BAN[1] / BAN[0]).ilog2() + 2);
+    while times > 0 && good >= FORGIVEN * kept_at_home(times) {
+        good -= FORGIVEN * kept_at_home(times);
+        times -= 1;
+    }
+    times
 }
 
 impl Step {
@@ -42,9 +60,10 @@ impl Step {
 
     /// Sends a guest home, and keeps it there for a while.
     pub(super) fn ban(&self, home: &Area, why: usize) {
-        let times = home.offences.load(Relaxed);
-        home.offences.store(times + 1, Relaxed);
-        home.banned_until.store(self.now + (BAN[0] << times.min(16)).min(BAN[1]), Relaxed);
+        let good = self.now.saturating_sub(home.banned_until.load(Relaxed));
+        let times = not_forgiven(home.offences.load(Relaxed), good) + 1;
+        home.offences.store(times, Relaxed);
+        home.banned_until.store(self.now + kept_at_home(times), Relaxed);
         home.own().recall.store(why as u32, Relaxed);
         ring::hook(self.area);
     }
@@ -78,6 +97,23 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_offends_at_once_is_kept_longer_and_longer_and_accidents_are_forgiven() {
+        // How long it is kept at home each time, where so much time is between two offences.
+        let kept = |good: u64| {
+            let mut times = 0;
+            let bans = std::iter::repeat_with(|| {
+                times = not_forgiven(times, good) + 1;
+                kept_at_home(times) / 1_000_000
+            });
+            bans.take(9).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(1_000_000), [100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
+        assert_eq!(kept(500_000_000), [100, 100, 100, 100, 100, 100, 100, 100, 100]);
+        assert_eq!(not_forgiven(1000, 9_999_000_000), 7, "as many as make the longest");
+        assert_eq!(not_forgiven(1000, 60_000_000_000), 0);
+    }
 
     #[test]
     fn interruptions_are_nobodys_fault() {
