@@ -165,6 +165,31 @@ fn processors_that_are_not_there_are_named() {
     );
 }
 
+#[test]
+fn addresses_that_are_no_loads_are_not_left_out() {
+    let place = place();
+    let plan = |excluded: &[&str]| {
+        let mut harvest = place.harvest(&["--dry-run", "--json", "--choose", "chases", "--scavenger", "./p"]);
+        for address in excluded {
+            harvest.args(["--exclude", address]);
+        }
+        harvest.args(["--", "./p"]).output().unwrap()
+    };
+    let sites = |output: &std::process::Output| {
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let sites = plan["modules"][0]["sites"].as_array().unwrap().clone();
+        sites.iter().map(|site| site["address"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let all = sites(&plan(&[]));
+    let first = format!("{:#x}", all[0]);
+    assert_eq!(sites(&plan(&[&first])), all[1..]);
+    let refused = plan(&[&first, "0x1", "0x2"]);
+    let told = text(&refused.stderr);
+    assert_eq!((refused.status.code(), told.lines().count()), (Some(2), 1), "{told}");
+    assert!(told.starts_with("gleaner: --exclude: 0x1, 0x2: no load or wait"), "{told}");
+}
+
 /// Where it begins on its stack is drawn by the kernel each time; where nothing is left for the loader, that ends by a fault.
 #[test]
 fn a_stack_of_sixteen_kib_is_told_of() {

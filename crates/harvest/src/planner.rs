@@ -52,6 +52,18 @@ pub struct Wishes {
     pub asked: Asked,
 }
 
+impl Wishes {
+    /// Those addresses that are to be left alone and where nothing would ever give way: of another program, or build of it.
+    pub(crate) fn excluded_in_vain(&self, subjects: &[Subject]) -> impl Iterator<Item = u64> {
+        let is_there = |address: u64, subject: &Subject| {
+            subject.candidates.iter().any(|candidate| candidate.address == address)
+                || subject.spins.iter().any(|spin| spin.place.address == address)
+        };
+        let excluded = self.excluded.iter().copied();
+        excluded.filter(move |&address| !subjects.iter().any(|subject| is_there(address, subject)))
+    }
+}
+
 impl Choice {
     pub const ALL: [Self; 3] = [Self::Paying, Self::Chases, Self::EveryLoad];
 

@@ -29,6 +29,8 @@ pub enum SessionError {
     NotPlanned { path: String, role: Role },
     #[error("the plan is for another {path}: its contents have changed since")]
     PlanIsForAnother { path: String },
+    #[error("--exclude: {0}: no load or wait of a loop of these programs, where one could give way")]
+    NothingToExclude(String),
     #[error(transparent)]
     Launch(#[from] LaunchError),
 }
@@ -108,6 +110,10 @@ pub fn plan<'f>(
     let mut rewriters = Rewriters::default();
     let subjects: Vec<Subject> =
         originals.iter().map(|original| original.seen(cache, &mut rewriters)).collect::<Result<_, _>>()?;
+    let missing: Vec<String> = wishes.excluded_in_vain(&subjects).map(|at| format!("{at:#x}")).collect();
+    if !missing.is_empty() {
+        return Err(SessionError::NothingToExclude(missing.join(", ")));
+    }
     let mut plan = planner::plan(&subjects, prices, rates, wishes);
     for (module, original) in plan.modules.iter_mut().zip(originals) {
         let names = Names::of(&original.data, original.debug.as_deref());
