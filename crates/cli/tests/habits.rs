@@ -14,6 +14,7 @@ const PROGRAM: &str = r#"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -75,6 +76,37 @@ static int children(void) {
     sigprocmask(SIG_SETMASK, &before, 0);
     return WEXITSTATUS(system("exit 7"));
 }
+static int clone_begun(void *data) { return *(int *)data; }
+/* More processes that share its memory than there may be threads at a time, one after another, in a child that was forked. */
+static int clones(void) {
+    static char stack[65536];
+    int status = -1, zero = 0;
+    pid_t child = fork();
+    if (!child) {
+        for (int i = 0; i < 5000; i++) {
+            pid_t other = clone(clone_begun, stack + sizeof stack, CLONE_VM | SIGCHLD, &zero);
+            if (other < 0 || waitpid(other, &status, 0) != other || status) _exit(2);
+            raise(SIGUSR1);
+        }
+        _exit(1);
+    }
+    waitpid(child, &status, 0);
+    printf("%x, %s\n", status, strerror(errno));
+    return 9;
+}
+static char handed;
+static void on_call(int number) { handed = 0; }
+/* Has system calls handed to itself, where the kernel lets it. */
+static int dispatch(void) {
+    signal(SIGSYS, on_call);
+    int refused = prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &handed) && errno == EINVAL;
+    errno = 0;
+    refused &= syscall(SYS_prctl, 59, 1, 0, 0, &handed) == -1 && errno == EINVAL;
+    handed = !refused;
+    syscall(1234); /* nobody's */
+    printf("%d\n", handed);
+    return 10;
+}
 static int few_calls(void) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
@@ -102,6 +134,8 @@ int main(int argc, char **argv) {
     if (!strcmp(habit, "title")) return title(argv);
     if (!strcmp(habit, "children")) return children();
     if (!strcmp(habit, "few-calls")) return few_calls();
+    if (!strcmp(habit, "clones")) { signal(SIGUSR1, on_call); return clones(); }
+    if (!strcmp(habit, "dispatch")) return dispatch();
     if (!strcmp(habit, "errno")) { printf("%s\n", strerror(error)); return 2; }
     if (!strcmp(habit, "began")) {
         struct sigaction action;
@@ -143,7 +177,15 @@ int main(int argc, char **argv) {
 "#;
 
 /// What it is told, and the exit code that it has alone.
-const HABITS: [(&str, i32); 5] = [("self", 8), ("title", 3), ("children", 7), ("few-calls", 6), ("errno", 2)];
+const HABITS: [(&str, i32); 7] = [
+    ("self", 8),
+    ("title", 3),
+    ("children", 7),
+    ("few-calls", 6),
+    ("errno", 2),
+    ("clones", 9),
+    ("dispatch", 10),
+];
 
 fn place() -> Place {
     Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
@@ -174,9 +216,10 @@ fn a_scavenger_keeps_its_habits() {
     let place = place();
     assert!(place.compile("cc", "static", &["-static"]));
     // Without a dynamic loader nothing of ours is in it that could know its file, or speak to its libc.
-    for (name, habits) in
-        [("p", &["self", "title", "children", "errno"][..]), ("static", &["title", "children"])]
-    {
+    for (name, habits) in [
+        ("p", &["self", "title", "children", "errno", "dispatch"][..]),
+        ("static", &["title", "children", "dispatch"]),
+    ] {
         for habit in habits {
             let program = place.at(name).display().to_string();
             let alone = ended(place.command(&program).arg(habit));

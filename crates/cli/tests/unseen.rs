@@ -6,6 +6,7 @@ use testkit::{Place, text};
 /// With `-DLIBRARY` a library, with `-DPROGRAM` a program that does nothing but call it, else one that executes its arguments.
 const SOURCE: &str = r#"
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 int work(void);
 #if defined(LIBRARY)
@@ -15,6 +16,7 @@ int main(void) { return work(); }
 #else
 int main(int argc, char **argv) {
     if (argc < 2) for (;;) usleep(1000);
+    if (argc < 3) return sleep(atoi(argv[1]));
     execv(argv[1], argv + 1);
     return 99;
 }
@@ -46,6 +48,13 @@ fn a_program_that_is_executed_in_anothers_place_is_named() {
         sleep.display()
     );
     assert!(told.contains(&expected), "{told}");
+
+    let itself = ["--scavenger", "./p ./p 30", "--", "./p", "./p", "1"];
+    let told = text(&place.harvest(&itself).output().unwrap().stderr);
+    let expected = "gleaner: guests of the primary: none of the loads in ./p gives way\n\
+        gleaner: harvesting to the end: the primary executed itself anew, which ran alone\n\
+        gleaner: scavenger ./p ./p 30 (1): it executed itself anew, which stayed at home\n";
+    assert_eq!(told, expected);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The run record, put together from a plan and what became of its programs.
 
 use crate::launch::{Outcome, Paces, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
+use crate::program::Program;
 use crate::session::{Cast, Prepared, WantedScavenger, gives_way};
 use records::plan::Role;
 use records::run::{
@@ -9,6 +10,7 @@ use records::run::{
 };
 use runtime_abi::control::trip;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -130,22 +132,32 @@ fn not_looked_at(file: &Path) -> String {
     }
 }
 
-/// Who executed something else, which no copy was made of.
+/// Who executed something else, which no copy was made of; or its own file once more, as a program does that wants other addresses
+/// (`personality`).
 fn executed(cast: &Cast, outcome: &Outcome) -> Vec<Refused> {
-    let primary = outcome.last.executed.as_ref().map(|path| Refused {
-        what: "harvesting to the end".to_owned(),
-        why: format!("the primary executed {} in its place, which ran alone", path.display()),
-        would_help: Some("give that program as the primary".to_owned()),
+    let what = |who: &str, role: &str, program: &Program, path: &Path, then: &str| {
+        if identity(path).is_some_and(|it| identity(&program.file) == Some(it)) {
+            return (format!("{who} executed itself anew, which {then}"), None);
+        }
+        let why = format!("{who} executed {} in its place, which {then}", path.display());
+        (why, Some(format!("give that program as the {role}")))
+    };
+    let primary = outcome.last.executed.as_ref().map(|path| {
+        let (why, would_help) = what("the primary", "primary", &cast.primary, path, "ran alone");
+        Refused { what: "harvesting to the end".to_owned(), why, would_help }
     });
     let scavengers = cast.scavengers.iter().zip(&outcome.scavengers).filter_map(|(wanted, ended)| {
         let path = ended.executed.as_ref()?;
-        Some(Refused {
-            what: format!("scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy),
-            why: format!("it executed {} in its place, which stayed at home", path.display()),
-            would_help: Some("give that program as the scavenger".to_owned()),
-        })
+        let (why, would_help) = what("it", "scavenger", &wanted.program, path, "stayed at home");
+        let what = format!("scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy);
+        Some(Refused { what, why, would_help })
     });
     primary.into_iter().chain(scavengers).collect()
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 fn scavenger(

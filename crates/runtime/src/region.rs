@@ -46,6 +46,8 @@ pub(crate) struct Region {
     pub(crate) compact: AtomicU32,
     /// The threads of the primary are each other's guests.
     pub(crate) siblings: AtomicU32,
+    /// A copy that is a forked child's: no butler looks after it.
+    forked: AtomicU32,
     pub(crate) xsave_mask: AtomicU64,
     /// Where contexts that were captured whole go on: in the primary's instance of the runtime, whoever's asks.
     pub(crate) restore: AtomicU64,
@@ -174,16 +176,26 @@ impl Region {
         }
     }
 
-    /// Gives back areas of this process whose threads are gone: the butler is slower, and a forked child has none.
+    /// Gives back areas of this process whose threads are gone: the butler is slower, and a forked child has none. There nobody looks
+    /// after areas of processes that share its memory, either, and those of threads that it left behind are nobody's.
     fn reclaim(&self, pid: i32) {
+        let forked = self.forked.load(Relaxed) != 0;
         for slot in (0..self.slots()).filter(|slot| self.tid(*slot) > 0) {
             let area = self.area(slot);
-            let idle = area.guests.load(Acquire) == 0 && area.pid.load(Relaxed) == pid;
+            let whose = area.pid.load(Relaxed);
+            let idle = area.guests.load(Acquire) == 0 && (whose == pid || forked);
             let tid = self.tid(slot);
-            if idle && sys::tgkill(pid, tid, 0) == sys::ESRCH {
+            if idle && sys::tgkill(whose, tid, 0) == sys::ESRCH {
                 self.release(slot, tid);
             }
         }
+    }
+
+    /// The calling thread is that of a forked child, and has the area of the thread that forked it.
+    pub(crate) fn forked(&self, area: &Area, tid: i32) {
+        self.tids[self.slot_of(area)].store(tid, Release);
+        area.tid.store(tid, Relaxed);
+        self.forked.store(1, Relaxed);
     }
 
     /// A new thread has this id, so whoever had it is gone; the butler will not find it.

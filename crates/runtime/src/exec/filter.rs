@@ -4,6 +4,7 @@
 //! - What else is said of the address space as a whole would hold for the primary: that it is locked in memory (`mlockall`; it fails, and
 //!   to unlock it does nothing), where its parts are (`PR_SET_MM`), that nothing becomes executable (`PR_SET_MDWE`), that it has no large
 //!   pages (`PR_SET_THP_DISABLE`). They fail as where the caller has no right to them, or the kernel does not know them.
+//! - System calls are not handed to the program itself (`PR_SET_SYSCALL_USER_DISPATCH`, see [`crate::interpose::dispatch`]).
 //! - A program without a dynamic loader sets its FS base by `arch_prctl`, and its twins reach thread-local storage by way of
 //!   the context: the call is trapped (SIGSYS) and done by [`on_trap`], which tells the context, too. Only that of this program:
 //!   what it executes later is elsewhere and not asked. One that sets its GS base ends there ([`bases`]).
@@ -15,6 +16,7 @@
 
 use crate::area::settled;
 use crate::interpose::bases;
+use crate::interpose::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO, bit};
 use crate::signals::frame::{SignalInfo, UserContext};
 use crate::sys::{self, SigAction};
@@ -73,7 +75,7 @@ const FIRST_ARGUMENT: u32 = 16;
 const X86_64: u32 = 0xc000003e;
 
 /// For all of them: whoever comes behind it has the call's number loaded.
-const SHARED: [Instruction; 19] = [
+const SHARED: [Instruction; 21] = [
     load(ARCHITECTURE),
     Instruction { code: 0x15, if_true: 1, if_false: 0, value: X86_64 },
     answer(ALLOW),
@@ -84,13 +86,15 @@ const SHARED: [Instruction; 19] = [
     answer(ERRNO | EPERM),
     equal(sys::nr::MUNLOCKALL as u32, 1),
     answer(ERRNO), // done, without doing it
-    equal(sys::nr::PRCTL as u32, 8),
+    equal(sys::nr::PRCTL as u32, 10),
     load(FIRST_ARGUMENT),
     equal(PR_SET_MM, 1),
     answer(ERRNO | EPERM),
     equal(PR_SET_MDWE, 1),
     answer(ERRNO | INVALID),
     equal(PR_SET_THP_DISABLE, 1),
+    answer(ERRNO | INVALID),
+    equal(PR_SET_SYSCALL_USER_DISPATCH as u32, 1),
     answer(ERRNO | INVALID),
     answer(ALLOW),
 ];
@@ -281,9 +285,12 @@ mod tests {
             assert_eq!(run(program, sys::nr::CLONE as u32, 0x11, first), ALLOW, "fork");
             assert_eq!(run(program, sys::nr::MLOCKALL as u32, 3, first), ERRNO | EPERM);
             assert_eq!(run(program, sys::nr::MUNLOCKALL as u32, 0, first), ERRNO, "0, and not done");
-            for (option, outcome) in
-                [(PR_SET_MM, EPERM), (PR_SET_MDWE, INVALID), (PR_SET_THP_DISABLE, INVALID)]
-            {
+            for (option, outcome) in [
+                (PR_SET_MM, EPERM),
+                (PR_SET_MDWE, INVALID),
+                (PR_SET_THP_DISABLE, INVALID),
+                (PR_SET_SYSCALL_USER_DISPATCH as u32, INVALID),
+            ] {
                 assert_eq!(run(program, sys::nr::PRCTL as u32, option, first), ERRNO | outcome);
             }
             assert_eq!(run(program, sys::nr::PRCTL as u32, sys::PR_SET_NAME as u32, first), ALLOW);

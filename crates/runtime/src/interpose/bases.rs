@@ -2,6 +2,7 @@
 //!
 //! Seen is what goes through libc, by `arch_prctl` or by `syscall`. Programs with `wrgsbase` are not rewritten.
 
+use super::dispatch;
 use super::ending;
 use super::next::{Next, call_next, fail};
 use super::threads::mine;
@@ -28,17 +29,21 @@ extern "C" fn arch_prctl(code: i32, address: usize) -> i32 {
     call_next!(c"arch_prctl" as fn(i32, usize) -> i32, (code, address), else fail(ENOSYS))
 }
 
-/// Libc's function, behind a call that sets the base. 0 if there is none.
+/// Libc's function, behind a call that may be one that is not let through. 0 if there is none, or it has failed.
 extern "C" fn look(number: usize, code: i32) -> usize {
     if number == sys::nr::ARCH_PRCTL && code == ARCH_SET_GS {
         refuse();
     }
+    if number == sys::nr::PRCTL && dispatch::is_refused(code) {
+        return 0;
+    }
     SYSCALL.address()
 }
 
-/// Finds libc's function before a thread of the program may hold its loader's lock.
+/// Finds libc's functions before a thread of the program may hold its loader's lock.
 pub(crate) fn look_up() {
     SYSCALL.address();
+    dispatch::look_up();
 }
 
 /// It passes on what it was passed, to libc's function.
@@ -48,6 +53,8 @@ pub(crate) fn look_up() {
 extern "C" fn syscall() -> isize {
     core::arch::naked_asm!(
         "cmp rdi, {number}",
+        "je 2f",
+        "cmp rdi, {other}",
         "je 2f",
         "mov rax, [rip + {next} + {address}]",
         "test rax, rax",
@@ -62,7 +69,7 @@ extern "C" fn syscall() -> isize {
         "jmp r11",
         "3: or rax, -1",
         "ret",
-        number = const sys::nr::ARCH_PRCTL, next = sym SYSCALL, look = sym look,
+        number = const sys::nr::ARCH_PRCTL, other = const sys::nr::PRCTL, next = sym SYSCALL, look = sym look,
         address = const Next::ADDRESS,
     )
 }

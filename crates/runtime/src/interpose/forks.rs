@@ -43,7 +43,7 @@ pub(super) fn forked(next: impl FnOnce() -> i32) -> i32 {
     let child = next();
     if child == 0 {
         area.pid.store(sys::getpid(), Relaxed);
-        area.tid.store(sys::gettid(), Relaxed);
+        area.region().forked(area, sys::gettid());
         area.lent.store(0, Relaxed);
         let sibling = area.sibling.load(Relaxed) != 0;
         if !primary || sibling {

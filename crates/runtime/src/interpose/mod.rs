@@ -13,10 +13,12 @@
 //! - [`ending`]: guests that run on other threads of a primary when it ends would be lost.
 //! - [`itself`]: a program's own file is the one that was rewritten, not the copy that runs.
 //! - [`bases`]: a program that sets the GS base takes from its yields what they find everything by.
+//! - [`dispatch`]: a program that has system calls handed to itself would get the runtime's.
 //! - [`cancel`]: a thread that is cancelled in the midst of a guest would unwind the guest's stack.
 
 pub(crate) mod bases;
 mod cancel;
+pub(crate) mod dispatch;
 mod ending;
 mod forks;
 mod handlers;
