@@ -131,6 +131,10 @@ int main(int argc, char **argv) {
     if (!strcmp(habit, "say")) { say(argv[0]); say("\n"); return 5; }
     if (!strcmp(habit, "b")) { printf("%d\n", argc); return 8; }
     if (!strcmp(habit, "self")) return self();
+    if (!strcmp(habit, "entries")) {
+        for (char **entry = environ; *entry; entry++) puts(*entry);
+        return 11;
+    }
     if (!strcmp(habit, "title")) return title(argv);
     if (!strcmp(habit, "children")) return children();
     if (!strcmp(habit, "few-calls")) return few_calls();
@@ -153,6 +157,14 @@ int main(int argc, char **argv) {
         if (strchr(argv[2], 'i')) signal(SIGPIPE, SIG_IGN);
         if (strchr(argv[2], 'b')) sigprocmask(SIG_BLOCK, &mask, 0);
         if (strchr(argv[2], 'c')) close(2);
+        if (strchr(argv[2], 'e')) { /* entries that are there twice, or no assignments */
+            static char *odd[] = {"A=1", "none", "A=2", "=B=3", "", "A=1", "LD_LIBRARY_PATH=/nowhere", 0}, *all[512];
+            int count = 0;
+            for (char **from = odd; *from; from++) all[count++] = *from;
+            for (char **from = environ; *from; from++) all[count++] = *from;
+            all[count++] = "LD_LIBRARY_PATH=/either";
+            environ = all;
+        }
         execv(argv[3], argv + 3);
         return 93;
     }
@@ -254,4 +266,24 @@ fn a_primary_begins_as_it_would_alone() {
         assert_eq!(alone.1, Some(4), "{how}");
         assert_eq!(harvested, alone, "{how}");
     }
+}
+
+/// Entries of the environment that are there twice, or are no assignments, are handed on as well.
+#[test]
+fn an_environment_is_handed_on_whole() {
+    let place = place();
+    let begin = |program: &[&str]| {
+        let mut command = place.command("./p");
+        command.args(["begin", "e"]).args(program);
+        ended(&mut command)
+    };
+    let alone = begin(&["./p", "entries"]);
+    assert!(alone.0.starts_with("A=1\nnone\nA=2\n=B=3\n\nA=1\n"), "{}", alone.0);
+    assert_eq!(alone.1, Some(11));
+    let gleaner = env!("CARGO_BIN_EXE_gleaner");
+    let harvested = begin(&[gleaner, "harvest", "--scavenger", "./p spin", "--", "./p", "entries"]);
+    assert_eq!(harvested, alone);
+    let scavenger = ["--scavenger", "./p entries", "--scavenger-out", "out", "--choose", "every-load"];
+    begin(&[&[gleaner, "harvest"], &scavenger[..], &["--", "./p", "company"]].concat());
+    assert_eq!(fs::read_to_string(place.at("out")).unwrap(), alone.0);
 }

@@ -15,6 +15,9 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 pub const VERSION: u32 = 8;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
+/// Variables whose names begin with this bring the primary entries of its environment that the launcher's means have no place for: what
+/// stands behind the sign.
+pub const ASIDE: &str = "GLEANER_HARVEST_ASIDE_";
 /// Most scavengers of one harvest.
 pub const SCAVENGERS: usize = 64;
 /// Forked children that are known at a time.

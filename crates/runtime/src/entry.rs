@@ -13,7 +13,7 @@ use crate::signals::action::FAULT_MASK;
 use crate::{butler, dumps, gs, interpose, page, signals, sys};
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::Ordering::{Relaxed, Release};
-use runtime_abi::control::{Control, VARIABLE, refusal, stage};
+use runtime_abi::control::{ASIDE, Control, VARIABLE, refusal, stage};
 
 const PRELOAD: &str = "LD_PRELOAD";
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
@@ -48,6 +48,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
     if control.libraries != 0 {
         environment.shorten(LIBRARIES, page::string(control, control.libraries_before));
     }
+    environment.unwrap(ASIDE);
     environment.reorder(page::strings(control, control.envp, control.envc));
     ignore(control.ignored);
     (0..3).filter(|stream| control.closed & 1 << stream != 0).for_each(sys::close);

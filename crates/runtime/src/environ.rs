@@ -88,6 +88,18 @@ impl Environment {
         }
     }
 
+    /// Leaves of variables whose names begin so what stands behind the sign.
+    pub(crate) fn unwrap(self, prefix: &str) {
+        for index in 0.. {
+            let Some(entry) = self.entry(index) else { return };
+            let sign = entry.iter().position(|byte| *byte == b'=');
+            if let (true, Some(sign)) = (entry.starts_with(prefix.as_bytes()), sign) {
+                // SAFETY: the index of an entry, and the rest of its string.
+                unsafe { *self.first.add(index) = (*self.first.add(index)).add(sign + 1) };
+            }
+        }
+    }
+
     /// Brings the entries into the order of `wanted`, as far as they are the same. Others follow, as they stood.
     pub(crate) fn reorder(self, wanted: impl Iterator<Item = &'static CStr>) {
         let mut place = 0;
@@ -143,6 +155,12 @@ mod tests {
         assert_eq!(after(&["L=/o", "A=1"], |e| e.shorten("L", Some(c""))), ["L=", "A=1"]);
         assert_eq!(after(&["L=/o", "A=1"], |e| e.shorten("L", None)), ["A=1"]);
         assert_eq!(after(&["L=/o"], |e| e.shorten("L", Some(c"/longer"))), ["L=/o"]);
+    }
+
+    #[test]
+    fn what_was_wrapped_is_itself() {
+        let entries = ["W_0=A=1", "A=2", "W_1=none", "W_2=", "W", "=W_3=1"];
+        assert_eq!(after(&entries, |e| e.unwrap("W_")), ["A=1", "A=2", "none", "", "W", "=W_3=1"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! `page` is the control page as the launcher sees it, `running` the watching.
 
 mod blob;
+mod environment;
 mod executed;
 mod fixed;
 mod forked;
@@ -213,6 +214,9 @@ pub fn launch(harvest: &Harvest) -> Result<Running, LaunchError> {
         command.arg0(name).args(&harvest.primary.argv[1..]);
     }
     let before = std::env::var_os("LD_PRELOAD").filter(|list| !list.is_empty());
+    let mut replaced = vec!["LD_PRELOAD"];
+    replaced.extend(harvest.primary.libraries.as_ref().map(|_| libraries::VARIABLE));
+    command.envs(environment::aside(&replaced));
     command.env("LD_PRELOAD", with_preload(blob.path(), before));
     command.env(runtime_abi::control::VARIABLE, page.path());
     if let Some(libraries) = &harvest.primary.libraries {

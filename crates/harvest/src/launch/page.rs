@@ -1,6 +1,7 @@
 //! The control page as the launcher sees it: written before the start, read and given orders through afterwards.
 
 use super::blob::{Blob, memory_file};
+use super::environment::{self, assignment};
 use super::{Harvest, LaunchError, Program, Scavenger, Stream};
 use crate::libraries;
 use crate::rewritten::Switches;
@@ -102,7 +103,7 @@ impl Image {
             image.put(offset_of!(Control, libraries_before), before);
         }
         image.put(offset_of!(Control, libraries), u32::from(harvest.primary.libraries.is_some()));
-        let own = environment();
+        let own = environment::whole();
         let first = image.strings(&own, whose)?;
         image.put(offset_of!(Control, envp), first);
         image.put(offset_of!(Control, envc), own.len() as u32);
@@ -127,7 +128,9 @@ impl Image {
         self.put(row + offset_of!(ScavengerRow, argv), argv);
         self.put(row + offset_of!(ScavengerRow, argc), scavenger.program.argv.len() as u32);
         let given = scavenger.environment.as_ref();
-        let given = given.map(|variables| variables.iter().map(assignment).collect::<Vec<OsString>>());
+        let given = given.map(|variables| {
+            variables.iter().map(|(name, value)| assignment(name, value)).collect::<Vec<OsString>>()
+        });
         let theirs = given.as_deref().unwrap_or(own);
         let mut for_loader = None;
         if let Some(libraries) = &scavenger.program.libraries {
@@ -221,13 +224,6 @@ impl Image {
     }
 }
 
-fn assignment((name, value): &(OsString, OsString)) -> OsString {
-    let mut text = name.clone();
-    text.push("=");
-    text.push(value);
-    text
-}
-
 fn is_of(text: &OsStr, name: &str) -> bool {
     text.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
 }
@@ -239,16 +235,11 @@ fn value_of<'v>(variables: &'v [OsString], name: &str) -> Option<&'v OsStr> {
 
 /// An environment with one variable changed, or more than it had.
 fn with(variables: &[OsString], name: &str, value: &OsStr) -> Vec<OsString> {
-    let changed = assignment(&(name.into(), value.to_owned()));
+    let changed = assignment(OsStr::new(name), value);
     let mut all = variables.to_vec();
     match all.iter_mut().find(|text| is_of(text, name)) {
         Some(text) => *text = changed,
         None => all.push(changed),
     }
     all
-}
-
-/// The environment of this process, in its order.
-fn environment() -> Vec<OsString> {
-    std::env::vars_os().map(|variable| assignment(&variable)).collect()
 }
