@@ -2,6 +2,7 @@
 
 use crate::mapping::{Mapping, Note};
 use crate::read::number;
+use crate::relays::SIZE;
 use crate::rule::{Findings, Rule};
 use image::Image;
 use image::abi::{PF_R, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE, PT_PHDR, SHT_NOBITS};
@@ -224,9 +225,14 @@ pub(crate) fn padding(
     let Some(text) = rewritten.segment_bytes(&added.text) else { return };
     let mut from = 0usize;
     let ends = mapping.units.iter().map(|unit| (unit.twin.wrapping_sub(added.text.address), unit.copy.len()));
-    for (start, size) in ends.chain([(text.len() as u64, 0)]) {
+    // Relays lie behind them all. Those upon another one, or upon a twin, leave no gap to look at.
+    let mut relays: Vec<u64> = mapping.relays.iter().map(|relay| relay.at).collect();
+    relays.sort_unstable();
+    let relays = relays.into_iter().map(|at| (at.wrapping_sub(added.text.address), SIZE as usize));
+    for (start, size) in ends.chain(relays).chain([(text.len() as u64, 0)]) {
         let Some(gap) = text.get(from..start as usize) else {
-            findings.at(Rule::Mapping, added.text.address.wrapping_add(start), "a twin outside the new code");
+            let what = "a twin or relay outside the new code, or upon another one";
+            findings.at(Rule::Mapping, added.text.address.wrapping_add(start), what);
             return;
         };
         if let Some(at) = gap.iter().position(|&byte| byte != 0xcc) {

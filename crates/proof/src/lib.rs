@@ -40,11 +40,11 @@
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
 //!   the original's leads); the load reads it with every register holding what it holds in the original; the original's
 //!   lies in memory that is never written.
-//! - **R9 unwind.** The unwind table is the original's, entry by entry, and one for each twin that covers it exactly, but for those of R19 and R20. For each
+//! - **R9 unwind.** The unwind table is the original's, entry by entry, one for each twin that covers it exactly, but for those of R19 and R20, and one for each relay. For each
 //!   byte of an instruction's copy and escape, the rules for the frame and all registers, from both programs run, are those
-//!   of the original's instruction (behind it, for an escape; in front of it, for the cold part of what is inserted there). The index is sorted, lists each description once and no
+//!   of the original's instruction (behind it, for an escape; in front of it, for the cold part and the relay of what is inserted there). The index is sorted, lists each description once and no
 //!   other. At each instruction's first and last byte, both exception tables give the same action, with the same types, and
-//!   landing pads →pad (or pad); a cold part's first and last byte have those of its instruction.
+//!   landing pads →pad (or pad); a cold part's first and last byte have those of its instruction. Units with relays have no exception table, nor have these.
 //! - **R10 relocations.** No relocation writes into a unit with a twin, a jump table with a twin, an exception table with a
 //!   twin, a patch, or a new segment. (That they and the dynamic section are unchanged follows from R1 and R3.)
 //! - **R11 symbols.** The symbol table is the original's, and behind it functions that are exactly twins, named by a name of
@@ -52,7 +52,7 @@
 //! - **R12 mapping.** Note and mapping are of a known version and hang together. Units ascend, lie in code of the original, do
 //!   not overlap, and each is the whole range of exactly one frame description, or touches none (R19, R20). None holds an address that a descriptor of
 //!   restartable sequences (`__rseq_cs`) names. Twins do the same in the new code, which
-//!   holds traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
+//!   holds relays behind them, and traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
 //!   its twin together with the cold parts, of which an instruction has at most one, and only behind other inserted code; with traps before what follows a gap.
 //! - **R13 yields.** What is inserted into primaries and scavengers consists of instructions of a closed list
 //!   (`harvest/ops.rs`), each of which something leads to, and of jumps forward among them; the stretches of its cold part count as
@@ -67,7 +67,8 @@
 //!   context goes on in the same piece. Budgets, leaves and looks
 //!   at returns are the scavengers'; they set the budget to the note's quantum after a switch only, and always where it was
 //!   used up. In primaries an instruction that loads 32 bits into a register, or compares `eax` with them, may become a jump by its
-//!   opcode byte, those bits being the distance, and become what it was, at any time (a *switch*): both is looked at, and the
+//!   opcode byte, those bits being the distance, and become what it was, at any time (a *switch*); so may a `nop` of five bytes by its first one, whose others
+//!   lead to a *relay* then, which is a jump that leads on: both is looked at, and the
 //!   mapping lists each such byte with where its yield goes on, and nothing else. No
 //!   function (all its parts together) has both yields and x87, MMX or tile registers, `std`, `popf` or transactions.
 //! - **R14 prefetches.** What a yield fetches is the memory operand of some instruction behind it, with nothing but plain
@@ -144,6 +145,7 @@ mod names;
 mod patches;
 mod read;
 mod references;
+mod relays;
 mod relocations;
 mod restartable;
 mod return_addresses;
@@ -165,7 +167,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R20";
-pub const VERSION: u32 = 17;
+pub const VERSION: u32 = 18;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -266,7 +268,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     if !note.mode_is_known() {
         return Err(Refusal::UnknownMode(note.mode));
     }
-    let Some(mapping) = Mapping::read(&original, &rewritten, &note, &findings) else {
+    let Some(mut mapping) = Mapping::read(&original, &rewritten, &note, &findings) else {
         return Ok((nothing, findings));
     };
     container::header(&original, &rewritten, &findings);
@@ -274,6 +276,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
         return Ok((nothing, findings));
     };
     container::sections(&original, &rewritten, &added, &findings);
+    mapping.relays = relays::read(&rewritten, &added, &mapping, &findings);
     container::padding(&original, &rewritten, &added, &mapping, &findings);
     let relocations = Relocations::of(&original);
     let about_go = (note.mode, &findings);

@@ -2,6 +2,7 @@
 //! before another rule has looked at it; here it is only made sure that it hangs together.
 
 use crate::read::{Reader, number};
+use crate::relays::Relay;
 use crate::rule::{Findings, Rule};
 use image::Image;
 
@@ -14,7 +15,7 @@ pub(crate) const SIBLING: u32 = 5;
 /// The leave before the jump of every escape of a scavenger.
 const LEAD: u8 = 63;
 /// Of note and mapping.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// The size of the mapping's head.
 const HEADER: usize = 64;
 const MOST_QUANTUM: u32 = i32::MAX as u32;
@@ -132,6 +133,8 @@ pub(crate) struct Mapping<'d> {
     pub(crate) tables: Vec<Table>,
     /// The places whose bytes may change while the program runs, and where each of their yields goes on; as they are listed.
     pub(crate) switches: Vec<(u64, u64)>,
+    /// Of the switches that need one, in their order.
+    pub(crate) relays: Vec<Relay>,
 }
 
 impl<'d> Mapping<'d> {
@@ -142,6 +145,12 @@ impl<'d> Mapping<'d> {
     pub(crate) fn index_at(&self, address: u64) -> Option<usize> {
         let last = self.starts.partition_point(|&start| start <= address).checked_sub(1)?;
         self.units[last].holds(address).then_some(last)
+    }
+    /// The relays of switches from one address up to another.
+    pub(crate) fn relays_of(&self, from: u64, to: u64) -> &[Relay] {
+        let first = self.relays.partition_point(|relay| relay.switch < from);
+        let end = self.relays.partition_point(|relay| relay.switch < to);
+        &self.relays[first..end.max(first)]
     }
     /// The unit whose twin holds this address; twins ascend like units.
     pub(crate) fn at_twin(&self, address: u64) -> Option<&Unit<'d>> {
@@ -198,7 +207,8 @@ impl<'d> Mapping<'d> {
             return wrong(switches_at, "switches that do not ascend, or of what has none");
         }
         let streams_from = switches_at + switch_bytes.len() as u64;
-        let mut mapping = Self { units: Vec::new(), starts: Vec::new(), tables, switches };
+        let mut mapping =
+            Self { units: Vec::new(), starts: Vec::new(), tables, switches, relays: Vec::new() };
         let mut next_stream = streams_from;
         let mut next_table = 0;
         let (mut last_end, mut last_twin_end) = (0, 0);

@@ -4,6 +4,7 @@ use crate::cfa::Rows;
 use crate::frames::{Fde, Frames};
 use crate::lsda::{Lsda, Site, Sites};
 use crate::mapping::Mapping;
+use crate::relays::SIZE;
 use crate::rule::{Findings, Rule};
 use crate::unit::{Scratch, View};
 use image::Image;
@@ -21,6 +22,8 @@ pub(crate) struct Tables<'d> {
     new: Frames<'d>,
     /// For each unit, the description of its original in `old` and of its twin in `new`; none of units that nothing describes.
     of_unit: Vec<Option<Pair>>,
+    /// Of each relay, the description in `new`.
+    of_relays: Vec<u32>,
     /// Where descriptions of the original begin with another frame than that of a function just called.
     odd: HashSet<u64>,
 }
@@ -37,7 +40,11 @@ impl<'d> Tables<'d> {
         let (old, new) = (read(original)?, read(rewritten)?);
         let address = new.address;
         let few = || {
-            findings.at(Rule::Unwind, address, "not the original's frame descriptions and one for each twin");
+            findings.at(
+                Rule::Unwind,
+                address,
+                "not the original's frame descriptions, one for each twin and one for each relay",
+            );
             None
         };
         if new.list.len() < old.list.len() {
@@ -99,6 +106,19 @@ impl<'d> Tables<'d> {
                 return None;
             }
         }
+        let mut of_relays = Vec::with_capacity(mapping.relays.len());
+        for relay in &mapping.relays {
+            let Some((fde, number)) = twins.next() else { return few() };
+            of_relays.push(number);
+            if (fde.start, fde.size, fde.exceptions) != (relay.at, SIZE, 0) {
+                findings.at(
+                    Rule::Unwind,
+                    fde.at,
+                    "a relay's frame description does not cover that relay alone",
+                );
+                return None;
+            }
+        }
         if twins.next().is_some() {
             return few();
         }
@@ -106,7 +126,7 @@ impl<'d> Tables<'d> {
             |fde: &&Fde| Rows::new(&old.shared[fde.shared as usize], fde).is_some_and(|rows| !rows.is_bare());
         let odd =
             old.list.par_iter().filter(|fde| fde.size > 0).filter(is_odd).map(|fde| fde.start).collect();
-        let tables = Self { old, new, of_unit, odd };
+        let tables = Self { old, new, of_unit, of_relays, odd };
         tables.index(rewritten, findings);
         Some(tables)
     }
@@ -218,6 +238,7 @@ impl View<'_, '_> {
         if let Err((at, what)) = rows(tables, &old, &new, scratch, self.unit.lead) {
             self.context.findings.at(Rule::Unwind, self.unit.twin + at, what);
         }
+        self.relays(&old, scratch);
         let image = &self.context.original;
         let was = exceptions(image, &old, old.start, old.size);
         let is = exceptions(&self.context.rewritten, &new, new.start, new.size);
@@ -234,6 +255,27 @@ impl View<'_, '_> {
             (_, Some(Err(what))) => wrong(new.exceptions, what),
             (Some(Err(what)), _) => wrong(old.exceptions, what),
             _ => wrong(new.at, "a twin and its original do not both have an exception table"),
+        }
+    }
+
+    /// What interrupts a relay finds the frame of its switch.
+    fn relays(&self, old: &Fde<'_>, scratch: &Scratch) {
+        let tables = &self.context.unwind;
+        let mapping = &self.context.mapping;
+        let (begin, end) = (self.unit.twin, self.unit.twin + self.unit.copy.len() as u64);
+        let first = mapping.relays.partition_point(|relay| relay.switch < begin);
+        for (relay, &number) in mapping.relays_of(begin, end).iter().zip(&tables.of_relays[first..]) {
+            let wrong = |what| self.context.findings.at(Rule::Unwind, relay.at, what);
+            if old.exceptions != 0 {
+                wrong("a relay of what has an exception table");
+            }
+            let at = (relay.switch - begin) as u32;
+            let next = scratch.items.partition_point(|item| item.place <= at);
+            let Some(item) = next.checked_sub(1).map(|item| &scratch.items[item]) else { continue };
+            let new = &tables.new.list[number as usize];
+            if let Err(what) = one_row(tables, old, new, item.at) {
+                wrong(what);
+            }
         }
     }
 
@@ -308,6 +350,25 @@ fn same_site(a: Option<&Site>, b: Option<&Site>) -> bool {
         (None, None) => true,
         _ => false,
     }
+}
+
+/// Whether a description of one jump says of all of it what another one says of an instruction.
+fn one_row(tables: &Tables<'_>, old: &Fde<'_>, new: &Fde<'_>, at: u32) -> Result<(), &'static str> {
+    let (was, is) = (&tables.old.shared[old.shared as usize], &tables.new.shared[new.shared as usize]);
+    if !was.same(is) {
+        return Err("a relay's frame description belongs to another kind than its original's");
+    }
+    let malformed = "a frame program that cannot be understood";
+    let (mut was, mut is) = (Rows::new(was, old).ok_or(malformed)?, Rows::new(is, new).ok_or(malformed)?);
+    was.advance(u64::from(at)).ok_or(malformed)?;
+    is.advance(0).ok_or(malformed)?;
+    if !was.same(&is) || is.until() < SIZE {
+        return Err("unwinding finds another frame than at the original");
+    }
+    if was.depends_on_place() || is.depends_on_place() {
+        return Err("the frame depends on where the code lies");
+    }
+    Ok(())
 }
 
 /// Runs both programs side by side; says where in the twin they differ.

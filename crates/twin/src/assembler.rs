@@ -3,6 +3,7 @@
 
 use crate::insertions::{Part, Piece, Reference, Switch};
 use crate::mode::VectorWidth;
+use crate::relays::NOTHING;
 use runtime_abi::context;
 
 /// A general register by its number in instructions.
@@ -27,11 +28,15 @@ pub(crate) struct Label {
     across: bool,
 }
 
-/// What a switch may change.
+/// What a switch does while it is switched off.
 #[derive(Clone, Copy)]
-pub(crate) enum Dead {
-    Register(Register),
-    Flags,
+pub(crate) enum Inert {
+    /// Nothing at all; then it needs a relay.
+    Nothing,
+    /// It loads a dead register.
+    Loads(Register),
+    /// It sets dead flags.
+    Compares,
 }
 
 /// A displacement to be filled in.
@@ -260,19 +265,30 @@ impl Assembler {
     pub(crate) fn jump_if_not_negative(&mut self, label: Label) {
         self.jump_by(0x79, &[0x0f, 0x89], label);
     }
-    /// What does nothing that matters until its first byte but for a prefix becomes that of `jmp label`: it loads a dead register, else
-    /// it sets dead flags.
-    pub(crate) fn switch(&mut self, dead: Dead, label: Label) {
-        debug_assert!(label.across && !self.cold, "switches lead to cold parts");
-        if matches!(dead, Dead::Register(8..)) {
+    /// What does nothing that matters until its first byte but for a prefix becomes that of a jump to the cold part, as far as that is
+    /// written. It goes on there.
+    pub(crate) fn switch(&mut self, inert: Inert) {
+        debug_assert!(!self.cold, "switches lead to cold parts");
+        if matches!(inert, Inert::Loads(8..)) {
             self.raw(&[0x41]);
         }
-        self.piece.switch = Some(Switch { at: self.here() as u32, resume: 0 });
-        self.raw(&[match dead {
-            Dead::Register(register) => 0xb8 | register as u8 & 7, // mov register, distance
-            Dead::Flags => 0x3d,                                   // cmp eax, distance
-        }]);
-        self.opened(4, label);
+        let at = self.here() as u32;
+        let to = self.piece.cold.bytes.len() as u32;
+        let by_relay = matches!(inert, Inert::Nothing).then_some(to);
+        self.piece.switch = Some(Switch { at, resume: 0, by_relay });
+        match inert {
+            Inert::Nothing => self.raw(&NOTHING),
+            Inert::Loads(register) => self.raw(&[0xb8 | register as u8 & 7]), // mov register, distance
+            Inert::Compares => self.raw(&[0x3d]),                             // cmp eax, distance
+        }
+        self.go_cold(true);
+        if by_relay.is_none() {
+            let go = self.label_across();
+            self.cold = false;
+            self.opened(4, go);
+            self.cold = true;
+            self.place(go);
+        }
     }
     /// Here the program goes on behind the piece's site yield.
     pub(crate) fn resumes(&mut self) {

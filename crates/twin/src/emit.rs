@@ -7,6 +7,7 @@ use crate::error::TwinError;
 use crate::file::Span;
 use crate::insertions::{Insertions, Reference};
 use crate::layout::{Form, JUMP_SIZE, LINE, Layout, displacement_size, escapes_after, modrm_at, slot_of};
+use crate::relays::{self, Relay};
 use crate::select;
 use image::Module;
 use image::bytes::u32_at;
@@ -38,8 +39,10 @@ pub(crate) struct Twins<'a, 'd> {
     pub twins: Vec<Option<Twin>>,
     /// What comes before the jump of every escape.
     pub before_escape: Vec<u8>,
-    /// Where all twins lie, once they do.
+    /// Where all twins and relays lie, once they do.
     pub text: Span,
+    /// By unit and instruction, ascending.
+    pub relays: Vec<Relay>,
 }
 
 /// A trap: where nobody comes.
@@ -97,6 +100,7 @@ impl Twins<'_, '_> {
         let mut writer = Writer { out, at: 0, address: twin.address };
         let mut changed = twin.layout.changed().iter().peekable();
         let mut cold = twin.layout.cold().iter().peekable();
+        let mut relays = relays::of_unit(&self.relays, unit).iter().peekable();
         let mut end = 0;
         let by_load: HashMap<u32, &TwinTable> =
             twin.tables.iter().map(|table| (table.table.load_at, table)).collect();
@@ -114,6 +118,9 @@ impl Twins<'_, '_> {
             let other = cold.next_if(|&&(of, _)| of == index as u32).map_or(0, |&(_, offset)| offset);
             for (at, to) in twin.inserted.references_before(index) {
                 writer.refer(begin + at, to, self.text, other)?;
+            }
+            if let Some(relay) = relays.next_if(|relay| relay.index == index as u32) {
+                writer.reach(begin + relay.switch as usize, relay.at)?;
             }
             let bytes = insn.bytes(code);
             match form {
@@ -212,6 +219,13 @@ impl Writer<'_> {
             Reference::Across(to) => distance(self.address + u64::from(other + to))?,
         };
         self.out[place..place + 4].copy_from_slice(&number.to_le_bytes());
+        Ok(())
+    }
+    /// Sets where the five bytes that begin at `place` lead as a jump.
+    fn reach(&mut self, place: usize, to: u64) -> Result<(), TwinError> {
+        let end = self.address + place as u64 + u64::from(JUMP_SIZE);
+        let distance = i32::try_from(to.wrapping_sub(end) as i64).map_err(|_| TOO_FAR)?;
+        self.out[place + 1..place + JUMP_SIZE as usize].copy_from_slice(&distance.to_le_bytes());
         Ok(())
     }
     /// Sets the 8-bit displacement that ends the instruction that ends here.

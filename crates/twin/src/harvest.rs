@@ -12,6 +12,7 @@ use crate::insertions::{Insertions, Part, Piece};
 use crate::kept::Kept;
 use crate::leaves::{leave, return_check};
 use crate::operands::{self, Operand};
+use crate::relays;
 use crate::report::{Harvested, SiteRefusal};
 use crate::select::{Choice, is_enterable};
 use crate::sites::{Bounds, Reach, Sites, Which};
@@ -151,6 +152,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     base,
                     prefetches,
                     width: self.sites.width,
+                    may_relay: relays::may_have(self.module, work.unit),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
                 })
             };

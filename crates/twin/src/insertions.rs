@@ -50,6 +50,8 @@ pub(crate) struct Switch {
     pub at: u32,
     /// Where the yield goes on, from the begin of the cold part.
     pub resume: u32,
+    /// Where the jump that it is while switched on leads by way of a relay, from the begin of the cold part.
+    pub by_relay: Option<u32>,
 }
 
 /// Inserted code in the making.
@@ -71,7 +73,11 @@ impl Piece {
     }
     pub(crate) fn append(&mut self, other: &Self) {
         let (hot, cold) = (self.hot.bytes.len() as u32, self.cold.bytes.len() as u32);
-        let moved = |switch: Switch| Switch { at: hot + switch.at, resume: cold + switch.resume };
+        let moved = |switch: Switch| Switch {
+            at: hot + switch.at,
+            resume: cold + switch.resume,
+            by_relay: switch.by_relay.map(|to| cold + to),
+        };
         self.switch = self.switch.or(other.switch.map(moved));
         self.hot.append(&other.hot, cold);
         self.cold.append(&other.cold, hot);

@@ -73,6 +73,11 @@ impl Layout {
     pub(crate) fn cold(&self) -> &[(u32, u32)] {
         &self.cold
     }
+    /// Where the cold part of an instruction's piece begins.
+    pub(crate) fn cold_of(&self, index: u32) -> u32 {
+        let found = self.cold.binary_search_by_key(&index, |&(of, _)| of);
+        found.map_or(self.size, |nth| self.cold[nth].1)
+    }
     /// As [`Self::offset_of`], among the cold parts.
     pub(crate) fn cold_offset_of(&self, insns: &[Insn], at: u64) -> u32 {
         let index = insns.partition_point(|insn| u64::from(insn.at) < at) as u32;

@@ -34,6 +34,7 @@ mod operands;
 mod own_base;
 mod poison;
 mod put;
+mod relays;
 pub mod report;
 mod restartable;
 mod return_addresses;

@@ -9,7 +9,7 @@ use crate::select::{Choice, Entry};
 use rayon::prelude::*;
 
 /// Goes up whenever a reader of the last one would misread the next.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 pub const MAGIC: [u8; 8] = *b"GLNRTWIN";
 /// The owner of the note by which a rewritten file is known, and its type.
 pub const NOTE_OWNER: [u8; 8] = *b"Gleaner\0";
@@ -99,8 +99,7 @@ pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[Choice], mode: Mode<'_>) -
     for twin in units.iter().filter_map(|&unit| twins.twins[unit].as_ref()) {
         for &(index, switch) in twin.inserted.switches() {
             let part = |begin: u32, at: u32| twin.address + u64::from(begin + at);
-            let cold = twin.layout.cold().binary_search_by_key(&index, |&(of, _)| of);
-            let cold = cold.map_or(twin.layout.size, |nth| twin.layout.cold()[nth].1);
+            let cold = twin.layout.cold_of(index);
             out.extend(part(twin.layout.offsets[index as usize], switch.at).to_le_bytes());
             out.extend(part(cold, switch.resume).to_le_bytes());
         }

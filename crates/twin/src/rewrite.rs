@@ -13,6 +13,7 @@ use crate::map;
 use crate::mode::Mode;
 use crate::own_base;
 use crate::poison::Poison;
+use crate::relays;
 use crate::report::{Coverage, Harvested, Noted, Phase, Refusal, SiteRefusal};
 use crate::select::{Choice, Entry, choose};
 use crate::sites::Which;
@@ -129,10 +130,13 @@ fn put_together(
 ) -> Result<(Rewritten, Laid), TwinError> {
     let harvested = laid.harvested(module, mode);
     let before_escape = if mode.goes_aboard() { leave_anywhere().hot.bytes } else { Vec::new() };
-    let mut twins = Twins { module, twins: laid.twins, before_escape, text: file::Span::default() };
+    let text = file::Span::default();
+    let mut twins = Twins { module, twins: laid.twins, before_escape, text, relays: Vec::new() };
 
-    let tables = unwind::Tables::plan(&twins);
     let (text_size, tables_size) = place_relatively(&mut twins);
+    let (relays, text_size) = relays::place(&twins, text_size)?;
+    twins.relays = relays;
+    let tables = unwind::Tables::plan(&twins);
     let go_tables = go::Tables::plan(&twins)?;
     let sizes = Sizes {
         unwind_header: unwind::Tables::header_size(&twins),
@@ -149,6 +153,9 @@ fn put_together(
         for table in &mut twin.tables {
             table.address += places.tables.address;
         }
+    }
+    for relay in &mut twins.relays {
+        relay.at += places.text.address;
     }
     let unwind_places = unwind::Places {
         header: places.unwind_header.address,
@@ -394,6 +401,7 @@ fn emit_all(twins: &Twins<'_, '_>, places: &Places, bytes: &mut [u8]) -> Result<
         rest = after;
         at = twin.address + u64::from(twin.layout.size);
     }
+    relays::write(twins, at, rest)?;
     slices.par_iter_mut().with_min_len(64).try_for_each(|(unit, slice)| twins.emit(*unit, slice))
 }
 

@@ -7,8 +7,9 @@
 use crate::emit::Twins;
 use crate::error::TwinError;
 use crate::exceptions;
-use crate::layout::Layout;
+use crate::layout::{JUMP_SIZE, Layout};
 use crate::put::{Encoder, encode_pointer, uleb_size};
+use crate::relays::Relay;
 use image::Module;
 use image::cursor::{ENCODED_OMIT, encoded_size};
 use image::unwind::cfi::{Step, Steps};
@@ -21,6 +22,8 @@ pub(crate) struct Tables {
     programs: Vec<Vec<u8>>,
     /// The size of each twin's exception table; 0 without one.
     exceptions: Vec<u32>,
+    /// The call-frame program of each relay.
+    of_relays: Vec<Vec<u8>>,
 }
 
 /// Where the tables go.
@@ -52,27 +55,24 @@ impl Tables {
                 None => (Vec::new(), 0),
             })
             .unzip();
-        Self { programs, exceptions }
+        let of_relay = |relay: &Relay| held_at(twins.module, relay.unit as usize, relay.index as usize);
+        let of_relays = twins.relays.par_iter().with_min_len(64).map(of_relay).collect();
+        Self { programs, exceptions, of_relays }
     }
 
     pub(crate) fn header_size(twins: &Twins<'_, '_>) -> u64 {
         let originals = twins.module.frames.fdes.iter().filter(|fde| fde.length > 0).count();
-        let new = entries(twins).count();
+        let new = entries(twins).count() + of_relays(twins).count();
         HEADER_SIZE + 8 * (originals + new) as u64
     }
     pub(crate) fn frames_size(&self, twins: &Twins<'_, '_>) -> u64 {
-        let new: usize = entries(twins).map(|(unit, cie, _)| self.entry_size(unit, cie)).sum();
-        (twins.module.frames.bytes.len() + new + 4) as u64
+        let new: usize = entries(twins).map(|(unit, cie, _)| entry_size(cie, &self.programs[unit])).sum();
+        let relays = of_relays(twins).zip(&self.of_relays);
+        let relays: usize = relays.map(|((_, cie), program)| entry_size(cie, program)).sum();
+        (twins.module.frames.bytes.len() + new + relays + 4) as u64
     }
     pub(crate) fn exceptions_size(&self) -> u64 {
         self.exceptions.iter().map(|&size| u64::from(size.next_multiple_of(4))).sum()
-    }
-
-    fn entry_size(&self, unit: usize, cie: &Cie) -> usize {
-        let pointer = encoded_size(cie.pointer_encoding).unwrap_or(8);
-        let augmentation = augmentation_size(cie);
-        let length = if cie.has_augmentation { uleb_size(augmentation as u64) } else { 0 };
-        (8 + 2 * pointer + length + augmentation + self.programs[unit].len()).next_multiple_of(8)
     }
 
     /// The three tables as bytes: header, frames, exceptions.
@@ -127,24 +127,15 @@ impl Tables {
         let mut exceptions_at = places.exceptions;
         for (unit, cie, _) in entries(twins) {
             let Some(twin) = &twins.twins[unit] else { continue };
-            let begin = out.len();
-            index.push((twin.address, places.frames + begin as u64));
-            let size = self.entry_size(unit, cie);
-            let mut encoder = Encoder::new(&mut out, places.frames + begin as u64);
-            encoder.u32(size as u32 - 4);
-            encoder.u32(begin as u32 + 4 - cie.offset);
-            encoder.pointer(cie.pointer_encoding, twin.address)?;
-            encoder.pointer(cie.pointer_encoding & 0x0f, u64::from(twin.layout.size))?;
-            if cie.has_augmentation {
-                encoder.uleb(augmentation_size(cie) as u64);
-                if cie.lsda_encoding != ENCODED_OMIT {
-                    let has_table = self.exceptions[unit] > 0;
-                    encoder.pointer(cie.lsda_encoding, if has_table { exceptions_at } else { 0 })?;
-                }
-            }
-            encoder.bytes(&self.programs[unit]);
-            out.resize(begin + size, 0);
+            index.push((twin.address, places.frames + out.len() as u64));
+            let exceptions = if self.exceptions[unit] > 0 { exceptions_at } else { 0 };
+            let code = (twin.address, u64::from(twin.layout.size));
+            put_entry(&mut out, places.frames, cie, code, exceptions, &self.programs[unit])?;
             exceptions_at += u64::from(self.exceptions[unit].next_multiple_of(4));
+        }
+        for ((relay, cie), program) in of_relays(twins).zip(&self.of_relays) {
+            index.push((relay.at, places.frames + out.len() as u64));
+            put_entry(&mut out, places.frames, cie, (relay.at, u64::from(JUMP_SIZE)), 0, program)?;
         }
         out.extend([0; 4]);
         Ok((out, index))
@@ -158,6 +149,49 @@ fn entries<'a>(twins: &'a Twins<'_, '_>) -> impl Iterator<Item = (usize, &'a Cie
         let fde = &frames.fdes[twins.module.units[unit].fde? as usize];
         Some((unit, &frames.cies[fde.cie as usize], fde))
     })
+}
+
+/// Relays, in the order in which their entries are written.
+fn of_relays<'a>(twins: &'a Twins<'_, '_>) -> impl Iterator<Item = (&'a Relay, &'a Cie)> {
+    let frames = &twins.module.frames;
+    twins.relays.iter().filter_map(move |relay| {
+        let fde = &frames.fdes[twins.module.units[relay.unit as usize].fde? as usize];
+        Some((relay, &frames.cies[fde.cie as usize]))
+    })
+}
+
+fn entry_size(cie: &Cie, program: &[u8]) -> usize {
+    let pointer = encoded_size(cie.pointer_encoding).unwrap_or(8);
+    let augmentation = augmentation_size(cie);
+    let length = if cie.has_augmentation { uleb_size(augmentation as u64) } else { 0 };
+    (8 + 2 * pointer + length + augmentation + program.len()).next_multiple_of(8)
+}
+
+/// Appends the entry of some code, by its address and size; `exceptions` is 0 where it has no such table.
+fn put_entry(
+    out: &mut Vec<u8>,
+    frames: u64,
+    cie: &Cie,
+    (address, code_size): (u64, u64),
+    exceptions: u64,
+    program: &[u8],
+) -> Result<(), TwinError> {
+    let begin = out.len();
+    let size = entry_size(cie, program);
+    let mut encoder = Encoder::new(out, frames + begin as u64);
+    encoder.u32(size as u32 - 4);
+    encoder.u32(begin as u32 + 4 - cie.offset);
+    encoder.pointer(cie.pointer_encoding, address)?;
+    encoder.pointer(cie.pointer_encoding & 0x0f, code_size)?;
+    if cie.has_augmentation {
+        encoder.uleb(augmentation_size(cie) as u64);
+        if cie.lsda_encoding != ENCODED_OMIT {
+            encoder.pointer(cie.lsda_encoding, exceptions)?;
+        }
+    }
+    encoder.bytes(program);
+    out.resize(begin + size, 0);
+    Ok(())
 }
 
 fn augmentation_size(cie: &Cie) -> usize {
@@ -193,6 +227,22 @@ fn carry_over(module: &Module<'_>, unit: usize, layout: &Layout) -> Vec<u8> {
     }
     program.carry_over(layout.size, |at| layout.cold_offset_of(insns, at));
     program.out
+}
+
+/// A program by which all holds from the start on that holds at an instruction.
+fn held_at(module: &Module<'_>, unit: usize, index: usize) -> Vec<u8> {
+    let Some(fde) = module.units[unit].fde else { return Vec::new() };
+    let until = u64::from(module.decoded[unit].insns[index].at);
+    let (mut at, mut out) = (0u64, Vec::new());
+    for step in Steps::new(module.frames.program(&module.frames.fdes[fde as usize].program)) {
+        match step {
+            Ok(Step::Advance(by)) => at = at.saturating_add(by),
+            Ok(Step::Rule(_)) if at > until => break,
+            Ok(Step::Rule(rule)) => out.extend_from_slice(rule),
+            Ok(Step::Nothing) | Err(_) => {}
+        }
+    }
+    out
 }
 
 const REMEMBER: u8 = 0x0a;

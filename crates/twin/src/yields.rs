@@ -8,7 +8,7 @@
 //! nearly always find somebody. Those of primaries are switched on only while there are guests: to ask each time cost a search in a
 //! tree a twentieth.
 
-use crate::assembler::{Assembler, Dead, Extent, Label, RAX, RSP, Register, assemble};
+use crate::assembler::{Assembler, Extent, Inert, Label, RAX, RSP, Register, assemble};
 use crate::insertions::{Part, Piece};
 use crate::mode::VectorWidth;
 use image::regs::{Flag, RegSet};
@@ -36,6 +36,8 @@ pub(crate) struct Yield<'a> {
     /// Prefetches, whose operands use only what is live.
     pub prefetches: &'a Part,
     pub width: VectorWidth,
+    /// Whether its switch may have a relay.
+    pub may_relay: bool,
     /// What the budget is set to by a bound yield; `None` in primaries.
     pub quantum: Option<u32>,
 }
@@ -141,14 +143,18 @@ impl Yield<'_> {
         }
     }
 
-    /// What its switch may change: a dead register, else flags, if they are dead. Only sites of primaries have one.
-    fn switch_by(&self) -> Option<Dead> {
+    /// What its switch does while it is off. Only sites of primaries have one. To load a dead register, or to compare, takes room for
+    /// the result until it retires, which ends what a core looks ahead sooner: a twentieth of the pace of a search in a tree.
+    fn switch_by(&self) -> Option<Inert> {
         if self.kind != Kind::Site || !self.is_cold() {
             return None;
         }
+        if self.may_relay {
+            return Some(Inert::Nothing);
+        }
         let base = self.base.map_or(RegSet::EMPTY, RegSet::general);
-        let register = dead(self.live, base).map(Dead::Register);
-        register.or_else(|| (!flags_live(self.live)).then_some(Dead::Flags))
+        let register = dead(self.live, base).map(Inert::Loads);
+        register.or_else(|| (!flags_live(self.live)).then_some(Inert::Compares))
     }
 
     fn labels(&self, asm: &mut Assembler) -> [Label; 3] {
@@ -183,13 +189,6 @@ pub(crate) fn assemble_yield(wanted: &Yield<'_>) -> Piece {
     }
 }
 
-/// What follows is done only while the yield is switched on.
-fn switch(asm: &mut Assembler, by: Dead, go: Label) {
-    asm.switch(by, go);
-    asm.go_cold(true);
-    asm.place(go);
-}
-
 /// With a dead register for the context, and dead flags.
 fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
     let cold = wanted.is_cold();
@@ -208,7 +207,7 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
         ask(asm);
         asm.jump_if_equal(skip);
     } else if let Some(by) = wanted.switch_by() {
-        switch(asm, by, go);
+        asm.switch(by);
         ask(asm);
         asm.jump_if_equal(past);
     } else if cold {
@@ -250,7 +249,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
     let ([go, enough, past], alone) = (wanted.labels(asm), asm.label());
     let switched = wanted.switch_by();
     if let Some(by) = switched {
-        switch(asm, by, go);
+        asm.switch(by);
     }
     asm.append(wanted.prefetches);
     if rax_lives {

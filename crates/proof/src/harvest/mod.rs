@@ -233,7 +233,9 @@ impl Work<'_, '_> {
             let bytes = &self.unit.copy[begin as usize..(begin + size) as usize];
             (bytes, self.unit.twin + u64::from(begin))
         };
-        Code { parts: [part((item.place, item.inserted)), part(item.cold)] }
+        let parts = [part((item.place, item.inserted)), part(item.cold)];
+        let (bytes, begin) = parts[0];
+        Code { parts, relays: self.context.mapping.relays_of(begin, begin + bytes.len() as u64) }
     }
 
     fn wrong(&self, rule: Rule, item: &Item, what: impl Into<String>) {
@@ -400,7 +402,7 @@ impl Work<'_, '_> {
         let (from, to) = (item.copy_end() as usize, item.copy_end() as usize + usize::from(self.unit.lead));
         let mut done = Done::default();
         let lead = (&self.unit.copy[from..to], self.unit.twin + from as u64);
-        let code = Code { parts: [lead, (&[], lead.1)] };
+        let code = Code { parts: [lead, (&[], lead.1)], relays: &[] };
         let nothing = Known::NOTHING;
         if let Err((at, what)) = run::run(&code, self.terms, &mut room.pieces, &mut done, nothing) {
             return self.wrong_at(Rule::Aboard, item, at, what);

@@ -42,6 +42,8 @@ pub(crate) enum Op {
     TestGuest,
     /// Something that loads a register, or sets flags, and becomes a jump if its first byte but for a prefix changes.
     Switch { sets: Option<General>, to: u64 },
+    /// A `nop` that becomes a jump to a relay if its first byte changes.
+    ToRelay,
     /// `jmp gs:[LEAVE]`
     Leave,
     /// `mov to, from`
@@ -138,6 +140,8 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
             right.then(|| Op::Switch { sets, to: switched_to(insn) })
         }
         Code::Cmp_EAX_imm32 if insn.len() == 5 => Some(Op::Switch { sets: None, to: switched_to(insn) }),
+        // The form of which no byte but the first one has to change.
+        Code::Nop_rm32 if insn.len() == 5 && insn.op0_kind() == OpKind::Memory => Some(Op::ToRelay),
         Code::Jmp_rm64 if insn.op0_kind() == OpKind::Memory => match in_area(insn) {
             Some(at) => (at == area::LEAVE).then_some(Op::Leave),
             None => plain(insn).map(|(base, displacement)| Op::Through(base, displacement)),

@@ -8,6 +8,7 @@
 use super::held::Known;
 use super::ops::{Field, General, Op, RAX, RSP, When, Word, field, op};
 use super::state::{Flags, Kept, State, Value};
+use crate::relays::Relay;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use runtime_abi::context;
 
@@ -59,6 +60,8 @@ pub(crate) struct Room {
 pub(crate) struct Code<'c> {
     /// What stands before the instruction, and what lies behind the unit: bytes and address.
     pub(crate) parts: [(&'c [u8], u64); 2],
+    /// Of switches in the first part.
+    pub(crate) relays: &'c [Relay],
 }
 
 const HOT: usize = 0;
@@ -236,7 +239,7 @@ impl Runner<'_> {
                 return Err("passes by where nobody else is, or twice");
             }
             Op::Pass => state.flags = Flags::Passes,
-            Op::Switch { .. } if scavenger => return Err("what only primaries may have"),
+            Op::Switch { .. } | Op::ToRelay if scavenger => return Err("what only primaries may have"),
             Op::Switch { sets, to } => {
                 let to = self.here(to).ok_or("inserted code jumps back, or out")?;
                 // The byte that becomes that of a jump.
@@ -249,6 +252,15 @@ impl Runner<'_> {
                     Some(register) => set(&mut state, register, Value::Anything)?,
                     None => state.flags = Flags::Anything,
                 }
+            }
+            Op::ToRelay => {
+                let relay = self.code.relays.iter().find(|relay| relay.switch == insn.ip());
+                let relay = relay.ok_or("a switch that is not listed, or leads to no relay")?;
+                let to = self.here(relay.to).ok_or("a relay that leads out of its piece")?;
+                if self.done.switch.replace(insn.ip()).is_some() {
+                    return Err("two switches");
+                }
+                self.wait(to, state)?;
             }
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {

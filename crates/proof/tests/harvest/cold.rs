@@ -1,6 +1,6 @@
 //! Cold parts of yields: that they hang together with what stands before the instruction, and that they are unwound as it is.
 
-use crate::pieces::{Piece, add, get, leads_to, mapping, pieces};
+use crate::pieces::{Piece, add, get, mapping, pieces};
 use crate::{compile, rejected, rewrite};
 use gleaner_proof::{Refusal, Rule, Violation, check};
 use image::Image;
@@ -27,10 +27,11 @@ impl Specimen {
         change(&mut wrong);
         rejected(&self.original, &wrong, rule)
     }
-    /// The first and the next piece with a cold part, and their jumps there.
+    /// The first and the next piece with a cold part that a jump of their own leads to, and those.
     fn cold(&self) -> [(&Piece, usize); 2] {
-        let mut cold = self.pieces.iter().filter(|piece| piece.cold.1 > 0).map(|piece| {
-            let jump = piece.inserted.iter().find(|insn| leads_to(insn) == piece.cold.2);
+        let own = self.pieces.iter().filter(|piece| piece.cold.1 > 0 && piece.relay.is_none());
+        let mut cold = own.map(|piece| {
+            let jump = piece.inserted.iter().find(|insn| piece.leads_to(insn) == piece.cold.2);
             let jump = jump.expect("a jump there");
             (piece, piece.place(jump) + jump.len() - 4)
         });

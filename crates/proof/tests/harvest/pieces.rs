@@ -20,6 +20,8 @@ pub(crate) struct Piece {
     pub(crate) original: Instruction,
     pub(crate) copy: Instruction,
     pub(crate) escape: bool,
+    /// Of a switch that is a `nop`: the jump that it leads to, and where that is in the file.
+    pub(crate) relay: Option<(Instruction, usize)>,
 }
 
 impl Piece {
@@ -38,6 +40,34 @@ impl Piece {
     /// The first inserted instruction whose text begins so; its place, and how long it is.
     pub(crate) fn find(&self, text: &str) -> Option<(usize, usize)> {
         self.nth(text, 0)
+    }
+    /// Where an inserted instruction leads to, also one that has to be switched on for that.
+    pub(crate) fn leads_to(&self, insn: &Instruction) -> u64 {
+        match (insn.code(), &self.relay) {
+            (Code::Mov_r32_imm32 | Code::Cmp_EAX_imm32, _) => {
+                insn.next_ip().wrapping_add_signed(i64::from(insn.immediate32() as i32))
+            }
+            (_, Some((relay, _))) if is_relayed(insn) => relay.near_branch_target(),
+            _ => insn.near_branch_target(),
+        }
+    }
+    /// What stands before the instruction and the cold part, in the order of control.
+    fn spliced(&self, cold: &[Instruction]) -> Vec<Instruction> {
+        let hot = &self.inserted;
+        let begins: Vec<usize> = hot
+            .iter()
+            .filter_map(|jump| cold.iter().position(|insn| insn.ip() == self.leads_to(jump)))
+            .chain([cold.len()])
+            .collect();
+        let mut stretches = begins.windows(2).map(|ends| &cold[ends[0]..ends[1]]);
+        let mut all = Vec::new();
+        for insn in hot {
+            all.push(*insn);
+            if cold.iter().any(|first| first.ip() == self.leads_to(insn)) {
+                all.extend_from_slice(stretches.next().unwrap_or_default());
+            }
+        }
+        all
     }
     pub(crate) fn nth(&self, text: &str, nth: usize) -> Option<(usize, usize)> {
         let insn = self.inserted.iter().filter(|insn| insn.to_string().starts_with(text)).nth(nth)?;
@@ -71,7 +101,7 @@ fn uleb(bytes: &[u8], at: &mut usize) -> usize {
 /// Where the mapping and the note's contents are.
 pub(crate) fn mapping(bytes: &[u8]) -> (usize, usize) {
     let find = |sign: &[u8]| bytes.windows(sign.len()).rposition(|window| window == sign).expect("a sign");
-    (find(b"GLNRTWIN"), find(b"Gleaner\0\x03\0\0\0") + 8)
+    (find(b"GLNRTWIN"), find(b"Gleaner\0\x04\0\0\0") + 8)
 }
 
 pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<Piece> {
@@ -108,7 +138,15 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
                 original: decode(&original[from..from + len], original_at)[0],
                 copy: decode(&rewritten[copy..copy + twin_len], twin + size as u64)[0],
                 escape: head & 0x80 != 0,
+                relay: None,
             });
+            let piece = pieces.last_mut().expect("just pushed");
+            if let Some(switch) = piece.inserted.iter().find(|insn| is_relayed(insn)) {
+                let bytes = &rewritten[piece.place(switch)..][..5];
+                let to = switch.next_ip().wrapping_add_signed(i64::from(get(bytes, 1, 4) as i32));
+                let at = offset(&new, to);
+                piece.relay = Some((decode(&rewritten[at..at + 5], to)[0], at));
+            }
             original_at += len as u64;
             let escape = if scavenger { LEAD + 5 } else { 5 };
             twin += (size + twin_len + if head & 0x80 != 0 { escape } else { 0 }) as u64;
@@ -121,39 +159,16 @@ pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<
             let piece = &mut pieces[index];
             piece.cold = (at, size, twin);
             let cold = decode(&rewritten[at..at + size], twin);
-            piece.inserted = spliced(std::mem::take(&mut piece.inserted), &cold);
+            piece.inserted = piece.spliced(&cold);
             twin += size as u64;
         }
     }
     pieces
 }
 
-/// Where an inserted instruction leads to, also one that has to be switched on for that.
-pub(crate) fn leads_to(insn: &Instruction) -> u64 {
-    match insn.code() {
-        Code::Mov_r32_imm32 | Code::Cmp_EAX_imm32 => {
-            insn.next_ip().wrapping_add_signed(i64::from(insn.immediate32() as i32))
-        }
-        _ => insn.near_branch_target(),
-    }
-}
-
-/// Both parts in the order of control.
-fn spliced(hot: Vec<Instruction>, cold: &[Instruction]) -> Vec<Instruction> {
-    let begins: Vec<usize> = hot
-        .iter()
-        .filter_map(|jump| cold.iter().position(|insn| insn.ip() == leads_to(jump)))
-        .chain([cold.len()])
-        .collect();
-    let mut stretches = begins.windows(2).map(|ends| &cold[ends[0]..ends[1]]);
-    let mut all = Vec::new();
-    for insn in hot {
-        all.push(insn);
-        if cold.iter().any(|first| first.ip() == leads_to(&insn)) {
-            all.extend_from_slice(stretches.next().unwrap_or_default());
-        }
-    }
-    all
+/// Whether it is a switch that has a relay.
+pub(crate) fn is_relayed(insn: &Instruction) -> bool {
+    insn.code() == Code::Nop_rm32 && insn.len() == 5
 }
 
 /// Inserted code that does nothing, and breaks no rule by itself.

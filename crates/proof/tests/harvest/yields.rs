@@ -1,7 +1,7 @@
 //! Wrong yields.
 
 use crate::Wrong;
-use crate::pieces::{Piece, add, fill};
+use crate::pieces::{Piece, add, fill, is_relayed};
 use gleaner_proof::Rule::{Mapping, Prefetches, Yields};
 use iced_x86::{Code, Instruction};
 
@@ -16,11 +16,14 @@ fn short(piece: &Piece) -> Option<usize> {
 }
 /// What turns into a jump where a primary's yield is switched on.
 fn is_switch(insn: &Instruction) -> bool {
+    leads_itself(insn) || is_relayed(insn)
+}
+fn leads_itself(insn: &Instruction) -> bool {
     matches!(insn.code(), Code::Mov_r32_imm32 | Code::Cmp_EAX_imm32)
 }
-/// It; where its opcode is.
+/// It, where it needs no relay; where its opcode is.
 fn switch(piece: &Piece) -> Option<(&Instruction, usize)> {
-    let switch = piece.inserted.iter().find(|insn| is_switch(insn))?;
+    let switch = piece.inserted.iter().find(|insn| leads_itself(insn))?;
     Some((switch, piece.place(switch) + switch.len() - 5))
 }
 /// Pieces that save `rax` first.

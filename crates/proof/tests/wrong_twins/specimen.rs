@@ -83,7 +83,7 @@ fn uleb(bytes: &[u8], at: &mut usize) -> u64 {
 impl Specimen {
     pub(crate) fn of(name: &str, original: Vec<u8>, mode: twin::Mode) -> Self {
         let rewritten = twin::rewrite(&original, None, mode).expect("a program that can be rewritten").bytes;
-        let note = find(&rewritten, b"Gleaner\0\x03\0\0\0").expect("a note") + 8;
+        let note = find(&rewritten, b"Gleaner\0\x04\0\0\0").expect("a note") + 8;
         let map = get(&rewritten, note + 8, 8) as usize;
         let mut specimen =
             Self { name: name.into(), original, rewritten, units: Vec::new(), tables: Vec::new(), map, note };

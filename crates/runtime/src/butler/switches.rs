@@ -1,6 +1,6 @@
 //! The primary's yields are switched on only while somebody may meet it there.
 //!
-//! Each has a byte by which it does nothing but load a dead register, or is a jump to the yield (`docs/harvest-abi.md`). The byte is
+//! Each has a byte by which it does nothing that matters, or is a jump to the yield (`docs/harvest-abi.md`). The byte is
 //! changed while the primary's threads run: whoever fetches it finds the one or the other. It is written through
 //! `/proc/self/mem`, which needs no right to write there; else what is written is made writable for as long as that takes.
 //!
@@ -76,7 +76,7 @@ impl Switches {
             of.resume = bias.wrapping_add(row.resume as usize) as u64;
             // SAFETY: code of the program that was started, which has just begun.
             let byte = unsafe { AtomicU8::from_ptr(of.place as *mut u8) }.load(Relaxed);
-            of.off = if matches!(byte, 0xb8..=0xbf | 0x3d) { byte } else { 0 };
+            of.off = if matches!(byte, 0x0f | 0xb8..=0xbf | 0x3d) { byte } else { 0 };
         }
         let memory = sys::open(c"/proc/self/mem", sys::O_RDWR | sys::O_CLOEXEC) as i32;
         Self { memory, yields, ..none }

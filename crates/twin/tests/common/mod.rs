@@ -85,7 +85,7 @@ pub(crate) fn switched_on(file: &[u8]) -> Vec<u8> {
     for row in 0..count {
         let place = units::Svma(u64_at(file, at + first + 16 * row));
         let byte = &mut on[image.file_offset(place).unwrap().0 as usize];
-        assert!(matches!(*byte, 0xb8..=0xbf | 0x3d), "{place}: {byte:#x}");
+        assert!(matches!(*byte, 0x0f | 0xb8..=0xbf | 0x3d), "{place}: {byte:#x}");
         *byte = JUMP;
     }
     on
