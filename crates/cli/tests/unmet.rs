@@ -4,13 +4,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::{Place, text};
 
-/// A chase in either role. `primary`: once its guest has begun, it computes without a load until that is done. `chaser`: until it is told
-/// to end. Anything else is a guest: once it is told that the primary is busy, it does some more.
+/// A chase in either role. `primary`: once its guest has begun, it computes without a load until that is done. `stops`: it stops itself, for two
+/// seconds and until that is done. `chaser`: until it is told to end. Anything else is a guest: once it is told that the primary is busy, it does some more.
 const SOURCE: &str = r#"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 enum { MANY = 1 << 21 };
@@ -37,6 +39,20 @@ int main(int argc, char **argv) {
         for (time_t until = time(0) + 100; !there("done") && time(0) < until;) x = compute(x);
         return there("done") && at < MANY && x ? 0 : 1;
     }
+    if (!strcmp(argv[1], "stops")) {
+        while (!there("begun")) chase(100000);
+        chase(1000000);
+        pid_t stopped = getpid();
+        if (!fork()) {
+            sleep(2);
+            for (time_t until = time(0) + 100; !there("done") && time(0) < until;) usleep(1000);
+            kill(stopped, SIGCONT);
+            _exit(0);
+        }
+        make("busy");
+        raise(SIGSTOP);
+        return there("done") && at < MANY && wait(0) > 0 ? 0 : 1;
+    }
     if (!strcmp(argv[1], "chaser")) {
         while (!there("end")) chase(100000);
         printf("%d\n", at < MANY);
@@ -60,6 +76,22 @@ fn guests_work_at_home_while_their_primary_comes_to_no_yield() {
     let place = place();
     let output = place.harvest(&["--scavenger", "./p guest", "--", "./p", "primary"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+/// And it is not slower for that: the time is nobody's.
+#[test]
+fn guests_work_at_home_while_their_primary_is_stopped() {
+    let place = place();
+    let began = Instant::now();
+    let mut harvest =
+        place.harvest(&["--record", "run.json", "--scavenger", "./p guest", "--", "./p", "stops"]);
+    let output = harvest.output().unwrap();
+    let took = began.elapsed();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run = records::read::<records::run::Run>(&place.at("run.json")).expect("a record").body;
+    let watched = run.slowdown.watched.value().expect("it was watched");
+    let most = took.as_secs_f64() - 1.9;
+    assert!(watched > 0.0 && watched < most, "watched for {watched} s of {took:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The butler's look at the primary's threads.
 
 use super::naps::Rhythm;
-use super::watch::{ASLEEP, IN_HANDLER, Processes, Seen};
+use super::watch::{ASLEEP, IN_HANDLER, Processes, STOPPED, Seen};
 use super::{Butler, strip};
 use crate::area::{Area, kind, lock, state};
 use crate::{page, ring, sys};
@@ -83,7 +83,7 @@ impl Butler {
             .min_by_key(|area| area.guests.load(Relaxed))
     }
 
-    /// Whether the thread is gone; takes its guests if it sleeps.
+    /// Whether the thread is gone; takes its guests if it sleeps, is stopped, or comes to no yield.
     fn look_at(&mut self, area: &'static Area) -> bool {
         if self.now.saturating_sub(area.looked_at.load(Relaxed)) < LOOK {
             return false;
@@ -99,7 +99,7 @@ impl Butler {
             }
             return true;
         }
-        let asleep = seen == Seen::Asleep;
+        let (asleep, stopped) = (seen == Seen::Asleep, seen == Seen::Stopped);
         let (ran, guests) = (Processes::ran(area), area.guests.load(Relaxed));
         if seen == Seen::Unknown && guests > 0 {
             // It may not be asleep, so they leave it by themselves.
@@ -107,11 +107,13 @@ impl Butler {
         }
         let rhythm = match self.naps.as_mut() {
             _ if seen == Seen::Unknown => Rhythm::Asleep { throughout: false },
-            Some(naps) => naps[slot].look(self.now, tid, asleep, ran, guests > 0),
+            // However long it is stopped, it is no nap.
+            Some(naps) => naps[slot].look(self.now, tid, asleep || stopped, ran, guests > 0),
             None if asleep => Rhythm::Asleep { throughout: false },
             None => Rhythm::Awake,
         };
         let away = match rhythm {
+            _ if stopped => STOPPED,
             Rhythm::Asleep { .. } => ASLEEP,
             Rhythm::Awake if area.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
             Rhythm::Awake => 0,
@@ -120,7 +122,7 @@ impl Butler {
         let slept = before != 0 || rhythm == Rhythm::Asleep { throughout: true };
         // Whoever waits for it to be alone waits no longer than for this; counters go, too.
         let wanted_alone = area.closed.load(Acquire) != 0 && !ring::is_empty(area);
-        if wanted_alone && (asleep || away != 0) {
+        if wanted_alone && !stopped && (asleep || away != 0) {
             self.steal(area);
         }
         self.moved |= before != away;
@@ -132,7 +134,10 @@ impl Butler {
             return false;
         }
         area.rest_until.store(self.now + REST, Relaxed);
-        if slept && guests > 0 {
+        if stopped {
+            // It may be anywhere, and go on at any time.
+            self.look_for_yields(area, ran);
+        } else if slept && guests > 0 {
             self.steal(area);
         }
         false

@@ -161,7 +161,7 @@ impl Butler {
                 self.moved = true;
                 return;
             }
-            let asleep = if seen == Seen::Awake { 0 } else { ASLEEP };
+            let asleep = if matches!(seen, Seen::Awake | Seen::Stopped) { 0 } else { ASLEEP };
             self.moved |= area.slept.swap(asleep, Relaxed) != asleep && area.guests.load(Relaxed) > 0;
             self.has_own_rules(area, tid);
         }

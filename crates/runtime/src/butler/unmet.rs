@@ -1,4 +1,4 @@
-//! A primary's thread that comes to no yield for long: it runs code that it compiled itself, a library, or a loop that loads nothing. Its
+//! A primary's thread that comes to no yield for long: it runs code that it compiled itself, a library, or a loop that loads nothing; or it is stopped. Its
 //! guests stand still in its ring meanwhile, so they are taken from it ([`crate::bend`]), run at home, and it gets none before it comes to a yield again.
 //!
 //! Whether it does is seen by what it counts anyway, the yields at which it meets somebody. Where it waits by turning round it meets them
@@ -6,6 +6,7 @@
 
 use super::Butler;
 use super::naps::Ran;
+use super::watch::STOPPED;
 use crate::area::{Area, kind, lock, state};
 use crate::{bend, count, page, ring, sys};
 use core::ptr::null_mut;
@@ -13,7 +14,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
 
 /// Without a yield for so long: of time on a processor, until it is hooked and from then on; and of any time, where the kernel does not
-/// tell or it is stopped. What a hypervisor takes counts as such time, too, and it takes some milliseconds at once.
+/// tell. What a hypervisor takes counts as such time, too, and it takes some milliseconds at once.
 const RAN: [u64; 2] = [4_000_000, 20_000_000];
 const PASSED: u64 = 100_000_000;
 /// For how long it gets no guests after that: at first, and at most, where it happens again and again.
@@ -22,7 +23,7 @@ const PAUSE: [u64; 2] = [4_000_000, 512_000_000];
 const MANY: u64 = 64;
 
 impl Butler {
-    /// A thread that is awake was looked at.
+    /// A thread that is awake, or stopped, was looked at.
     pub(super) fn look_for_yields(&mut self, area: &'static Area, ran: Option<Ran>) {
         // While something is counted, where it waits is known, too.
         let yields = count::yields(area).wrapping_add(area.turned.load(Relaxed));
@@ -45,7 +46,8 @@ impl Butler {
             return begin(0);
         }
         let probed = area.probed.load(Relaxed);
-        let long = ran.saturating_sub(area.met_ran.load(Relaxed)) >= RAN[probed as usize & 1]
+        let long = area.slept.load(Relaxed) == STOPPED
+            || ran.saturating_sub(area.met_ran.load(Relaxed)) >= RAN[probed as usize & 1]
             || self.now.saturating_sub(area.met_at.load(Relaxed)) >= PASSED;
         if !long && !wanted_alone {
             return;

@@ -14,6 +14,7 @@ const POLLIN: i16 = 1;
 /// Values of [`Area::slept`].
 pub(super) const ASLEEP: u32 = 1;
 pub(super) const IN_HANDLER: u32 = 2;
+pub(super) const STOPPED: u32 = 3;
 /// How often it is asked what no descriptor tells.
 const SELDOM: u64 = 50_000_000;
 
@@ -25,6 +26,8 @@ pub(super) const SPARE: i32 = 16;
 pub(super) enum Seen {
     /// In a system call, until something happens.
     Asleep,
+    /// By a signal or a tracer, wherever it was.
+    Stopped,
     /// Anything else that is not the end.
     Awake,
     /// The kernel does not tell. It may sleep, so nobody is to come aboard; it may run, so nobody may be taken from it.
@@ -146,6 +149,7 @@ impl Processes {
         }
         match stat.map(|stat| stat.state) {
             Some(b'S') => Seen::Asleep,
+            Some(b'T' | b't') => Seen::Stopped,
             // A thread that began its process stays as a zombie while others go on.
             Some(b'Z' | b'X' | b'x') => Seen::Gone,
             None if sys::tgkill(pid, tid, 0) == sys::ESRCH => Seen::Gone,
