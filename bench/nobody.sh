@@ -1,38 +1,57 @@
 #!/usr/bin/env bash
 # What yields cost a primary that has them and meets nobody: its pace as a harvest's primary beside a scavenger that sleeps, over that of the
-# original, in turns.
+# original. Both run at once and work in turns of a tenth of a second; a second original beside the first one says what such a comparison is
+# good for: where memory lies is different for each.
 #   nobody.sh [-o DIR] [PROGRAM...]     else chase scan dfs cc join tree
-# MIB, SECONDS_EACH, ROUNDS, CPU may be set in the environment.
+# MIB, WINDOW (seconds), ROUNDS, PAIRS (started anew), CPU may be set in the environment.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 shift $((OPTIND - 1))
+seconds=0
 . "$root/bench/seen.sh"
 programs=("$@")
 [ ${#programs[@]} -gt 0 ] || programs=(chase scan dfs cc join tree)
-mib=${MIB:-64} seconds=${SECONDS_EACH:-1} rounds=${ROUNDS:-7} cpu=${CPU:-1}
+mib=${MIB:-64} window=${WINDOW:-0.1} rounds=${ROUNDS:-60} pairs=${PAIRS:-4} cpu=${CPU:-1}
 built programs "${programs[@]}"
-built peers window
+built peers turns
 
 raw=$work/nobody.tsv
 : >"$raw"
-for round in $(seq "$rounds"); do
+stop() { for file in "$work"/progress.*; do printf '\1\0\0\0\0\0\0\0' | dd of="$file" bs=1 seek=24 conv=notrunc status=none; done; }
+for pair in $(seq "$pairs"); do
     for program in "${programs[@]}"; do
-        run=("$work/$program" "$mib" 0 "$work/progress.0")
-        plain=$(seen 0 taskset -c "$cpu" "${run[@]}" | awk '{ print $2 / $1 }')
-        twin=$(seen 0 taskset -c "$cpu" "$gleaner" harvest --scavenger 'sleep 1000' -- "${run[@]}" | awk '{ print $2 / $1 }')
-        printf '%s\t%s\t%s\t%s\n' "$round" "$program" "$plain" "$twin" >>"$raw"
+        rm -f "$work"/progress.*
+        compacted
+        run=("$work/$program" "$mib" 0)
+        taskset -c "$cpu" "${run[@]}" "$work/progress.0" >/dev/null &
+        taskset -c "$cpu" "$gleaner" harvest -q --scavenger 'sleep 1000' -- "${run[@]}" "$work/progress.1" >/dev/null &
+        taskset -c "$cpu" "${run[@]}" "$work/progress.2" >/dev/null &
+        "$work/turns" "$rounds" "$window" "$work"/progress.{0,1,2} | sed "s/^/$pair\t$program\t/" >>"$raw"
+        stop
+        wait
     done
 done
-[ -z "$out" ] || { mkdir -p "$out" && { echo "# round, program, steps a second of the original, of the harvest's primary"; cat "$raw"; } >"$out/nobody.tsv"; }
-awk -F'\t' '{ if (!($2 in n)) order[++programs] = $2; v[$2, ++n[$2]] = $3 / $4 - 1 }
+[ -z "$out" ] || { mkdir -p "$out" && { echo "# pair, program, steps a second of an original, of the harvest's primary, of another original"; cat "$raw"; } >"$out/nobody.tsv"; }
+awk -F'\t' '
+    function sorted(s, n,    i, j, t) { for (i = 2; i <= n; i++) for (j = i; j > 1 && s[j - 1] > s[j]; j--) { t = s[j]; s[j] = s[j - 1]; s[j - 1] = t } }
+    function told(name, which,    i, n, s, m) {
+        n = count[name]
+        for (i = 1; i <= n; i++) s[i] = which == 1 ? v[name, i] : w[name, i]
+        sorted(s, n)
+        m = n % 2 ? s[(n + 1) / 2] : (s[n / 2] + s[n / 2 + 1]) / 2
+        # Where the median of so many may lie, in 95 of 100 cases.
+        lowest = int((n - 1.96 * sqrt(n)) / 2); lowest = lowest < 1 ? 1 : lowest
+        return sprintf("%.1f [%.1f, %.1f]", 100 * m, 100 * s[lowest], 100 * s[n + 1 - lowest])
+    }
+    $3 > 0 && $4 > 0 && $5 > 0 {
+        if (!($2 in count)) order[++programs] = $2
+        n = ++count[$2]
+        own = ($3 + $5) / 2
+        v[$2, n] = own / $4 - 1
+        w[$2, n] = $3 / $5 - 1
+    }
     END {
-        print "| program, MIB MiB | slower by, % |\n|---|---|"
-        for (p = 1; p <= programs; p++) {
-            name = order[p]; size = n[name]
-            for (i = 1; i <= size; i++) s[i] = v[name, i]
-            for (i = 2; i <= size; i++) for (j = i; j > 1 && s[j - 1] > s[j]; j--) { t = s[j]; s[j] = s[j - 1]; s[j - 1] = t }
-            m = size % 2 ? s[(size + 1) / 2] : (s[size / 2] + s[size / 2 + 1]) / 2
-            printf "| %s | %.1f [%.1f, %.1f] |\n", name, 100 * m, 100 * s[1], 100 * s[size]
-        }
-        print "\nOf the pace of the original; median of the rounds [least, greatest]."
-    }' "$raw" | sed "s/MIB MiB/$mib MiB/" | keep nobody.md
+        print "| program, MIB MiB | slower by, % | one original than the other, % |\n|---|---|---|"
+        for (p = 1; p <= programs; p++) printf "| %s | %s | %s |\n", order[p], told(order[p], 1), told(order[p], 2)
+        print "\nMedian of the rounds of PAIRS starts [its 95 % interval by rank]; of two originals the mean."
+    }' "$raw" | sed "s/MIB MiB/$mib MiB/; s/PAIRS/$pairs/" | keep nobody.md
