@@ -44,7 +44,8 @@
 //!   byte of an instruction's copy and escape, the rules for the frame and all registers, from both programs run, are those
 //!   of the original's instruction (behind it, for an escape; in front of it, for the cold part and the relay of what is inserted there). The index is sorted, lists each description once and no
 //!   other. At each instruction's first and last byte, both exception tables give the same action, with the same types, and
-//!   landing pads →pad (or pad); a cold part's first and last byte have those of its instruction. Units with relays have no exception table, nor have these.
+//!   landing pads →pad (or pad); a cold part's first and last byte have those of its instruction. From no relay they land anywhere, nor do they from its instruction;
+//!   it has a table, which lists nothing, where that instruction is not listed by one.
 //! - **R10 relocations.** No relocation writes into a unit with a twin, a jump table with a twin, an exception table with a
 //!   twin, a patch, or a new segment. (That they and the dynamic section are unchanged follows from R1 and R3.)
 //! - **R11 symbols.** The symbol table is the original's, and behind it functions that are exactly twins, named by a name of

@@ -110,7 +110,7 @@ impl<'d> Tables<'d> {
         for relay in &mapping.relays {
             let Some((fde, number)) = twins.next() else { return few() };
             of_relays.push(number);
-            if (fde.start, fde.size, fde.exceptions) != (relay.at, SIZE, 0) {
+            if (fde.start, fde.size) != (relay.at, SIZE) {
                 findings.at(
                     Rule::Unwind,
                     fde.at,
@@ -264,17 +264,35 @@ impl View<'_, '_> {
         let mapping = &self.context.mapping;
         let (begin, end) = (self.unit.twin, self.unit.twin + self.unit.copy.len() as u64);
         let first = mapping.relays.partition_point(|relay| relay.switch < begin);
-        for (relay, &number) in mapping.relays_of(begin, end).iter().zip(&tables.of_relays[first..]) {
+        let of_unit = mapping.relays_of(begin, end);
+        if of_unit.is_empty() {
+            return;
+        }
+        let was = exceptions(&self.context.original, old, old.start, old.size);
+        let mut sites = was.as_ref().and_then(|was| Some(Sites::new(&was.as_ref().ok()?.sites)));
+        for (relay, &number) in of_unit.iter().zip(&tables.of_relays[first..]) {
             let wrong = |what| self.context.findings.at(Rule::Unwind, relay.at, what);
-            if old.exceptions != 0 {
-                wrong("a relay of what has an exception table");
-            }
             let at = (relay.switch - begin) as u32;
             let next = scratch.items.partition_point(|item| item.place <= at);
             let Some(item) = next.checked_sub(1).map(|item| &scratch.items[item]) else { continue };
             let new = &tables.new.list[number as usize];
             if let Err(what) = one_row(tables, old, new, item.at) {
                 wrong(what);
+            }
+            let is = exceptions(&self.context.rewritten, new, new.start, new.size);
+            let found = match (&was, &mut sites) {
+                (None, _) => Some(None),
+                (_, Some(sites)) => Some(sites.at(u64::from(item.at)).map(|site| site.pad)),
+                (_, None) => None,
+            };
+            // No table, and a place listed without a pad: it goes on to the caller. A place that a table does not list is another matter.
+            let same = match (found, was.is_some(), &is) {
+                (Some(None), false, None) | (Some(Some(0)), _, None) => true,
+                (Some(None), true, Some(Ok(is))) => is.sites.is_empty(),
+                _ => false,
+            };
+            if !same {
+                wrong("exceptions do not do from a relay what they do from its instruction");
             }
         }
     }

@@ -25,6 +25,9 @@ pub(crate) fn size(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> usize
     header + sites_size(&sites) + lsda.actions.len() + types + lsda.filters.len()
 }
 
+/// A table that lists nothing.
+pub(crate) const NOTHING_LISTED: [u8; 4] = [ENCODED_OMIT, ENCODED_OMIT, UDATA4, 0];
+
 /// Distances are written in so many bytes whatever their value.
 const DISTANCE_SIZE: usize = 5;
 const PC_RELATIVE_4: u8 = 0x1b;

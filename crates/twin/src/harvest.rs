@@ -12,7 +12,7 @@ use crate::insertions::{Insertions, Part, Piece};
 use crate::kept::Kept;
 use crate::leaves::{leave, return_check};
 use crate::operands::{self, Operand};
-use crate::relays;
+use crate::relays::{self, Thrown};
 use crate::report::{Harvested, SiteRefusal};
 use crate::select::{Choice, is_enterable};
 use crate::sites::{Bounds, Reach, Sites, Which};
@@ -140,6 +140,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
         let nothing = Part::default();
         let mut next_bound = 0;
         let mut piece = Piece::default();
+        let exceptions = self.module.exceptions(work.unit);
         for index in 0..work.instructions.len() {
             piece.clear();
             let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
@@ -152,7 +153,8 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     base,
                     prefetches,
                     width: self.sites.width,
-                    may_relay: relays::may_have(self.module, work.unit),
+                    may_relay: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip()))
+                        != Thrown::Lands,
                     quantum: self.bounds.map(|bounds| bounds.quantum),
                 })
             };

@@ -9,12 +9,14 @@
 //! ```
 //!
 //! So each gets a jump of its own at the first such place behind all twins that is free, one in 64 KiB. What may interrupt a thread there finds
-//! the frame of the switch; but no exception table, so units that have one do without relays.
+//! the frame of the switch. Exceptions land nowhere from there, so a switch from which they would do so has no relay.
 
 use crate::emit::{INT3, Twins};
 use crate::error::TwinError;
 use crate::layout::JUMP_SIZE;
+use image::unwind::lsda::Lsda;
 use std::collections::BTreeSet;
+use units::Svma;
 
 /// The switch, with nowhere to lead to yet.
 pub(crate) const NOTHING: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
@@ -33,11 +35,32 @@ pub(crate) struct Relay {
     /// Where the relay is, and where it leads, from the begin of the unit's twin.
     pub at: u64,
     pub to: u32,
+    pub thrown: Thrown,
 }
 
-/// Whether the exceptions of a unit let its switches have relays.
-pub(crate) fn may_have(module: &image::Module<'_>, unit: usize) -> bool {
-    module.units[unit].fde.is_some_and(|fde| module.frames.fdes[fde as usize].lsda.is_none())
+/// What becomes of an exception that is thrown at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Thrown {
+    /// It goes on to the caller.
+    Further,
+    /// The exception table does not list the place: most languages end the program.
+    Unlisted,
+    /// It lands in the unit.
+    Lands,
+}
+
+/// What becomes of those that are thrown at `at` of a unit with this table, by [`Module::exceptions`].
+pub(crate) fn thrown(table: Option<&Option<Lsda<'_>>>, at: Svma) -> Thrown {
+    let Some(table) = table else { return Thrown::Further };
+    let Some(table) = table else { return Thrown::Lands }; // nobody knows
+    // Personalities rely on their order, too.
+    let begun = &table.call_sites[..table.call_sites.partition_point(|site| site.start <= at)];
+    let last = begun.iter().rev().find(|site| site.length > 0);
+    match last.filter(|site| at.0 - site.start.0 < site.length) {
+        None => Thrown::Unlisted,
+        Some(site) if site.landing_pad.is_none() => Thrown::Further,
+        Some(_) => Thrown::Lands,
+    }
 }
 
 /// Gives every switch that needs one its relay, behind twins that end at `end`; where the last one ends. Addresses are relative to the
@@ -47,12 +70,16 @@ pub(crate) fn place(twins: &Twins<'_, '_>, end: u64) -> Result<(Vec<Relay>, u64)
     let mut free = Free::behind(end);
     for (unit, twin) in twins.twins.iter().enumerate() {
         let Some(twin) = twin else { continue };
+        let (insns, start) = (&twins.module.decoded[unit].insns, twins.module.units[unit].start);
+        let mut table = None;
         for &(index, switch) in twin.inserted.switches() {
             let Some(to) = switch.by_relay else { continue };
+            let table = table.get_or_insert_with(|| twins.module.exceptions(unit));
+            let thrown = thrown(table.as_ref(), Svma(start.0 + u64::from(insns[index as usize].at)));
             let cold = twin.layout.cold_of(index);
             let from = twin.address + u64::from(twin.layout.offsets[index as usize] + switch.at) + SIZE;
             let at = free.take(from).ok_or(TwinError::OutOfReach("the relays of switches"))?;
-            relays.push(Relay { unit: unit as u32, index, switch: switch.at, at, to: cold + to });
+            relays.push(Relay { unit: unit as u32, index, switch: switch.at, at, to: cold + to, thrown });
         }
     }
     let end = free.taken.last().map_or(end, |&last| last + SIZE);

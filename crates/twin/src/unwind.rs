@@ -9,7 +9,7 @@ use crate::error::TwinError;
 use crate::exceptions;
 use crate::layout::{JUMP_SIZE, Layout};
 use crate::put::{Encoder, encode_pointer, uleb_size};
-use crate::relays::Relay;
+use crate::relays::{Relay, Thrown};
 use image::Module;
 use image::cursor::{ENCODED_OMIT, encoded_size};
 use image::unwind::cfi::{Step, Steps};
@@ -24,6 +24,8 @@ pub(crate) struct Tables {
     exceptions: Vec<u32>,
     /// The call-frame program of each relay.
     of_relays: Vec<Vec<u8>>,
+    /// Whether there is a table, behind the others, that lists nothing.
+    lists_nothing: bool,
 }
 
 /// Where the tables go.
@@ -57,7 +59,8 @@ impl Tables {
             .unzip();
         let of_relay = |relay: &Relay| held_at(twins.module, relay.unit as usize, relay.index as usize);
         let of_relays = twins.relays.par_iter().with_min_len(64).map(of_relay).collect();
-        Self { programs, exceptions, of_relays }
+        let lists_nothing = twins.relays.iter().any(|relay| relay.thrown == Thrown::Unlisted);
+        Self { programs, exceptions, of_relays, lists_nothing }
     }
 
     pub(crate) fn header_size(twins: &Twins<'_, '_>) -> u64 {
@@ -72,7 +75,8 @@ impl Tables {
         (twins.module.frames.bytes.len() + new + relays + 4) as u64
     }
     pub(crate) fn exceptions_size(&self) -> u64 {
-        self.exceptions.iter().map(|&size| u64::from(size.next_multiple_of(4))).sum()
+        let own: u64 = self.exceptions.iter().map(|&size| u64::from(size.next_multiple_of(4))).sum();
+        own + if self.lists_nothing { exceptions::NOTHING_LISTED.len() as u64 } else { 0 }
     }
 
     /// The three tables as bytes: header, frames, exceptions.
@@ -93,6 +97,9 @@ impl Tables {
                 return Err(TwinError::UnwindTable("an exception table of another size than planned"));
             }
             out.resize(out.len().next_multiple_of(4), 0);
+        }
+        if self.lists_nothing {
+            out.extend(exceptions::NOTHING_LISTED);
         }
         Ok(out)
     }
@@ -135,7 +142,9 @@ impl Tables {
         }
         for ((relay, cie), program) in of_relays(twins).zip(&self.of_relays) {
             index.push((relay.at, places.frames + out.len() as u64));
-            put_entry(&mut out, places.frames, cie, (relay.at, u64::from(JUMP_SIZE)), 0, program)?;
+            let exceptions = if relay.thrown == Thrown::Unlisted { exceptions_at } else { 0 };
+            let code = (relay.at, u64::from(JUMP_SIZE));
+            put_entry(&mut out, places.frames, cie, code, exceptions, program)?;
         }
         out.extend([0; 4]);
         Ok((out, index))

@@ -86,7 +86,7 @@ fn sites(width: VectorWidth, saves_ahead: bool) -> Sites {
 }
 
 const C: &str = "tests/harvest/program.c";
-/// Its functions have exception tables, so its switches no relays.
+/// Exceptions land in it from loads, too, which have no relays then.
 const CPP: &str = "../../programs/rewriter/exception_kinds.cpp";
 
 static SPECIMENS: LazyLock<Vec<Specimen>> = LazyLock::new(|| {
