@@ -17,7 +17,7 @@ built peers turns
 
 raw=$work/nobody.tsv
 : >"$raw"
-stop() { for file in "$work"/progress.*; do printf '\1\0\0\0\0\0\0\0' | dd of="$file" bs=1 seek=24 conv=notrunc status=none; done; }
+stop() { for file in "$work"/progress.*; do stop_at "$file"; done; }
 for pair in $(seq "$pairs"); do
     for program in "${programs[@]}"; do
         rm -f "$work"/progress.*
@@ -26,7 +26,8 @@ for pair in $(seq "$pairs"); do
         taskset -c "$cpu" "${run[@]}" "$work/progress.0" >/dev/null &
         taskset -c "$cpu" "$gleaner" harvest -q --scavenger 'sleep 1000' -- "${run[@]}" "$work/progress.1" >/dev/null &
         taskset -c "$cpu" "${run[@]}" "$work/progress.2" >/dev/null &
-        "$work/turns" "$rounds" "$window" "$work"/progress.{0,1,2} | sed "s/^/$pair\t$program\t/" >>"$raw"
+        "$work/turns" "$rounds" "$window" "$work"/progress.{0,1,2} >"$work/paces" || { stop; echo "they never all worked" >&2; exit 1; }
+        sed "s/^/$pair\t$program\t/" "$work/paces" >>"$raw"
         stop
         wait
     done

@@ -16,7 +16,9 @@ files() { for i in $(seq 0 "$1"); do echo "$work/progress.$i"; done; }
 compacted() { if [ -w /proc/sys/vm/compact_memory ]; then echo 1 >/proc/sys/vm/compact_memory; fi; }
 
 # stop_first: the last word of the primary's file says: stop
-stop_first() { printf '\1\0\0\0\0\0\0\0' | dd of="$work/progress.0" bs=1 seek=24 conv=notrunc status=none; }
+stop_first() { stop_at "$work/progress.0"; }
+# stop_at FILE: the same of any
+stop_at() { printf '\1\0\0\0\0\0\0\0' | dd of="$1" bs=1 seek=24 conv=notrunc status=none; }
 
 # seen COUNT COMMAND...: runs it, watches the progress of COUNT + 1 programs, stops it; prints time and steps
 seen() {

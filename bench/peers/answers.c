@@ -12,11 +12,6 @@ static const struct answers *answers;
 static struct progress *scavenger[SCAVENGERS];
 static uint32_t before[LENGTHS], after[LENGTHS], part_before[LENGTHS], part_after[LENGTHS], calm[LENGTHS];
 
-static void rest(double seconds) {
-    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&t, 0);
-}
-
 static double percentile_of(const uint32_t *from, const uint32_t *to, double share) {
     uint64_t all = 0, above = 0;
     for (unsigned length = 0; length < LENGTHS; length++)

@@ -3,11 +3,6 @@
 // each round; -1 if they never all worked. The programs stay paused.
 #include "../programs/common.h"
 
-static void rest(double seconds) {
-    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&t, 0);
-}
-
 int main(int argc, char **argv) {
     enum { MOST = 16 };
     static struct progress *told[MOST];

@@ -4,11 +4,6 @@
 #include "../programs/common.h"
 #include <time.h>
 
-static void rest(double seconds) {
-    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&t, 0);
-}
-
 int main(int argc, char **argv) {
     enum { MOST = 128 };
     static struct progress *told[MOST];

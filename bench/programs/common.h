@@ -63,6 +63,11 @@ static uint64_t now_ns(void) {
     return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
+static void rest(double seconds) {
+    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&t, 0);
+}
+
 // order[i] is what follows i; all of them are one cycle (Sattolo).
 static void one_cycle(uint32_t *order, size_t nodes) {
     for (size_t i = 0; i < nodes; i++)

@@ -3,7 +3,7 @@
 
 use crate::insertions::{Part, Piece, Reference, Switch};
 use crate::mode::VectorWidth;
-use crate::relays::NOTHING;
+use crate::relays::{NOTHING, Thrown};
 use runtime_abi::context;
 
 /// A general register by its number in instructions.
@@ -31,8 +31,8 @@ pub(crate) struct Label {
 /// What a switch does while it is switched off.
 #[derive(Clone, Copy)]
 pub(crate) enum Inert {
-    /// Nothing at all; then it needs a relay.
-    Nothing,
+    /// Nothing at all; then it needs a relay, from where exceptions do this.
+    Nothing(Thrown),
     /// It loads a dead register.
     Loads(Register),
     /// It sets dead flags.
@@ -274,21 +274,17 @@ impl Assembler {
         }
         let at = self.here() as u32;
         let to = self.piece.cold.bytes.len() as u32;
-        let by_relay = matches!(inert, Inert::Nothing).then_some(to);
+        let by_relay = if let Inert::Nothing(thrown) = inert { Some((to, thrown)) } else { None };
         self.piece.switch = Some(Switch { at, resume: 0, by_relay });
         match inert {
-            Inert::Nothing => self.raw(&NOTHING),
-            Inert::Loads(register) => self.raw(&[0xb8 | register as u8 & 7]), // mov register, distance
-            Inert::Compares => self.raw(&[0x3d]),                             // cmp eax, distance
+            Inert::Nothing(_) => self.raw(&NOTHING),
+            Inert::Loads(register) => self.raw(&[0xb8 | register as u8 & 7, 0, 0, 0, 0]), // mov register, distance
+            Inert::Compares => self.raw(&[0x3d, 0, 0, 0, 0]),                             // cmp eax, distance
+        }
+        if by_relay.is_none() {
+            self.piece.hot.references.push((at + 1, Reference::Across(to)));
         }
         self.go_cold(true);
-        if by_relay.is_none() {
-            let go = self.label_across();
-            self.cold = false;
-            self.opened(4, go);
-            self.cold = true;
-            self.place(go);
-        }
     }
     /// Here the program goes on behind the piece's site yield.
     pub(crate) fn resumes(&mut self) {

@@ -120,7 +120,8 @@ impl Twins<'_, '_> {
                 writer.refer(begin + at, to, self.text, other)?;
             }
             if let Some(relay) = relays.next_if(|relay| relay.index == index as u32) {
-                writer.reach(begin + relay.switch as usize, relay.at)?;
+                let distance = begin + relay.switch as usize + 1;
+                writer.refer(distance, Reference::Address(relay.at), self.text, other)?;
             }
             let bytes = insn.bytes(code);
             match form {
@@ -219,13 +220,6 @@ impl Writer<'_> {
             Reference::Across(to) => distance(self.address + u64::from(other + to))?,
         };
         self.out[place..place + 4].copy_from_slice(&number.to_le_bytes());
-        Ok(())
-    }
-    /// Sets where the five bytes that begin at `place` lead as a jump.
-    fn reach(&mut self, place: usize, to: u64) -> Result<(), TwinError> {
-        let end = self.address + place as u64 + u64::from(JUMP_SIZE);
-        let distance = i32::try_from(to.wrapping_sub(end) as i64).map_err(|_| TOO_FAR)?;
-        self.out[place + 1..place + JUMP_SIZE as usize].copy_from_slice(&distance.to_le_bytes());
         Ok(())
     }
     /// Sets the 8-bit displacement that ends the instruction that ends here.

@@ -12,7 +12,7 @@ use crate::insertions::{Insertions, Part, Piece};
 use crate::kept::Kept;
 use crate::leaves::{leave, return_check};
 use crate::operands::{self, Operand};
-use crate::relays::{self, Thrown};
+use crate::relays;
 use crate::report::{Harvested, SiteRefusal};
 use crate::select::{Choice, is_enterable};
 use crate::sites::{Bounds, Reach, Sites, Which};
@@ -140,7 +140,8 @@ impl<'a, 'd> Harvest<'a, 'd> {
         let nothing = Part::default();
         let mut next_bound = 0;
         let mut piece = Piece::default();
-        let exceptions = self.module.exceptions(work.unit);
+        // Yields of scavengers are never switched, so it is not asked there.
+        let exceptions = if self.bounds.is_none() { self.module.exceptions(work.unit) } else { None };
         for index in 0..work.instructions.len() {
             piece.clear();
             let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
@@ -153,8 +154,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     base,
                     prefetches,
                     width: self.sites.width,
-                    may_relay: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip()))
-                        != Thrown::Lands,
+                    thrown: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
                 })
             };

@@ -3,6 +3,8 @@
 //! A piece may have a *cold part*, which lies behind all instructions of its unit's twin: what stands before the instruction
 //! then jumps over nothing where it is rarely needed.
 
+use crate::relays::Thrown;
+
 /// What a piece of inserted code refers to outside of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reference {
@@ -50,8 +52,8 @@ pub(crate) struct Switch {
     pub at: u32,
     /// Where the yield goes on, from the begin of the cold part.
     pub resume: u32,
-    /// Where the jump that it is while switched on leads by way of a relay, from the begin of the cold part.
-    pub by_relay: Option<u32>,
+    /// Where the jump that it is while switched on leads by way of a relay, from the begin of the cold part; and what becomes of exceptions there.
+    pub by_relay: Option<(u32, Thrown)>,
 }
 
 /// Inserted code in the making.
@@ -76,7 +78,7 @@ impl Piece {
         let moved = |switch: Switch| Switch {
             at: hot + switch.at,
             resume: cold + switch.resume,
-            by_relay: switch.by_relay.map(|to| cold + to),
+            by_relay: switch.by_relay.map(|(to, thrown)| (cold + to, thrown)),
         };
         self.switch = self.switch.or(other.switch.map(moved));
         self.hot.append(&other.hot, cold);

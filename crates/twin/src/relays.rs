@@ -70,12 +70,8 @@ pub(crate) fn place(twins: &Twins<'_, '_>, end: u64) -> Result<(Vec<Relay>, u64)
     let mut free = Free::behind(end);
     for (unit, twin) in twins.twins.iter().enumerate() {
         let Some(twin) = twin else { continue };
-        let (insns, start) = (&twins.module.decoded[unit].insns, twins.module.units[unit].start);
-        let mut table = None;
         for &(index, switch) in twin.inserted.switches() {
-            let Some(to) = switch.by_relay else { continue };
-            let table = table.get_or_insert_with(|| twins.module.exceptions(unit));
-            let thrown = thrown(table.as_ref(), Svma(start.0 + u64::from(insns[index as usize].at)));
+            let Some((to, thrown)) = switch.by_relay else { continue };
             let cold = twin.layout.cold_of(index);
             let from = twin.address + u64::from(twin.layout.offsets[index as usize] + switch.at) + SIZE;
             let at = free.take(from).ok_or(TwinError::OutOfReach("the relays of switches"))?;

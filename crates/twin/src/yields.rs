@@ -11,6 +11,7 @@
 use crate::assembler::{Assembler, Extent, Inert, Label, RAX, RSP, Register, assemble};
 use crate::insertions::{Part, Piece};
 use crate::mode::VectorWidth;
+use crate::relays::Thrown;
 use image::regs::{Flag, RegSet};
 use runtime_abi::{area, context};
 
@@ -36,8 +37,8 @@ pub(crate) struct Yield<'a> {
     /// Prefetches, whose operands use only what is live.
     pub prefetches: &'a Part,
     pub width: VectorWidth,
-    /// Whether its switch may have a relay.
-    pub may_relay: bool,
+    /// What becomes of exceptions that are thrown at the instruction: where they land, its switch has no relay.
+    pub thrown: Thrown,
     /// What the budget is set to by a bound yield; `None` in primaries.
     pub quantum: Option<u32>,
 }
@@ -149,8 +150,8 @@ impl Yield<'_> {
         if self.kind != Kind::Site || !self.is_cold() {
             return None;
         }
-        if self.may_relay {
-            return Some(Inert::Nothing);
+        if self.thrown != Thrown::Lands {
+            return Some(Inert::Nothing(self.thrown));
         }
         let base = self.base.map_or(RegSet::EMPTY, RegSet::general);
         let register = dead(self.live, base).map(Inert::Loads);

@@ -46,7 +46,7 @@ fn each_leads_from_its_switch_to_its_cold_part() {
     let relays = it.relays();
     assert!(relays.len() > 2);
     for window in relays.windows(2) {
-        let [(first, switch, relay), (second, other_switch, other)] = *window else { continue };
+        let [(first, switch, relay), (second, other_switch, _)] = *window else { continue };
         let between = first.cold.2.abs_diff(second.cold.2) as i64;
         let yields = |change: &dyn Fn(&mut [u8])| it.rejected(Rule::Yields, change);
         let mapping = |change: &dyn Fn(&mut [u8])| it.rejected(Rule::Mapping, change);
@@ -70,7 +70,6 @@ fn each_leads_from_its_switch_to_its_cold_part() {
             let apart = other_switch as i64 - switch as i64;
             new[switch + 1..switch + 5].copy_from_slice(&((to + apart) as u32).to_le_bytes());
         };
-        let _ = other;
         assert!(it.rejected(Rule::Mapping, share) || it.rejected(Rule::Unwind, share), "shared");
     }
 }
