@@ -68,6 +68,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence 
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Figures of this machine, as \'gleaner measure -o FILE\' writes them; else machine.json in its directory of the cache' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'A plan made by --dry-run --record FILE, in place of a new one' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Where the run record goes; with --dry-run, the plan' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Libraries to rewrite with the programs that are linked to them: names, as libz or libz.so.1, with commas between them, or \'all\'' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l choose -d 'Which loads give way' -r -f -a "paying\t'Those that are expected to pay'
 chases\t'Of those, only loads whose address was loaded by themselves a round before'
 every-load\t'Every load of a loop'"

@@ -10,6 +10,7 @@ use crate::failure::{Exit, Refusal};
 use crate::threads;
 use ::harvest::cache::Cache;
 use ::harvest::launch::{self, Inherited, LaunchError};
+use ::harvest::linked::Wanted;
 use ::harvest::planner::{Asked, Priors, Wishes};
 use ::harvest::session::{self, Cast, Original, Prepared, Rewriters, SessionError};
 use ::harvest::twins::TwinsError;
@@ -23,20 +24,27 @@ use std::path::Path;
 pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit> {
     refuse_what_is_not_there(args, console)?;
     crate::room::look_for_harvest()?;
-    let (cast, _outputs) = args.cast()?;
+    let (mut cast, _outputs) = args.cast()?;
     cast.check().map_err(|e| refused(&e.into()))?;
+    let wanted = args.libraries();
+    let left_alone = cast.with_libraries(&wanted).map_err(|e| refused(&e))?;
     let home: Option<Vec<u32>> = args.home_cpus.as_ref().map(|cpus| cpus.iter().collect());
     launch::check_home(home.as_deref().unwrap_or_default()).map_err(|e| refused(&e.into()))?;
     if !args.dry_run {
         launch::check_host().map_err(|e| refused(&e.into()))?;
     }
-    let (prepared, cache) = threads::shared(|| prepare(args, cast, console))?;
+    let (mut prepared, cache) = threads::shared(|| prepare(args, cast, console))?;
+    prepared.left_alone.splice(..0, left_alone);
+    // Who wants as many as can be need not hear each time which cannot.
+    if wanted == Wanted::All && !args.dry_run {
+        prepared.left_alone.retain(|left| left.is_fault);
+    }
     if args.dry_run {
         let document = Document::now(prepared.plan.clone());
         if let Some(path) = &args.record {
             crate::save::record(path, &document)?;
         }
-        console.text(&explain::plan(&document.body))?;
+        console.text(&explain::plan(&document.body, &prepared.left_alone))?;
         console.document(&document)?;
         return Ok(Exit::Done);
     }

@@ -70,12 +70,19 @@ fn a_primary_that_gives_way_nowhere_is_told_with_its_libraries() {
         assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("worked\n", Some(4)));
         text(&output.stderr)
     };
-    let line = "none of the loads in ./q gives way, and its libraries (libwork.so) are not rewritten\n";
-    assert_eq!(harvest(&["--scavenger", "./p"]), format!("gleaner: guests of the primary: {line}"));
-    assert_eq!(harvest(&["--siblings"]), format!("gleaner: threads as each other's guests: {line}"));
+    let line = "none of the loads in ./q gives way, and its libraries (libwork.so) are not rewritten";
+    assert_eq!(
+        harvest(&["--scavenger", "./p"]),
+        format!("gleaner: guests of the primary: {line}; --libraries all rewrites them, too\n")
+    );
+    assert_eq!(harvest(&["--siblings"]), format!("gleaner: threads as each other's guests: {line}\n"));
+    assert_eq!(
+        harvest(&["--libraries", "all", "--scavenger", "./p"]),
+        "gleaner: guests of the primary: none of the loads in ./q gives way, nor does one in its libraries\n"
+    );
     assert_eq!(harvest(&["-q", "--scavenger", "./p"]), "");
     assert_eq!(harvest(&[]), "", "nobody asked for any");
 
     let plan = text(&place.harvest(&["--dry-run", "--", "./q"]).output().unwrap().stdout);
-    assert!(plan.contains("nobody would come aboard: none of its own loads gives way"), "{plan}");
+    assert!(plan.contains("nobody would come aboard: none of the primary's own loads gives way"), "{plan}");
 }

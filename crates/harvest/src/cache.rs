@@ -142,6 +142,15 @@ impl Cache {
         Ok(Self { directory: temporary.path().to_owned(), limit: u64::MAX, temporary: Some(temporary) })
     }
 
+    /// For what leads to entries by other names, where loaders find it. It is in use for no longer than programs take to begin.
+    pub(crate) fn directory_for_this_run(&self) -> io::Result<tempfile::TempDir> {
+        if crate::libraries::can_be_named(&self.directory) {
+            tempfile::Builder::new().prefix(room::UNFINISHED).tempdir_in(&self.directory)
+        } else {
+            tempfile::Builder::new().prefix("gleaner-libraries-").tempdir()
+        }
+    }
+
     pub fn is_temporary(&self) -> bool {
         self.temporary.is_some()
     }

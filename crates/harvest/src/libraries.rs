@@ -1,5 +1,6 @@
-//! Libraries that a program looks for beside itself (`$ORIGIN`). The rewritten copy is elsewhere, so its loader is told the places by
-//! `LD_LIBRARY_PATH`, and the runtime gives that variable back before the program looks.
+//! Libraries that a program's loader would not find by itself: rewritten ones, and those that a program looks for beside itself
+//! (`$ORIGIN`), where its own rewritten copy is not. It is told the places by `LD_LIBRARY_PATH`, and the runtime gives that variable
+//! back before the program looks.
 //!
 //! The loader takes that list for whatever asks for a library, `DT_RUNPATH` for what the program itself asks for; where a library of the
 //! system asks for one whose name is found beside the program too, that one is taken. `DT_RPATH` is for all, as the list is.
@@ -12,9 +13,11 @@ use std::path::Path;
 /// The loader's variable.
 pub(crate) const VARIABLE: &str = "LD_LIBRARY_PATH";
 
-/// Where libraries are looked for beside a program, made absolute.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where libraries are looked for: those beside a program, made absolute.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Libraries {
+    /// Before all else: where rewritten ones are.
+    first: Option<Vec<u8>>,
     places: Vec<u8>,
     /// Before what the user has in the variable (`DT_RPATH`), or behind it (`DT_RUNPATH`).
     before: bool,
@@ -22,51 +25,88 @@ pub struct Libraries {
 
 /// The places, where there are such; an error where they cannot be written so that the loader takes them from the variable.
 pub(crate) fn beside(image: &Image<'_>, file: &Path) -> Result<Option<Libraries>, ()> {
-    const DT_RPATH: u64 = 15;
-    const DT_RUNPATH: u64 = 29;
-    // Who has both is served by the newer one.
-    let (list, before) = match (text(image, DT_RUNPATH), text(image, DT_RPATH)) {
-        (Some(list), _) => (list, false),
-        (None, Some(list)) => (list, true),
-        (None, None) => return Ok(None),
-    };
+    let Some((list, before)) = places(image) else { return Ok(None) };
     if !list.contains(&b'$') {
         return Ok(None);
     }
     let file = file.canonicalize().map_err(|_| ())?;
     let origin = file.parent().ok_or(())?.as_os_str().as_bytes();
-    let places = replaced(&replaced(list, b"${ORIGIN}", origin), b"$ORIGIN", origin);
-    // What separates places there, and what else the loader would replace.
-    let unwritable = |byte: &u8| matches!(byte, b'$' | b';');
-    if origin.contains(&b':') || places.iter().any(unwritable) {
+    let places = from_origin(list, origin);
+    if origin.contains(&b':') || places.iter().any(|&byte| unwritable(byte)) {
         return Err(());
     }
-    Ok(Some(Libraries { places, before }))
+    Ok(Some(Libraries { first: None, places, before }))
+}
+
+/// Whether the variable can name this directory.
+pub(crate) fn can_be_named(directory: &Path) -> bool {
+    let bytes = directory.as_os_str().as_bytes();
+    !bytes.contains(&b':') && !bytes.iter().any(|&byte| unwritable(byte))
+}
+
+/// What separates places there, and what else the loader would replace.
+fn unwritable(byte: u8) -> bool {
+    matches!(byte, b'$' | b';')
+}
+
+/// Where a file says that its libraries are, and whether that comes before the variable. Who says it twice is served by the newer way.
+fn places<'i>(image: &Image<'i>) -> Option<(&'i [u8], bool)> {
+    const DT_RPATH: u64 = 15;
+    const DT_RUNPATH: u64 = 29;
+    let newer = text(image, DT_RUNPATH).map(|list| (list, false));
+    newer.or_else(|| Some((text(image, DT_RPATH)?, true)))
+}
+
+/// The same, alone.
+pub(crate) fn places_of<'i>(image: &Image<'i>) -> Option<&'i [u8]> {
+    places(image).map(|(list, _)| list)
 }
 
 impl Libraries {
+    /// These, and first of all a directory, which [`can_be_named`].
+    pub(crate) fn with_first(others: Option<Self>, directory: &Path) -> Self {
+        let first = directory.as_os_str().as_bytes().to_vec();
+        Self { first: Some(first), ..others.unwrap_or_default() }
+    }
+
     /// The variable for the loader, beside what the user has there.
     pub(crate) fn with(&self, users: Option<&OsStr>) -> OsString {
-        let users = users.filter(|users| !users.is_empty()).map(OsStr::as_bytes);
-        let parts = match users {
-            None => vec![&self.places[..]],
-            Some(users) if self.before => vec![&self.places[..], users],
-            Some(users) => vec![users, &self.places[..]],
-        };
+        let users = users.map(OsStr::as_bytes);
+        let (places, first) = (Some(&self.places[..]), self.first.as_deref());
+        let parts = if self.before { [first, places, users] } else { [first, users, places] };
+        // An empty one would be the working directory.
+        let parts: Vec<&[u8]> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
         OsString::from_vec(parts.join(&b':'))
     }
 }
 
 /// The names of the libraries that a program is linked to, but for libc's.
 pub(crate) fn needed(image: &Image<'_>) -> Vec<String> {
-    const DT_NEEDED: u64 = 1;
     const LIBCS: [&str; 7] = ["libc.", "libm.", "libpthread.", "libdl.", "librt.", "ld-linux", "ld-musl"];
+    let mut names = needed_by(image);
+    names.retain(|name| !LIBCS.iter().any(|libcs| name.starts_with(libcs)));
+    names
+}
+
+/// The names of all libraries that a file asks for.
+pub(crate) fn needed_by(image: &Image<'_>) -> Vec<String> {
+    const DT_NEEDED: u64 = 1;
     image
         .dynamic()
         .filter(|&(tag, _)| tag == DT_NEEDED)
         .filter_map(|(_, at)| Some(String::from_utf8_lossy(string(image, at)?).into_owned()))
-        .filter(|name| !LIBCS.iter().any(|libcs| name.starts_with(libcs)))
         .collect()
+}
+
+/// Whether a file may call a function of this name: whether that is among its dynamic strings.
+pub(crate) fn asks_for(image: &Image<'_>, name: &[u8]) -> bool {
+    const DT_STRTAB: u64 = 5;
+    const DT_STRSZ: u64 = 10;
+    let strings = || {
+        let at = units::Svma(image.dynamic_value(DT_STRTAB)?);
+        image.bytes_at(at, image.dynamic_value(DT_STRSZ)? as usize)
+    };
+    strings().is_none_or(|strings| strings.split(|&byte| byte == 0).any(|string| string == name))
 }
 
 fn text<'i>(image: &Image<'i>, tag: u64) -> Option<&'i [u8]> {
@@ -78,6 +118,11 @@ fn string<'i>(image: &Image<'i>, offset: u64) -> Option<&'i [u8]> {
     const DT_STRTAB: u64 = 5;
     let at = image.dynamic_value(DT_STRTAB)?.checked_add(offset)?;
     image.bytes_from(units::Svma(at))?.split(|&byte| byte == 0).next()
+}
+
+/// Places as a file has them that lies there.
+pub(crate) fn from_origin(places: &[u8], origin: &[u8]) -> Vec<u8> {
+    replaced(&replaced(places, b"${ORIGIN}", origin), b"$ORIGIN", origin)
 }
 
 fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
@@ -112,9 +157,14 @@ mod tests {
     #[test]
     fn the_users_places_keep_their_turn() {
         let with = |before, users: Option<&str>| {
-            let libraries = Libraries { places: b"/a".to_vec(), before };
+            let libraries = Libraries { first: None, places: b"/a".to_vec(), before };
             libraries.with(users.map(OsStr::new)).into_string().unwrap()
         };
+        let first = |others| Libraries::with_first(others, Path::new("/t"));
+        let beside = Libraries { first: None, places: b"/a".to_vec(), before: true };
+        assert_eq!(first(None).with(None), "/t");
+        assert_eq!(first(Some(beside)).with(Some(OsStr::new("/u"))), "/t:/a:/u");
+        assert!(can_be_named(Path::new("/a b")) && !can_be_named(Path::new("/a:b")));
         assert_eq!([with(true, None), with(false, Some(""))], ["/a", "/a"]);
         assert_eq!([with(true, Some("/u")), with(false, Some("/u"))], ["/a:/u", "/u:/a"]);
     }

@@ -2,7 +2,7 @@
 
 use crate::launch::{Outcome, Paces, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
 use crate::program::Program;
-use crate::session::{Cast, Prepared, WantedScavenger, gives_way};
+use crate::session::{Cast, Prepared, WantedScavenger};
 use records::plan::Role;
 use records::run::{
     Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiblingThread, Siblings,
@@ -94,6 +94,7 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
             .chain(off)
             .chain(lost)
             .chain(nowhere)
+            .chain(left_alone(prepared, outcome))
             .chain(executed(cast, outcome))
             .collect(),
     }
@@ -103,20 +104,39 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
 fn nowhere(prepared: &Prepared) -> Option<Refused> {
     let cast = prepared.cast();
     let nobody = cast.scavengers.is_empty() && !cast.siblings;
-    if nobody || prepared.primary().is_none_or(gives_way) {
+    if nobody || prepared.primary_gives_way() {
         return None;
     }
     let what = if cast.siblings { "threads as each other's guests" } else { "guests of the primary" };
     let file = &cast.primary.file;
-    Some(Refused {
-        what: what.to_owned(),
-        why: format!("none of the loads in {} gives way{}", file.display(), not_looked_at(file)),
-        would_help: None,
-    })
+    let looked_at = !cast.primary.linked.rewritten.is_empty() || !prepared.left_alone.is_empty();
+    let (why, would_help) = if looked_at {
+        (", nor does one in its libraries".to_owned(), None)
+    } else {
+        not_looked_at(file, cast.siblings)
+    };
+    let why = format!("none of the loads in {} gives way{why}", file.display());
+    Some(Refused { what: what.to_owned(), why, would_help })
+}
+
+/// Libraries that were to be rewritten, and are not; and such as were, but others were found in their places.
+fn left_alone(prepared: &Prepared, outcome: &Outcome) -> Vec<Refused> {
+    let refused = |what: String, why: String| Refused { what, why, would_help: None };
+    let left = prepared.left_alone.iter();
+    let left = left.map(|left| refused(records::text_of(&left.file), format!("not rewritten: {}", left.why)));
+    // If its own file is not there, nothing began.
+    let began = outcome.visits.first().is_some_and(Option::is_some);
+    let of = prepared.primarys().zip(&outcome.visits).filter(|(_, visits)| began && visits.is_none());
+    let not_found: Vec<&str> = of.map(|((module, _), _)| module.path.as_str()).collect();
+    let other = (!not_found.is_empty()).then(|| {
+        let why = "rewritten, but the program's loader took another file of that name, as DT_RPATH has it";
+        refused(not_found.join(", "), why.to_owned())
+    });
+    left.chain(other).collect()
 }
 
 /// Many a program is but a few lines before a library, which a newcomer does not know.
-fn not_looked_at(file: &Path) -> String {
+fn not_looked_at(file: &Path, siblings: bool) -> (String, Option<String>) {
     const NAMED: usize = 3;
     let names = std::fs::read(file)
         .ok()
@@ -126,9 +146,10 @@ fn not_looked_at(file: &Path) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    let help = (!siblings).then(|| "--libraries all rewrites them, too".to_owned());
     match &names[..names.len().min(NAMED)] {
-        [] => String::new(),
-        named => format!(", and its libraries ({}{more}) are not rewritten", named.join(", ")),
+        [] => (String::new(), None),
+        named => (format!(", and its libraries ({}{more}) are not rewritten", named.join(", ")), help),
     }
 }
 
@@ -234,12 +255,14 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
 
 /// The primary's sites that were seen.
 fn sites(prepared: &Prepared, outcome: &Outcome) -> (Vec<SiteRun>, Vec<SwitchedOff>) {
-    let cast = prepared.cast();
-    let file = &prepared.entry(&cast.primary.file, cast.primarys_role()).file;
-    let parts = || Some((prepared.primary()?, std::fs::read(file).ok()?, outcome.visits.as_ref()?));
-    parts().map_or_else(Default::default, |(planned, rewritten, visits)| {
-        crate::visits::sites(planned, &rewritten, visits)
-    })
+    let (mut found, mut off) = (Vec::new(), Vec::new());
+    for ((planned, entry), visits) in prepared.primarys().zip(&outcome.visits) {
+        let (Some(visits), Ok(rewritten)) = (visits, std::fs::read(&entry.file)) else { continue };
+        let (its, its_off) = crate::visits::sites(planned, &rewritten, visits);
+        found.extend(its);
+        off.extend(its_off);
+    }
+    (found, off)
 }
 
 fn slowdown(paces: &Paces) -> Slowdown {

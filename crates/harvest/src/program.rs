@@ -4,6 +4,7 @@
 //! To add something that cannot be harvested: a variant of [`ProgramError`], a test in [`look_at`], a case below.
 
 use crate::libraries::{self, Libraries};
+use crate::linked::{self, Chosen, Linked, NotListed};
 use image::Image;
 use records::plan::Role;
 use std::ffi::{OsStr, OsString};
@@ -24,6 +25,8 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     pub kind: Kind,
     libraries: Beside,
+    /// Those of its libraries that are rewritten with it.
+    pub linked: Chosen,
 }
 
 /// Where libraries are looked for beside a program; an error where its copy's loader cannot be told.
@@ -108,7 +111,7 @@ impl Program {
             if head.starts_with(b"\x7fELF") {
                 let (kind, libraries) = look_inside(&file, &told)?;
                 let command = command.to_vec();
-                return Ok(Self { command, file, arguments, kind, libraries });
+                return Ok(Self { command, file, arguments, kind, libraries, linked: Chosen::default() });
             }
             let (interpreter, argument) = match interpreter(&head) {
                 Some(line) => line,
@@ -137,6 +140,11 @@ impl Program {
         }
         self.libraries()?;
         look_at(&self.file, &told)
+    }
+
+    /// The libraries that it is linked to.
+    pub fn linked_to(&self) -> Result<Vec<Linked>, NotListed> {
+        linked::linked(&self.file)
     }
 
     /// Where its libraries are looked for, as far as that is beside it.

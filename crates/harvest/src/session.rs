@@ -4,10 +4,12 @@
 use crate::cache::{Cache, Entry};
 use crate::candidates::{in_module, look_through};
 use crate::launch::{self, Inherited, LaunchError, Outcome, Running, Snapshot, Stream};
+use crate::linked::{Chosen, NotListed, Wanted};
 use crate::names::{self, Names};
 use crate::planner::{self, MissRates, Subject, Wishes};
 use crate::prices::Pricing;
 use crate::program::{Program, ProgramError};
+use crate::shelves::Shelves;
 use crate::twins::{self, TwinsError};
 use crate::{outcome, seen, signals};
 use image::{Image, ImageError};
@@ -31,8 +33,25 @@ pub enum SessionError {
     PlanIsForAnother { path: String },
     #[error("--exclude: {0}: no load or wait of a loop of these programs, where one could give way")]
     NothingToExclude(String),
+    #[error("--libraries: {0}: none of these programs is linked to it")]
+    NoSuchLibrary(String),
     #[error(transparent)]
     Launch(#[from] LaunchError),
+}
+
+/// A library that was to be rewritten, and is not: it is loaded as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftAlone {
+    pub file: PathBuf,
+    pub why: String,
+    /// It could have been rewritten, were Gleaner without fault.
+    pub is_fault: bool,
+}
+
+impl LeftAlone {
+    fn new(file: &Path, why: String) -> Self {
+        Self { file: file.to_owned(), why, is_fault: false }
+    }
 }
 
 /// A scavenger that was asked for.
@@ -63,6 +82,37 @@ impl Cast {
         self.scavengers.iter().try_for_each(|scavenger| scavenger.program.check(Role::Scavenger))
     }
 
+    /// Takes in those of everybody's libraries that are wanted. Returns which of them cannot be rewritten.
+    pub fn with_libraries(&mut self, wanted: &Wanted) -> Result<Vec<LeftAlone>, SessionError> {
+        let mut left = Vec::new();
+        let mut unknown = match wanted {
+            Wanted::None => return Ok(left),
+            Wanted::All => Vec::new(),
+            Wanted::Named(names) => names.clone(),
+        };
+        let scavengers = self.scavengers.iter_mut().map(|scavenger| &mut scavenger.program);
+        // Several copies of one program are linked alike.
+        let mut known: Vec<(PathBuf, Chosen)> = Vec::new();
+        for program in std::iter::once(&mut self.primary).chain(scavengers) {
+            if let Some((_, chosen)) = known.iter().find(|(file, _)| *file == program.file) {
+                program.linked = chosen.clone();
+                continue;
+            }
+            let mut refused = Vec::new();
+            match program.linked_to() {
+                Ok(linked) => program.linked = wanted.among(&linked, &mut unknown, &mut refused),
+                Err(NotListed::Static) => {}
+                Err(why) => {
+                    let why = format!("its libraries are not known: {why}");
+                    left.push(LeftAlone::new(&program.file, why));
+                }
+            }
+            left.extend(refused.into_iter().map(|(file, why)| LeftAlone::new(&file, why.to_string())));
+            known.push((program.file.clone(), program.linked.clone()));
+        }
+        if unknown.is_empty() { Ok(left) } else { Err(SessionError::NoSuchLibrary(unknown.join(", "))) }
+    }
+
     /// What the primary's file is rewritten as.
     pub(crate) fn primarys_role(&self) -> Role {
         if self.siblings { Role::Sibling } else { Role::Primary }
@@ -70,14 +120,26 @@ impl Cast {
 
     /// The files to be rewritten, each role's once.
     fn files(&self) -> Vec<(&Path, Role)> {
-        let mut files = vec![(self.primary.file.as_path(), self.primarys_role())];
-        for scavenger in &self.scavengers {
-            let file = (scavenger.program.file.as_path(), Role::Scavenger);
-            if !files.contains(&file) {
-                files.push(file);
+        let mut files = Vec::new();
+        for (program, role) in self.programs() {
+            let libraries = program.linked.rewritten.iter().map(|library| library.file.as_path());
+            for file in std::iter::once(program.file.as_path()).chain(libraries) {
+                if !files.contains(&(file, role)) {
+                    files.push((file, role));
+                }
             }
         }
         files
+    }
+
+    pub(crate) fn programs(&self) -> impl Iterator<Item = (&Program, Role)> {
+        let scavengers = self.scavengers.iter().map(|scavenger| (&scavenger.program, Role::Scavenger));
+        std::iter::once((&self.primary, self.primarys_role())).chain(scavengers)
+    }
+
+    /// Whether this file is nobody's program, but a library.
+    fn is_library(&self, file: &Path) -> bool {
+        self.programs().all(|(program, _)| program.file != file)
     }
 }
 
@@ -85,6 +147,7 @@ impl Cast {
 pub struct Original {
     path: PathBuf,
     role: Role,
+    is_library: bool,
     data: Vec<u8>,
     /// Its separate debug information.
     debug: Option<Vec<u8>>,
@@ -92,12 +155,16 @@ pub struct Original {
 
 /// The files of all who take part, each role's once.
 pub fn read(cast: &Cast) -> Result<Vec<Original>, SessionError> {
-    cast.files().into_iter().map(|(file, role)| Original::of(file, role)).collect()
+    let files = cast.files().into_iter();
+    files.map(|(file, role)| Original::of(file, role, cast.is_library(file))).collect()
 }
 
-/// Of the files that were looked through, those that may be rewritten from there.
+/// Of the files that were looked through, those that may be rewritten from there; and libraries that cannot be.
 #[derive(Default)]
-pub struct Rewriters<'f>(Vec<(&'f Original, Rewriter<'f>)>);
+pub struct Rewriters<'f> {
+    of: Vec<(&'f Original, Rewriter<'f>)>,
+    left_alone: Vec<LeftAlone>,
+}
 
 /// The plan for these files; what is seen of them is kept in the cache.
 pub fn plan<'f>(
@@ -108,14 +175,23 @@ pub fn plan<'f>(
     cache: &Cache,
 ) -> Result<(Plan, Rewriters<'f>), SessionError> {
     let mut rewriters = Rewriters::default();
-    let subjects: Vec<Subject> =
-        originals.iter().map(|original| original.seen(cache, &mut rewriters)).collect::<Result<_, _>>()?;
+    let (mut subjects, mut seen) = (Vec::new(), Vec::new());
+    for original in originals {
+        match original.seen(cache, &mut rewriters) {
+            Ok(subject) => {
+                subjects.push(subject);
+                seen.push(original);
+            }
+            Err(why) if original.is_library => rewriters.left_alone.push(original.left_alone(&why)),
+            Err(why) => return Err(why),
+        }
+    }
     let missing: Vec<String> = wishes.excluded_in_vain(&subjects).map(|at| format!("{at:#x}")).collect();
     if !missing.is_empty() {
         return Err(SessionError::NothingToExclude(missing.join(", ")));
     }
     let mut plan = planner::plan(&subjects, prices, rates, wishes);
-    for (module, original) in plan.modules.iter_mut().zip(originals) {
+    for (module, original) in plan.modules.iter_mut().zip(seen) {
         let names = Names::of(&original.data, original.debug.as_deref());
         module.sites.iter_mut().for_each(|site| names.complete(&mut site.place));
         module.spins.iter_mut().for_each(|spin| names.complete(&mut spin.place));
@@ -125,7 +201,7 @@ pub fn plan<'f>(
 }
 
 impl Original {
-    fn of(file: &Path, role: Role) -> Result<Self, SessionError> {
+    fn of(file: &Path, role: Role, is_library: bool) -> Result<Self, SessionError> {
         let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         let data = std::fs::read(&path).map_err(|e| SessionError::Unreadable {
             path: path.display().to_string(),
@@ -133,7 +209,7 @@ impl Original {
         })?;
         let separate = Image::parse(&data).ok().and_then(|image| names::separate(image.build_id()?));
         let debug = separate.and_then(|path| std::fs::read(path).ok());
-        Ok(Self { path, role, data, debug })
+        Ok(Self { path, role, is_library, data, debug })
     }
 
     fn seen<'f>(&'f self, cache: &Cache, rewriters: &mut Rewriters<'f>) -> Result<Subject, SessionError> {
@@ -142,8 +218,12 @@ impl Original {
         let subject = seen::seen(cache, &path, self.role, (&self.data, self.debug.as_deref()), || {
             self.looked_through(&path, &mut rewriter)
         })?;
-        rewriters.0.extend(rewriter.map(|rewriter| (self, rewriter)));
+        rewriters.of.extend(rewriter.map(|rewriter| (self, rewriter)));
         Ok(subject)
+    }
+
+    fn left_alone(&self, why: &SessionError) -> LeftAlone {
+        LeftAlone::new(&self.path, without_path(why, &self.path))
     }
 
     fn is(&self, module: &PlannedModule) -> bool {
@@ -198,12 +278,22 @@ fn module_of<'p>(plan: &'p Plan, file: &Path, role: Role) -> Result<&'p PlannedM
         .ok_or_else(|| SessionError::NotPlanned { path: path.display().to_string(), role })
 }
 
+/// What went wrong with a file that is named beside it.
+fn without_path(why: &SessionError, path: &Path) -> String {
+    let text = why.to_string();
+    text.strip_prefix(&format!("{}: ", path.display())).map_or(text.clone(), str::to_owned)
+}
+
 /// Rewritten files for everybody, kept in place as long as this lives.
 #[derive(Debug)]
 pub struct Prepared {
     pub plan: Plan,
     cast: Cast,
     entries: Vec<(PathBuf, Role, Entry)>,
+    /// Where loaders find rewritten libraries by their names.
+    shelves: Shelves,
+    /// Libraries that were to be rewritten, and are not.
+    pub left_alone: Vec<LeftAlone>,
 }
 
 /// Fetches or makes the rewritten files of a plan, and takes out of it what could not be done.
@@ -214,16 +304,37 @@ pub fn prepare(
     rewriters: &mut Rewriters<'_>,
 ) -> Result<Prepared, SessionError> {
     let mut entries = Vec::new();
+    let mut left_alone = std::mem::take(&mut rewriters.left_alone);
     for (file, role) in cast.files() {
-        let module = module_of(&plan, file, role)?;
-        let rewriter = rewriters.0.iter_mut().find(|(original, _)| original.is(module));
-        let entry = twins::get(cache, module, plan.bounds.quantum, rewriter.map(|(_, rewriter)| rewriter))?;
+        let is_library = cast.is_library(file);
+        let module = match module_of(&plan, file, role) {
+            // It was left alone when the plan was made.
+            Err(_) if is_library => continue,
+            module => module?,
+        };
+        // A primary's library that gives way nowhere is as good as it is.
+        if is_library && role == Role::Primary && !gives_way(module) {
+            continue;
+        }
+        let rewriter = rewriters.of.iter_mut().find(|(original, _)| original.is(module));
         let path = module.path.clone();
+        let rewriter = rewriter.map(|(_, rewriter)| rewriter);
+        let entry = match twins::get(cache, module, plan.bounds.quantum, rewriter) {
+            Err(why @ (TwinsError::Refused { .. } | TwinsError::Unproven { .. })) if is_library => {
+                plan.modules.retain(|module| module.role != role || module.path != path);
+                let is_fault = matches!(why, TwinsError::Unproven { .. });
+                let why = without_path(&why.into(), file);
+                left_alone.push(LeftAlone { is_fault, ..LeftAlone::new(file, why) });
+                continue;
+            }
+            entry => entry?,
+        };
         let planned = plan.modules.iter_mut().find(|module| module.role == role && module.path == path);
         twins::settle(planned.expect("it was found just now"), &entry.note);
         entries.push((file.to_owned(), role, entry));
     }
-    Ok(Prepared { plan, cast, entries })
+    let shelves = Shelves::of(&cast, &entries, cache).map_err(TwinsError::Cache)?;
+    Ok(Prepared { plan, cast, entries, shelves, left_alone })
 }
 
 /// Whether others may run while it waits.
@@ -244,16 +355,28 @@ fn promise(plan: &Plan) -> Option<launch::Promise> {
     })
 }
 
+pub(crate) fn entry<'e>(entries: &'e [(PathBuf, Role, Entry)], file: &Path, role: Role) -> Option<&'e Entry> {
+    entries.iter().find(|(path, of, _)| path == file && *of == role).map(|(.., entry)| entry)
+}
+
 impl Prepared {
     /// The rewritten file of a program in its role.
     pub(crate) fn entry(&self, file: &Path, role: Role) -> &Entry {
-        let found = self.entries.iter().find(|(path, of, _)| path == file && *of == role);
-        &found.expect("every file was prepared").2
+        entry(&self.entries, file, role).expect("every program was prepared")
     }
 
-    /// What is planned for the primary.
-    pub(crate) fn primary(&self) -> Option<&PlannedModule> {
-        module_of(&self.plan, &self.cast.primary.file, self.cast.primarys_role()).ok()
+    /// What is planned for the primary's files, its own first, and these rewritten, in the order in which they are launched.
+    pub(crate) fn primarys(&self) -> impl Iterator<Item = (&PlannedModule, &Entry)> {
+        let (primary, role) = (&self.cast.primary, self.cast.primarys_role());
+        let libraries = primary.linked.rewritten.iter().map(|library| &library.file);
+        std::iter::once(&primary.file).chain(libraries).filter_map(move |file| {
+            Some((module_of(&self.plan, file, role).ok()?, entry(&self.entries, file, role)?))
+        })
+    }
+
+    /// Whether others may run while the primary waits.
+    pub(crate) fn primary_gives_way(&self) -> bool {
+        self.primarys().any(|(module, _)| gives_way(module))
     }
 
     pub(crate) fn cast(&self) -> &Cast {
@@ -271,14 +394,15 @@ impl Prepared {
         let program = |program: &Program, role| {
             let rewritten = self.entry(&program.file, role).file.clone();
             let original = Some(program.file.clone());
-            let libraries = program.libraries()?;
+            let beside = program.libraries()?;
+            let (libraries, modules) = self.shelves.libraries(program, role, beside, &self.entries);
             let new = launch::Program::new(rewritten, program.arguments.clone());
-            Ok::<_, ProgramError>(launch::Program { original, libraries, ..new })
+            Ok::<_, ProgramError>(launch::Program { original, libraries, modules, ..new })
         };
         let mut harvest = launch::Harvest::new(program(&self.cast.primary, self.cast.primarys_role())?);
         harvest.siblings = self.cast.siblings;
         // Where it never gives way nobody would ever run aboard, nor come home again.
-        let anywhere = self.cast.siblings || self.primary().is_none_or(gives_way);
+        let anywhere = self.cast.siblings || self.primary_gives_way();
         harvest.ring = if anywhere { self.plan.bounds.ring } else { 0 };
         // Threads that are each other's guests have nobody among them whose pace would be the one to keep.
         harvest.promise = if self.cast.siblings { None } else { promise(&self.plan) };

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Variables whose names begin with this bring the primary entries of its environment that the launcher's means have no place for: what
@@ -171,6 +171,9 @@ pub struct ScavengerRow {
     /// Its environment has more in `LD_LIBRARY_PATH` than it shall find there; and what that is, 0: it is not set.
     pub libraries: u32,
     pub libraries_before: u32,
+    /// Its rewritten libraries: offset of the first [`ModuleRow`], and how many.
+    pub first_module: u32,
+    pub modules: u32,
     /// Standard input, output, error: a file to open; 0: the primary's own.
     pub streams: [u32; 3],
     /// One bit for a standard stream that is opened for appending rather than made anew.
@@ -240,7 +243,7 @@ pub struct SiteRow {
     pub off_ns: AtomicU64,
 }
 
-/// One of the primary's yields that can be switched on and off. Addresses are those of its file.
+/// One of the primary's yields that can be switched on and off. Addresses are those of the file that it is in.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct SwitchRow {
@@ -248,6 +251,26 @@ pub struct SwitchRow {
     pub place: u64,
     /// Where it goes on behind the yield.
     pub resume: u64,
+}
+
+/// A rewritten file in somebody's memory: the primary's own, or a library's.
+#[repr(C)]
+pub struct ModuleRow {
+    /// What its loader calls it; 0: the program itself.
+    pub name: u32,
+    /// The library that it was rewritten from, which it is called once it is there; 0: the program itself.
+    pub original: u32,
+    /// Of a primary's: its yields that can be switched: offset of the first [`SwitchRow`], and how many.
+    pub first_switch: u32,
+    pub switches: u32,
+    /// Of the program itself: the address by its file at which it begins.
+    pub entry: u64,
+
+    // The runtime's answers.
+    /// How far from where its file says it is loaded; and whether that is known.
+    pub bias: AtomicU64,
+    pub found: AtomicU32,
+    pub reserved: u32,
 }
 
 /// The byte of a yield that is switched on: that of a jump.
@@ -319,11 +342,9 @@ pub struct Control {
     pub max_absence_ns: u64,
     /// What takes no longer than this between two yields is no miss.
     pub soon_ns: u64,
-    /// The address by its file at which the primary begins.
-    pub entry: u64,
-    /// Its yields that can be switched: offset of the first [`SwitchRow`], and how many.
-    pub first_switch: u32,
-    pub switches: u32,
+    /// The primary's rewritten files, its own first: offset of the first [`ModuleRow`], and how many.
+    pub first_module: u32,
+    pub modules: u32,
 
     // Orders, which may change while it runs.
     /// Most guests in one area's ring; 0: no harvest, everybody stays at home.

@@ -10,7 +10,7 @@ use crate::area::kind;
 use crate::environ::Environment;
 use crate::region::{Purpose, Region};
 use crate::signals::action::FAULT_MASK;
-use crate::{butler, dumps, gs, interpose, page, signals, sys};
+use crate::{butler, dumps, gs, interpose, modules, page, signals, sys};
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::{ASIDE, Control, VARIABLE, refusal, stage};
@@ -32,6 +32,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
         if row.libraries != 0 {
             environment.shorten(LIBRARIES, page::string(control, row.libraries_before));
         }
+        modules::find(control, page::modules_of(control, row));
         area.own().fs.store(gs::fs_base(), Relaxed);
         area.quiet().fs.store(gs::fs_base(), Relaxed);
         signals::entry::begin_home(area);
@@ -175,6 +176,7 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
     signals::entry::begin_thread(area);
     take_part();
     control.primary.store(pid, Relaxed);
+    modules::find(control, page::modules(control));
     if !page::rows(control).is_empty() {
         dumps::contain();
     }

@@ -38,6 +38,7 @@ mod exec;
 mod freestanding;
 mod gs;
 mod interpose;
+mod modules;
 mod page;
 mod park;
 mod region;

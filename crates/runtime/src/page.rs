@@ -3,7 +3,7 @@
 use crate::sys;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
-use runtime_abi::control::{Control, MAGIC, ScavengerRow, SwitchRow, VERSION, refusal};
+use runtime_abi::control::{Control, MAGIC, ModuleRow, ScavengerRow, SwitchRow, VERSION, refusal};
 
 /// Maps the page that this path names.
 pub(crate) fn map(path: &CStr) -> Option<&'static Control> {
@@ -50,16 +50,29 @@ pub(crate) fn strings(page: &'static Control, first: u32, count: u32) -> impl It
     })
 }
 
-/// The primary's yields that can be switched.
-pub(crate) fn switches(page: &'static Control) -> &'static [SwitchRow] {
-    if page.switches == 0 {
+/// The primary's rewritten files, its own first.
+pub(crate) fn modules(page: &'static Control) -> &'static [ModuleRow] {
+    behind(page, page.first_module, page.modules)
+}
+
+/// A scavenger's rewritten libraries.
+pub(crate) fn modules_of(page: &'static Control, row: &ScavengerRow) -> &'static [ModuleRow] {
+    behind(page, row.first_module, row.modules)
+}
+
+/// The yields of one of the primary's files that can be switched.
+pub(crate) fn switches(page: &'static Control, row: &ModuleRow) -> &'static [SwitchRow] {
+    behind(page, row.first_switch, row.switches)
+}
+
+/// So many rows that the launcher wrote behind the structure.
+fn behind<T>(page: &'static Control, first: u32, count: u32) -> &'static [T] {
+    if count == 0 {
         return &[];
     }
-    let first = core::ptr::from_ref(page).cast::<u8>();
-    // SAFETY: the launcher wrote so many rows there, aligned, and nobody changes them.
-    unsafe {
-        core::slice::from_raw_parts(first.add(page.first_switch as usize).cast(), page.switches as usize)
-    }
+    let page = core::ptr::from_ref(page).cast::<u8>();
+    // SAFETY: the launcher wrote so many there, aligned; nobody changes them but for what is atomic.
+    unsafe { core::slice::from_raw_parts(page.add(first as usize).cast(), count as usize) }
 }
 
 pub(crate) fn rows(page: &'static Control) -> &'static [ScavengerRow] {

@@ -2,6 +2,7 @@
 
 use crate::failure::Refusal;
 use ::harvest::launch::Stream;
+use ::harvest::linked::Wanted;
 use ::harvest::planner::Choice;
 use ::harvest::program::{Program, words};
 use ::harvest::session::{Cast, WantedScavenger};
@@ -77,6 +78,10 @@ pub(crate) struct HarvestArgs {
     /// The threads of the primary as each other's guests, where more of them want to run than there are CPUs
     #[arg(long, conflicts_with = "home_cpus")]
     pub(super) siblings: bool,
+
+    /// Libraries to rewrite with the programs that are linked to them: names, as libz or libz.so.1, with commas between them, or 'all'
+    #[arg(long, value_name = "NAMES", conflicts_with = "siblings")]
+    libraries: Option<String>,
 
     /// Which loads give way
     #[arg(long, value_enum, default_value_t = Chosen::Paying, help_heading = "Choosing sites")]
@@ -163,6 +168,11 @@ impl HarvestArgs {
             }
         }
         Ok((Cast { primary, scavengers, siblings: self.siblings }, open))
+    }
+
+    /// Which libraries are to be rewritten.
+    pub(super) fn libraries(&self) -> Wanted {
+        self.libraries.as_deref().map_or(Wanted::None, Wanted::of)
     }
 
     pub(super) fn has_scavengers(&self) -> bool {

@@ -1,9 +1,10 @@
 //! A plan, explained: what it goes by, which loads give way and why, which do not and why, and what else was weighed.
 
+use ::harvest::session::LeftAlone;
 use records::plan::{Live, Place, Plan, PlannedModule, Role, Source};
 use std::fmt::Write;
 
-pub(super) fn plan(plan: &Plan) -> String {
+pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone]) -> String {
     let mut text = String::new();
     let from = match &plan.prices.source {
         Source::Machine { path, created } => format!("{path}, of {created}"),
@@ -20,6 +21,10 @@ pub(super) fn plan(plan: &Plan) -> String {
     for module in &plan.modules {
         text.push_str(&self::module(module));
     }
+    text.push_str(&nobody(plan));
+    for left in left_alone {
+        let _ = write!(text, "\n{:12} {}\n  not rewritten: {}\n", "library", left.file.display(), left.why);
+    }
     text.push_str("\nalternatives\n");
     for other in &plan.alternatives {
         let mark = if other.chosen { "*" } else { " " };
@@ -27,6 +32,19 @@ pub(super) fn plan(plan: &Plan) -> String {
         let _ = writeln!(text, "  {:18} {}", "", other.what);
     }
     text
+}
+
+/// Of a primary whose waits nobody would use.
+fn nobody(plan: &Plan) -> String {
+    let of_primary = || plan.modules.iter().filter(|module| module.role != Role::Scavenger);
+    if of_primary().any(|module| !module.sites.is_empty() || !module.spins.is_empty()) {
+        return String::new();
+    }
+    let libraries = match of_primary().count() {
+        1 => "and its libraries are not rewritten (--libraries)",
+        _ => "nor does one of those in its libraries",
+    };
+    format!("\nnobody would come aboard: none of the primary's own loads gives way, {libraries}\n")
 }
 
 fn module(module: &PlannedModule) -> String {
@@ -43,9 +61,6 @@ fn module(module: &PlannedModule) -> String {
         c.accesses,
         c.functions
     );
-    if module.role != Role::Scavenger && module.sites.is_empty() && module.spins.is_empty() {
-        text.push_str("  nobody would come aboard: none of its own loads gives way, and its libraries are not rewritten\n");
-    }
     for site in &module.sites {
         let _ = writeln!(text, "+ {}", place(&site.place));
         let shared = match site.with.len() {

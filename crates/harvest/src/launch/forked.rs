@@ -2,6 +2,7 @@
 //! for a while (a server's workers), yields that were on are switched off from here, by their memory: a child that has locked itself in does
 //! nothing for it, and one that executes something else at once is left alone. Where the kernel does not let us, they stay on.
 
+use super::Program;
 use super::page::Page;
 use crate::rewritten::Switches;
 use runtime_abi::control::{Control, FORKED, ON};
@@ -14,25 +15,28 @@ use std::path::{Path, PathBuf};
 type Instruction = [u8; 5];
 
 pub(super) struct Forked {
-    file: PathBuf,
+    /// The primary's rewritten files, its own first.
+    files: Vec<PathBuf>,
     /// So many forks are known of.
     known: u64,
     /// Who was new at the last look.
     young: Vec<u32>,
-    /// By address of the file: the instruction that switches, as it is while switched off; its first byte says which.
-    switches: Option<Vec<(u64, Instruction)>>,
+    /// Of each, by its addresses: the instruction that switches, as it is while switched off; its first byte says which.
+    switches: Option<Vec<Vec<(u64, Instruction)>>>,
 }
 
 impl Forked {
-    pub(super) fn new(file: &Path) -> Self {
-        Self { file: file.to_owned(), known: 0, young: Vec::new(), switches: None }
+    pub(super) fn new(primary: &Program) -> Self {
+        let libraries = primary.modules.iter().map(|module| &module.file);
+        let files = std::iter::once(&primary.file).chain(libraries).cloned().collect();
+        Self { files, known: 0, young: Vec::new(), switches: None }
     }
 
-    /// Sees to those who live still since the last look, and takes note of new ones. `bias` is how far from where its file says the primary is loaded.
-    pub(super) fn look(&mut self, page: &Page, bias: u64) {
+    /// Sees to those who live still since the last look, and takes note of new ones.
+    pub(super) fn look(&mut self, page: &Page) {
         for pid in std::mem::take(&mut self.young) {
             if let Some(memory) = self.memory(pid) {
-                self.switch_off(&memory, bias);
+                self.switch_off(&memory, page);
             }
         }
         let forks = page.u64(offset_of!(Control, forks));
@@ -46,20 +50,24 @@ impl Forked {
     /// The memory of a process, if it runs the primary's file. That is asked once its memory is open: what it executes from then on has another.
     fn memory(&self, pid: u32) -> Option<File> {
         let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem")).ok()?;
-        let (its, ours) = (std::fs::metadata(format!("/proc/{pid}/exe")).ok()?, self.file.metadata().ok()?);
+        let (its, ours) =
+            (std::fs::metadata(format!("/proc/{pid}/exe")).ok()?, self.files.first()?.metadata().ok()?);
         ((its.dev(), its.ino()) == (ours.dev(), ours.ino())).then_some(memory)
     }
 
-    fn switch_off(&mut self, memory: &File, bias: u64) {
-        let file = &self.file;
-        let switches = self.switches.get_or_insert_with(|| switches(file).unwrap_or_default());
-        for &(place, off) in &*switches {
-            let at = place.wrapping_add(bias);
-            let mut there = Instruction::default();
-            // What else is there is somebody's breakpoint, or another program's.
-            let on = [&[ON], &off[1..]].concat();
-            if memory.read_exact_at(&mut there, at).is_ok() && there[..] == on {
-                let _ = memory.write_all_at(&off[..1], at);
+    fn switch_off(&mut self, memory: &File, page: &Page) {
+        let all = || self.files.iter().map(|file| switches(file).unwrap_or_default()).collect();
+        let switches = self.switches.get_or_insert_with(all);
+        for (module, switches) in switches.iter().enumerate() {
+            let Some(bias) = page.bias(module) else { continue };
+            for &(place, off) in switches {
+                let at = place.wrapping_add(bias);
+                let mut there = Instruction::default();
+                // What else is there is somebody's breakpoint, or another program's.
+                let on = [&[ON], &off[1..]].concat();
+                if memory.read_exact_at(&mut there, at).is_ok() && there[..] == on {
+                    let _ = memory.write_all_at(&off[..1], at);
+                }
             }
         }
     }

@@ -44,8 +44,21 @@ pub struct Program {
     /// What it was rewritten from: where the program asks for its own file, this is the answer.
     pub original: Option<PathBuf>,
     pub argv: Vec<OsString>,
-    /// Libraries that it looks for beside the file from which it was rewritten.
+    /// Where its loader looks for libraries that it would not find there by itself.
     pub libraries: Option<Libraries>,
+    /// Rewritten ones among them.
+    pub modules: Vec<Module>,
+}
+
+/// A library that was rewritten.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// What the program's loader finds it by.
+    pub name: PathBuf,
+    /// The rewritten file itself.
+    pub file: PathBuf,
+    /// What it was rewritten from: what it is called once it is there.
+    pub original: PathBuf,
 }
 
 impl Program {
@@ -55,6 +68,7 @@ impl Program {
             original: None,
             argv: argv.into_iter().map(Into::into).collect(),
             libraries: None,
+            modules: Vec::new(),
         }
     }
 }

@@ -48,9 +48,11 @@ pub struct Visits {
 }
 
 impl Visits {
-    /// All that were seen, for a file that is loaded so far from where it says.
-    pub(super) fn all(page: &Page, bias: u64) -> Vec<Self> {
-        (0..control::SITES)
+    /// All that were seen, by addresses of one of the primary's modules: those of others are none of its addresses. None where it is not
+    /// loaded.
+    pub(super) fn of(page: &Page, module: usize) -> Option<Vec<Self>> {
+        let bias = page.bias(module)?;
+        let all = (0..control::SITES)
             .map(|i| offset_of!(Control, site) + i * size_of::<SiteRow>())
             .map(|row| Self {
                 resume: page.u64(row + offset_of!(SiteRow, resume)),
@@ -61,7 +63,8 @@ impl Visits {
             })
             .filter(|seen| seen.visits > 0)
             .map(|seen| Self { resume: seen.resume.wrapping_sub(bias), ..seen })
-            .collect()
+            .collect();
+        Some(all)
     }
 }
 

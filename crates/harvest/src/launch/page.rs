@@ -2,10 +2,10 @@
 
 use super::blob::{Blob, memory_file};
 use super::environment::{self, assignment};
-use super::{Harvest, LaunchError, Program, Scavenger, Stream};
+use super::{Harvest, LaunchError, Module, Program, Scavenger, Stream};
 use crate::libraries;
 use crate::rewritten::Switches;
-use runtime_abi::control::{self, Control, ScavengerRow, SwitchRow};
+use runtime_abi::control::{self, Control, ModuleRow, ScavengerRow, SwitchRow};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::mem::offset_of;
@@ -51,6 +51,15 @@ impl Page {
         f64::from_bits(self.u64(offset))
     }
 
+    /// How far from where its file says one of the primary's modules is loaded, its own file first; none if that is not known.
+    pub(super) fn bias(&self, module: usize) -> Option<u64> {
+        let first = self.u32(offset_of!(Control, first_module)) as usize;
+        let row = first + module * size_of::<ModuleRow>();
+        // It is there before the harvest begins to run.
+        let found = self.u32(row + offset_of!(ModuleRow, found)) != 0;
+        found.then(|| self.u64(row + offset_of!(ModuleRow, bias)))
+    }
+
     pub(super) fn order_u32(&self, offset: usize, value: u32) -> std::io::Result<()> {
         self.file.write_all_at(&value.to_ne_bytes(), offset as u64)
     }
@@ -82,13 +91,15 @@ impl Image {
         image.put(offset_of!(Control, closed), harvest.inherited.closed);
         image.put(offset_of!(Control, outlive_launcher), u32::from(harvest.outlive_launcher));
         image.put(offset_of!(Control, siblings), u32::from(harvest.siblings));
-        image.switches(&harvest.primary.file);
         if let Some(cpus) = &harvest.home_cpus {
             let mask = cpus.iter().filter(|cpu| **cpu < 64).fold(0_u64, |mask, cpu| mask | 1 << cpu);
             image.put(offset_of!(Control, home_cpus_known), 1);
             image.put64(offset_of!(Control, home_cpus), mask);
         }
         let whose = &harvest.primary.file;
+        let (first, count) = image.modules(&harvest.primary, true)?;
+        image.put(offset_of!(Control, first_module), first);
+        image.put(offset_of!(Control, modules), count);
         let preload = image.string(blob.path().as_os_str(), whose)?;
         image.put(offset_of!(Control, preload), preload);
         let (file, original) = image.files(&harvest.primary)?;
@@ -124,6 +135,9 @@ impl Image {
         let (file, original) = self.files(&scavenger.program)?;
         self.put(row + offset_of!(ScavengerRow, file), file);
         self.put(row + offset_of!(ScavengerRow, original), original);
+        let (first, count) = self.modules(&scavenger.program, false)?;
+        self.put(row + offset_of!(ScavengerRow, first_module), first);
+        self.put(row + offset_of!(ScavengerRow, modules), count);
         let argv = self.strings(&scavenger.program.argv, whose)?;
         self.put(row + offset_of!(ScavengerRow, argv), argv);
         self.put(row + offset_of!(ScavengerRow, argc), scavenger.program.argv.len() as u32);
@@ -185,13 +199,37 @@ impl Image {
         Ok((file, original))
     }
 
-    /// By what the primary's yields are switched on; nothing for a file that cannot be read, which is refused when it is started.
-    fn switches(&mut self, file: &Path) {
+    /// Rows for a program's rewritten files: a primary's own, too, and by what their yields are switched on. Returns where the first is.
+    fn modules(&mut self, program: &Program, primary: bool) -> Result<(u32, u32), LaunchError> {
+        let whose = &program.file;
+        let own = primary.then_some((None, whose));
+        let libraries = program.modules.iter().map(|module| (Some(module), &module.file));
+        let modules: Vec<(Option<&Module>, &PathBuf)> = own.into_iter().chain(libraries).collect();
+        self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<ModuleRow>()), 0);
+        let first = self.bytes.len();
+        self.bytes.resize(first + modules.len() * size_of::<ModuleRow>(), 0);
+        for (index, (library, file)) in modules.iter().enumerate() {
+            let row = first + index * size_of::<ModuleRow>();
+            if let Some(library) = library {
+                let name = self.string(library.name.as_os_str(), whose)?;
+                self.put(row + offset_of!(ModuleRow, name), name);
+                let original = self.string(library.original.as_os_str(), whose)?;
+                self.put(row + offset_of!(ModuleRow, original), original);
+            }
+            if primary {
+                self.switches(row, file);
+            }
+        }
+        Ok((first as u32, modules.len() as u32))
+    }
+
+    /// By what a file's yields are switched on; nothing for one that cannot be read, which is refused when it is started.
+    fn switches(&mut self, row: usize, file: &Path) {
         let Some(switches) = std::fs::read(file).ok().and_then(|file| Switches::of(&file)) else { return };
         self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<SwitchRow>()), 0);
-        self.put64(offset_of!(Control, entry), switches.entry);
-        self.put(offset_of!(Control, first_switch), self.bytes.len() as u32);
-        self.put(offset_of!(Control, switches), switches.rows.len() as u32);
+        self.put64(row + offset_of!(ModuleRow, entry), switches.entry);
+        self.put(row + offset_of!(ModuleRow, first_switch), self.bytes.len() as u32);
+        self.put(row + offset_of!(ModuleRow, switches), switches.rows.len() as u32);
         for row in switches.rows {
             self.bytes.extend([row.place.to_ne_bytes(), row.resume.to_ne_bytes()].as_flattened());
         }

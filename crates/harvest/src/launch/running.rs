@@ -14,7 +14,7 @@ use std::io;
 use std::mem::offset_of;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -95,8 +95,8 @@ pub struct Outcome {
     pub siblings: Option<SiblingsOutcome>,
     pub elapsed: Duration,
     pub last: Snapshot,
-    /// The primary's yields; none where it could not be seen where its file is loaded.
-    pub visits: Option<Vec<Visits>>,
+    /// Of each of the primary's modules, its own file first: what was seen of its yields; none where it was not loaded.
+    pub visits: Vec<Option<Vec<Visits>>>,
 }
 
 pub struct Running {
@@ -106,9 +106,8 @@ pub struct Running {
     after: After,
     watch_every: Duration,
     started: Instant,
-    /// The primary's file, and how far from where it says it is loaded.
-    file: PathBuf,
-    bias: Option<u64>,
+    /// How many rewritten files the primary has.
+    modules: usize,
     forked: Forked,
     executed: Executed,
     /// What the primary and its scavengers executed in their places.
@@ -138,9 +137,8 @@ impl Running {
             after: harvest.after,
             watch_every: harvest.watch_every,
             started: Instant::now(),
-            file: harvest.primary.file.clone(),
-            bias: None,
-            forked: Forked::new(&harvest.primary.file),
+            modules: 1 + harvest.primary.modules.len(),
+            forked: Forked::new(&harvest.primary),
             executed: Executed::new(&harvest.primary.file),
             replaced: None,
             replaced_scavengers: vec![None; harvest.scavengers.len()],
@@ -209,7 +207,7 @@ impl Running {
             siblings: self.siblings.then(|| siblings::outcome(&self.page, self.scavenger(0))),
             elapsed,
             last,
-            visits: self.bias.map(|bias| Visits::all(&self.page, bias)),
+            visits: (0..self.modules).map(|module| Visits::of(&self.page, module)).collect(),
         })
     }
 
@@ -219,16 +217,13 @@ impl Running {
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
         loop {
             let ended = reap(pid)?;
-            if let Some(bias) = self.bias {
-                self.forked.look(&self.page, bias);
-            }
+            self.forked.look(&self.page);
             if let Some(status) = ended {
                 // A daemon's.
-                self.bias.iter().for_each(|bias| self.forked.look(&self.page, *bias));
+                self.forked.look(&self.page);
                 return Ok(status);
             }
             self.pause(handle.as_ref())?;
-            self.bias = self.bias.or_else(|| bias(pid, &self.file));
             self.reap_scavengers()?;
             self.look_for_others(pid);
             self.reap_butler()?;
@@ -432,16 +427,6 @@ fn failure_text(failure: u32, errno: i32) -> String {
         0 => what.to_owned(),
         errno => format!("{what}: {}", io::Error::from_raw_os_error(errno)),
     }
-}
-
-/// How far from where it says a process has a file.
-fn bias(pid: Pid, file: &Path) -> Option<u64> {
-    let maps = std::fs::read_to_string(format!("/proc/{}/maps", pid.as_raw_nonzero())).ok()?;
-    let file = file.canonicalize().ok()?;
-    let line = maps.lines().find(|line| line.ends_with(&*file.to_string_lossy()))?;
-    let start = u64::from_str_radix(line.split('-').next()?, 16).ok()?;
-    let bytes = std::fs::read(&file).ok()?;
-    Some(start.wrapping_sub(image::Image::parse(&bytes).ok()?.span().0 & !0xfff))
 }
 
 fn reap(pid: Pid) -> io::Result<Option<ExitStatus>> {

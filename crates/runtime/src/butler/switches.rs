@@ -7,9 +7,8 @@
 //! They are switched off again when nobody has been there for a while, so that a guest that is home for a moment costs nothing; and
 //! those that do not pay, while others do, one by one ([`super::sites`]).
 
-use crate::exec::{auxiliaries, stack};
 use crate::{page, sys};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU8, fence};
 use runtime_abi::control::{Control, ON};
 
@@ -65,16 +64,22 @@ impl Switches {
             needed_at: 0,
             took: 0,
         };
-        let rows = page::switches(page);
-        if rows.is_empty() {
+        let rows = || {
+            let loaded = page::modules(page).iter().filter(|module| module.found.load(Acquire) != 0);
+            loaded.flat_map(|module| {
+                let bias = module.bias.load(Relaxed);
+                page::switches(page, module).iter().map(move |row| (bias, row))
+            })
+        };
+        let count = rows().count();
+        if count == 0 {
             return none;
         }
-        let Some((entry, yields)) = entry().zip(room(rows.len())) else { return none };
-        let bias = entry.wrapping_sub(page.entry as usize);
-        for (row, of) in rows.iter().zip(yields.iter_mut()) {
-            of.place = bias.wrapping_add(row.place as usize);
-            of.resume = bias.wrapping_add(row.resume as usize) as u64;
-            // SAFETY: code of the program that was started, which has just begun.
+        let Some(yields) = room(count) else { return none };
+        for ((bias, row), of) in rows().zip(yields.iter_mut()) {
+            of.place = bias.wrapping_add(row.place) as usize;
+            of.resume = bias.wrapping_add(row.resume);
+            // SAFETY: code of the program that was started, or of a library of its, which have just begun.
             let byte = unsafe { AtomicU8::from_ptr(of.place as *mut u8) }.load(Relaxed);
             of.off = if matches!(byte, 0x0f | 0xb8..=0xbf | 0x3d) { byte } else { 0 };
         }
@@ -163,17 +168,6 @@ impl Switches {
         unsafe { sys::mprotect(begin, PAGE, run) };
         0
     }
-}
-
-/// Where the program that was started begins.
-fn entry() -> Option<usize> {
-    let mut found = None;
-    auxiliaries::each(|key, value| {
-        if key == stack::AT_ENTRY {
-            found = Some(value as usize);
-        }
-    });
-    found
 }
 
 /// Memory for so many, zero, which is a value of all that is in it.

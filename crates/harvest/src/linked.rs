@@ -1,0 +1,278 @@
+//! Libraries that a program is linked to, and which of them are rewritten with it.
+//!
+//! Which files they are its loader is asked (`--list`): the one that will look for them again, in the same places, and that runs nothing
+//! of the program. The rewritten ones lie in a directory that the loader looks into first. What they look for beside themselves
+//! (`$ORIGIN`) is there, too.
+
+use crate::libraries::{asks_for, from_origin, needed_by, places_of};
+use image::Image;
+use image::symbols::Symbols;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use units::Svma;
+
+/// A library, by the name that it is asked for, and the file that is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linked {
+    pub name: OsString,
+    pub file: PathBuf,
+}
+
+/// Which libraries are rewritten with their programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    #[default]
+    None,
+    All,
+    /// `libz.so.1`, or `libz` for whatever version there is.
+    Named(Vec<String>),
+}
+
+/// Why a library is not rewritten.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRewritten {
+    #[error("parts of it run before anything else does")]
+    Early,
+    #[error("it may load others that lie beside it ($ORIGIN), and its rewritten copy lies elsewhere")]
+    Origin,
+}
+
+/// Why it is not known what a program is linked to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotListed {
+    #[error("it has no dynamic loader")]
+    Static,
+    #[error("its dynamic loader, {0}, is not glibc's")]
+    Loader(String),
+    #[error("its dynamic loader does not list them: {0}")]
+    Failed(String),
+}
+
+/// Which of a program's libraries are rewritten.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chosen {
+    pub rewritten: Vec<Linked>,
+    /// What rewritten ones look for beside themselves, and is to be found with them: as it is, unless it is rewritten, too.
+    pub beside: Vec<Linked>,
+}
+
+/// What loaders find without being told: where libraries of the system are.
+const USUAL: [&str; 6] =
+    ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"];
+
+/// What takes part in starting and ending any program: nothing that waits for memory, and much that runs before there is an area.
+const LIBCS: [&[u8]; 10] = [
+    b"libc.so",
+    b"libm.so",
+    b"libmvec.so",
+    b"libpthread.so",
+    b"libdl.so",
+    b"librt.so",
+    b"libresolv.so",
+    b"libgcc_s.so",
+    b"libthread_db.so",
+    b"ld-linux",
+];
+
+impl Wanted {
+    /// `all`, `none`, or names with commas between them.
+    pub fn of(text: &str) -> Self {
+        match text {
+            "none" => Self::None,
+            "all" => Self::All,
+            names => {
+                Self::Named(names.split(',').map(|n| n.trim().to_owned()).filter(|n| !n.is_empty()).collect())
+            }
+        }
+    }
+
+    /// Those of a program's that are to be rewritten; with the names that are its libraries' at all taken off the `unknown` ones, and
+    /// what was asked for by its name and cannot be added to `refused`.
+    pub(crate) fn among(
+        &self,
+        linked: &[Linked],
+        unknown: &mut Vec<String>,
+        refused: &mut Vec<(PathBuf, NotRewritten)>,
+    ) -> Chosen {
+        let mut chosen = Chosen::default();
+        for library in linked {
+            let asked = match self {
+                Self::None => false,
+                Self::All => true,
+                Self::Named(names) => names.iter().any(|name| library.is(name)),
+            };
+            unknown.retain(|name| !library.is(name));
+            if !asked {
+                continue;
+            }
+            let others = if library.is_early() { Err(NotRewritten::Early) } else { library.beside(linked) };
+            match others {
+                Ok(others) => {
+                    chosen.rewritten.push(library.clone());
+                    chosen.beside.extend(others);
+                }
+                Err(NotRewritten::Early) if *self == Self::All => {}
+                Err(why) => refused.push((library.file.clone(), why)),
+            }
+        }
+        chosen.beside.sort_by(|a, b| a.name.cmp(&b.name));
+        chosen.beside.dedup();
+        chosen
+    }
+}
+
+impl Linked {
+    fn is(&self, name: &str) -> bool {
+        let rest = self.name.as_bytes().strip_prefix(name.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b".so"))
+    }
+
+    /// Whether it is of what begins before there is an area.
+    fn is_early(&self) -> bool {
+        // Whose `malloc` it is, the loader itself calls.
+        LIBCS.iter().any(|libcs| self.name.as_bytes().starts_with(libcs))
+            || self.read(|image| defines(image, b"malloc")).unwrap_or(false)
+    }
+
+    /// Of these, what it and they need, and would not be found from elsewhere, since it is looked for beside them.
+    fn beside(&self, linked: &[Self]) -> Result<Vec<Self>, NotRewritten> {
+        let mut found: Vec<Self> = Vec::new();
+        let mut work = vec![self.clone()];
+        while let Some(library) = work.pop() {
+            // Whoever rewrites it will say what is wrong with one that cannot be read.
+            let needed = library.read(|image| {
+                let from_here = library.looks_beside_itself(image);
+                // By which names, only it knows.
+                let loads = || asks_for(image, b"dlopen") || asks_for(image, b"dlmopen");
+                from_here.then(|| if loads() { None } else { Some(needed_by(image)) })
+            });
+            let needed = match needed.flatten() {
+                None => continue,
+                Some(None) => return Err(NotRewritten::Origin),
+                Some(Some(needed)) => needed,
+            };
+            for name in needed.iter().filter(|name| !name.starts_with("ld-linux")) {
+                let other = linked.iter().find(|other| other.name == name.as_str());
+                let other = other.ok_or(NotRewritten::Origin)?;
+                if !other.is_in_its_usual_place() && !found.contains(other) {
+                    found.push(other.clone());
+                    work.push(other.clone());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether it names places relative to its own that are not looked into anyway.
+    fn looks_beside_itself(&self, image: &Image<'_>) -> bool {
+        let Some(places) = places_of(image) else { return false };
+        // The loader takes what leads to the file for its place, not where the file is.
+        let origin = self.file.parent().unwrap_or(Path::new("/")).as_os_str().as_bytes();
+        places.split(|&byte| byte == b':').filter(|place| place.contains(&b'$')).any(|place| {
+            let place = from_origin(place, origin);
+            let path = Path::new(OsStr::from_bytes(&place));
+            place.contains(&b'$') || path.exists() && !is_usual(path)
+        })
+    }
+
+    fn is_in_its_usual_place(&self) -> bool {
+        self.file.parent().is_some_and(is_usual)
+    }
+
+    fn read<T>(&self, of: impl FnOnce(&Image<'_>) -> T) -> Option<T> {
+        let data = std::fs::read(&self.file).ok()?;
+        Image::parse(&data).ok().map(|image| of(&image))
+    }
+}
+
+fn is_usual(place: &Path) -> bool {
+    let Ok(place) = place.canonicalize() else { return false };
+    USUAL.iter().any(|usual| Path::new(usual).canonicalize().is_ok_and(|it| it == place))
+}
+
+fn defines(image: &Image<'_>, name: &[u8]) -> bool {
+    Symbols::of(image, None).all().iter().any(|symbol| symbol.is_exported && symbol.name == name)
+}
+
+/// What this program's loader would load, but for what is preloaded.
+pub(crate) fn linked(program: &Path) -> Result<Vec<Linked>, NotListed> {
+    const PT_INTERP: u32 = 3;
+    let failed = |error: io::Error| NotListed::Failed(records::plain(&error));
+    let data = std::fs::read(program).map_err(failed)?;
+    let image = Image::parse(&data).map_err(|e| NotListed::Failed(e.to_string()))?;
+    let segment =
+        image.segments().iter().find(|segment| segment.kind == PT_INTERP).ok_or(NotListed::Static)?;
+    let named = image.bytes_from(Svma(segment.address)).unwrap_or(&[]).split(|&byte| byte == 0).next();
+    let loader = Path::new(OsStr::from_bytes(named.unwrap_or(&[])));
+    // Others list, too, but tell nobody where they have them.
+    let is_glibcs = loader.file_name().is_some_and(|name| name.as_bytes().starts_with(b"ld-linux"));
+    if !is_glibcs {
+        return Err(NotListed::Loader(loader.display().to_string()));
+    }
+    // By a name with a slash in it: else it would be looked for as a library is.
+    let program = std::path::absolute(program).map_err(failed)?;
+    let mut command = Command::new(loader);
+    command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().map_err(failed)?;
+    if !output.status.success() {
+        return Err(NotListed::Failed(output.status.to_string()));
+    }
+    Ok(listed(&output.stdout))
+}
+
+/// `libz.so.1 => /lib/libz.so.1 (0x00007f…)`, a line each; what has no arrow was named by its path, or is the kernel's.
+fn listed(text: &[u8]) -> Vec<Linked> {
+    const ARROW: &[u8] = b" => ";
+    let one = |line: &[u8]| {
+        let line = line.trim_ascii();
+        let arrow = line.windows(ARROW.len()).position(|window| window == ARROW)?;
+        let (name, rest) = (&line[..arrow], &line[arrow + ARROW.len()..]);
+        let end = rest.windows(4).rposition(|window| window == b" (0x")?;
+        let path = Path::new(OsStr::from_bytes(&rest[..end]));
+        (path.is_absolute() && !name.contains(&b'/'))
+            .then(|| Linked { name: OsStr::from_bytes(name).to_owned(), file: path.to_owned() })
+    };
+    text.split(|&byte| byte == b'\n').filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(name: &str, file: &str) -> Linked {
+        Linked { name: name.into(), file: file.into() }
+    }
+
+    #[test]
+    fn a_loaders_list_is_read() {
+        let text = b"\tlinux-vdso.so.1 (0x00007ffc)\n\tliba.so.1 => /x y/liba.so.1 (0x00007f12)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n\tlibb.so => not found\n\tlibc.so.6 => ./libc.so.6 (0x1)\n";
+        assert_eq!(listed(text), [library("liba.so.1", "/x y/liba.so.1")]);
+        assert!(listed(b"\tstatically linked\n").is_empty());
+    }
+
+    #[test]
+    fn libraries_are_named_with_their_version_or_without() {
+        let z = library("libz.so.1", "/lib/libz.so.1");
+        assert!(z.is("libz") && z.is("libz.so.1") && z.is("libz.so"));
+        assert!(!z.is("lib") && !z.is("libz.s") && !z.is("libzip"));
+        assert_eq!(Wanted::of("all"), Wanted::All);
+        assert_eq!(Wanted::of("libz, libm,"), Wanted::Named(vec!["libz".to_owned(), "libm".to_owned()]));
+    }
+
+    #[test]
+    fn what_was_asked_for_and_is_not_there_is_left_over() {
+        let linked = || vec![library("libz.so.1", "/none"), library("libm.so.6", "/none")];
+        let mut unknown = vec!["libz".to_owned(), "libq".to_owned()];
+        let (mut refused, wanted) = (Vec::new(), Wanted::Named(unknown.clone()));
+        assert_eq!(wanted.among(&linked(), &mut unknown, &mut refused).rewritten, linked()[..1]);
+        assert_eq!((unknown, refused.len()), (vec!["libq".to_owned()], 0));
+        let named = Wanted::Named(vec!["libm".to_owned()]);
+        assert_eq!(named.among(&linked(), &mut Vec::new(), &mut refused), Chosen::default());
+        assert_eq!(refused, [("/none".into(), NotRewritten::Early)]);
+        assert_eq!(Wanted::All.among(&linked(), &mut Vec::new(), &mut refused).rewritten, linked()[..1]);
+        assert_eq!(refused.len(), 1);
+    }
+}
