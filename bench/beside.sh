@@ -104,6 +104,8 @@ one_run() {
         ;;
     harvested*)
         for ((i = 1; i <= count; i++)); do commands+=(--scavenger "$work/$scavenger $mib 0 $work/progress.$i"); done
+        # What it works in are libraries.
+        [ "$name" != pocketsphinx ] || set -- --libraries libpocketsphinx,libsphinxbase "$@"
         [[ " $* " == *" --max-slowdown "* ]] || set -- --max-slowdown "$slowdown" "$@"
         set -- "$gleaner" harvest --ring "$count" --home-cpus "$other,$cpu" "$@" "${commands[@]}" --
         ;;
