@@ -84,14 +84,14 @@ fn prepare(args: &HarvestArgs, cast: Cast, console: &Console) -> anyhow::Result<
         make_plan(args, &cast, &originals, &cache)?
     };
     // What cannot be kept can still be run.
-    let (prepared, cache) = match session::prepare(plan.clone(), cast.clone(), &cache, &mut rewriters) {
+    let (made, cache) = match session::make(&plan, &cast, &cache, &mut rewriters) {
         Err(SessionError::Twins(TwinsError::Cache(why))) if is_the_folders(&why) && !cache.is_temporary() => {
             let cache = for_this_run(&why, console)?;
-            (session::prepare(plan, cast, &cache, &mut rewriters), cache)
+            (session::make(&plan, &cast, &cache, &mut rewriters), cache)
         }
-        prepared => (prepared, cache),
+        made => (made, cache),
     };
-    Ok((prepared.map_err(|e| refused(&e))?, cache))
+    Ok((Prepared::of(plan, cast, made.map_err(|e| refused(&e))?), cache))
 }
 
 fn refuse_what_is_not_there(args: &HarvestArgs, console: &Console) -> anyhow::Result<()> {

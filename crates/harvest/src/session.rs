@@ -159,6 +159,9 @@ pub fn read(cast: &Cast) -> Result<Vec<Original>, SessionError> {
     files.map(|(file, role)| Original::of(file, role, cast.is_library(file))).collect()
 }
 
+/// So many bytes of libraries, programs included, may be kept looked through until they are rewritten: that takes ten times as much.
+const KEPT: usize = 32 << 20;
+
 /// Of the files that were looked through, those that may be rewritten from there; and libraries that cannot be.
 #[derive(Default)]
 pub struct Rewriters<'f> {
@@ -218,6 +221,9 @@ impl Original {
         let subject = seen::seen(cache, &path, self.role, (&self.data, self.debug.as_deref()), || {
             self.looked_through(&path, &mut rewriter)
         })?;
+        // What was found out about a hundred libraries is more than fits into small machines: some are looked at once more.
+        let kept: usize = rewriters.of.iter().map(|(other, _)| other.data.len()).sum();
+        let rewriter = rewriter.filter(|_| !self.is_library || kept + self.data.len() <= KEPT);
         rewriters.of.extend(rewriter.map(|rewriter| (self, rewriter)));
         Ok(subject)
     }
@@ -271,11 +277,15 @@ pub fn check_plan(plan: &Plan, cast: &Cast) -> Result<(), SessionError> {
 }
 
 fn module_of<'p>(plan: &'p Plan, file: &Path, role: Role) -> Result<&'p PlannedModule, SessionError> {
+    plan.modules.iter().find(|module| is_of(module, file, role)).ok_or_else(|| {
+        let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        SessionError::NotPlanned { path: path.display().to_string(), role }
+    })
+}
+
+fn is_of(module: &PlannedModule, file: &Path, role: Role) -> bool {
     let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    plan.modules
-        .iter()
-        .find(|module| module.role == role && records::path_of(&module.path) == path)
-        .ok_or_else(|| SessionError::NotPlanned { path: path.display().to_string(), role })
+    module.role == role && records::path_of(&module.path) == path
 }
 
 /// What went wrong with a file that is named beside it.
@@ -296,45 +306,52 @@ pub struct Prepared {
     pub left_alone: Vec<LeftAlone>,
 }
 
-/// Fetches or makes the rewritten files of a plan, and takes out of it what could not be done.
-pub fn prepare(
-    mut plan: Plan,
-    cast: Cast,
+/// What became of a plan's files.
+#[derive(Debug)]
+pub struct Made {
+    entries: Vec<(PathBuf, Role, Entry)>,
+    shelves: Shelves,
+    left_alone: Vec<LeftAlone>,
+}
+
+/// Fetches or makes the rewritten files of a plan.
+pub fn make(
+    plan: &Plan,
+    cast: &Cast,
     cache: &Cache,
     rewriters: &mut Rewriters<'_>,
-) -> Result<Prepared, SessionError> {
+) -> Result<Made, SessionError> {
     let mut entries = Vec::new();
-    let mut left_alone = std::mem::take(&mut rewriters.left_alone);
+    let mut left_alone = rewriters.left_alone.clone();
     for (file, role) in cast.files() {
         let is_library = cast.is_library(file);
-        let module = match module_of(&plan, file, role) {
+        let module = match module_of(plan, file, role) {
             // It was left alone when the plan was made.
             Err(_) if is_library => continue,
             module => module?,
         };
-        // A primary's library that gives way nowhere is as good as it is.
-        if is_library && role == Role::Primary && !gives_way(module) {
+        if is_library && !needs_copy(module) {
             continue;
         }
         let rewriter = rewriters.of.iter_mut().find(|(original, _)| original.is(module));
-        let path = module.path.clone();
         let rewriter = rewriter.map(|(_, rewriter)| rewriter);
-        let entry = match twins::get(cache, module, plan.bounds.quantum, rewriter) {
+        match twins::get(cache, module, plan.bounds.quantum, rewriter) {
+            Ok(entry) => entries.push((file.to_owned(), role, entry)),
             Err(why @ (TwinsError::Refused { .. } | TwinsError::Unproven { .. })) if is_library => {
-                plan.modules.retain(|module| module.role != role || module.path != path);
                 let is_fault = matches!(why, TwinsError::Unproven { .. });
                 let why = without_path(&why.into(), file);
                 left_alone.push(LeftAlone { is_fault, ..LeftAlone::new(file, why) });
-                continue;
             }
-            entry => entry?,
-        };
-        let planned = plan.modules.iter_mut().find(|module| module.role == role && module.path == path);
-        twins::settle(planned.expect("it was found just now"), &entry.note);
-        entries.push((file.to_owned(), role, entry));
+            Err(why) => return Err(why.into()),
+        }
     }
-    let shelves = Shelves::of(&cast, &entries, cache).map_err(TwinsError::Cache)?;
-    Ok(Prepared { plan, cast, entries, shelves, left_alone })
+    let shelves = Shelves::of(cast, &entries, cache).map_err(TwinsError::Cache)?;
+    Ok(Made { entries, shelves, left_alone })
+}
+
+/// Whether a library has to be rewritten: a primary's that gives way nowhere is as good as it is.
+fn needs_copy(module: &PlannedModule) -> bool {
+    module.role != Role::Primary || gives_way(module)
 }
 
 /// Whether others may run while it waits.
@@ -360,6 +377,23 @@ pub(crate) fn entry<'e>(entries: &'e [(PathBuf, Role, Entry)], file: &Path, role
 }
 
 impl Prepared {
+    /// The plan is left with what could be done.
+    pub fn of(mut plan: Plan, cast: Cast, made: Made) -> Self {
+        let Made { entries, shelves, left_alone } = made;
+        let own = |module: &PlannedModule| {
+            let file = |file: &Path| is_of(module, file, module.role);
+            entries.iter().find(|(path, role, _)| *role == module.role && file(path)).map(|(.., entry)| entry)
+        };
+        // What gives way nowhere was not tried.
+        plan.modules.retain(|module| own(module).is_some() || !needs_copy(module));
+        for module in &mut plan.modules {
+            if let Some(entry) = own(module) {
+                twins::settle(module, &entry.note);
+            }
+        }
+        Self { plan, cast, entries, shelves, left_alone }
+    }
+
     /// The rewritten file of a program in its role.
     pub(crate) fn entry(&self, file: &Path, role: Role) -> &Entry {
         entry(&self.entries, file, role).expect("every program was prepared")
