@@ -37,7 +37,7 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     prepared.left_alone.splice(..0, left_alone);
     // Who wants as many as can be need not hear each time which cannot.
     if wanted == Wanted::All && !args.dry_run {
-        prepared.left_alone.retain(|left| left.is_fault);
+        prepared.left_alone.retain(|left| left.is_news);
     }
     if args.dry_run {
         let document = Document::now(prepared.plan.clone());

@@ -165,6 +165,20 @@ fn what_cannot_be_rewritten_is_named() {
     assert!(plan.contains("not rewritten: parts of it run before anything else does\n"), "{plan}");
     assert!(plan.contains(&format!("primary      {}\n", library("libouter.so.1"))), "{plan}");
 
+    // Its loader is said to be another one, and is not asked.
+    let mut foreign = std::fs::read(place.at("walker")).unwrap();
+    let at = foreign.windows(9).position(|name| name == b"/ld-linux").unwrap();
+    foreign[at + 4..at + 9].copy_from_slice(b"other");
+    let (_, names) = foreign[..at].split_at(foreign[..at].iter().rposition(|&byte| byte == 0).unwrap() + 1);
+    let named = format!("{}/ld-other", String::from_utf8_lossy(names));
+    std::fs::write(place.at("foreign"), &foreign).unwrap();
+    let mode = std::fs::metadata(place.at("walker")).unwrap().permissions();
+    std::fs::set_permissions(place.at("foreign"), mode).unwrap();
+    let (_, plan, _) = harvest(&["--libraries", "all", "--dry-run", "--", "./foreign"]);
+    let expected =
+        format!("left alone   ./foreign\n  its libraries are not rewritten: its dynamic loader, {named}");
+    assert!(plan.contains(&expected), "{plan}");
+
     let (code, _, line) = harvest(&["--libraries", "all", "--siblings", "--", "./walker"]);
     assert!(code == Some(2) && line.contains("--libraries"), "{line}");
 }

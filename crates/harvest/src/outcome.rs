@@ -123,7 +123,7 @@ fn nowhere(prepared: &Prepared) -> Option<Refused> {
 fn left_alone(prepared: &Prepared, outcome: &Outcome) -> Vec<Refused> {
     let refused = |what: String, why: String| Refused { what, why, would_help: None };
     let left = prepared.left_alone.iter();
-    let left = left.map(|left| refused(records::text_of(&left.file), format!("not rewritten: {}", left.why)));
+    let left = left.map(|left| refused(records::text_of(&left.file), left.why.clone()));
     // If its own file is not there, nothing began.
     let began = outcome.visits.first().is_some_and(Option::is_some);
     let of = prepared.primarys().zip(&outcome.visits).filter(|(_, visits)| began && visits.is_none());

@@ -44,13 +44,13 @@ pub enum SessionError {
 pub struct LeftAlone {
     pub file: PathBuf,
     pub why: String,
-    /// It could have been rewritten, were Gleaner without fault.
-    pub is_fault: bool,
+    /// Whoever asked for all that there are expects to hear of it: it could have been rewritten, were Gleaner without fault, or none of a program's is.
+    pub is_news: bool,
 }
 
 impl LeftAlone {
-    fn new(file: &Path, why: String) -> Self {
-        Self { file: file.to_owned(), why, is_fault: false }
+    fn new(file: &Path, why: &str) -> Self {
+        Self { file: file.to_owned(), why: format!("not rewritten: {why}"), is_news: false }
     }
 }
 
@@ -103,11 +103,11 @@ impl Cast {
                 Ok(linked) => program.linked = wanted.among(&linked, &mut unknown, &mut refused),
                 Err(NotListed::Static) => {}
                 Err(why) => {
-                    let why = format!("its libraries are not known: {why}");
-                    left.push(LeftAlone::new(&program.file, why));
+                    let why = format!("its libraries are not rewritten: {why}");
+                    left.push(LeftAlone { file: program.file.clone(), why, is_news: true });
                 }
             }
-            left.extend(refused.into_iter().map(|(file, why)| LeftAlone::new(&file, why.to_string())));
+            left.extend(refused.into_iter().map(|(file, why)| LeftAlone::new(&file, &why.to_string())));
             known.push((program.file.clone(), program.linked.clone()));
         }
         if unknown.is_empty() { Ok(left) } else { Err(SessionError::NoSuchLibrary(unknown.join(", "))) }
@@ -229,7 +229,7 @@ impl Original {
     }
 
     fn left_alone(&self, why: &SessionError) -> LeftAlone {
-        LeftAlone::new(&self.path, without_path(why, &self.path))
+        LeftAlone::new(&self.path, &without_path(why, &self.path))
     }
 
     fn is(&self, module: &PlannedModule) -> bool {
@@ -338,9 +338,9 @@ pub fn make(
         match twins::get(cache, module, plan.bounds.quantum, rewriter) {
             Ok(entry) => entries.push((file.to_owned(), role, entry)),
             Err(why @ (TwinsError::Refused { .. } | TwinsError::Unproven { .. })) if is_library => {
-                let is_fault = matches!(why, TwinsError::Unproven { .. });
+                let is_news = matches!(why, TwinsError::Unproven { .. });
                 let why = without_path(&why.into(), file);
-                left_alone.push(LeftAlone { is_fault, ..LeftAlone::new(file, why) });
+                left_alone.push(LeftAlone { is_news, ..LeftAlone::new(file, &why) });
             }
             Err(why) => return Err(why.into()),
         }

@@ -23,7 +23,7 @@ pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone]) -> String {
     }
     text.push_str(&nobody(plan));
     for left in left_alone {
-        let _ = write!(text, "\n{:12} {}\n  not rewritten: {}\n", "library", left.file.display(), left.why);
+        let _ = write!(text, "\n{:12} {}\n  {}\n", "left alone", left.file.display(), left.why);
     }
     text.push_str("\nalternatives\n");
     for other in &plan.alternatives {
