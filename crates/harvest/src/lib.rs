@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+mod callers;
 pub mod candidates;
 pub mod launch;
 mod libraries;

@@ -4,6 +4,7 @@
 //! of the program. The rewritten ones lie in a directory that the loader looks into first. What they look for beside themselves
 //! (`$ORIGIN`) is there, too.
 
+use crate::callers::{behind_resolvers, is_audited, is_first};
 use crate::libraries::{asks_for, from_origin, needed_by, places_of};
 use image::Image;
 use image::symbols::Symbols;
@@ -38,6 +39,12 @@ pub enum NotRewritten {
     Early,
     #[error("it may load others that lie beside it ($ORIGIN), and its rewritten copy lies elsewhere")]
     Origin,
+    #[error("{0} begins before all others (DF_1_INITFIRST), and may call it")]
+    BehindFirst(String),
+    #[error("{0} has indirect functions, whose resolvers may call it before anything else runs")]
+    BehindResolvers(String),
+    #[error("the loader is audited (LD_AUDIT), and what audits it may be linked to it")]
+    Audited,
 }
 
 /// Why it is not known what a program is linked to.
@@ -49,6 +56,14 @@ pub enum NotListed {
     Loader(String),
     #[error("its dynamic loader does not list them: {0}")]
     Failed(String),
+}
+
+/// All that is loaded with a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    pub libraries: Vec<Linked>,
+    /// Why none of them may be rewritten.
+    none: Option<NotRewritten>,
 }
 
 /// Which of a program's libraries are rewritten.
@@ -93,11 +108,13 @@ impl Wanted {
     /// what was asked for by its name and cannot be added to `refused`.
     pub(crate) fn among(
         &self,
-        linked: &[Linked],
+        listing: &Listing,
         unknown: &mut Vec<String>,
         refused: &mut Vec<(PathBuf, NotRewritten)>,
     ) -> Chosen {
         let mut chosen = Chosen::default();
+        let linked = &listing.libraries[..];
+        let behind = if *self == Self::None { Vec::new() } else { behind_resolvers(linked) };
         for library in linked {
             let asked = match self {
                 Self::None => false,
@@ -108,7 +125,17 @@ impl Wanted {
             if !asked {
                 continue;
             }
-            let others = if library.is_early() { Err(NotRewritten::Early) } else { library.beside(linked) };
+            let whose =
+                || behind.iter().find(|(name, _)| *name == library.name).map(|(_, whose)| whose.clone());
+            let others = if library.is_early() {
+                Err(NotRewritten::Early)
+            } else if let Some(why) =
+                listing.none.clone().or_else(|| whose().map(NotRewritten::BehindResolvers))
+            {
+                Err(why)
+            } else {
+                library.beside(linked)
+            };
             match others {
                 Ok(others) => {
                     chosen.rewritten.push(library.clone());
@@ -127,14 +154,18 @@ impl Wanted {
 impl Linked {
     fn is(&self, name: &str) -> bool {
         let rest = self.name.as_bytes().strip_prefix(name.as_bytes());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b".so"))
+        let version_follows = |rest: &[u8]| name.as_bytes().ends_with(b".so") && rest.starts_with(b".");
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b".so") || version_follows(rest))
+    }
+
+    pub(crate) fn is_libcs(&self) -> bool {
+        LIBCS.iter().any(|libcs| self.name.as_bytes().starts_with(libcs))
     }
 
     /// Whether it is of what begins before there is an area.
     fn is_early(&self) -> bool {
         // Whose `malloc` it is, the loader itself calls.
-        LIBCS.iter().any(|libcs| self.name.as_bytes().starts_with(libcs))
-            || self.read(|image| defines(image, b"malloc")).unwrap_or(false)
+        self.is_libcs() || self.read(|image| defines(image, b"malloc")).unwrap_or(false)
     }
 
     /// Of these, what it and they need, and would not be found from elsewhere, since it is looked for beside them.
@@ -182,10 +213,14 @@ impl Linked {
         self.file.parent().is_some_and(is_usual)
     }
 
-    fn read<T>(&self, of: impl FnOnce(&Image<'_>) -> T) -> Option<T> {
-        let data = std::fs::read(&self.file).ok()?;
-        Image::parse(&data).ok().map(|image| of(&image))
+    pub(crate) fn read<T>(&self, of: impl FnOnce(&Image<'_>) -> T) -> Option<T> {
+        read(&self.file, of)
     }
+}
+
+fn read<T>(file: &Path, of: impl FnOnce(&Image<'_>) -> T) -> Option<T> {
+    let data = std::fs::read(file).ok()?;
+    Image::parse(&data).ok().map(|image| of(&image))
 }
 
 fn is_usual(place: &Path) -> bool {
@@ -198,7 +233,7 @@ fn defines(image: &Image<'_>, name: &[u8]) -> bool {
 }
 
 /// What this program's loader would load, but for what is preloaded.
-pub(crate) fn linked(program: &Path) -> Result<Vec<Linked>, NotListed> {
+pub(crate) fn linked(program: &Path) -> Result<Listing, NotListed> {
     const PT_INTERP: u32 = 3;
     let failed = |error: io::Error| NotListed::Failed(records::plain(&error));
     let data = std::fs::read(program).map_err(failed)?;
@@ -220,7 +255,26 @@ pub(crate) fn linked(program: &Path) -> Result<Vec<Linked>, NotListed> {
     if !output.status.success() {
         return Err(NotListed::Failed(output.status.to_string()));
     }
-    Ok(listed(&output.stdout))
+    let first = paths(&output.stdout).find(|path| read(path, is_first) == Some(true));
+    let none = if is_audited(&image) {
+        Some(NotRewritten::Audited)
+    } else {
+        first.map(|path| NotRewritten::BehindFirst(path.display().to_string()))
+    };
+    Ok(Listing { libraries: listed(&output.stdout), none })
+}
+
+/// All files of a loader's list, and such as were named by their paths or are preloaded.
+fn paths(text: &[u8]) -> impl Iterator<Item = &Path> {
+    let one = |line: &'_ [u8]| -> Option<std::ops::Range<usize>> {
+        let end = line.windows(4).rposition(|window| window == b" (0x")?;
+        let arrow = line[..end].windows(4).position(|window| window == b" => ");
+        let begin =
+            arrow.map_or_else(|| line.iter().position(|byte| !byte.is_ascii_whitespace()), |at| Some(at + 4));
+        Some(begin.unwrap_or(0)..end)
+    };
+    let files = text.split(|&byte| byte == b'\n').filter_map(move |line| Some(&line[one(line)?]));
+    files.filter(|path| path.contains(&b'/')).map(|path| Path::new(OsStr::from_bytes(path)))
 }
 
 /// `libz.so.1 => /lib/libz.so.1 (0x00007f…)`, a line each; what has no arrow was named by its path, or is the kernel's.
@@ -250,6 +304,8 @@ mod tests {
     fn a_loaders_list_is_read() {
         let text = b"\tlinux-vdso.so.1 (0x00007ffc)\n\tliba.so.1 => /x y/liba.so.1 (0x00007f12)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n\tlibb.so => not found\n\tlibc.so.6 => ./libc.so.6 (0x1)\n";
         assert_eq!(listed(text), [library("liba.so.1", "/x y/liba.so.1")]);
+        let all: Vec<&Path> = paths(text).collect();
+        assert_eq!(all, ["/x y/liba.so.1", "/lib64/ld-linux-x86-64.so.2", "./libc.so.6"].map(Path::new));
         assert!(listed(b"\tstatically linked\n").is_empty());
     }
 
@@ -264,15 +320,19 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_and_is_not_there_is_left_over() {
-        let linked = || vec![library("libz.so.1", "/none"), library("libm.so.6", "/none")];
+        let libraries = vec![library("libz.so.1", "/none"), library("libm.so.6", "/none")];
+        let linked = Listing { libraries, none: None };
         let mut unknown = vec!["libz".to_owned(), "libq".to_owned()];
         let (mut refused, wanted) = (Vec::new(), Wanted::Named(unknown.clone()));
-        assert_eq!(wanted.among(&linked(), &mut unknown, &mut refused).rewritten, linked()[..1]);
+        assert_eq!(wanted.among(&linked, &mut unknown, &mut refused).rewritten, linked.libraries[..1]);
         assert_eq!((unknown, refused.len()), (vec!["libq".to_owned()], 0));
         let named = Wanted::Named(vec!["libm".to_owned()]);
-        assert_eq!(named.among(&linked(), &mut Vec::new(), &mut refused), Chosen::default());
+        assert_eq!(named.among(&linked, &mut Vec::new(), &mut refused), Chosen::default());
         assert_eq!(refused, [("/none".into(), NotRewritten::Early)]);
-        assert_eq!(Wanted::All.among(&linked(), &mut Vec::new(), &mut refused).rewritten, linked()[..1]);
+        assert_eq!(
+            Wanted::All.among(&linked, &mut Vec::new(), &mut refused).rewritten,
+            linked.libraries[..1]
+        );
         assert_eq!(refused.len(), 1);
     }
 }

@@ -4,7 +4,7 @@
 //! To add something that cannot be harvested: a variant of [`ProgramError`], a test in [`look_at`], a case below.
 
 use crate::libraries::{self, Libraries};
-use crate::linked::{self, Chosen, Linked, NotListed};
+use crate::linked::{self, Chosen, Listing, NotListed};
 use image::Image;
 use records::plan::Role;
 use std::ffi::{OsStr, OsString};
@@ -143,7 +143,7 @@ impl Program {
     }
 
     /// The libraries that it is linked to.
-    pub fn linked_to(&self) -> Result<Vec<Linked>, NotListed> {
+    pub fn linked_to(&self) -> Result<Listing, NotListed> {
         linked::linked(&self.file)
     }
 
