@@ -93,7 +93,7 @@ fn who_is_called_before_the_runtime_is_there_stays_as_it_is() {
         }
         let plan = harvest(&["--libraries", "all", "--dry-run", "--", program]).stdout;
         let plan = String::from_utf8_lossy(&plan);
-        let left = plan.split("\nlibrary ").find(|left| left.contains("/libcalled.so\n"));
+        let left = plan.split("\nleft alone ").find(|left| left.contains("/libcalled.so\n"));
         assert!(left.is_some_and(|left| left.contains(why)), "{program}: {plan}");
     }
 }

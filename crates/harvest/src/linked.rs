@@ -93,14 +93,14 @@ const LIBCS: [&[u8]; 10] = [
 ];
 
 impl Wanted {
-    /// `all`, `none`, or names with commas between them.
-    pub fn of(text: &str) -> Self {
-        match text {
-            "none" => Self::None,
-            "all" => Self::All,
-            names => {
-                Self::Named(names.split(',').map(|n| n.trim().to_owned()).filter(|n| !n.is_empty()).collect())
-            }
+    /// `all`, `none`, or names with commas between them; none of it is no answer.
+    pub fn of(text: &str) -> Option<Self> {
+        let names: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        match &names[..] {
+            [] => None,
+            ["none"] => Some(Self::None),
+            names if names.contains(&"all") => Some(Self::All),
+            names => Some(Self::Named(names.iter().map(|&name| name.to_owned()).collect())),
         }
     }
 
@@ -313,9 +313,13 @@ mod tests {
     fn libraries_are_named_with_their_version_or_without() {
         let z = library("libz.so.1", "/lib/libz.so.1");
         assert!(z.is("libz") && z.is("libz.so.1"));
-        assert!(!z.is("lib") && !z.is("libz.so") && !z.is("libzip"));
-        assert_eq!(Wanted::of("all"), Wanted::All);
-        assert_eq!(Wanted::of("libz, libm,"), Wanted::Named(vec!["libz".to_owned(), "libm".to_owned()]));
+        assert!(z.is("libz.so") && !z.is("lib") && !z.is("libz.s") && !z.is("libzip"));
+        assert_eq!([Wanted::of("all"), Wanted::of("libz,all")], [Some(Wanted::All), Some(Wanted::All)]);
+        assert_eq!(
+            Wanted::of("libz, libm,"),
+            Some(Wanted::Named(vec!["libz".to_owned(), "libm".to_owned()]))
+        );
+        assert_eq!([Wanted::of(""), Wanted::of(" ,")], [None, None]);
     }
 
     #[test]

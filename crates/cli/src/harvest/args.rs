@@ -80,8 +80,8 @@ pub(crate) struct HarvestArgs {
     pub(super) siblings: bool,
 
     /// Libraries to rewrite with the programs that are linked to them: names, as libz or libz.so.1, with commas between them, or 'all'
-    #[arg(long, value_name = "NAMES", conflicts_with = "siblings")]
-    libraries: Option<String>,
+    #[arg(long, value_name = "NAMES", conflicts_with = "siblings", value_parser = libraries)]
+    libraries: Option<Wanted>,
 
     /// Which loads give way
     #[arg(long, value_enum, default_value_t = Chosen::Paying, help_heading = "Choosing sites")]
@@ -172,7 +172,7 @@ impl HarvestArgs {
 
     /// Which libraries are to be rewritten.
     pub(super) fn libraries(&self) -> Wanted {
-        self.libraries.as_deref().map_or(Wanted::None, Wanted::of)
+        self.libraries.clone().unwrap_or_default()
     }
 
     pub(super) fn has_scavengers(&self) -> bool {
@@ -210,6 +210,10 @@ impl HarvestArgs {
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Refusal {
     Refusal::failed(format!("cannot write {}", path.display()), records::plain(error))
+}
+
+fn libraries(text: &str) -> Result<Wanted, String> {
+    Wanted::of(text).ok_or_else(|| "no name of a library; write for example libz,libxml2 or all".to_owned())
 }
 
 /// `12 x CMD`.
