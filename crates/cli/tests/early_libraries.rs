@@ -50,8 +50,7 @@ int main(void) {
 "#;
 
 fn place() -> Place {
-    let place = Place::new("int main(void) { return 0; }", env!("CARGO_BIN_EXE_gleaner"));
-    std::fs::write(place.at("p.c"), SOURCE).unwrap();
+    let place = Place::uncompiled(SOURCE, env!("CARGO_BIN_EXE_gleaner"));
     let here = place.at(".").display().to_string();
     let (search, path) = (format!("-L{here}"), format!("-Wl,--no-as-needed,-rpath,{here}"));
     let make = |name: &str, arguments: &[&str]| {

@@ -71,8 +71,7 @@ int main(int argc, char **argv) {
 "#;
 
 fn place() -> Place {
-    let place = Place::new("int main(void) { return 0; }", env!("CARGO_BIN_EXE_gleaner"));
-    std::fs::write(place.at("p.c"), SOURCE).unwrap();
+    let place = Place::uncompiled(SOURCE, env!("CARGO_BIN_EXE_gleaner"));
     std::fs::create_dir(place.at("lib")).unwrap();
     let search = format!("-L{}", place.at("lib").display());
     let library = |name: &str, arguments: &[&str]| {

@@ -6,8 +6,8 @@
 
 use crate::callers::{behind_resolvers, is_audited, is_first};
 use crate::libraries::{asks_for, from_origin, needed_by, places_of};
-use image::Image;
 use image::symbols::Symbols;
+use image::{Image, abi};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -234,12 +234,11 @@ fn defines(image: &Image<'_>, name: &[u8]) -> bool {
 
 /// What this program's loader would load, but for what is preloaded.
 pub(crate) fn linked(program: &Path) -> Result<Listing, NotListed> {
-    const PT_INTERP: u32 = 3;
     let failed = |error: io::Error| NotListed::Failed(records::plain(&error));
     let data = std::fs::read(program).map_err(failed)?;
     let image = Image::parse(&data).map_err(|e| NotListed::Failed(e.to_string()))?;
     let segment =
-        image.segments().iter().find(|segment| segment.kind == PT_INTERP).ok_or(NotListed::Static)?;
+        image.segments().iter().find(|segment| segment.kind == abi::PT_INTERP).ok_or(NotListed::Static)?;
     let named = image.bytes_from(Svma(segment.address)).unwrap_or(&[]).split(|&byte| byte == 0).next();
     let loader = Path::new(OsStr::from_bytes(named.unwrap_or(&[])));
     // Others list, too, but tell nobody where they have them.
@@ -264,32 +263,31 @@ pub(crate) fn linked(program: &Path) -> Result<Listing, NotListed> {
     Ok(Listing { libraries: listed(&output.stdout), none })
 }
 
-/// All files of a loader's list, and such as were named by their paths or are preloaded.
-fn paths(text: &[u8]) -> impl Iterator<Item = &Path> {
-    let one = |line: &'_ [u8]| -> Option<std::ops::Range<usize>> {
-        let end = line.windows(4).rposition(|window| window == b" (0x")?;
-        let arrow = line[..end].windows(4).position(|window| window == b" => ");
-        let begin =
-            arrow.map_or_else(|| line.iter().position(|byte| !byte.is_ascii_whitespace()), |at| Some(at + 4));
-        Some(begin.unwrap_or(0)..end)
-    };
-    let files = text.split(|&byte| byte == b'\n').filter_map(move |line| Some(&line[one(line)?]));
-    files.filter(|path| path.contains(&b'/')).map(|path| Path::new(OsStr::from_bytes(path)))
+/// What a loader's list names with their places, `libz.so.1 => /lib/libz.so.1 (0x00007f…)`, a line each; what has no arrow was named by its path, or is the
+/// kernel's.
+fn places(text: &[u8]) -> impl Iterator<Item = (Option<&[u8]>, &Path)> {
+    const ARROW: &[u8] = b" => ";
+    text.split(|&byte| byte == b'\n').filter_map(|line| {
+        let line = line.trim_ascii();
+        let line = &line[..line.windows(4).rposition(|window| window == b" (0x")?];
+        let arrow = line.windows(ARROW.len()).position(|window| window == ARROW);
+        let path = arrow.map_or(line, |arrow| &line[arrow + ARROW.len()..]);
+        Some((arrow.map(|arrow| &line[..arrow]), Path::new(OsStr::from_bytes(path))))
+    })
 }
 
-/// `libz.so.1 => /lib/libz.so.1 (0x00007f…)`, a line each; what has no arrow was named by its path, or is the kernel's.
+/// All files of such a list, and such as were named by their paths or are preloaded.
+fn paths(text: &[u8]) -> impl Iterator<Item = &Path> {
+    places(text).map(|(_, path)| path).filter(|path| path.as_os_str().as_bytes().contains(&b'/'))
+}
+
+/// Those that are looked for by a name.
 fn listed(text: &[u8]) -> Vec<Linked> {
-    const ARROW: &[u8] = b" => ";
-    let one = |line: &[u8]| {
-        let line = line.trim_ascii();
-        let arrow = line.windows(ARROW.len()).position(|window| window == ARROW)?;
-        let (name, rest) = (&line[..arrow], &line[arrow + ARROW.len()..]);
-        let end = rest.windows(4).rposition(|window| window == b" (0x")?;
-        let path = Path::new(OsStr::from_bytes(&rest[..end]));
-        (path.is_absolute() && !name.contains(&b'/'))
-            .then(|| Linked { name: OsStr::from_bytes(name).to_owned(), file: path.to_owned() })
-    };
-    text.split(|&byte| byte == b'\n').filter_map(one).collect()
+    let looked_for = places(text).filter_map(|(name, path)| Some((name?, path)));
+    let found = looked_for.filter(|(name, path)| path.is_absolute() && !name.contains(&b'/'));
+    found
+        .map(|(name, path)| Linked { name: OsStr::from_bytes(name).to_owned(), file: path.to_owned() })
+        .collect()
 }
 
 #[cfg(test)]

@@ -14,10 +14,16 @@ pub struct Place {
 impl Place {
     /// `gleaner`: the binary that is tested.
     pub fn new(source: &str, gleaner: impl AsRef<Path>) -> Self {
+        let place = Self::uncompiled(source, gleaner);
+        assert!(place.compile("cc", "p", &[]), "a C compiler, and a program it takes");
+        place
+    }
+
+    /// A source of which nothing is made yet.
+    pub fn uncompiled(source: &str, gleaner: impl AsRef<Path>) -> Self {
         let directory = tempfile::tempdir().expect("a folder for what is left over");
         let place = Self { directory, gleaner: gleaner.as_ref().to_owned() };
         std::fs::write(place.at("p.c"), source).expect("a file in a new folder");
-        assert!(place.compile("cc", "p", &[]), "a C compiler, and a program it takes");
         place
     }
 
