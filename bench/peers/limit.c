@@ -1,8 +1,9 @@
-// The limit of harvesting a pointer chase, written by hand: so many chases, each through its own area, in one program
-// that goes from one to the next at every load, with the cheapest switch there is. Tells steps for each of them in files
-// as the programs of bench/programs do.
-// usage: limit MIB CHASES PROGRESS-FILE...   until the first file's last word is 1
+// The limit of harvesting a pointer chase, written by hand: so many chases, each through its own area or all through one, in
+// one program that goes from one to the next at every load, with the cheapest switch there is. Tells steps for each of them in
+// files as the programs of bench/programs do.
+// usage: limit own|one MIB CHASES PROGRESS-FILE...   until the first file's last word is 1
 #include "../programs/common.h"
+#include <string.h>
 
 enum { LINE = 64, BATCH = 4096 };
 
@@ -56,19 +57,20 @@ static void **cycle(size_t mib) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4 || argc != 3 + atoi(argv[2])) {
-        fprintf(stderr, "usage: %s MIB CHASES PROGRESS-FILE...\n", argv[0]);
+    if (argc < 5 || argc != 4 + atoi(argv[3])) {
+        fprintf(stderr, "usage: %s own|one MIB CHASES PROGRESS-FILE...\n", argv[0]);
         return 2;
     }
-    size_t mib = strtoull(argv[1], 0, 0);
-    int chases = atoi(argv[2]);
+    int one = !strcmp(argv[1], "one");
+    size_t mib = strtoull(argv[2], 0, 0);
+    int chases = atoi(argv[3]);
     struct other *others = calloc(chases, sizeof *others);
     struct progress **told = calloc(chases, sizeof *told);
     void **first = 0;
     for (int i = 0; i < chases; i++) {
-        progress_to(argv[3 + i]);
+        progress_to(argv[4 + i]);
         told[i] = progress;
-        void **p = cycle(mib);
+        void **p = one && i ? first + random_number() % ((mib << 20) / LINE) * (LINE / sizeof *p) : cycle(mib);
         if (!i)
             first = p;
         struct other *o = &others[i];
