@@ -16,6 +16,7 @@ mod napping;
 mod naps;
 mod pace;
 mod primaries;
+mod reference;
 mod rest;
 mod samples;
 mod siblings;
@@ -157,7 +158,7 @@ impl Butler {
             moved: false,
             quiet_rounds: 0,
             turn: 0,
-            clock: clock::Clock::new(now),
+            clock: clock::Clock::new(),
             paces,
             naps,
             turning: Cpus::NONE,

@@ -44,7 +44,7 @@ impl Step {
             let lost = if self.is_obeyed() { pace.law.last() } else { f64::from(u8::from(away)) };
             return (lost, 0.0, false);
         };
-        match (pace.reference, work.pace()) {
+        match (pace.reference.mean(), work.pace()) {
             (Some(own), Some(with)) => {
                 let lost = (1.0 - pace.rest.kept() * own.ticks[0] / with).clamp(-0.5, 1.0);
                 (lost, (own.error / with).min(MOST_DOUBT), true)

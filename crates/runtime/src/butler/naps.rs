@@ -70,6 +70,9 @@ pub(super) struct Naps {
     lately: [f64; 4],
     /// It sleeps now and then, and others are on its processor.
     pub(super) crowded: bool,
+    /// When the kernel was asked last how often it went to sleep, and one more than what it said.
+    asked_at: u64,
+    sleeps: u64,
 }
 
 impl Naps {
@@ -120,6 +123,21 @@ impl Naps {
         self.asleep += (share - self.asleep) * (gone / MEMORY).min(1.0);
         (self.exact_at, self.exact) = (now, ran);
         self.often = self.asleep > NAPS[usize::from(self.often)];
+    }
+
+    /// Whether it is to be asked how often it went to sleep: before anything is known of it, and while it seems to nap.
+    pub(super) fn is_doubtful(&self, now: u64) -> bool {
+        self.asked_at == 0 || (self.often || self.crowded) && now.saturating_sub(self.asked_at) > EXACT / 2
+    }
+
+    /// It went to sleep so often up to now, if the kernel tells. One that never did meanwhile does not nap, whatever is missing of its
+    /// time: a hypervisor that takes the processor away leaves no other trace in what the thread ran.
+    pub(super) fn slept(&mut self, now: u64, times: Option<u64>) {
+        let sleeps = times.map_or(0, |times| times + 1);
+        if sleeps != 0 && sleeps == self.sleeps {
+            (self.asleep, self.often, self.crowded, self.lately) = (0.0, false, false, [0.0; 4]);
+        }
+        (self.asked_at, self.sleeps) = (now, sleeps);
     }
 
     /// Whether others are on its processor, by how long it waits for it.
@@ -345,6 +363,28 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Of a thread that runs all the time, on a processor of which a hypervisor takes a quarter and others a moment now and then:
+    /// whether it is taken for one that naps, where the kernel says that it went to sleep so often in each 0.1 s.
+    fn robbed(sleeps: Option<u64>) -> bool {
+        let (mut naps, mut often) = (Naps::default(), 0);
+        for ms in 1..3000_u64 {
+            let now = 1_000_000 * ms;
+            let told = Ran { ns: now / 4 * 3, waited: ms * 1000, times: 1 + ms / 50 };
+            naps.look(now, 1, false, Some(told), true);
+            if naps.is_doubtful(now) {
+                naps.slept(now, sleeps.map(|each| 7 + ms / 100 * each));
+            }
+            often += usize::from(naps.often && ms > 500);
+        }
+        often > 100
+    }
+
+    #[test]
+    fn who_is_robbed_of_its_processor_does_not_nap() {
+        assert!(!robbed(Some(0)));
+        assert!(robbed(Some(1)) && robbed(None), "who sleeps, or may");
     }
 
     #[test]

@@ -13,11 +13,13 @@
 //! Of one that sleeps often and shortly, pace is the processor's time for so many yields ([`super::naps`]), and so are credit and charge.
 //!
 //! Of samples, two means are taken: of all, and of the lower three quarters. Idle times, in which a program waits without sleeping,
-//! hide in the first what it loses while it works; rare losses are missing in the second. The worse of both counts.
+//! hide in the first what it loses while it works; rare losses are missing in the second. Where there may be such times the worse of both
+//! counts, else the first: samples alone have a longer tail than with guests, and the second would take that for a loss.
 
 use super::Butler;
 use super::law::{Law, Verdict};
 use super::naps::{Naps, Window, Work};
+use super::reference::Reference;
 use super::rest::{self, Rest};
 use super::samples::Mean;
 use super::suspects::are_too_long;
@@ -37,6 +39,8 @@ const GIVE_UP: [u64; 2] = [4_000_000, 48_000_000];
 /// Between two looks at the pace with guests, and without.
 const LOOK: [u64; 2] = [1_000_000, 5_000_000];
 const SPELL: [u64; 2] = [64_000_000, 128_000_000];
+/// So many times as long where guests may cost what they like.
+const IDLY: u64 = 4;
 /// Guests that wait for longer than this do so at home; and those of a primary that waits by turning round, which are soon wanted again.
 const PATIENCE: [u64; 2] = [5_000_000, 200_000_000];
 /// Most doubt about a share that was lost: where paces differ by much more, the program has come to other work.
@@ -47,8 +51,6 @@ const IDLE: f64 = 0.1;
 const GAIN: f64 = 0.05;
 /// How soon it is looked again whether it does: at first, and at most.
 const TRY: [u64; 2] = [50_000_000, 2_000_000_000];
-/// Where works alone differ by more, the program does others now.
-const OTHER: f64 = 0.3;
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -68,6 +70,8 @@ pub(super) enum Phase {
 /// Zero is one that has not begun.
 pub(super) struct Pace {
     tid: i32,
+    /// Ticks in a nanosecond, as the area's times have them.
+    rate: f64,
     pub(super) phase: Phase,
     pub(super) law: Law,
     /// What it was before the primary was looked at as one that waits.
@@ -80,13 +84,11 @@ pub(super) struct Pace {
     pub(super) uncharged: f64,
     /// Of this spell, as far as it was looked at: its time, and what was lost of it.
     spell: [f64; 2],
-    /// Alone. None where yields are rare.
-    pub(super) reference: Option<Mean>,
+    /// Alone.
+    pub(super) reference: Reference,
     pub(super) rest: Rest,
     /// For how long from now on it has not its caches again.
     tail: f64,
-    /// Of how many looks at it alone.
-    references: u32,
     /// It waits by turning round, and has its guests only there; for which share of its time.
     spins: bool,
     /// That was found a moment ago, or that it does no more.
@@ -125,6 +127,10 @@ impl Butler {
         let tid = area.tid.load(Relaxed);
         if pace.tid != tid {
             pace.begin(area, tid, self.page, self.now, ring);
+        }
+        if pace.rate.to_bits() != self.clock.rate.to_bits() {
+            // Seldom, since the thread itself uses what lies beside them.
+            pace.rate = self.clock.rate;
             let ticks = |ns: u64| (ns as f64 * self.clock.rate) as u64;
             area.stage_ticks.store(ticks(STAGE), Relaxed);
             area.absence_ticks.store(ticks(self.page.max_absence_ns), Relaxed);
@@ -172,6 +178,7 @@ impl Pace {
     fn begin(&mut self, area: &Area, tid: i32, page: &Control, now: u64, ring: u32) {
         *self = Self {
             tid,
+            rate: 0.0,
             phase: Phase::Alone,
             law: Law::new(f64::from(page.max_slowdown) / 1e6, ring),
             law_before: Law::new(0.0, 0),
@@ -181,10 +188,9 @@ impl Pace {
             spell_began: now,
             uncharged: 0.0,
             spell: [0.0; 2],
-            reference: None,
-            rest: Rest::begin_anew(now),
+            reference: Reference::default(),
+            rest: Rest::default(),
             tail: 0.0,
-            references: 0,
             spins: false,
             turned_over: false,
             turned_at: 0,
@@ -197,13 +203,14 @@ impl Pace {
             work: None,
             switched: 0,
         };
+        self.rest = Rest::begin_anew(now, self.law.allows_all());
         area.most.store(0, Relaxed);
     }
 
     /// What was counted of it is not to be compared with what is counted from now on.
     pub(super) fn refer_anew(&mut self, now: u64) {
-        (self.reference, self.references) = (None, 0);
-        (self.rest, self.tail) = (Rest::begin_anew(now), 0.0);
+        self.reference = Reference::default();
+        (self.rest, self.tail) = (Rest::begin_anew(now, self.law.allows_all()), 0.0);
     }
 
     /// It waits by turning round from now on, or no more.
@@ -218,24 +225,6 @@ impl Pace {
             self.law_before = self.law;
             self.law.begin_anew(spins);
         }
-    }
-
-    /// Its pace alone was such. Works are few and differ, so many looks at them count, the latest most.
-    fn refer_to(&mut self, new: Option<Mean>) {
-        let (Some(old), Some(new), true) = (self.reference, new, self.spins || self.naps) else {
-            (self.reference, self.references) = (new, u32::from(new.is_some()));
-            return;
-        };
-        if (new.ticks[0] / old.ticks[0] - 1.0).abs() > OTHER {
-            (self.reference, self.references) = (Some(new), 1);
-            return;
-        }
-        self.references += 1;
-        let weight = (1.0 / f64::from(self.references)).max(0.25);
-        let ticks = [0, 1].map(|i| old.ticks[i] + (new.ticks[i] - old.ticks[i]) * weight);
-        // Of one that naps there is one sample in each look.
-        let new_error = if self.naps { (new.ticks[0] - old.ticks[0]).abs() / 2.0 } else { new.error };
-        self.reference = Some(Mean { ticks, error: old.error + (new_error - old.error) * weight });
     }
 
     /// Whether it is to come to its yields: guests may be there, or it is counted there. While guests wait until they may come again, a yield
@@ -337,8 +326,8 @@ impl Step {
                         return self.rest(pace);
                     }
                 }
-                pace.refer_to(alone);
-                let weight = if pace.references > 1 { 0.125 } else { 1.0 };
+                pace.reference.saw(alone, pace.naps);
+                let weight = if pace.reference.looks() > 1 { 0.125 } else { 1.0 };
                 pace.idle += (self.idle() - pace.idle) * weight;
                 self.look(pace, region);
                 pace.spell_began = self.now;
@@ -362,7 +351,8 @@ impl Step {
             }
             Phase::Look if counted || given_up => self.looked(pace, region),
             Phase::Guests if self.now >= pace.until => {
-                if self.now.saturating_sub(pace.spell_began) > SPELL[usize::from(pace.naps)] {
+                let idly = if pace.law.allows_all() { IDLY } else { 1 };
+                if self.now.saturating_sub(pace.spell_began) > idly * SPELL[usize::from(pace.naps)] {
                     self.leave_alone(pace);
                 } else if guests == 0 {
                     pace.until = self.now + LOOK[1];
@@ -479,11 +469,16 @@ impl Step {
         let with = self
             .mean(row::ABOARD, self.lap(usize::from(!pace.spins)))
             .filter(|_| self.is_obeyed() && self.are_enough());
-        let (lost, doubt, compared) = match (pace.reference, with) {
+        let (lost, doubt, compared) = match (pace.reference.mean(), with) {
             (Some(own), Some(with)) => {
                 let kept = if pace.spins { 1.0 } else { pace.rest.kept() };
                 let lost = [0, 1].map(|i| (1.0 - kept * own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
-                (lost[0].max(lost[1]), (own.error / with.ticks[0]).min(MOST_DOUBT), true)
+                let idles = if pace.spins { 1.0 } else { own.idles() };
+                (
+                    lost[0] + idles * (lost[1] - lost[0]).max(0.0),
+                    (own.error / with.ticks[0]).min(MOST_DOUBT),
+                    true,
+                )
             }
             // It did not come to a yield: it runs, or one guest does.
             (_, None) if !self.is_obeyed() => (f64::from(u8::from(!alone)), 0.0, false),

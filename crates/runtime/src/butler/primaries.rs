@@ -108,7 +108,13 @@ impl Butler {
         let rhythm = match self.naps.as_mut() {
             _ if seen == Seen::Unknown => Rhythm::Asleep { throughout: false },
             // However long it is stopped, it is no nap.
-            Some(naps) => naps[slot].look(self.now, tid, asleep || stopped, ran, guests > 0),
+            Some(naps) => {
+                let rhythm = naps[slot].look(self.now, tid, asleep || stopped, ran, guests > 0);
+                if naps[slot].is_doubtful(self.now) {
+                    naps[slot].slept(self.now, Processes::sleeps(area));
+                }
+                rhythm
+            }
             None if asleep => Rhythm::Asleep { throughout: false },
             None => Rhythm::Awake,
         };

@@ -7,13 +7,15 @@
 
 /// How long a rest is, and after how much of it the primary is looked at, again and again.
 const REST: u64 = 100_000_000;
-pub(super) const STEP: u64 = 8_000_000;
+pub(super) const STEP: u64 = 4_000_000;
 /// The first one comes so soon; then after twice as long each time, up to what makes them a fortieth of the time.
 const EVERY: [u64; 2] = [250_000_000, 4_000_000_000];
+/// So many times as long where nothing hangs on them but what the run record tells.
+const IDLY: u64 = 8;
 /// After guests the primary is taken to be short of its caches for so long.
 pub(super) const TAIL: u64 = REST / 2;
 /// Looks that count at the end of a rest; before it, these many spells at least.
-const LAST: usize = 4;
+const LAST: usize = 12;
 const BEFORE: u32 = 4;
 /// Beyond this the program has come to other work meanwhile.
 const SAME: [f64; 2] = [0.4, 1.2];
@@ -25,6 +27,7 @@ const REMEMBERED: f64 = 8.0;
 pub(super) struct Rest {
     due: u64,
     every: u64,
+    longest: u64,
     began: u64,
     /// Of looks at the beginning of spells: how many, and their mean, the latest counting most.
     spells: u32,
@@ -38,9 +41,10 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    /// Guests come for the first time, or the primary does other work from now on.
-    pub(super) fn begin_anew(now: u64) -> Self {
-        Self { due: now + EVERY[0], every: EVERY[0], ..Self::default() }
+    /// Guests come for the first time, or the primary does other work from now on. `idly`: they may cost what they like.
+    pub(super) fn begin_anew(now: u64, idly: bool) -> Self {
+        let [every, longest] = EVERY.map(|time| if idly { IDLY * time } else { time });
+        Self { due: now + every, every, longest, ..Self::default() }
     }
 
     /// At the beginning of a spell it takes so long for a yield, alone.
@@ -75,7 +79,7 @@ impl Rest {
 
     /// It slept, which tells nothing: guests are not to wait again at once for that.
     pub(super) fn put_off(&mut self, now: u64) {
-        self.every = (2 * self.every).min(EVERY[1]);
+        self.every = (2 * self.every).min(self.longest);
         self.due = now + self.every;
     }
 
@@ -150,12 +154,12 @@ mod tests {
     #[test]
     fn what_is_displaced_is_found_and_what_is_chance_is_not() {
         for kept in [0.7, 0.88, 0.95] {
-            let mut rest = Rest::begin_anew(1);
+            let mut rest = Rest::begin_anew(1, false);
             live(&mut rest, 1, 30.0, |_| kept);
             assert!((kept - 0.015..kept + 0.04).contains(&rest.kept()), "{} of {kept}", rest.kept());
         }
         for from in 1..20 {
-            let mut rest = Rest::begin_anew(from);
+            let mut rest = Rest::begin_anew(from, false);
             live(&mut rest, from, 30.0, |_| 1.0);
             assert!(rest.kept() > 0.98, "{}", rest.kept());
         }
@@ -163,10 +167,17 @@ mod tests {
 
     #[test]
     fn a_change_is_followed_and_rests_are_rare() {
-        let mut rest = Rest::begin_anew(1);
+        let mut rest = Rest::begin_anew(1, false);
         let resting = live(&mut rest, 1, 60.0, |seconds| if seconds < 30.0 { 0.8 } else { 1.0 });
         assert!(rest.kept() > 0.95, "{}", rest.kept());
         assert!(resting as f64 / 60e9 < 0.035, "{resting}");
+    }
+
+    #[test]
+    fn where_nothing_hangs_on_them_rests_are_very_rare() {
+        let mut rest = Rest::begin_anew(1, true);
+        let resting = live(&mut rest, 1, 60.0, |_| 0.8);
+        assert!(resting > 0 && (resting as f64) < 60e9 * 0.01, "{resting}");
     }
 
     #[test]
@@ -178,7 +189,7 @@ mod tests {
 
     #[test]
     fn who_sleeps_in_its_rests_has_them_as_seldom() {
-        let mut rest = Rest::begin_anew(1);
+        let mut rest = Rest::begin_anew(1, false);
         (0..BEFORE).for_each(|_| rest.saw(100.0));
         let (mut now, mut rests) = (1, 0);
         while now < 10_000_000_000 {
@@ -194,7 +205,7 @@ mod tests {
 
     #[test]
     fn other_work_tells_nothing() {
-        let mut rest = Rest::begin_anew(1);
+        let mut rest = Rest::begin_anew(1, false);
         rest.saw(100.0);
         rest.begin(1);
         while !rest.look(rest.began + REST, Some(20.0)) {}

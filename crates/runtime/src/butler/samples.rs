@@ -5,12 +5,23 @@ use crate::count;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// What samples say.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Mean {
     /// Ticks for a yield: of all samples, and of the lower three quarters.
     pub(super) ticks: [f64; 2],
     /// By how far the earlier samples differ from all, by their medians.
     pub(super) error: f64,
+}
+
+/// Where the mean of all is so many times that of the lower three quarters, the rest of them may be idle time; and where it is so many
+/// times that, it is.
+const IDLE: [f64; 2] = [1.2, 1.5];
+
+impl Mean {
+    /// How likely it is that idle times are in it. Samples that differ for other reasons have a tail, too, but a shorter one.
+    pub(super) fn idles(&self) -> f64 {
+        ((self.ticks[0] / self.ticks[1] - IDLE[0]) / (IDLE[1] - IDLE[0])).clamp(0.0, 1.0)
+    }
 }
 
 impl Step {
@@ -43,5 +54,18 @@ impl Step {
         early.sort_unstable();
         let error = early.get(early.len() / 2).map_or(middle, |ticks| (f64::from(*ticks) - middle).abs());
         Some(Mean { ticks: [all / lap, mean(&sorted[..most]) / lap], error: error / lap })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_times_are_told_from_a_tail() {
+        let idles = |all, most| Mean { ticks: [all, most], error: 0.0 }.idles();
+        // As a chase has it in a guest of a guest; and a program that waits for a third of its time.
+        assert_eq!((idles(349.0, 301.0), idles(450.0, 300.0)), (0.0, 1.0));
+        assert!((0.2..0.8).contains(&idles(405.0, 300.0)));
     }
 }

@@ -140,6 +140,12 @@ impl Processes {
         parse_ran(read(area, &area.ran_fd, b"/schedstat\0", &mut text)?)
     }
 
+    /// How often the thread of an area went to sleep. None where the kernel does not tell.
+    pub(super) fn sleeps(area: &Area) -> Option<u64> {
+        let mut text = [0_u8; 4096];
+        decimal_of(status(area, &mut text)?, b"voluntary_ctxt_switches:")
+    }
+
     /// What the thread of an area does.
     pub(super) fn seen(area: &'static Area) -> Seen {
         let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
@@ -297,20 +303,33 @@ impl Stat {
 /// thread is parked, does not.
 pub(super) fn signals_wait(area: &Area) -> Option<bool> {
     let mut text = [0_u8; 4096];
-    let (fd, size) = read_anew(area.pid.load(Relaxed), area.tid.load(Relaxed), b"/status\0", &mut text)?;
-    sys::close(fd);
-    let text = &text[..size];
+    let text = status(area, &mut text)?;
     let waiting = signal_set(text, b"SigPnd:")? | signal_set(text, b"ShdPnd:")?;
     Some(waiting & !area.parked_mask.load(Relaxed) != 0)
 }
 
+/// `/proc/…/status` of the thread of an area.
+fn status<'t>(area: &Area, text: &'t mut [u8; 4096]) -> Option<&'t [u8]> {
+    let (fd, size) = read_anew(area.pid.load(Relaxed), area.tid.load(Relaxed), b"/status\0", text)?;
+    sys::close(fd);
+    Some(&text[..size])
+}
+
 /// A line of `/proc/…/status` that is a set of signals.
 fn signal_set(text: &[u8], name: &[u8]) -> Option<u64> {
+    number_of(text, name, 16)
+}
+
+fn decimal_of(text: &[u8], name: &[u8]) -> Option<u64> {
+    number_of(text, name, 10)
+}
+
+fn number_of(text: &[u8], name: &[u8], base: u32) -> Option<u64> {
     let line = text.split(|byte| *byte == b'\n').find(|line| line.starts_with(name))?;
-    line[name.len()..]
-        .iter()
-        .filter(|byte| !byte.is_ascii_whitespace())
-        .try_fold(0_u64, |set, digit| Some(set << 4 | u64::from(char::from(*digit).to_digit(16)?)))
+    line[name.len()..].iter().filter(|byte| !byte.is_ascii_whitespace()).try_fold(0_u64, |number, digit| {
+        let digit = u64::from(char::from(*digit).to_digit(base)?);
+        Some(number.wrapping_mul(u64::from(base)).wrapping_add(digit))
+    })
 }
 
 /// `/proc/PID/task/TID/…`.
@@ -389,5 +408,7 @@ mod tests {
         assert_eq!(signal_set(text, b"SigPnd:"), Some(0x200));
         assert_eq!(signal_set(text, b"ShdPnd:"), Some(1 << 63 | 1));
         assert_eq!(signal_set(text, b"SigBlk:"), None);
+        let text = b"nonvoluntary_ctxt_switches:\t9\nvoluntary_ctxt_switches:\t120\n";
+        assert_eq!(decimal_of(text, b"voluntary_ctxt_switches:"), Some(120));
     }
 }
