@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// First argument that makes the test program a launcher.
 pub(crate) const LAUNCH: &str = "launch";
-/// After which a harvest hangs. Generous: machines may be busy. Waited in naps, of which a machine that sleeps takes one.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// After which a harvest hangs. Generous: machines may be busy, and scavengers at home run where nobody else wants to. Waited in naps, of which a machine that sleeps takes one.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 const NAP: Duration = Duration::from_millis(2);
 
 /// How a program ended, as a shell has it, and what it printed.
