@@ -176,11 +176,12 @@ pub(super) struct Step {
 
 impl Pace {
     fn begin(&mut self, area: &Area, tid: i32, page: &Control, now: u64, ring: u32) {
+        let law = Law::new(f64::from(page.max_slowdown) / 1e6, ring);
         *self = Self {
             tid,
             rate: 0.0,
             phase: Phase::Alone,
-            law: Law::new(f64::from(page.max_slowdown) / 1e6, ring),
+            law,
             law_before: Law::new(0.0, 0),
             until: now,
             seen_at: now,
@@ -189,7 +190,7 @@ impl Pace {
             uncharged: 0.0,
             spell: [0.0; 2],
             reference: Reference::default(),
-            rest: Rest::default(),
+            rest: Rest::begin_anew(now, law.allows_all()),
             tail: 0.0,
             spins: false,
             turned_over: false,
@@ -203,7 +204,6 @@ impl Pace {
             work: None,
             switched: 0,
         };
-        self.rest = Rest::begin_anew(now, self.law.allows_all());
         area.most.store(0, Relaxed);
     }
 

@@ -32,15 +32,11 @@ impl Reference {
 
     /// Its pace alone was such. `single`: by one sample, so that the doubt about it is in how looks differ.
     pub(super) fn saw(&mut self, new: Option<Mean>, single: bool) {
-        let same = |old: &Mean, new: &Mean| (new.ticks[0] / old.ticks[0] - 1.0).abs() <= OTHER;
-        let (Some(old), Some(new)) = (self.mean, new) else {
+        let same = |(old, new): &(Mean, Mean)| (new.ticks[0] / old.ticks[0] - 1.0).abs() <= OTHER;
+        let Some((old, new)) = self.mean.zip(new).filter(same) else {
             *self = Self { mean: new, looks: u32::from(new.is_some()) };
             return;
         };
-        if !same(&old, &new) {
-            *self = Self { mean: Some(new), looks: 1 };
-            return;
-        }
         self.looks += 1;
         let weight = (1.0 / f64::from(self.looks)).max(LATEST);
         let ticks = [0, 1].map(|i| old.ticks[i] + (new.ticks[i] - old.ticks[i]) * weight);

@@ -143,7 +143,7 @@ impl Processes {
     /// How often the thread of an area went to sleep. None where the kernel does not tell.
     pub(super) fn sleeps(area: &Area) -> Option<u64> {
         let mut text = [0_u8; 4096];
-        decimal_of(status(area, &mut text)?, b"voluntary_ctxt_switches:")
+        number_of(status(area, &mut text)?, b"voluntary_ctxt_switches:", 10)
     }
 
     /// What the thread of an area does.
@@ -320,10 +320,7 @@ fn signal_set(text: &[u8], name: &[u8]) -> Option<u64> {
     number_of(text, name, 16)
 }
 
-fn decimal_of(text: &[u8], name: &[u8]) -> Option<u64> {
-    number_of(text, name, 10)
-}
-
+/// One that is a number.
 fn number_of(text: &[u8], name: &[u8], base: u32) -> Option<u64> {
     let line = text.split(|byte| *byte == b'\n').find(|line| line.starts_with(name))?;
     line[name.len()..].iter().filter(|byte| !byte.is_ascii_whitespace()).try_fold(0_u64, |number, digit| {
@@ -409,6 +406,6 @@ mod tests {
         assert_eq!(signal_set(text, b"ShdPnd:"), Some(1 << 63 | 1));
         assert_eq!(signal_set(text, b"SigBlk:"), None);
         let text = b"nonvoluntary_ctxt_switches:\t9\nvoluntary_ctxt_switches:\t120\n";
-        assert_eq!(decimal_of(text, b"voluntary_ctxt_switches:"), Some(120));
+        assert_eq!(number_of(text, b"voluntary_ctxt_switches:", 10), Some(120));
     }
 }
