@@ -14,8 +14,8 @@ const EVERY: [u64; 2] = [250_000_000, 4_000_000_000];
 const IDLY: u64 = 8;
 /// After guests the primary is taken to be short of its caches for so long.
 pub(super) const TAIL: u64 = REST / 2;
-/// Looks that count at the end of a rest; before it, these many spells at least.
-const LAST: usize = 12;
+/// Looks that are needed after that, and looks at the beginning of spells. Of one that naps each takes ten milliseconds or more.
+const LEAST: u32 = 3;
 const BEFORE: u32 = 4;
 /// Beyond this the program has come to other work meanwhile.
 const SAME: [f64; 2] = [0.4, 1.2];
@@ -32,8 +32,9 @@ pub(super) struct Rest {
     /// Of looks at the beginning of spells: how many, and their mean, the latest counting most.
     spells: u32,
     before: f64,
-    last: [f64; LAST],
-    looks: usize,
+    /// Of looks in this rest once it has its caches again: how many, and their sum.
+    looks: u32,
+    sum: f64,
     /// Of rests: how many, the mean of what was kept, and the mean square of how far each was from it.
     rests: f64,
     mean: f64,
@@ -58,20 +59,20 @@ impl Rest {
     }
 
     pub(super) fn begin(&mut self, now: u64) {
-        (self.began, self.looks) = (now, 0);
+        (self.began, self.looks, self.sum) = (now, 0, 0.0);
     }
 
     /// It was looked at in its rest (`None`: that told nothing). Whether the rest is over.
     pub(super) fn look(&mut self, now: u64, ticks: Option<f64>) -> bool {
-        if let Some(ticks) = ticks {
-            self.last[self.looks % LAST] = ticks;
+        if let Some(ticks) = ticks.filter(|_| now >= self.began + TAIL) {
+            self.sum += ticks;
             self.looks += 1;
         }
         if now < self.began + REST {
             return false;
         }
-        if self.looks >= LAST {
-            self.learn(self.last.iter().sum::<f64>() / LAST as f64 / self.before);
+        if self.looks >= LEAST {
+            self.learn(self.sum / f64::from(self.looks) / self.before);
         }
         self.put_off(now);
         true
@@ -166,6 +167,21 @@ mod tests {
     }
 
     #[test]
+    fn few_looks_that_take_long_tell_as_well() {
+        let mut rest = Rest::begin_anew(1, false);
+        for began in (1..9).map(|rest| rest * 1_000_000_000) {
+            (0..BEFORE).for_each(|_| rest.saw(125.0));
+            rest.begin(began);
+            // As of one that naps.
+            let look = |rest: &mut Rest, after: u64| {
+                rest.look(began + after, Some(if after < TAIL { 125.0 } else { 100.0 }))
+            };
+            assert!((1..7).all(|at| !look(&mut rest, at * 15_000_000)) && look(&mut rest, 105_000_000));
+        }
+        assert!((rest.kept() - 0.8).abs() < 1e-6, "{}", rest.kept());
+    }
+
+    #[test]
     fn a_change_is_followed_and_rests_are_rare() {
         let mut rest = Rest::begin_anew(1, false);
         let resting = live(&mut rest, 1, 60.0, |seconds| if seconds < 30.0 { 0.8 } else { 1.0 });
@@ -206,12 +222,10 @@ mod tests {
     #[test]
     fn other_work_tells_nothing() {
         let mut rest = Rest::begin_anew(1, false);
-        rest.saw(100.0);
+        (0..BEFORE).for_each(|_| rest.saw(100.0));
         rest.begin(1);
-        while !rest.look(rest.began + REST, Some(20.0)) {}
-        for _ in 0..LAST {
-            rest.look(rest.began + REST, Some(20.0));
-        }
+        assert!((13..25).all(|at| !rest.look(at * STEP, Some(20.0))));
+        assert!(rest.look(1 + REST, Some(20.0)));
         assert_eq!((rest.kept(), rest.is_due(u64::MAX)), (1.0, false));
     }
 }
