@@ -51,12 +51,15 @@ pace_pocketsphinx() {
 }
 stop_pocketsphinx() { :; }
 
+# are_here COMMAND...: whether all of them are
+are_here() { local one; for one in "$@"; do command -v "$one" >/dev/null || return 1; done; }
+
 # can NAME: whether the primary's program is here; makes what it needs
 can() {
     case $1 in
-    redis) command -v redis-server redis-benchmark redis-cli >/dev/null ;;
+    redis) are_here redis-server redis-benchmark redis-cli ;;
     pocketsphinx)
-        command -v pocketsphinx_continuous espeak-ng sox >/dev/null || return 1
+        are_here pocketsphinx_continuous espeak-ng sox || return 1
         espeak-ng -s 140 -w "$work/voice.wav" "go forward ten meters and then turn left. the core waits on memory and does nothing. one two three four five six seven eight nine ten. open the door, close the window, and put the book on the table."
         sox "$work/voice.wav" -r 16000 -c 1 -b 16 "$work/speech.wav" repeat 2
         ;;
@@ -70,11 +73,12 @@ work_alone() { seen 0 taskset -c "$cpu" "$work/$1" "$mib" 0 "$work/progress.0" |
 # scavengers sleep, or of a run alone. Ways: alone (pace and p95, once); idle: scavengers under SCHED_IDLE on the primary's core; harvested: in its stalls, and at home on its core; harvested+: at home on any core; two: one
 # scavenger on the other core. Options are for `gleaner harvest`.
 beside() {
-    local way=$1 name=$2 turn alone
+    local way=$1 name=$2 turn alone with
     if [ "$way" != alone ] && is_whole "$name"; then
         for ((turn = 0; turn < turns; turn++)); do
             alone=$(one_run alone "$name" - 0)
-            echo "$(one_run "$@") $alone"
+            with=$(one_run "$@") || return 1
+            echo "$with $alone"
         done
     else
         one_run "$@"
@@ -118,6 +122,7 @@ one_run() {
     if [ "$count" -gt 0 ]; then
         "$work/window" 0 "${files[@]}" >/dev/null || {
             cat "$work/errors" >&2
+            echo "they never all worked" >&2
             kill "$primary" 2>/dev/null
             return 1
         }

@@ -195,7 +195,8 @@ impl Butler {
                 self.homes(free)
             };
             if self.processes.primary_lives() {
-                self.switches.follow(census.away || census.parked > 0, self.now);
+                let somebody = census.away || census.parked > 0;
+                self.switches.follow(somebody, self.processes.has_cpus_to_spare(), self.now);
                 self.judge_sites();
                 self.wake_at = self.wake_at.min(self.switches.look_at());
             }

@@ -12,8 +12,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU8, fence};
 use runtime_abi::control::{Control, ON};
 
-/// For how long nobody is there until they are switched off: at least, and so many times what it took to switch them.
-const LINGER: (u64, u64) = (2_000_000, 100);
+/// For how long nobody is there until they are switched off: at least, and so many times what it took to switch them, more where that
+/// takes the primary's own time. Thousands of them take some ten milliseconds, and cost it a fifth of its pace while nobody is there.
+const LINGER: (u64, [u64; 2]) = (2_000_000, [100, 10]);
 const PAGE: usize = 4096;
 
 /// What is remembered of each.
@@ -44,6 +45,8 @@ pub(super) struct Switches {
     pub(super) wanted: bool,
     /// One from which guests were taken since it came to no yield is to be seen when it does. Said anew in each round.
     pub(super) awaited: bool,
+    /// So many times what it took nobody has to be there.
+    linger: u64,
     /// When somebody was there last.
     needed_at: u64,
     /// How long it took to switch them.
@@ -61,6 +64,7 @@ impl Switches {
             changes: 0,
             wanted: true,
             awaited: false,
+            linger: LINGER.1[0],
             needed_at: 0,
             took: 0,
         };
@@ -91,8 +95,9 @@ impl Switches {
         self.on
     }
 
-    /// Somebody may meet the primary, or nobody.
-    pub(super) fn follow(&mut self, somebody: bool, now: u64) {
+    /// Somebody may meet the primary, or nobody. `spare`: who switches them does so on a CPU of its own.
+    pub(super) fn follow(&mut self, somebody: bool, spare: bool, now: u64) {
+        self.linger = LINGER.1[usize::from(spare)];
         let needed = (somebody || self.awaited) && self.wanted;
         if needed {
             self.needed_at = now;
@@ -112,7 +117,7 @@ impl Switches {
 
     /// When it has to be looked at again.
     pub(super) fn look_at(&self) -> u64 {
-        if self.on { self.needed_at + LINGER.0.max(LINGER.1 * self.took) } else { u64::MAX }
+        if self.on { self.needed_at + LINGER.0.max(self.linger * self.took) } else { u64::MAX }
     }
 
     fn switch_all(&mut self, on: bool) {
