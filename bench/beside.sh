@@ -1,5 +1,5 @@
 # A primary beside scavengers, in whichever way, and while these sleep: what the scripts that compare ways share. Sourced after
-# common.sh, not run. MIB (size of each area), SECONDS_EACH, TURNS, SETTLE (seconds from when all have set up), CPU (the primary's), OTHER (a second core) and SLOWDOWN may be set in the environment.
+# common.sh, not run. MIB (size of each area), SECONDS_EACH, TURNS, SETTLE (seconds from when all have set up), HEARD (how long pocketsphinx shall listen), CPU (the primary's), OTHER (a second core) and SLOWDOWN may be set in the environment.
 #
 # A shared machine is another one from one ten seconds to the next: lookups in redis were seen to take 0.55 us, then 1.1. So a primary is not compared
 # with an earlier run of itself, but with itself in the same run: TURNS times, so many seconds beside scavengers and so many while they sleep.
@@ -61,7 +61,10 @@ can() {
     pocketsphinx)
         are_here pocketsphinx_continuous espeak-ng sox || return 1
         espeak-ng -s 140 -w "$work/voice.wav" "go forward ten meters and then turn left. the core waits on memory and does nothing. one two three four five six seven eight nine ten. open the door, close the window, and put the book on the table."
-        sox "$work/voice.wav" -r 16000 -c 1 -b 16 "$work/speech.wav" repeat 2
+        # So often that hearing it takes HEARD seconds: scavengers have to set up, and to work, beside it.
+        sox "$work/voice.wav" -r 16000 -c 1 -b 16 "$work/once.wav"
+        cp "$work/once.wav" "$work/speech.wav"
+        sox "$work/once.wav" "$work/speech.wav" repeat "$(one_run alone pocketsphinx - 0 | awk -v all="${HEARD:-25}" '{ print int(all * $1) }')"
         ;;
     esac
 }

@@ -8,12 +8,15 @@ use std::time::{Duration, Instant};
 use testkit::Place;
 
 /// A ring that is in no cache, and at each of its nodes a table that always is: for so many steps, or until it is killed. `fork FILE`: as
-/// soon as there is the file, it goes on with a child.
+/// soon as there is the file, it goes on with a child. `locked`: nothing of it becomes both writable and executable (`PR_SET_MDWE`), until it
+/// is killed.
 const PROGRAM: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 struct node { struct node *next; char more[56]; };
 static uint64_t table[64];
@@ -27,7 +30,16 @@ static __attribute__((noinline)) uint64_t look(struct node *at, uint64_t steps) 
     }
     return sum;
 }
+// For the sake of their number.
+static __attribute__((noinline)) struct node *tens(struct node *at, int times) {
+    while (times--) at = at->next->next->next->next->next->next->next->next->next->next;
+    return at;
+}
 int main(int argc, char **argv) {
+    if (argc == 2 && !strcmp(argv[1], "locked")) {
+        (void)prctl(65, 1, 0, 0, 0); // since Linux 6.3
+        argc = 1;
+    }
     size_t count = 1 << 20;
     struct node *all = aligned_alloc(1 << 21, count * sizeof *all);
     madvise(all, count * sizeof *all, MADV_HUGEPAGE);
@@ -41,6 +53,7 @@ int main(int argc, char **argv) {
     }
     for (size_t i = 0; i < count; i++) all[order[i]].next = &all[order[(i + 1) % count]];
     for (int i = 0; i < 64; i++) table[i] = 7 * i;
+    if (argc > 3) seen = (uintptr_t)tens(all, argc);
     if (argc > 2) {
         while (access(argv[2], F_OK)) seen = look(all, 100000);
         fork();
@@ -120,17 +133,36 @@ fn primary(launcher: &Child) -> i32 {
     }
 }
 
-#[test]
-fn they_are_on_while_somebody_may_come_aboard() {
-    let place = place();
+/// Beside a scavenger that ends. How many there are.
+fn on_and_off(place: &Place, primary_is: &[&str]) -> usize {
     let scavenger = ["--scavenger", "./p 50000000"];
-    let mut command = place.harvest(&[&scavenger[..], &["--", "./p"]].concat());
+    let mut command = place.harvest(&[&scavenger[..], primary_is].concat());
     let mut launcher = command.stdout(Stdio::null()).spawn().expect("a launcher");
     let pid = primary(&launcher);
     wait_for(pid, true);
     wait_for(pid, false); // it has ended
+    let count = switches(pid).map_or(0, |switches| switches.len());
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("the memory of a child");
+    assert!(!maps.contains(" rwx"), "left writable: {maps}");
     assert!(testkit::kill("KILL", &pid.to_string()));
     launcher.wait().expect("it ends with its primary");
+    count
+}
+
+#[test]
+fn they_are_on_while_somebody_may_come_aboard() {
+    on_and_off(&place(), &["--", "./p"]);
+}
+
+/// Many are written at once, or one by one.
+#[test]
+fn so_are_many() {
+    let place = place();
+    on_and_off(&place, &["--choose", "every-load", "--", "./p"]);
+    for mode in [&[][..], &["locked"]] {
+        let count = on_and_off(&place, &[&["--choose", "every-load", "--", "./p"], mode].concat());
+        assert!(count >= 10, "only {count} switches");
+    }
 }
 
 /// Nobody ever comes aboard there, though its parent has guests all the time.

@@ -1,6 +1,7 @@
 //! What a rewritten file says of itself: its mapping, as far as it is needed here (`docs/twin-format.md`).
 
 use image::Image;
+use image::abi::{PF_R, PF_W, PF_X};
 use runtime_abi::control::SwitchRow;
 
 /// A rewritten file's mapping.
@@ -41,12 +42,18 @@ pub(crate) struct Switches {
     /// Where the program begins.
     pub(crate) entry: u64,
     pub(crate) rows: Vec<SwitchRow>,
+    /// The addresses of the segment that all of them are in, which is code and nothing else; 0 and 0: there is no such.
+    pub(crate) code: [u64; 2],
 }
 
 impl Switches {
     pub(crate) fn of(file: &[u8]) -> Option<Self> {
         let mapping = Mapping::of(file)?;
-        let rows = mapping.rows(48, 56).map(|[place, resume]| SwitchRow { place, resume }).collect();
-        Some(Self { entry: mapping.image.entry().0, rows })
+        let rows: Vec<_> = mapping.rows(48, 56).map(|[place, resume]| SwitchRow { place, resume }).collect();
+        let codes =
+            mapping.image.loads().iter().filter(|load| load.flags & (PF_R | PF_W | PF_X) == PF_R | PF_X);
+        let mut codes = codes.map(|load| [load.address, load.address.saturating_add(load.file_size)]);
+        let code = codes.find(|[begin, end]| rows.iter().all(|row| (*begin..*end).contains(&row.place)));
+        Some(Self { entry: mapping.image.entry().0, rows, code: code.unwrap_or_default() })
     }
 }

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Variables whose names begin with this bring the primary entries of its environment that the launcher's means have no place for: what
@@ -263,6 +263,8 @@ pub struct ModuleRow {
     /// Of a primary's: its yields that can be switched: offset of the first [`SwitchRow`], and how many.
     pub first_switch: u32,
     pub switches: u32,
+    /// The code, by its file's addresses, that all of them are in and that is loaded as one; none: there is no such.
+    pub code: [u64; 2],
     /// Of the program itself: the address by its file at which it begins.
     pub entry: u64,
 

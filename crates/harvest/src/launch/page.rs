@@ -228,6 +228,9 @@ impl Image {
         let Some(switches) = std::fs::read(file).ok().and_then(|file| Switches::of(&file)) else { return };
         self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<SwitchRow>()), 0);
         self.put64(row + offset_of!(ModuleRow, entry), switches.entry);
+        for (index, address) in switches.code.into_iter().enumerate() {
+            self.put64(row + offset_of!(ModuleRow, code) + index * size_of::<u64>(), address);
+        }
         self.put(row + offset_of!(ModuleRow, first_switch), self.bytes.len() as u32);
         self.put(row + offset_of!(ModuleRow, switches), switches.rows.len() as u32);
         for row in switches.rows {
