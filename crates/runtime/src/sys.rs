@@ -51,7 +51,6 @@ pub(crate) mod nr {
     pub(crate) const SCHED_SETAFFINITY: usize = 203;
     pub(crate) const SCHED_GETAFFINITY: usize = 204;
     pub(crate) const CLOCK_GETTIME: usize = 228;
-    pub(crate) const GETCPU: usize = 309;
     pub(crate) const EXIT_GROUP: usize = 231;
     pub(crate) const TGKILL: usize = 234;
     pub(crate) const OPENAT: usize = 257;
@@ -276,28 +275,10 @@ pub(crate) fn sleep_ns(nanoseconds: u64) {
 
 pub(crate) fn now_ns() -> u64 {
     const CLOCK_MONOTONIC: usize = 1;
-    clock_ns(CLOCK_MONOTONIC)
-}
-
-/// How long the calling thread ran.
-pub(crate) fn ran_ns() -> u64 {
-    const CLOCK_THREAD_CPUTIME_ID: usize = 3;
-    clock_ns(CLOCK_THREAD_CPUTIME_ID)
-}
-
-fn clock_ns(clock: usize) -> u64 {
     let mut time = [0_u64; 2];
     // SAFETY: the kernel writes one timespec.
-    unsafe { syscall(nr::CLOCK_GETTIME, [clock, time.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    unsafe { syscall(nr::CLOCK_GETTIME, [CLOCK_MONOTONIC, time.as_mut_ptr() as usize, 0, 0, 0, 0]) };
     time[0] * 1_000_000_000 + time[1]
-}
-
-/// Where the calling thread runs; nowhere, if that is not told.
-pub(crate) fn cpu() -> u32 {
-    let mut cpu = u32::MAX;
-    // SAFETY: the kernel writes one number.
-    unsafe { syscall(nr::GETCPU, [&raw mut cpu as usize, 0, 0, 0, 0, 0]) };
-    cpu
 }
 
 /// The calling thread runs only where nobody else wants to. Returns the kernel's error, or 0.

@@ -82,17 +82,17 @@ impl Butler {
         census
     }
 
-    /// Its thread at home may run nowhere but where a primary's thread runs all the time, and would take slices of some milliseconds there:
-    /// who never sleeps never wakes, so the kernel prefers it to nobody. Or it is where a primary's
+    /// Its thread at home may run nowhere but where a primary's thread waits for what it has to do by turning round, and would take
+    /// slices of some milliseconds there: who never sleeps never wakes, so the kernel prefers it to nobody. Or it is where a primary's
     /// thread waits for its turn: the kernel shares processors out among sessions, so whatever a home gets while the primary sleeps
     /// it gets of the primary's share, and then others come first. So it is parked meanwhile, most of the time.
     fn is_in_the_way(&self, area: &Area) -> bool {
         let only_there = || {
             let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
-            !cpus.is_empty() && cpus.without(&self.busy).is_empty()
+            !cpus.is_empty() && cpus.without(&self.turning).is_empty()
         };
         let among_many = || self.now % TURN[0] >= TURN[1] && self.crowded.holds(area.cpu.load(Relaxed));
-        (!self.busy.is_empty() && only_there() || among_many())
+        (!self.turning.is_empty() && only_there() || among_many())
             && area.settled.load(Relaxed) == 0
             && area.bent_by.load(Relaxed).is_null()
             && self.processes.primary_lives()
@@ -191,17 +191,7 @@ impl Butler {
             }
             _leaving => {
                 off(own, self.now);
-                let why = own.why.load(Relaxed) as usize;
-                if why == trip::ENDED && self.is_in_the_way(area) && !is_called(area) {
-                    // Nothing is to be done at home, and to go there and to park again takes a slice.
-                    let since = area.parked_at.swap(self.now, Relaxed);
-                    page::add(&row.parked_ns, self.now.saturating_sub(since));
-                    own.recall.store(0, Relaxed);
-                    own.state.store(state::PARKED, Release);
-                    self.moved = true;
-                } else {
-                    self.arrive(area, Some(why));
-                }
+                self.arrive(area, Some(own.why.load(Relaxed) as usize));
             }
         }
     }
@@ -267,9 +257,9 @@ mod tests {
     }
 
     #[test]
-    fn who_could_only_run_where_a_primary_runs_is_parked_meanwhile() {
+    fn who_could_only_run_where_a_primary_turns_round_is_parked_meanwhile() {
         let (mut butler, home) = butler();
-        butler.busy = *cpus(&mut butler, home);
+        butler.turning = *cpus(&mut butler, home);
         butler.homes(0);
         assert!(ring::is_hooked(home));
         // As it parks, and stays so, longer than one who only waits for room.
@@ -280,8 +270,8 @@ mod tests {
             assert_eq!(butler.homes(0).parked, 0, "nobody is to hurry for it");
             assert_eq!(home.own().state.load(Relaxed), state::PARKED);
         }
-        // The primary sleeps.
-        butler.busy = Cpus::NONE;
+        // The primary sleeps, or has to do all the time.
+        butler.turning = Cpus::NONE;
         butler.homes(0);
         assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, false));
     }
@@ -292,7 +282,7 @@ mod tests {
         for other in [2, 64, 70] {
             *cpus(&mut butler, home) = Cpus::of_mask(0b10);
             cpus(&mut butler, home).add(other);
-            butler.busy = Cpus::of_mask(0b10);
+            butler.turning = Cpus::of_mask(0b10);
             butler.homes(0);
             assert!(!ring::is_hooked(home), "{other}");
         }
@@ -303,7 +293,7 @@ mod tests {
         let (mut butler, home) = butler();
         *cpus(&mut butler, home) = Cpus::NONE;
         cpus(&mut butler, home).add(300);
-        butler.busy.add(300);
+        butler.turning.add(300);
         butler.homes(0);
         assert!(ring::is_hooked(home));
     }
@@ -325,26 +315,9 @@ mod tests {
     #[test]
     fn who_comes_home_in_the_way_does_what_it_came_for_and_parks_again() {
         let (mut butler, home) = butler();
-        butler.busy = *cpus(&mut butler, home);
-        home.own().why.store(trip::LEAVE as u32, Relaxed);
+        butler.turning = *cpus(&mut butler, home);
         home.own().state.store(state::LEAVING, Relaxed);
         butler.homes(0);
         assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, true));
-    }
-
-    #[test]
-    fn who_came_for_nothing_is_parked_at_once() {
-        for (busy, called, then) in
-            [(true, 0, state::PARKED), (true, 1, state::HOME), (false, 0, state::HOME)]
-        {
-            let (mut butler, home) = butler();
-            butler.busy = if busy { *cpus(&mut butler, home) } else { Cpus::NONE };
-            home.deferred.store(called, Relaxed);
-            home.own().recall.store(trip::ENDED as u32, Relaxed);
-            home.own().why.store(trip::ENDED as u32, Relaxed);
-            home.own().state.store(state::LEAVING, Relaxed);
-            butler.homes(0);
-            assert_eq!((home.own().state.load(Relaxed), home.own().recall.load(Relaxed)), (then, 0));
-        }
     }
 }

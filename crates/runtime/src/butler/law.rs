@@ -173,14 +173,6 @@ impl Law {
         self.credit -= ns * lost;
     }
 
-    /// So much was taken from the primary by whoever watches it, with guests or without. Where that is more than may be lost, it is not held
-    /// against guests for longer than credit is good for.
-    pub(super) fn pays(&mut self, ns: f64) {
-        if self.credit > -self.share * MEMORY {
-            self.credit -= ns;
-        }
-    }
-
     /// With a ring of this length such a share is lost just now.
     pub(super) fn sample(&mut self, now: u64, lost: f64) -> Verdict {
         let hopeless = HOPELESS.max(self.share);
@@ -569,24 +561,6 @@ mod tests {
     fn where_everything_may_be_lost_nobody_has_to_go() {
         let (_, ring, with) = live(10_000.0, 24, 1.0, |_, _| 0.97);
         assert!(ring > 23.9 && with > 0.9, "{ring} {with}");
-    }
-
-    #[test]
-    fn what_watching_takes_is_paid_for_but_not_for_ever() {
-        let mut law = Law::new(0.05, 4);
-        let allowed_after = |law: &mut Law, taken: f64| {
-            (1..100_000_u64).find(|round| {
-                law.passes(1e6);
-                law.pays(1e6 * taken);
-                law.allows(round * 1_000_000)
-            })
-        };
-        let free = allowed_after(&mut law.clone(), 0.0).expect("credit");
-        let half = allowed_after(&mut law.clone(), 0.02).expect("credit");
-        assert!(half > free * 3 / 2, "{free} {half}");
-        assert_eq!(allowed_after(&mut law, 0.1), None);
-        let later = allowed_after(&mut law, 0.0).expect("credit");
-        assert!((1000..1100).contains(&later), "{later}");
     }
 
     #[test]

@@ -23,7 +23,6 @@ mod siblings;
 mod sites;
 mod suspects;
 mod switches;
-mod toll;
 mod unmet;
 mod watch;
 
@@ -40,8 +39,6 @@ const STACK: usize = 1 << 17;
 /// Between two rounds: while something moves, at most while a parked context waits, and at most. It grows with the time for
 /// which nothing has moved, so nobody waits for more than a small part of the time that it went without the butler.
 const NAP: [u64; 3] = [50_000, 400_000, 5_000_000];
-/// At least, where each round takes the primary's own time.
-const NAP_IN_THE_WAY: u64 = 400_000;
 
 /// Starts it, from the primary.
 pub(crate) fn start(region: &'static Region) -> Result<(), i32> {
@@ -98,8 +95,8 @@ pub(crate) struct Butler {
     paces: Option<&'static mut [pace::Pace; crate::region::SLOTS]>,
     /// By slot; none if there is no memory for it: then whoever sleeps is asleep.
     naps: Option<&'static mut [naps::Naps; crate::region::SLOTS]>,
-    /// Processors where a thread of the primary runs all the time.
-    busy: Cpus,
+    /// Processors where a thread of the primary waits by turning round.
+    turning: Cpus,
     /// Processors where a thread of the primary waits for its turn, others being there.
     crowded: Cpus,
     /// By slot, of homes: the processors that its thread may use, none if that is not known; none at all if there is no memory for it.
@@ -107,7 +104,6 @@ pub(crate) struct Butler {
     /// When somebody's pace is to be looked at again.
     wake_at: u64,
     switches: switches::Switches,
-    toll: toll::Toll,
     /// When sites are judged again.
     judge_at: u64,
     /// A thread of the primary has not come to a yield for long, though it is wanted there.
@@ -165,12 +161,11 @@ impl Butler {
             clock: clock::Clock::new(),
             paces,
             naps,
-            busy: Cpus::NONE,
+            turning: Cpus::NONE,
             crowded: Cpus::NONE,
             may_use,
             wake_at: 0,
             switches: switches::Switches::new(page),
-            toll: toll::Toll::default(),
             judge_at: 0,
             waited_for: false,
             barrier: None,
@@ -186,10 +181,9 @@ impl Butler {
             self.wake_at = u64::MAX;
             self.waited_for = false;
             self.switches.awaited = false;
-            self.busy = Cpus::NONE;
+            self.turning = Cpus::NONE;
             self.crowded = Cpus::NONE;
             self.switches.wanted = self.page.watched == 0;
-            self.toll.look(self.processes.has_cpus_to_spare());
             self.clock.follow(self.page, self.now);
             self.processes.look(self.region.butler.load(Relaxed), page::rows(self.page), self.now);
             self.end_with_launcher();
@@ -228,8 +222,6 @@ impl Butler {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
         let [shortest, waiting, longest] =
             if self.region.siblings.load(Relaxed) != 0 { siblings::NAP } else { NAP };
-        let in_the_way = self.region.siblings.load(Relaxed) == 0 && !self.processes.has_cpus_to_spare();
-        let shortest = if in_the_way { shortest.max(NAP_IN_THE_WAY) } else { shortest };
         let longest = if census.parked > 0 { waiting } else { longest };
         let nap = (shortest << (self.quiet_rounds / 8).min(8)).min(longest);
         // Thousands of siblings take their time to be looked through.

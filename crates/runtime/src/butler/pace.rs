@@ -116,8 +116,6 @@ impl Butler {
             return 0;
         }
         let ring = self.page.ring.load(Relaxed);
-        // One that does not has no use for guests, nor they for it.
-        let comes_to_yields = self.comes_to_yields(area);
         let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else {
             self.switches.wanted = true;
             return ring;
@@ -138,9 +136,6 @@ impl Butler {
             area.absence_ticks.store(ticks(self.page.max_absence_ns), Relaxed);
             area.soon_ticks.store(ticks(self.page.soon_ns), Relaxed);
         }
-        let taken = self.toll.from(area);
-        pace.law.pays(taken);
-        add(&self.page.slowdown.lost, taken);
         pace.law.limit(ring);
         let spare = self.processes.has_cpus_to_spare();
         let naps = self.naps.as_ref().map_or_else(Naps::default, |naps| naps[slot]).often;
@@ -150,8 +145,8 @@ impl Butler {
         let most = step.go(pace, self.region);
         let waits = area.obeyed.load(Acquire) != area.order.load(Relaxed) && area.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP[0];
-        if area.slept.load(Relaxed) == 0 && (pace.spins || !naps && comes_to_yields) {
-            self.busy.add(area.cpu.load(Relaxed));
+        if pace.spins && area.slept.load(Relaxed) == 0 {
+            self.turning.add(area.cpu.load(Relaxed));
         }
         area.most.store(most, Relaxed);
         self.switches.wanted |= pace.meets_guests(area, self.now);
