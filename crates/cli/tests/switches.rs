@@ -158,7 +158,6 @@ fn they_are_on_while_somebody_may_come_aboard() {
 #[test]
 fn so_are_many() {
     let place = place();
-    on_and_off(&place, &["--choose", "every-load", "--", "./p"]);
     for mode in [&[][..], &["locked"]] {
         let count = on_and_off(&place, &[&["--choose", "every-load", "--", "./p"], mode].concat());
         assert!(count >= 10, "only {count} switches");
