@@ -42,14 +42,26 @@ ready_redis() {
     redis-cli -s "$work/redis.sock" debug populate 2000000 key 64 >/dev/null
 }
 
-# pocketsphinx hears a text once; its pace is one over the time of all of it, start and end included.
-start_pocketsphinx() { exec "$@" pocketsphinx_continuous -infile "$work/speech.wav" -logfn /dev/null >/dev/null; }
+# pocketsphinx hears a text once, which it is told when all others are ready; its pace is one over the time from then to its end.
+start_pocketsphinx() { exec "$@" pocketsphinx_continuous -infile "$work/heard.wav" -logfn /dev/null >/dev/null; }
+ready_pocketsphinx() {
+    rm -f "$work/listens" "$work/speak"
+    (
+        exec >"$work/heard.wav"
+        : >"$work/listens"
+        until [ -e "$work/speak" ]; do sleep 0.02; done
+        exec cat "$work/speech.wav"
+    ) &
+    speaker=$!
+    while [ ! -e "$work/listens" ] && kill -0 "$primary" 2>/dev/null; do sleep 0.02; done
+}
 pace_pocketsphinx() {
     local from=$EPOCHREALTIME
+    : >"$work/speak"
     while kill -0 "$primary" 2>/dev/null; do sleep 0.02; done
-    awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print 1 / (b - a), "-" }'
+    awk -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { print 1 / (b - a), "-" }'
 }
-stop_pocketsphinx() { :; }
+stop_pocketsphinx() { kill "$speaker" 2>/dev/null || true; }
 
 # are_here COMMAND...: whether all of them are
 are_here() { local one; for one in "$@"; do command -v "$one" >/dev/null || return 1; done; }
@@ -61,9 +73,10 @@ can() {
     pocketsphinx)
         are_here pocketsphinx_continuous espeak-ng sox || return 1
         espeak-ng -s 140 -w "$work/voice.wav" "go forward ten meters and then turn left. the core waits on memory and does nothing. one two three four five six seven eight nine ten. open the door, close the window, and put the book on the table."
-        # So often that hearing it takes HEARD seconds: scavengers have to set up, and to work, beside it.
+        # So often that hearing it takes HEARD seconds: scavengers have to come and go beside it.
         sox "$work/voice.wav" -r 16000 -c 1 -b 16 "$work/once.wav"
         cp "$work/once.wav" "$work/speech.wav"
+        mkfifo "$work/heard.wav"
         sox "$work/once.wav" "$work/speech.wav" repeat "$(one_run alone pocketsphinx - 0 | awk -v all="${HEARD:-25}" '{ print int(all * $1) }')"
         ;;
     esac
@@ -118,7 +131,6 @@ one_run() {
         ;;
     *) set -- ;;
     esac
-    began=$EPOCHREALTIME
     (start_"$name" taskset -c "$cpu" "$@") 2>"$work/errors" &
     primary=$!
     if declare -F "ready_$name" >/dev/null; then "ready_$name"; fi
@@ -126,7 +138,7 @@ one_run() {
         "$work/window" 0 "${files[@]}" >/dev/null || {
             cat "$work/errors" >&2
             echo "they never all worked" >&2
-            kill "$primary" 2>/dev/null
+            kill "$primary" ${speaker:-} 2>/dev/null
             return 1
         }
         if [ "$way" = harvested ]; then
@@ -135,7 +147,7 @@ one_run() {
             done
         fi
         # What was held against guests while they set up is not held against them for good.
-        is_whole "$name" || sleep "$settle"
+        sleep "$settle"
     fi
     if [ "$count" = 0 ]; then
         "pace_$name"
