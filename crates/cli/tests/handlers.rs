@@ -7,6 +7,7 @@ use testkit::{Place, text};
 /// - `search`, and a second one to end then: handlers with large frames look for what the program holds in registers or on its stack, as collectors do.
 /// - `older`: handlers by older interfaces, in the midst of a chase and chasing themselves; ends by `quick_exit`.
 /// - `vfork`: a child that ends at once, then a chase.
+/// - `faults`: pages vanish in the midst of a chase; handlers find what its caller holds in registers, and bring them back.
 /// - `chase`: until it is ended.
 const SOURCE: &str = r#"
 #define _GNU_SOURCE
@@ -17,6 +18,7 @@ const SOURCE: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,6 +65,41 @@ __attribute__((noinline)) static struct node *chase(struct node *p, long steps) 
 __attribute__((noinline)) static struct node *chase_until_stopped(struct node *p) {
     for (long done = 0; !stop; done++) p = p->next;
     return p;
+}
+__attribute__((noinline)) struct node *go_on(struct node *p, long steps) {
+    do p = p->next;
+    while (--steps);
+    return p;
+}
+// The same, by a caller that holds numbers in all registers that it gets back.
+struct node *holding(struct node *p, long steps);
+__asm__(".globl holding\n.type holding, @function\nholding:\n.cfi_startproc\n"
+        "push %rbx\n.cfi_adjust_cfa_offset 8\npush %rbp\n.cfi_adjust_cfa_offset 8\npush %r12\n.cfi_adjust_cfa_offset 8\n"
+        "push %r13\n.cfi_adjust_cfa_offset 8\npush %r14\n.cfi_adjust_cfa_offset 8\npush %r15\n.cfi_adjust_cfa_offset 8\n"
+        "sub $8, %rsp\n.cfi_adjust_cfa_offset 8\n"
+        "mov $1003, %ebx\nmov $1005, %ebp\nmov $1012, %r12d\nmov $1013, %r13d\nmov $1014, %r14d\nmov $1015, %r15d\n"
+        "call go_on\n"
+        "add $8, %rsp\n.cfi_adjust_cfa_offset -8\npop %r15\n.cfi_adjust_cfa_offset -8\npop %r14\n.cfi_adjust_cfa_offset -8\n"
+        "pop %r13\n.cfi_adjust_cfa_offset -8\npop %r12\n.cfi_adjust_cfa_offset -8\npop %rbp\n.cfi_adjust_cfa_offset -8\n"
+        "pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size holding, .-holding\n");
+static void held(int number, siginfo_t *info, void *at) {
+    greg_t *r = ((ucontext_t *)at)->uc_mcontext.gregs;
+    found += r[REG_RBX] == 1003 && r[REG_RBP] == 1005 && r[REG_R12] == 1012 && r[REG_R13] == 1013 && r[REG_R14] == 1014 &&
+             r[REG_R15] == 1015;
+    seen++;
+    mprotect((void *)((uintptr_t)info->si_addr & -4096), 4096, PROT_READ | PROT_WRITE);
+}
+static void faults(void) {
+    struct sigaction action = { .sa_sigaction = held, .sa_flags = SA_SIGINFO };
+    sigaction(SIGSEGV, &action, 0);
+    struct node *p = nodes;
+    enum { FAULTS = 40 };
+    for (int i = 1; i <= FAULTS; i++) {
+        uintptr_t page = (uintptr_t)&nodes[(i * 7919L << 8) % MANY] + 4095 & -4096;
+        mprotect((void *)page, 4096, PROT_NONE);
+        p = holding(p, MANY);
+    }
+    printf("%d of %d, %d\n", found, seen, p == nodes);
 }
 static void step(int number) { other = chase(other, 40); seen++; }
 static void count(int number) { seen++; }
@@ -131,6 +168,7 @@ int main(int argc, char **argv) {
     }
     build();
     if (!strcmp(argv[1], "older")) older();
+    if (!strcmp(argv[1], "faults")) faults();
     if (!strcmp(argv[1], "search")) {
         struct sigaction action = { .sa_sigaction = search, .sa_flags = SA_SIGINFO | SA_RESTART };
         sigaction(SIGALRM, &action, 0);
@@ -138,9 +176,9 @@ int main(int argc, char **argv) {
         struct node *p = chase_until_stopped(nodes);
         timer(0);
         printf("all %d, %d\n", found == seen, is_node((uintptr_t)p));
-        fflush(stdout);
-        if (argc > 2) return 0;
     }
+    fflush(stdout);
+    if (argc > 2) return 0;
     for (;;) other = chase(other, 100000);
 }
 "#;
@@ -175,6 +213,15 @@ fn handlers_find_the_programs_registers_and_its_stack() {
     let expected = "all 1, 1\n";
     assert_eq!(as_scavenger(&place, "search", expected), expected);
     let beside = ["-q", "--scavenger", "./p chase", "--", "./p", "search", "ends"];
+    assert_eq!(text(&place.harvest(&beside).output().unwrap().stdout), expected);
+}
+
+#[test]
+fn handlers_of_faults_find_what_a_loop_does_not_use() {
+    let place = place();
+    let expected = "40 of 40, 1\n";
+    assert_eq!(as_scavenger(&place, "faults ends", expected), expected);
+    let beside = ["-q", "--scavenger", "./p chase", "--", "./p", "faults", "ends"];
     assert_eq!(text(&place.harvest(&beside).output().unwrap().stdout), expected);
 }
 

@@ -205,7 +205,8 @@ impl Attempts {
                     return Err(unproven(why.to_string()));
                 };
                 // Several may be told of one place.
-                if violation.rule == proof::Rule::Yields && !before.contains(&origin) {
+                let of_registers = matches!(violation.rule, proof::Rule::Yields | proof::Rule::Left);
+                if of_registers && !before.contains(&origin) {
                     wary.insert(origin);
                     continue;
                 }

@@ -109,6 +109,11 @@
 //!   inlining tree, whose rows (all that an instruction of the original names, and those around them) are the original's with the copy's place for that of the call. Each table (frames, files, lines, and all that
 //!   are numbered) is there where the original's is, ends with the twin, holds no value that the original's does not, and has for every byte inserted before an instruction's copy and of the copy the one value that the
 //!   original's has for the whole instruction, and for an escape that of what follows the instruction.
+//! - **R21 left.** Where a scavenger's yield does not load a live general register behind its switch, it has a note in front of the place where it goes on,
+//!   to which no way leads: these registers (none is the stack pointer), from what is inserted before one instruction of the unit up to another instruction, in one
+//!   piece of 32 KiB at most, without cold parts and escapes. Everywhere between them the slots of the note's registers hold them, on all ways. Where such a register may
+//!   hold anything, control is between these places, the last yield that switched is one with that note, no instruction uses
+//!   the register, and control does not leave the unit's twin, nor is there a leave.
 //!
 //! What is not proven: that what is called by pointers, or in other modules, uses no return address as R6 forbids; that a
 //! program does not use GS itself, that Go's runtime does with code and return addresses what its sources say (it looks them up in its tables), and that nobody puts another module in the place of the twins' one, that no returns but those of calls lead to twins (so that no cycle
@@ -167,8 +172,8 @@ use std::sync::atomic::AtomicBool;
 use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
-pub const RULES: &str = "R1 to R20";
-pub const VERSION: u32 = 18;
+pub const RULES: &str = "R1 to R21";
+pub const VERSION: u32 = 19;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -29,6 +29,7 @@ pub enum Rule {
     Bounds,
     Bare,
     Go,
+    Left,
 }
 
 impl fmt::Display for Rule {

@@ -103,6 +103,13 @@ global_asm!(
     "mov rsp, gs:[{SLOW_STACK}]",
     "mov rdi, gs:[{SELF}]",
     "call {park}",
+    // What its yield leaves in the slots: handlers are to find it.
+    "mov rbx, [rax + {SLOT} + 8 * 3]",
+    "mov rbp, [rax + {SLOT} + 8 * 5]",
+    "mov r12, [rax + {SLOT} + 8 * 12]",
+    "mov r13, [rax + {SLOT} + 8 * 13]",
+    "mov r14, [rax + {SLOT} + 8 * 14]",
+    "mov r15, [rax + {SLOT} + 8 * 15]",
     "mov gs:[{CUR}], rax",
     // At home nobody leads back to it, whoever it was aboard.
     "mov rcx, [rax + {CRIP}]",
@@ -247,6 +254,7 @@ global_asm!(
     SLOW_STACK = const offset_of!(Area, slow_stack), RESUME = const offset_of!(Area, resume),
     DEFERRED = const offset_of!(Area, deferred), COMPACT = const offset_of!(Area, compact),
     XSAVE_MASK = const offset_of!(Area, xsave_mask),
+    SLOT = const c::slot(0),
     OWN = const a::OWN, NEXT = const c::NEXT, KEPT = const offset_of!(Area, kept),
     CONTROL = const offset_of!(Area, control), OUTSIDE = const offset_of!(Area, outside),
     CRIP = const c::RIP, STRAIGHT = const offset_of!(Context, straight), BACK = const offset_of!(Context, back), HOME = const offset_of!(Context, home), XSAVE = const XSAVE,

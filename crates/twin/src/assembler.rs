@@ -293,6 +293,15 @@ impl Assembler {
             switch.resume = here;
         }
     }
+    /// What no way leads to: which registers are left in their slots from before one instruction to another one.
+    pub(crate) fn note_left(&mut self, registers: u16, first: u32, behind: u32) {
+        self.raw(&[0xa9]); // test eax, registers
+        self.raw(&u32::from(registers).to_le_bytes());
+        for to in [Reference::Before(first), Reference::At(behind)] {
+            self.raw(&[0x48, 0x8d, 0x05]); // lea rax, [rip + …]
+            self.refer(to);
+        }
+    }
     /// `lea register, [rip + label]`
     pub(crate) fn load_place(&mut self, register: Register, label: Label) {
         self.raw(&[Self::wide(register, 0), 0x8d, 0x05 | (register as u8 & 7) << 3]);

@@ -117,11 +117,11 @@ impl Twins<'_, '_> {
             writer.put(twin.inserted.before(index));
             let other = cold.next_if(|&&(of, _)| of == index as u32).map_or(0, |&(_, offset)| offset);
             for (at, to) in twin.inserted.references_before(index) {
-                writer.refer(begin + at, to, self.text, other)?;
+                writer.refer(begin + at, to, (self.text, twin), other)?;
             }
             if let Some(relay) = relays.next_if(|relay| relay.index == index as u32) {
                 let distance = begin + relay.switch as usize + 1;
-                writer.refer(distance, Reference::Address(relay.at), self.text, other)?;
+                writer.refer(distance, Reference::Address(relay.at), (self.text, twin), other)?;
             }
             let bytes = insn.bytes(code);
             match form {
@@ -174,7 +174,8 @@ impl Twins<'_, '_> {
             debug_assert_eq!(writer.at, offset as usize);
             writer.put(bytes);
             for (at, to) in references {
-                writer.refer(offset as usize + at, to, self.text, twin.layout.offsets[index as usize])?;
+                let other = twin.layout.offsets[index as usize];
+                writer.refer(offset as usize + at, to, (self.text, twin), other)?;
             }
         }
         debug_assert_eq!(writer.at, twin.layout.size as usize);
@@ -210,7 +211,13 @@ impl Writer<'_> {
         Ok(())
     }
     /// Fills in four bytes of inserted code, the other part of whose piece begins at offset `other`.
-    fn refer(&mut self, place: usize, to: Reference, text: Span, other: u32) -> Result<(), TwinError> {
+    fn refer(
+        &mut self,
+        place: usize,
+        to: Reference,
+        (text, twin): (Span, &Twin),
+        other: u32,
+    ) -> Result<(), TwinError> {
         let end = self.address + place as u64 + 4;
         let distance = |to: u64| i32::try_from(to.wrapping_sub(end) as i64).map_err(|_| TOO_FAR);
         let number = match to {
@@ -218,6 +225,13 @@ impl Writer<'_> {
             Reference::TextSize => i32::try_from(text.size).map_err(|_| TOO_FAR)?,
             Reference::Address(to) => distance(to)?,
             Reference::Across(to) => distance(self.address + u64::from(other + to))?,
+            Reference::Before(index) => {
+                distance(self.address + u64::from(twin.layout.offsets[index as usize]))?
+            }
+            Reference::At(index) => {
+                let at = twin.layout.offsets[index as usize] + twin.inserted.size_before(index as usize);
+                distance(self.address + u64::from(at))?
+            }
         };
         self.out[place..place + 4].copy_from_slice(&number.to_le_bytes());
         Ok(())

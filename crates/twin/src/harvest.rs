@@ -11,13 +11,14 @@ use crate::hazards::{acts_on_the_thread, uses_unswitched_state};
 use crate::insertions::{Insertions, Part, Piece};
 use crate::kept::Kept;
 use crate::leaves::{leave, return_check};
+use crate::left::Left;
 use crate::operands::{self, Operand};
 use crate::relays;
 use crate::report::{Harvested, SiteRefusal};
 use crate::select::{Choice, is_enterable};
 use crate::sites::{Bounds, Reach, Sites, Which};
 use crate::tls;
-use crate::yields::{Kind, Yield, assemble_yield, dead, store_ahead};
+use crate::yields::{Kind, Yield, assemble_yield, dead, load_left, store_ahead};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, Register};
 use image::Module;
 use image::cfg::Cfg;
@@ -41,6 +42,8 @@ pub(crate) struct Harvest<'a, 'd> {
     sites: &'a Sites,
     /// Those of a scavenger.
     bounds: Option<Bounds>,
+    /// Whether yields of loops leave in their slots what the loops do not use.
+    leaves_in_slots: bool,
 }
 
 /// What is true of a module wherever its sites are.
@@ -62,6 +65,7 @@ struct Work<'u> {
     sites: Vec<Option<Part>>,
     bounds: Vec<Bound>,
     kept: Kept,
+    left: Left,
     done: Harvested,
 }
 
@@ -91,8 +95,9 @@ impl<'a, 'd> Harvest<'a, 'd> {
         facts: &'a Facts,
         sites: &'a Sites,
         bounds: Option<Bounds>,
+        leaves_in_slots: bool,
     ) -> Self {
-        Self { module, choices, facts, sites, bounds }
+        Self { module, choices, facts, sites, bounds, leaves_in_slots }
     }
 
     /// Everything that is put into one unit.
@@ -105,6 +110,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
             sites: Vec::new(),
             bounds: Vec::new(),
             kept: Kept::default(),
+            left: Left::default(),
             done: Harvested::default(),
         };
         let decoded = &self.module.decoded[unit];
@@ -131,6 +137,11 @@ impl<'a, 'd> Harvest<'a, 'd> {
             let first =
                 u32::from(work.instructions.first().is_some_and(|insn| insn.mnemonic() == Mnemonic::Endbr64));
             work.bounds = bounds::place(&cfg, &dominators, &costs, &yields, first, bounds);
+            if self.leaves_in_slots && !self.facts.unswitched[unit] {
+                let insns = &decoded.insns;
+                work.left =
+                    Left::of(&cfg, &dominators, &work.instructions, insns, &work.kept, &yields, &work.bounds);
+            }
         }
         self.insert(work)
     }
@@ -152,12 +163,16 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     live,
                     held: work.kept.held(index),
                     base,
+                    left: work.left.around(index).copied().filter(|_| kind == Kind::Site),
                     prefetches,
                     width: self.sites.width,
                     thrown: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
                 })
             };
+            if let Some(left) = work.left.before(index) {
+                piece.append(&load_left(left));
+            }
             if let Some(bound) = work.bounds.get(next_bound).filter(|b| b.index as usize == index) {
                 next_bound += 1;
                 if self.facts.unswitched[work.unit] {

@@ -16,6 +16,10 @@ pub(crate) enum Reference {
     Address(u64),
     /// The distance to so many bytes behind the begin of the same piece's other part, from the end of these four bytes.
     Across(u32),
+    /// The distance to what is inserted before an instruction of the same unit, by its index, from the end of these four bytes.
+    Before(u32),
+    /// The distance to an instruction of the same unit itself.
+    At(u32),
 }
 
 /// Bytes, and where four of them refer to something outside.

@@ -220,7 +220,7 @@ fn step(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Step
 }
 
 /// Natural loops with their blocks, larger ones first.
-fn loops(cfg: &Cfg, dominators: &Dominators) -> Vec<(usize, Vec<bool>)> {
+pub(crate) fn loops(cfg: &Cfg, dominators: &Dominators) -> Vec<(usize, Vec<bool>)> {
     let mut found = Vec::new();
     for header in (0..cfg.blocks.len()).filter(|&block| dominators.is_reached(block)) {
         let back = |edge: &image::cfg::Edge| {

@@ -28,6 +28,7 @@ mod insertions;
 mod kept;
 mod layout;
 mod leaves;
+mod left;
 pub mod map;
 mod mode;
 mod operands;

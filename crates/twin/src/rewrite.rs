@@ -322,10 +322,11 @@ fn lay_out_all(
     let inserter = match (mode, facts) {
         (Mode::Poison(width), _) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
         (Mode::Primary(sites), Some(facts)) => {
-            Inserter::Harvest(Harvest::new(module, choices, facts, sites, None))
+            Inserter::Harvest(Harvest::new(module, choices, facts, sites, None, false))
         }
         (Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds), Some(facts)) => {
-            Inserter::Harvest(Harvest::new(module, choices, facts, sites, Some(bounds)))
+            let leaves = matches!(mode, Mode::Scavenger(..));
+            Inserter::Harvest(Harvest::new(module, choices, facts, sites, Some(bounds), leaves))
         }
         _ => Inserter::Nothing,
     };

@@ -10,6 +10,7 @@
 
 use crate::assembler::{Assembler, Extent, Inert, Label, RAX, RSP, Register, assemble};
 use crate::insertions::{Part, Piece};
+use crate::left::Loop;
 use crate::mode::VectorWidth;
 use crate::relays::Thrown;
 use image::regs::{Flag, RegSet};
@@ -34,6 +35,8 @@ pub(crate) struct Yield<'a> {
     pub held: RegSet,
     /// A dead register that holds the context already, and is to hold it behind the yield too.
     pub base: Option<Register>,
+    /// The loop around it that leaves registers in their slots.
+    pub left: Option<Loop>,
     /// Prefetches, whose operands use only what is live.
     pub prefetches: &'a Part,
     pub width: VectorWidth,
@@ -113,6 +116,11 @@ impl Yield<'_> {
         asm.load(RAX, base, self.next());
         asm.store_area(area::CUR, RAX);
         asm.jump_through(RAX, context::RIP);
+        if let Some(left) = self.left {
+            let registers = (0..16).filter(|&register| left.registers.contains(RegSet::general(register)));
+            let bits = registers.fold(0, |bits, register| bits | 1 << register);
+            asm.note_left(bits, left.first as u32, left.behind as u32);
+        }
         asm.place(resume);
         asm.resumes();
     }
@@ -123,7 +131,9 @@ impl Yield<'_> {
             asm.copy(base, RAX);
         }
         asm.load(RSP, RAX, context::RSP);
-        for register in self.general().filter(|&register| register != RAX) {
+        let left = self.left.map_or(RegSet::EMPTY, |left| left.registers);
+        let loaded = |&register: &Register| register != RAX && !left.contains(RegSet::general(register));
+        for register in self.general().filter(loaded) {
             asm.load(register, RAX, context::slot(register as u8));
         }
         self.vectors(asm, false, RAX);
@@ -178,6 +188,15 @@ pub(crate) fn store_ahead(base: Register, known: bool, registers: RegSet) -> Pie
         for register in (0..16).filter(|&register| registers.contains(RegSet::general(register))) {
             let slot = if register == RSP { context::RSP } else { context::slot(register as u8) };
             asm.store(base, slot, register);
+        }
+    })
+}
+
+/// Loads what a loop left in its slots.
+pub(crate) fn load_left(left: &Loop) -> Piece {
+    assemble(|asm| {
+        for register in (0..16).filter(|&register| left.registers.contains(RegSet::general(register))) {
+            asm.load(register, left.base, context::slot(register as u8));
         }
     })
 }

@@ -10,12 +10,16 @@
 //! nothing at entries and wherever no edge leads to, and `K(m)` is a part of `f(n, K(n))` for each edge from `n` to `m`.
 //! Any such `K` is true on all ways, by induction over their lengths.
 //!
+//! What yields of a loop leave in the slots ([`super::left`]) goes along: registers that may hold anything where control comes from such a
+//! yield. Of these there are more where ways meet, not less, and they are looked for at entries, too.
+//!
 //! What is true where more is known is true where less is. So for `f(n, K)` a piece may be run with less than `K`
 //! ([`Known::parts`]): a register that happens to hold the context is then one like others, which the piece may store and get
 //! back. Without that, one that only seems to hold it while `K` is looked for would make an error of such a store, and what
 //! follows would be known by nobody.
 
 use super::bounds::Graph;
+use super::run::Done;
 use super::state::{State, Value};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, OpAccess};
 
@@ -26,18 +30,40 @@ pub(crate) struct Known {
     pub(crate) slots: u16,
     /// Registers that hold the context.
     pub(crate) bases: u16,
+    /// Registers that may hold anything, because a yield left them in their slots.
+    pub(crate) away: u16,
+    /// What that yield says of it; of no register where different ones meet.
+    pub(crate) note: Note,
+}
+
+/// What a yield says of registers that it leaves in their slots: from one place of the twin to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) registers: u16,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
 }
 
 impl Known {
-    pub(crate) const NOTHING: Self = Self { slots: 0, bases: 0 };
+    pub(crate) const NOTHING: Self =
+        Self { slots: 0, bases: 0, away: 0, note: Note { registers: 0, from: 0, to: 0 } };
 
-    /// Behind a piece.
-    pub(crate) fn behind(state: &State) -> Self {
-        let mut known = Self::NOTHING;
+    /// Behind a piece, before which so much was known.
+    pub(crate) fn behind(self, state: &State, done: &Done) -> Self {
+        let before = (self.away != 0).then_some(self.note);
+        let note = match (before, done.note) {
+            (Some(before), Some(note)) if before != note => Note::default(),
+            (before, note) => note.or(before).unwrap_or_default(),
+        };
+        let mut known = Self { note, ..Self::NOTHING };
         for (number, &value) in state.general.iter().enumerate() {
             match value {
                 Value::Program(of) if usize::from(of) == number => known.slots |= 1 << number,
                 Value::Context => known.bases |= 1 << number,
+                Value::Anything if (known.note.registers | self.away) >> number & 1 == 1 => {
+                    known.slots |= 1 << number;
+                    known.away |= 1 << number;
+                }
                 _ => {}
             }
         }
@@ -45,9 +71,9 @@ impl Known {
         known
     }
 
-    /// Of those registers only.
+    /// Of those registers only; what is away stays so.
     pub(crate) fn of(self, registers: u16) -> Self {
-        Self { slots: self.slots & registers, bases: self.bases & registers }
+        Self { slots: self.slots & registers, bases: self.bases & registers, ..self }
     }
 
     /// All of it; of the registers that hold the context each alone, and none.
@@ -59,7 +85,18 @@ impl Known {
     }
 
     fn and(self, other: Self) -> Self {
-        Self { slots: self.slots & other.slots, bases: self.bases & other.bases }
+        let note = match (self.away, other.away) {
+            (_, 0) => self.note,
+            (0, _) => other.note,
+            _ if self.note == other.note => self.note,
+            _ => Note::default(),
+        };
+        Self {
+            slots: self.slots & other.slots,
+            bases: self.bases & other.bases,
+            away: self.away | other.away,
+            note,
+        }
     }
 }
 
@@ -122,11 +159,8 @@ pub(crate) fn before(
             let behind = behind(node, known[node as usize].unwrap_or(Known::NOTHING));
             for to in graph.successors(node) {
                 let Some(before) = known.get_mut(to as usize) else { continue };
-                let now = if begins[to as usize] {
-                    Known::NOTHING
-                } else {
-                    before.map_or(behind, |before| before.and(behind))
-                };
+                let now = before.map_or(behind, |before| before.and(behind));
+                let now = if begins[to as usize] { now.of(0) } else { now };
                 if *before != Some(now) {
                     *before = Some(now);
                     open.push(to);
@@ -145,6 +179,10 @@ mod tests {
     const RBX: u16 = 1 << 3;
     const RDX: u16 = 1 << 2;
 
+    fn of(slots: u16, bases: u16) -> Known {
+        Known { slots, bases, ..Known::NOTHING }
+    }
+
     fn graph(ways: &[(u32, u32)], count: u32) -> Graph {
         let mut graph = Graph::default();
         for node in 0..count {
@@ -159,7 +197,7 @@ mod tests {
     fn of_loop(ways: &[(u32, u32)], entries: &[u32]) -> Vec<Known> {
         let count = ways.iter().map(|way| way.0.max(way.1)).max().map_or(0, |most| most + 1);
         before(&graph(ways, count), entries.iter().copied(), |node, known| match node {
-            0 => Known { slots: RBX | RDX, bases: RBX | RDX },
+            0 => of(RBX | RDX, RBX | RDX),
             2 => known.of(!RDX),
             _ => known,
         })
@@ -168,7 +206,7 @@ mod tests {
     #[test]
     fn it_is_known_on_all_ways_until_it_is_written() {
         let ways = [(0, 1), (1, 2), (2, 1), (2, 3)];
-        let (nothing, rbx) = (Known::NOTHING, Known { slots: RBX, bases: RBX });
+        let (nothing, rbx) = (Known::NOTHING, of(RBX, RBX));
         assert_eq!(of_loop(&ways, &[0]), [nothing, rbx, rbx, rbx]);
         // Somebody else enters at 2.
         assert_eq!(of_loop(&ways, &[0, 2]), [nothing; 4]);
@@ -179,11 +217,11 @@ mod tests {
 
     #[test]
     fn less_is_known_too() {
-        let parts = |slots, bases| Known { slots, bases }.parts().map(|part| part.bases).collect::<Vec<_>>();
+        let parts = |slots, bases| of(slots, bases).parts().map(|part| part.bases).collect::<Vec<_>>();
         assert_eq!(parts(RBX, RBX | RDX), [RBX | RDX, RDX, RBX, 0]);
         assert_eq!(parts(RBX, RBX), [RBX, 0]);
         assert_eq!(parts(RBX, 0), [0]);
-        assert!(Known { slots: RBX, bases: RDX }.parts().all(|part| part.slots == RBX));
+        assert!(of(RBX, RDX).parts().all(|part| part.slots == RBX));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod aboard;
 mod bounds;
 mod early;
 mod held;
+mod left;
 mod ops;
 mod run;
 mod sparing;
@@ -61,6 +62,8 @@ struct Room {
     /// Of the function so far: where its first yield is, and where state is used that no yield switches.
     yields: Option<u64>,
     unswitched: Option<u64>,
+    /// Whether a yield of the unit has a note.
+    notes: bool,
 }
 
 /// A unit while it is looked at.
@@ -152,6 +155,7 @@ impl Work<'_, '_> {
         self.decode(room);
         room.graph.clear();
         room.known.clear();
+        room.notes = false;
         let mut done = Done::default();
         for (index, item) in self.items.iter().enumerate() {
             done.again();
@@ -167,6 +171,9 @@ impl Work<'_, '_> {
                 self.aboard(item, &insn, done.state.as_ref(), room);
                 self.node(index, &insn, &done, room);
             }
+        }
+        if room.notes {
+            self.left(live, entries, room);
         }
         if self.terms.scavenger {
             room.graph.entries.extend(self.entered(entries));
@@ -202,7 +209,7 @@ impl Work<'_, '_> {
                 }
                 let run = self.run(&self.code(item), &mut room.pieces, &mut done, known);
                 let state = done.state.as_ref().filter(|_| run.is_ok());
-                state.map_or(Known::NOTHING, |state| Known::behind(state).of(kept))
+                state.map_or(Known::NOTHING, |state| known.behind(state, &done).of(kept))
             });
         }
         room.known[index]
@@ -286,7 +293,9 @@ impl Work<'_, '_> {
                 return self.wrong_at(Rule::Yields, item, at, what);
             }
         }
-        let lost = lost(done);
+        room.notes |= done.note.is_some();
+        // What is left in its slot is R21's.
+        let lost = lost(done) & !done.note.map_or(0, |note| Set::from(note.registers));
         let Some(state) = &done.state else {
             self.found.cut_short.fetch_add(1, Ordering::Relaxed);
             return self.wrong(Rule::Yields, item, "inserted code that never gets to its end");

@@ -78,6 +78,8 @@ pub(crate) enum Op {
     Prefetch,
     /// `movups` and its like; so many times 128 bits are 1, 2, 3 (for 512).
     Vector { store: bool, number: u8, level: u8, base: General, displacement: i32 },
+    /// `test eax, registers`, which no way leads to: the begin of a note
+    Note(u16),
     /// `kmovq`
     Mask { store: bool, number: u8, base: General, displacement: i32 },
 }
@@ -165,6 +167,11 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
             let (base, index) = (number(insn.memory_base())?, number(insn.memory_index())?);
             let scale = insn.memory_index_scale() as u8;
             (insn.memory_displacement64() == 0).then_some(Op::Sum { to, base, index, scale })
+        }
+        Code::Test_EAX_imm32 if insn.len() == 5 => {
+            // The stack pointer has a word of its own, and no slot.
+            let registers = u16::try_from(insn.immediate32()).ok();
+            registers.filter(|registers| registers >> RSP & 1 == 0).map(Op::Note)
         }
         Code::Lahf => Some(Op::FlagsToAh),
         Code::Sahf => Some(Op::FlagsFromAh),

@@ -5,7 +5,7 @@
 //! to it: what is in front of that jump is done with, what is behind it is still to come, and a stretch ends where control
 //! can no longer be in it. A jump to what was looked at is one back, in whichever part it is.
 
-use super::held::Known;
+use super::held::{Known, Note};
 use super::ops::{Field, General, Op, RAX, RSP, When, Word, field, op};
 use super::state::{Flags, Kept, State, Value};
 use crate::relays::Relay;
@@ -36,6 +36,8 @@ pub(crate) struct Done {
     pub(crate) switch: Option<u64>,
     /// Where it goes on behind a yield that is not by turning round.
     pub(crate) resume: Option<u64>,
+    /// What is said of registers that its yield leaves in their slots.
+    pub(crate) note: Option<Note>,
 }
 
 impl Done {
@@ -43,7 +45,7 @@ impl Done {
     pub(crate) fn again(&mut self) {
         self.state = None;
         (self.charge, self.yields, self.spins) = (None, 0, 0);
-        (self.switch, self.resume) = (None, None);
+        (self.switch, self.resume, self.note) = (None, None, None);
         self.prefetches.clear();
     }
 }
@@ -90,12 +92,22 @@ pub(crate) fn run(
     for (number, value) in state.general.iter_mut().enumerate() {
         if known.bases >> number & 1 == 1 {
             *value = Value::Context;
+        } else if known.away >> number & 1 == 1 {
+            *value = Value::Anything;
         }
     }
     let mut decoders =
         code.parts.map(|(bytes, address)| Decoder::with_ip(64, bytes, address, DecoderOptions::NONE));
-    let mut runner =
-        Runner { code, terms, waiting: &mut room.waiting, next: [0; 2], done, state: Some(state) };
+    let mut runner = Runner {
+        code,
+        terms,
+        waiting: &mut room.waiting,
+        next: [0; 2],
+        done,
+        state: Some(state),
+        away: known.away,
+        said: None,
+    };
     runner.waiting.iter_mut().for_each(Vec::clear);
     let mut insn = Instruction::default();
     let mut part = HOT;
@@ -117,7 +129,8 @@ pub(crate) fn run(
         let op = (!insn.is_invalid()).then(|| op(&insn)).flatten();
         let op = op.ok_or(wrong("inserted code that is not of the closed list"))?;
         let Some(state) = runner.state.take() else {
-            return Err(wrong("inserted code that nothing leads to"));
+            runner.unreached(op, &insn).map_err(wrong)?;
+            continue;
         };
         runner.step(op, &insn, state).map_err(wrong)?;
         if part == HOT && !runner.waiting[COLD].is_empty() {
@@ -143,6 +156,10 @@ struct Runner<'r> {
     done: &'r mut Done,
     /// Here, if control gets here at all.
     state: Option<State>,
+    /// Registers that were left in their slots before.
+    away: u16,
+    /// The note that is being read: its registers, and where it begins to hold.
+    said: Option<(u16, Option<u64>)>,
 }
 
 impl Runner<'_> {
@@ -174,6 +191,21 @@ impl Runner<'_> {
         let waiting = &mut self.waiting[to.part];
         let place = waiting.partition_point(|&(at, _)| at <= to.at);
         waiting.insert(place, (to.at, state));
+        Ok(())
+    }
+
+    /// A note stands right before the place where the piece's yield goes on, and no way leads to it.
+    fn unreached(&mut self, op: Op, insn: &Instruction) -> Result<(), &'static str> {
+        let resumes = self.done.resume == Some(insn.next_ip());
+        match (op, self.said) {
+            (Op::Note(registers), None) if self.terms.scavenger => self.said = Some((registers, None)),
+            (Op::Place(RAX, from), Some((registers, None))) => self.said = Some((registers, Some(from))),
+            (Op::Place(RAX, to), Some((registers, Some(from)))) if resumes && self.done.note.is_none() => {
+                self.done.note = Some(Note { registers, from, to });
+                self.said = None;
+            }
+            _ => return Err("inserted code that nothing leads to"),
+        }
         Ok(())
     }
 
@@ -376,7 +408,15 @@ impl Runner<'_> {
                 let resumed = state.resumed();
                 return self.wait(rip, resumed);
             }
+            Op::Note(_) => return Err("a note that a way leads to"),
             Op::Leave => {
+                let away = |&number: &usize| self.away >> number & 1 == 1;
+                if (0..16)
+                    .filter(away)
+                    .any(|number| state.general[number] != Value::Program(number as General))
+                {
+                    return Err("leaves with registers in their slots alone");
+                }
                 if !state.facts.aboard {
                     return Err("leaves without asking whether it is aboard");
                 }

@@ -5,6 +5,7 @@
 mod ahead;
 mod cold;
 mod guests;
+mod left;
 mod pieces;
 mod relays;
 mod reliance;

@@ -1,0 +1,127 @@
+//! What yields of a loop leave in the context's slots: registers that nothing in the loop uses need not be loaded behind each of its
+//! switches, since their slots hold them all the time ([`crate::kept`]); they are loaded once, behind the loop.
+//!
+//! Up to there such a register may hold anything. Nobody looks, but for who takes a guest's state in the midst of its code: so each
+//! such yield says in front of the place where it goes on which registers these are, and from where to where ([`Left::note`],
+//! `docs/harvest-abi.md`). That there the slots hold them on all ways is what makes it right, and what is asked here.
+//!
+//! Only of scavengers: the threads of primaries and siblings are interrupted at any place by signals of their own.
+
+use crate::assembler::Register;
+use crate::bounds::Bound;
+use crate::hazards::acts_on_the_thread;
+use crate::kept::{Kept, loops};
+use crate::tls::uses_segment;
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register as Name};
+use image::cfg::Cfg;
+use image::dominators::Dominators;
+use image::effects::effect;
+use image::insn::{Flow, Insn};
+use image::regs::RegSet;
+
+/// A loop whose yields leave something, its instructions in one piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loop {
+    pub first: usize,
+    /// The instruction behind it, to which all ways out lead, and before which `registers` are loaded.
+    pub behind: usize,
+    pub registers: RegSet,
+    /// What holds the context all the time.
+    pub base: Register,
+}
+
+/// None of them within another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    loops: Vec<Loop>,
+}
+
+/// Instructions of a loop: it has to be near enough that who looks for its yield reads no foreign memory.
+const MOST: usize = 32;
+
+impl Left {
+    pub(crate) fn of(
+        cfg: &Cfg,
+        dominators: &Dominators,
+        instructions: &[Instruction],
+        insns: &[Insn],
+        kept: &Kept,
+        sites: &[bool],
+        bounds: &[Bound],
+    ) -> Self {
+        let mut left = Self::default();
+        let mut factory = InstructionInfoFactory::new();
+        // The innermost first: theirs are the yields that are met most often.
+        for (_, inside) in loops(cfg, dominators).into_iter().rev() {
+            let Some((first, behind)) = in_one_piece(cfg, &inside) else { continue };
+            let apart = |other: &Loop| other.behind < first || behind < other.first;
+            let calm = |index: usize| {
+                let follows = insns.get(index + 1).is_some_and(|next| next.at == insns[index].end());
+                let stays = matches!(
+                    insns[index].flow,
+                    Flow::Next | Flow::Jump8 | Flow::Jump32 | Flow::Branch8 | Flow::Branch32
+                );
+                let stays = stays && instructions[index].mnemonic() != Mnemonic::Xbegin;
+                let home =
+                    acts_on_the_thread(&instructions[index]) || uses_segment(&instructions[index], Name::FS);
+                follows && stays && !home
+            };
+            if behind - first > MOST
+                || !sites[first..behind].contains(&true)
+                || !left.loops.iter().all(apart)
+                || bounds.iter().any(|bound| (first..behind).contains(&(bound.index as usize)))
+                || !(first..behind).all(calm)
+            {
+                continue;
+            }
+            let Some(base) = kept.base(behind) else { continue };
+            if !(first..behind).all(|index| kept.base(index) == Some(base)) {
+                continue;
+            }
+            let held = (first..=behind).fold(preserved(), |held, index| held & kept.held(index));
+            let registers = (first..behind).fold(held, |rest, index| {
+                let effect = effect(&instructions[index], &mut factory);
+                rest - (effect.reads | effect.writes | effect.kills)
+            });
+            if registers != RegSet::EMPTY {
+                left.loops.push(Loop { first, behind, registers, base });
+            }
+        }
+        left
+    }
+
+    /// The loop that an instruction is in.
+    pub(crate) fn around(&self, index: usize) -> Option<&Loop> {
+        self.loops.iter().find(|found| (found.first..found.behind).contains(&index))
+    }
+
+    /// The loop that ends before an instruction.
+    pub(crate) fn before(&self, index: usize) -> Option<&Loop> {
+        self.loops.iter().find(|found| found.behind == index)
+    }
+}
+
+/// What functions give back as they found it: it is alive throughout most of them, and seldom used in a loop that has few values.
+/// The runtime's own code leaves these alone, too.
+fn preserved() -> RegSet {
+    [3, 5, 12, 13, 14, 15].into_iter().fold(RegSet::EMPTY, |all, number| all | RegSet::general(number))
+}
+
+/// The first instruction of a loop whose blocks stand one behind the other, and the one behind it, if it is left to there only, and nobody
+/// else gets there.
+fn in_one_piece(cfg: &Cfg, inside: &[bool]) -> Option<(usize, usize)> {
+    let first = inside.iter().position(|&inside| inside)?;
+    let last = inside.iter().rposition(|&inside| inside)?;
+    let behind = cfg.blocks.get(last + 1)?;
+    let whole = inside[first..=last].iter().all(|&inside| inside)
+        && (first..=last).all(|at| {
+            let (block, next) = (&cfg.blocks[at], &cfg.blocks[at + 1]);
+            block.end == next.first && !block.is_root && !block.leaves
+        });
+    let leaves = (first..=last)
+        .flat_map(|at| cfg.edges_from(at))
+        .all(|edge| (first..=last + 1).contains(&(edge.to as usize)));
+    let comes = cfg.edges_to(last + 1).all(|edge| (first..=last).contains(&(edge.from as usize)));
+    (whole && leaves && comes && !behind.is_root)
+        .then(|| (cfg.blocks[first].first as usize, behind.first as usize))
+}
