@@ -248,7 +248,7 @@ pub(crate) fn loops(cfg: &Cfg, dominators: &Dominators) -> Vec<(usize, Vec<bool>
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use iced_x86::{Decoder, DecoderOptions};
     use image::insn::{Flow, Insn};
@@ -256,37 +256,61 @@ mod tests {
 
     const RBX: RegSet = RegSet::general(3);
 
-    /// Of code in which all but rsi is live everywhere, with sites at these instructions.
+    /// A unit, and what its slots hold.
+    pub(crate) struct Example {
+        pub(crate) instructions: Vec<Instruction>,
+        pub(crate) insns: Vec<Insn>,
+        pub(crate) cfg: Cfg,
+        pub(crate) dominators: Dominators,
+        pub(crate) sites: Vec<bool>,
+        pub(crate) kept: Kept,
+    }
+
+    impl Example {
+        /// Of code with sites at these instructions.
+        pub(crate) fn of(
+            code: &[u8],
+            sites: &[usize],
+            roots: &[u32],
+            live: impl Fn(usize) -> RegSet,
+        ) -> Self {
+            let mut decoder = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE);
+            let mut instructions = Vec::new();
+            let mut insns = Vec::new();
+            while decoder.can_decode() {
+                let at = decoder.position() as u32;
+                let instruction = decoder.decode();
+                let flow = match code[at as usize] {
+                    0x75 => Flow::Branch8,
+                    0xeb => Flow::Jump8,
+                    0xe8 => Flow::Call32,
+                    0xc3 => Flow::Return,
+                    _ => Flow::Next,
+                };
+                let len = instruction.len() as u8;
+                insns.push(Insn { at, len, flow, rip_displacement: 0, never_returns: false });
+                instructions.push(instruction);
+            }
+            let cfg = Cfg::build(Svma(0x1000), code, &insns, &[], roots);
+            let dominators = Dominators::of(&cfg);
+            let live: Vec<RegSet> = (0..instructions.len()).map(live).collect();
+            let sites: Vec<bool> = (0..instructions.len()).map(|index| sites.contains(&index)).collect();
+            let kept = Kept::of(&cfg, &dominators, &instructions, &live, &sites);
+            Self { instructions, insns, cfg, dominators, sites, kept }
+        }
+    }
+
+    /// Of code in which all but rsi is live everywhere.
     fn of(code: &[u8], sites: &[usize], roots: &[u32]) -> Kept {
         of_live(code, sites, roots, |_| RegSet::ALL - RegSet::general(6))
     }
 
     fn of_live(code: &[u8], sites: &[usize], roots: &[u32], live: impl Fn(usize) -> RegSet) -> Kept {
-        let mut decoder = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE);
-        let mut instructions = Vec::new();
-        let mut insns = Vec::new();
-        while decoder.can_decode() {
-            let at = decoder.position() as u32;
-            let instruction = decoder.decode();
-            let flow = match code[at as usize] {
-                0x75 => Flow::Branch8,
-                0xeb => Flow::Jump8,
-                0xe8 => Flow::Call32,
-                0xc3 => Flow::Return,
-                _ => Flow::Next,
-            };
-            let len = instruction.len() as u8;
-            insns.push(Insn { at, len, flow, rip_displacement: 0, never_returns: false });
-            instructions.push(instruction);
-        }
-        let cfg = Cfg::build(Svma(0x1000), code, &insns, &[], roots);
-        let live: Vec<RegSet> = (0..instructions.len()).map(live).collect();
-        let is_site: Vec<bool> = (0..instructions.len()).map(|index| sites.contains(&index)).collect();
-        Kept::of(&cfg, &Dominators::of(&cfg), &instructions, &live, &is_site)
+        Example::of(code, sites, roots, live).kept
     }
 
     // mov edx, 5; loop: mov rax, [rax]; sub rdx, 1; jne loop; ret
-    const CHASE: &[u8] = &[0xba, 5, 0, 0, 0, 0x48, 0x8b, 0, 0x48, 0x83, 0xea, 1, 0x75, 0xf7, 0xc3];
+    pub(crate) const CHASE: &[u8] = &[0xba, 5, 0, 0, 0, 0x48, 0x8b, 0, 0x48, 0x83, 0xea, 1, 0x75, 0xf7, 0xc3];
 
     #[test]
     fn what_a_loop_leaves_alone_is_stored_before_it() {

@@ -125,3 +125,76 @@ fn in_one_piece(cfg: &Cfg, inside: &[bool]) -> Option<(usize, usize)> {
     (whole && leaves && comes && !behind.is_root)
         .then(|| (cfg.blocks[first].first as usize, behind.first as usize))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kept::tests::{CHASE, Example};
+
+    /// Of code in which all but rsi is live everywhere.
+    fn of_bounded(code: &[u8], sites: &[usize], roots: &[u32], bounds: &[Bound]) -> Vec<Loop> {
+        let of = Example::of(code, sites, roots, |_| RegSet::ALL - RegSet::general(6));
+        Left::of(&of.cfg, &of.dominators, &of.instructions, &of.insns, &of.kept, &of.sites, bounds).loops
+    }
+
+    fn of(code: &[u8], sites: &[usize], roots: &[u32]) -> Vec<Loop> {
+        of_bounded(code, sites, roots, &[])
+    }
+
+    #[test]
+    fn a_loop_leaves_what_it_does_not_use() {
+        let chase = Loop { first: 1, behind: 4, registers: preserved(), base: 6 };
+        assert_eq!(of(CHASE, &[1], &[]), [chase]);
+        assert_eq!(of(CHASE, &[], &[]), []);
+        // mov edx, 5; loop: mov rax, [rax + rbx]; lea r12, [rax]; sub rdx, 1; jne loop; ret
+        let uses =
+            [0xba, 5, 0, 0, 0, 0x48, 0x8b, 4, 0x18, 0x4c, 0x8d, 0x20, 0x48, 0x83, 0xea, 1, 0x75, 0xf3, 0xc3];
+        let used = RegSet::general(3) | RegSet::general(12);
+        assert_eq!(of(&uses, &[1], &[]), [Loop { behind: 5, registers: preserved() - used, ..chase }]);
+    }
+
+    #[test]
+    fn nothing_is_left_where_others_come_or_go() {
+        // Into the loop, behind it; a bound yield in it, or in front of it.
+        assert!([5, 8, 12, 14].into_iter().all(|root| of(CHASE, &[1], &[root]).is_empty()));
+        assert_eq!(of_bounded(CHASE, &[1], &[], &[Bound { index: 2, cost: 1 }]), []);
+        assert_eq!(of_bounded(CHASE, &[1], &[], &[Bound { index: 0, cost: 1 }]).len(), 1);
+        // mov edx, 5; jne behind; loop: mov rax, [rax]; sub rdx, 1; jne loop; behind: ret
+        let guarded = [0xba, 5, 0, 0, 0, 0x75, 9, 0x48, 0x8b, 0, 0x48, 0x83, 0xea, 1, 0x75, 0xf7, 0xc3];
+        assert_eq!(of(&guarded, &[2], &[]), []);
+        // mov edx, 5; loop: mov rax, [rax]; jne out; sub rdx, 1; jne loop; ret; out: ret
+        let two_ways =
+            [0xba, 5, 0, 0, 0, 0x48, 0x8b, 0, 0x75, 7, 0x48, 0x83, 0xea, 1, 0x75, 0xf5, 0xc3, 0xc3];
+        assert_eq!(of(&two_ways, &[1], &[]), []);
+    }
+
+    #[test]
+    fn nothing_is_left_where_a_guest_goes_home() {
+        // mov edx, 5; loop: mov rax, [rax]; and so on; sub rdx, 1; jne loop; ret
+        let code = |more: &[u8]| {
+            let mut code = vec![0xba, 5, 0, 0, 0, 0x48, 0x8b, 0];
+            code.extend_from_slice(more);
+            code.extend_from_slice(&[0x48, 0x83, 0xea, 1, 0x75, 0xf7 - more.len() as u8, 0xc3]);
+            code
+        };
+        assert_eq!(of(&code(&[0x90]), &[1], &[]).len(), 1);
+        // ldmxcsr [rax]; mov rcx, fs:[rax]; syscall
+        for home in [&[0x0f, 0xae, 0x10][..], &[0x64, 0x48, 0x8b, 0x08], &[0x0f, 0x05]] {
+            assert_eq!(of(&code(home), &[1], &[]), [], "{home:x?}");
+        }
+        // Longer than a note speaks of.
+        assert_eq!(of(&code(&[0x90; 28]), &[1], &[]).len(), 1);
+        assert_eq!(of(&code(&[0x90; 30]), &[1], &[]), []);
+    }
+
+    #[test]
+    fn of_loops_within_each_other_the_innermost_leave() {
+        // mov edx, 5; outer: mov ecx, 3; inner: mov rax, [rax]; dec rcx; jne inner; dec rdx; jne outer; ret
+        let code = [
+            0xba, 5, 0, 0, 0, 0xb9, 3, 0, 0, 0, 0x48, 0x8b, 0, 0x48, 0xff, 0xc9, 0x75, 0xf8, 0x48, 0xff,
+            0xca, 0x75, 0xee, 0xc3,
+        ];
+        let found = of(&code, &[2], &[]);
+        assert_eq!(found.iter().map(|of| (of.first, of.behind)).collect::<Vec<_>>(), [(2, 5)]);
+    }
+}

@@ -134,3 +134,39 @@ fn reads(insn: &iced_x86::Instruction, registers: u16, factory: &mut Instruction
         register.is_gpr() && registers >> register.number() & 1 == 1
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::held::Known;
+    use super::super::run::{Code, Done, Room, Terms, run};
+    use super::*;
+    use runtime_abi::{area, context};
+
+    const RBX: u16 = 1 << 3;
+
+    /// Inserted code that goes on in a cold part, and loads rbx from its slot in front of that, or does not.
+    fn is_accepted(loads: bool, known: Known) -> bool {
+        let mut hot = vec![0x65, 0x48, 0x8b, 0x04, 0x25, area::CUR as u8, 0, 0, 0]; // mov rax, gs:[CUR]
+        if loads {
+            hot.extend([0x48, 0x8b, 0x58, context::slot(3) as u8]); // mov rbx, [rax + slot]
+        }
+        hot.extend([0x48, 0x3b, 0x00]); // cmp rax, [rax]
+        let end = 0x1000 + hot.len() as u32 + 6;
+        hot.extend([0x0f, 0x85]); // jne cold
+        hot.extend((0x2000 - end).to_le_bytes());
+        let mut cold = vec![0xe9]; // jmp end
+        cold.extend(end.wrapping_sub(0x2005).to_le_bytes());
+        let code = Code { parts: [(&hot, 0x1000), (&cold, 0x2000)], relays: &[] };
+        let terms = Terms { scavenger: true, quantum: 1, text: (0, 0) };
+        run(&code, &terms, &mut Room::default(), &mut Done::default(), known).is_ok()
+    }
+
+    #[test]
+    fn what_is_left_does_not_go_into_cold_parts() {
+        let note = Note { registers: RBX, from: 0xf00, to: 0x1f00 };
+        let away = Known { slots: RBX, away: RBX, note, ..Known::NOTHING };
+        assert!(is_accepted(false, Known::NOTHING));
+        assert!(is_accepted(true, away));
+        assert!(!is_accepted(false, away));
+    }
+}

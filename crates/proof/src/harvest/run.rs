@@ -188,10 +188,21 @@ impl Runner<'_> {
         if to.at < self.next[to.part] {
             return Err("inserted code jumps back, or out");
         }
+        if to.part == COLD && self.leaves_away(&state) {
+            return Err(
+                "goes on in a cold part with registers in their slots alone, which no note speaks of",
+            );
+        }
         let waiting = &mut self.waiting[to.part];
         let place = waiting.partition_point(|&(at, _)| at <= to.at);
         waiting.insert(place, (to.at, state));
         Ok(())
+    }
+
+    /// Whether a register that was left in its slot before is still there alone.
+    fn leaves_away(&self, state: &State) -> bool {
+        let away = |number: &General| self.away >> number & 1 == 1;
+        (0..16).filter(away).any(|number| state.general[usize::from(number)] != Value::Program(number))
     }
 
     /// A note stands right before the place where the piece's yield goes on, and no way leads to it.
@@ -410,11 +421,7 @@ impl Runner<'_> {
             }
             Op::Note(_) => return Err("a note that a way leads to"),
             Op::Leave => {
-                let away = |&number: &usize| self.away >> number & 1 == 1;
-                if (0..16)
-                    .filter(away)
-                    .any(|number| state.general[number] != Value::Program(number as General))
-                {
+                if self.leaves_away(&state) {
                     return Err("leaves with registers in their slots alone");
                 }
                 if !state.facts.aboard {

@@ -75,8 +75,6 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
     if ours || cur == area.control().pointer() { Place::Runtime } else { Place::Guest }
 }
 
-/// Keeps all of a guest's state, so that it goes on by `restore`.
-///
 /// A note of registers in front of the place where a yield goes on, as `docs/harvest-abi.md` has it: behind the jump that switches.
 #[repr(C, packed)]
 struct Note {
@@ -112,11 +110,11 @@ unsafe fn left(yielded: u64, rip: u64) -> u32 {
     if (from..to).contains(&rip) { note.registers } else { 0 }
 }
 
+/// Keeps all of a guest's state, so that it goes on by `restore`.
+///
 /// # Safety
 /// The context must be the guest that was interrupted.
 pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext) {
-    const TRAP: u64 = 0x100;
-    const RESUME: u64 = 0x10000;
     let home = guest.home();
     let frame = home.frame();
     let registers = &context.registers;
