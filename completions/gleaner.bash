@@ -97,7 +97,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__harvest)
-            opts="-q -h --scavenger --scavengers --scavenger-out --ring --home-cpus --max-slowdown --max-absence --machine --plan --dry-run --record --live --no-cache --siblings --libraries --choose --least-gain --most-sites --exclude --no-coalescing --no-spins --json --quiet --help"
+            opts="-q -h --scavenger --scavengers --scavenger-out --ring --home-cpus --max-slowdown --max-absence --machine --plan --dry-run --record --live --no-cache --siblings --libraries --choose --least-gain --most-sites --exclude --no-coalescing --no-spins --without --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -161,6 +161,10 @@ _gleaner() {
                     ;;
                 --exclude)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --without)
+                    COMPREPLY=($(compgen -W "bounds live-registers saving-ahead left-in-slots" -- "${cur}"))
                     return 0
                     ;;
                 *)

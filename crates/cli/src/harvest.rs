@@ -129,6 +129,7 @@ fn make_plan<'f>(
         spins: !args.no_spins,
         excluded: args.exclude.iter().map(|address| address.0).collect(),
         explained: args.dry_run,
+        without: args.left_out(),
         asked: Asked {
             scavengers: cast.scavengers.len() as u32,
             siblings: cast.siblings,

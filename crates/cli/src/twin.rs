@@ -167,7 +167,7 @@ fn by_plan(args: &TwinArgs, path: &Path, data: &[u8], console: &Console) -> anyh
         NotPlanned::Roles => refuse(e.to_string()).would_help("--role does"),
         _ => refuse(e.to_string()),
     })?;
-    let planned = twins::rewrite(module, data, plan.bounds.quantum).map_err(|e| refusal(args, e))?;
+    let planned = twins::rewrite(&plan, module, data).map_err(|e| refusal(args, e))?;
     for (at, why) in &planned.dropped {
         console.remark(&format!("site {at:#x} is left out: {why}"));
     }

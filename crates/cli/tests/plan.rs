@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 const PROGRAM: &str = r"
 #include <stdio.h>
 static void *ring[64];
-__attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+__attribute__((noinline)) static void **chase(void **p, long n) { do p = *p; while (--n); return p; }
 int main(void) {
     for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
     printf(NAME, (long)(chase(ring, 1000) - ring));
@@ -38,6 +38,9 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
         command.args(arguments).current_dir(self.folder.path());
         command.env("XDG_CACHE_HOME", self.at("cache")).output().unwrap()
+    }
+    fn alone(&self) -> Vec<u8> {
+        Command::new(self.at("p")).output().unwrap().stdout
     }
     fn plan(&self, scavengers: &[&str]) {
         let mut arguments = vec!["harvest", "--dry-run", "--record", "plan.json"];
@@ -76,6 +79,42 @@ fn a_file_is_rewritten_as_its_plan_says() {
     assert_eq!(coverage["harvest"]["sites"], planned);
     assert_eq!(coverage["harvest"]["bounds"], 0, "bounds are for scavengers");
     assert_eq!(mode(&place.at("out")), 3);
+}
+
+/// Each is another file then, which does the same; where all registers are saved, a longer one.
+#[test]
+fn parts_can_be_left_out() {
+    let place = Place::new();
+    let planned = |without: &[&str]| {
+        let wanted = ["harvest", "--dry-run", "--record", "plan.json", "--scavenger", "./p"];
+        let made = place.gleaner(&[&wanted, without, &["--", "./p"]].concat());
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let told = place.gleaner(&["twin", "--plan", "plan.json", "--role", "scavenger", "-o", "out", "p"]);
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        (std::fs::read(place.at("out")).unwrap(), String::from_utf8(made.stdout).unwrap())
+    };
+    let (whole, _) = planned(&[]);
+    let mut files = vec![whole];
+    for (part, words) in [
+        ("bounds", "bounds"),
+        ("live-registers", "live registers"),
+        ("saving-ahead", "saving ahead"),
+        ("left-in-slots", "left in slots"),
+    ] {
+        let (file, explained) = planned(&["--without", part]);
+        assert!(explained.contains(&format!("without      {words}; ")), "{explained}");
+        let plan = records::read::<records::plan::Plan>(&place.at("plan.json")).unwrap().body;
+        assert_eq!(plan.without.iter().map(|part| part.words()).collect::<Vec<_>>(), [words]);
+        assert!(part != "live-registers" || file.len() > files[0].len());
+        assert!(!files.contains(&file), "{part}");
+        files.push(file);
+
+        let scavengers = ["harvest", "--without", part, "--scavenger", "./p", "--record", "run.json"];
+        let ran = place.gleaner(&[&scavengers[..], &["--", "./p"]].concat());
+        assert_eq!((ran.status.code(), &*ran.stdout), (Some(0), &*place.alone()), "{part}");
+        let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+        assert_eq!(run.without, plan.without);
+    }
 }
 
 #[test]

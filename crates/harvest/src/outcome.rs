@@ -67,6 +67,7 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         scavengers,
         siblings: outcome.siblings.as_ref().map(|siblings| self::siblings(siblings, outcome.last.stolen)),
         bounds: prepared.plan.bounds.clone(),
+        without: prepared.plan.without.clone(),
         wall: time(outcome.elapsed),
         cycles: Cycles {
             stalled: Quantity::unresolved("the primary was not profiled"),

@@ -18,8 +18,8 @@ pub use subject::{Candidate, Function, Saved, Subject};
 use crate::prices::Pricing;
 use gain::Worth;
 use records::plan::{
-    Alternative, Because, Bounds, Counts, Gain, LoadClass, Plan, PlannedModule, Prices, Rejected, Role, Site,
-    Spin,
+    Alternative, Because, Bounds, Counts, Gain, LoadClass, Part, Plan, PlannedModule, Prices, Rejected, Role,
+    Site, Spin,
 };
 use std::collections::HashMap;
 use units::{Estimate, Quantity, Unit};
@@ -49,6 +49,8 @@ pub struct Wishes {
     pub excluded: Vec<u64>,
     /// Whether what gives no way is to be told of, and other plans: nobody who only launches asks for them.
     pub explained: bool,
+    /// What is left out: sites are chosen as with it.
+    pub without: Vec<Part>,
     pub asked: Asked,
 }
 
@@ -96,7 +98,10 @@ impl Choice {
 /// The plan for these programs, with what else was weighed where it is to be explained. Places have no instructions nor lines of
 /// source yet.
 pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Plan {
-    let bounds = bounds(prices, &wishes.asked);
+    let mut bounds = bounds(prices, &wishes.asked);
+    if wishes.without.contains(&Part::Bounds) {
+        bounds.without_quantum();
+    }
     let sorted =
         |wishes: &Wishes| subjects.iter().map(|s| Sorted::of(s, prices, rates, wishes)).collect::<Vec<_>>();
     let weighed = |choice, coalesce| sorted(&Wishes { choice, coalesce, explained: false, ..wishes.clone() });
@@ -112,7 +117,8 @@ pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishe
         .collect();
     let modules =
         subjects.iter().zip(chosen).map(|(subject, sorted)| module(subject, sorted, wishes)).collect();
-    Plan { prices: prices.clone(), bounds, modules, alternatives }
+    let without = wishes.without.clone();
+    Plan { prices: prices.clone(), bounds, without, modules, alternatives }
 }
 
 /// The candidates of a subject, sorted into what gives way and what does not.

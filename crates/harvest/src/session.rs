@@ -335,7 +335,7 @@ pub fn make(
         }
         let rewriter = rewriters.of.iter_mut().find(|(original, _)| original.is(module));
         let rewriter = rewriter.map(|(_, rewriter)| rewriter);
-        match twins::get(cache, module, plan.bounds.quantum, rewriter) {
+        match twins::get(cache, plan, module, rewriter) {
             Ok(entry) => entries.push((file.to_owned(), role, entry)),
             Err(why @ (TwinsError::Refused { .. } | TwinsError::Unproven { .. })) if is_library => {
                 let is_news = matches!(why, TwinsError::Unproven { .. });

@@ -3,13 +3,13 @@
 //! checker's version, and its checksum on its bytes, so a second launch need not prove it again.
 
 use crate::cache::{Cache, Entry, Key, Made, Note, name_of};
-use records::plan::{Because, Place, Plan, PlannedModule, Prefetch, Rejected, Role};
+use records::plan::{Because, Part, Place, Plan, PlannedModule, Prefetch, Rejected, Role};
 use records::run::Proof;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 use twin::report::Phase;
-use twin::{Bounds, Knowledge, Mode, Reach, Rewriter, Rewritten, Site, Sites, VectorWidth, Which};
+use twin::{Bounds, Knowledge, Mode, Reach, Rewriter, Rewritten, Site, Sites, Spares, VectorWidth, Which};
 
 /// Why there is no rewritten file.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,7 @@ struct Recipe {
     role: Role,
     quantum: u32,
     width: VectorWidth,
+    spares: Spares,
 }
 
 /// A rewritten file that has been proven.
@@ -92,8 +93,8 @@ pub fn planned_for<'p>(
 }
 
 /// Rewrites the file of a planned module, whose contents are given, and has it checked.
-pub fn rewrite(module: &PlannedModule, data: &[u8], quantum: u32) -> Result<Planned, TwinsError> {
-    Recipe::of(module, quantum).proven(module, &mut rewriter(&records::path_of(&module.path), data, None)?)
+pub fn rewrite(plan: &Plan, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
+    Recipe::of(plan, module).proven(module, &mut rewriter(&records::path_of(&module.path), data, None)?)
 }
 
 /// Rewrites a file with every load a site, and has it checked: a test of yields.
@@ -106,18 +107,18 @@ pub fn every_load(
     quantum: u32,
 ) -> Result<Planned, TwinsError> {
     let mut rewriter = rewriter(path, data, debug)?;
-    let attempts = Attempts { role, quantum, width: VectorWidth::of_this_machine() };
+    let attempts = Attempts { role, quantum, width: VectorWidth::of_this_machine(), spares: Spares::ALL };
     attempts.until_proven(path, &mut rewriter, Which::EveryLoad(reach), BTreeSet::new())
 }
 
 /// The rewritten file of a module in its role; `rewriter` has read it, if somebody has yet.
 pub fn get(
     cache: &Cache,
+    plan: &Plan,
     module: &PlannedModule,
-    quantum: u32,
     rewriter: Option<&mut Rewriter<'_>>,
 ) -> Result<Entry, TwinsError> {
-    let recipe = Recipe::of(module, quantum);
+    let recipe = Recipe::of(plan, module);
     let key = Key::of(&[module.content.as_bytes(), &recipe.text(), &proof::VERSION.to_le_bytes()]);
     cache.get(&key, &name_of(&records::path_of(&module.path)), || recipe.make(module, rewriter))
 }
@@ -138,7 +139,7 @@ pub(crate) fn no_sites() -> Sites {
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
         wary: BTreeSet::new(),
-        saves_ahead: true,
+        spares: Spares::ALL,
     }
 }
 
@@ -157,6 +158,7 @@ struct Attempts {
     role: Role,
     quantum: u32,
     width: VectorWidth,
+    spares: Spares,
 }
 
 impl Attempts {
@@ -179,6 +181,7 @@ impl Attempts {
                 spins: spins.clone(),
                 width: self.width,
                 wary: wary.clone(),
+                spares: self.spares,
                 ..no_sites()
             };
             let earlier =
@@ -231,14 +234,20 @@ impl Attempts {
 }
 
 impl Recipe {
-    fn of(module: &PlannedModule, quantum: u32) -> Self {
+    fn of(plan: &Plan, module: &PlannedModule) -> Self {
+        let has = |part| !plan.without.contains(&part);
         let spins = module.spins.iter().map(|spin| spin.place.address).collect();
         Self {
             sites: sites(module),
             spins,
             role: module.role,
-            quantum,
+            quantum: plan.bounds.quantum,
             width: VectorWidth::of_this_machine(),
+            spares: Spares {
+                dead: has(Part::LiveRegisters),
+                ahead: has(Part::SavingAhead),
+                left: has(Part::LeftInSlots),
+            },
         }
     }
 
@@ -246,7 +255,8 @@ impl Recipe {
         let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
         // The quantum is nothing to a primary.
         let quantum = if self.role == Role::Primary { 0 } else { self.quantum };
-        format!("{} {quantum} {:?} {sites} {:?}", self.role.word(), self.width, self.spins).into_bytes()
+        let (width, spins, spares) = (self.width, &self.spins, self.spares);
+        format!("{} {quantum} {width:?} {sites} {spins:?} {spares:?}", self.role.word()).into_bytes()
     }
 
     fn proven(&self, module: &PlannedModule, rewriter: &mut Rewriter<'_>) -> Result<Planned, TwinsError> {
@@ -254,7 +264,8 @@ impl Recipe {
             return Err(TwinsError::Changed { path: module.path.clone() });
         }
         let which = Which::Listed(self.sites.clone());
-        let attempts = Attempts { role: self.role, quantum: self.quantum, width: self.width };
+        let Self { role, quantum, width, spares, .. } = *self;
+        let attempts = Attempts { role, quantum, width, spares };
         attempts.until_proven(&records::path_of(&module.path), rewriter, which, self.spins.clone())
     }
 

@@ -1,10 +1,10 @@
 //! `harvest primary|scavenger FILE…`: rewrites each file with every load a site, checks the result, and says how long
 //! that took. `REACH=usual` leaves out loads that hardly ever miss, `WIDTH` is sse, avx or avx512, `KEEP` a folder to
-//! leave results in, `KNOWLEDGE=cautious` saves more.
+//! leave results in, `KNOWLEDGE=cautious` saves more, `SPARES=nothing` everything.
 
 use image::liveness::Knowledge;
 use std::time::Instant;
-use twin::{Bounds, Mode, Reach, Sites, VectorWidth, Which};
+use twin::{Bounds, Mode, Reach, Sites, Spares, VectorWidth, Which};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,7 +25,7 @@ fn main() {
         width,
         knowledge,
         wary: std::collections::BTreeSet::new(),
-        saves_ahead: true,
+        spares: Spares { dead: !is("SPARES", "nothing"), ..Spares::ALL },
         spins: (0..0x40_0000).collect(),
     };
     for file in files {

@@ -4,11 +4,13 @@
 
 mod bounds;
 mod gain;
+mod part;
 mod prices;
 mod site;
 
 pub use bounds::Bounds;
 pub use gain::{Gain, Origin};
+pub use part::{Part, told};
 pub use prices::{LevelPrice, Prices, Source, YieldPrice};
 pub use site::{Because, Live, LoadClass, Place, Prefetch, Rejected, Site, SourceLine, Spin, WaitsFor};
 
@@ -23,6 +25,9 @@ pub struct Plan {
     /// What the arithmetic goes by.
     pub prices: Prices,
     pub bounds: Bounds,
+    /// Parts of the harvest that are left out, to see what they gain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<Part>,
     pub modules: Vec<PlannedModule>,
     /// Other plans that were weighed, and what was expected of them.
     #[serde(default)]

@@ -16,7 +16,7 @@ pub use site::{SiteRun, SwitchedOff};
 pub use slowdown::Slowdown;
 
 use crate::Record;
-use crate::plan::Bounds;
+use crate::plan::{Bounds, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
@@ -30,6 +30,9 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<Siblings>,
     pub bounds: Bounds,
+    /// Parts of the harvest that were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<Part>,
     /// Wall-clock time from the primary's start to its end.
     pub wall: Quantity,
     pub cycles: Cycles,

@@ -22,7 +22,7 @@ impl Again {
     pub(crate) fn serves(&self, mode: Mode<'_>) -> bool {
         let Some(sites) = mode.sites() else { return false };
         // Those that hang on places count by unit.
-        let Sites { which, spins: _, width, knowledge, wary: _, saves_ahead } = sites;
+        let Sites { which, spins: _, width, knowledge, wary: _, spares } = sites;
         let same_kind = match (which, &self.sites.which) {
             (Which::EveryLoad(now), Which::EveryLoad(then)) => now == then,
             (Which::Listed(_), Which::Listed(_)) => true,
@@ -30,8 +30,7 @@ impl Again {
         };
         same_kind
             && self.bounds == mode.bounds()
-            && (self.sites.width, self.sites.knowledge, self.sites.saves_ahead)
-                == (*width, *knowledge, *saves_ahead)
+            && (self.sites.width, self.sites.knowledge, self.sites.spares) == (*width, *knowledge, *spares)
     }
 
     /// The units in which something is another than it was, ascending.

@@ -121,7 +121,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
         self.choose_sites(&mut work, &cfg);
         let dominators = LazyCell::new(|| Dominators::of(&cfg));
         let yields: Vec<bool> = work.sites.iter().map(Option::is_some).collect();
-        if self.sites.saves_ahead && yields.contains(&true) {
+        if self.sites.spares.ahead && yields.contains(&true) {
             work.kept = Kept::of(&cfg, &dominators, &work.instructions, &work.live, &yields);
         }
         if let Some(bounds) = &self.bounds {
@@ -228,6 +228,9 @@ impl<'a, 'd> Harvest<'a, 'd> {
     /// What is live before each instruction of a unit, as far as it is relied on here.
     fn live(&self, unit: usize) -> Cow<'_, [RegSet]> {
         let live = &self.facts.liveness.before[unit];
+        if !self.sites.spares.dead {
+            return Cow::Owned(vec![RegSet::ALL; live.len()]);
+        }
         if self.sites.wary.is_empty() {
             return Cow::Borrowed(live);
         }

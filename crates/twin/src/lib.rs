@@ -52,4 +52,4 @@ pub use image::liveness::Knowledge;
 pub use mode::{Mode, VectorWidth};
 pub use report::{Coverage, Harvested, SiteRefusal};
 pub use rewrite::{Rewriter, Rewritten, rewrite};
-pub use sites::{Bounds, Costs, Prefetch, Reach, Site, Sites, UNCOUNTED, Which};
+pub use sites::{Bounds, Costs, Prefetch, Reach, Site, Sites, Spares, UNCOUNTED, Which};

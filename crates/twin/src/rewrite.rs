@@ -325,7 +325,7 @@ fn lay_out_all(
             Inserter::Harvest(Harvest::new(module, choices, facts, sites, None, false))
         }
         (Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds), Some(facts)) => {
-            let leaves = matches!(mode, Mode::Scavenger(..));
+            let leaves = sites.spares.left && matches!(mode, Mode::Scavenger(..));
             Inserter::Harvest(Harvest::new(module, choices, facts, sites, Some(bounds), leaves))
         }
         _ => Inserter::Nothing,

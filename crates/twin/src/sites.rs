@@ -17,8 +17,22 @@ pub struct Sites {
     pub knowledge: Knowledge,
     /// Instructions before which everything is taken to be live, by address: whoever checks the result may know less.
     pub wary: BTreeSet<u64>,
-    /// Whether registers that a loop does not change are saved once, before it, rather than at each of its yields.
-    pub saves_ahead: bool,
+    pub spares: Spares,
+}
+
+/// What yields are spared. Each can be left out, to see what it gains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spares {
+    /// Registers that are dead are neither saved nor loaded. Without that the others have nowhere to begin.
+    pub dead: bool,
+    /// Registers that a loop does not change are saved once, before it, rather than at each of its yields.
+    pub ahead: bool,
+    /// Of those, a scavenger's that a loop does not use are loaded once, behind it.
+    pub left: bool,
+}
+
+impl Spares {
+    pub const ALL: Self = Self { dead: true, ahead: true, left: true };
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{compile, programs};
-use gleaner_twin::{Bounds, Knowledge, Mode, Reach, Rewriter, Site, Sites, VectorWidth, Which, rewrite};
+use gleaner_twin::{
+    Bounds, Knowledge, Mode, Reach, Rewriter, Site, Sites, Spares, VectorWidth, Which, rewrite,
+};
 use std::collections::BTreeMap;
 
 fn original() -> Vec<u8> {
@@ -20,7 +22,7 @@ fn sites(which: Which) -> Sites {
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
         wary: <_>::default(),
-        saves_ahead: true,
+        spares: Spares::ALL,
         spins: <_>::default(),
     }
 }
@@ -55,7 +57,9 @@ fn only_what_other_sites_change_is_done_anew() {
         listed(|_| false),
         few,
         Sites { knowledge: Knowledge::Cautious, ..all.clone() },
-        Sites { saves_ahead: false, ..all.clone() },
+        Sites { spares: Spares { ahead: false, ..Spares::ALL }, ..all.clone() },
+        Sites { spares: Spares { dead: false, ..Spares::ALL }, ..all.clone() },
+        Sites { spares: Spares { left: false, ..Spares::ALL }, ..all.clone() },
         sites(Which::EveryLoad(Reach::Usual)),
         sites(Which::EveryLoad(Reach::All)),
         all,

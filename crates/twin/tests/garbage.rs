@@ -3,7 +3,7 @@
 mod common;
 
 use common::{compile, programs};
-use gleaner_twin::{Knowledge, Mode, Reach, Sites, VectorWidth, Which, rewrite};
+use gleaner_twin::{Knowledge, Mode, Reach, Sites, Spares, VectorWidth, Which, rewrite};
 use std::collections::BTreeSet;
 
 /// A small generator with a fixed seed, so that a failure can be repeated.
@@ -132,7 +132,7 @@ fn constructors_without_end() {
         width: VectorWidth::Avx,
         knowledge: Knowledge::OfCallers,
         wary: BTreeSet::new(),
-        saves_ahead: true,
+        spares: Spares::ALL,
     };
     assert!(rewrite(&data, None, Mode::Primary(&sites)).is_ok());
 }

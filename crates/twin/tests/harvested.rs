@@ -4,7 +4,7 @@
 mod common;
 
 use common::{compile, programs, switched_on, write_program};
-use gleaner_twin::{Bounds, Knowledge, Mode, Reach, Sites, VectorWidth, Which, rewrite};
+use gleaner_twin::{Bounds, Knowledge, Mode, Reach, Sites, Spares, VectorWidth, Which, rewrite};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -79,7 +79,7 @@ fn compare(program: &Path, library: &Path, name: &str) {
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
         wary: std::collections::BTreeSet::new(),
-        saves_ahead: true,
+        spares: Spares::ALL,
         spins: (0..0x40_0000).collect(),
     };
     let bounds = Bounds { quantum: 20, ..Bounds::default() };

@@ -8,6 +8,7 @@ use ::harvest::program::{Program, words};
 use ::harvest::session::{Cast, WantedScavenger};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use records::plan::Part;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -56,7 +57,7 @@ pub(crate) struct HarvestArgs {
     pub(super) machine: Option<PathBuf>,
 
     /// A plan made by --dry-run --record FILE, in place of a new one
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "no_spins", "ring"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "no_spins", "without", "ring"])]
     pub(super) plan: Option<PathBuf>,
 
     /// Make the plan, explain it, and run nothing
@@ -113,6 +114,10 @@ pub(crate) struct HarvestArgs {
     #[arg(long, help_heading = "Choosing sites")]
     pub(super) no_spins: bool,
 
+    /// Leave a part of the harvest out, to see what it gains; may be given several times
+    #[arg(long, value_enum, value_name = "PART", help_heading = "Choosing sites")]
+    without: Vec<Without>,
+
     /// The program whose pace matters, with its arguments
     #[arg(value_name = "PRIMARY", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     primary: Vec<OsString>,
@@ -126,6 +131,29 @@ pub(crate) enum Chosen {
     Chases,
     /// Every load of a loop
     EveryLoad,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Without {
+    /// Scavengers give way at their sites only, however long they stay
+    Bounds,
+    /// Each yield saves all registers there are, not those that matter
+    LiveRegisters,
+    /// What a loop does not change is saved at each of its yields, not before it
+    SavingAhead,
+    /// What a scavenger's loop does not use is loaded at each of its yields, not behind it
+    LeftInSlots,
+}
+
+impl From<Without> for Part {
+    fn from(without: Without) -> Self {
+        match without {
+            Without::Bounds => Self::Bounds,
+            Without::LiveRegisters => Self::LiveRegisters,
+            Without::SavingAhead => Self::SavingAhead,
+            Without::LeftInSlots => Self::LeftInSlots,
+        }
+    }
 }
 
 impl From<Chosen> for Choice {
@@ -173,6 +201,14 @@ impl HarvestArgs {
     /// Which libraries are to be rewritten.
     pub(super) fn libraries(&self) -> Wanted {
         self.libraries.clone().unwrap_or_default()
+    }
+
+    /// What is left out of the harvest, each once.
+    pub(super) fn left_out(&self) -> Vec<Part> {
+        let mut parts: Vec<Part> = self.without.iter().copied().map(Part::from).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        parts
     }
 
     pub(super) fn has_scavengers(&self) -> bool {

@@ -30,6 +30,9 @@ pub(super) fn troubles(run: &Run) -> Vec<String> {
 
 pub(super) fn summary(run: &Run) -> String {
     let mut text = format!("harvest: {} with a ring of {}\n", run.wall, run.bounds.ring);
+    if !run.without.is_empty() {
+        let _ = writeln!(text, "  without {}", records::plan::told(&run.without));
+    }
     if let Some(siblings) = &run.siblings {
         let trips: u64 = siblings.trips_home.iter().map(|trip| trip.count).sum();
         let _ = writeln!(

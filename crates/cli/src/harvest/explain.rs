@@ -18,6 +18,10 @@ pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone]) -> String {
         let _ = writeln!(text, "  assumed    {assumed}");
     }
     let _ = writeln!(text, "bounds       {}", plan.bounds.arithmetic);
+    if !plan.without.is_empty() {
+        let without = records::plan::told(&plan.without);
+        let _ = writeln!(text, "without      {without}; sites are chosen, and gains told, as with all");
+    }
     for module in &plan.modules {
         text.push_str(&self::module(module));
     }

@@ -3,7 +3,7 @@
 use crate::anatomy::{self, Area};
 use std::path::Path;
 use std::process::Command;
-use twin::{Bounds, Knowledge, Mode, Reach, Sites, VectorWidth, Which};
+use twin::{Bounds, Knowledge, Mode, Reach, Sites, Spares, VectorWidth, Which};
 
 /// A file, and where in it what stands.
 pub(crate) struct Specimen {
@@ -76,7 +76,7 @@ pub(crate) fn in_mode<T>(number: usize, call: impl FnOnce(Mode<'_>) -> T) -> T {
         width: VectorWidth::Avx512,
         knowledge: Knowledge::OfCallers,
         wary: std::collections::BTreeSet::new(),
-        saves_ahead: true,
+        spares: Spares::ALL,
         spins: (0x1000..0x1400).collect(),
     };
     call(match number % 6 {

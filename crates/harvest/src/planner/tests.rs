@@ -42,6 +42,7 @@ fn wishes() -> Wishes {
         spins: true,
         excluded: Vec::new(),
         explained: true,
+        without: Vec::new(),
         asked: Asked {
             scavengers: 12,
             siblings: false,

@@ -18,7 +18,7 @@ use pieces::{Piece, pieces};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
-use twin::{Bounds, Mode, Reach, Sites, VectorWidth, Which};
+use twin::{Bounds, Mode, Reach, Sites, Spares, VectorWidth, Which};
 
 /// A program and a correct rewriting.
 pub(crate) struct Specimen {
@@ -82,7 +82,7 @@ fn sites(width: VectorWidth, saves_ahead: bool) -> Sites {
         width,
         knowledge: Knowledge::OfCallers,
         wary,
-        saves_ahead,
+        spares: Spares { ahead: saves_ahead, ..Spares::ALL },
     }
 }
 
@@ -118,6 +118,20 @@ fn right_ones_are_accepted() {
             panic!("{}: {refusal:#?}", specimen.name);
         }
         assert!(specimen.pieces.iter().any(|piece| piece.size > 0), "{}", specimen.name);
+    }
+}
+
+#[test]
+fn what_is_spared_nothing_is_accepted() {
+    for specimen in SPECIMENS.iter() {
+        let sites =
+            Sites { spares: Spares { dead: false, ..Spares::ALL }, ..sites(VectorWidth::Avx512, true) };
+        let mode = if specimen.scavenger { Mode::Scavenger(&sites, bounds()) } else { Mode::Primary(&sites) };
+        let rewritten = twin::rewrite(&specimen.original, None, mode).expect("it can be").bytes;
+        if let Err(refusal) = check(&specimen.original, &rewritten) {
+            panic!("{}: {refusal:#?}", specimen.name);
+        }
+        assert!(rewritten.len() > specimen.rewritten.len(), "{}", specimen.name);
     }
 }
 

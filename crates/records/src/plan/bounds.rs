@@ -17,3 +17,11 @@ pub struct Bounds {
     /// How ring and quantum were found.
     pub arithmetic: String,
 }
+
+impl Bounds {
+    /// Scavengers give way at their sites only.
+    pub fn without_quantum(&mut self) {
+        self.quantum = i32::MAX as u32;
+        self.arithmetic += "; left out: no quantum";
+    }
+}
