@@ -14,7 +14,7 @@ what=$1 name=$2 scavenger=$3
 case $what in
 slowdown) settings='--max-slowdown 5%;--max-slowdown 10%;--max-slowdown 20%;--max-slowdown 50%' ;;
 absence) settings='--max-absence 1us;--max-absence 3us;--max-absence 10us;--max-absence 30us;--max-absence 100us' ;;
-threshold) settings='--least-gain 0;--least-gain 50;--least-gain 100;--least-gain 200;--least-gain 400' ;;
+threshold) settings='--least-gain -50;--least-gain 0;--least-gain 50;--least-gain 100;--least-gain 200;--least-gain 400' ;;
 count) settings='1;2;4;8;12;16;24' ;;
 parts)
     settings='--choose paying;--choose every-load;--choose chases;--no-coalescing;--without left-in-slots;--without saving-ahead'

@@ -121,7 +121,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
         self.choose_sites(&mut work, &cfg);
         let dominators = LazyCell::new(|| Dominators::of(&cfg));
         let yields: Vec<bool> = work.sites.iter().map(Option::is_some).collect();
-        if self.sites.spares.ahead && yields.contains(&true) {
+        if self.sites.spares.dead && self.sites.spares.ahead && yields.contains(&true) {
             work.kept = Kept::of(&cfg, &dominators, &work.instructions, &work.live, &yields);
         }
         if let Some(bounds) = &self.bounds {
@@ -160,7 +160,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
             let yields = |kind, prefetches: &Part| {
                 assemble_yield(&Yield {
                     kind,
-                    live,
+                    live: if self.sites.spares.dead { live } else { RegSet::ALL },
                     held: work.kept.held(index),
                     base,
                     left: work.left.around(index).copied().filter(|_| kind == Kind::Site),
@@ -228,9 +228,6 @@ impl<'a, 'd> Harvest<'a, 'd> {
     /// What is live before each instruction of a unit, as far as it is relied on here.
     fn live(&self, unit: usize) -> Cow<'_, [RegSet]> {
         let live = &self.facts.liveness.before[unit];
-        if !self.sites.spares.dead {
-            return Cow::Owned(vec![RegSet::ALL; live.len()]);
-        }
         if self.sites.wary.is_empty() {
             return Cow::Borrowed(live);
         }

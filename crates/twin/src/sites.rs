@@ -23,7 +23,7 @@ pub struct Sites {
 /// What yields are spared. Each can be left out, to see what it gains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spares {
-    /// Registers that are dead are neither saved nor loaded. Without that the others have nowhere to begin.
+    /// Registers that are dead are neither saved nor loaded. Without that the others are not, either.
     pub dead: bool,
     /// Registers that a loop does not change are saved once, before it, rather than at each of its yields.
     pub ahead: bool,
