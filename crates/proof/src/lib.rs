@@ -113,7 +113,7 @@
 //!   to which no way leads: these registers (none is the stack pointer), from what is inserted before one instruction of the unit up to another instruction, in one
 //!   piece of 32 KiB at most, without cold parts and escapes. Everywhere between them the slots of the note's registers hold them, on all ways. Where such a register may
 //!   hold anything, control is between these places, the last yield that switched is one with that note, no instruction uses
-//!   the register, and control does not leave the unit's twin, nor is there a leave.
+//!   the register, and control neither leaves the unit's twin nor goes into a cold part, nor is there a leave.
 //!
 //! What is not proven: that what is called by pointers, or in other modules, uses no return address as R6 forbids; that a
 //! program does not use GS itself, that Go's runtime does with code and return addresses what its sources say (it looks them up in its tables), and that nobody puts another module in the place of the twins' one, that no returns but those of calls lead to twins (so that no cycle
@@ -173,7 +173,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R21";
-pub const VERSION: u32 = 19;
+pub const VERSION: u32 = 20;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
