@@ -3,7 +3,8 @@
 
 // What handlers find in their frames, and change there, is the program's, wherever they come: three registers hold what they
 // hold throughout a loop that yields; the handler counts in one of them.
-static volatile int inside;
+// A thread's own: the timer may meet others that a schedule left running.
+static __thread volatile int inside;
 static volatile long looks, amiss_there;
 static volatile uint64_t added;
 static void look(int s, siginfo_t *info, void *uc) {
