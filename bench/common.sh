@@ -30,3 +30,17 @@ keep() {
         cat
     fi
 }
+
+# by KIND RAW WHAT [OPTION...]: what bench/KIND.awk makes of raw figures
+by() { awk -f "$root/bench/ranks.awk" -f "$root/bench/$1.awk" -v what="$3" "${@:4}" "$2"; }
+# shown KIND NAME RAW [OPTION...]: its table; with -o, also as JSON
+shown() {
+    by "$1" "$3" table "${@:4}" | keep "$2.md"
+    [ -z "$out" ] || by "$1" "$3" json "${@:4}" >"$out/$2.json"
+}
+# drawn KIND NAME RAW [OPTION...]: with -o, its own picture
+drawn() { [ -z "$out" ] || by "$1" "$3" picture "${@:4}" >"$out/$2.svg"; }
+# pictured KIND NAME RAW TITLE X Y [OPTION...]: with -o, its points as a picture
+pictured() {
+    [ -z "$out" ] || by "$1" "$3" points "${@:7}" | awk -f "$root/bench/points.awk" -v title="$4" -v x="$5" -v y="$6" >"$out/$2.svg"
+}

@@ -1,4 +1,4 @@
-# From the raw figures of harvest.sh to its table (what=table), its picture (what=picture) and JSON (what=json).
+# From the raw figures of harvest.sh to its table (what=table), its picture (what=picture) and JSON (what=json); needs ranks.awk.
 # Each ratio is taken within a round; shown are the median of the rounds and, in brackets, the least and the greatest.
 
 /^#/ { next }
@@ -8,11 +8,6 @@
     first[round, count, way] = $5 / $4; whole[round, count, way] = total
     if (!(count in seen)) { seen[count] = 1; counts[++n] = count + 0 }
     if (!((count, round) in had)) { had[count, round] = 1; rounds[count] = rounds[count] " " round }
-}
-
-function sort(list, size,    i, j, t) {
-    for (i = 2; i <= size; i++)
-        for (j = i; j > 1 && list[j - 1] > list[j]; j--) { t = list[j]; list[j] = list[j - 1]; list[j - 1] = t }
 }
 
 # The values of one ratio over the rounds, sorted, into `sorted`; how many.
@@ -33,12 +28,11 @@ function ratios(name, count,    list, size, i, r, value, kept) {
     return kept
 }
 
-function median(size) { return size % 2 ? sorted[(size + 1) / 2] : (sorted[size / 2] + sorted[size / 2 + 1]) / 2 }
 function cell(name, count,    size) {
     size = ratios(name, count)
-    return sprintf("%.2f [%.2f, %.2f]", median(size), sorted[1], sorted[size])
+    return sprintf("%.2f [%.2f, %.2f]", middle(sorted, size), sorted[1], sorted[size])
 }
-function middle(name, count,    size) { size = ratios(name, count); return median(size) }
+function typical(name, count,    size) { size = ratios(name, count); return middle(sorted, size) }
 
 END {
     sort(counts, n)
@@ -59,14 +53,14 @@ END {
             printf "%s\n  {\"scavengers\": %d", comma, c
             for (k = 1; k <= 5; k++) {
                 size = ratios(names[k], c)
-                printf ", \"%s\": {\"value\": %.4f, \"lo\": %.4f, \"hi\": %.4f, \"unit\": \"ratio\"}", names[k], median(size), sorted[1], sorted[size]
+                printf ", \"%s\": {\"value\": %.4f, \"lo\": %.4f, \"hi\": %.4f, \"unit\": \"ratio\"}", names[k], middle(sorted, size), sorted[1], sorted[size]
             }
             printf "}"
         }
         print "\n]"
     } else {
         most = counts[n]; top = 1
-        for (i = 1; i <= n; i++) { if (middle("hand_total", counts[i]) > top) top = middle("hand_total", counts[i]); if (middle("total", counts[i]) > top) top = middle("total", counts[i]) }
+        for (i = 1; i <= n; i++) { if (typical("hand_total", counts[i]) > top) top = typical("hand_total", counts[i]); if (typical("total", counts[i]) > top) top = typical("total", counts[i]) }
         top = int(top / 5 + 1) * 5
         width = 640; height = 360; left = 50; bottom = 310
         printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n", width, height
@@ -86,7 +80,7 @@ function line(name, colour, label, at,    i, size, px, points) {
     points = ""
     for (i = 1; i <= n; i++) {
         size = ratios(name, counts[i]); px = left + counts[i] / most * 560
-        points = points sprintf("%.1f,%.1f ", px, bottom - median(size) / top * 270)
+        points = points sprintf("%.1f,%.1f ", px, bottom - middle(sorted, size) / top * 270)
         printf "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", px, px, bottom - sorted[1] / top * 270, bottom - sorted[size] / top * 270, colour
     }
     printf "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n<text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", points, colour, left + 12, at, colour, label

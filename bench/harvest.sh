@@ -55,6 +55,5 @@ if [ -n "$out" ]; then
     { echo "# round, scavengers, way, seconds and steps of each; areas of $mib MiB ($area)"; cat "$work/before.tsv" "$raw"; } >"$out/harvest.tsv"
     raw=$out/harvest.tsv
 fi
-awk -f "$root/bench/harvest.awk" -v what=table "$raw" | keep harvest.md
-[ -z "$out" ] || awk -f "$root/bench/harvest.awk" -v what=picture "$raw" >"$out/harvest.svg"
-[ -z "$out" ] || awk -f "$root/bench/harvest.awk" -v what=json "$raw" >"$out/harvest.json"
+shown harvest harvest "$raw"
+drawn harvest harvest "$raw"

@@ -1,6 +1,5 @@
-# From the raw figures of pairs.sh and sweep.sh to a table (what=table), its picture (what=picture) and JSON (what=json). Pace and percentile are compared
-# within each turn, work with that of one scavenger alone in the same round. Shown are medians with the interval that holds the true one 95 times of 100, by
-# ranks: of less than six turns that is all of them.
+# From the raw figures of pairs.sh and sweep.sh to a table (what=table), a picture (what=picture), points for points.awk (what=points: work, pace) and JSON
+# (what=json). Needs ranks.awk. Pace and percentile are compared within each turn, work with that of one scavenger alone in the same round.
 BEGIN { FS = "\t"; name["idle"] = "SCHED_IDLE"; name["two"] = "two cores" }
 /^#/ { next }
 {
@@ -13,11 +12,6 @@ BEGIN { FS = "\t"; name["idle"] = "SCHED_IDLE"; name["two"] = "two cores" }
     work[$2, $3, $4, at] = ($1, $3) in alone ? figure[3] / alone[$1, $3] : "-"
     if (!(($2, $3) in seen)) { seen[$2, $3] = 1; pair[++n] = $2 SUBSEP $3 }
     if (!($4 in known)) { known[$4] = 1; ways[++nways] = $4 }
-}
-
-function sort(list, size,    i, j, t) {
-    for (i = 2; i <= size; i++)
-        for (j = i; j > 1 && list[j - 1] > list[j]; j--) { t = list[j]; list[j] = list[j - 1]; list[j - 1] = t }
 }
 
 # One ratio of a primary, a scavenger and a way over the turns, sorted, into `sorted`; how many.
@@ -33,14 +27,11 @@ function ratios(what, p, s, way,    i, kept, value) {
     sort(sorted, kept)
     return kept
 }
-function least(size,    i) { i = int(size / 2 - 0.98 * sqrt(size)); return sorted[i < 1 ? 1 : i] }
-function greatest(size,    i) { i = int(size / 2 + 0.98 * sqrt(size)) + 1; return sorted[i > size ? size : i] }
-function middle(size) { return size % 2 ? sorted[(size + 1) / 2] : (sorted[size / 2] + sorted[size / 2 + 1]) / 2 }
 function cell(what, p, s, way,    size) {
     size = ratios(what, p, s, way)
     if (!size) return "-"
     if (size == 1) return sprintf("%.2f", sorted[1])
-    return sprintf("%.2f [%.2f, %.2f]", middle(size), least(size), greatest(size))
+    return sprintf("%.2f [%.2f, %.2f]", middle(sorted, size), least(sorted, size), greatest(sorted, size))
 }
 
 END {
@@ -63,16 +54,24 @@ END {
             printf "%s\n  {\"primary\": \"%s\", \"scavenger\": \"%s\", \"way\": \"%s\"", comma, k[1], k[2], (ways[w] in name) ? name[ways[w]] : ways[w]
             for (m = 1; m <= 4; m++) {
                 size = ratios(names[m], k[1], k[2], ways[w])
-                if (size) printf ", \"%s\": {\"value\": %.4f, \"lo\": %.4f, \"hi\": %.4f, \"unit\": \"ratio\", \"turns\": %d}", names[m], middle(size), least(size), greatest(size), size
+                if (size) printf ", \"%s\": %s", names[m], as_json(sorted, size, "ratio")
             }
             printf "}"
             comma = ","
         }
         print "\n]"
+    } else if (what == "points") {
+        for (i = 1; i <= n; i++) for (w = 1; w <= nways; w++) {
+            split(pair[i], k, SUBSEP)
+            if (!(size = ratios("work", k[1], k[2], ways[w]))) continue
+            printf "%s\t%g\t%g\t%g", (ways[w] in name) ? name[ways[w]] : ways[w], middle(sorted, size), least(sorted, size), greatest(sorted, size)
+            size = ratios("pace", k[1], k[2], ways[w])
+            printf "\t%g\t%g\t%g\n", middle(sorted, size), least(sorted, size), greatest(sorted, size)
+        }
     } else {
         split("#999 #06c #0a6 #c60", colour, " ")
         top = 2
-        for (i = 1; i <= n; i++) for (w = 1; w <= nways; w++) { split(pair[i], k, SUBSEP); if ((size = ratios("all", k[1], k[2], ways[w])) && middle(size) > top) top = middle(size) }
+        for (i = 1; i <= n; i++) for (w = 1; w <= nways; w++) { split(pair[i], k, SUBSEP); if ((size = ratios("all", k[1], k[2], ways[w])) && middle(sorted, size) > top) top = middle(sorted, size) }
         width = 70 + n * 62; bottom = 300
         printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d 370\" font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"%d\" height=\"370\" fill=\"white\"/>\n<text x=\"50\" y=\"16\" font-size=\"13\">All work done, in programs that run alone on the primary's core</text>\n", width, width
         for (y = 0; y <= top; y++) printf "<line x1=\"50\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"44\" y=\"%.1f\" text-anchor=\"end\">%d</text>\n", width - 10, bottom - y / top * 250, bottom - y / top * 250, bottom - y / top * 250 + 4, y
@@ -81,8 +80,8 @@ END {
             split(pair[i], k, SUBSEP); x = 56 + (i - 1) * 62
             for (w = 1; w <= nways; w++) {
                 if (!(size = ratios("all", k[1], k[2], ways[w]))) continue
-                h = middle(size) / top * 250
-                printf "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"%.1f\" fill=\"%s\"/><line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"black\"/>\n", x + (w - 1) * 13, bottom - h, h, colour[w], x + (w - 1) * 13 + 5.5, x + (w - 1) * 13 + 5.5, bottom - least(size) / top * 250, bottom - greatest(size) / top * 250
+                h = middle(sorted, size) / top * 250
+                printf "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"%.1f\" fill=\"%s\"/><line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"black\"/>\n", x + (w - 1) * 13, bottom - h, h, colour[w], x + (w - 1) * 13 + 5.5, x + (w - 1) * 13 + 5.5, bottom - least(sorted, size) / top * 250, bottom - greatest(sorted, size) / top * 250
             }
             printf "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x + 26, bottom + 16, k[2], x + 26, bottom + 32, k[1]
         }

@@ -36,6 +36,5 @@ for round in $(seq "$rounds"); do
     done
 done
 further pairs "round, primary, scavenger, way, then pace, 95th percentile (us), steps of all scavengers a second, and pace and percentile while they sleep; $count scavengers, areas of $mib MiB"
-awk -f "$root/bench/pairs.awk" -v what=table "$raw" | keep pairs.md
-[ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=picture "$raw" >"$out/pairs.svg"
-[ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=json "$raw" >"$out/pairs.json"
+shown pairs pairs "$raw"
+drawn pairs pairs "$raw"

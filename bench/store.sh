@@ -79,26 +79,10 @@ fi
 {
     echo "| way | slowdown asked | p95 alone, µs | p95 ÷ alone | disturbed | alone | p50 ÷ alone | undisturbed p95 alone, µs | ÷ alone | scavengers' work |"
     echo "|---|---|---|---|---|---|---|---|---|---|"
-    awk -v one="$(cat "$work/alone")" '
-        # The median of a column with the interval that holds the true one 95 times of 100, by ranks.
-        function median(key, k,  n, i, j, t, v, by) {
-            n = split(all[key, k], v, " ")
-            if (!n) return "-"
-            for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] + 0 < v[j - 1] + 0; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
-            by = 0.98 * sqrt(n)
-            i = int(n / 2 - by); j = int(n / 2 + by) + 1
-            return sprintf("%.3g [%.3g, %.3g]", n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2, v[i < 1 ? 1 : i], v[j > n ? n : j])
-        }
-        function add(k, value) { all[key, k] = all[key, k] " " value }
-        { key = $2 " | " $3; if (!(key in seen)) { seen[key] = 1; order[++keys] = key }
-          add(1, $7); add(2, $5 / $7); add(3, $9); add(4, $11); add(5, $4 / $6); add(8, $12 / one)
-          if ($8 != "-" && $10 != "-") { add(6, $10); add(7, $8 / $10) } }
-        END { for (i = 1; i <= keys; i++) { key = order[i]
-            printf "| %s", key
-            for (k = 1; k <= 8; k++) printf " | %s", median(key, k)
-            print " |" } }' "$work/store.tsv"
+    awk -f "$root/bench/ranks.awk" -f "$root/bench/store.awk" -v what=table -v one="$(cat "$work/alone")" "$work/store.tsv"
     echo
     echo "$count scavengers ($scavenger), areas of $mib MiB, $rate requests a second of $keys keys each (half of what it answers one after the other)."
     echo "Medians over $(awk '$2 == "SCHED_IDLE"' "$work/store.tsv" | wc -l) pairs of $span s beside scavengers and $span s while they sleep [95%]; work over that of one scavenger alone on that core."
     echo "Disturbed: the share of parts of 10 ms in which an answer took half a millisecond or more, beside scavengers and alone."
 } | keep store.md
+pictured store store "$work/store.tsv" "A store at half its load, and what scavengers do on its core" "scavengers' work, in one alone" "95th percentile over that while they sleep" -v one="$(cat "$work/alone")"

@@ -44,6 +44,6 @@ for round in $(seq "$rounds"); do
     done
 done
 further "sweep-$what-$name-$scavenger" "round, primary, scavenger, way, then pace, 95th percentile (us), steps of all scavengers a second, and pace and percentile while they sleep; $count scavengers, areas of $mib MiB"
-awk -f "$root/bench/pairs.awk" -v what=table "$raw" | keep "sweep-$what-$name-$scavenger.md"
-[ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=picture "$raw" >"$out/sweep-$what-$name-$scavenger.svg"
-[ -z "$out" ] || awk -f "$root/bench/pairs.awk" -v what=json "$raw" >"$out/sweep-$what-$name-$scavenger.json"
+made=sweep-$what-$name-$scavenger
+shown pairs "$made" "$raw"
+pictured pairs "$made" "$raw" "$name beside ${scavenger}s: $what" "scavengers' work, in one alone" "$name's pace, in itself alone"

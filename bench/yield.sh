@@ -26,14 +26,5 @@ for round in $(seq "$rounds"); do
     done
 done
 further yield "round, values alive, core clock (Hz), steps a second alone, of the primary, of all $others guests"
-awk -F'\t' '!/^#/ { c[$2] = c[$2] " " $3 / ($5 + $6) - $3 / $4; if (!($2 in seen)) { seen[$2] = 1; order[++n] = $2 } }
-    END {
-        print "| values alive, beside pointer and count | core cycles a yield |\n|---|---|"
-        for (i = 1; i <= n; i++) {
-            size = split(c[order[i]], v, " ")
-            for (a = 2; a <= size; a++) for (b = a; b > 1 && v[b - 1] + 0 > v[b] + 0; b--) { t = v[b]; v[b] = v[b - 1]; v[b - 1] = t }
-            m = size % 2 ? v[(size + 1) / 2] : (v[size / 2] + v[size / 2 + 1]) / 2
-            printf "| %d | %.1f [%.1f, %.1f] |\n", order[i], m, v[1], v[size]
-        }
-        print "\nMedian of the rounds [least, greatest]."
-    }' "$raw" | keep yield.md
+shown yield yield "$raw"
+pictured yield yield "$raw" "A yield in place, there and back, hits only" "values alive, beside pointer and count" "core cycles"
