@@ -85,4 +85,5 @@ fi
     echo "Medians over $(awk '$2 == "SCHED_IDLE"' "$work/store.tsv" | wc -l) pairs of $span s beside scavengers and $span s while they sleep [95%]; work over that of one scavenger alone on that core."
     echo "Disturbed: the share of parts of 10 ms in which an answer took half a millisecond or more, beside scavengers and alone."
 } | keep store.md
+[ -z "$out" ] || by store "$work/store.tsv" json -v one="$(cat "$work/alone")" >"$out/store.json"
 pictured store store "$work/store.tsv" "A store at half its load, and what scavengers do on its core" "scavengers' work, in one alone" "95th percentile over that while they sleep" -v one="$(cat "$work/alone")"
