@@ -36,9 +36,9 @@ pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
 pub(crate) const SIGNAL_STACK: usize = 0x8000;
 pub(crate) const SIGNAL_STACK_SIZE: usize = 0x8000;
 
-/// What a context is up to. The home thread sleeps on it (futex) in all but [`state::HOME`].
+/// What a context is up to. The home thread sleeps on it (futex) in all but [`state::HOME`] and [`state::PARKING`].
 pub(crate) mod state {
-    /// Its own kernel thread runs it. Written by the butler, which ends the sleep.
+    /// Its own kernel thread runs it. Written by the butler, which ends the sleep, or by the thread, which does not begin to.
     pub(crate) const HOME: u32 = 0;
     /// Saved at a yield, its home thread asleep; the butler's to give away. Written by the home thread, or by the butler
     /// when it takes a guest from a primary.
@@ -47,6 +47,9 @@ pub(crate) mod state {
     pub(crate) const ABOARD: u32 = 2;
     /// Taken out of the ring and saved; the butler is to wake its home thread. Written by the primary's thread.
     pub(crate) const LEAVING: u32 = 3;
+    /// About to be saved. Written by the home thread before it takes the butler's hook off, so that at any moment either the
+    /// hook or this tells that it may sleep for the butler to wake it.
+    pub(crate) const PARKING: u32 = 4;
 }
 
 /// Whose an area is.

@@ -13,18 +13,29 @@ pub(crate) extern "C" fn park(area: &'static Area) -> *mut Context {
     let own = area.own();
     // A child that this process forked has a copy of the area, or (vfork) the area itself, and is not the one to park.
     let mine = sys::getpid() == area.pid.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed);
-    own.next.store(own.pointer(), Release);
-    if area.lent.load(Relaxed) != 0 {
-        return own.pointer(); // until its thread has it again
-    }
-    if !mine {
+    let lent = area.lent.load(Relaxed) != 0; // until its thread has it again
+    if !mine && !lent {
         area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
     }
-    if area.settled.load(Relaxed) != 0 {
-        return own.pointer();
+    if lent || area.settled.load(Relaxed) != 0 {
+        ring::abandon(area);
+    } else {
+        give_away(area, || begins(area));
     }
-    give_away(area, || true);
     own.pointer()
+}
+
+/// Whether it is still wanted, and the butler knows that it is to be waited for: otherwise that may end before this sleeps.
+fn begins(area: &Area) -> bool {
+    let own = area.own();
+    own.state.store(state::PARKING, Relaxed); // seen by whoever sees that the hook is off
+    let wanted = ring::unhook(area);
+    if !wanted {
+        // It came by this one, on which a hook may have been left: put on as the other was taken off.
+        own.spin.store(own.pointer(), Release);
+        own.state.store(state::HOME, Release);
+    }
+    wanted
 }
 
 /// The same for a sibling, which comes by way of its ring's control context and has no guests. A signal that was put off on the way
@@ -40,22 +51,25 @@ pub(crate) fn sibling(area: &'static Area) -> *mut Context {
 
 /// Sleeps while the context is elsewhere. `free` is asked once no signal can come any more.
 fn give_away(area: &'static Area, free: impl FnOnce() -> bool) {
-    let own = area.own();
+    let (own, sibling) = (area.own(), area.sibling.load(Relaxed) != 0);
     // Its handlers would run beside the program, which is elsewhere. They wait until it is fetched home for them.
     let mask = sys::set_signal_mask(u64::MAX);
     if free() {
         area.parked_mask.store(mask, Relaxed);
         own.modes.store(ring::modes(), Relaxed);
         own.state.store(state::PARKED, Release);
-        if area.sibling.load(Relaxed) != 0 {
+        if sibling {
             stranded::wait(area);
         } else {
             wait(area, mask);
             send_put_off(area);
-            return let_in(area, mask);
         }
     }
-    sys::set_signal_mask(mask);
+    if sibling {
+        sys::set_signal_mask(mask);
+    } else {
+        let_in(area, mask);
+    }
 }
 
 /// Signals are let in again: on the program's stack, since ours is small, and as if they came at its yield ([`Area::let_in`]).
@@ -150,4 +164,78 @@ unsafe extern "C" {
 
 fn sleep_ends() -> (u64, u64) {
     (gleaner_sleep as *const () as u64, gleaner_sleep_end as *const () as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring_tests::world;
+    use core::sync::atomic::AtomicBool;
+
+    fn pause(turns: usize) {
+        (0..turns).for_each(|_| core::hint::spin_loop());
+    }
+
+    /// A home's thread at its yields: parks where it is hooked, not at once. Whether it is at home in the end.
+    fn home(area: &Area, over: &AtomicBool, slowness: usize) -> bool {
+        let own = area.own();
+        while !over.load(Acquire) {
+            if own.next.load(Acquire) == own.pointer() {
+                continue;
+            }
+            pause(slowness);
+            if !begins(area) {
+                continue;
+            }
+            pause(slowness);
+            own.state.store(state::PARKED, Release);
+            while own.state.load(Acquire) != state::HOME {
+                if over.load(Acquire) {
+                    return own.state.load(Acquire) == state::HOME;
+                }
+            }
+        }
+        true
+    }
+
+    /// The butler at the end: hooks, wants nobody any more, and looks until nobody waits for it.
+    fn butler(area: &Area, patience: usize) {
+        ring::hook(area);
+        pause(patience);
+        loop {
+            let now = area.own().state.load(Acquire);
+            pause(patience % 64);
+            match now {
+                state::HOME if !ring::may_park(area) => return,
+                state::PARKED => area.own().state.store(state::HOME, Release),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_parks_once_the_butler_waits_for_nobody() {
+        let (_, homes) = world(1);
+        for round in 0..2000 {
+            let (area, over) = (homes[0].home(), AtomicBool::new(false));
+            std::thread::scope(|scope| {
+                let thread = scope.spawn(|| home(area, &over, round % 7 * 10));
+                (0..5).for_each(|_| butler(area, round % 100 * 10));
+                pause(round % 50 * 100);
+                over.store(true, Release);
+                assert!(thread.join().expect("no panic"), "it sleeps, and nobody wakes it");
+            });
+        }
+    }
+
+    #[test]
+    fn who_was_wanted_a_moment_ago_goes_on_at_home() {
+        let (_, homes) = world(1);
+        let own = homes[0];
+        ring::hook(own.home());
+        assert!(ring::unhook(own.home()));
+        own.spin.store(own.home().control().pointer(), Relaxed);
+        assert!(!begins(own.home()));
+        assert_eq!((own.state.load(Relaxed), own.spin.load(Relaxed)), (state::HOME, own.pointer()));
+    }
 }

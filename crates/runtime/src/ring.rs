@@ -38,7 +38,8 @@ pub(crate) fn hook(area: &Area) {
     own.spin.swap(control, AcqRel); // behind the other: see `control`
 }
 
-/// Butler: takes back the hook of a home. False if its thread is on its way to park.
+/// Takes the hook of a home off, whoever comes first: the butler, which wants it no more, or its thread, which follows it. False
+/// if the other one did.
 pub(crate) fn unhook(area: &Area) -> bool {
     let own = area.own();
     let mine = own.next.compare_exchange(area.control().pointer(), own.pointer(), AcqRel, Relaxed).is_ok();
@@ -46,6 +47,12 @@ pub(crate) fn unhook(area: &Area) -> bool {
         own.spin.store(own.pointer(), Release);
     }
     mine
+}
+
+/// Butler: whether the thread of a home that is wanted no more may yet wait for the butler. Its state tells what the hook does not
+/// any more, in this order.
+pub(crate) fn may_park(area: &Area) -> bool {
+    is_hooked(area) && !unhook(area) || area.own().state.load(Acquire) != state::HOME
 }
 
 /// Makes `to` own's successor, whether the butler has hooked or hooks right now.

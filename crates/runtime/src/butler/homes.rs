@@ -113,7 +113,7 @@ impl Butler {
             census.away |= self.bury(slot, area);
             return;
         }
-        if own.state.load(Acquire) == state::HOME
+        if matches!(own.state.load(Acquire), state::HOME | state::PARKING)
             && self.now.saturating_sub(area.looked_at.load(Relaxed)) > LOOK
         {
             area.looked_at.store(self.now, Relaxed);
@@ -131,7 +131,6 @@ impl Butler {
         census.threads[index] += 1;
         match own.state.load(Acquire) {
             state::HOME => {
-                let hooked = ring::first(area) != own.next.load(Acquire);
                 let banned = area.banned_until.load(Relaxed) > self.now || self.may_be_met(area);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
@@ -140,9 +139,13 @@ impl Butler {
                     }
                 } else if self.is_in_the_way(area) {
                     ring::hook(area);
-                } else if hooked && !ring::unhook(area) {
+                } else if ring::may_park(area) {
                     census.away = true;
                 }
+            }
+            state::PARKING => {
+                census.away = true;
+                *free = free.saturating_sub(1);
             }
             state::PARKED => {
                 if area.parked_at.load(Relaxed) == 0 {
@@ -274,6 +277,16 @@ mod tests {
         butler.turning = Cpus::NONE;
         butler.homes(0);
         assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, false));
+    }
+
+    #[test]
+    fn who_is_about_to_park_is_waited_for() {
+        let (mut butler, home) = butler();
+        assert!(!butler.homes(0).away);
+        home.own().state.store(state::PARKING, Relaxed);
+        assert!(butler.homes(0).away);
+        home.own().state.store(state::PARKED, Relaxed);
+        assert!(butler.homes(0).away);
     }
 
     #[test]
