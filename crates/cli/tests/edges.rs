@@ -6,13 +6,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use testkit::{Place, said, text};
 
-/// Chases through a small list for a while, or as long as it may.
+/// Chases through a small list for a while, until a file (`until FILE BYTES`) is so long and a while more, or as long as it may.
 const PROGRAM: &str = r#"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 static void *ring[64];
 static void *volatile gone_through;
@@ -21,6 +22,12 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
     void **p = chase(ring, 1000000);
     if (argc > 1 && !strcmp(argv[1], "spin")) for (;;) gone_through = p = chase(p, 1000000);
+    if (argc > 3 && !strcmp(argv[1], "until")) {
+        struct stat file;
+        alarm(120);
+        while (stat(argv[2], &file) || file.st_size < atol(argv[3])) gone_through = p = chase(p, 1000000);
+        gone_through = chase(p, 100000000);
+    }
     if (argc > 1 && !strcmp(argv[1], "long")) gone_through = chase(p, 1000000000);
     if (argc > 1 && !strcmp(argv[1], "files")) {
         struct rlimit limit;
@@ -61,13 +68,15 @@ fn names_may_be_any_bytes() {
         let mut harvest = place.harvest(&["--record", "run.json", "--scavenger-out", "out", "--scavenger"]);
         harvest.arg(OsStr::from_bytes(b"'./p\xfe' spin \xfa")).args(["--scavengers"]);
         harvest.arg(OsStr::from_bytes(b"2 x ./p\xfd 'a\xfb\n'")).arg("--").arg(OsStr::from_bytes(name));
-        let output =
-            harvest.args(["long", "x"]).arg(OsStr::from_bytes(b"\xf9")).current_dir(&folder).output();
-        let output = output.unwrap();
-        assert_eq!(output.stdout, b"long\nx\n\xf9\n", "{}", text(&output.stderr));
+        let _ = std::fs::remove_file(folder.join("out"));
+        harvest.args(["until", "out", "8"]).arg(OsStr::from_bytes(b"\xf9")).current_dir(&folder);
+        let output = harvest.output().unwrap();
+        assert_eq!(output.stdout, b"until\nout\n8\n\xf9\n", "{}", text(&output.stderr));
         assert_eq!(output.status.code(), Some(7));
-        // Nothing that stands in names makes a line of it two.
-        assert_eq!(text(&output.stderr).lines().count(), 2, "{}", text(&output.stderr));
+        // Nothing that stands in names makes a line of it two. Who has spoken may yet be ended with the primary.
+        let whole =
+            |line: &str| line.starts_with("gleaner: scavenger ./p") && line.ends_with(": exit code 7");
+        assert!(text(&output.stderr).lines().all(whole), "{}", text(&output.stderr));
         assert_eq!(std::fs::read(folder.join("out")).unwrap(), b"a\xfb\n\na\xfb\n\n");
         let show = place
             .command(env!("CARGO_BIN_EXE_gleaner"))
@@ -137,13 +146,12 @@ fn a_record_that_nobody_reads_is_waited_for_no_longer_than_asked() {
 fn scavengers_write_into_pipes() {
     let place = place();
     assert!(place.command("mkfifo").arg("pipe").status().unwrap().success());
-    let reader = place.command("cat").arg("pipe").stdout(Stdio::piped()).spawn().unwrap();
-    let output = place
-        .harvest(&["--scavenger-out", "pipe", "--scavengers", "2 x ./p a", "--", "./p", "long"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(7));
-    assert_eq!(text(&reader.wait_with_output().unwrap().stdout), "a\na\n");
+    let mut reader = place.command("sh").args(["-c", "exec cat pipe >read"]).spawn().unwrap();
+    let scavengers = ["--scavenger-out", "pipe", "--scavengers", "2 x ./p a"];
+    let primary = ["--", "./p", "until", "read", "4"];
+    assert_eq!(place.harvest(&[&scavengers[..], &primary].concat()).output().unwrap().status.code(), Some(7));
+    assert!(reader.wait().unwrap().success());
+    assert_eq!(std::fs::read_to_string(place.at("read")).unwrap(), "a\na\n");
 }
 
 #[test]
