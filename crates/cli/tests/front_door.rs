@@ -42,6 +42,13 @@ fn wrong_use_is_told_in_one_line() {
             "--root /proc/version: not a recorded machine: the first line is not '# gleaner tree 1'",
         ),
         (&["show"], "the following required arguments were not provided: <RECORD>"),
+        (
+            &["harvest", "--no-spin", "--", "true"],
+            "unexpected argument '--no-spin' found; did you mean '--no-spins'?",
+        ),
+        (&["harvest", "--every-load", "true"], "unexpected argument '--every-load' found"),
+        (&["harvest", "-x", "--", "true"], "unexpected argument '-x' found"),
+        (&["harvest", "--", "-x", "--dry-run"], "primary: -x: no such program in PATH"),
     ] {
         assert_eq!(refused(args), (Some(2), line.to_owned()), "{args:?}");
     }

@@ -119,7 +119,7 @@ pub(crate) struct HarvestArgs {
     without: Vec<Without>,
 
     /// The program whose pace matters, with its arguments
-    #[arg(value_name = "PRIMARY", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PRIMARY", required = true, trailing_var_arg = true)]
     primary: Vec<OsString>,
 }
 
