@@ -23,6 +23,7 @@ const PROGRAM: &str = r#"
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 extern char **environ;
 static void *ring[64];
@@ -172,14 +173,16 @@ int main(int argc, char **argv) {
     if (!strcmp(habit, "company")) { /* until nobody is left of the launcher's children but this and the butler */
         char path[64], list[512];
         snprintf(path, sizeof path, "/proc/%d/task/%d/children", getppid(), getppid());
-        for (int i = 0, seen = 0; i < 20000; i++) {
+        time_t begun = time(0);
+        for (int seen = 0; time(0) < begun + 300;) {
             gone_through = chase(ring, 100000);
             FILE *file = fopen(path, "r");
             list[fread(list, 1, sizeof list - 1, file)] = 0;
             fclose(file);
             int children = 0;
             for (char *at = list; (at = strchr(at, ' ')); at++) children++;
-            if ((seen || i > 3000) && children <= 2) return 0; // who is quick may be gone before the first look
+            // who is quick may be gone before the first look
+            if ((seen || time(0) > begun + 2) && children <= 2) return 0;
             seen |= children > 2;
         }
         return 91;
