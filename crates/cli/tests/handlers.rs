@@ -93,7 +93,7 @@ static void faults(void) {
     struct sigaction action = { .sa_sigaction = held, .sa_flags = SA_SIGINFO };
     sigaction(SIGSEGV, &action, 0);
     struct node *p = nodes;
-    enum { FAULTS = 40 };
+    enum { FAULTS = 16 };
     for (int i = 1; i <= FAULTS; i++) {
         uintptr_t page = (uintptr_t)&nodes[(i * 7919L << 8) % MANY] + 4095 & -4096;
         mprotect((void *)page, 4096, PROT_NONE);
@@ -220,7 +220,7 @@ fn handlers_find_the_programs_registers_and_its_stack() {
 #[test]
 fn handlers_of_faults_find_what_a_loop_does_not_use() {
     let place = place();
-    let expected = "40 of 40, 1\n";
+    let expected = "16 of 16, 1\n";
     assert_eq!(as_scavenger(&place, "faults ends", expected), expected);
     let beside = ["-q", "--scavenger", "./p chase", "--", "./p", "faults", "ends"];
     assert_eq!(text(&place.harvest(&beside).output().unwrap().stdout), expected);
