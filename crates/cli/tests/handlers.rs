@@ -5,6 +5,7 @@ use testkit::{Place, text};
 
 /// By its first argument, alone and in either role:
 /// - `search`, and a second one to end then: handlers with large frames look for what the program holds in registers or on its stack, as collectors do.
+/// - `calls`, the same: many more of them, while it leaves its loop for a system call every thousand steps.
 /// - `older`: handlers by older interfaces, in the midst of a chase and chasing themselves; ends by `quick_exit`.
 /// - `vfork SECONDS`: a child that ends at once, then a chase.
 /// - `faults`: pages vanish in the midst of a chase; handlers find what its caller holds in registers, and bring them back.
@@ -27,6 +28,7 @@ const SOURCE: &str = r#"
 enum { MANY = 1 << 20, SIGNALS = 300 };
 struct node { struct node *next; uint64_t number; } nodes[MANY];
 static volatile sig_atomic_t seen, found, stop;
+static int wanted = SIGNALS;
 static uintptr_t *base;
 static struct node *volatile other = nodes;
 
@@ -56,7 +58,7 @@ static void search(int number, siginfo_t *info, void *at) {
     int on_stack = interrupted <= base && base - interrupted < 1 << 16;
     for (uintptr_t *p = (uintptr_t *)(large + sizeof large); on_stack && !here && p < base; p++) here |= is_node(*p);
     found += here && on_stack;
-    if (++seen == SIGNALS) stop = 1;
+    if (++seen == wanted) stop = 1;
 }
 __attribute__((noinline)) static struct node *chase(struct node *p, long steps) {
     while (steps--) p = p->next;
@@ -64,6 +66,10 @@ __attribute__((noinline)) static struct node *chase(struct node *p, long steps) 
 }
 __attribute__((noinline)) static struct node *chase_until_stopped(struct node *p) {
     for (long done = 0; !stop; done++) p = p->next;
+    return p;
+}
+static struct node *chase_and_call(struct node *p) {
+    while (!stop) p = chase(p, 1000), getppid();
     return p;
 }
 __attribute__((noinline)) struct node *go_on(struct node *p, long steps) {
@@ -169,11 +175,13 @@ int main(int argc, char **argv) {
     build();
     if (!strcmp(argv[1], "older")) older();
     if (!strcmp(argv[1], "faults")) faults();
-    if (!strcmp(argv[1], "search")) {
+    int calls = !strcmp(argv[1], "calls");
+    if (calls || !strcmp(argv[1], "search")) {
         struct sigaction action = { .sa_sigaction = search, .sa_flags = SA_SIGINFO | SA_RESTART };
         sigaction(SIGALRM, &action, 0);
-        timer(2000);
-        struct node *p = chase_until_stopped(nodes);
+        if (calls) wanted = 10000;
+        timer(calls ? 500 : 2000);
+        struct node *p = calls ? chase_and_call(nodes) : chase_until_stopped(nodes);
         timer(0);
         printf("all %d, %d\n", found == seen, is_node((uintptr_t)p));
     }
@@ -214,6 +222,15 @@ fn handlers_find_the_programs_registers_and_its_stack() {
     let expected = "all 1, 1\n";
     assert_eq!(as_scavenger(&place, "search", expected), expected);
     let beside = ["-q", "--scavenger", "./p chase", "--", "./p", "search", "ends"];
+    assert_eq!(text(&place.harvest(&beside).output().unwrap().stdout), expected);
+}
+
+#[test]
+fn handlers_run_on_the_programs_stack_wherever_they_come() {
+    let place = place();
+    let expected = "all 1, 1\n";
+    assert_eq!(as_scavenger(&place, "calls", expected), expected);
+    let beside = ["-q", "--scavenger", "./p chase", "--", "./p", "calls", "ends"];
     assert_eq!(text(&place.harvest(&beside).output().unwrap().stdout), expected);
 }
 

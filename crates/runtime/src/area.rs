@@ -245,15 +245,15 @@ pub(crate) struct Area {
     pub(crate) reserved: u32,
     /// Home: when its thread was seen parked.
     pub(crate) parked_at: AtomicU64,
-    /// Home: the signal mask under which its thread parked. The thread's.
+    /// The signal mask under which its thread parked, and of a home the one under which it goes on. The thread's.
     pub(crate) parked_mask: AtomicU64,
     /// Home: which signals its process has handlers of ours for; none: not known. Its process's.
     pub(crate) wrapped: AtomicPtr<AtomicU64>,
     /// Home: it sleeps, parked, and lets signals in, in code from here to there; zero: it does not. The thread's.
     pub(crate) sleeps: [AtomicU64; 2],
-    /// Home: where a signal finds it that came while it was parked: it goes on at its yield from there. The thread's, of whichever
-    /// instance of the runtime it parked in.
-    pub(crate) let_in: AtomicU64,
+    /// Home: the code from here to there, on the way to where it parks and back, runs on the program's stack, and a signal finds the
+    /// program at its yield there. Constant; of the instance of the runtime that made the area, as the way there is.
+    pub(crate) parks: [AtomicU64; 2],
     /// What a thread that is being made will run, and with which argument. Its creator's, then its own.
     pub(crate) start: [AtomicU64; 2],
     /// The signal stack that the program asked for: pointer, flags, size. The thread's, as all that follow.

@@ -7,10 +7,10 @@ use crate::{ring, stranded, sys};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Entered from a yield at home by way of the butler's hook, on the slow stack; the own context is saved. Returns it when it
-/// is to go on here.
-pub(crate) extern "C" fn park(area: &'static Area) -> *mut Context {
-    let own = area.own();
+/// Entered from a yield at home by way of the butler's hook, on the slow stack; the own context is saved, and signals are blocked:
+/// its handlers would run beside the program, which is elsewhere, and wait until it is fetched home for them. Returns the program's
+/// stack pointer: it goes on there, and lets in what [`Area::parked_mask`] does.
+pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
     // A child that this process forked has a copy of the area, or (vfork) the area itself, and is not the one to park.
     let mine = sys::getpid() == area.pid.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed);
     let lent = area.lent.load(Relaxed) != 0; // until its thread has it again
@@ -19,10 +19,12 @@ pub(crate) extern "C" fn park(area: &'static Area) -> *mut Context {
     }
     if lent || area.settled.load(Relaxed) != 0 {
         ring::abandon(area);
-    } else {
-        give_away(area, || begins(area));
+    } else if begins(area) {
+        is_parked(area);
+        wait(area, area.parked_mask.load(Relaxed));
+        send_put_off(area);
     }
-    own.pointer()
+    stack_at_home(area)
 }
 
 /// Whether it is still wanted, and the butler knows that it is to be waited for: otherwise that may end before this sleeps.
@@ -38,46 +40,28 @@ fn begins(area: &Area) -> bool {
     wanted
 }
 
-/// The same for a sibling, which comes by way of its ring's control context and has no guests. A signal that was put off on the way
-/// is handled first.
+/// The same for a sibling, which comes by way of its ring's control context, on a signal stack of its own, and has no guests. A signal
+/// that was put off on the way is handled first.
 pub(crate) fn sibling(area: &'static Area) -> *mut Context {
     let mine = sys::getpid() == area.pid.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed);
     if mine && area.lent.load(Relaxed) == 0 && area.settled.load(Relaxed) == 0 {
-        give_away(area, || area.deferred.load(Relaxed) == 0);
+        let mask = sys::set_signal_mask(u64::MAX);
+        if area.deferred.load(Relaxed) == 0 {
+            area.parked_mask.store(mask, Relaxed);
+            is_parked(area);
+            stranded::wait(area);
+        }
+        sys::set_signal_mask(mask);
     }
     area.asked.store(asked::NOTHING, Release);
     area.own().pointer()
 }
 
-/// Sleeps while the context is elsewhere. `free` is asked once no signal can come any more.
-fn give_away(area: &'static Area, free: impl FnOnce() -> bool) {
-    let (own, sibling) = (area.own(), area.sibling.load(Relaxed) != 0);
-    // Its handlers would run beside the program, which is elsewhere. They wait until it is fetched home for them.
-    let mask = sys::set_signal_mask(u64::MAX);
-    if free() {
-        area.parked_mask.store(mask, Relaxed);
-        own.modes.store(ring::modes(), Relaxed);
-        own.state.store(state::PARKED, Release);
-        if sibling {
-            stranded::wait(area);
-        } else {
-            wait(area, mask);
-            send_put_off(area);
-        }
-    }
-    if sibling {
-        sys::set_signal_mask(mask);
-    } else {
-        let_in(area, mask);
-    }
-}
-
-/// Signals are let in again: on the program's stack, since ours is small, and as if they came at its yield ([`Area::let_in`]).
-fn let_in(area: &Area, mask: u64) {
-    area.let_in.store(gleaner_let_in_end as *const () as u64, Relaxed);
-    // SAFETY: the mask is read in the call; what lies below the program's stack pointer, and its red zone, which the kernel leaves alone, is
-    // free for handlers.
-    unsafe { gleaner_let_in(&raw const mask, stack_at_home(area)) };
+/// From here on the context is the butler's.
+fn is_parked(area: &Area) {
+    let own = area.own();
+    own.modes.store(ring::modes(), Relaxed);
+    own.state.store(state::PARKED, Release);
 }
 
 /// Sleeps until the context is home. Signals of the program's are let in, and say so to the butler: it is fetched for the first one.
@@ -130,36 +114,10 @@ global_asm!(
     FUTEX = const sys::nr::FUTEX,
 );
 
-// Sets the signal mask (its address in rdi) with the stack pointer in rsi. A handler that comes then returns to the program.
-global_asm!(
-    ".globl gleaner_let_in",
-    ".hidden gleaner_let_in",
-    "gleaner_let_in:",
-    "push rbx",
-    "mov rbx, rsp",
-    "mov rsp, rsi",
-    "mov rsi, rdi",
-    "mov edi, {SIG_SETMASK}",
-    "xor edx, edx",
-    "mov r10d, 8",
-    "mov eax, {SIGPROCMASK}",
-    "syscall",
-    ".globl gleaner_let_in_end",
-    ".hidden gleaner_let_in_end",
-    "gleaner_let_in_end:",
-    "mov rsp, rbx",
-    "pop rbx",
-    "ret",
-    SIG_SETMASK = const 2,
-    SIGPROCMASK = const sys::nr::RT_SIGPROCMASK,
-);
-
 // SAFETY: the assembly above; the second is a label in it.
 unsafe extern "C" {
     fn gleaner_sleep(word: *mut u32, operation: usize, value: u32, no_time: usize, awake: *mut u32);
     fn gleaner_sleep_end();
-    fn gleaner_let_in(mask: *const u64, stack: u64);
-    fn gleaner_let_in_end();
 }
 
 fn sleep_ends() -> (u64, u64) {

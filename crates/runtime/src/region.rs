@@ -51,6 +51,8 @@ pub(crate) struct Region {
     pub(crate) xsave_mask: AtomicU64,
     /// Where contexts that were captured whole go on: in the primary's instance of the runtime, whoever's asks.
     pub(crate) restore: AtomicU64,
+    /// Where that code ends.
+    pub(crate) restore_end: AtomicU64,
     /// Thread ids by slot, 0 where a slot is free: to look through them without touching the slots.
     tids: [AtomicI32; SLOTS],
 }
@@ -91,6 +93,7 @@ impl Region {
         region.slots.store((contexts + CONTEXTS) as u64, Relaxed);
         region.xsave_mask.store(xsave_mask, Relaxed);
         region.restore.store(switch::restore_address() as u64, Relaxed);
+        region.restore_end.store(switch::restore_end() as u64, Relaxed);
         region.compact.store(u32::from(compact), Relaxed);
         Ok(region)
     }
@@ -339,7 +342,6 @@ impl Region {
             &area.met_at,
             &area.met_ran,
             &area.unmet_until,
-            &area.let_in,
         ] {
             time.store(0, Relaxed);
         }
@@ -385,5 +387,7 @@ impl Region {
         area.turns().next.store(own, Relaxed);
         let enter = if primary { switch::control_address() } else { switch::park_address() };
         area.control().rip.store(enter as u64, Relaxed);
+        let parks = if primary { [0; 2] } else { switch::park_ends() };
+        area.parks.iter().zip(parks).for_each(|(end, at)| end.store(at, Relaxed));
     }
 }

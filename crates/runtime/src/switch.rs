@@ -2,9 +2,10 @@
 //! parks, and how a context that was captured whole goes on.
 //!
 //! Everything here is entered by a jump from inserted code and left by a jump to a context. All of it is position
-//! independent and uses no stack but the slot's slow stack. Register use on entry is that of `docs/harvest-abi.md`:
+//! independent and uses no stack but the slot's slow stack, which is small: handlers of a scavenger's, which run on the stack that they
+//! interrupt, are kept from it. Register use on entry is that of `docs/harvest-abi.md`:
 //!
-//! - `control`, `park`: rax and CUR are the control context; everything else is dead, the own context is saved.
+//! - `control`, `park`: rax and CUR are the control context, rsp is the program's; everything else is dead, the own context is saved.
 //! - `leave`: everything is the guest's, but rax is in S0 and S1 is where it goes on.
 //! - `restore`: rax and CUR are a context whose registers are in its slot's frame.
 //!
@@ -16,6 +17,10 @@ use core::mem::offset_of;
 use runtime_abi::{area as a, context as c};
 
 use crate::area::{Area, Context, FRAME, Frame, XSAVE};
+use crate::sys;
+
+/// Flags of a program's that `sahf` does not load: direction, nested task, alignment check, identification. Hardly ever set.
+const NOT_BY_SAHF: u32 = 1 << 10 | 1 << 14 | 1 << 18 | 1 << 21;
 
 macro_rules! general {
     ($number:expr) => {
@@ -97,12 +102,18 @@ global_asm!(
     "call {deferred}",
     "jmp gleaner_tail",
     "",
-    ".globl gleaner_park",
-    ".hidden gleaner_park",
-    "gleaner_park:",
-    "mov rsp, gs:[{SLOW_STACK}]",
-    "mov rdi, gs:[{SELF}]",
-    "call {park}",
+    // Home again: the stack is the program's. Signals are let in, and find it at its yield until it has gone on (`Area::parks`).
+    ".globl gleaner_parked",
+    ".hidden gleaner_parked",
+    "gleaner_parked:",
+    "mov rsi, gs:[{SELF}]",
+    "add rsi, {PARKED_MASK}",
+    "xor edx, edx",
+    "mov edi, {SIG_SETMASK}",
+    "mov r10d, 8",
+    "mov eax, {SIGPROCMASK}",
+    "syscall",
+    "4: mov rax, gs:[{OWN}]",
     // What its yield leaves in the slots: handlers are to find it.
     "mov rbx, [rax + {SLOT} + 8 * 3]",
     "mov rbp, [rax + {SLOT} + 8 * 5]",
@@ -114,9 +125,32 @@ global_asm!(
     // At home nobody leads back to it, whoever it was aboard.
     "mov rcx, [rax + {CRIP}]",
     "cmp rcx, [rax + {BACK}]",
-    "jne 4f",
+    "jne 7f",
     "mov rcx, [rax + {STRAIGHT}]",
-    "4: jmp rcx",
+    "7: jmp rcx",
+    // No signal may find it on our stack, which is too small for handlers. So they are blocked in front of it.
+    ".globl gleaner_park",
+    ".hidden gleaner_park",
+    "gleaner_park:",
+    "mov rdx, gs:[{SELF}]",
+    "add rdx, {PARKED_MASK}",
+    "lea rsi, [rip + 8f]",
+    "mov edi, {SIG_SETMASK}",
+    "mov r10d, 8",
+    "mov eax, {SIGPROCMASK}",
+    "syscall",
+    "test eax, eax",
+    "jne 4b", // it may not: so it goes on at home
+    ".globl gleaner_park_end",
+    ".hidden gleaner_park_end",
+    "gleaner_park_end:",
+    "mov rsp, gs:[{SLOW_STACK}]",
+    "mov rdi, gs:[{SELF}]",
+    "call {park}",
+    "mov rsp, rax",
+    "jmp gleaner_parked",
+    ".balign 8",
+    "8: .quad -1",
     "",
     // A leave at home: only where the guest flag was read aboard, and the rest runs at home.
     ".globl gleaner_stay",
@@ -175,10 +209,19 @@ global_asm!(
     "mov eax, dword ptr gs:[{XSAVE_MASK}]",
     "mov edx, dword ptr gs:[{XSAVE_MASK} + 4]",
     "xrstor64 [rbx + {XSAVE}]",
-    "mov rsp, gs:[{SLOW_STACK}]",
-    "push qword ptr [rbx + {FLAGS}]",
-    "popfq",
-    "mov rax, [rbx + {RAX}]",
+    // At home a handler may come here, on the stack that rsp points to: so flags get on without ours, if they are those of arithmetic.
+    "mov ecx, dword ptr [rbx + {FLAGS}]",
+    "test ecx, {NOT_BY_SAHF}",
+    "jne 8f",
+    "cld",
+    "mov eax, ecx",
+    "shl eax, 8",
+    "shr ecx, 11",
+    "and cl, 1",
+    "mov al, cl",
+    "add al, 0x7f", // the overflow flag is 1 if that was
+    "sahf",
+    "9: mov rax, [rbx + {RAX}]",
     "mov rcx, [rbx + {RCX}]",
     "mov rdx, [rbx + {RDX}]",
     "mov rsp, [rbx + {RSP}]",
@@ -195,6 +238,10 @@ global_asm!(
     "mov r15, [rbx + {R15}]",
     "mov rbx, [rbx + {RBX}]",
     "jmp gs:[{RESUME}]",
+    "8: mov rsp, gs:[{SLOW_STACK}]",
+    "push qword ptr [rbx + {FLAGS}]",
+    "popfq",
+    "jmp 9b",
     ".globl gleaner_restore_end",
     ".hidden gleaner_restore_end",
     "gleaner_restore_end:",
@@ -255,6 +302,9 @@ global_asm!(
     DEFERRED = const offset_of!(Area, deferred), COMPACT = const offset_of!(Area, compact),
     XSAVE_MASK = const offset_of!(Area, xsave_mask),
     SLOT = const c::slot(0),
+    PARKED_MASK = const offset_of!(Area, parked_mask),
+    SIG_SETMASK = const sys::SIG_SETMASK, SIGPROCMASK = const sys::nr::RT_SIGPROCMASK,
+    NOT_BY_SAHF = const NOT_BY_SAHF,
     OWN = const a::OWN, NEXT = const c::NEXT, KEPT = const offset_of!(Area, kept),
     CONTROL = const offset_of!(Area, control), OUTSIDE = const offset_of!(Area, outside),
     CRIP = const c::RIP, STRAIGHT = const offset_of!(Context, straight), BACK = const offset_of!(Context, back), HOME = const offset_of!(Context, home), XSAVE = const XSAVE,
@@ -278,7 +328,9 @@ unsafe extern "C" {
     fn gleaner_tail_open();
     fn gleaner_tail_end();
     fn gleaner_back();
+    fn gleaner_parked();
     fn gleaner_park();
+    fn gleaner_park_end();
     fn gleaner_stay();
     fn gleaner_sibling_leave();
     fn gleaner_restore();
@@ -308,6 +360,11 @@ pub(crate) fn park_address() -> usize {
     gleaner_park as *const () as usize
 }
 
+/// Where a signal finds a scavenger at home at its yield: on the program's stack, the own context saved, nobody begun.
+pub(crate) fn park_ends() -> [u64; 2] {
+    [gleaner_parked as *const () as u64, gleaner_park_end as *const () as u64]
+}
+
 /// Where a sibling leaves, at home or aboard.
 pub(crate) fn sibling_leave_address() -> usize {
     gleaner_sibling_leave as *const () as usize
@@ -328,9 +385,14 @@ pub(crate) fn is_tail(rip: usize) -> bool {
     (gleaner_tail_open as *const () as usize..gleaner_tail_end as *const () as usize).contains(&rip)
 }
 
+/// Where [`restore_address`] ends: up to there the context's frame is still whole.
+pub(crate) fn restore_end() -> usize {
+    gleaner_restore_end as *const () as usize
+}
+
 /// Restoring a context: its frame is still whole.
 pub(crate) fn is_restore(rip: usize) -> bool {
-    (restore_address()..gleaner_restore_end as *const () as usize).contains(&rip)
+    (restore_address()..restore_end()).contains(&rip)
 }
 
 /// Whether an address lies in this instance of the runtime.

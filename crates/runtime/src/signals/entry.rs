@@ -91,12 +91,15 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
     // SAFETY: the program's handler; it may take one argument or three.
     let handler: unsafe extern "C" fn(i32, *const SignalInfo, *mut UserContext) =
         unsafe { core::mem::transmute(action.handler) };
-    if context.registers.rip == area.let_in.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed) {
-        // It is home again, and goes on where the handler returns to: with its registers, which handlers look at.
+    let its_own = sys::gettid() == area.tid.load(Relaxed);
+    // SAFETY: the kernel's registers, of the area's thread.
+    if its_own && unsafe { place::is_at_yield_at_home(area, &context.registers) } {
+        // It goes on there when the handler returns: with its registers, which handlers look at. If it was about to park, it is hooked
+        // still, and does at its next yield.
         // SAFETY: the own context is saved, and in nobody else's hands.
         unsafe { at_yield(area, &mut context.registers) };
     }
-    if sys::gettid() != area.tid.load(Relaxed) {
+    if !its_own {
         // A thread that has no area yet, and its creator's in GS.
         // SAFETY: as above.
         with_an_area(area, || unsafe { handler(signal, info, context) });

@@ -7,6 +7,7 @@ use super::forward;
 use super::frame::{Registers, UserContext, VectorSize};
 use crate::area::{Area, Context, XSAVE, XSAVE_SIZE};
 use crate::{bend, switch};
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,28 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
         return Place::Program;
     }
     if ours || cur == area.control().pointer() { Place::Runtime } else { Place::Guest }
+}
+
+/// Whether a thread of a scavenger is at its yield: on its way to where it parks or back, with the own context saved and signals let in.
+/// One that was captured whole is made to begin anew with its restoring.
+///
+/// # Safety
+/// `registers` must be what the kernel saved of the area's thread.
+pub(super) unsafe fn is_at_yield_at_home(area: &Area, registers: &Registers) -> bool {
+    let within =
+        |[from, to]: [&AtomicU64; 2]| (from.load(Relaxed)..to.load(Relaxed)).contains(&registers.rip);
+    let (own, region) = (area.own(), area.region());
+    let cur = area.cur.load(Relaxed);
+    if cur == own.pointer() && within([&region.restore, &region.restore_end]) {
+        // It may have put its own resume point back already.
+        own.rip.store(region.restore.load(Relaxed), Release);
+        return true;
+    }
+    // The hook was followed: there is an instruction, since nobody who has a fault there comes with such a context.
+    let hooked = area.control().pointer();
+    // SAFETY: as said.
+    let follows = cur == hooked && registers.rax == hooked as u64 && unsafe { stands(registers.rip, &JUMP) };
+    follows || within(area.parks.each_ref())
 }
 
 /// A note of registers in front of the place where a yield goes on, as `docs/harvest-abi.md` has it: behind the jump that switches.
