@@ -9,6 +9,7 @@ use testkit::{Place, text};
 /// - `older`: handlers by older interfaces, in the midst of a chase and chasing themselves; ends by `quick_exit`.
 /// - `vfork SECONDS`: a child that ends at once, then a chase.
 /// - `faults`: pages vanish in the midst of a chase; handlers find what its caller holds in registers, and bring them back.
+/// - `often`: a chase, interrupted as often as the kernel can.
 /// - `chase`: until it is ended.
 const SOURCE: &str = r#"
 #define _GNU_SOURCE
@@ -159,6 +160,15 @@ static void older(void) {
     at_quick_exit(bye);
     quick_exit(5);
 }
+static void often(void) {
+    signal(SIGALRM, count);
+    timer(60);
+    struct node *p = nodes;
+    long steps = 0;
+    for (; seen < 50000; steps += 1000) p = chase(p, 1000);
+    timer(0);
+    printf("%d\n", p == chase(nodes, steps % MANY));
+}
 int main(int argc, char **argv) {
     uintptr_t here;
     base = &here;
@@ -175,6 +185,7 @@ int main(int argc, char **argv) {
     build();
     if (!strcmp(argv[1], "older")) older();
     if (!strcmp(argv[1], "faults")) faults();
+    if (!strcmp(argv[1], "often")) often();
     int calls = !strcmp(argv[1], "calls");
     if (calls || !strcmp(argv[1], "search")) {
         struct sigaction action = { .sa_sigaction = search, .sa_flags = SA_SIGINFO | SA_RESTART };
@@ -232,6 +243,22 @@ fn handlers_run_on_the_programs_stack_wherever_they_come() {
     assert_eq!(as_scavenger(&place, "calls", expected), expected);
     let beside = ["-q", "--scavenger", "./p chase", "--", "./p", "calls", "ends"];
     assert_eq!(text(&place.harvest(&beside).output().unwrap().stdout), expected);
+}
+
+/// Each signal takes the guest that runs away from the primary, wherever it is in its code: also where it has read whom it is to go on with.
+#[test]
+fn guests_that_are_interrupted_amid_their_yields_go_on() {
+    let place = place();
+    let asked = ["-q", "--max-slowdown", "100000%", "--record", "run.json", "--scavengers", "6 x ./p chase"];
+    let output = place.harvest(&[&asked[..], &["--", "./p", "often", "ends"]].concat()).output().unwrap();
+    assert_eq!((text(&output.stdout), output.status.code()), ("1\n".into(), Some(0)));
+    let record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.at("run.json")).unwrap()).unwrap();
+    let scavengers = record["scavengers"].as_array().expect("there are some");
+    for scavenger in scavengers {
+        assert_eq!(scavenger["ended"]["how"], "with_the_primary", "{scavenger}");
+    }
+    assert_eq!(scavengers.len(), 6);
 }
 
 #[test]

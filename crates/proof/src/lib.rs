@@ -65,7 +65,7 @@
 //!   pointer may have been saved before (`harvest/held.rs`): on all ways to the piece, with no call since, and unchanged; and the
 //!   context's address may stand in a register that likewise got it before, and gets it again where the context goes on. A switch makes the next
 //!   context current (or, in primaries, the one that is named for turning round), which is another one, and goes to where that goes on; its own
-//!   context goes on in the same piece. Budgets, leaves and looks
+//!   context goes on in the same piece. Only scavengers that are nobody's hosts may hold the next one in a register while they ask and save, and nobody keeps it in scratch. Budgets, leaves and looks
 //!   at returns are the scavengers'; they set the budget to the note's quantum after a switch only, and always where it was
 //!   used up. In primaries an instruction that loads 32 bits into a register, or compares `eax` with them, may become a jump by its
 //!   opcode byte, those bits being the distance, and become what it was, at any time (a *switch*); so may a `nop` of five bytes by its first one, whose others
@@ -110,7 +110,7 @@
 //!   are numbered) is there where the original's is, ends with the twin, holds no value that the original's does not, and has for every byte inserted before an instruction's copy and of the copy the one value that the
 //!   original's has for the whole instruction, and for an escape that of what follows the instruction.
 //! - **R21 left.** Where a scavenger's yield does not load a live general register behind its switch, it has a note in front of the place where it goes on,
-//!   to which no way leads: these registers (none is the stack pointer), from what is inserted before one instruction of the unit up to another instruction, in one
+//!   to which no way leads: these registers (none is rax, rsp or r11), from what is inserted before one instruction of the unit up to another instruction, in one
 //!   piece of 32 KiB at most, without cold parts and escapes. Everywhere between them the slots of the note's registers hold them, on all ways. Where such a register may
 //!   hold anything, control is between these places, the last yield that switched is one with that note, no instruction uses
 //!   the register, and control neither leaves the unit's twin nor goes into a cold part, nor is there a leave.
@@ -173,7 +173,7 @@ use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R21";
-pub const VERSION: u32 = 20;
+pub const VERSION: u32 = 21;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

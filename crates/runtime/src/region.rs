@@ -141,6 +141,12 @@ impl Region {
         inside && address != area.own().pointer() as u64
     }
 
+    /// Whether an address is that of anybody's context, also of one that lies in a slot.
+    pub(crate) fn is_context(&self, address: u64) -> bool {
+        let first = self.contexts.load(Relaxed);
+        (first..first + (CONTEXT_STRIDE * SLOTS) as u64).contains(&address) || self.contains(address as usize)
+    }
+
     pub(crate) fn slot_of(&self, area: &Area) -> usize {
         (area.address() - self.slots.load(Relaxed) as usize) / SLOT
     }

@@ -200,6 +200,10 @@ impl Assembler {
     pub(crate) fn subtract(&mut self, a: Register, b: Register) {
         self.raw(&[Self::wide(b, a), 0x29, 0xc0 | (b as u8 & 7) << 3 | a as u8 & 7]);
     }
+    /// `cmp a, b`
+    pub(crate) fn compare(&mut self, a: Register, b: Register) {
+        self.raw(&[Self::wide(b, a), 0x39, 0xc0 | (b as u8 & 7) << 3 | a as u8 & 7]);
+    }
     /// `cmp register, size of all twins`
     pub(crate) fn compare_with_text_size(&mut self, register: Register) {
         self.raw(&[Self::wide(0, register), 0x81, 0xf8 | register as u8 & 7]);

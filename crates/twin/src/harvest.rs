@@ -44,6 +44,8 @@ pub(crate) struct Harvest<'a, 'd> {
     bounds: Option<Bounds>,
     /// Whether yields of loops leave in their slots what the loops do not use.
     leaves_in_slots: bool,
+    /// Whether who is next is asked once at a yield, and held until it switches.
+    asks_once: bool,
 }
 
 /// What is true of a module wherever its sites are.
@@ -95,9 +97,9 @@ impl<'a, 'd> Harvest<'a, 'd> {
         facts: &'a Facts,
         sites: &'a Sites,
         bounds: Option<Bounds>,
-        leaves_in_slots: bool,
+        [leaves_in_slots, asks_once]: [bool; 2],
     ) -> Self {
-        Self { module, choices, facts, sites, bounds, leaves_in_slots }
+        Self { module, choices, facts, sites, bounds, leaves_in_slots, asks_once }
     }
 
     /// Everything that is put into one unit.
@@ -164,6 +166,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     held: work.kept.held(index),
                     base,
                     left: work.left.around(index).copied().filter(|_| kind == Kind::Site),
+                    asks_once: self.asks_once,
                     prefetches,
                     width: self.sites.width,
                     thrown: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),

@@ -322,11 +322,12 @@ fn lay_out_all(
     let inserter = match (mode, facts) {
         (Mode::Poison(width), _) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
         (Mode::Primary(sites), Some(facts)) => {
-            Inserter::Harvest(Harvest::new(module, choices, facts, sites, None, false))
+            Inserter::Harvest(Harvest::new(module, choices, facts, sites, None, [false; 2]))
         }
         (Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds), Some(facts)) => {
-            let leaves = sites.spares.left && matches!(mode, Mode::Scavenger(..));
-            Inserter::Harvest(Harvest::new(module, choices, facts, sites, Some(bounds), leaves))
+            let guest = matches!(mode, Mode::Scavenger(..));
+            let spares = [guest && sites.spares.left, guest];
+            Inserter::Harvest(Harvest::new(module, choices, facts, sites, Some(bounds), spares))
         }
         _ => Inserter::Nothing,
     };

@@ -15,6 +15,9 @@ use crate::dead::set::Set;
 use crate::rule::Rule;
 use iced_x86::{FlowControl, InstructionInfoFactory};
 
+/// rax, in which the context comes back; rsp; r11, by which the runtime goes on at home when it has loaded the others.
+const NEVER_LEFT: u16 = 1 | 1 << 4 | 1 << 11;
+
 /// Bytes that a note may speak of.
 const FARTHEST: u64 = 0x8000;
 
@@ -93,6 +96,13 @@ impl Work<'_, '_> {
 
     /// Whether the slots hold a note's registers wherever it speaks of.
     fn holds(&self, note: Note, behind: &[Known], entries: &[(u32, u32)], room: &mut Room) {
+        if note.registers & NEVER_LEFT != 0 {
+            return self.wrong(
+                Rule::Left,
+                &self.items[0],
+                "a note of registers that are never left in slots",
+            );
+        }
         let place = |at: u32| self.unit.twin + u64::from(at);
         let first = self.items.iter().position(|item| place(item.place) == note.from);
         let end = self.items.iter().position(|item| place(item.copy()) == note.to);
@@ -157,7 +167,7 @@ mod tests {
         let mut cold = vec![0xe9]; // jmp end
         cold.extend(end.wrapping_sub(0x2005).to_le_bytes());
         let code = Code { parts: [(&hot, 0x1000), (&cold, 0x2000)], relays: &[] };
-        let terms = Terms { scavenger: true, quantum: 1, text: (0, 0) };
+        let terms = Terms { scavenger: true, sibling: false, quantum: 1, text: (0, 0) };
         run(&code, &terms, &mut Room::default(), &mut Done::default(), known).is_ok()
     }
 

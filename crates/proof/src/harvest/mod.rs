@@ -94,6 +94,7 @@ impl Context<'_> {
         let text = self.rewritten.loads().iter().rfind(|load| load.is_executable());
         let terms = Terms {
             scavenger,
+            sibling: self.note.mode == SIBLING,
             quantum: self.note.quantum,
             text: text.map_or((0, 0), |text| (text.address, text.memory_size)),
         };

@@ -74,6 +74,8 @@ pub(crate) enum Op {
     Subtract(General, General),
     /// `cmp r, number`
     CompareNumber(General, u32),
+    /// `cmp a, b`
+    CompareBoth(General, General),
     /// `prefetcht0`, `prefetchw`
     Prefetch,
     /// `movups` and its like; so many times 128 bits are 1, 2, 3 (for 512).
@@ -180,6 +182,9 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
         Code::Sub_rm64_r64 if insn.op0_kind() == OpKind::Register => {
             Some(Op::Subtract(number(insn.op0_register())?, number(insn.op1_register())?))
         }
+        Code::Cmp_rm64_r64 if insn.op0_kind() == OpKind::Register => {
+            Some(Op::CompareBoth(number(insn.op0_register())?, number(insn.op1_register())?))
+        }
         Code::Cmp_rm64_imm32 if insn.op0_kind() == OpKind::Register => {
             let value = u32::try_from(insn.immediate(1)).ok()?;
             Some(Op::CompareNumber(number(insn.op0_register())?, value))
@@ -283,6 +288,7 @@ mod tests {
         );
         assert_eq!(of(&[0x3d, 0, 1, 0, 0]), Some(Op::Switch { sets: None, to: 0x1105 }));
         assert_eq!(of(&[0x48, 0x3b, 0x49, 0]), Some(Op::Compare(1, 1, 0)));
+        assert_eq!(of(&[0x48, 0x39, 0xf1]), Some(Op::CompareBoth(1, 6)));
         assert_eq!(of(&[0xff, 0x60, 8]), Some(Op::Through(0, 8)));
         assert_eq!(of(&[0x0f, 0x18, 0x0f]), Some(Op::Prefetch));
         assert_eq!(of(&[0x04, 0x7f]), Some(Op::OverflowFromAl));

@@ -16,6 +16,8 @@ use runtime_abi::context;
 #[derive(Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) scavenger: bool,
+    /// Its threads are each other's guests.
+    pub(crate) sibling: bool,
     pub(crate) quantum: u32,
     /// Where the twins begin, and how many bytes they are.
     pub(crate) text: (u64, u64),
@@ -245,6 +247,15 @@ impl Runner<'_> {
             {
                 return Err("what only scavengers may have");
             }
+            Op::CompareBoth(..) if self.terms.sibling || !scavenger => {
+                return Err("what only scavengers may have that are nobody's hosts");
+            }
+            Op::CompareBoth(a, b) => {
+                if (state.general[general(a)], state.general[general(b)]) != (Value::Next, Value::Context) {
+                    return Err("compares something else than the next context with the one that runs");
+                }
+                state.flags = Flags::Alone;
+            }
             Op::LoadArea(to, word) => {
                 let value = match word {
                     Word::Current => state.current,
@@ -255,6 +266,10 @@ impl Runner<'_> {
             Op::StoreArea(word, from) => {
                 let value = state.general[general(from)];
                 match word {
+                    // Who captures a guest knows of registers only.
+                    Word::Scratch(_) if matches!(value, Value::Next | Value::Spin) => {
+                        return Err("keeps the next context where it is not looked for");
+                    }
                     Word::Scratch(at) => state.scratch[usize::from(at)] = value,
                     Word::Current if matches!(value, Value::Next | Value::Spin) => state.current = value,
                     Word::Current => return Err("makes something current that is not the next context"),
@@ -307,10 +322,12 @@ impl Runner<'_> {
             }
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {
-                if state.general[general(from)] != Value::Context {
+                let value = state.general[general(from)];
+                let held = value == Value::Next && scavenger && !self.terms.sibling;
+                if value != Value::Context && !held {
                     return Err("copies something else than the context that runs");
                 }
-                set(&mut state, to, Value::Context)?;
+                set(&mut state, to, value)?;
             }
             Op::Load(to, base, displacement) => {
                 let value = load(&state, base, displacement)?;

@@ -6,6 +6,7 @@ mod ahead;
 mod cold;
 mod guests;
 mod left;
+mod next;
 mod pieces;
 mod relays;
 mod reliance;
@@ -234,10 +235,17 @@ fn make_resolver(file: &mut [u8]) {
     file[at + 4] = file[at + 4] & 0xf0 | 0xa; // STT_GNU_IFUNC
 }
 
+/// Says of a scavenger's twins that they are a sibling's.
+fn as_sibling(file: &mut [u8]) {
+    const SIBLING: u32 = 5;
+    let (map, note) = pieces::mapping(file);
+    file[note + 4..note + 8].copy_from_slice(&SIBLING.to_le_bytes());
+    file[map + 12] = SIBLING as u8;
+}
+
 /// Siblings are started as any program is: what runs before there is an area must be left in the original.
 #[test]
 fn siblings_have_no_twins_of_what_comes_early() {
-    const SIBLING: u32 = 5;
     for specimen in SPECIMENS.iter().filter(|specimen| specimen.scavenger && specimen.is_c()) {
         let mut original = specimen.original.clone();
         make_resolver(&mut original);
@@ -246,9 +254,7 @@ fn siblings_have_no_twins_of_what_comes_early() {
         assert_eq!(check(&original, &made.bytes).err(), None, "{}", specimen.name);
         let as_scavenger = twin::rewrite(&original, None, Mode::Scavenger(&sites, bounds()));
         let mut wrong = as_scavenger.expect("a rewriting").bytes;
-        let (map, note) = pieces::mapping(&wrong);
-        wrong[note + 4..note + 8].copy_from_slice(&SIBLING.to_le_bytes());
-        wrong[map + 12] = SIBLING as u8;
+        as_sibling(&mut wrong);
         assert!(rejected(&original, &wrong, Rule::Early), "{}", specimen.name);
     }
 }

@@ -11,7 +11,7 @@ pub(super) const STEP: u64 = 4_000_000;
 /// The first one comes so soon; then after twice as long each time, up to what makes them a fortieth of the time.
 const EVERY: [u64; 2] = [250_000_000, 4_000_000_000];
 /// So many times as long where nothing hangs on them but what the run record tells.
-const IDLY: u64 = 8;
+const IDLY: u64 = 32;
 /// After guests the primary is taken to be short of its caches for so long.
 pub(super) const TAIL: u64 = REST / 2;
 /// Looks that are needed after that, and looks at the beginning of spells. Of one that naps each takes ten milliseconds or more.

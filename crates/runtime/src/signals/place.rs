@@ -146,7 +146,9 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
     for (number, (to, from)) in frame.general.iter().zip(registers.general()).enumerate() {
         // SAFETY: the guest does not run, and nobody else uses its slots.
         let from = if left >> number & 1 == 1 { unsafe { forward::slot(guest, number as u8) } } else { from };
-        to.store(from, Relaxed);
+        // Whom it was about to go on with is next to it no more where it goes on itself: so it is to go on with itself.
+        let next = area.region().is_context(from) && from != guest.pointer() as u64;
+        to.store(if next { guest.pointer() as u64 } else { from }, Relaxed);
     }
     frame.rip.store(registers.rip, Relaxed);
     frame.flags.store(registers.flags & !(TRAP | RESUME), Relaxed);

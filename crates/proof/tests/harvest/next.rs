@@ -1,0 +1,65 @@
+//! Who is next, held in a register from where that is asked to the switch: as it should be, and wrong in many ways.
+
+use crate::pieces::{Piece, add, pieces};
+use crate::{as_sibling, bounds, compile, rewrite, sites};
+use gleaner_proof::{Refusal, Rule, check};
+use iced_x86::{Code, Instruction, OpKind};
+use twin::{Mode, VectorWidth};
+
+/// The comparison of two registers, by which such a yield asks whether anybody else is there.
+fn asks(piece: &Piece) -> Option<&Instruction> {
+    let is_it =
+        |insn: &&Instruction| insn.code() == Code::Cmp_rm64_r64 && insn.op0_kind() == OpKind::Register;
+    piece.inserted.iter().find(is_it)
+}
+
+fn is_rejected(original: &[u8], wrong: &[u8]) -> bool {
+    matches!(check(original, wrong), Err(Refusal::Wrong { violations, .. })
+        if violations.iter().any(|found| found.rule == Rule::Yields))
+}
+
+#[test]
+fn who_is_next_is_the_one_that_was_asked_for() {
+    let original = compile("tests/harvest/loops.c", &["-O2"]);
+    let rewritten = rewrite(&original, true, VectorWidth::Sse, true).expect("can be rewritten");
+    assert!(check(&original, &rewritten).is_ok());
+    let pieces = pieces(&original, &rewritten, true);
+    let mut tried = 0;
+    for piece in &pieces {
+        let Some(asked) = asks(piece) else { continue };
+        let at = piece.inserted.iter().position(|insn| insn == asked).expect("it is there");
+        let load = &piece.inserted[at - 1];
+        let copy = piece.inserted[at..]
+            .iter()
+            .find(|insn| insn.code() == Code::Mov_rm64_r64 && insn.op1_register() == asked.op0_register());
+        let copy = copy.expect("it goes on with that");
+        let [load, asked, copy] = [load, asked, copy].map(|insn| (piece.place(insn), insn.len()));
+        let wrong = |what: &str, change: &dyn Fn(&mut [u8])| {
+            let mut wrong = rewritten.clone();
+            change(&mut wrong);
+            assert!(is_rejected(&original, &wrong), "{what} at {:#x}", piece.original.ip());
+        };
+        wrong("another word", &|new| add(new, load.0 + load.1 - 1, 1, 8));
+        wrong("into another register", &|new| new[load.0 + load.1 - 2] ^= 0x08);
+        wrong("another register asked", &|new| new[asked.0 + asked.1 - 1] ^= 0x01);
+        wrong("asked against another", &|new| new[asked.0 + asked.1 - 1] ^= 0x08);
+        wrong("another one copied", &|new| new[copy.0 + copy.1 - 1] ^= 0x08);
+        wrong("copied elsewhere", &|new| new[copy.0 + copy.1 - 1] ^= 0x01);
+        tried += 1;
+    }
+    assert!(tried >= 3, "{tried}");
+}
+
+#[test]
+fn who_is_interrupted_by_handlers_of_its_own_holds_nobody() {
+    let original = compile("tests/harvest/loops.c", &["-O2"]);
+    let sites = sites(VectorWidth::Sse, true);
+    for mode in [Mode::Primary(&sites), Mode::Sibling(&sites, bounds())] {
+        let guest = matches!(mode, Mode::Sibling(..));
+        let made = twin::rewrite(&original, None, mode).expect("a rewriting").bytes;
+        assert!(pieces(&original, &made, guest).iter().all(|piece| asks(piece).is_none()));
+    }
+    let mut wrong = rewrite(&original, true, VectorWidth::Sse, true).expect("can be rewritten");
+    as_sibling(&mut wrong);
+    assert!(is_rejected(&original, &wrong));
+}
