@@ -14,6 +14,7 @@ const PROGRAM: &str = r#"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -124,6 +125,12 @@ static int few_calls(void) {
     say("few\n");
     _exit(6);
 }
+static void *at_once(void *nothing) { return nothing; }
+static int threads(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, 0, at_once, 0)) abort();
+    return pthread_join(thread, 0);
+}
 int main(int argc, char **argv) {
     int error = errno;
     for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
@@ -141,6 +148,7 @@ int main(int argc, char **argv) {
     if (!strcmp(habit, "few-calls")) return few_calls();
     if (!strcmp(habit, "clones")) { signal(SIGUSR1, on_call); return clones(); }
     if (!strcmp(habit, "dispatch")) return dispatch();
+    if (!strcmp(habit, "threads")) return threads();
     if (!strcmp(habit, "errno")) { printf("%s\n", strerror(error)); return 2; }
     if (!strcmp(habit, "began")) {
         struct sigaction action;
@@ -249,6 +257,20 @@ fn a_scavenger_keeps_its_habits() {
             assert_eq!(*end, records::run::Ended::Exited { code }, "{name} {habit}");
             assert_eq!(fs::read_to_string(place.at("out")).unwrap(), alone.0, "{name} {habit}");
         }
+    }
+}
+
+#[test]
+fn a_scavenger_that_gets_no_threads_is_told_of() {
+    let place = place();
+    assert!(place.compile("cc", "static", &["-static"]));
+    for (name, gets_none) in [("p", false), ("static", true)] {
+        let program = place.at(name).display().to_string();
+        assert_eq!(ended(place.command(&program).arg("threads")).1, Some(0), "{name}");
+        let scavenger = format!("{program} threads");
+        let said = ended(&mut place.harvest(&["--scavenger", &scavenger, "--", "./p", "company"])).0;
+        assert_eq!(said.contains("killed by signal 6"), gets_none, "{name}: {said}");
+        assert_eq!(said.contains("it has no dynamic loader"), gets_none, "{name}: {said}");
     }
 }
 

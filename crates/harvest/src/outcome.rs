@@ -1,7 +1,7 @@
 //! The run record, put together from a plan and what became of its programs.
 
 use crate::launch::{Outcome, Paces, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
-use crate::program::Program;
+use crate::program::{Kind, Program};
 use crate::session::{Cast, Prepared, WantedScavenger};
 use records::plan::Role;
 use records::run::{
@@ -97,6 +97,7 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
             .chain(nowhere)
             .chain(left_alone(prepared, outcome))
             .chain(executed(cast, outcome))
+            .chain(threadless(cast, outcome))
             .collect(),
     }
 }
@@ -175,6 +176,18 @@ fn executed(cast: &Cast, outcome: &Outcome) -> Vec<Refused> {
         Some(Refused { what, why, would_help })
     });
     primary.into_iter().chain(scavengers).collect()
+}
+
+/// Who has no dynamic loader gets no threads, of which it may say nothing where it fails for that.
+fn threadless(cast: &Cast, outcome: &Outcome) -> impl Iterator<Item = Refused> {
+    cast.scavengers.iter().zip(&outcome.scavengers).filter_map(|(wanted, ended)| {
+        let failed = !ended.killed_at_end && ended.exit.as_ref().is_ok_and(|status| !status.success());
+        (failed && wanted.program.kind == Kind::Static).then(|| Refused {
+            what: format!("threads of scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy),
+            why: "it has no dynamic loader; should it have wanted some, it got none, and may have failed for that".to_owned(),
+            would_help: Some("link it dynamically".to_owned()),
+        })
+    })
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {

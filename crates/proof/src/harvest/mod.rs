@@ -6,6 +6,7 @@
 //! add a form of inserted code: nothing, if its instructions are on the list and do as the rules say.
 
 mod aboard;
+mod accesses;
 mod bounds;
 mod early;
 mod held;

@@ -5,8 +5,9 @@
 //! to it: what is in front of that jump is done with, what is behind it is still to come, and a stretch ends where control
 //! can no longer be in it. A jump to what was looked at is one back, in whichever part it is.
 
+use super::accesses::{load, prefetch, set, store, sum, vector};
 use super::held::{Known, Note};
-use super::ops::{Field, General, Op, RAX, RSP, When, Word, field, op};
+use super::ops::{Field, General, Op, RAX, When, Word, field, op};
 use super::state::{Flags, Kept, State, Value};
 use crate::relays::Relay;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
@@ -493,110 +494,4 @@ impl Runner<'_> {
         self.state = Some(state);
         self.wait(to, taken)
     }
-}
-
-/// A register takes a value; the stack pointer only its own.
-fn set(state: &mut State, to: General, value: Value) -> Result<(), &'static str> {
-    if to == RSP && value != Value::Program(RSP) {
-        return Err("inserted code moves the stack pointer");
-    }
-    state.general[usize::from(to)] = value;
-    Ok(())
-}
-
-fn load(state: &State, base: General, displacement: i32) -> Result<Value, &'static str> {
-    match state.general[usize::from(base)] {
-        Value::Context => {}
-        Value::Program(RSP) if base == RSP && displacement == 0 => return Ok(Value::Return),
-        _ => return Err("reads memory that is neither the context's nor the return address"),
-    }
-    let kept = |number: General| {
-        if state.kept.general >> number & 1 == 1 { Value::Program(number) } else { Value::Anything }
-    };
-    match field(displacement) {
-        Some(Field::Slot(number)) => Ok(kept(number)),
-        Some(Field::Rsp) => Ok(kept(RSP)),
-        Some(Field::Next) => Ok(Value::Next),
-        Some(Field::Spin) => Ok(Value::Spin),
-        Some(Field::Fs) => Ok(Value::Local(0)),
-        Some(Field::Flags) if state.kept.flags => Ok(Value::Flags),
-        _ => Err("reads what is not to be read of a context"),
-    }
-}
-
-fn store(state: &mut State, base: General, displacement: i32, from: General) -> Result<(), &'static str> {
-    if state.general[usize::from(base)] != Value::Context || state.current != Value::Context {
-        return Err("writes memory that is not the context's");
-    }
-    let value = state.general[usize::from(from)];
-    match (field(displacement), value) {
-        (Some(Field::Slot(number)), Value::Program(of)) if number == of => state.kept.general |= 1 << number,
-        (Some(Field::Rsp), Value::Program(RSP)) => state.kept.general |= 1 << RSP,
-        (Some(Field::Flags), Value::Flags) => state.kept.flags = true,
-        (Some(Field::Rip), Value::Here(at)) => state.kept.rip = Some(at),
-        (Some(Field::Slot(_)), _) => return Err("a register's slot gets something else"),
-        _ => return Err("writes what is not to be written of a context"),
-    }
-    Ok(())
-}
-
-fn vector(
-    state: &mut State,
-    store: bool,
-    number: u8,
-    level: u8,
-    base: General,
-    displacement: i32,
-) -> Result<(), &'static str> {
-    let right = state.general[usize::from(base)] == Value::Context
-        && number < 32
-        && displacement == context::vector(number);
-    if !right {
-        return Err("a vector register at another place than its own");
-    }
-    let at = usize::from(number);
-    if store {
-        state.kept.vectors[at] = level.min(state.vectors[at]);
-    } else {
-        // What lies above is cleared, or was somebody else's.
-        state.vectors[at] = level.min(state.kept.vectors[at]);
-    }
-    Ok(())
-}
-
-/// The context's FS base and the program's registers, added up.
-fn sum(state: &State, base: General, index: General, scale: u8) -> Result<Value, &'static str> {
-    const WRONG: &str = "adds up something else than a thread-local address";
-    let mut local = None;
-    let mut more = (RAX, 0);
-    for (register, times) in [(base, 1u64), (index, u64::from(scale))] {
-        match state.general[usize::from(register)] {
-            Value::Local(sum) if local.is_none() && times == 1 => local = Some(sum),
-            Value::Program(of) => more = (of, times),
-            _ => return Err(WRONG),
-        }
-    }
-    let sum = local.ok_or(WRONG)?;
-    let (of, times) = more;
-    // No operand asks for more than nine times a register.
-    if (sum >> (4 * of) & 0xf) + times > 0xf {
-        return Err(WRONG);
-    }
-    Ok(Value::Local(sum + (times << (4 * of))))
-}
-
-/// Prefetches hang on what the program left in registers.
-fn prefetch(state: &State, insn: &Instruction) -> Result<Instruction, &'static str> {
-    for register in [insn.memory_base(), insn.memory_index()] {
-        let changed = register.is_gpr()
-            && state.general[register.full_register().number()]
-                != Value::Program(register.full_register().number() as General);
-        if changed {
-            return Err("fetches by a register that inserted code has changed");
-        }
-        if register.is_vector_register() {
-            return Err("fetches by a vector register");
-        }
-    }
-    Ok(*insn)
 }

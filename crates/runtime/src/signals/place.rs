@@ -27,6 +27,8 @@ const STORE_CUR: [u8; 9] = [0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0];
 /// `jmp [rax + RIP]`: the context in rax is not begun.
 const JUMP: [u8; 3] = [0xff, 0x60, 0x08];
 
+/// The stack pointer's number.
+const RSP: usize = 4;
 /// Flags of the processor's that are no part of a program's state.
 const TRAP: u64 = 0x100;
 const RESUME: u64 = 0x10000;
@@ -147,7 +149,7 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
         // SAFETY: the guest does not run, and nobody else uses its slots.
         let from = if left >> number & 1 == 1 { unsafe { forward::slot(guest, number as u8) } } else { from };
         // Whom it was about to go on with is next to it no more where it goes on itself: so it is to go on with itself.
-        let next = area.region().is_context(from) && from != guest.pointer() as u64;
+        let next = number != RSP && area.region().is_context(from) && from != guest.pointer() as u64;
         to.store(if next { guest.pointer() as u64 } else { from }, Relaxed);
     }
     frame.rip.store(registers.rip, Relaxed);
