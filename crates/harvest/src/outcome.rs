@@ -172,18 +172,28 @@ fn executed(cast: &Cast, outcome: &Outcome) -> Vec<Refused> {
     let scavengers = cast.scavengers.iter().zip(&outcome.scavengers).filter_map(|(wanted, ended)| {
         let path = ended.executed.as_ref()?;
         let (why, would_help) = what("it", "scavenger", &wanted.program, path, "stayed at home");
-        let what = format!("scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy);
-        Some(Refused { what, why, would_help })
+        Some(Refused { what: told(wanted), why, would_help })
     });
     primary.into_iter().chain(scavengers).collect()
 }
 
+fn told(wanted: &WantedScavenger) -> String {
+    format!("scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy)
+}
+
 /// Who has no dynamic loader gets no threads, of which it may say nothing where it fails for that.
 fn threadless(cast: &Cast, outcome: &Outcome) -> impl Iterator<Item = Refused> {
+    /// From the first of them to the last: illegal instruction, trap, abort, bus error.
+    const SIGILL: i32 = 4;
+    const SIGBUS: i32 = 7;
+    const SIGSEGV: i32 = 11;
     cast.scavengers.iter().zip(&outcome.scavengers).filter_map(|(wanted, ended)| {
-        let failed = !ended.killed_at_end && ended.exit.as_ref().is_ok_and(|status| !status.success());
+        // Not where somebody sent it a signal.
+        let by_itself = |signal: i32| matches!(signal, SIGILL..=SIGBUS | SIGSEGV);
+        let has_failed = |status: &ExitStatus| !status.success() && status.signal().is_none_or(by_itself);
+        let failed = !ended.killed_at_end && ended.exit.as_ref().is_ok_and(has_failed);
         (failed && wanted.program.kind == Kind::Static).then(|| Refused {
-            what: format!("threads of scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy),
+            what: format!("threads of {}", told(wanted)),
             why: "it has no dynamic loader; should it have wanted some, it got none, and may have failed for that".to_owned(),
             would_help: Some("link it dynamically".to_owned()),
         })

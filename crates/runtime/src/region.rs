@@ -136,15 +136,18 @@ impl Region {
 
     /// Whether this may be the address of somebody else's context.
     pub(crate) fn holds_context(&self, area: &Area, address: u64) -> bool {
+        self.in_table(address) && address != area.own().pointer() as u64
+    }
+
+    /// Whether an address lies where inserted code's contexts are.
+    fn in_table(&self, address: u64) -> bool {
         let first = self.contexts.load(Relaxed);
-        let inside = (first..first + (CONTEXT_STRIDE * SLOTS) as u64).contains(&address);
-        inside && address != area.own().pointer() as u64
+        (first..first + (CONTEXT_STRIDE * SLOTS) as u64).contains(&address)
     }
 
     /// Whether an address is that of anybody's context, also of one that lies in a slot.
     pub(crate) fn is_context(&self, address: u64) -> bool {
-        let first = self.contexts.load(Relaxed);
-        (first..first + (CONTEXT_STRIDE * SLOTS) as u64).contains(&address) || self.contains(address as usize)
+        self.in_table(address) || self.contains(address as usize)
     }
 
     pub(crate) fn slot_of(&self, area: &Area) -> usize {

@@ -42,10 +42,8 @@ pub(crate) struct Harvest<'a, 'd> {
     sites: &'a Sites,
     /// Those of a scavenger.
     bounds: Option<Bounds>,
-    /// Whether yields of loops leave in their slots what the loops do not use.
-    leaves_in_slots: bool,
-    /// Whether who is next is asked once at a yield, and held until it switches.
-    asks_once: bool,
+    /// It is nobody's host: so yields of loops may leave in their slots what the loops do not use, and who is next is asked once at a yield.
+    only_guest: bool,
 }
 
 /// What is true of a module wherever its sites are.
@@ -97,9 +95,9 @@ impl<'a, 'd> Harvest<'a, 'd> {
         facts: &'a Facts,
         sites: &'a Sites,
         bounds: Option<Bounds>,
-        [leaves_in_slots, asks_once]: [bool; 2],
+        only_guest: bool,
     ) -> Self {
-        Self { module, choices, facts, sites, bounds, leaves_in_slots, asks_once }
+        Self { module, choices, facts, sites, bounds, only_guest }
     }
 
     /// Everything that is put into one unit.
@@ -139,7 +137,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
             let first =
                 u32::from(work.instructions.first().is_some_and(|insn| insn.mnemonic() == Mnemonic::Endbr64));
             work.bounds = bounds::place(&cfg, &dominators, &costs, &yields, first, bounds);
-            if self.leaves_in_slots && !self.facts.unswitched[unit] {
+            if self.only_guest && self.sites.spares.left && !self.facts.unswitched[unit] {
                 let insns = &decoded.insns;
                 work.left =
                     Left::of(&cfg, &dominators, &work.instructions, insns, &work.kept, &yields, &work.bounds);
@@ -166,7 +164,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     held: work.kept.held(index),
                     base,
                     left: work.left.around(index).copied().filter(|_| kind == Kind::Site),
-                    asks_once: self.asks_once,
+                    asks_once: self.only_guest,
                     prefetches,
                     width: self.sites.width,
                     thrown: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),

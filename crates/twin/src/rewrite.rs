@@ -322,12 +322,11 @@ fn lay_out_all(
     let inserter = match (mode, facts) {
         (Mode::Poison(width), _) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
         (Mode::Primary(sites), Some(facts)) => {
-            Inserter::Harvest(Harvest::new(module, choices, facts, sites, None, [false; 2]))
+            Inserter::Harvest(Harvest::new(module, choices, facts, sites, None, false))
         }
         (Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds), Some(facts)) => {
-            let guest = matches!(mode, Mode::Scavenger(..));
-            let spares = [guest && sites.spares.left, guest];
-            Inserter::Harvest(Harvest::new(module, choices, facts, sites, Some(bounds), spares))
+            let only_guest = matches!(mode, Mode::Scavenger(..));
+            Inserter::Harvest(Harvest::new(module, choices, facts, sites, Some(bounds), only_guest))
         }
         _ => Inserter::Nothing,
     };

@@ -24,6 +24,13 @@ pub(crate) struct Terms {
     pub(crate) text: (u64, u64),
 }
 
+impl Terms {
+    /// Its threads are guests, and nobody's hosts.
+    fn only_guest(&self) -> bool {
+        self.scavenger && !self.sibling
+    }
+}
+
 /// What a piece does, besides leaving things as they were.
 #[derive(Default)]
 pub(crate) struct Done {
@@ -248,7 +255,7 @@ impl Runner<'_> {
             {
                 return Err("what only scavengers may have");
             }
-            Op::CompareBoth(..) if self.terms.sibling || !scavenger => {
+            Op::CompareBoth(..) if !self.terms.only_guest() => {
                 return Err("what only scavengers may have that are nobody's hosts");
             }
             Op::CompareBoth(a, b) => {
@@ -324,7 +331,7 @@ impl Runner<'_> {
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {
                 let value = state.general[general(from)];
-                let held = value == Value::Next && scavenger && !self.terms.sibling;
+                let held = value == Value::Next && self.terms.only_guest();
                 if value != Value::Context && !held {
                     return Err("copies something else than the context that runs");
                 }

@@ -1,8 +1,8 @@
 //! Who is next, held in a register from where that is asked to the switch: as it should be, and wrong in many ways.
 
 use crate::pieces::{Piece, add, pieces};
-use crate::{as_sibling, bounds, compile, rewrite, sites};
-use gleaner_proof::{Refusal, Rule, check};
+use crate::{as_sibling, bounds, compile, rejected, rewrite, sites};
+use gleaner_proof::{Rule, check};
 use iced_x86::{Code, Instruction, OpKind};
 use twin::{Mode, VectorWidth};
 
@@ -11,11 +11,6 @@ fn asks(piece: &Piece) -> Option<&Instruction> {
     let is_it =
         |insn: &&Instruction| insn.code() == Code::Cmp_rm64_r64 && insn.op0_kind() == OpKind::Register;
     piece.inserted.iter().find(is_it)
-}
-
-fn is_rejected(original: &[u8], wrong: &[u8]) -> bool {
-    matches!(check(original, wrong), Err(Refusal::Wrong { violations, .. })
-        if violations.iter().any(|found| found.rule == Rule::Yields))
 }
 
 #[test]
@@ -37,7 +32,7 @@ fn who_is_next_is_the_one_that_was_asked_for() {
         let wrong = |what: &str, change: &dyn Fn(&mut [u8])| {
             let mut wrong = rewritten.clone();
             change(&mut wrong);
-            assert!(is_rejected(&original, &wrong), "{what} at {:#x}", piece.original.ip());
+            assert!(rejected(&original, &wrong, Rule::Yields), "{what} at {:#x}", piece.original.ip());
         };
         wrong("another word", &|new| add(new, load.0 + load.1 - 1, 1, 8));
         wrong("into another register", &|new| new[load.0 + load.1 - 2] ^= 0x08);
@@ -61,5 +56,5 @@ fn who_is_interrupted_by_handlers_of_its_own_holds_nobody() {
     }
     let mut wrong = rewrite(&original, true, VectorWidth::Sse, true).expect("can be rewritten");
     as_sibling(&mut wrong);
-    assert!(is_rejected(&original, &wrong));
+    assert!(rejected(&original, &wrong, Rule::Yields));
 }

@@ -11,7 +11,7 @@ use runtime_abi::context;
 
 const RED_ZONE: u64 = 128;
 /// The stack pointer's number.
-const RSP: usize = 4;
+pub(super) const RSP: usize = 4;
 /// Direction, trap, resume: as a handler begins.
 const FLAGS_CLEARED: u64 = 0x400 | 0x100 | 0x10000;
 

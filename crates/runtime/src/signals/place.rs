@@ -3,6 +3,7 @@
 //! Inserted code is looked at instruction by instruction here: from the moment in which a context is wholly saved until its
 //! first instruction after the switch, there is nothing to capture and the registers are nobody's.
 
+use super::deliver::RSP;
 use super::forward;
 use super::frame::{Registers, UserContext, VectorSize};
 use crate::area::{Area, Context, XSAVE, XSAVE_SIZE};
@@ -27,8 +28,6 @@ const STORE_CUR: [u8; 9] = [0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0];
 /// `jmp [rax + RIP]`: the context in rax is not begun.
 const JUMP: [u8; 3] = [0xff, 0x60, 0x08];
 
-/// The stack pointer's number.
-const RSP: usize = 4;
 /// Flags of the processor's that are no part of a program's state.
 const TRAP: u64 = 0x100;
 const RESUME: u64 = 0x10000;
