@@ -1,7 +1,7 @@
 //! The run record, put together from a plan and what became of its programs.
 
 use crate::launch::{Outcome, Paces, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
-use crate::program::{Kind, Program};
+use crate::program::Program;
 use crate::session::{Cast, Prepared, WantedScavenger};
 use records::plan::Role;
 use records::run::{
@@ -181,23 +181,15 @@ fn told(wanted: &WantedScavenger) -> String {
     format!("scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy)
 }
 
-/// Who has no dynamic loader gets no threads, of which it may say nothing where it fails for that.
+/// Who has no dynamic loader gets no threads, and may say nothing of it where it fails for that.
 fn threadless(cast: &Cast, outcome: &Outcome) -> impl Iterator<Item = Refused> {
-    /// From the first of them to the last: illegal instruction, trap, abort, bus error.
-    const SIGILL: i32 = 4;
-    const SIGBUS: i32 = 7;
-    const SIGSEGV: i32 = 11;
-    cast.scavengers.iter().zip(&outcome.scavengers).filter_map(|(wanted, ended)| {
-        // Not where somebody sent it a signal.
-        let by_itself = |signal: i32| matches!(signal, SIGILL..=SIGBUS | SIGSEGV);
-        let has_failed = |status: &ExitStatus| !status.success() && status.signal().is_none_or(by_itself);
-        let failed = !ended.killed_at_end && ended.exit.as_ref().is_ok_and(has_failed);
-        (failed && wanted.program.kind == Kind::Static).then(|| Refused {
+    cast.scavengers.iter().zip(&outcome.scavengers).filter(|(_, ended)| ended.refused_threads).map(
+        |(wanted, _)| Refused {
             what: format!("threads of {}", told(wanted)),
-            why: "it has no dynamic loader; should it have wanted some, it got none, and may have failed for that".to_owned(),
+            why: "it has no dynamic loader, and got none of those that it asked for".to_owned(),
             would_help: Some("link it dynamically".to_owned()),
-        })
-    })
+        },
+    )
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {

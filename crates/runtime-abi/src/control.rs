@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// Environment variable that names the control page to the runtime's constructor, which takes it away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Variables whose names begin with this bring the primary entries of its environment that the launcher's means have no place for: what
@@ -197,6 +197,8 @@ pub struct ScavengerRow {
     pub lost: AtomicU32,
     /// Why it does not have the lowest priority (`SCHED_IDLE`) at home; 0: it has.
     pub policy_errno: AtomicI32,
+    /// It has no dynamic loader and asked for a thread, which it did not get.
+    pub refused_threads: AtomicU32,
 }
 
 /// A thread of a program whose threads are each other's guests, in the order in which the butler saw them.

@@ -18,8 +18,10 @@
 //!
 //! To add a field: its doc says who writes it, and when.
 
+use crate::belongings::Belongings;
 use crate::signals::frame::{SS_DISABLE, SignalInfo, SignalStack};
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use runtime_abi::control::ScavengerRow;
 use runtime_abi::{area, context};
 
 pub(crate) const SLOT: usize = 0x10000;
@@ -391,6 +393,15 @@ impl Area {
 
     pub(crate) fn region(&self) -> &'static crate::region::Region {
         follow!(self.region)
+    }
+
+    /// Of the scavenger whose thread has it.
+    pub(crate) fn scavenger(&self) -> &'static ScavengerRow {
+        &self.region().page().scavenger[self.row.load(Ordering::Relaxed) as usize]
+    }
+
+    pub(crate) fn belongings(&self) -> &'static Belongings {
+        &self.region().belongings[self.row.load(Ordering::Relaxed) as usize]
     }
 
     pub(crate) fn frame(&self) -> &Frame {

@@ -10,7 +10,7 @@ use crate::area::kind;
 use crate::environ::Environment;
 use crate::region::{Purpose, Region};
 use crate::signals::action::FAULT_MASK;
-use crate::{butler, dumps, gs, interpose, modules, page, signals, sys};
+use crate::{belongings, butler, dumps, gs, interpose, modules, page, signals, sys};
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::{ASIDE, Control, VARIABLE, refusal, stage};
@@ -28,15 +28,18 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
         let area = unsafe { gs::area() };
         let control = area.region().page();
         environment.remove_first(PRELOAD, control.preload_before != 0);
-        let row = &control.scavenger[area.row.load(Relaxed) as usize];
+        let row = area.scavenger();
         if row.libraries != 0 {
             environment.shorten(LIBRARIES, page::string(control, row.libraries_before));
         }
         modules::find(control, page::modules_of(control, row));
+        belongings::spans::note_libraries(area, modules::each_base);
         area.own().fs.store(gs::fs_base(), Relaxed);
         area.quiet().fs.store(gs::fs_base(), Relaxed);
         signals::entry::begin_home(area);
         take_part();
+        // SAFETY: nothing of the program runs yet.
+        unsafe { belongings::hook::libc(area) };
         begin_heap();
         return;
     }

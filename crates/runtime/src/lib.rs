@@ -24,6 +24,7 @@
 extern crate core;
 
 mod area;
+mod belongings;
 mod bend;
 mod butler;
 mod count;

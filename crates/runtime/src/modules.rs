@@ -53,6 +53,16 @@ pub(crate) fn find(control: &'static Control, rows: &'static [ModuleRow]) {
     }
 }
 
+/// Shows where each file of the loader's list begins; the same holds.
+pub(crate) fn each_base(show: &mut dyn FnMut(usize)) {
+    let mut at = first();
+    // SAFETY: as in [`find`].
+    while let Some(loaded) = unsafe { at.as_ref() } {
+        show(loaded.bias);
+        at = loaded.next;
+    }
+}
+
 fn found(row: &ModuleRow, bias: u64) {
     row.bias.store(bias, Relaxed);
     row.found.store(1, Release);

@@ -11,11 +11,7 @@ pub(crate) fn map(path: &CStr) -> Option<&'static Control> {
     if fd < 0 {
         return None;
     }
-    // The kernel's `struct stat`: the size stands in its seventh word.
-    let mut stat = [0_u64; 18];
-    // SAFETY: the kernel writes one `struct stat`, which is 144 bytes.
-    unsafe { sys::syscall(sys::nr::FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) };
-    let size = stat[6] as usize;
+    let size = sys::fstat(fd as i32).map_or(0, |stat| stat.size as usize);
     let protection = sys::PROT_READ | sys::PROT_WRITE;
     // SAFETY: a new mapping; nothing is replaced.
     let at =

@@ -5,13 +5,14 @@
 //! program (`RLIMIT_DATA`), nor as what it wants locked in memory (`mlockall`).
 
 use crate::area::{Area, CONTEXT_STRIDE, Context, SLOT, SLOW_STACK_TOP, kind};
+use crate::belongings::Belongings;
 use crate::count;
 use crate::switch;
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use runtime_abi::context;
-use runtime_abi::control::{Control, stage};
+use runtime_abi::control::{Control, SCAVENGERS, stage};
 
 /// Most threads at a time, of primary and scavengers together.
 pub(crate) const SLOTS: usize = 4096;
@@ -20,7 +21,7 @@ const HEADER: usize = 0x10000;
 const HUGE: usize = 2 << 20;
 const MADV_HUGEPAGE: usize = 14;
 const CONTEXTS: usize = (CONTEXT_STRIDE * SLOTS).next_multiple_of(HUGE);
-const SIZE: usize = HUGE + CONTEXTS + SLOT * SLOTS;
+pub(crate) const SIZE: usize = HUGE + CONTEXTS + SLOT * SLOTS;
 /// So many slots are opened at a time.
 const OPENED: usize = 64;
 
@@ -53,6 +54,7 @@ pub(crate) struct Region {
     pub(crate) restore: AtomicU64,
     /// Where that code ends.
     pub(crate) restore_end: AtomicU64,
+    pub(crate) belongings: [Belongings; SCAVENGERS],
     /// Thread ids by slot, 0 where a slot is free: to look through them without touching the slots.
     tids: [AtomicI32; SLOTS],
 }

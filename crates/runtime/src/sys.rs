@@ -36,6 +36,7 @@ pub(crate) mod nr {
     pub(crate) const CLONE: usize = 56;
     pub(crate) const KILL: usize = 62;
     pub(crate) const UNAME: usize = 63;
+    pub(crate) const FCNTL: usize = 72;
     pub(crate) const CHDIR: usize = 80;
     pub(crate) const GETPPID: usize = 110;
     pub(crate) const SIGALTSTACK: usize = 131;
@@ -50,10 +51,12 @@ pub(crate) mod nr {
     pub(crate) const FUTEX: usize = 202;
     pub(crate) const SCHED_SETAFFINITY: usize = 203;
     pub(crate) const SCHED_GETAFFINITY: usize = 204;
+    pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;
     pub(crate) const EXIT_GROUP: usize = 231;
     pub(crate) const TGKILL: usize = 234;
     pub(crate) const OPENAT: usize = 257;
+    pub(crate) const READLINKAT: usize = 267;
     pub(crate) const PRLIMIT: usize = 302;
     pub(crate) const KCMP: usize = 312;
     pub(crate) const GETRANDOM: usize = 318;
@@ -118,15 +121,60 @@ pub(crate) const O_TRUNC: usize = 0o1000;
 pub(crate) const O_APPEND: usize = 0o2000;
 pub(crate) const O_CLOEXEC: usize = 0o2000000;
 
+const AT_FDCWD: usize = -100_isize as usize;
+
 pub(crate) fn open(path: &CStr, flags: usize) -> isize {
-    const AT_FDCWD: usize = -100_isize as usize;
     // SAFETY: the path is a string with its zero.
     unsafe { syscall(nr::OPENAT, [AT_FDCWD, path.as_ptr() as usize, flags, 0o666, 0, 0]) }
 }
 
+pub(crate) const O_DIRECTORY: usize = 0o200000;
+const RLIMIT_NOFILE: usize = 7;
+
+/// The same file at a number where programs do not look, closed by those that are executed. An error is negative.
+pub(crate) fn keep_aside(fd: i32) -> isize {
+    const F_DUPFD_CLOEXEC: usize = 1030;
+    /// A table of descriptors is as large as the highest of them wants.
+    const ASIDE: u64 = 1024;
+    let mut limit = [0_u64; 2];
+    // SAFETY: the kernel writes one `struct rlimit64`.
+    unsafe { syscall(nr::PRLIMIT, [0, RLIMIT_NOFILE, 0, limit.as_mut_ptr() as usize, 0, 0]) };
+    plain(nr::FCNTL, [fd as usize, F_DUPFD_CLOEXEC, limit[0].min(ASIDE).saturating_sub(1) as usize])
+}
+
+/// Where a symbolic link leads, cut to what fits; how long that is.
+pub(crate) fn link(path: &CStr, into: &mut [u8]) -> isize {
+    // SAFETY: a string with its zero, and the kernel writes at most the slice.
+    unsafe {
+        let (path, to, size) = (path.as_ptr() as usize, into.as_mut_ptr() as usize, into.len());
+        syscall(nr::READLINKAT, [AT_FDCWD, path, to, size, 0, 0])
+    }
+}
+
+/// More of what is in a directory; 0 behind the last.
+pub(crate) fn entries(fd: i32, into: &mut [u8]) -> isize {
+    // SAFETY: the kernel writes at most the slice.
+    unsafe { syscall(nr::GETDENTS64, [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
+}
+
+/// What is asked of the kernel's `struct stat`.
+pub(crate) struct Stat {
+    pub(crate) mode: u64,
+    /// Which one a file that stands for a device stands for.
+    pub(crate) device: u64,
+    pub(crate) size: u64,
+}
+
+/// None where nothing is open at that number.
+pub(crate) fn fstat(fd: i32) -> Option<Stat> {
+    let mut words = [0_u64; 18];
+    // SAFETY: the kernel writes one `struct stat`, which is 144 bytes.
+    let result = unsafe { syscall(nr::FSTAT, [fd as usize, words.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    (result == 0).then_some(Stat { mode: words[3] & 0xffff_ffff, device: words[5], size: words[6] })
+}
+
 /// The calling process may open as many files as it may allow itself. How many that is.
 pub(crate) fn open_many() -> u64 {
-    const RLIMIT_NOFILE: usize = 7;
     let limit = |new: Option<&[u64; 2]>, old: Option<&mut [u64; 2]>| {
         let new = new.map_or(0, |limit| limit.as_ptr() as usize);
         let old = old.map_or(0, |limit| limit.as_mut_ptr() as usize);
@@ -373,6 +421,11 @@ pub(crate) unsafe fn mmap(
     // SAFETY: the caller's.
     let result =
         unsafe { syscall(nr::MMAP, [at, size, protection, flags, fd as isize as usize, offset as usize]) };
+    address(result)
+}
+
+/// What a system call answered whose result is an address.
+pub(crate) fn address(result: isize) -> Result<usize, i32> {
     if (-4095..0).contains(&result) { Err(-result as i32) } else { Ok(result as usize) }
 }
 
@@ -385,7 +438,7 @@ pub(crate) unsafe fn mprotect(at: usize, size: usize, protection: usize) -> isiz
 
 /// # Safety
 /// Nobody may use that memory any more.
-pub(crate) unsafe fn munmap(at: usize, size: usize) {
+pub(crate) unsafe fn munmap(at: usize, size: usize) -> isize {
     // SAFETY: the caller's.
-    unsafe { syscall(nr::MUNMAP, [at, size, 0, 0, 0, 0]) };
+    unsafe { syscall(nr::MUNMAP, [at, size, 0, 0, 0, 0]) }
 }

@@ -74,6 +74,8 @@ pub struct ScavengerOutcome {
     pub killed_at_end: bool,
     /// What it executed in its place: that stayed at home.
     pub executed: Option<PathBuf>,
+    /// It has no dynamic loader, and asked for threads, of which it got none.
+    pub refused_threads: bool,
     pub figures: ScavengerNow,
 }
 
@@ -403,6 +405,7 @@ impl Running {
             lost: at(offset_of!(ScavengerRow, lost)) != 0,
             killed_at_end,
             executed: self.replaced_scavengers[index].clone(),
+            refused_threads: at(offset_of!(ScavengerRow, refused_threads)) != 0,
             figures: self.scavenger(index),
         }
     }

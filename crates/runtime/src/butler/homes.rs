@@ -28,7 +28,7 @@ pub(super) fn off(guest: &Context, now: u64) {
     let host = unsafe { &*host };
     host.guests.store(host.guests.load(Relaxed).saturating_sub(1), Relaxed);
     let home = guest.home();
-    let row = &home.region().page().scavenger[home.row.load(Relaxed) as usize];
+    let row = home.scavenger();
     page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)));
 }
 
@@ -201,7 +201,7 @@ impl Butler {
 
     /// A context is at home again.
     pub(super) fn arrive(&mut self, area: &'static Area, why: Option<usize>) {
-        let row = &self.page.scavenger[area.row.load(Relaxed) as usize];
+        let row = area.scavenger();
         if let Some(count) = why.and_then(|why| row.trips.get(why)) {
             page::add(count, 1);
         }

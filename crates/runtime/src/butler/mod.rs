@@ -5,11 +5,13 @@
 //! [`primaries`], then [`homes`]; where threads are each other's guests it is [`siblings`]. [`watch`] is what it knows of
 //! processes and threads. [`switches`] switches the primary's yields on while somebody is there for them, [`sites`] those off that do
 //! not pay. [`pace`] compares a primary's pace with guests and without ([`napping`], [`naps`]: of one that sleeps often), and [`law`] says what follows;
+//! What a scavenger leaves behind when it ends is its [`estate`], unless there are [`strays`].
 //! [`suspects`] are guests that stay for too long, [`unmet`] is a primary that comes to no yield.
 //!
 //! To add a policy: a reason in `runtime_abi::control::trip` if it sends guests home, and its place in a round.
 
 mod clock;
+mod estate;
 mod homes;
 mod law;
 mod napping;
@@ -21,6 +23,7 @@ mod rest;
 mod samples;
 mod siblings;
 mod sites;
+mod strays;
 mod suspects;
 mod switches;
 mod unmet;
@@ -108,6 +111,7 @@ pub(crate) struct Butler {
     judge_at: u64,
     /// A thread of the primary has not come to a yield for long, though it is wanted there.
     waited_for: bool,
+    estates: estate::Estates,
     /// Whether processors can be made to pass a barrier; none: that was not asked yet.
     barrier: Option<bool>,
 }
@@ -168,6 +172,7 @@ impl Butler {
             switches: switches::Switches::new(page),
             judge_at: 0,
             waited_for: false,
+            estates: estate::Estates::NONE,
             barrier: None,
         }
     }
@@ -200,6 +205,7 @@ impl Butler {
                 self.judge_sites();
                 self.wake_at = self.wake_at.min(self.switches.look_at());
             }
+            self.settle_estates();
             self.show(&census);
             // Siblings have nobody else to wake them, whoever started them.
             let alone = self.region.siblings.load(Relaxed) == 0

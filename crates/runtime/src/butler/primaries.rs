@@ -198,7 +198,7 @@ impl Butler {
                 continue;
             }
             if area.cur.load(Acquire) == own.pointer() {
-                let row = &self.page.scavenger[home.row.load(Relaxed) as usize];
+                let row = home.scavenger();
                 row.lost.store(1, Relaxed);
                 sys::kill(home.pid.load(Relaxed), sys::SIGKILL);
             }

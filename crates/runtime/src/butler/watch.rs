@@ -40,6 +40,8 @@ pub(super) enum Seen {
 pub(crate) struct Processes {
     handles: [PollFd; 1 + SCAVENGERS],
     ended: [bool; 1 + SCAVENGERS],
+    /// The kernel said so.
+    told: [bool; 1 + SCAVENGERS],
     primary: i32,
     /// Of each scavenger: it became another program, and is gone from this address space.
     left: [bool; SCAVENGERS],
@@ -57,6 +59,7 @@ impl Processes {
         let mut all = Self {
             handles: core::array::from_fn(|_| nobody()),
             ended: [true; 1 + SCAVENGERS],
+            told: [false; 1 + SCAVENGERS],
             primary,
             left: [false; SCAVENGERS],
             asked_at: 0,
@@ -95,6 +98,11 @@ impl Processes {
         self.ended[1 + index]
     }
 
+    /// Not only that nothing can be known of it.
+    pub(super) fn ended_for_certain(&self, index: usize) -> bool {
+        self.told[1 + index]
+    }
+
     pub(super) fn left(&self, index: usize) -> bool {
         self.left[index]
     }
@@ -107,11 +115,12 @@ impl Processes {
     pub(super) fn look(&mut self, me: i32, rows: &[ScavengerRow], now: u64) {
         let watched = &mut self.handles[..=rows.len()];
         if any_ready(watched, sys::poll_now) {
-            for (handle, ended) in self.handles.iter_mut().zip(&mut self.ended) {
+            for (place, handle) in self.handles.iter_mut().enumerate() {
                 if handle.fd >= 0 && handle.revents != 0 {
                     sys::close(handle.fd);
                     handle.fd = -1;
-                    *ended = true;
+                    self.ended[place] = true;
+                    self.told[place] = true;
                 }
             }
         }
@@ -263,8 +272,13 @@ fn parse_ran(text: &[u8]) -> Option<Ran> {
 
 /// What `/proc/…/stat` says of a thread.
 #[derive(Debug, PartialEq, Eq)]
-struct Stat {
+pub(super) struct Stat {
     state: u8,
+    pub(super) parent: i32,
+    /// When it began, in ticks since the kernel did.
+    pub(super) born: u64,
+    /// Bytes of its address space that are mapped.
+    pub(super) size: u64,
     cpu: u32,
 }
 
@@ -275,7 +289,7 @@ impl Stat {
     }
 
     /// Of a process's first thread.
-    fn of(pid: i32) -> Option<Self> {
+    pub(super) fn of(pid: i32) -> Option<Self> {
         let mut text = [0_u8; 512];
         let (fd, size) = read_anew(pid, pid, b"/stat\0", &mut text)?;
         sys::close(fd);
@@ -291,11 +305,14 @@ impl Stat {
         let name_end = text.iter().rposition(|byte| *byte == b')')?;
         let mut fields = text.get(name_end + 2..)?.split(|byte| *byte == b' ');
         let state = *fields.next()?.first()?;
-        // The state is field 3, the processor field 39.
-        let cpu = fields.nth(35)?.iter().try_fold(0_u32, |n, digit| {
-            digit.is_ascii_digit().then(|| n.wrapping_mul(10).wrapping_add(u32::from(digit - b'0')))
-        });
-        Some(Self { state, cpu: cpu? })
+        // Between them, and behind the state, which is field 3: parent, beginning, size, processor are fields 4, 22, 23, 39.
+        let mut number = |skipped: usize| {
+            fields.nth(skipped)?.iter().try_fold(0_u64, |n, digit| {
+                digit.is_ascii_digit().then(|| n.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+            })
+        };
+        let (parent, born, size, cpu) = (number(0)?, number(17)?, number(0)?, number(15)?);
+        Some(Self { state, parent: parent as i32, born, size, cpu: cpu as u32 })
     }
 }
 
@@ -345,7 +362,7 @@ fn path_of<'b>(buffer: &'b mut [u8; 64], pid: i32, tid: i32, what: &[u8]) -> &'b
     CStr::from_bytes_until_nul(buffer).unwrap_or(c"")
 }
 
-fn decimal(digits: &mut [u8; 10], number: i32) -> &[u8] {
+pub(super) fn decimal(digits: &mut [u8; 10], number: i32) -> &[u8] {
     let mut rest = number.unsigned_abs();
     let mut at = digits.len();
     loop {
@@ -365,7 +382,7 @@ mod tests {
     #[test]
     fn names_may_hold_anything() {
         let text = b"12 (a) S b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 7 0 0";
-        assert_eq!(Stat::parse(text), Some(Stat { state: b'R', cpu: 7 }));
+        assert_eq!(Stat::parse(text), Some(Stat { state: b'R', parent: 1, born: 19, size: 20, cpu: 7 }));
         assert_eq!(Stat::parse(b"12 (cut"), None);
     }
 

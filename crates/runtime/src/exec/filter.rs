@@ -12,9 +12,12 @@
 //! - `rt_sigaction` of such a program is trapped likewise: nothing of ours stands between its handlers and its yields, so once it
 //!   has a handler it stays at home. Of SIGSYS itself it finds and changes nothing (`posix_spawn` in a child puts back what has one).
 //! - A new thread of a program without a dynamic loader would share its creator's area, since nothing of ours is in it to give
-//!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many.
+//!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many; that of this program is trapped, too, so that the
+//!   launcher is told.
+//! - `mmap` of such a program is trapped to be done as [`belongings::map`] does it.
 
-use crate::area::settled;
+use crate::area::{Area, settled};
+use crate::belongings;
 use crate::interpose::bases;
 use crate::interpose::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO, bit};
@@ -118,25 +121,33 @@ const fn at_least(value: u32, else_skip: u8) -> Instruction {
 }
 
 /// With the addresses of the program, which share their upper halves.
-const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 19] {
+const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 26] {
+    let (upper, first, end) = ((first >> 32) as u32, first as u32, end as u32);
     joined(&[
         equal(sys::nr::CLONE3 as u32, 1),
         answer(ERRNO | ENOSYS),
-        equal(sys::nr::CLONE as u32, 3),
+        equal(sys::nr::CLONE as u32, 9),
         load(FIRST_ARGUMENT),
-        any_bit(CLONE_THREAD, 13),
+        any_bit(CLONE_THREAD, 20),
+        load(POINTER + 4),
+        equal(upper, 4),
+        load(POINTER),
+        at_least(first, 2),
+        Instruction { code: 0x35, if_true: 1, if_false: 0, value: end },
+        answer(TRAP),
         answer(ERRNO | EAGAIN),
         equal(sys::nr::ARCH_PRCTL as u32, 3),
         load(FIRST_ARGUMENT),
-        Instruction { code: 0x15, if_true: 3, if_false: 0, value: ARCH_SET_FS },
-        Instruction { code: 0x15, if_true: 2, if_false: 8, value: ARCH_SET_GS },
-        Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
+        Instruction { code: 0x15, if_true: 4, if_false: 0, value: ARCH_SET_FS },
+        Instruction { code: 0x15, if_true: 3, if_false: 9, value: ARCH_SET_GS },
+        Instruction { code: 0x15, if_true: 2, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
+        Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::MMAP as u32 },
         equal(sys::nr::RT_SIGACTION as u32, 6),
         load(POINTER + 4),
-        equal((first >> 32) as u32, 4),
+        equal(upper, 4),
         load(POINTER),
-        at_least(first as u32, 2),
-        Instruction { code: 0x35, if_true: 1, if_false: 0, value: end as u32 },
+        at_least(first, 2),
+        Instruction { code: 0x35, if_true: 1, if_false: 0, value: end },
         answer(TRAP),
         answer(ALLOW),
     ])
@@ -149,37 +160,62 @@ const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 19] {
 unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserContext) {
     let registers = &mut context.registers;
     let number = registers.rax as usize;
-    let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, 0, 0].map(|a| a as usize);
-    if number == sys::nr::RT_SIGPROCMASK {
-        // SAFETY: the program's pointers, as the call takes them.
-        registers.rax = unsafe { change_mask(&mut context.mask, arguments) } as u64;
-        return;
+    let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9]
+        .map(|argument| argument as usize);
+    // SAFETY: the program's arguments, as the calls take them; its GS is its area, and from here the filter lets all through.
+    registers.rax = unsafe {
+        match number {
+            sys::nr::RT_SIGPROCMASK => change_mask(&mut context.mask, arguments),
+            sys::nr::RT_SIGACTION => set_action(arguments),
+            sys::nr::ARCH_PRCTL => set_base(arguments),
+            sys::nr::MMAP => belongings::map(gs::area(), arguments),
+            _thread => refuse_thread(gs::area()),
+        }
+    } as u64;
+}
+
+/// # Safety
+/// The arguments must be what the call takes, and GS the area.
+unsafe fn set_action(arguments: [usize; 6]) -> isize {
+    let [signal, action, old, ..] = arguments;
+    // SAFETY: the caller's.
+    unsafe {
+        if signal == SIGSYS as usize {
+            if let Some(old) = (old as *mut SigAction).as_mut() {
+                *old = SigAction::default();
+            }
+            return 0;
+        }
+        let result = sys::syscall(sys::nr::RT_SIGACTION, arguments);
+        if action != 0 && (*(action as *const SigAction)).handler > IGNORE {
+            gs::area().settled.fetch_or(settled::FOR_GOOD, Relaxed);
+        }
+        result
     }
-    if number == sys::nr::ARCH_PRCTL && arguments[0] == ARCH_SET_GS as usize {
+}
+
+/// # Safety
+/// GS must be the area.
+unsafe fn set_base(arguments: [usize; 6]) -> isize {
+    if arguments[0] == ARCH_SET_GS as usize {
         sys::write(2, bases::LINE);
         sys::exit_group(3);
     }
-    // SAFETY: as the program would have called it; from here, the filter lets it through. Its GS is its area.
+    // SAFETY: the caller's; a number is set.
     unsafe {
-        if number == sys::nr::RT_SIGACTION && arguments[0] == SIGSYS as usize {
-            if let Some(old) = (arguments[2] as *mut SigAction).as_mut() {
-                *old = SigAction::default();
-            }
-            registers.rax = 0;
-            return;
-        }
-        let result = sys::syscall(number, arguments);
-        registers.rax = result as u64;
-        let area = gs::area();
-        if number == sys::nr::RT_SIGACTION {
-            if arguments[1] != 0 && (*(arguments[1] as *const SigAction)).handler > IGNORE {
-                area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
-            }
-        } else if result == 0 {
+        let result = sys::syscall(sys::nr::ARCH_PRCTL, arguments);
+        if result == 0 {
+            let area = gs::area();
             area.own().fs.store(arguments[1] as u64, Relaxed);
             area.quiet().fs.store(arguments[1] as u64, Relaxed);
         }
+        result
     }
+}
+
+fn refuse_thread(area: &Area) -> isize {
+    area.scavenger().refused_threads.store(1, Relaxed);
+    -(EAGAIN as isize)
 }
 
 /// As the kernel would, but that SIGSYS is never blocked. The mask is the one that the handler's return sets.
@@ -281,7 +317,7 @@ mod tests {
         let fixed = for_static(first, end);
         for program in [&DYNAMIC[..], &fixed[..]] {
             assert_eq!(run(program, sys::nr::BRK as u32, 0, first), ERRNO | ENOMEM);
-            assert_eq!(run(program, sys::nr::MMAP as u32, 0, first), ALLOW);
+            assert_eq!(run(program, sys::nr::MMAP as u32, 0, end), ALLOW);
             assert_eq!(run(program, sys::nr::CLONE as u32, 0x11, first), ALLOW, "fork");
             assert_eq!(run(program, sys::nr::MLOCKALL as u32, 3, first), ERRNO | EPERM);
             assert_eq!(run(program, sys::nr::MUNLOCKALL as u32, 0, first), ERRNO, "0, and not done");
@@ -297,7 +333,20 @@ mod tests {
         }
         assert_eq!(run(&DYNAMIC, sys::nr::CLONE as u32, CLONE_THREAD, 0), ALLOW);
         assert_eq!(run(&DYNAMIC, sys::nr::CLONE3 as u32, 0, 0), ALLOW);
-        assert_eq!(run(&fixed, sys::nr::CLONE as u32, CLONE_THREAD | 0x100, 0), ERRNO | EAGAIN);
+        for (pointer, answer) in [
+            (first, TRAP),
+            (end - 1, TRAP),
+            (end, ERRNO | EAGAIN),
+            (first - 1, ERRNO | EAGAIN),
+            (0, ERRNO | EAGAIN),
+        ] {
+            assert_eq!(
+                run(&fixed, sys::nr::CLONE as u32, CLONE_THREAD | 0x100, pointer),
+                answer,
+                "{pointer:x}"
+            );
+        }
+        assert_eq!(run(&fixed, sys::nr::CLONE as u32, 0x100, first), ALLOW, "a process");
         assert_eq!(run(&fixed, sys::nr::CLONE3 as u32, 0, 0), ERRNO | ENOSYS);
         let set = |argument, pointer| run(&fixed, sys::nr::ARCH_PRCTL as u32, argument, pointer);
         assert_eq!(set(ARCH_SET_FS, first), TRAP);
@@ -308,6 +357,9 @@ mod tests {
         assert_eq!(set(ARCH_SET_FS + 1, first), ALLOW);
         assert_eq!(set(ARCH_SET_GS, first), TRAP);
         assert_eq!(set(ARCH_SET_GS, end), ALLOW, "the runtime's own");
+        assert_eq!(run(&fixed, sys::nr::MMAP as u32, 0, first), TRAP);
+        assert_eq!(run(&DYNAMIC, sys::nr::MMAP as u32, 0, first), ALLOW);
+        assert_eq!(run(&fixed, sys::nr::MUNMAP as u32, 0, first), ALLOW);
         assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, first), TRAP);
         assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, end), ALLOW);
         assert_eq!(run(&fixed, sys::nr::RT_SIGPROCMASK as u32, 2, first), TRAP);

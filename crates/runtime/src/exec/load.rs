@@ -3,6 +3,8 @@
 use super::elf::{
     self, FileHeader, HEADERS, PF_R, PF_W, PF_X, PT_GNU_STACK, PT_INTERP, PT_LOAD, ProgramHeader,
 };
+use crate::area::Area;
+use crate::belongings::{PAGE, hook, memory, spans};
 use crate::sys;
 use core::ffi::CStr;
 use runtime_abi::control::failure;
@@ -10,7 +12,6 @@ use runtime_abi::control::failure;
 /// What could not be done, and the kernel's word on it.
 pub(crate) type Failure = (u32, i32);
 
-const PAGE: usize = 4096;
 const EEXIST: i32 = 17;
 const INTERPRETER: usize = 256;
 
@@ -22,6 +23,8 @@ pub(crate) struct Image {
     pub(crate) header_count: usize,
     /// First address and the one behind the last.
     pub(crate) range: (usize, usize),
+    /// The same of its first segment of code.
+    code: (usize, usize),
     pub(crate) executable_stack: bool,
     interpreter: [u8; INTERPRETER],
 }
@@ -45,17 +48,41 @@ fn read_at<T: Copy>(fd: i32, offset: u64, into: &mut [T]) -> Result<(), i32> {
     }
 }
 
-pub(crate) fn load(path: &CStr) -> Result<Image, Failure> {
+pub(crate) fn load(home: &Area, path: &CStr) -> Result<Image, Failure> {
+    load_with(home, path, 0)
+}
+
+/// The same; what it maps is marked, too, if that is possible.
+pub(crate) fn load_interpreter(home: &Area, path: &CStr) -> Result<Image, Failure> {
+    let image = load_with(home, path, PAGE)?;
+    let (start, end) = image.code;
+    let flags = sys::MAP_FIXED;
+    if home.belongings().are_marked() && start < end {
+        // SAFETY: the page behind its last one, which was reserved, and code that is mapped; it does not run yet.
+        unsafe {
+            if memory(home, image.range.1, PAGE, sys::PROT_READ | sys::PROT_EXEC, flags).is_ok() {
+                hook::loader(core::slice::from_raw_parts(start as *const u8, end - start), image.range.1);
+            }
+        }
+    }
+    Ok(image)
+}
+
+/// With so many bytes behind it that nobody has.
+fn load_with(home: &Area, path: &CStr, spare: usize) -> Result<Image, Failure> {
     let fd = sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC);
     if fd < 0 {
         return Err((failure::FILE, -fd as i32));
     }
-    let image = load_open(fd as i32);
+    let image = load_open(home, fd as i32, spare);
     sys::close(fd as i32);
+    if let Ok(image) = &image {
+        spans::note(home, image.range);
+    }
     image
 }
 
-fn load_open(fd: i32) -> Result<Image, Failure> {
+fn load_open(home: &Area, fd: i32, spare: usize) -> Result<Image, Failure> {
     // SAFETY: plain numbers.
     let mut file: [FileHeader; 1] = unsafe { core::mem::zeroed() };
     read_at(fd, 0, &mut file).map_err(|errno| (failure::FORMAT, errno))?;
@@ -72,10 +99,10 @@ fn load_open(fd: i32) -> Result<Image, Failure> {
         read_at(fd, header.offset, &mut interpreter[..size]).map_err(|errno| (failure::FORMAT, errno))?;
     }
     let span = elf::span(headers).ok_or((failure::FORMAT, 0))?;
-    let base = reserve(file, span)?;
+    let base = reserve(home, file, span, spare)?;
     for header in headers.iter().filter(|header| header.kind == PT_LOAD) {
         // SAFETY: inside what was reserved.
-        unsafe { segment(fd, base, header) }.map_err(|errno| (failure::MEMORY, errno))?;
+        unsafe { segment(home, fd, base, header) }.map_err(|errno| (failure::MEMORY, errno))?;
     }
     let headers_at = elf::headers_address(file, headers).ok_or((failure::FORMAT, 0))?;
     Ok(Image {
@@ -84,19 +111,26 @@ fn load_open(fd: i32) -> Result<Image, Failure> {
         headers: base.wrapping_add(headers_at as usize),
         header_count: headers.len(),
         range: (base.wrapping_add(span.first as usize), base.wrapping_add(span.end as usize)),
+        code: headers.iter().find(|h| h.kind == PT_LOAD && h.flags & (PF_X | PF_W) == PF_X).map_or(
+            (0, 0),
+            |h| {
+                let start = base.wrapping_add(h.address as usize);
+                (start, start + h.in_file as usize)
+            },
+        ),
         executable_stack: headers.iter().any(|h| h.kind == PT_GNU_STACK && h.flags & PF_X != 0),
         interpreter,
     })
 }
 
-/// Takes the addresses; returns what is to be added to those in the file.
-fn reserve(file: &FileHeader, span: elf::Span) -> Result<usize, Failure> {
-    let size = (span.end - span.first) as usize;
-    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+/// Takes the addresses, and so many behind them; returns what is to be added to those in the file.
+fn reserve(home: &Area, file: &FileHeader, span: elf::Span, more: usize) -> Result<usize, Failure> {
+    let size = (span.end - span.first) as usize + more;
+    let flags = sys::MAP_NORESERVE;
     if !file.is_movable() {
         let at = span.first as usize;
         // SAFETY: replaces nothing.
-        let got = unsafe { sys::mmap(at, size, sys::PROT_NONE, flags | sys::MAP_FIXED_NOREPLACE, -1, 0) };
+        let got = unsafe { memory(home, at, size, sys::PROT_NONE, flags | sys::MAP_FIXED_NOREPLACE) };
         return match got {
             Ok(got) if got == at => Ok(0),
             Ok(elsewhere) => {
@@ -112,7 +146,7 @@ fn reserve(file: &FileHeader, span: elf::Span) -> Result<usize, Failure> {
     let align = span.align as usize;
     let spare = if align > PAGE { align } else { 0 };
     // SAFETY: a new mapping.
-    let got = unsafe { sys::mmap(0, size + spare, sys::PROT_NONE, flags, -1, 0) };
+    let got = unsafe { memory(home, 0, size + spare, sys::PROT_NONE, flags) };
     let got = got.map_err(|errno| (failure::MEMORY, errno))?;
     let at = got.next_multiple_of(align);
     // SAFETY: what alignment left over, at both ends.
@@ -129,7 +163,7 @@ fn reserve(file: &FileHeader, span: elf::Span) -> Result<usize, Failure> {
 
 /// # Safety
 /// The segment's addresses must be ours.
-unsafe fn segment(fd: i32, base: usize, header: &ProgramHeader) -> Result<(), i32> {
+unsafe fn segment(home: &Area, fd: i32, base: usize, header: &ProgramHeader) -> Result<(), i32> {
     let has = |flag: u32, protection: usize| if header.flags & flag != 0 { protection } else { 0 };
     let protection = has(PF_R, sys::PROT_READ) | has(PF_W, sys::PROT_WRITE) | has(PF_X, sys::PROT_EXEC);
     let address = base.wrapping_add(header.address as usize);
@@ -150,7 +184,7 @@ unsafe fn segment(fd: i32, base: usize, header: &ProgramHeader) -> Result<(), i3
             }
         }
         if end > mapped {
-            sys::mmap(mapped, end - mapped, protection, flags | sys::MAP_ANONYMOUS, -1, 0)?;
+            memory(home, mapped, end - mapped, protection, flags)?;
         }
     }
     Ok(())

@@ -1,9 +1,10 @@
 //! Makes a scavenger's process and turns it into its program.
 
-use super::load::{Failure, Image, load};
+use super::load::{Failure, Image, load, load_interpreter};
 use super::stack::{self, Full, Stack, Words};
 use super::{auxiliaries, filter, stack::size_of_all};
 use crate::area::{Area, kind};
+use crate::belongings::{self, memory};
 use crate::cpus::Cpus;
 use crate::region::{Purpose, Region};
 use crate::{gs, page, sys};
@@ -77,8 +78,7 @@ pub(crate) fn scavenger(region: &'static Region, index: usize) -> Option<i32> {
 extern "C" fn become_scavenger(home: usize) -> ! {
     // SAFETY: the area made for us, passed by our creator.
     let home: &'static Area = unsafe { &*(home as *const Area) };
-    let region = home.region();
-    let row = &region.page().scavenger[home.row.load(Relaxed) as usize];
+    let row = home.scavenger();
     match prepare(home, row) {
         Ok((entry, stack)) => {
             row.life.store(life::RUNNING, Release);
@@ -126,12 +126,13 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
         Cpus::of_mask(control.home_cpus).keep_to();
     }
     row.policy_errno.store(sys::set_idle_policy(), Relaxed);
-    let image = load(file)?;
+    belongings::begin(home);
+    let image = load(home, file)?;
     let interpreter = match image.interpreter() {
         None => None,
-        Some(path) => Some(load(path).map_err(|(_, errno)| (failure::INTERPRETER, errno))?),
+        Some(path) => Some(load_interpreter(home, path).map_err(|(_, errno)| (failure::INTERPRETER, errno))?),
     };
-    let stack = program_stack(control, row, file, &image, interpreter.as_ref())?;
+    let stack = program_stack(home, file, &image, interpreter.as_ref())?;
     filter::install(interpreter.is_some(), image.range).map_err(|errno| (failure::SECCOMP, errno))?;
     region.adopt(home, pid, kind::HOME);
     sys::set_signal_mask(control.blocked);
@@ -209,21 +210,20 @@ fn stack_size() -> usize {
 const GUARD: usize = 1 << 16;
 
 fn program_stack(
-    control: &'static runtime_abi::control::Control,
-    row: &'static ScavengerRow,
+    home: &'static Area,
     file: &CStr,
     image: &Image,
     interpreter: Option<&Image>,
 ) -> Result<usize, Failure> {
+    let (control, row) = (home.region().page(), home.scavenger());
     let size = stack_size();
-    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_STACK;
+    let flags = sys::MAP_NORESERVE | sys::MAP_STACK;
     let executable = if image.executable_stack { sys::PROT_EXEC } else { 0 };
     let protection = sys::PROT_READ | sys::PROT_WRITE | executable;
     // SAFETY: a new mapping, of which the upper part is made usable; below it stays a guard.
-    let memory = unsafe {
-        let at =
-            sys::mmap(0, size + GUARD, sys::PROT_NONE, flags, -1, 0).map_err(|e| (failure::MEMORY, e))?;
-        sys::mmap(at + GUARD, size, protection, flags | sys::MAP_FIXED, -1, 0)
+    let stack = unsafe {
+        let at = memory(home, 0, size + GUARD, sys::PROT_NONE, flags).map_err(|e| (failure::MEMORY, e))?;
+        memory(home, at + GUARD, size, protection, flags | sys::MAP_FIXED)
             .map_err(|e| (failure::MEMORY, e))?;
         core::slice::from_raw_parts_mut((at + GUARD) as *mut u8, size)
     };
@@ -233,7 +233,7 @@ fn program_stack(
     if strings + words > size / 2 {
         return Err((failure::ARGUMENTS, 0));
     }
-    fill(memory, strings, control, row, file, image, interpreter).map_err(|Full| (failure::ARGUMENTS, 0))
+    fill(stack, strings, control, row, file, image, interpreter).map_err(|Full| (failure::ARGUMENTS, 0))
 }
 
 /// Fills it, with arguments and environment of so many bytes; returns the stack pointer.

@@ -34,7 +34,7 @@ fn files() -> Option<(&'static CStr, &'static CStr)> {
     let (original, copy) = if area.kind.load(Relaxed) == kind::PRIMARY {
         (page.original, page.file)
     } else {
-        let row = &page.scavenger[area.row.load(Relaxed) as usize];
+        let row = area.scavenger();
         (row.original, row.file)
     };
     Some((page::string(page, original)?, page::string(page, copy)?))

@@ -27,3 +27,5 @@ mod next;
 mod notify;
 mod older;
 pub(crate) mod threads;
+
+pub(crate) use next::{fail, look_up};

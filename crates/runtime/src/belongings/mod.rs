@@ -1,0 +1,181 @@
+//! What a scavenger has mapped, so that it can be unmapped once the scavenger has ended.
+//!
+//! In an address space that several processes share, the kernel keeps no note of who asked for a mapping. But of one that is made of a
+//! file it tells the file and the offset (`/proc/PID/maps`), wherever it is moved to and however it is cut. And what is mapped of
+//! `/dev/zero` with `MAP_PRIVATE` *is* anonymous memory, in every respect: large pages, `mremap`, `madvise`, `mprotect`. So a scavenger's
+//! anonymous memory is mapped of that, at an offset that nobody else has: its owner and, since neighbours of one owner are to become one
+//! mapping as those without a file do, its address.
+//!
+//! - [`map`] is `mmap` with such a mark. [`hook`] puts it in the place of libc's and of the loader's own; for a program that has no loader,
+//!   the filter traps the call ([`crate::exec`]).
+//! - What is mapped of files when the program begins is noted in [`spans`].
+//! - [`maps`] reads what the kernel tells; the butler unmaps it (`estate` there).
+//!
+//! Where there is no `/dev/zero`, or the program closes the descriptor, all is mapped as it asks, and stays.
+
+pub(crate) mod hook;
+pub(crate) mod maps;
+pub(crate) mod spans;
+
+use crate::area::Area;
+use crate::sys;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64};
+use maps::{File, Line};
+use spans::Spans;
+
+pub(crate) const PAGE: usize = 4096;
+
+/// The last bits of the offset are the address, which has at most so many.
+const ADDRESS: u32 = 56;
+
+const TYPE: usize = 0xf;
+const MAP_LOCKED: usize = 0x2000;
+const MAP_POPULATE: usize = 0x8000;
+/// What means something else, or nothing, with a file: `MAP_GROWSDOWN`, `MAP_HUGETLB`, `MAP_UNINITIALIZED`.
+const NOT_OF_A_FILE: usize = 0x100 | 0x40000 | 0x4000000;
+
+/// Of one scavenger.
+#[repr(C)]
+pub(crate) struct Belongings {
+    /// The descriptor of `/dev/zero` in its process, plus one. 0: none, so nothing is marked.
+    zero: AtomicI32,
+    /// That file, as [`maps`] tells it.
+    device: AtomicU64,
+    inode: AtomicU64,
+    pub(crate) spans: AtomicPtr<Spans>,
+}
+
+impl Belongings {
+    /// The descriptor, if it still is what it was: it is the program's to close.
+    fn zero(&self) -> Option<usize> {
+        const KIND: u64 = 0o170000;
+        const CHARACTERS: u64 = 0o020000;
+        const ZERO: u64 = 1 << 8 | 5;
+        let fd = usize::try_from(self.zero.load(Relaxed)).ok()?.checked_sub(1)?;
+        let stat = sys::fstat(fd as i32)?;
+        (stat.mode & KIND == CHARACTERS && stat.device == ZERO).then_some(fd)
+    }
+
+    /// Whether anything of it can be told from what others have.
+    pub(crate) fn are_marked(&self) -> bool {
+        self.inode.load(Acquire) != 0
+    }
+
+    /// Whether it is a piece that the owner with this row marked.
+    pub(crate) fn marks(&self, row: u32, line: &Line) -> bool {
+        let file = File { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) };
+        line.file == file && line.offset >> ADDRESS == mark(row, 0) >> ADDRESS
+    }
+}
+
+/// The offset of what this owner has at this address.
+fn mark(row: u32, at: usize) -> u64 {
+    (u64::from(row) + 1) << ADDRESS | at as u64
+}
+
+/// From here on what the calling process maps is marked, if that is possible. It has no descriptors yet but the standard ones.
+pub(crate) fn begin(area: &Area) {
+    let own = area.belongings();
+    let row = area.row.load(Relaxed);
+    let fd = sys::open(c"/dev/zero", sys::O_RDWR | sys::O_CLOEXEC);
+    if fd < 0 {
+        return;
+    }
+    let high = sys::keep_aside(fd as i32);
+    sys::close(fd as i32);
+    if high < 0 {
+        return;
+    }
+    own.zero.store(high as i32 + 1, Relaxed);
+    if !is_told(own, row) {
+        own.zero.store(0, Relaxed);
+        sys::close(high as i32);
+        return;
+    }
+    spans::begin(area);
+}
+
+/// Whether the kernel tells such a mapping by its offset. One that may not be executed may be no other memory, as where `/dev` is mounted
+/// with `noexec`.
+fn is_told(own: &Belongings, row: u32) -> bool {
+    let Some(fd) = own.zero() else { return false };
+    let offset = mark(row, 0);
+    // SAFETY: a new mapping, which nobody knows of but this function.
+    unsafe {
+        let protection = sys::PROT_READ | sys::PROT_EXEC;
+        let Ok(at) = sys::mmap(0, PAGE, protection, sys::MAP_PRIVATE, fd as i32, offset) else {
+            return false;
+        };
+        maps::each(|line| {
+            if line.holds(at) && line.offset == offset && line.file.inode != 0 {
+                own.device.store(line.file.device, Relaxed);
+                own.inode.store(line.file.inode, Release);
+            }
+        });
+        sys::munmap(at, PAGE);
+    }
+    own.are_marked()
+}
+
+/// `mmap`, as the system call, for a scavenger: anonymous memory is marked as its own.
+///
+/// # Safety
+/// As the system call.
+pub(crate) unsafe fn map(area: &Area, arguments: [usize; 6]) -> isize {
+    let [at, size, protection, flags, ..] = arguments;
+    // SAFETY: the caller's.
+    let call = |arguments| unsafe { sys::syscall(sys::nr::MMAP, arguments) };
+    let private = flags & (TYPE | sys::MAP_ANONYMOUS) == sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
+    let own = area.belongings();
+    let Some(zero) = own.zero().filter(|_| private && flags & NOT_OF_A_FILE == 0 && at % PAGE == 0) else {
+        return call(arguments);
+    };
+    let none = usize::MAX;
+    let fixed = flags & !sys::MAP_FIXED_NOREPLACE | sys::MAP_FIXED;
+    let is_given = flags & (sys::MAP_FIXED | sys::MAP_FIXED_NOREPLACE) == sys::MAP_FIXED;
+    let place = if is_given {
+        at
+    } else {
+        // The kernel chooses first: the mark holds the address.
+        let reserving = flags & !(MAP_LOCKED | MAP_POPULATE) | sys::MAP_NORESERVE;
+        match call([at, size, sys::PROT_NONE, reserving, none, 0]) {
+            place if place >= 0 => place as usize,
+            _ => return call(arguments), // whose error is the one that it shall see
+        }
+    };
+    let marked = call([
+        place,
+        size,
+        protection,
+        fixed & !sys::MAP_ANONYMOUS,
+        zero,
+        mark(area.row.load(Relaxed), place) as usize,
+    ]);
+    // Another thread of the program may have given its number to another file meanwhile.
+    if marked >= 0 && own.zero() == Some(zero) {
+        return marked;
+    }
+    let plain = call([place, size, protection, fixed, none, 0]);
+    if plain < 0 && !is_given {
+        // SAFETY: just mapped, and nobody's.
+        unsafe { sys::munmap(place, size) };
+    }
+    plain
+}
+
+/// New anonymous memory of a scavenger, for the runtime.
+///
+/// # Safety
+/// As [`sys::mmap`].
+pub(crate) unsafe fn memory(
+    area: &Area,
+    at: usize,
+    size: usize,
+    protection: usize,
+    flags: usize,
+) -> Result<usize, i32> {
+    let flags = flags | sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
+    // SAFETY: the caller's.
+    sys::address(unsafe { map(area, [at, size, protection, flags, usize::MAX, 0]) })
+}
