@@ -29,6 +29,7 @@ pub(crate) mod nr {
     pub(crate) const PREAD: usize = 17;
     pub(crate) const PWRITE: usize = 18;
     pub(crate) const SCHED_YIELD: usize = 24;
+    pub(crate) const MREMAP: usize = 25;
     pub(crate) const MADVISE: usize = 28;
     pub(crate) const DUP2: usize = 33;
     pub(crate) const NANOSLEEP: usize = 35;
@@ -159,6 +160,7 @@ pub(crate) fn entries(fd: i32, into: &mut [u8]) -> isize {
 
 /// What is asked of the kernel's `struct stat`.
 pub(crate) struct Stat {
+    pub(crate) inode: u64,
     pub(crate) mode: u64,
     /// Which one a file that stands for a device stands for.
     pub(crate) device: u64,
@@ -170,7 +172,12 @@ pub(crate) fn fstat(fd: i32) -> Option<Stat> {
     let mut words = [0_u64; 18];
     // SAFETY: the kernel writes one `struct stat`, which is 144 bytes.
     let result = unsafe { syscall(nr::FSTAT, [fd as usize, words.as_mut_ptr() as usize, 0, 0, 0, 0]) };
-    (result == 0).then_some(Stat { mode: words[3] & 0xffff_ffff, device: words[5], size: words[6] })
+    (result == 0).then_some(Stat {
+        inode: words[1],
+        mode: words[3] & 0xffff_ffff,
+        device: words[5],
+        size: words[6],
+    })
 }
 
 /// The calling process may open as many files as it may allow itself. How many that is.

@@ -1,21 +1,53 @@
-//! [`map`] in the place of a scavenger's own `mmap`, in its private copy of the code, before any of it runs.
+//! [`super`]'s functions in the place of a scavenger's own system calls, in its private copy of the code, before any of it runs.
 //!
-//! - [`loader`]: what it maps, nothing preloaded sees, and its function has no name outside. So the system call itself is replaced, where it
-//!   is the only one of its kind. Where a libc is its own loader (musl), that is all.
-//! - [`libc`]: its function has a name, and malloc and the threads' stacks use the same code (glibc). So that begins with a jump to ours.
+//! Malloc, the threads' stacks and the loader map by calls inside their libraries, which nothing preloaded sees. So the system call itself is
+//! replaced: where libc's function does it, and in the loader, whose functions have no names outside, where it is the only one of its kind.
+//! A libc that is its own loader (musl) is that, too.
+//!
+//! Of `mov eax, NUMBER; syscall` only the first instruction is: whoever comes to the second by another way, as twins do, has the call
+//! as it is.
 
-use super::{PAGE, map};
+use super::{PAGE, memory, spans};
 use crate::sys;
 use crate::{area::Area, gs, interpose};
 use core::arch::naked_asm;
 
-/// `mov eax, 9; syscall`
-const CALL: [u8; 7] = [0xb8, sys::nr::MMAP as u8, 0, 0, 0, 0x0f, 0x05];
-/// The second of its two instructions.
+/// What brings the number, without it: `mov eax, …`.
+const NUMBER: u8 = 0xb8;
+const BEFORE: usize = 5;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
-/// `jmp [rip]`, and behind it where to.
-const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
-const JUMP_SIZE: usize = JUMP.len() + 8;
+/// What may be between the two: some of `mov r64, r64`.
+const BETWEEN: usize = 9;
+
+/// Room for the way to us; one page holds several.
+const WAY: usize = 64;
+
+/// Where a call is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Call {
+    at: usize,
+    /// From there to behind it.
+    size: usize,
+}
+
+/// The first call with this number in these bytes, and how many there are.
+fn find(code: &[u8], number: usize) -> Option<(Call, usize)> {
+    let mut start = [NUMBER, 0, 0, 0, 0];
+    start[1..].copy_from_slice(&(number as u32).to_le_bytes());
+    let begins = code.windows(BEFORE).enumerate().filter(|(_, bytes)| *bytes == start);
+    let mut calls = begins.filter_map(|(at, _)| {
+        let mut between = 0;
+        loop {
+            match code.get(at + BEFORE + between..)? {
+                [0x0f, 0x05, ..] => return Some(Call { at, size: BEFORE + between + SYSCALL.len() }),
+                [0x48..=0x4f, 0x89 | 0x8b, 0xc0..=0xff, ..] if between < BETWEEN => between += 3,
+                _ => return None,
+            }
+        }
+    });
+    let first = calls.next()?;
+    Some((first, 1 + calls.count()))
+}
 
 /// Replaces code of the calling process. False where that is forbidden, and then nothing is changed.
 ///
@@ -36,30 +68,78 @@ unsafe fn write_code(at: usize, code: &[u8]) -> bool {
     true
 }
 
-/// In the loader, whose code lies at `code`; the page at `spare`, near it, is ours to use. Whoever jumps to the system call itself gets
-/// it as it is, since only what is before it is replaced.
+/// Replaces one call, by way of `spare`, where there is room for [`WAY`] bytes. Whether it did.
+///
+/// # Safety
+/// As [`write_code`]; the call must be one, and `spare` ours.
+unsafe fn replace(code: &[u8], call: Call, spare: usize) -> bool {
+    let at = code.as_ptr() as usize + call.at;
+    let Ok(distance) = i32::try_from(spare as i64 - (at + BEFORE) as i64) else { return false };
+    let kept = &code[call.at..call.at + call.size - SYSCALL.len()];
+    // What is in front of the call; mov rcx, back; mov r11, ours; jmp r11: the kernel changes both, so nobody has anything in them.
+    let mut way = [0_u8; WAY];
+    let mut end = 0;
+    let mut put = |bytes: &[u8]| {
+        way[end..end + bytes.len()].copy_from_slice(bytes);
+        end += bytes.len();
+    };
+    put(kept);
+    put(&[0x48, 0xb9]);
+    put(&(at + call.size).to_le_bytes());
+    put(&[0x49, 0xbb]);
+    put(&(called as *const () as usize).to_le_bytes());
+    put(&[0x41, 0xff, 0xe3]);
+    let mut jump = [0xe9_u8; BEFORE];
+    jump[1..].copy_from_slice(&distance.to_le_bytes());
+    // SAFETY: the caller's.
+    unsafe { write_code(spare, &way) && write_code(at, &jump) }
+}
+
+/// In the loader, whose code this is; the page at `spare`, near it, is ours to use.
 ///
 /// # Safety
 /// Before it runs, in the process that will run it.
-pub(crate) unsafe fn loader(code: &'static [u8], spare: usize) {
-    let mut found = code.windows(CALL.len()).enumerate().filter(|(_, bytes)| *bytes == CALL);
-    let (Some((at, _)), None) = (found.next(), found.next()) else { return };
-    let at = code.as_ptr() as usize + at;
-    let Ok(distance) = i32::try_from(spare as i64 - (at + 5) as i64) else { return };
-    // mov rcx, back; mov r11, ours; jmp r11: the kernel changes both, so nobody has anything in them.
-    let mut way = [0_u8; 23];
-    way[..2].copy_from_slice(&[0x48, 0xb9]);
-    way[2..10].copy_from_slice(&(at + CALL.len()).to_le_bytes());
-    way[10..12].copy_from_slice(&[0x49, 0xbb]);
-    way[12..20].copy_from_slice(&(called as *const () as usize).to_le_bytes());
-    way[20..].copy_from_slice(&[0x41, 0xff, 0xe3]);
-    let mut jump = [0xe9_u8; 5];
-    jump[1..].copy_from_slice(&distance.to_le_bytes());
-    // SAFETY: the caller's.
-    unsafe {
-        if write_code(spare, &way) {
-            write_code(at, &jump);
+pub(crate) unsafe fn loader(area: &Area, code: &'static [u8], spare: usize) {
+    let only = |number, spare| match find(code, number) {
+        // SAFETY: the caller's.
+        Some((call, 1)) => unsafe { replace(code, call, spare) },
+        _ => false,
+    };
+    if only(sys::nr::MMAP, spare) && only(sys::nr::MUNMAP, spare + WAY) {
+        area.belongings().sees(super::LOADER);
+    }
+}
+
+/// In libc, by the constructor.
+///
+/// # Safety
+/// Before the program runs, and any thread of it.
+pub(crate) unsafe fn libc(area: &Area) {
+    const LONGEST: usize = 256;
+    if !area.belongings().are_marked() {
+        return;
+    }
+    // SAFETY: a new mapping, most likely near the libraries, which are the last that were mapped.
+    let spare = unsafe { memory(area, 0, PAGE, sys::PROT_READ | sys::PROT_EXEC, 0) };
+    let (Ok(spare), errno) = (spare, interpose::look_up(c"__errno_location")) else { return };
+    let mut ways = (spare..).step_by(WAY);
+    let mut replace = |name, number| {
+        let at = interpose::look_up(name);
+        // Another library may have a function of that name.
+        if at == 0 || errno == 0 || !spans::share_a_file(area, at, errno) {
+            return false;
         }
+        // SAFETY: code of a library, behind which there is more; see the caller's.
+        unsafe {
+            let code = core::slice::from_raw_parts(at as *const u8, LONGEST);
+            find(code, number)
+                .is_some_and(|(call, _)| ways.next().is_some_and(|way| replace(code, call, way)))
+        }
+    };
+    let maps = replace(c"mmap", sys::nr::MMAP);
+    let unmaps = replace(c"munmap", sys::nr::MUNMAP);
+    if replace(c"mremap", sys::nr::MREMAP) && maps && unmaps {
+        area.belongings().sees(super::LIBC);
     }
 }
 
@@ -78,13 +158,14 @@ extern "C" fn called() {
         "push rsi",
         "push rdi",
         "mov rdi, rsp",
+        "mov esi, eax",
         "sub rsp, 256",
         "and rsp, -16",
         "movups [rsp], xmm0", "movups [rsp + 16], xmm1", "movups [rsp + 32], xmm2", "movups [rsp + 48], xmm3",
         "movups [rsp + 64], xmm4", "movups [rsp + 80], xmm5", "movups [rsp + 96], xmm6", "movups [rsp + 112], xmm7",
         "movups [rsp + 128], xmm8", "movups [rsp + 144], xmm9", "movups [rsp + 160], xmm10", "movups [rsp + 176], xmm11",
         "movups [rsp + 192], xmm12", "movups [rsp + 208], xmm13", "movups [rsp + 224], xmm14", "movups [rsp + 240], xmm15",
-        "call {map}",
+        "call {call}",
         "movups xmm0, [rsp]", "movups xmm1, [rsp + 16]", "movups xmm2, [rsp + 32]", "movups xmm3, [rsp + 48]",
         "movups xmm4, [rsp + 64]", "movups xmm5, [rsp + 80]", "movups xmm6, [rsp + 96]", "movups xmm7, [rsp + 112]",
         "movups xmm8, [rsp + 128]", "movups xmm9, [rsp + 144]", "movups xmm10, [rsp + 160]", "movups xmm11, [rsp + 176]",
@@ -100,103 +181,68 @@ extern "C" fn called() {
         "pop rbp",
         "lea rsp, [rsp + 128]",
         "jmp rcx",
-        map = sym map_for_loader,
+        call = sym call,
     )
 }
 
 /// # Safety
-/// For [`called`] only: a scavenger's thread, and the system call's arguments.
-unsafe extern "C" fn map_for_loader(arguments: &[usize; 6]) -> isize {
+/// For [`called`] only: a scavenger's thread, and the system call's arguments and number.
+unsafe extern "C" fn call(arguments: &[usize; 6], number: u32) -> isize {
     // SAFETY: a scavenger's GS is its area; the arguments are its own.
-    unsafe { map(gs::area(), *arguments) }
-}
-
-/// In glibc, by the constructor, which is in front of all that maps memory afterwards.
-///
-/// # Safety
-/// Before the program runs, and any thread of it.
-pub(crate) unsafe fn libc(area: &Area) {
-    const LONGEST: usize = 128;
-    let [mmap, errno] = [c"mmap", c"__errno_location"].map(interpose::look_up);
-    if mmap == 0 || errno == 0 || !is_glibc() || !super::spans::share_a_file(area, mmap, errno) {
-        return;
-    }
-    // SAFETY: code of a library, which goes on behind this function.
-    let code = unsafe { core::slice::from_raw_parts(mmap as *const u8, LONGEST) };
-    // Its system call is behind what is replaced.
-    if code.windows(SYSCALL.len()).position(|bytes| bytes == SYSCALL).is_none_or(|at| at < JUMP_SIZE) {
-        return;
-    }
-    let mut jump = [0; JUMP_SIZE];
-    jump[..JUMP.len()].copy_from_slice(&JUMP);
-    jump[JUMP.len()..].copy_from_slice(&(mmap_marked as *const () as usize).to_le_bytes());
-    // SAFETY: the caller's, and [`share_a_file`]: libc's own code, of this process.
-    unsafe { write_code(mmap, &jump) };
-}
-
-fn is_glibc() -> bool {
-    interpose::look_up(c"gnu_get_libc_version") != 0
-}
-
-/// libc's `mmap`.
-///
-/// # Safety
-/// As libc's.
-unsafe extern "C" fn mmap_marked(
-    at: usize,
-    size: usize,
-    protection: i32,
-    flags: i32,
-    fd: i32,
-    offset: i64,
-) -> usize {
-    let numbers = [protection, flags].map(|number| number as u32 as usize);
-    // SAFETY: a scavenger's GS is its area; the arguments are its own.
-    let result =
-        unsafe { map(gs::area(), [at, size, numbers[0], numbers[1], fd as isize as usize, offset as usize]) };
-    match sys::address(result) {
-        Ok(at) => at,
-        Err(errno) => interpose::fail(errno) as isize as usize,
-    }
+    unsafe { super::call(gs::area(), number as usize, *arguments) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn page() -> usize {
-        let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
-        // SAFETY: a new mapping.
-        unsafe { sys::mmap(0, PAGE, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0) }.expect("memory")
+    const CALL: [u8; 7] = [0xb8, 9, 0, 0, 0, 0x0f, 5];
+
+    #[test]
+    fn a_call_is_found_with_what_may_be_in_it() {
+        let code = |parts: &[&[u8]]| parts.concat();
+        let found = |code: &[u8]| find(code, 9).map(|(call, count)| (call.at, call.size, count));
+        assert_eq!(found(&code(&[&[0x90], &CALL, &[0xc3]])), Some((1, 7, 1)));
+        assert_eq!(found(&code(&[&CALL, &CALL])), Some((0, 7, 2)));
+        // mov rdi, r12
+        assert_eq!(found(&code(&[&CALL[..5], &[0x4c, 0x89, 0xe7], &CALL[5..]])), Some((0, 10, 1)));
+        // mov rdi, [rsp]; mov edi, eax; another number; the end.
+        for other in [&[0x48, 0x8b, 0x3c, 0x24][..], &[0x89, 0xc7], &[0xb8, 10, 0, 0, 0]] {
+            assert_eq!(found(&code(&[&CALL[..5], other, &CALL[5..]])), None);
+        }
+        assert_eq!(found(&CALL[..6]), None);
+        assert_eq!(find(&CALL, 10), None);
     }
 
-    /// As a loader's: how often the call is there, and whether it was replaced.
-    fn hooked(calls: usize) -> bool {
-        let (code, spare) = (page(), page());
-        // SAFETY: the page, which is this test's.
-        let bytes = unsafe { core::slice::from_raw_parts_mut(code as *mut u8, PAGE) };
-        (1..=calls).for_each(|call| bytes[call * 100..][..CALL.len()].copy_from_slice(&CALL));
-        let before = bytes.to_vec();
-        // SAFETY: nobody runs it.
-        unsafe { loader(core::slice::from_raw_parts(code as *const u8, PAGE), spare) };
-        // SAFETY: as before.
-        let after = unsafe { core::slice::from_raw_parts(code as *const u8, PAGE) };
-        let is_way = after[100] == 0xe9;
-        if is_way {
-            let distance = i32::from_le_bytes(after[101..105].try_into().unwrap());
-            assert_eq!((code + 105).wrapping_add_signed(distance as isize), spare);
-            assert_eq!(after[105..107], SYSCALL, "who jumps there finds it");
-            // SAFETY: it was written.
-            let way = unsafe { core::slice::from_raw_parts(spare as *const u8, 23) };
-            assert_eq!(way[2..10], (code + 107).to_le_bytes());
-        } else {
-            assert_eq!(after, before);
+    fn page() -> &'static mut [u8] {
+        let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
+        // SAFETY: a new mapping, of a page.
+        unsafe {
+            let at = sys::mmap(0, PAGE, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0).expect("memory");
+            core::slice::from_raw_parts_mut(at as *mut u8, PAGE)
         }
-        is_way
     }
 
     #[test]
-    fn only_a_call_that_is_the_only_one_is_replaced() {
-        assert_eq!([0, 1, 2].map(hooked), [false, true, false]);
+    fn only_what_brings_the_number_is_replaced() {
+        let (code, spare) = (page(), page().as_ptr() as usize);
+        code[100..107].copy_from_slice(&CALL);
+        let (call, _) = find(code, 9).unwrap();
+        // SAFETY: this test's own memory, which nobody runs.
+        assert!(unsafe { replace(code, call, spare) });
+        let distance = i32::from_le_bytes(code[101..105].try_into().unwrap());
+        let behind = code.as_ptr() as usize + 105;
+        assert_eq!((code[100], behind.wrapping_add_signed(distance as isize)), (0xe9, spare));
+        assert_eq!(code[105..107], SYSCALL);
+        // SAFETY: it was written.
+        let way = unsafe { core::slice::from_raw_parts(spare as *const u8, WAY) };
+        assert_eq!(way[..5], CALL[..5]);
+        assert_eq!(way[7..15], (behind + 2).to_le_bytes());
+        let code = page();
+        code[200..207].copy_from_slice(&CALL);
+        let far = Call { at: 200, size: 7 };
+        // SAFETY: it is not written to.
+        assert!(!unsafe { replace(code, far, 1 << 20) }, "too far");
+        assert_eq!(code[200..207], CALL);
     }
 }

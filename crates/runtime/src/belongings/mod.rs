@@ -6,12 +6,12 @@
 //! anonymous memory is mapped of that, at an offset that nobody else has: its owner and, since neighbours of one owner are to become one
 //! mapping as those without a file do, its address.
 //!
-//! - [`map`] is `mmap` with such a mark. [`hook`] puts it in the place of libc's and of the loader's own; for a program that has no loader,
-//!   the filter traps the call ([`crate::exec`]).
-//! - What is mapped of files when the program begins is noted in [`spans`].
+//! - [`call`] is `mmap` with such a mark. [`hook`] puts it in the place of libc's and of the loader's own; for a program that has no
+//!   loader, the filter traps the call ([`crate::exec`]).
+//! - What is mapped of other files is noted in [`spans`], where all that it maps and unmaps is seen.
 //! - [`maps`] reads what the kernel tells; the butler unmaps it (`estate` there).
 //!
-//! Where there is no `/dev/zero`, or the program closes the descriptor, all is mapped as it asks, and stays.
+//! Where there is no `/dev/zero`, or the program closes the descriptor, anonymous memory is mapped as it asks, and stays.
 
 pub(crate) mod hook;
 pub(crate) mod maps;
@@ -20,7 +20,7 @@ pub(crate) mod spans;
 use crate::area::Area;
 use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use maps::{File, Line};
 use spans::Spans;
 
@@ -35,6 +35,10 @@ const MAP_POPULATE: usize = 0x8000;
 /// What means something else, or nothing, with a file: `MAP_GROWSDOWN`, `MAP_HUGETLB`, `MAP_UNINITIALIZED`.
 const NOT_OF_A_FILE: usize = 0x100 | 0x40000 | 0x4000000;
 
+/// Bits of [`Belongings::seen`].
+pub(crate) const LOADER: u32 = 1;
+pub(crate) const LIBC: u32 = 2;
+
 /// Of one scavenger.
 #[repr(C)]
 pub(crate) struct Belongings {
@@ -43,6 +47,8 @@ pub(crate) struct Belongings {
     /// That file, as [`maps`] tells it.
     device: AtomicU64,
     inode: AtomicU64,
+    /// Whose calls are seen: one bit each.
+    seen: AtomicU32,
     pub(crate) spans: AtomicPtr<Spans>,
 }
 
@@ -55,6 +61,15 @@ impl Belongings {
         let fd = usize::try_from(self.zero.load(Relaxed)).ok()?.checked_sub(1)?;
         let stat = sys::fstat(fd as i32)?;
         (stat.mode & KIND == CHARACTERS && stat.device == ZERO).then_some(fd)
+    }
+
+    /// From here on all calls that these make are.
+    pub(crate) fn sees(&self, whose: u32) {
+        self.seen.fetch_or(whose, Relaxed);
+    }
+
+    fn sees_all(&self) -> bool {
+        self.seen.load(Relaxed) == LOADER | LIBC
     }
 
     /// Whether anything of it can be told from what others have.
@@ -118,11 +133,48 @@ fn is_told(own: &Belongings, row: u32) -> bool {
     own.are_marked()
 }
 
-/// `mmap`, as the system call, for a scavenger: anonymous memory is marked as its own.
+/// One of the system calls `mmap`, `munmap` and `mremap` of a scavenger.
 ///
 /// # Safety
 /// As the system call.
-pub(crate) unsafe fn map(area: &Area, arguments: [usize; 6]) -> isize {
+pub(crate) unsafe fn call(area: &Area, number: usize, arguments: [usize; 6]) -> isize {
+    const MREMAP_FIXED: usize = 2;
+    let [at, size, third, flags, fd, offset] = arguments;
+    let is_fixed = |flags: usize| flags & (sys::MAP_FIXED | sys::MAP_FIXED_NOREPLACE) == sys::MAP_FIXED;
+    match number {
+        sys::nr::MMAP if is_fixed(flags) => spans::forget(area, at, size),
+        sys::nr::MUNMAP => spans::forget(area, at, size),
+        sys::nr::MREMAP => {
+            spans::forget(area, at, size);
+            if flags & MREMAP_FIXED != 0 {
+                spans::forget(area, fd, third); // its fifth argument is the new address, its third the new size
+            }
+        }
+        _ => {}
+    }
+    if number != sys::nr::MMAP {
+        // SAFETY: the caller's.
+        return unsafe { sys::syscall(number, arguments) };
+    }
+    // SAFETY: the caller's.
+    let result = unsafe { map(area, arguments) };
+    let is_private = flags & TYPE == sys::MAP_PRIVATE;
+    let is_anonymous = flags & sys::MAP_ANONYMOUS != 0;
+    if let Ok(at) = sys::address(result)
+        && !(is_private && is_anonymous)
+        && area.belongings().sees_all()
+    {
+        let (fd, offset) = if is_anonymous { (None, 0) } else { (Some(fd as i32), offset as u64) };
+        spans::mapped(area, at, size, fd, offset);
+    }
+    result
+}
+
+/// `mmap`: anonymous memory is marked as the scavenger's.
+///
+/// # Safety
+/// As the system call.
+unsafe fn map(area: &Area, arguments: [usize; 6]) -> isize {
     let [at, size, protection, flags, ..] = arguments;
     // SAFETY: the caller's.
     let call = |arguments| unsafe { sys::syscall(sys::nr::MMAP, arguments) };

@@ -1,5 +1,7 @@
-//! Where the files of a scavenger lie that were mapped when its program began: itself, its loader, its libraries. They stay where they are
-//! as long as it lives.
+//! Where the files of a scavenger lie: itself, its loader, its libraries, what it maps.
+//!
+//! What was mapped when its program began stays where it is as long as it lives. The rest is only noted if all that it maps and unmaps is
+//! seen ([`super::hook`]), and is its still if the kernel tells the same file and offset there as were noted.
 
 use super::maps::{self, File, Line};
 use super::{PAGE, memory};
@@ -10,7 +12,19 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Most of them that are noted.
-const MOST: usize = 508;
+const MOST: usize = 2040;
+
+/// What is known of a span.
+mod kind {
+    /// Nothing is there.
+    pub(super) const FREE: u32 = 0;
+    /// Of one file, wherever in it.
+    pub(super) const FILE: u32 = 1;
+    /// That, and what lies there without a file.
+    pub(super) const LIBRARY: u32 = 2;
+    /// Of one file, at an offset.
+    pub(super) const MAPPED: u32 = 3;
+}
 
 /// Addresses that belong to one file.
 #[repr(C)]
@@ -21,18 +35,41 @@ struct Span {
     end: AtomicU64,
     device: AtomicU64,
     inode: AtomicU64,
-    /// What lies there without a file is its, too.
-    whole: AtomicU32,
+    /// Offset in the file less the address.
+    shift: AtomicU64,
+    kind: AtomicU32,
 }
 
 impl Span {
-    fn of(&self, line: &Line) -> Option<(usize, usize)> {
-        let (start, end) = (self.start.load(Relaxed) as usize, self.end.load(Acquire) as usize);
+    fn range(&self) -> (usize, usize) {
+        (self.start.load(Relaxed) as usize, self.end.load(Acquire) as usize)
+    }
+
+    fn part(&self, line: &Line, follows: bool) -> Option<(usize, usize)> {
+        let (start, end) = self.range();
         let (from, to) = (start.max(line.start), end.min(line.end));
         let file = File { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) };
-        let same = file.inode != 0 && file == line.file;
-        let its = same || self.whole.load(Relaxed) != 0 && line.file.inode == 0 && !line.special;
-        (from < to && its).then_some((from, to))
+        let its = match self.kind.load(Relaxed) {
+            kind::FILE => file == line.file,
+            kind::LIBRARY => file == line.file || line.file.inode == 0 && !line.special,
+            // Not every file system tells the same device of it everywhere.
+            kind::MAPPED => {
+                follows
+                    && file.inode == line.file.inode
+                    && self.shift.load(Relaxed) == line.offset.wrapping_sub(line.start as u64)
+            }
+            _ => false,
+        };
+        (from < to && file.inode != 0 && its).then_some((from, to))
+    }
+
+    fn set(&self, (start, end): (usize, usize), file: File, shift: u64, kind: u32) {
+        self.start.store(start as u64, Relaxed);
+        self.device.store(file.device, Relaxed);
+        self.inode.store(file.inode, Relaxed);
+        self.shift.store(shift, Relaxed);
+        self.kind.store(kind, Relaxed);
+        self.end.store(end as u64, Release);
     }
 }
 
@@ -40,15 +77,38 @@ impl Span {
 #[repr(C)]
 pub(crate) struct Spans {
     count: AtomicU32,
+    /// Held by who changes it.
+    lock: AtomicU32,
+    /// Somebody could not change it, so it tells nothing of what was mapped later.
+    spoiled: AtomicU32,
     all: [Span; MOST],
 }
 
 const SIZE: usize = size_of::<Spans>().next_multiple_of(PAGE);
 
 impl Spans {
+    /// Room for one more.
     fn push(&self) -> Option<&Span> {
-        let at = self.count.fetch_add(1, AcqRel) as usize;
-        self.all.get(at)
+        let free = |span: &&Span| span.kind.load(Relaxed) == kind::FREE && span.end.load(Relaxed) == 0;
+        self.each().find(free).or_else(|| self.all.get(self.count.fetch_add(1, AcqRel) as usize))
+    }
+
+    /// Not for two at a time. A handler may find the lock held by whom it interrupted, and a forked child by a thread that is not
+    /// there: then nothing is to be known any more.
+    fn change(&self, change: impl FnOnce()) {
+        const LOOKS: u32 = 1000;
+        if self.spoiled.load(Relaxed) != 0 {
+            return;
+        }
+        for _ in 0..LOOKS {
+            if self.lock.compare_exchange(0, 1, AcqRel, Relaxed).is_ok() {
+                change();
+                self.lock.store(0, Release);
+                return;
+            }
+            sys::sched_yield();
+        }
+        self.spoiled.store(1, Release);
     }
 
     fn each(&self) -> impl Iterator<Item = &Span> {
@@ -57,7 +117,8 @@ impl Spans {
 
     /// The part of a mapping that is known for the scavenger's: all of it is asked for by asking again behind what was answered.
     pub(crate) fn part(&self, line: &Line) -> Option<(usize, usize)> {
-        self.each().find_map(|span| span.of(line))
+        let follows = self.spoiled.load(Acquire) == 0;
+        self.each().find_map(|span| span.part(line, follows))
     }
 
     /// Where it lies itself.
@@ -83,12 +144,63 @@ pub(super) fn begin(area: &Area) {
 /// Our loader has mapped a file from here to there.
 pub(crate) fn note(area: &Area, (start, end): (usize, usize)) {
     let Some(span) = of(area).and_then(Spans::push) else { return };
-    span.start.store(start as u64, Relaxed);
     maps::each(|line| {
         if line.holds(start) && line.file.inode != 0 {
-            span.device.store(line.file.device, Relaxed);
-            span.inode.store(line.file.inode, Relaxed);
-            span.end.store(end as u64, Release);
+            span.set((start, end), line.file, 0, kind::FILE);
+        }
+    });
+}
+
+/// The program has mapped a file, or memory that it shares with others, which the kernel tells as a file that is nobody else's.
+pub(super) fn mapped(area: &Area, at: usize, size: usize, fd: Option<i32>, offset: u64) {
+    let Some(spans) = of(area) else { return };
+    let mut file = File::default();
+    match fd {
+        Some(fd) => file.inode = sys::fstat(fd).map_or(0, |stat| stat.inode),
+        None => {
+            maps::each(|line| {
+                if line.holds(at) {
+                    file = line.file;
+                }
+            });
+        }
+    }
+    if file.inode == 0 {
+        return;
+    }
+    let range = (at, (at + size).next_multiple_of(PAGE));
+    spans.change(|| {
+        if let Some(span) = spans.push() {
+            span.set(range, file, offset.wrapping_sub(at as u64), kind::MAPPED);
+        }
+    });
+}
+
+/// The program is about to unmap what is here, or to map something else there.
+pub(super) fn forget(area: &Area, at: usize, size: usize) {
+    let Some(spans) = of(area) else { return };
+    let Some(until) = at.checked_add(size).and_then(|end| end.checked_next_multiple_of(PAGE)) else { return };
+    let is_hit = |span: &&Span| {
+        let (start, end) = span.range();
+        span.kind.load(Relaxed) == kind::MAPPED && start < until && at < end
+    };
+    if !spans.each().any(|span| is_hit(&span)) {
+        return;
+    }
+    spans.change(|| {
+        for span in spans.each().filter(is_hit) {
+            let (start, end) = span.range();
+            let (inode, shift) = (span.inode.load(Relaxed), span.shift.load(Relaxed));
+            let file = File { device: span.device.load(Relaxed), inode };
+            span.end.store(0, Release);
+            span.kind.store(kind::FREE, Release);
+            for left in [(start, at), (until, end)] {
+                if left.0 < left.1
+                    && let Some(span) = spans.push()
+                {
+                    span.set(left, file, shift, kind::MAPPED);
+                }
+            }
         }
     });
 }
@@ -96,27 +208,28 @@ pub(crate) fn note(area: &Area, (start, end): (usize, usize)) {
 /// The program's loader has mapped libraries, each with its first segment at an address that `each` shows. They are not unloaded.
 pub(crate) fn note_libraries(area: &Area, each: impl Fn(&mut dyn FnMut(usize))) {
     let Some(spans) = of(area) else { return };
-    let known = spans.count.load(Acquire) as usize;
     each(&mut |at| {
-        let is_one = at != 0 && spans.each().all(|span| span.start.load(Relaxed) != at as u64);
-        if let Some(span) = is_one.then(|| spans.push()).flatten() {
+        let is_known =
+            |span: &Span| span.start.load(Relaxed) == at as u64 && span.kind.load(Relaxed) != kind::MAPPED;
+        if at != 0
+            && !spans.each().any(is_known)
+            && let Some(span) = spans.push()
+        {
             span.start.store(at as u64, Relaxed);
+            span.kind.store(kind::LIBRARY, Relaxed);
         }
     });
-    let new = || spans.each().skip(known);
     maps::each(|line| {
-        let begins = |span: &&Span| span.start.load(Relaxed) == line.start as u64;
+        let begins =
+            |span: &&Span| span.kind.load(Relaxed) == kind::LIBRARY && span.range() == (line.start, 0);
         if line.readable
             && line.offset == 0
             && line.file.inode != 0
-            && let Some(span) = new().find(begins)
+            && let Some(span) = spans.each().find(begins)
         {
             // SAFETY: memory that may be read, of a library that the loader mapped.
             if let Some(size) = unsafe { size_at(line) } {
-                span.device.store(line.file.device, Relaxed);
-                span.inode.store(line.file.inode, Relaxed);
-                span.whole.store(1, Relaxed);
-                span.end.store((line.start + size) as u64, Release);
+                span.set((line.start, line.start + size), line.file, 0, kind::LIBRARY);
             }
         }
     });
@@ -155,39 +268,81 @@ unsafe fn size_at(line: &Line) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn span(start: u64, end: u64, inode: u64, whole: u32) -> Span {
-        Span {
-            start: start.into(),
-            end: end.into(),
-            device: 7.into(),
-            inode: inode.into(),
-            whole: whole.into(),
-        }
+    fn span(start: usize, end: usize, kind: u32) -> Span {
+        let span = Span::default();
+        span.set((start, end), File { device: 7, inode: 5 }, 0x1000, kind);
+        span
     }
 
     fn line(start: usize, end: usize, inode: u64) -> Line {
         let device = if inode == 0 { 0 } else { 7 };
-        Line { start, end, file: File { device, inode }, ..Line::default() }
+        let offset = start as u64 + 0x1000;
+        Line { start, end, offset, file: File { device, inode }, ..Line::default() }
     }
 
     #[test]
     fn only_what_is_the_files_is_its() {
-        let file = span(0x2000, 0x6000, 5, 0);
-        assert_eq!(file.of(&line(0x1000, 0x3000, 5)), Some((0x2000, 0x3000)));
-        assert_eq!(file.of(&line(0x5000, 0x9000, 5)), Some((0x5000, 0x6000)));
-        for other in [
-            line(0x3000, 0x4000, 6),
-            line(0x3000, 0x4000, 0),
-            line(0x6000, 0x7000, 5),
-            line(0x1000, 0x2000, 5),
-        ] {
-            assert_eq!(file.of(&other), None);
+        let others = [line(0x3000, 0x4000, 6), line(0x6000, 0x7000, 5), line(0x1000, 0x2000, 5)];
+        let special = Line { special: true, ..line(0x3000, 0x4000, 0) };
+        for kind in [kind::FILE, kind::LIBRARY, kind::MAPPED] {
+            let span = span(0x2000, 0x6000, kind);
+            assert_eq!(span.part(&line(0x1000, 0x3000, 5), true), Some((0x2000, 0x3000)));
+            assert_eq!(span.part(&line(0x5000, 0x9000, 5), true), Some((0x5000, 0x6000)));
+            others.iter().chain([&special]).for_each(|other| assert_eq!(span.part(other, true), None));
+            let nameless = span.part(&line(0x3000, 0x9000, 0), true);
+            assert_eq!(nameless, (kind == kind::LIBRARY).then_some((0x3000, 0x6000)));
         }
-        let whole = span(0x2000, 0x6000, 5, 1);
-        assert_eq!(whole.of(&line(0x3000, 0x9000, 0)), Some((0x3000, 0x6000)));
-        assert_eq!(whole.of(&Line { special: true, ..line(0x3000, 0x4000, 0) }), None);
-        assert_eq!(whole.of(&line(0x3000, 0x4000, 6)), None);
-        assert_eq!(span(0x2000, 0, 5, 1).of(&line(0x3000, 0x4000, 5)), None, "its end is not known");
+        let mapped = span(0x2000, 0x6000, kind::MAPPED);
+        assert_eq!(mapped.part(&line(0x3000, 0x4000, 5), false), None, "what may not be so any more");
+        assert_eq!(
+            mapped.part(&Line { offset: 0, ..line(0x3000, 0x4000, 5) }, true),
+            None,
+            "another place of it"
+        );
+        assert_eq!(span(0x2000, 0, kind::LIBRARY).part(&line(0x3000, 0x4000, 5), true), None, "no end");
+        assert_eq!(Span::default().part(&line(0, 0x4000, 0), true), None);
+    }
+
+    #[test]
+    fn what_is_unmapped_is_forgotten() {
+        let (area, guests) = crate::ring_tests::world(1);
+        let home = guests[0].home();
+        assert!(core::ptr::eq(home.region(), area.region()));
+        let list = Box::leak(vec![0_u64; SIZE / 8].into_boxed_slice());
+        home.belongings().spans.store(list.as_mut_ptr().cast(), Relaxed);
+        let spans = of(home).unwrap();
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+        let inode = sys::fstat(fd).unwrap().inode;
+        let left = || {
+            let used = spans.each().filter(|span| span.kind.load(Relaxed) == kind::MAPPED);
+            let mut all: Vec<_> = used.map(Span::range).collect();
+            all.sort_unstable();
+            all
+        };
+        mapped(home, 0x10000, 0x7800, Some(fd), 0x1000);
+        assert_eq!(left(), [(0x10000, 0x18000)]);
+        forget(home, 0x20000, 0x1000);
+        forget(home, 0x8000, 0x8000);
+        assert_eq!(left(), [(0x10000, 0x18000)]);
+        forget(home, 0x12000, 0x1800);
+        assert_eq!(left(), [(0x10000, 0x12000), (0x14000, 0x18000)]);
+        forget(home, 0x11000, 0x4000);
+        assert_eq!(left(), [(0x10000, 0x11000), (0x15000, 0x18000)]);
+        let told = |start: usize, end, offset| {
+            spans.part(&Line { start, end, offset, file: File { device: 1, inode }, ..Line::default() })
+        };
+        assert_eq!(told(0x16000, 0x17000, 0x7000), Some((0x16000, 0x17000)));
+        assert_eq!(told(0x12000, 0x13000, 0x3000), None);
+        mapped(home, 0x30000, 0x1000, Some(fd), 0);
+        assert_eq!(spans.each().count(), 3, "what was given back is used again");
+        forget(home, 0, 0x40000);
+        assert_eq!(left(), []);
+        // Held by somebody who does not go on.
+        mapped(home, 0x10000, 0x1000, Some(fd), 0x1000);
+        spans.lock.store(1, Relaxed);
+        forget(home, 0x10000, 0x1000);
+        assert_eq!(told(0x10000, 0x11000, 0x1000), None);
     }
 
     #[test]

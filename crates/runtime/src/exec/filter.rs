@@ -14,7 +14,7 @@
 //! - A new thread of a program without a dynamic loader would share its creator's area, since nothing of ours is in it to give
 //!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many; that of this program is trapped, too, so that the
 //!   launcher is told.
-//! - `mmap` of such a program is trapped to be done as [`belongings::map`] does it.
+//! - `mmap`, `munmap` and `mremap` of such a program are trapped to be done as [`belongings::call`] does it.
 
 use crate::area::{Area, settled};
 use crate::belongings;
@@ -121,14 +121,14 @@ const fn at_least(value: u32, else_skip: u8) -> Instruction {
 }
 
 /// With the addresses of the program, which share their upper halves.
-const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 26] {
+const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 28] {
     let (upper, first, end) = ((first >> 32) as u32, first as u32, end as u32);
     joined(&[
         equal(sys::nr::CLONE3 as u32, 1),
         answer(ERRNO | ENOSYS),
         equal(sys::nr::CLONE as u32, 9),
         load(FIRST_ARGUMENT),
-        any_bit(CLONE_THREAD, 20),
+        any_bit(CLONE_THREAD, 22),
         load(POINTER + 4),
         equal(upper, 4),
         load(POINTER),
@@ -138,10 +138,12 @@ const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 26] {
         answer(ERRNO | EAGAIN),
         equal(sys::nr::ARCH_PRCTL as u32, 3),
         load(FIRST_ARGUMENT),
-        Instruction { code: 0x15, if_true: 4, if_false: 0, value: ARCH_SET_FS },
-        Instruction { code: 0x15, if_true: 3, if_false: 9, value: ARCH_SET_GS },
-        Instruction { code: 0x15, if_true: 2, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
-        Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::MMAP as u32 },
+        Instruction { code: 0x15, if_true: 6, if_false: 0, value: ARCH_SET_FS },
+        Instruction { code: 0x15, if_true: 5, if_false: 11, value: ARCH_SET_GS },
+        Instruction { code: 0x15, if_true: 4, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
+        Instruction { code: 0x15, if_true: 3, if_false: 0, value: sys::nr::MMAP as u32 },
+        Instruction { code: 0x15, if_true: 2, if_false: 0, value: sys::nr::MUNMAP as u32 },
+        Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::MREMAP as u32 },
         equal(sys::nr::RT_SIGACTION as u32, 6),
         load(POINTER + 4),
         equal(upper, 4),
@@ -168,7 +170,9 @@ unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserCon
             sys::nr::RT_SIGPROCMASK => change_mask(&mut context.mask, arguments),
             sys::nr::RT_SIGACTION => set_action(arguments),
             sys::nr::ARCH_PRCTL => set_base(arguments),
-            sys::nr::MMAP => belongings::map(gs::area(), arguments),
+            sys::nr::MMAP | sys::nr::MUNMAP | sys::nr::MREMAP => {
+                belongings::call(gs::area(), number, arguments)
+            }
             _thread => refuse_thread(gs::area()),
         }
     } as u64;
@@ -357,9 +361,12 @@ mod tests {
         assert_eq!(set(ARCH_SET_FS + 1, first), ALLOW);
         assert_eq!(set(ARCH_SET_GS, first), TRAP);
         assert_eq!(set(ARCH_SET_GS, end), ALLOW, "the runtime's own");
-        assert_eq!(run(&fixed, sys::nr::MMAP as u32, 0, first), TRAP);
-        assert_eq!(run(&DYNAMIC, sys::nr::MMAP as u32, 0, first), ALLOW);
-        assert_eq!(run(&fixed, sys::nr::MUNMAP as u32, 0, first), ALLOW);
+        for memory in [sys::nr::MMAP, sys::nr::MUNMAP, sys::nr::MREMAP] {
+            assert_eq!(run(&fixed, memory as u32, 0, first), TRAP);
+            assert_eq!(run(&fixed, memory as u32, 0, end), ALLOW);
+            assert_eq!(run(&DYNAMIC, memory as u32, 0, first), ALLOW);
+        }
+        assert_eq!(run(&fixed, sys::nr::MPROTECT as u32, 0, first), ALLOW);
         assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, first), TRAP);
         assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, end), ALLOW);
         assert_eq!(run(&fixed, sys::nr::RT_SIGPROCMASK as u32, 2, first), TRAP);

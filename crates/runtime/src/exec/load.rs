@@ -61,7 +61,11 @@ pub(crate) fn load_interpreter(home: &Area, path: &CStr) -> Result<Image, Failur
         // SAFETY: the page behind its last one, which was reserved, and code that is mapped; it does not run yet.
         unsafe {
             if memory(home, image.range.1, PAGE, sys::PROT_READ | sys::PROT_EXEC, flags).is_ok() {
-                hook::loader(core::slice::from_raw_parts(start as *const u8, end - start), image.range.1);
+                hook::loader(
+                    home,
+                    core::slice::from_raw_parts(start as *const u8, end - start),
+                    image.range.1,
+                );
             }
         }
     }

@@ -133,6 +133,10 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
         Some(path) => Some(load_interpreter(home, path).map_err(|(_, errno)| (failure::INTERPRETER, errno))?),
     };
     let stack = program_stack(home, file, &image, interpreter.as_ref())?;
+    if interpreter.is_none() {
+        // By the filter.
+        home.belongings().sees(belongings::LOADER | belongings::LIBC);
+    }
     filter::install(interpreter.is_some(), image.range).map_err(|errno| (failure::SECCOMP, errno))?;
     region.adopt(home, pid, kind::HOME);
     sys::set_signal_mask(control.blocked);

@@ -28,4 +28,4 @@ mod notify;
 mod older;
 pub(crate) mod threads;
 
-pub(crate) use next::{fail, look_up};
+pub(crate) use next::look_up;

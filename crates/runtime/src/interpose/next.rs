@@ -72,7 +72,7 @@ macro_rules! call_next {
 pub(super) use call_next;
 
 /// Sets the caller's `errno` and returns -1.
-pub(crate) fn fail(errno: i32) -> i32 {
+pub(super) fn fail(errno: i32) -> i32 {
     let to = call_next!(c"__errno_location" as fn() -> *mut i32, (), else core::ptr::null_mut());
     if !to.is_null() {
         // SAFETY: libc's own.
