@@ -82,12 +82,14 @@ fn entry() -> Option<u64> {
 fn first() -> *mut Loaded {
     #[cfg(freestanding)]
     {
-        let for_debuggers: *const ForDebuggers;
-        // SAFETY: reads the address of a weak symbol, which is 0 where there is none.
+        let (it, its_address): (*const ForDebuggers, *const *const ForDebuggers);
+        // SAFETY: reads the addresses of weak symbols, which are 0 where there are none: glibc has the one, musl the other.
         unsafe {
-            core::arch::asm!(".weak _r_debug", "mov {}, [rip + _r_debug@GOTPCREL]", out(reg) for_debuggers,
-                options(nostack, readonly, preserves_flags));
-            for_debuggers.as_ref().map_or(core::ptr::null_mut(), |it| it.first)
+            core::arch::asm!(".weak _r_debug", "mov {}, [rip + _r_debug@GOTPCREL]",
+                ".weak _dl_debug_addr", "mov {}, [rip + _dl_debug_addr@GOTPCREL]",
+                out(reg) it, out(reg) its_address, options(nostack, readonly, preserves_flags));
+            let it = it.as_ref().or_else(|| its_address.as_ref().and_then(|address| address.as_ref()));
+            it.map_or(core::ptr::null_mut(), |it| it.first)
         }
     }
     #[cfg(not(freestanding))]

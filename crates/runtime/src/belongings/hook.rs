@@ -7,7 +7,7 @@
 //! Of `mov eax, NUMBER; syscall` only the first instruction is: whoever comes to the second by another way, as twins do, has the call
 //! as it is.
 
-use super::{PAGE, memory, spans};
+use super::{PAGE, memory, seen, spans};
 use crate::sys;
 use crate::{area::Area, gs, interpose};
 use core::arch::naked_asm;
@@ -105,8 +105,12 @@ pub(crate) unsafe fn loader(area: &Area, code: &'static [u8], spare: usize) {
         Some((call, 1)) => unsafe { replace(code, call, spare) },
         _ => false,
     };
-    if only(sys::nr::MMAP, spare) && only(sys::nr::MUNMAP, spare + WAY) {
-        area.belongings().sees(super::LOADER);
+    for (number, spare, seen) in
+        [(sys::nr::MMAP, spare, seen::LOADER_MAPS), (sys::nr::MUNMAP, spare + WAY, seen::LOADER_UNMAPS)]
+    {
+        if only(number, spare) {
+            area.belongings().sees(seen);
+        }
     }
 }
 
@@ -136,10 +140,21 @@ pub(crate) unsafe fn libc(area: &Area) {
                 .is_some_and(|(call, _)| ways.next().is_some_and(|way| replace(code, call, way)))
         }
     };
+    let own = area.belongings();
+    if errno != 0 && spans::is_loaders(area, errno) {
+        // One and the same. Where threads unmap their own stacks it does so by a call of its own, which has to stay as it is.
+        if replace(c"munmap", sys::nr::MUNMAP) {
+            own.sees(seen::LOADER_UNMAPS);
+        }
+        if own.has_seen(seen::LOADER_MAPS) && replace(c"mremap", sys::nr::MREMAP) {
+            own.sees(seen::LIBC);
+        }
+        return;
+    }
     let maps = replace(c"mmap", sys::nr::MMAP);
     let unmaps = replace(c"munmap", sys::nr::MUNMAP);
     if replace(c"mremap", sys::nr::MREMAP) && maps && unmaps {
-        area.belongings().sees(super::LIBC);
+        own.sees(seen::LIBC);
     }
 }
 

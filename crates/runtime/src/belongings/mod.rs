@@ -35,9 +35,13 @@ const MAP_POPULATE: usize = 0x8000;
 /// What means something else, or nothing, with a file: `MAP_GROWSDOWN`, `MAP_HUGETLB`, `MAP_UNINITIALIZED`.
 const NOT_OF_A_FILE: usize = 0x100 | 0x40000 | 0x4000000;
 
-/// Bits of [`Belongings::seen`].
-pub(crate) const LOADER: u32 = 1;
-pub(crate) const LIBC: u32 = 2;
+/// Whose calls are seen; bits.
+pub(crate) mod seen {
+    pub(crate) const LOADER_MAPS: u32 = 1;
+    pub(crate) const LOADER_UNMAPS: u32 = 2;
+    pub(crate) const LIBC: u32 = 4;
+    pub(crate) const ALL: u32 = 7;
+}
 
 /// Of one scavenger.
 #[repr(C)]
@@ -47,7 +51,7 @@ pub(crate) struct Belongings {
     /// That file, as [`maps`] tells it.
     device: AtomicU64,
     inode: AtomicU64,
-    /// Whose calls are seen: one bit each.
+    /// [`seen`]
     seen: AtomicU32,
     pub(crate) spans: AtomicPtr<Spans>,
 }
@@ -68,8 +72,8 @@ impl Belongings {
         self.seen.fetch_or(whose, Relaxed);
     }
 
-    fn sees_all(&self) -> bool {
-        self.seen.load(Relaxed) == LOADER | LIBC
+    fn has_seen(&self, whose: u32) -> bool {
+        self.seen.load(Relaxed) & whose == whose
     }
 
     /// Whether anything of it can be told from what others have.
@@ -77,10 +81,13 @@ impl Belongings {
         self.inode.load(Acquire) != 0
     }
 
+    fn file(&self) -> File {
+        File { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) }
+    }
+
     /// Whether it is a piece that the owner with this row marked.
     pub(crate) fn marks(&self, row: u32, line: &Line) -> bool {
-        let file = File { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) };
-        line.file == file && line.offset >> ADDRESS == mark(row, 0) >> ADDRESS
+        line.file == self.file() && line.offset >> ADDRESS == mark(row, 0) >> ADDRESS
     }
 }
 
@@ -123,7 +130,7 @@ fn is_told(own: &Belongings, row: u32) -> bool {
             return false;
         };
         maps::each(|line| {
-            if line.holds(at) && line.offset == offset && line.file.inode != 0 {
+            if line.holds(at) && line.offset == offset {
                 own.device.store(line.file.device, Relaxed);
                 own.inode.store(line.file.inode, Release);
             }
@@ -152,20 +159,29 @@ pub(crate) unsafe fn call(area: &Area, number: usize, arguments: [usize; 6]) -> 
         }
         _ => {}
     }
-    if number != sys::nr::MMAP {
-        // SAFETY: the caller's.
-        return unsafe { sys::syscall(number, arguments) };
-    }
     // SAFETY: the caller's.
-    let result = unsafe { map(area, arguments) };
-    let is_private = flags & TYPE == sys::MAP_PRIVATE;
-    let is_anonymous = flags & sys::MAP_ANONYMOUS != 0;
-    if let Ok(at) = sys::address(result)
-        && !(is_private && is_anonymous)
-        && area.belongings().sees_all()
-    {
-        let (fd, offset) = if is_anonymous { (None, 0) } else { (Some(fd as i32), offset as u64) };
-        spans::mapped(area, at, size, fd, offset);
+    let result = unsafe {
+        if number == sys::nr::MMAP { map(area, arguments) } else { sys::syscall(number, arguments) }
+    };
+    let own = area.belongings();
+    let Ok(place) = sys::address(result) else { return result };
+    if !own.has_seen(seen::ALL) {
+        return result;
+    }
+    match number {
+        sys::nr::MREMAP if place != at => {
+            // What nobody has touched yet gets a new offset with its new place: the address, and no owner.
+            spans::mapped(area, place, third, own.file(), place as u64);
+        }
+        sys::nr::MMAP if flags & sys::MAP_ANONYMOUS == 0 => {
+            let inode = sys::fstat(fd as i32).map_or(0, |stat| stat.inode);
+            spans::mapped(area, place, size, File { device: 0, inode }, offset as u64);
+        }
+        // Which the kernel tells as a file that is nobody else's.
+        sys::nr::MMAP if flags & TYPE != sys::MAP_PRIVATE => {
+            spans::mapped(area, place, size, maps::file_at(place), 0);
+        }
+        _ => {}
     }
     result
 }

@@ -45,6 +45,11 @@ impl Span {
         (self.start.load(Relaxed) as usize, self.end.load(Acquire) as usize)
     }
 
+    fn holds(&self, address: usize) -> bool {
+        let (start, end) = self.range();
+        (start..end).contains(&address)
+    }
+
     fn part(&self, line: &Line, follows: bool) -> Option<(usize, usize)> {
         let (start, end) = self.range();
         let (from, to) = (start.max(line.start), end.min(line.end));
@@ -151,27 +156,16 @@ pub(crate) fn note(area: &Area, (start, end): (usize, usize)) {
     });
 }
 
-/// The program has mapped a file, or memory that it shares with others, which the kernel tells as a file that is nobody else's.
-pub(super) fn mapped(area: &Area, at: usize, size: usize, fd: Option<i32>, offset: u64) {
+/// The program has something of this file here, from this offset on.
+pub(super) fn mapped(area: &Area, at: usize, size: usize, file: File, offset: u64) {
     let Some(spans) = of(area) else { return };
-    let mut file = File::default();
-    match fd {
-        Some(fd) => file.inode = sys::fstat(fd).map_or(0, |stat| stat.inode),
-        None => {
-            maps::each(|line| {
-                if line.holds(at) {
-                    file = line.file;
-                }
-            });
-        }
-    }
+    let Some(end) = at.checked_add(size).and_then(|end| end.checked_next_multiple_of(PAGE)) else { return };
     if file.inode == 0 {
         return;
     }
-    let range = (at, (at + size).next_multiple_of(PAGE));
     spans.change(|| {
         if let Some(span) = spans.push() {
-            span.set(range, file, offset.wrapping_sub(at as u64), kind::MAPPED);
+            span.set((at, end), file, offset.wrapping_sub(at as u64), kind::MAPPED);
         }
     });
 }
@@ -235,12 +229,20 @@ pub(crate) fn note_libraries(area: &Area, each: impl Fn(&mut dyn FnMut(usize))) 
     });
 }
 
-/// Whether both addresses lie in one library that is noted.
+/// Whether both addresses lie in one library that is noted, or in the loader.
 pub(super) fn share_a_file(area: &Area, one: usize, other: usize) -> bool {
-    let holds = |span: &Span, address: usize| {
-        (span.start.load(Relaxed)..span.end.load(Acquire)).contains(&(address as u64))
-    };
-    of(area).is_some_and(|spans| spans.each().any(|span| holds(span, one) && holds(span, other)))
+    of(area).is_some_and(|spans| {
+        spans
+            .each()
+            .any(|span| span.kind.load(Relaxed) != kind::MAPPED && span.holds(one) && span.holds(other))
+    })
+}
+
+/// Whether it lies in what our loader mapped: where no program is, the program's loader.
+pub(super) fn is_loaders(area: &Area, address: usize) -> bool {
+    of(area).is_some_and(|spans| {
+        spans.each().any(|span| span.kind.load(Relaxed) == kind::FILE && span.holds(address))
+    })
 }
 
 /// How many addresses the library has that begins with this mapping, as its headers tell.
@@ -312,15 +314,15 @@ mod tests {
         home.belongings().spans.store(list.as_mut_ptr().cast(), Relaxed);
         let spans = of(home).unwrap();
         let file = std::fs::File::open("/proc/self/exe").unwrap();
-        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
-        let inode = sys::fstat(fd).unwrap().inode;
+        let inode = sys::fstat(std::os::fd::AsRawFd::as_raw_fd(&file)).unwrap().inode;
+        let file = File { device: 0, inode };
         let left = || {
             let used = spans.each().filter(|span| span.kind.load(Relaxed) == kind::MAPPED);
             let mut all: Vec<_> = used.map(Span::range).collect();
             all.sort_unstable();
             all
         };
-        mapped(home, 0x10000, 0x7800, Some(fd), 0x1000);
+        mapped(home, 0x10000, 0x7800, file, 0x1000);
         assert_eq!(left(), [(0x10000, 0x18000)]);
         forget(home, 0x20000, 0x1000);
         forget(home, 0x8000, 0x8000);
@@ -334,12 +336,12 @@ mod tests {
         };
         assert_eq!(told(0x16000, 0x17000, 0x7000), Some((0x16000, 0x17000)));
         assert_eq!(told(0x12000, 0x13000, 0x3000), None);
-        mapped(home, 0x30000, 0x1000, Some(fd), 0);
+        mapped(home, 0x30000, 0x1000, file, 0);
         assert_eq!(spans.each().count(), 3, "what was given back is used again");
         forget(home, 0, 0x40000);
         assert_eq!(left(), []);
         // Held by somebody who does not go on.
-        mapped(home, 0x10000, 0x1000, Some(fd), 0x1000);
+        mapped(home, 0x10000, 0x1000, file, 0x1000);
         spans.lock.store(1, Relaxed);
         forget(home, 0x10000, 0x1000);
         assert_eq!(told(0x10000, 0x11000, 0x1000), None);

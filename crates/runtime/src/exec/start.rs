@@ -135,7 +135,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
     let stack = program_stack(home, file, &image, interpreter.as_ref())?;
     if interpreter.is_none() {
         // By the filter.
-        home.belongings().sees(belongings::LOADER | belongings::LIBC);
+        home.belongings().sees(belongings::seen::ALL);
     }
     filter::install(interpreter.is_some(), image.range).map_err(|errno| (failure::SECCOMP, errno))?;
     region.adopt(home, pid, kind::HOME);

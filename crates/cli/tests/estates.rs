@@ -1,0 +1,221 @@
+//! What a scavenger leaves behind when it has ended: nothing, in an address space that others go on in.
+//!
+//! To add something that programs map, or a way to end: a line of [`PROGRAM`].
+
+use testkit::{Place, said};
+
+/// Chases, so that there are sites.
+///
+/// - `company FILE` goes on until there is something in the file, and then until nothing is marked as somebody's, or for long; and says what
+///   is mapped.
+/// - Else it maps what there is to be mapped, and ends as it is told.
+const PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static void *ring[4096];
+__attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+static char maps[1 << 20];
+static int marked(void) {
+    int fd = open("/proc/self/maps", O_RDONLY);
+    long size = 0, got;
+    while ((got = read(fd, maps + size, sizeof maps - 1 - size)) > 0) size += got;
+    maps[size] = 0;
+    close(fd);
+    return strstr(maps, "/dev/zero") || strstr(maps, "/data") || strstr(maps, "libm.so");
+}
+static void *wait_here(void *x) {
+    memset(malloc(1 << 20), 1, 1 << 20);
+    if (x) pause();
+    return x;
+}
+static void map_all(void) {
+    memset(malloc(64 << 20), 7, 64 << 20);
+    char *heap = realloc(memset(malloc(200 << 10), 7, 200 << 10), 700 << 10);
+    heap[600 << 10] = 1;
+    for (int i = 0; i < 50; i++) free(memset(malloc(300 << 10), i, 300 << 10));
+    int fd = open("data", O_RDWR);
+    char *file = mmap(0, 5 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 1 << 12);
+    char *shared = mmap(0, 1 << 12, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *family = mmap(0, 9 << 12, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    family[0] = file[0] = 7;
+    if (shared[0] != 'a' || file[1] != 'a') exit(99);
+    munmap(file + (1 << 12), 1 << 12);
+    mmap(file + (3 << 12), 1 << 12, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
+    char *code = mmap(0, 1 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(code, "\xb8\x2a\0\0\0\xc3", 6);
+    mprotect(code, 1 << 12, PROT_READ | PROT_EXEC);
+    if (((int (*)(void))code)() != 42) exit(98);
+    char *grown = mremap(mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1 << 16, 9 << 20, MREMAP_MAYMOVE);
+    grown[8 << 20] = 1;
+#ifndef ALONE
+    if (!dlopen("libm.so.6", RTLD_NOW)) exit(97);
+    pthread_t thread;
+    for (long i = 0; i < 3; i++) pthread_create(&thread, 0, wait_here, (void *)i);
+    pthread_detach(thread);
+#endif
+}
+int main(int argc, char **argv) {
+    for (int i = 0; i < 4096; i++) ring[i] = &ring[(i + 1237) % 4096];
+    void **p = chase(ring, 1 << 22);
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "company")) {
+        struct stat s;
+        for (long n = 0; n < 20000 && (stat(argv[2], &s) || s.st_size == 0); n++) p = chase(p, 1 << 20);
+        for (long n = 0; n < 4000 && marked(); n++) p = chase(p, 1 << 20);
+        fputs(maps, stdout);
+        return p == ring ? 4 : 5;
+    }
+    map_all();
+    p = chase(p, 1 << 24);
+    if (!strcmp(what, "vfork")) {
+        static volatile char mine[1 << 20];
+        memset((char *)mine, 7, sizeof mine);
+        if (vfork() == 0) {
+            kill(getppid(), SIGKILL);
+            for (int i = 0; i < 8; i++) usleep(100000);
+            long sum = 0;
+            for (int i = 0; i < sizeof mine; i++) sum += mine[i];
+            const char *text = sum == 7 << 20 ? "intact\n" : "lost\n";
+            write(1, text, strlen(text));
+            _exit(0);
+        }
+    }
+    write(1, "done\n", 5);
+    if (!strcmp(what, "abort")) abort();
+    if (!strcmp(what, "fault")) *(volatile int *)8 = 1;
+    if (!strcmp(what, "kill")) raise(SIGKILL);
+    if (!strcmp(what, "execute")) execl("/bin/sleep", "sleep", "3", (char *)0);
+    if (!strcmp(what, "fork") && fork() == 0) {
+        free(malloc(1 << 20));
+        sleep(1);
+        map_all();
+        _exit(0);
+    }
+    if (!strcmp(what, "close")) {
+        // Whoever takes the number of what the runtime has open.
+        for (int fd = 3; fd < 4096; fd++) close(fd);
+        map_all();
+        dup2(open("data", O_RDWR), 1023);
+        map_all();
+        close(1023);
+        dup2(open("/dev/null", O_RDWR), 1023);
+        map_all();
+    }
+    return p == ring ? 30 : 31;
+}
+"#;
+
+/// What is mapped in a primary behind a scavenger of this command, and what that said.
+fn left(place: &Place, command: &str) -> (String, String) {
+    std::fs::write(place.at("out"), "").unwrap();
+    let output = place
+        .harvest(&["--scavenger", command, "--scavenger-out", "out", "--", "./p", "company", "out"])
+        .output()
+        .unwrap();
+    let (code, maps, errors) = said(&output);
+    assert!(matches!(code, Some(4 | 5)), "{command}: {errors}");
+    (maps, std::fs::read_to_string(place.at("out")).unwrap())
+}
+
+fn place() -> Place {
+    let place = Place::uncompiled(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));
+    assert!(place.compile("cc", "p", &["-pthread", "-ldl"]));
+    std::fs::write(place.at("data"), vec![b'a'; 64 << 10]).unwrap();
+    place
+}
+
+/// So much does the runtime reserve beside what a primary has, in KiB.
+const RESERVED: u64 = 400 << 10;
+
+/// That only the primary is left: its files once each, and no more memory than it and the runtime want.
+fn check(maps: &str, what: &str) {
+    let with = |name: &str, rights: &str| {
+        maps.lines().filter(|line| line.contains(name) && line.contains(rights)).count()
+    };
+    for marked in ["/dev/zero", "/data", "libm.so"] {
+        assert_eq!(with(marked, ""), 0, "{what}: {marked}\n{maps}");
+    }
+    for once in ["libc.so", "/ld-linux", "gleaner-runtime"] {
+        assert_eq!(with(once, " r-xp "), 1, "{what}: {once}\n{maps}");
+    }
+    let own = with("/twins/", " r-xp ");
+    assert!((1..=2).contains(&own), "{what}: its own file, as it was and the copy\n{maps}");
+    let size: u64 = maps
+        .lines()
+        .filter(|line| !line.contains('['))
+        .map(|line| {
+            let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+            let number = |text| u64::from_str_radix(text, 16).unwrap();
+            (number(end) - number(start)) >> 10
+        })
+        .sum();
+    assert!(size < RESERVED, "{what}: {size} KiB\n{maps}");
+}
+
+#[test]
+fn nothing_is_left_however_it_ends() {
+    let place = place();
+    for how in ["exit", "abort", "fault", "kill", "execute", "fork"] {
+        let (maps, out) = left(&place, &format!("./p {how}"));
+        assert_eq!(out.lines().next(), Some("done"), "{how}");
+        check(&maps, how);
+    }
+}
+
+#[test]
+fn nothing_is_left_of_programs_of_all_kinds() {
+    let place = place();
+    let kinds: [(&str, &str, &[&str]); 6] = [
+        ("static", "cc", &["-static", "-DALONE"]),
+        ("static-pie", "cc", &["-static-pie", "-DALONE"]),
+        ("no-pie", "cc", &["-no-pie", "-pthread"]),
+        ("static-no-pie", "cc", &["-static", "-no-pie", "-DALONE"]),
+        ("musl", "musl-gcc", &["-DALONE"]),
+        ("musl-static", "musl-gcc", &["-static", "-DALONE"]),
+    ];
+    for (kind, compiler, options) in kinds {
+        if !place.compile(compiler, kind, options) {
+            assert!(kind.starts_with("musl") || kind.contains("static"), "{kind}");
+            eprintln!("skipped: a scavenger that is {kind}: {compiler} {options:?} does not work here");
+            continue;
+        }
+        for how in ["exit", "kill"] {
+            let (maps, out) = left(&place, &format!("./{kind} {how}"));
+            assert_eq!(out, "done\n", "{kind}");
+            check(&maps, kind);
+        }
+    }
+}
+
+#[test]
+fn what_a_child_still_uses_stays_until_it_has_ended() {
+    let place = place();
+    let (maps, out) = left(&place, "./p vfork");
+    assert_eq!(out, "intact\n");
+    check(&maps, "vfork");
+}
+
+/// It may do with its descriptors what it wants: then its memory is like anybody's.
+#[test]
+fn who_closes_all_that_is_open_runs_on() {
+    let place = place();
+    let (_, out) = left(&place, "./p close");
+    assert_eq!(out, "done\n");
+    let mut alone = place.command("./p");
+    assert!(matches!(alone.arg("close").output().unwrap().status.code(), Some(30 | 31)));
+    let output =
+        place.harvest(&["--scavenger", "./p close", "--", "./p", "company", "data"]).output().unwrap();
+    let (code, _, errors) = said(&output);
+    let line = |code| format!("gleaner: scavenger ./p close (1): exit code {code}\n");
+    assert!(matches!(code, Some(4 | 5)), "{errors}");
+    assert!([30, 31].map(line).contains(&errors) || errors.is_empty(), "{errors}");
+}
