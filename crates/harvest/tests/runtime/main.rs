@@ -153,6 +153,18 @@ fn called(world: &World) -> Result<(), Failed> {
     world::same("the primary's end", &harvest.primary.code, &4)
 }
 
+/// Nothing of what they had mapped is left when they have ended, whatever they did.
+fn estates(world: &World) -> Result<(), Failed> {
+    const AT_ONCE: usize = 8;
+    for some in GUESTS.chunks(AT_ONCE) {
+        let crowd: Vec<Vec<&str>> = some.iter().map(|mode| vec![*mode, "2000"]).collect();
+        let harvest = world.harvest(&["--finish"], &["left"], &crowd);
+        let said = harvest.primary.output.lines().last().unwrap_or_default().to_owned();
+        world::same(&format!("behind {some:?}"), &said, &"some were there, none is left".to_owned())?;
+    }
+    Ok(())
+}
+
 /// A primary is what it is alone, without and with scavengers.
 fn host(world: &World, modes: &[&str]) -> Result<(), Failed> {
     let alone = world.alone("host", modes);
@@ -291,6 +303,7 @@ fn main() -> ExitCode {
     add("waits".to_owned(), Box::new(waits));
     add("called".to_owned(), Box::new(called));
     add("unhurt".to_owned(), Box::new(unhurt));
+    add("estates".to_owned(), Box::new(estates));
     add("any_program".to_owned(), Box::new(any_program));
     add("environment".to_owned(), Box::new(environment));
     for (name, test) in places::TESTS {

@@ -513,6 +513,7 @@ static void sandboxed(void) {
 }
 
 #include "sleeps.h"
+#include "left.h"
 // Works until a scavenger is done.
 static void company(void) {
   size_t at = 0;
@@ -576,7 +577,7 @@ static const struct {
              {"main-ends", main_ends}, {"daemons", daemons}, {"daemon", daemon_itself}, {"exec-threads", exec_threads},
              {"cancels", cancels}, {"identities", identities},
              {"timers", timers},   {"frames", frames},   {"clones", clones}, {"kicks", kicks}, {"turns", turns}, {"waits", waits},
-             {"sandboxed", sandboxed}};
+             {"sandboxed", sandboxed}, {"left", left}};
 
 int main(int argc, char **argv) {
   prepare();
