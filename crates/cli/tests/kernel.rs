@@ -6,10 +6,11 @@
 use std::process::Output;
 use testkit::{Place, said, text};
 
-/// Chases, so that there are sites, does what it is told, and chases on. `company FILE` goes on until there is something in the file, and then
-/// says how much memory is locked.
+/// Chases, so that there are sites, does what it is told, chases on, and says in a file that is named that it is done. `company FILE` goes
+/// on until there is something in the file, and then says how much memory is locked.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +53,27 @@ int main(int argc, char **argv) {
         struct rlimit limit = {96 << 20, 96 << 20};
         printf("%d %d\n", setrlimit(RLIMIT_DATA, &limit), malloc(40 << 20) != 0);
     }
+    sigset_t set;
+    if (!strcmp(what, "again")) {
+        char name[4096] = "";
+        readlink("/proc/self/exe", name, sizeof name - 1);
+        printf("in %s\n", strrchr(name, '/'));
+        fflush(stdout);
+        sigemptyset(&set);
+        sigaddset(&set, SIGUSR1);
+        sigprocmask(SIG_BLOCK, &set, 0);
+        execl("/proc/self/exe", "p", "mask", argv[2], (char *)0);
+        perror("again");
+        fflush(stderr);
+    }
+    if (!strcmp(what, "mask")) {
+        sigprocmask(SIG_BLOCK, 0, &set);
+        for (int i = 1; i < 32; i++) if (sigismember(&set, i)) printf("blocks %d\n", i);
+    }
     p = chase(p, 1 << 22);
     printf("%ld\n", (long)(p - ring) + mine[0]);
+    fflush(stdout);
+    if (argc > 2) fputs("done", fopen(argv[2], "w"));
     return 30;
 }
 "#;
@@ -123,4 +143,42 @@ fn areas_that_are_not_used_are_no_data_of_the_program() {
     let harvested = place.harvest(&["--", "./p", "data"]).output().unwrap();
     assert_eq!(said(&alone), (Some(30), "begins\n0 1\n42\n".to_owned(), String::new()));
     assert_eq!(said(&harvested), said(&alone));
+}
+
+/// What is executed has the filter, too. Where that is a program at the same fixed addresses, its calls would be taken for the scavenger's.
+#[test]
+fn a_scavenger_executes_itself_or_is_told_that_it_cannot() {
+    let place = place();
+    let kinds: [(&str, &[&str]); 4] = [
+        ("dynamic", &[]),
+        ("no-pie", &["-no-pie"]),
+        ("static-pie", &["-static-pie"]),
+        ("static", &["-static", "-no-pie"]),
+    ];
+    for (kind, options) in kinds {
+        if !place.compile("cc", kind, options) {
+            eprintln!("skipped: a program that is {kind}: cc {options:?} does not work here");
+            continue;
+        }
+        let alone =
+            text(&place.command(format!("./{kind}")).args(["again", "done"]).output().unwrap().stdout);
+        assert!(alone.contains(&format!("in /{kind}\n")) && alone.contains("blocks 10\n"), "{alone}");
+        std::fs::write(place.at("done"), "").unwrap();
+        let command = format!("./{kind} again done");
+        let options = ["--scavenger", &command, "--scavenger-out", "out", "--", "./p", "company", "done"];
+        let output = place.harvest(&options).output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{kind}: {}", text(&output.stderr));
+        let out = std::fs::read_to_string(place.at("out")).unwrap();
+        if kind == "static" {
+            assert!(
+                out.starts_with(&format!("begins\nin /{kind}\n"))
+                    && out.ends_with("again: Operation not permitted\n42\n"),
+                "{out}"
+            );
+            let told: Vec<&str> = out.lines().filter(|line| line.starts_with("gleaner: ")).collect();
+            assert!(matches!(told[..], [line] if line.contains("statically to fixed addresses")), "{out}");
+        } else {
+            assert_eq!(out, alone, "{kind}");
+        }
+    }
 }

@@ -35,10 +35,12 @@ pub(crate) mod nr {
     pub(crate) const NANOSLEEP: usize = 35;
     pub(crate) const GETPID: usize = 39;
     pub(crate) const CLONE: usize = 56;
+    pub(crate) const EXECVE: usize = 59;
     pub(crate) const KILL: usize = 62;
     pub(crate) const UNAME: usize = 63;
     pub(crate) const FCNTL: usize = 72;
     pub(crate) const CHDIR: usize = 80;
+    pub(crate) const READLINK: usize = 89;
     pub(crate) const GETPPID: usize = 110;
     pub(crate) const SIGALTSTACK: usize = 131;
     pub(crate) const SCHED_SETSCHEDULER: usize = 144;

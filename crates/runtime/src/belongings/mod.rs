@@ -54,6 +54,8 @@ pub(crate) struct Belongings {
     /// [`seen`]
     seen: AtomicU32,
     pub(crate) spans: AtomicPtr<Spans>,
+    /// Where its program lies if it is linked to be there, and has no loader; else 0.
+    pub(crate) fixed: [AtomicU64; 2],
 }
 
 impl Belongings {

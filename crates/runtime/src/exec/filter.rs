@@ -14,12 +14,14 @@
 //! - A new thread of a program without a dynamic loader would share its creator's area, since nothing of ours is in it to give
 //!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many; that of this program is trapped, too, so that the
 //!   launcher is told.
+//! - `execve` and `readlink` of such a program are trapped for its own file's sake, and [`onward`]'s.
 //! - `mmap`, `munmap` and `mremap` of such a program are trapped to be done as [`belongings::call`] does it.
 
+use super::onward;
 use crate::area::{Area, settled};
 use crate::belongings;
-use crate::interpose::bases;
 use crate::interpose::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
+use crate::interpose::{bases, itself};
 use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO, bit};
 use crate::signals::frame::{SignalInfo, UserContext};
 use crate::sys::{self, SigAction};
@@ -121,14 +123,14 @@ const fn at_least(value: u32, else_skip: u8) -> Instruction {
 }
 
 /// With the addresses of the program, which share their upper halves.
-const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 28] {
+const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 31] {
     let (upper, first, end) = ((first >> 32) as u32, first as u32, end as u32);
     joined(&[
         equal(sys::nr::CLONE3 as u32, 1),
         answer(ERRNO | ENOSYS),
         equal(sys::nr::CLONE as u32, 9),
         load(FIRST_ARGUMENT),
-        any_bit(CLONE_THREAD, 22),
+        any_bit(CLONE_THREAD, 25),
         load(POINTER + 4),
         equal(upper, 4),
         load(POINTER),
@@ -138,12 +140,15 @@ const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 28] {
         answer(ERRNO | EAGAIN),
         equal(sys::nr::ARCH_PRCTL as u32, 3),
         load(FIRST_ARGUMENT),
-        Instruction { code: 0x15, if_true: 6, if_false: 0, value: ARCH_SET_FS },
-        Instruction { code: 0x15, if_true: 5, if_false: 11, value: ARCH_SET_GS },
-        Instruction { code: 0x15, if_true: 4, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
-        Instruction { code: 0x15, if_true: 3, if_false: 0, value: sys::nr::MMAP as u32 },
-        Instruction { code: 0x15, if_true: 2, if_false: 0, value: sys::nr::MUNMAP as u32 },
-        Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::MREMAP as u32 },
+        Instruction { code: 0x15, if_true: 9, if_false: 0, value: ARCH_SET_FS },
+        Instruction { code: 0x15, if_true: 8, if_false: 14, value: ARCH_SET_GS },
+        Instruction { code: 0x15, if_true: 7, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
+        Instruction { code: 0x15, if_true: 6, if_false: 0, value: sys::nr::MMAP as u32 },
+        Instruction { code: 0x15, if_true: 5, if_false: 0, value: sys::nr::MUNMAP as u32 },
+        Instruction { code: 0x15, if_true: 4, if_false: 0, value: sys::nr::MREMAP as u32 },
+        Instruction { code: 0x15, if_true: 3, if_false: 0, value: sys::nr::EXECVE as u32 },
+        Instruction { code: 0x15, if_true: 2, if_false: 0, value: sys::nr::READLINK as u32 },
+        Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::READLINKAT as u32 },
         equal(sys::nr::RT_SIGACTION as u32, 6),
         load(POINTER + 4),
         equal(upper, 4),
@@ -173,6 +178,8 @@ unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserCon
             sys::nr::MMAP | sys::nr::MUNMAP | sys::nr::MREMAP => {
                 belongings::call(gs::area(), number, arguments)
             }
+            sys::nr::EXECVE => onward::execute(gs::area(), context.mask, arguments),
+            sys::nr::READLINK | sys::nr::READLINKAT => read_link(number, arguments),
             _thread => refuse_thread(gs::area()),
         }
     } as u64;
@@ -215,6 +222,15 @@ unsafe fn set_base(arguments: [usize; 6]) -> isize {
         }
         result
     }
+}
+
+/// # Safety
+/// The arguments must be what the call takes.
+unsafe fn read_link(number: usize, arguments: [usize; 6]) -> isize {
+    let skipped = usize::from(number == sys::nr::READLINKAT);
+    let [path, buffer, size] = [0, 1, 2].map(|at| arguments[at + skipped]);
+    // SAFETY: the caller's.
+    unsafe { itself::read_link(path, buffer, size).unwrap_or_else(|| sys::syscall(number, arguments)) }
 }
 
 fn refuse_thread(area: &Area) -> isize {
@@ -317,6 +333,7 @@ mod tests {
 
     #[test]
     fn only_what_must_not_be_is_refused() {
+        use sys::nr::{EXECVE, MMAP, MREMAP, MUNMAP, READLINK, READLINKAT};
         let (first, end) = (0x7fff_1000_0000, 0x7fff_1001_0000);
         let fixed = for_static(first, end);
         for program in [&DYNAMIC[..], &fixed[..]] {
@@ -361,10 +378,10 @@ mod tests {
         assert_eq!(set(ARCH_SET_FS + 1, first), ALLOW);
         assert_eq!(set(ARCH_SET_GS, first), TRAP);
         assert_eq!(set(ARCH_SET_GS, end), ALLOW, "the runtime's own");
-        for memory in [sys::nr::MMAP, sys::nr::MUNMAP, sys::nr::MREMAP] {
-            assert_eq!(run(&fixed, memory as u32, 0, first), TRAP);
-            assert_eq!(run(&fixed, memory as u32, 0, end), ALLOW);
-            assert_eq!(run(&DYNAMIC, memory as u32, 0, first), ALLOW);
+        for trapped in [MMAP, MUNMAP, MREMAP, EXECVE, READLINK, READLINKAT] {
+            assert_eq!(run(&fixed, trapped as u32, 0, first), TRAP);
+            assert_eq!(run(&fixed, trapped as u32, 0, end), ALLOW);
+            assert_eq!(run(&DYNAMIC, trapped as u32, 0, first), ALLOW);
         }
         assert_eq!(run(&fixed, sys::nr::MPROTECT as u32, 0, first), ALLOW);
         assert_eq!(run(&fixed, sys::nr::RT_SIGACTION as u32, 11, first), TRAP);

@@ -72,6 +72,28 @@ pub(crate) fn load_interpreter(home: &Area, path: &CStr) -> Result<Image, Failur
     Ok(image)
 }
 
+/// What a file says of itself; error 0 where it is none that can be loaded.
+fn read_headers(fd: i32, into: &mut [ProgramHeader; HEADERS]) -> Result<(FileHeader, &[ProgramHeader]), i32> {
+    // SAFETY: plain numbers.
+    let mut file: [FileHeader; 1] = unsafe { core::mem::zeroed() };
+    read_at(fd, 0, &mut file)?;
+    let [file] = file;
+    if !file.is_loadable() {
+        return Err(0);
+    }
+    let headers = &mut into[..file.headers as usize];
+    read_at(fd, file.headers_at, headers)?;
+    Ok((file, headers))
+}
+
+/// The addresses that a program is linked to for good, if it has no loader.
+pub(super) fn fixed_span(fd: i32) -> Option<elf::Span> {
+    let mut headers = [ProgramHeader::default(); HEADERS];
+    let (file, headers) = read_headers(fd, &mut headers).ok()?;
+    let is_alone = !headers.iter().any(|header| header.kind == PT_INTERP);
+    (!file.is_movable() && is_alone).then(|| elf::span(headers)).flatten()
+}
+
 /// With so many bytes behind it that nobody has.
 fn load_with(home: &Area, path: &CStr, spare: usize) -> Result<Image, Failure> {
     let fd = sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC);
@@ -87,16 +109,9 @@ fn load_with(home: &Area, path: &CStr, spare: usize) -> Result<Image, Failure> {
 }
 
 fn load_open(home: &Area, fd: i32, spare: usize) -> Result<Image, Failure> {
-    // SAFETY: plain numbers.
-    let mut file: [FileHeader; 1] = unsafe { core::mem::zeroed() };
-    read_at(fd, 0, &mut file).map_err(|errno| (failure::FORMAT, errno))?;
-    let file = &file[0];
-    if !file.is_loadable() {
-        return Err((failure::FORMAT, 0));
-    }
     let mut headers = [ProgramHeader::default(); HEADERS];
-    let headers = &mut headers[..file.headers as usize];
-    read_at(fd, file.headers_at, headers).map_err(|errno| (failure::FORMAT, errno))?;
+    let (file, headers) = read_headers(fd, &mut headers).map_err(|errno| (failure::FORMAT, errno))?;
+    let file = &file;
     let mut interpreter = [0; INTERPRETER];
     if let Some(header) = headers.iter().find(|header| header.kind == PT_INTERP) {
         let size = (header.in_file as usize).min(INTERPRETER - 1);

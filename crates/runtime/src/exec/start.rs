@@ -2,7 +2,7 @@
 
 use super::load::{Failure, Image, load, load_interpreter};
 use super::stack::{self, Full, Stack, Words};
-use super::{auxiliaries, filter, stack::size_of_all};
+use super::{auxiliaries, filter, onward, stack::size_of_all};
 use crate::area::{Area, kind};
 use crate::belongings::{self, memory};
 use crate::cpus::Cpus;
@@ -134,6 +134,9 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
     };
     let stack = program_stack(home, file, &image, interpreter.as_ref())?;
     if interpreter.is_none() {
+        if image.base == 0 {
+            onward::note(home, image.range);
+        }
         // By the filter.
         home.belongings().sees(belongings::seen::ALL);
     }

@@ -60,6 +60,23 @@ fn answer(original: &CStr, buffer: *mut u8, size: usize) -> isize {
     length as isize
 }
 
+/// The path that a system call is to go on with; none for no string.
+///
+/// # Safety
+/// The pointer must be a string's, or 0.
+pub(crate) unsafe fn meant_or<'p>(path: *const i8) -> Option<&'p CStr> {
+    // SAFETY: the caller's.
+    meant(path).or_else(|| (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) }))
+}
+
+/// `readlink`, as a system call. None where it is not the program's own file that is asked for.
+///
+/// # Safety
+/// The arguments must be what the call takes.
+pub(crate) unsafe fn read_link(path: usize, buffer: usize, size: usize) -> Option<isize> {
+    meant(path as *const i8).filter(|_| size > 0).map(|original| answer(original, buffer as *mut u8, size))
+}
+
 /// # Safety
 /// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
