@@ -8,6 +8,7 @@ use testkit::{Place, said};
 ///
 /// - `company FILE` goes on until there is something in the file, and then until nothing is marked as somebody's, or for long; and says what
 ///   is mapped.
+/// - `keeper FILE` does so while another thread of it maps and unmaps memory and a file, and looks whether it keeps what it has.
 /// - Else it maps what there is to be mapped, and ends as it is told.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
@@ -20,6 +21,9 @@ const PROGRAM: &str = r#"
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sched.h>
+#include <time.h>
 #include <unistd.h>
 static void *ring[4096];
 __attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
@@ -36,6 +40,48 @@ static void *wait_here(void *x) {
     memset(malloc(1 << 20), 1, 1 << 20);
     if (x) pause();
     return x;
+}
+static volatile int stop, lost;
+static void *keep(void *x) {
+    static struct { char *at; long size; char what; } all[300];
+    int fd = open("data", O_RDWR);
+    for (unsigned n = 1; !stop; n = n * 1103515245 + 12345) {
+        int i = (n >> 8) % 300, of_file = i % 2;
+        if (all[i].at) {
+            for (long k = 0; k < all[i].size; k += 4096) lost |= all[i].at[k] != all[i].what;
+            munmap(all[i].at, all[i].size);
+            all[i].at = 0;
+            continue;
+        }
+        all[i].size = of_file ? 5 << 12 : 4096 + (n >> 20 << 8 & ~4095);
+        all[i].what = of_file ? 'a' : (char)n;
+        all[i].at = mmap(0, all[i].size, PROT_READ | PROT_WRITE, MAP_PRIVATE | (of_file ? 0 : MAP_ANONYMOUS), of_file ? fd : -1, of_file ? 1 << 12 : 0);
+        if (!of_file) for (long k = 0; k < all[i].size; k += 4096) all[i].at[k] = all[i].what;
+    }
+    return x;
+}
+static void unmap_by_number(void) {
+    char *all[300];
+    int fd = open("data", O_RDWR);
+    for (int i = 0; i < 300; i++) all[i] = mmap(0, 5 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 1 << 12);
+    for (int i = 0; i < 300; i++) syscall(SYS_munmap, all[i], 5 << 12);
+}
+/* It runs on in this memory by a thread, while its first one has ended. */
+static int headless(void *x) {
+    static char stack[1 << 16];
+    static volatile char mine[1 << 20];
+    memset((char *)mine, 7, sizeof mine);
+    if (clone(x, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, (void *)mine) > 0) syscall(SYS_exit, 0);
+    return 1;
+}
+static int look_again(void *x) {
+    struct timespec nap = {0, 800000000};
+    syscall(SYS_nanosleep, &nap, 0);
+    long sum = 0;
+    for (int i = 0; i < 1 << 20; i++) sum += ((volatile char *)x)[i];
+    syscall(SYS_write, 1, sum == 7 << 20 ? "intact\n" : "gone!!\n", 7);
+    syscall(SYS_exit_group, 0);
+    return 0;
 }
 static void map_all(void) {
     memset(malloc(64 << 20), 7, 64 << 20);
@@ -74,8 +120,24 @@ int main(int argc, char **argv) {
         fputs(maps, stdout);
         return p == ring ? 4 : 5;
     }
+    if (!strcmp(what, "keeper")) {
+        pthread_t thread;
+        struct stat s;
+        pthread_create(&thread, 0, keep, 0);
+        for (long n = 0; n < 20000 && (stat(argv[2], &s) || s.st_size == 0); n++) p = chase(p, 1 << 20);
+        for (time_t begin = time(0); time(0) < begin + 3;) p = chase(p, 1 << 20);
+        stop = 1;
+        pthread_join(thread, 0);
+        puts(lost ? "lost" : "kept");
+        return p == ring ? 4 : 5;
+    }
     map_all();
+    if (!strcmp(what, "unmap")) unmap_by_number();
     p = chase(p, 1 << 24);
+    if (!strcmp(what, "headless")) {
+        static char stack[1 << 16];
+        if (clone(headless, stack + sizeof stack, CLONE_VM | SIGCHLD, look_again) < 0) exit(96);
+    }
     if (!strcmp(what, "vfork")) {
         static volatile char mine[1 << 20];
         memset((char *)mine, 7, sizeof mine);
@@ -202,6 +264,29 @@ fn what_a_child_still_uses_stays_until_it_has_ended() {
     let (maps, out) = left(&place, "./p vfork");
     assert_eq!(out, "intact\n");
     check(&maps, "vfork");
+}
+
+#[test]
+fn what_a_thread_of_such_a_child_uses_stays() {
+    let place = place();
+    let (maps, out) = left(&place, "./p headless");
+    assert_eq!(out, "done\nintact\n");
+    check(&maps, "headless");
+}
+
+/// What it gets meanwhile lies where the scavenger's was, and may be of the same file.
+#[test]
+fn a_primary_keeps_what_it_has() {
+    let place = place();
+    for how in ["exit", "kill", "unmap"] {
+        std::fs::write(place.at("out"), "").unwrap();
+        let command = format!("./p {how}");
+        let (one, two) = (["--scavenger", &command, "--scavenger-out", "out"], ["--scavenger", "./p exit"]);
+        let all = [&one[..], &two, &["--", "./p", "keeper", "out"]].concat();
+        let (code, printed, errors) = said(&place.harvest(&all).output().unwrap());
+        assert!(matches!(code, Some(4 | 5)), "{how}: {code:?} {errors}");
+        assert_eq!(printed, "kept\n", "{how}");
+    }
 }
 
 /// It may do with its descriptors what it wants: then its memory is like anybody's.

@@ -31,6 +31,7 @@ pub(crate) mod nr {
     pub(crate) const SCHED_YIELD: usize = 24;
     pub(crate) const MREMAP: usize = 25;
     pub(crate) const MADVISE: usize = 28;
+    pub(crate) const SHMAT: usize = 30;
     pub(crate) const DUP2: usize = 33;
     pub(crate) const NANOSLEEP: usize = 35;
     pub(crate) const GETPID: usize = 39;

@@ -11,6 +11,7 @@ use super::{PAGE, memory, seen, spans};
 use crate::sys;
 use crate::{area::Area, gs, interpose};
 use core::arch::naked_asm;
+use core::sync::atomic::Ordering::Relaxed;
 
 /// What brings the number, without it: `mov eax, …`.
 const NUMBER: u8 = 0xb8;
@@ -141,19 +142,26 @@ pub(crate) unsafe fn libc(area: &Area) {
         }
     };
     let own = area.belongings();
+    own.libc.store(spans::inode_at(area, errno), Relaxed);
     if errno != 0 && spans::is_loaders(area, errno) {
         // One and the same. Where threads unmap their own stacks it does so by a call of its own, which has to stay as it is.
         if replace(c"munmap", sys::nr::MUNMAP) {
             own.sees(seen::LOADER_UNMAPS);
         }
-        if own.has_seen(seen::LOADER_MAPS) && replace(c"mremap", sys::nr::MREMAP) {
+        let rest = [(c"mremap", sys::nr::MREMAP), (c"shmat", sys::nr::SHMAT)];
+        if own.has_seen(seen::LOADER_MAPS) && rest.into_iter().all(|(name, number)| replace(name, number)) {
             own.sees(seen::LIBC);
         }
         return;
     }
-    let maps = replace(c"mmap", sys::nr::MMAP);
-    let unmaps = replace(c"munmap", sys::nr::MUNMAP);
-    if replace(c"mremap", sys::nr::MREMAP) && maps && unmaps {
+    // Of these the first is of use alone, too.
+    let all = [
+        (c"mmap", sys::nr::MMAP),
+        (c"munmap", sys::nr::MUNMAP),
+        (c"mremap", sys::nr::MREMAP),
+        (c"shmat", sys::nr::SHMAT),
+    ];
+    if all.into_iter().all(|(name, number)| replace(name, number)) {
         own.sees(seen::LIBC);
     }
 }

@@ -50,17 +50,6 @@ pub(crate) fn each(mut look: impl FnMut(&Line)) -> bool {
     result == 0
 }
 
-/// The file that is mapped at an address.
-pub(crate) fn file_at(address: usize) -> File {
-    let mut file = File::default();
-    each(|line| {
-        if line.holds(address) {
-            file = line.file;
-        }
-    });
-    file
-}
-
 /// The parts of a line, in their order.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Part {

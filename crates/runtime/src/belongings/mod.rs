@@ -51,6 +51,10 @@ pub(crate) struct Belongings {
     /// That file, as [`maps`] tells it.
     device: AtomicU64,
     inode: AtomicU64,
+    /// The device of shared memory without a name.
+    shared: AtomicU64,
+    /// The inode of the libc whose calls are seen.
+    libc: AtomicU64,
     /// [`seen`]
     seen: AtomicU32,
     pub(crate) spans: AtomicPtr<Spans>,
@@ -72,6 +76,10 @@ impl Belongings {
     /// From here on all calls that these make are.
     pub(crate) fn sees(&self, whose: u32) {
         self.seen.fetch_or(whose, Relaxed);
+    }
+
+    pub(crate) fn seen(&self) -> u32 {
+        self.seen.load(Relaxed)
     }
 
     fn has_seen(&self, whose: u32) -> bool {
@@ -138,29 +146,50 @@ fn is_told(own: &Belongings, row: u32) -> bool {
             }
         });
         sys::munmap(at, PAGE);
+        let shared = sys::MAP_SHARED | sys::MAP_ANONYMOUS;
+        if let Ok(at) = sys::mmap(0, PAGE, sys::PROT_READ, shared, -1, 0) {
+            maps::each(|line| {
+                if line.holds(at) && line.file.inode != 0 {
+                    own.shared.store(line.file.device, Relaxed);
+                }
+            });
+            sys::munmap(at, PAGE);
+        }
     }
     own.are_marked()
 }
 
-/// One of the system calls `mmap`, `munmap` and `mremap` of a scavenger.
-///
-/// # Safety
-/// As the system call.
-pub(crate) unsafe fn call(area: &Area, number: usize, arguments: [usize; 6]) -> isize {
+/// A scavenger is about to make a system call that may unmap something.
+pub(crate) fn before(area: &Area, number: usize, arguments: [usize; 6]) {
     const MREMAP_FIXED: usize = 2;
-    let [at, size, third, flags, fd, offset] = arguments;
-    let is_fixed = |flags: usize| flags & (sys::MAP_FIXED | sys::MAP_FIXED_NOREPLACE) == sys::MAP_FIXED;
+    const SHM_REMAP: usize = 0o40000;
+    let [at, size, third, flags, fifth, _] = arguments;
     match number {
-        sys::nr::MMAP if is_fixed(flags) => spans::forget(area, at, size),
+        sys::nr::MMAP if is_given(flags) => spans::forget(area, at, size),
         sys::nr::MUNMAP => spans::forget(area, at, size),
         sys::nr::MREMAP => {
             spans::forget(area, at, size);
             if flags & MREMAP_FIXED != 0 {
-                spans::forget(area, fd, third); // its fifth argument is the new address, its third the new size
+                spans::forget(area, fifth, third);
             }
         }
+        sys::nr::SHMAT if third & SHM_REMAP != 0 => spans::spoil(area),
         _ => {}
     }
+}
+
+/// Whether a mapping replaces what is there.
+fn is_given(flags: usize) -> bool {
+    flags & (sys::MAP_FIXED | sys::MAP_FIXED_NOREPLACE) == sys::MAP_FIXED
+}
+
+/// One of the system calls `mmap`, `munmap`, `mremap` and `shmat` of a scavenger.
+///
+/// # Safety
+/// As the system call.
+pub(crate) unsafe fn call(area: &Area, number: usize, arguments: [usize; 6]) -> isize {
+    let [at, size, third, flags, fd, offset] = arguments;
+    before(area, number, arguments);
     // SAFETY: the caller's.
     let result = unsafe {
         if number == sys::nr::MMAP { map(area, arguments) } else { sys::syscall(number, arguments) }
@@ -176,12 +205,18 @@ pub(crate) unsafe fn call(area: &Area, number: usize, arguments: [usize; 6]) -> 
             spans::mapped(area, place, third, own.file(), place as u64);
         }
         sys::nr::MMAP if flags & sys::MAP_ANONYMOUS == 0 => {
-            let inode = sys::fstat(fd as i32).map_or(0, |stat| stat.inode);
-            spans::mapped(area, place, size, File { device: 0, inode }, offset as u64);
+            if let Some(stat) = sys::fstat(fd as i32) {
+                // Another one in a namespace of its own (`dlmopen`) makes calls that are not seen.
+                if stat.inode == own.libc.load(Relaxed) && third & sys::PROT_EXEC != 0 {
+                    spans::spoil(area);
+                }
+                spans::mapped(area, place, size, File { device: 0, inode: stat.inode }, offset as u64);
+            }
         }
-        // Which the kernel tells as a file that is nobody else's.
         sys::nr::MMAP if flags & TYPE != sys::MAP_PRIVATE => {
-            spans::mapped(area, place, size, maps::file_at(place), 0);
+            // The kernel tells it as a file, which is not known without asking.
+            let file = File { device: own.shared.load(Relaxed), inode: 0 };
+            spans::mapped(area, place, size, file, 0);
         }
         _ => {}
     }
@@ -193,25 +228,24 @@ pub(crate) unsafe fn call(area: &Area, number: usize, arguments: [usize; 6]) -> 
 /// # Safety
 /// As the system call.
 unsafe fn map(area: &Area, arguments: [usize; 6]) -> isize {
-    let [at, size, protection, flags, ..] = arguments;
+    let [at, size, protection, flags, _, offset] = arguments;
     // SAFETY: the caller's.
     let call = |arguments| unsafe { sys::syscall(sys::nr::MMAP, arguments) };
     let private = flags & (TYPE | sys::MAP_ANONYMOUS) == sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
+    let plain = private && flags & NOT_OF_A_FILE == 0 && at % PAGE == 0 && offset % PAGE == 0;
     let own = area.belongings();
-    let Some(zero) = own.zero().filter(|_| private && flags & NOT_OF_A_FILE == 0 && at % PAGE == 0) else {
+    let Some(zero) = own.zero().filter(|_| plain) else {
         return call(arguments);
     };
     let none = usize::MAX;
     let fixed = flags & !sys::MAP_FIXED_NOREPLACE | sys::MAP_FIXED;
-    let is_given = flags & (sys::MAP_FIXED | sys::MAP_FIXED_NOREPLACE) == sys::MAP_FIXED;
-    let place = if is_given {
+    let place = if is_given(flags) {
         at
     } else {
-        // The kernel chooses first: the mark holds the address.
-        let reserving = flags & !(MAP_LOCKED | MAP_POPULATE) | sys::MAP_NORESERVE;
-        match call([at, size, sys::PROT_NONE, reserving, none, 0]) {
+        // The kernel chooses first, and judges: the mark holds the address, and what replaces something is hardly counted.
+        match call([at, size, protection, flags & !(MAP_LOCKED | MAP_POPULATE), none, 0]) {
             place if place >= 0 => place as usize,
-            _ => return call(arguments), // whose error is the one that it shall see
+            refused => return refused,
         }
     };
     let marked = call([
@@ -227,7 +261,7 @@ unsafe fn map(area: &Area, arguments: [usize; 6]) -> isize {
         return marked;
     }
     let plain = call([place, size, protection, fixed, none, 0]);
-    if plain < 0 && !is_given {
+    if plain < 0 && !is_given(flags) {
         // SAFETY: just mapped, and nobody's.
         unsafe { sys::munmap(place, size) };
     }

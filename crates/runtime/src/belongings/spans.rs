@@ -1,10 +1,11 @@
 //! Where the files of a scavenger lie: itself, its loader, its libraries, what it maps.
 //!
-//! What was mapped when its program began stays where it is as long as it lives. The rest is only noted if all that it maps and unmaps is
-//! seen ([`super::hook`]), and is its still if the kernel tells the same file and offset there as were noted.
+//! What it unmaps is taken out before it does, so what is mapped there by others afterwards is never taken for its own. For that its calls
+//! have to be seen ([`super::hook`]): those of its loader for libraries, and all of them for what it maps itself. And the kernel has to tell
+//! the same file there as was noted.
 
 use super::maps::{self, File, Line};
-use super::{PAGE, memory};
+use super::{PAGE, memory, seen};
 use crate::area::Area;
 use crate::exec::elf::{self, FileHeader, ProgramHeader};
 use crate::sys;
@@ -20,7 +21,7 @@ mod kind {
     pub(super) const FREE: u32 = 0;
     /// Of one file, wherever in it.
     pub(super) const FILE: u32 = 1;
-    /// That, and what lies there without a file.
+    /// The same; it may be unloaded.
     pub(super) const LIBRARY: u32 = 2;
     /// Of one file, at an offset.
     pub(super) const MAPPED: u32 = 3;
@@ -34,6 +35,7 @@ struct Span {
     /// 0: not known, and nothing of it is anybody's.
     end: AtomicU64,
     device: AtomicU64,
+    /// 0: any of that device, which is that of shared memory without a name.
     inode: AtomicU64,
     /// Offset in the file less the address.
     shift: AtomicU64,
@@ -50,22 +52,31 @@ impl Span {
         (start..end).contains(&address)
     }
 
-    fn part(&self, line: &Line, follows: bool) -> Option<(usize, usize)> {
+    fn file(&self) -> File {
+        File { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) }
+    }
+
+    /// The part of a mapping that is known for the scavenger's, from an address on.
+    fn part(&self, line: &Line, from: usize, seen: u32) -> Option<(usize, usize)> {
         let (start, end) = self.range();
-        let (from, to) = (start.max(line.start), end.min(line.end));
-        let file = File { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) };
+        let (start, end) = (start.max(line.start).max(from), end.min(line.end));
+        let file = self.file();
         let its = match self.kind.load(Relaxed) {
             kind::FILE => file == line.file,
-            kind::LIBRARY => file == line.file || line.file.inode == 0 && !line.special,
+            kind::LIBRARY => seen & seen::LOADER_UNMAPS != 0 && file == line.file,
             // Not every file system tells the same device of it everywhere.
             kind::MAPPED => {
-                follows
-                    && file.inode == line.file.inode
+                let same = match file.inode {
+                    0 => file.device == line.file.device,
+                    inode => inode == line.file.inode,
+                };
+                seen == seen::ALL
+                    && same
                     && self.shift.load(Relaxed) == line.offset.wrapping_sub(line.start as u64)
             }
             _ => false,
         };
-        (from < to && file.inode != 0 && its).then_some((from, to))
+        (start < end && line.file.inode != 0 && its).then_some((start, end))
     }
 
     fn set(&self, (start, end): (usize, usize), file: File, shift: u64, kind: u32) {
@@ -84,7 +95,7 @@ pub(crate) struct Spans {
     count: AtomicU32,
     /// Held by who changes it.
     lock: AtomicU32,
-    /// Somebody could not change it, so it tells nothing of what was mapped later.
+    /// Somebody could not change it, so it tells nothing any more.
     spoiled: AtomicU32,
     all: [Span; MOST],
 }
@@ -120,10 +131,10 @@ impl Spans {
         self.all.iter().take(self.count.load(Acquire) as usize)
     }
 
-    /// The part of a mapping that is known for the scavenger's: all of it is asked for by asking again behind what was answered.
-    pub(crate) fn part(&self, line: &Line) -> Option<(usize, usize)> {
-        let follows = self.spoiled.load(Acquire) == 0;
-        self.each().find_map(|span| span.part(line, follows))
+    /// The first part of a mapping that is known for the scavenger's, from an address on, where these calls were seen.
+    pub(crate) fn part(&self, line: &Line, from: usize, seen: u32) -> Option<(usize, usize)> {
+        let parts = self.each().filter_map(|span| span.part(line, from, seen));
+        parts.min().filter(|_| self.spoiled.load(Acquire) == 0)
     }
 
     /// Where it lies itself.
@@ -160,7 +171,7 @@ pub(crate) fn note(area: &Area, (start, end): (usize, usize)) {
 pub(super) fn mapped(area: &Area, at: usize, size: usize, file: File, offset: u64) {
     let Some(spans) = of(area) else { return };
     let Some(end) = at.checked_add(size).and_then(|end| end.checked_next_multiple_of(PAGE)) else { return };
-    if file.inode == 0 {
+    if file == File::default() {
         return;
     }
     spans.change(|| {
@@ -170,13 +181,20 @@ pub(super) fn mapped(area: &Area, at: usize, size: usize, file: File, offset: u6
     });
 }
 
+/// Something was unmapped or moved, and it is not known what.
+pub(super) fn spoil(area: &Area) {
+    if let Some(spans) = of(area) {
+        spans.spoiled.store(1, Release);
+    }
+}
+
 /// The program is about to unmap what is here, or to map something else there.
 pub(super) fn forget(area: &Area, at: usize, size: usize) {
     let Some(spans) = of(area) else { return };
     let Some(until) = at.checked_add(size).and_then(|end| end.checked_next_multiple_of(PAGE)) else { return };
     let is_hit = |span: &&Span| {
         let (start, end) = span.range();
-        span.kind.load(Relaxed) == kind::MAPPED && start < until && at < end
+        start < until && at < end
     };
     if !spans.each().any(|span| is_hit(&span)) {
         return;
@@ -184,22 +202,21 @@ pub(super) fn forget(area: &Area, at: usize, size: usize) {
     spans.change(|| {
         for span in spans.each().filter(is_hit) {
             let (start, end) = span.range();
-            let (inode, shift) = (span.inode.load(Relaxed), span.shift.load(Relaxed));
-            let file = File { device: span.device.load(Relaxed), inode };
+            let (file, shift, kind) = (span.file(), span.shift.load(Relaxed), span.kind.load(Relaxed));
             span.end.store(0, Release);
             span.kind.store(kind::FREE, Release);
             for left in [(start, at), (until, end)] {
                 if left.0 < left.1
                     && let Some(span) = spans.push()
                 {
-                    span.set(left, file, shift, kind::MAPPED);
+                    span.set(left, file, shift, kind);
                 }
             }
         }
     });
 }
 
-/// The program's loader has mapped libraries, each with its first segment at an address that `each` shows. They are not unloaded.
+/// The program's loader has mapped libraries, each with its first segment at an address that `each` shows.
 pub(crate) fn note_libraries(area: &Area, each: impl Fn(&mut dyn FnMut(usize))) {
     let Some(spans) = of(area) else { return };
     each(&mut |at| {
@@ -236,6 +253,13 @@ pub(super) fn share_a_file(area: &Area, one: usize, other: usize) -> bool {
             .each()
             .any(|span| span.kind.load(Relaxed) != kind::MAPPED && span.holds(one) && span.holds(other))
     })
+}
+
+/// The inode of the file that is noted for an address; 0: none is.
+pub(super) fn inode_at(area: &Area, address: usize) -> u64 {
+    let spans = of(area);
+    let span = spans.and_then(|spans| spans.each().find(|span| span.holds(address)));
+    span.map_or(0, |span| span.file().inode)
 }
 
 /// Whether it lies in what our loader mapped: where no program is, the program's loader.
@@ -284,25 +308,31 @@ mod tests {
 
     #[test]
     fn only_what_is_the_files_is_its() {
-        let others = [line(0x3000, 0x4000, 6), line(0x6000, 0x7000, 5), line(0x1000, 0x2000, 5)];
-        let special = Line { special: true, ..line(0x3000, 0x4000, 0) };
-        for kind in [kind::FILE, kind::LIBRARY, kind::MAPPED] {
+        let others = [
+            line(0x3000, 0x4000, 6),
+            line(0x3000, 0x4000, 0),
+            line(0x6000, 0x7000, 5),
+            line(0x1000, 0x2000, 5),
+        ];
+        for (kind, needed) in
+            [(kind::FILE, 0), (kind::LIBRARY, seen::LOADER_UNMAPS), (kind::MAPPED, seen::ALL)]
+        {
             let span = span(0x2000, 0x6000, kind);
-            assert_eq!(span.part(&line(0x1000, 0x3000, 5), true), Some((0x2000, 0x3000)));
-            assert_eq!(span.part(&line(0x5000, 0x9000, 5), true), Some((0x5000, 0x6000)));
-            others.iter().chain([&special]).for_each(|other| assert_eq!(span.part(other, true), None));
-            let nameless = span.part(&line(0x3000, 0x9000, 0), true);
-            assert_eq!(nameless, (kind == kind::LIBRARY).then_some((0x3000, 0x6000)));
+            let part = |line: &Line| span.part(line, 0, needed);
+            assert_eq!(part(&line(0x1000, 0x3000, 5)), Some((0x2000, 0x3000)));
+            assert_eq!(part(&line(0x5000, 0x9000, 5)), Some((0x5000, 0x6000)));
+            assert!(others.iter().all(|other| part(other).is_none()));
+            assert_eq!(span.part(&line(0x1000, 0x9000, 5), 0x3000, needed), Some((0x3000, 0x6000)));
+            let unseen = span.part(&line(0x3000, 0x4000, 5), 0, needed & !seen::LOADER_UNMAPS);
+            assert_eq!(unseen.is_some(), kind == kind::FILE);
         }
         let mapped = span(0x2000, 0x6000, kind::MAPPED);
-        assert_eq!(mapped.part(&line(0x3000, 0x4000, 5), false), None, "what may not be so any more");
-        assert_eq!(
-            mapped.part(&Line { offset: 0, ..line(0x3000, 0x4000, 5) }, true),
-            None,
-            "another place of it"
-        );
-        assert_eq!(span(0x2000, 0, kind::LIBRARY).part(&line(0x3000, 0x4000, 5), true), None, "no end");
-        assert_eq!(Span::default().part(&line(0, 0x4000, 0), true), None);
+        assert_eq!(mapped.part(&Line { offset: 0, ..line(0x3000, 0x4000, 5) }, 0, seen::ALL), None);
+        let shared = Span::default();
+        shared.set((0x2000, 0x6000), File { device: 7, inode: 0 }, 0x1000, kind::MAPPED);
+        assert_eq!(shared.part(&line(0x3000, 0x4000, 9), 0, seen::ALL), Some((0x3000, 0x4000)));
+        assert_eq!(span(0x2000, 0, kind::FILE).part(&line(0x3000, 0x4000, 5), 0, seen::ALL), None, "no end");
+        assert_eq!(Span::default().part(&line(0, 0x4000, 0), 0, seen::ALL), None);
     }
 
     #[test]
@@ -332,7 +362,8 @@ mod tests {
         forget(home, 0x11000, 0x4000);
         assert_eq!(left(), [(0x10000, 0x11000), (0x15000, 0x18000)]);
         let told = |start: usize, end, offset| {
-            spans.part(&Line { start, end, offset, file: File { device: 1, inode }, ..Line::default() })
+            let line = Line { start, end, offset, file: File { device: 1, inode }, ..Line::default() };
+            spans.part(&line, 0, seen::ALL)
         };
         assert_eq!(told(0x16000, 0x17000, 0x7000), Some((0x16000, 0x17000)));
         assert_eq!(told(0x12000, 0x13000, 0x3000), None);
@@ -340,6 +371,13 @@ mod tests {
         assert_eq!(spans.each().count(), 3, "what was given back is used again");
         forget(home, 0, 0x40000);
         assert_eq!(left(), []);
+        // So is what it began with, if it unmaps that.
+        let library = spans.push().unwrap();
+        library.set((0x50000, 0x58000), File { device: 1, inode }, 0, kind::LIBRARY);
+        forget(home, 0x52000, 0x1000);
+        assert_eq!(told(0x50000, 0x58000, 0), Some((0x50000, 0x52000)));
+        assert_eq!(told(0x52000, 0x53000, 0), None);
+        assert_eq!(told(0x53000, 0x58000, 0), Some((0x53000, 0x58000)));
         // Held by somebody who does not go on.
         mapped(home, 0x10000, 0x1000, file, 0x1000);
         spans.lock.store(1, Relaxed);

@@ -15,10 +15,14 @@ use runtime_abi::control::SCAVENGERS;
 /// Between two looks for strays, of which two must have found none; it grows while there are some.
 const PAUSE: u64 = 100_000_000;
 const LONGEST_PAUSE: u64 = 5_000_000_000;
-/// So much is unmapped in a round: nobody else can map anything meanwhile.
-const AT_ONCE: usize = 16 << 20;
+/// For so long it is unmapped in a round: meanwhile the butler does nothing else. And so much in one call, in which nobody else can map
+/// anything: as much as takes about a quarter of that.
+const ROUND: u64 = 1_000_000;
+const LEAST: usize = 1 << 20;
 /// Pieces that are known at a time.
 const PIECES: usize = 64;
+/// There is nothing behind that.
+const ALL: usize = usize::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -26,8 +30,8 @@ enum Step {
     Lives,
     /// It has left; looks for strays, of which so many have found none.
     Left { look_at: u64, pause: u64, without: u32 },
-    /// Is unmapped, piece by piece.
-    Unmapped,
+    /// Is unmapped, piece by piece. What lies below has been: that may be anybody's by now, and is not asked for again.
+    Unmapped { from: usize },
     /// There is nothing more to be done, or to be known.
     Done,
 }
@@ -37,11 +41,12 @@ pub(super) struct Estates {
     /// Of one scavenger at a time.
     pieces: [(usize, usize); PIECES],
     known: usize,
+    at_once: usize,
 }
 
 impl Estates {
     pub(super) const NONE: Self =
-        Self { steps: [Step::Lives; SCAVENGERS], pieces: [(0, 0); PIECES], known: 0 };
+        Self { steps: [Step::Lives; SCAVENGERS], pieces: [(0, 0); PIECES], known: 0, at_once: LEAST };
 }
 
 impl Butler {
@@ -58,13 +63,13 @@ impl Butler {
                     self.look(index, pause, without)
                 }
                 // One after the other, as the pieces are.
-                Step::Unmapped if core::mem::take(&mut is_open) => self.unmap(index),
+                Step::Unmapped { from } if core::mem::take(&mut is_open) => self.unmap(index, from),
                 other => other,
             };
             if let Step::Left { look_at, .. } = next {
                 self.wake_at = self.wake_at.min(look_at);
             }
-            self.moved |= next == Step::Unmapped;
+            self.moved |= matches!(next, Step::Unmapped { .. });
             self.estates.steps[index] = next;
         }
     }
@@ -99,64 +104,73 @@ impl Butler {
         let none = strays::are_none(self.region.butler.load(Relaxed), here);
         let without = if none { without + 1 } else { 0 };
         if without == ENOUGH {
-            return Step::Unmapped;
+            return Step::Unmapped { from: 0 };
         }
         let pause = if none { PAUSE } else { (2 * pause).min(LONGEST_PAUSE) };
         Step::Left { look_at: self.now + pause, pause, without }
     }
 
     /// Some of what it had.
-    fn unmap(&mut self, index: usize) -> Step {
-        if self.estates.known == 0 {
-            self.find(index);
+    fn unmap(&mut self, index: usize, mut from: usize) -> Step {
+        if self.estates.known == 0 && from != ALL {
+            from = self.find(index, from);
         }
         if self.estates.known == 0 {
             self.unmap_the_list(index);
             return Step::Done;
         }
-        let mut left = AT_ONCE;
-        while left > 0 && self.estates.known > 0 {
-            let (start, end) = self.estates.pieces[self.estates.known - 1];
-            let size = (end - start).min(left);
-            // SAFETY: the scavenger's, by the kernel's own word or as it was mapped when it began, and nobody is left who knows of it.
-            if unsafe { sys::munmap(start, size) } < 0 {
-                return Step::Done;
-            }
-            left -= size;
-            if start + size == end {
+        let begin = sys::now_ns();
+        let mut before = begin;
+        while self.estates.known > 0 && before - begin < ROUND {
+            let piece = &mut self.estates.pieces[self.estates.known - 1];
+            let size = (piece.1 - piece.0).min(self.estates.at_once);
+            // SAFETY: the scavenger's, by the kernel's own word or as it mapped it, and nobody is left who knows of it.
+            let result = unsafe { sys::munmap(piece.0, size) };
+            // Some memory can be made such that it stays.
+            piece.0 = if result < 0 { piece.1 } else { piece.0 + size };
+            if piece.0 == piece.1 {
                 self.estates.known -= 1;
-            } else {
-                self.estates.pieces[self.estates.known - 1].0 = start + size;
             }
+            let now = sys::now_ns();
+            self.estates.at_once = match now - before {
+                quick if quick < ROUND / 8 => self.estates.at_once.saturating_mul(2),
+                slow if slow > ROUND / 2 => (self.estates.at_once / 2).max(LEAST),
+                _ => self.estates.at_once,
+            };
+            before = now;
         }
-        Step::Unmapped
+        Step::Unmapped { from }
     }
 
-    /// Asks the kernel for pieces.
-    fn find(&mut self, index: usize) {
+    /// Asks the kernel for pieces, from an address on; returns from where there may be more.
+    fn find(&mut self, index: usize, from: usize) -> usize {
         let belongings = self.belongings(index);
+        let seen = belongings.seen();
         // SAFETY: the scavenger's memory, which is unmapped last.
         let spans = unsafe { belongings.spans.load(Acquire).as_ref() };
+        let list = spans.map_or((0, 0), Spans::range);
         let (pieces, known) = (&mut self.estates.pieces, &mut self.estates.known);
-        let mut add = |start: usize, end: usize| {
-            if *known < PIECES && start < end {
-                pieces[*known] = (start, end);
-                *known += 1;
-            }
-        };
+        let mut next = from;
         maps::each(|line| {
-            if belongings.marks(index as u32, line) {
-                let (first, end) = spans.map_or((line.end, line.end), Spans::range);
-                if line.holds(first) {
-                    add(line.start, first);
-                    add(end.min(line.end), line.end);
+            let marked = belongings.marks(index as u32, line);
+            while *known < PIECES - 1 {
+                let first = line.start.max(next);
+                let part = if marked {
+                    (first < line.end).then_some((first, line.end))
                 } else {
-                    add(line.start, line.end);
+                    spans.and_then(|spans| spans.part(line, first, seen))
+                };
+                let Some((start, end)) = part else { break };
+                next = end;
+                for (start, end) in without(list, (start, end)) {
+                    if start < end {
+                        pieces[*known] = (start, end);
+                        *known += 1;
+                    }
                 }
-            } else if let Some((start, end)) = spans.and_then(|spans| spans.part(line)) {
-                add(start, end);
             }
         });
+        if *known < PIECES - 1 { ALL } else { next }
     }
 
     fn unmap_the_list(&self, index: usize) {
@@ -167,5 +181,29 @@ impl Butler {
             // SAFETY: as above.
             unsafe { sys::munmap(start, end - start) };
         }
+    }
+}
+
+/// What is before it and what is behind.
+fn without(hole: (usize, usize), (start, end): (usize, usize)) -> [(usize, usize); 2] {
+    if hole.0 < start || hole.0 >= end {
+        return [(start, end), (end, end)];
+    }
+    [(start, hole.0), (hole.1.min(end), end)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_left_out() {
+        assert_eq!(without((4, 6), (1, 9)), [(1, 4), (6, 9)]);
+        assert_eq!(without((4, 6), (4, 9)), [(4, 4), (6, 9)]);
+        assert_eq!(without((4, 6), (1, 6)), [(1, 4), (6, 6)]);
+        for apart in [(6, 9), (1, 4)] {
+            assert_eq!(without((4, 6), apart), [apart, (apart.1, apart.1)]);
+        }
+        assert_eq!(without((0, 0), (1, 9)), [(1, 9), (9, 9)]);
     }
 }

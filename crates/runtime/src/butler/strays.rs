@@ -44,12 +44,20 @@ fn is_ours(me: i32) -> bool {
 
 fn may_be_one(me: i32, pid: i32, born: u64, here: &impl Fn(i32) -> bool) -> bool {
     let same = sys::same_memory(me, pid);
-    if same > 0 || same == sys::ESRCH {
+    if same == sys::ESRCH {
         return false;
     }
     let Some(stat) = Stat::of(pid) else { return sys::kill(pid, 0) != sys::ESRCH };
+    // Of one whose first thread has ended, that one tells nothing; others may go on.
+    let headless = stat.size == 0 && stat.threads > 1;
     // The kernel may not let us ask. But who was there before has come otherwise, and who is here has mapped what is.
-    let elsewhere = same < 0 && (stat.born < born || stat.size < SIZE as u64);
+    let elsewhere = match same {
+        _ if stat.born < born => true,
+        _ if headless => false,
+        0 => false,
+        1.. => true,
+        _ => stat.size < SIZE as u64,
+    };
     !elsewhere && !here(stat.parent)
 }
 

@@ -217,7 +217,7 @@ fn any_ready(handles: &mut [PollFd], poll: impl Fn(&mut [PollFd]) -> isize) -> b
 /// Whether a process has become another program, in an address space of its own. One whose first thread has ended while others
 /// go on has none by that thread, and is here still.
 fn is_elsewhere(me: i32, pid: i32) -> bool {
-    sys::same_memory(me, pid) > 0 && Stat::of(pid).is_some_and(|stat| stat.state != b'Z')
+    sys::same_memory(me, pid) > 0 && Stat::of(pid).is_some_and(|stat| stat.size != 0)
 }
 
 /// What a file of `/proc` says of the thread of an area. Its descriptor, plus one, is kept in `open`, if there are enough of them; one that
@@ -275,6 +275,7 @@ fn parse_ran(text: &[u8]) -> Option<Ran> {
 pub(super) struct Stat {
     state: u8,
     pub(super) parent: i32,
+    pub(super) threads: u64,
     /// When it began, in ticks since the kernel did.
     pub(super) born: u64,
     /// Bytes of its address space that are mapped.
@@ -305,14 +306,15 @@ impl Stat {
         let name_end = text.iter().rposition(|byte| *byte == b')')?;
         let mut fields = text.get(name_end + 2..)?.split(|byte| *byte == b' ');
         let state = *fields.next()?.first()?;
-        // Between them, and behind the state, which is field 3: parent, beginning, size, processor are fields 4, 22, 23, 39.
+        // Behind the state, which is field 3: parent, threads, beginning, size, processor are fields 4, 20, 22, 23, 39.
         let mut number = |skipped: usize| {
             fields.nth(skipped)?.iter().try_fold(0_u64, |n, digit| {
                 digit.is_ascii_digit().then(|| n.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
             })
         };
-        let (parent, born, size, cpu) = (number(0)?, number(17)?, number(0)?, number(15)?);
-        Some(Self { state, parent: parent as i32, born, size, cpu: cpu as u32 })
+        let (parent, threads, born, size, cpu) =
+            (number(0)?, number(15)?, number(1)?, number(0)?, number(15)?);
+        Some(Self { state, parent: parent as i32, threads, born, size, cpu: cpu as u32 })
     }
 }
 
@@ -382,7 +384,10 @@ mod tests {
     #[test]
     fn names_may_hold_anything() {
         let text = b"12 (a) S b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 7 0 0";
-        assert_eq!(Stat::parse(text), Some(Stat { state: b'R', parent: 1, born: 19, size: 20, cpu: 7 }));
+        assert_eq!(
+            Stat::parse(text),
+            Some(Stat { state: b'R', parent: 1, threads: 17, born: 19, size: 20, cpu: 7 })
+        );
         assert_eq!(Stat::parse(b"12 (cut"), None);
     }
 

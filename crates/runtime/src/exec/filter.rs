@@ -15,7 +15,7 @@
 //!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many; that of this program is trapped, too, so that the
 //!   launcher is told.
 //! - `execve` and `readlink` of such a program are trapped for its own file's sake, and [`onward`]'s.
-//! - `mmap`, `munmap` and `mremap` of such a program are trapped to be done as [`belongings::call`] does it.
+//! - `mmap`, `munmap`, `mremap` and `shmat` of such a program are trapped to be done as [`belongings::call`] does it.
 
 use super::onward;
 use crate::area::{Area, settled};
@@ -123,14 +123,14 @@ const fn at_least(value: u32, else_skip: u8) -> Instruction {
 }
 
 /// With the addresses of the program, which share their upper halves.
-const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 31] {
+const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 32] {
     let (upper, first, end) = ((first >> 32) as u32, first as u32, end as u32);
     joined(&[
         equal(sys::nr::CLONE3 as u32, 1),
         answer(ERRNO | ENOSYS),
         equal(sys::nr::CLONE as u32, 9),
         load(FIRST_ARGUMENT),
-        any_bit(CLONE_THREAD, 25),
+        any_bit(CLONE_THREAD, 26),
         load(POINTER + 4),
         equal(upper, 4),
         load(POINTER),
@@ -140,12 +140,13 @@ const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 31] {
         answer(ERRNO | EAGAIN),
         equal(sys::nr::ARCH_PRCTL as u32, 3),
         load(FIRST_ARGUMENT),
-        Instruction { code: 0x15, if_true: 9, if_false: 0, value: ARCH_SET_FS },
-        Instruction { code: 0x15, if_true: 8, if_false: 14, value: ARCH_SET_GS },
-        Instruction { code: 0x15, if_true: 7, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
-        Instruction { code: 0x15, if_true: 6, if_false: 0, value: sys::nr::MMAP as u32 },
-        Instruction { code: 0x15, if_true: 5, if_false: 0, value: sys::nr::MUNMAP as u32 },
-        Instruction { code: 0x15, if_true: 4, if_false: 0, value: sys::nr::MREMAP as u32 },
+        Instruction { code: 0x15, if_true: 10, if_false: 0, value: ARCH_SET_FS },
+        Instruction { code: 0x15, if_true: 9, if_false: 15, value: ARCH_SET_GS },
+        Instruction { code: 0x15, if_true: 8, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
+        Instruction { code: 0x15, if_true: 7, if_false: 0, value: sys::nr::MMAP as u32 },
+        Instruction { code: 0x15, if_true: 6, if_false: 0, value: sys::nr::MUNMAP as u32 },
+        Instruction { code: 0x15, if_true: 5, if_false: 0, value: sys::nr::MREMAP as u32 },
+        Instruction { code: 0x15, if_true: 4, if_false: 0, value: sys::nr::SHMAT as u32 },
         Instruction { code: 0x15, if_true: 3, if_false: 0, value: sys::nr::EXECVE as u32 },
         Instruction { code: 0x15, if_true: 2, if_false: 0, value: sys::nr::READLINK as u32 },
         Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::READLINKAT as u32 },
@@ -175,7 +176,7 @@ unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserCon
             sys::nr::RT_SIGPROCMASK => change_mask(&mut context.mask, arguments),
             sys::nr::RT_SIGACTION => set_action(arguments),
             sys::nr::ARCH_PRCTL => set_base(arguments),
-            sys::nr::MMAP | sys::nr::MUNMAP | sys::nr::MREMAP => {
+            sys::nr::MMAP | sys::nr::MUNMAP | sys::nr::MREMAP | sys::nr::SHMAT => {
                 belongings::call(gs::area(), number, arguments)
             }
             sys::nr::EXECVE => onward::execute(gs::area(), context.mask, arguments),
@@ -333,7 +334,7 @@ mod tests {
 
     #[test]
     fn only_what_must_not_be_is_refused() {
-        use sys::nr::{EXECVE, MMAP, MREMAP, MUNMAP, READLINK, READLINKAT};
+        use sys::nr::{EXECVE, MMAP, MREMAP, MUNMAP, READLINK, READLINKAT, SHMAT};
         let (first, end) = (0x7fff_1000_0000, 0x7fff_1001_0000);
         let fixed = for_static(first, end);
         for program in [&DYNAMIC[..], &fixed[..]] {
@@ -378,7 +379,7 @@ mod tests {
         assert_eq!(set(ARCH_SET_FS + 1, first), ALLOW);
         assert_eq!(set(ARCH_SET_GS, first), TRAP);
         assert_eq!(set(ARCH_SET_GS, end), ALLOW, "the runtime's own");
-        for trapped in [MMAP, MUNMAP, MREMAP, EXECVE, READLINK, READLINKAT] {
+        for trapped in [MMAP, MUNMAP, MREMAP, SHMAT, EXECVE, READLINK, READLINKAT] {
             assert_eq!(run(&fixed, trapped as u32, 0, first), TRAP);
             assert_eq!(run(&fixed, trapped as u32, 0, end), ALLOW);
             assert_eq!(run(&DYNAMIC, trapped as u32, 0, first), ALLOW);

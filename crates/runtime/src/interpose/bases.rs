@@ -1,12 +1,15 @@
 //! A program sets the GS base for itself: its yields would take what is there for their area. It ends, with a line.
 //!
 //! Seen is what goes through libc, by `arch_prctl` or by `syscall`. Programs with `wrgsbase` are not rewritten.
+//! By `syscall` a program unmaps memory, too, past libc's functions for that.
 
 use super::dispatch;
 use super::ending;
 use super::next::{Next, call_next, fail};
 use super::threads::mine;
-use crate::sys;
+use crate::area::kind;
+use crate::{belongings, sys};
+use core::sync::atomic::Ordering::Relaxed;
 
 const ARCH_SET_GS: i32 = 0x1001;
 const ENOSYS: i32 = 38;
@@ -29,8 +32,20 @@ extern "C" fn arch_prctl(code: i32, address: usize) -> i32 {
     call_next!(c"arch_prctl" as fn(i32, usize) -> i32, (code, address), else fail(ENOSYS))
 }
 
-/// Libc's function, behind a call that may be one that is not let through. 0 if there is none, or it has failed.
-extern "C" fn look(number: usize, code: i32) -> usize {
+/// Libc's function, behind a call that may be one that is not let through, or one that a scavenger's memory is known by. 0 if there is none,
+/// or it has failed.
+extern "C" fn look(
+    number: usize,
+    first: usize,
+    second: usize,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+) -> usize {
+    let code = first as i32;
+    if let Some(area) = mine().filter(|area| area.kind.load(Relaxed) == kind::HOME) {
+        belongings::before(area, number, [first, second, third, fourth, fifth, 0]);
+    }
     if number == sys::nr::ARCH_PRCTL && code == ARCH_SET_GS {
         refuse();
     }
@@ -56,6 +71,14 @@ extern "C" fn syscall() -> isize {
         "je 2f",
         "cmp rdi, {other}",
         "je 2f",
+        "cmp rdi, {map}",
+        "je 2f",
+        "cmp rdi, {unmap}",
+        "je 2f",
+        "cmp rdi, {remap}",
+        "je 2f",
+        "cmp rdi, {attach}",
+        "je 2f",
         "mov rax, [rip + {next} + {address}]",
         "test rax, rax",
         "jz 2f",
@@ -70,6 +93,7 @@ extern "C" fn syscall() -> isize {
         "3: or rax, -1",
         "ret",
         number = const sys::nr::ARCH_PRCTL, other = const sys::nr::PRCTL, next = sym SYSCALL, look = sym look,
-        address = const Next::ADDRESS,
+        address = const Next::ADDRESS, map = const sys::nr::MMAP, unmap = const sys::nr::MUNMAP,
+        remap = const sys::nr::MREMAP, attach = const sys::nr::SHMAT,
     )
 }
