@@ -2,7 +2,7 @@
 //!
 //! In an address space that several processes share, the kernel keeps no note of who asked for a mapping. But of one that is made of a
 //! file it tells the file and the offset (`/proc/PID/maps`), wherever it is moved to and however it is cut. And what is mapped of
-//! `/dev/zero` with `MAP_PRIVATE` *is* anonymous memory, in every respect: large pages, `mremap`, `madvise`, `mprotect`. So a scavenger's
+//! `/dev/zero` with `MAP_PRIVATE` *is* anonymous memory: large pages, `mremap`, `madvise`, `mprotect`. So a scavenger's
 //! anonymous memory is mapped of that, at an offset that nobody else has: its owner and, since neighbours of one owner are to become one
 //! mapping as those without a file do, its address.
 //!
