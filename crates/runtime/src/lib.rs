@@ -31,6 +31,7 @@ mod count;
 #[cfg(test)]
 mod count_tests;
 mod cpus;
+mod decimal;
 mod dumps;
 mod entry;
 mod environ;

@@ -140,10 +140,8 @@ pub(crate) fn keep_aside(fd: i32) -> isize {
     const F_DUPFD_CLOEXEC: usize = 1030;
     /// A table of descriptors is as large as the highest of them wants.
     const ASIDE: u64 = 1024;
-    let mut limit = [0_u64; 2];
-    // SAFETY: the kernel writes one `struct rlimit64`.
-    unsafe { syscall(nr::PRLIMIT, [0, RLIMIT_NOFILE, 0, limit.as_mut_ptr() as usize, 0, 0]) };
-    plain(nr::FCNTL, [fd as usize, F_DUPFD_CLOEXEC, limit[0].min(ASIDE).saturating_sub(1) as usize])
+    let [most, _] = limit(RLIMIT_NOFILE);
+    plain(nr::FCNTL, [fd as usize, F_DUPFD_CLOEXEC, most.min(ASIDE).saturating_sub(1) as usize])
 }
 
 /// Where a symbolic link leads, cut to what fits; how long that is.
@@ -183,20 +181,26 @@ pub(crate) fn fstat(fd: i32) -> Option<Stat> {
     })
 }
 
+pub(crate) const RLIMIT_STACK: usize = 3;
+
+/// What the calling process may have of a resource, and what it may allow itself; nothing where the kernel does not tell.
+pub(crate) fn limit(resource: usize) -> [u64; 2] {
+    let mut now = [0; 2];
+    // SAFETY: the kernel writes one `struct rlimit64`.
+    unsafe { syscall(nr::PRLIMIT, [0, resource, 0, now.as_mut_ptr() as usize, 0, 0]) };
+    now
+}
+
 /// The calling process may open as many files as it may allow itself. How many that is.
 pub(crate) fn open_many() -> u64 {
-    let limit = |new: Option<&[u64; 2]>, old: Option<&mut [u64; 2]>| {
-        let new = new.map_or(0, |limit| limit.as_ptr() as usize);
-        let old = old.map_or(0, |limit| limit.as_mut_ptr() as usize);
-        // SAFETY: the kernel reads and writes one `struct rlimit64` each, or none.
-        unsafe { syscall(nr::PRLIMIT, [0, RLIMIT_NOFILE, new, old, 0, 0]) }
-    };
-    let mut now = [0; 2];
-    if limit(None, Some(&mut now)) < 0 {
-        return 0;
+    let [now, most] = limit(RLIMIT_NOFILE);
+    if most == 0 {
+        return now;
     }
-    let most = now[1];
-    if limit(Some(&[most; 2]), None) < 0 { now[0] } else { most }
+    let wanted = [most; 2];
+    // SAFETY: the kernel reads one `struct rlimit64`.
+    let result = unsafe { syscall(nr::PRLIMIT, [0, RLIMIT_NOFILE, wanted.as_ptr() as usize, 0, 0, 0]) };
+    if result < 0 { now } else { most }
 }
 
 pub(crate) fn chdir(path: &CStr) -> isize {

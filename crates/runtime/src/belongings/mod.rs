@@ -139,20 +139,18 @@ fn is_told(own: &Belongings, row: u32) -> bool {
         let Ok(at) = sys::mmap(0, PAGE, protection, sys::MAP_PRIVATE, fd as i32, offset) else {
             return false;
         };
+        let shared = sys::mmap(0, PAGE, sys::PROT_READ, sys::MAP_SHARED | sys::MAP_ANONYMOUS, -1, 0);
         maps::each(|line| {
             if line.holds(at) && line.offset == offset {
                 own.device.store(line.file.device, Relaxed);
                 own.inode.store(line.file.inode, Release);
             }
+            if shared.is_ok_and(|at| line.holds(at)) && line.file.inode != 0 {
+                own.shared.store(line.file.device, Relaxed);
+            }
         });
         sys::munmap(at, PAGE);
-        let shared = sys::MAP_SHARED | sys::MAP_ANONYMOUS;
-        if let Ok(at) = sys::mmap(0, PAGE, sys::PROT_READ, shared, -1, 0) {
-            maps::each(|line| {
-                if line.holds(at) && line.file.inode != 0 {
-                    own.shared.store(line.file.device, Relaxed);
-                }
-            });
+        if let Ok(at) = shared {
             sys::munmap(at, PAGE);
         }
     }

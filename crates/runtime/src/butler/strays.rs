@@ -1,6 +1,7 @@
 //! Processes in this address space that nobody here knows: what a scavenger made by `vfork`, or with `CLONE_VM`, and left behind.
 
-use super::watch::{Stat, decimal};
+use super::watch::Stat;
+use crate::decimal::{decimal, number};
 use crate::region::SIZE;
 use crate::sys;
 
@@ -19,7 +20,7 @@ pub(super) fn are_none(me: i32, here: impl Fn(i32) -> bool) -> bool {
         match sys::entries(fd, &mut entries.0) {
             0 => break true,
             size if size > 0 => {
-                let mut pids = each_name(&entries.0[..size as usize]).filter_map(pid_of);
+                let mut pids = each_name(&entries.0[..size as usize]).filter_map(number);
                 if pids.any(|pid| pid != me && !here(pid) && may_be_one(me, pid, born, &here)) {
                     break false;
                 }
@@ -75,16 +76,6 @@ fn each_name(entries: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn pid_of(name: &[u8]) -> Option<i32> {
-    if name.is_empty() {
-        return None;
-    }
-    name.iter().try_fold(0_i32, |pid, digit| {
-        let digit = digit.is_ascii_digit().then(|| i32::from(digit - b'0'))?;
-        pid.checked_mul(10)?.checked_add(digit)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,9 +94,9 @@ mod tests {
         }
         let names: Vec<&[u8]> = each_name(&text).collect();
         assert_eq!(names, [&b"."[..], b"self", b"4711"]);
-        let pids: Vec<Option<i32>> = names.into_iter().map(pid_of).collect();
+        let pids: Vec<Option<i32>> = names.into_iter().map(number).collect();
         assert_eq!(pids, [None, None, Some(4711)]);
-        assert_eq!((pid_of(b""), pid_of(b"99999999999")), (None, None));
+        assert_eq!((number(b""), number(b"99999999999")), (None, None));
     }
 
     extern "C" fn wait_to_be_killed(_: usize) -> ! {

@@ -3,6 +3,7 @@
 use super::naps::Ran;
 use crate::area::{Area, kind};
 use crate::cpus::Cpus;
+use crate::decimal::decimal;
 use crate::region::Region;
 use crate::sys::{self, PollFd};
 use core::ffi::CStr;
@@ -362,19 +363,6 @@ fn path_of<'b>(buffer: &'b mut [u8; 64], pid: i32, tid: i32, what: &[u8]) -> &'b
     put(decimal(&mut digits, tid));
     put(what);
     CStr::from_bytes_until_nul(buffer).unwrap_or(c"")
-}
-
-pub(super) fn decimal(digits: &mut [u8; 10], number: i32) -> &[u8] {
-    let mut rest = number.unsigned_abs();
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            return &digits[at..];
-        }
-    }
 }
 
 #[cfg(test)]

@@ -207,11 +207,8 @@ fn name_of(path: &'static CStr) -> &'static CStr {
 
 /// How large the stack is: what the resource limit says, within reason.
 fn stack_size() -> usize {
-    const RLIMIT_STACK: usize = 3;
-    let mut limit = [0_u64; 2];
-    // SAFETY: the kernel writes one `struct rlimit64`.
-    unsafe { sys::syscall(sys::nr::PRLIMIT, [0, RLIMIT_STACK, 0, limit.as_mut_ptr() as usize, 0, 0]) };
-    (limit[0] as usize).clamp(1 << 20, 64 << 20).next_multiple_of(4096)
+    let [size, _] = sys::limit(sys::RLIMIT_STACK);
+    (size as usize).clamp(1 << 20, 64 << 20).next_multiple_of(4096)
 }
 
 const GUARD: usize = 1 << 16;

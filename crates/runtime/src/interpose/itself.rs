@@ -7,6 +7,7 @@
 use super::next::{Next, call_next, fail};
 use super::threads::{Pair, mine};
 use crate::area::kind;
+use crate::decimal::number;
 use crate::{page, sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -18,13 +19,7 @@ fn is_own_link(path: &[u8], pid: i32) -> bool {
     let Some(who) = path.strip_prefix(b"/proc/").and_then(|rest| rest.strip_suffix(b"/exe")) else {
         return false;
     };
-    let number = |digits: &[u8]| {
-        digits.iter().try_fold(0_i32, |number, digit| {
-            let digit = digit.is_ascii_digit().then(|| i32::from(digit - b'0'))?;
-            number.checked_mul(10)?.checked_add(digit)
-        })
-    };
-    who == b"self" || who == b"thread-self" || !who.is_empty() && number(who) == Some(pid)
+    who == b"self" || who == b"thread-self" || number(who) == Some(pid)
 }
 
 /// The file that the calling program takes itself for, and the copy that runs in its place.
