@@ -78,7 +78,8 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d '
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l without -d 'Leave a part of the harvest out, to see what it gains; may be given several times' -r -f -a "bounds\t'Scavengers give way at their sites only, however long they stay'
 live-registers\t'Each yield saves all registers there are, not those that matter'
 saving-ahead\t'What a loop does not change is saved at each of its yields, not before it'
-left-in-slots\t'What a scavenger\'s loop does not use is loaded at each of its yields, not behind it'"
+left-in-slots\t'What a scavenger\'s loop does not use is loaded at each of its yields, not behind it'
+stored-again\t'What slots hold is never stored again, however much more a yield loads than it stores'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show on the terminal who is aboard and what that costs while it runs, and a summary at the end'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Rewrite anew, and keep nothing'

@@ -100,6 +100,7 @@ fn parts_can_be_left_out() {
         ("live-registers", "live registers"),
         ("saving-ahead", "saving ahead"),
         ("left-in-slots", "left in slots"),
+        ("stored-again", "stored again"),
     ] {
         let (file, explained) = planned(&["--without", part]);
         assert!(explained.contains(&format!("without      {words}; ")), "{explained}");

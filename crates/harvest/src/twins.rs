@@ -247,6 +247,7 @@ impl Recipe {
                 dead: has(Part::LiveRegisters),
                 ahead: has(Part::SavingAhead),
                 left: has(Part::LeftInSlots),
+                even: has(Part::StoredAgain),
             },
         }
     }

@@ -165,6 +165,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     base,
                     left: work.left.around(index).copied().filter(|_| kind == Kind::Site),
                     asks_once: self.only_guest,
+                    even: self.sites.spares.even,
                     prefetches,
                     width: self.sites.width,
                     thrown: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),

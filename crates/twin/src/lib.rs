@@ -19,6 +19,7 @@ mod bounds;
 mod early;
 mod emit;
 mod error;
+mod even;
 mod exceptions;
 mod file;
 mod go;

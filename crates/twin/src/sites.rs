@@ -29,10 +29,12 @@ pub struct Spares {
     pub ahead: bool,
     /// Of those, a scavenger's that a loop does not use are loaded once, behind it.
     pub left: bool,
+    /// Places for loads, of which a core has fewer than it would need: so much is stored again that it runs out of places for stores first.
+    pub even: bool,
 }
 
 impl Spares {
-    pub const ALL: Self = Self { dead: true, ahead: true, left: true };
+    pub const ALL: Self = Self { dead: true, ahead: true, left: true, even: true };
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

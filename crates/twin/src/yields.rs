@@ -9,6 +9,7 @@
 //! tree a twentieth.
 
 use crate::assembler::{Assembler, Extent, Inert, Label, RAX, RSP, Register, assemble};
+use crate::even::Traffic;
 use crate::insertions::{Part, Piece};
 use crate::left::Loop;
 use crate::mode::VectorWidth;
@@ -39,6 +40,8 @@ pub(crate) struct Yield<'a> {
     pub left: Option<Loop>,
     /// Its code may hold who is next for a while: who takes a guest's state away meanwhile sees to it. A sibling's handlers do not.
     pub asks_once: bool,
+    /// Of what slots hold, so much is stored again that loads do not outnumber stores.
+    pub even: bool,
     /// Prefetches, whose operands use only what is live.
     pub prefetches: &'a Part,
     pub width: VectorWidth,
@@ -78,10 +81,32 @@ impl Yield<'_> {
         (0..16).filter(move |&register| register != RSP && live.contains(RegSet::general(register)))
     }
 
-    /// Those of them that have to be stored.
+    /// Those of them that are stored.
     fn stored(&self) -> impl Iterator<Item = Register> {
-        let held = self.held;
-        self.general().filter(move |&register| !held.contains(RegSet::general(register)))
+        let left_out = self.held - self.again();
+        self.general().filter(move |&register| !left_out.contains(RegSet::general(register)))
+    }
+
+    /// What is stored though its slot holds it.
+    fn again(&self) -> RegSet {
+        if !self.even || self.kind != Kind::Site {
+            return RegSet::EMPTY;
+        }
+        let left = self.left.map_or(RegSet::EMPTY, |left| left.registers);
+        let count = |not: RegSet| {
+            let loaded = |&register: &Register| !not.contains(RegSet::general(register));
+            self.general().filter(loaded).count() as u32
+        };
+        let vectors = (0..32).filter(|&number| self.live.meets(RegSet::xmm(number))).count() as u32;
+        let asks = 1 + u32::from(!self.asks_once) + u32::from(self.base.is_none());
+        let passes = u32::from(self.quantum.is_none());
+        let stack = u32::from(!self.held.contains(RegSet::general(RSP)));
+        // Besides registers: where to go on, the stack pointer, and the instruction itself; where to go on, and who is current.
+        let traffic = Traffic {
+            loads: 3 + asks + passes + vectors + count(left),
+            stores: 2 + stack + passes + vectors + count(self.held),
+        };
+        traffic.evened_with(self.held & (self.live | RegSet::general(RSP)) - left)
     }
 
     fn vectors(&self, asm: &mut Assembler, store: bool, base: Register) {
@@ -117,7 +142,7 @@ impl Yield<'_> {
     fn switch(&self, asm: &mut Assembler, base: Register, free: Register, next: Option<Register>) {
         let resume = asm.label();
         self.vectors(asm, true, base);
-        if !self.held.contains(RegSet::general(RSP)) {
+        if !(self.held - self.again()).contains(RegSet::general(RSP)) {
             asm.store(base, context::RSP, RSP);
         }
         asm.load_place(free, resume);

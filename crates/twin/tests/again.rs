@@ -60,6 +60,7 @@ fn only_what_other_sites_change_is_done_anew() {
         Sites { spares: Spares { ahead: false, ..Spares::ALL }, ..all.clone() },
         Sites { spares: Spares { dead: false, ..Spares::ALL }, ..all.clone() },
         Sites { spares: Spares { left: false, ..Spares::ALL }, ..all.clone() },
+        Sites { spares: Spares { even: false, ..Spares::ALL }, ..all.clone() },
         sites(Which::EveryLoad(Reach::Usual)),
         sites(Which::EveryLoad(Reach::All)),
         all,

@@ -143,6 +143,8 @@ enum Without {
     SavingAhead,
     /// What a scavenger's loop does not use is loaded at each of its yields, not behind it
     LeftInSlots,
+    /// What slots hold is never stored again, however much more a yield loads than it stores
+    StoredAgain,
 }
 
 impl From<Without> for Part {
@@ -152,6 +154,7 @@ impl From<Without> for Part {
             Without::LiveRegisters => Self::LiveRegisters,
             Without::SavingAhead => Self::SavingAhead,
             Without::LeftInSlots => Self::LeftInSlots,
+            Without::StoredAgain => Self::StoredAgain,
         }
     }
 }

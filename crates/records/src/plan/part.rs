@@ -14,6 +14,8 @@ pub enum Part {
     SavingAhead,
     /// What a scavenger's loop does not use is loaded once, behind it: without it, at each yield.
     LeftInSlots,
+    /// What slots hold is stored again where a yield would load much and store little.
+    StoredAgain,
 }
 
 impl Part {
@@ -24,6 +26,7 @@ impl Part {
             Self::LiveRegisters => "live registers",
             Self::SavingAhead => "saving ahead",
             Self::LeftInSlots => "left in slots",
+            Self::StoredAgain => "stored again",
         }
     }
 }
