@@ -22,6 +22,7 @@ pub struct Sites {
 
 /// What yields are spared. Each can be left out, to see what it gains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent parts")]
 pub struct Spares {
     /// Registers that are dead are neither saved nor loaded. Without that the others are not, either.
     pub dead: bool,

@@ -106,7 +106,7 @@ impl Yield<'_> {
             loads: 3 + asks + passes + vectors + count(left),
             stores: 2 + stack + passes + vectors + count(self.held),
         };
-        traffic.evened_with(self.held & (self.live | RegSet::general(RSP)) - left)
+        traffic.evened_with(self.held & ((self.live | RegSet::general(RSP)) - left))
     }
 
     fn vectors(&self, asm: &mut Assembler, store: bool, base: Register) {
