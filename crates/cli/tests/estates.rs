@@ -36,6 +36,12 @@ static int marked(void) {
     close(fd);
     return strstr(maps, "/dev/zero") || strstr(maps, "/data") || strstr(maps, "libm.so");
 }
+/* Machines may be busy, and scavengers at home run where nobody else wants to. */
+static int patient(void) {
+    static time_t begin;
+    if (!begin) begin = time(0);
+    return time(0) < begin + 200;
+}
 static void *wait_here(void *x) {
     memset(malloc(1 << 20), 1, 1 << 20);
     if (x) pause();
@@ -115,8 +121,8 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     if (!strcmp(what, "company")) {
         struct stat s;
-        for (long n = 0; n < 20000 && (stat(argv[2], &s) || s.st_size == 0); n++) p = chase(p, 1 << 20);
-        for (long n = 0; n < 4000 && marked(); n++) p = chase(p, 1 << 20);
+        while (patient() && (stat(argv[2], &s) || s.st_size == 0)) p = chase(p, 1 << 20);
+        while (patient() && marked()) p = chase(p, 1 << 20);
         fputs(maps, stdout);
         return p == ring ? 4 : 5;
     }
@@ -124,7 +130,7 @@ int main(int argc, char **argv) {
         pthread_t thread;
         struct stat s;
         pthread_create(&thread, 0, keep, 0);
-        for (long n = 0; n < 20000 && (stat(argv[2], &s) || s.st_size == 0); n++) p = chase(p, 1 << 20);
+        while (patient() && (stat(argv[2], &s) || s.st_size == 0)) p = chase(p, 1 << 20);
         for (time_t begin = time(0); time(0) < begin + 3;) p = chase(p, 1 << 20);
         stop = 1;
         pthread_join(thread, 0);

@@ -128,8 +128,8 @@ fn company(world: &World, modes: &[&str]) -> Result<(), Failed> {
 /// A primary that only waits by turning round has its scavenger aboard meanwhile, watched or not. On a busy machine a scavenger may be done
 /// before anybody takes it aboard.
 fn waits(world: &World) -> Result<(), Failed> {
-    for options in [&["--finish"][..], &["--finish", "--promise", "10"]] {
-        let mut boardings = 0;
+    for options in [&["--finish", "--show"][..], &["--finish", "--show", "--promise", "10"]] {
+        let (mut boardings, mut stories) = (0, Vec::new());
         for loads in ["3000000", "30000000", "100000000", "300000000", "1000000000"] {
             let harvest = world.harvest(options, &["waits"], &[vec!["nothing", loads]]);
             world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
@@ -137,9 +137,10 @@ fn waits(world: &World) -> Result<(), Failed> {
             if boardings > 0 {
                 break;
             }
+            stories.push(harvest.story);
         }
         if boardings == 0 {
-            return Err(format!("it was never aboard: {options:?}").into());
+            return Err(format!("it was never aboard\n{}", stories.join("\n")).into());
         }
     }
     Ok(())

@@ -173,6 +173,8 @@ impl World {
         for path in [&report, &output] {
             std::fs::write(path, "").expect("an empty file");
         }
+        // Of a scavenger before.
+        let _ = std::fs::remove_file(self.directory.join("done"));
         let mut command = self.launcher();
         command.arg(LAUNCH).args(options).arg("--report").arg(&report).arg("--output").arg(&output);
         command.arg(file).args(primary);
