@@ -7,6 +7,7 @@
     for (i = 5; i <= NF; i++) total += $i / $4
     first[round, count, way] = $5 / $4; whole[round, count, way] = total
     if (!(count in seen)) { seen[count] = 1; counts[++n] = count + 0 }
+    if (way == "mapped") with_mapped = 1
     if (!((count, round) in had)) { had[count, round] = 1; rounds[count] = rounds[count] " " round }
 }
 
@@ -17,7 +18,10 @@ function ratios(name, count,    list, size, i, r, value, kept) {
     for (i = 1; i <= size; i++) {
         r = list[i]
         if (!((r, count, "alone") in first) || !((r, count, "by_hand") in first) || !((r, count, "harvested") in first)) continue
-        if (name == "hand_total") value = whole[r, count, "by_hand"] / first[r, count, "alone"]
+        if (name ~ /mapped/ && !((r, count, "mapped") in first)) continue
+        if (name == "mapped_total") value = whole[r, count, "mapped"] / first[r, count, "alone"]
+        else if (name == "mapped_share") value = whole[r, count, "harvested"] / whole[r, count, "mapped"]
+        else if (name == "hand_total") value = whole[r, count, "by_hand"] / first[r, count, "alone"]
         else if (name == "hand_first") value = first[r, count, "by_hand"] / first[r, count, "alone"]
         else if (name == "total") value = whole[r, count, "harvested"] / first[r, count, "alone"]
         else if (name == "first") value = first[r, count, "harvested"] / first[r, count, "alone"]
@@ -37,21 +41,23 @@ function typical(name, count,    size) { size = ratios(name, count); return midd
 END {
     sort(counts, n)
     if (what == "table") {
-        print "| scavengers | total by hand | first by hand | total harvested | primary harvested | harvested / by hand |"
-        print "|---|---|---|---|---|---|"
+        printf "| scavengers | total by hand | first by hand | total harvested | primary harvested | harvested / by hand |"
+        print with_mapped ? " by hand, a mapping each | harvested / that |" : ""
+        print "|---|---|---|---|---|---|" (with_mapped ? "---|---|" : "")
         for (i = 1; i <= n; i++) {
             c = counts[i]
-            printf "| %d | ×%s | ×%s | ×%s | ×%s | %s |\n", c, cell("hand_total", c), cell("hand_first", c), cell("total", c), cell("first", c), cell("share", c)
+            printf "| %d | ×%s | ×%s | ×%s | ×%s | %s |", c, cell("hand_total", c), cell("hand_first", c), cell("total", c), cell("first", c), cell("share", c)
+            print with_mapped ? " ×" cell("mapped_total", c) " | " cell("mapped_share", c) " |" : ""
         }
         print "\nThroughput over that of the chase alone on the same core; median of the rounds [least, greatest]."
     } else if (what == "json") {
-        split("hand_total hand_first total first share", names, " ")
+        shown = split("hand_total hand_first total first share" (with_mapped ? " mapped_total mapped_share" : ""), names, " ")
         printf "["
         for (i = 1; i <= n; i++) {
             c = counts[i]
             comma = (i > 1) ? "," : ""
             printf "%s\n  {\"scavengers\": %d", comma, c
-            for (k = 1; k <= 5; k++) {
+            for (k = 1; k <= shown; k++) {
                 size = ratios(names[k], c)
                 printf ", \"%s\": {\"value\": %.4f, \"lo\": %.4f, \"hi\": %.4f, \"unit\": \"ratio\"}", names[k], middle(sorted, size), sorted[1], sorted[size]
             }
@@ -72,6 +78,7 @@ END {
         for (i = 1; i <= n; i++) printf "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%d</text>\n", left + counts[i] / most * 560, bottom + 18, counts[i]
         printf "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">scavengers</text>\n", left + 280, bottom + 38
         line("hand_total", "#888", "by hand", 40); line("total", "#06c", "harvested", 58)
+        if (with_mapped) line("mapped_total", "#c60", "by hand, a mapping each", 76)
         print "</svg>"
     }
 }

@@ -2,16 +2,11 @@
 // one program that goes from one to the next at every load, with the cheapest switch there is. Tells steps for each of them in
 // files as the programs of bench/programs do.
 // usage: limit own|one MIB CHASES PROGRESS-FILE...   until the first file's last word is 1
+#include "context.h"
 #include "../programs/common.h"
 #include <string.h>
 
 enum { LINE = 64, BATCH = 4096 };
-
-// The ring: next context, where it goes on, its stack.
-struct context {
-    struct context *next;
-    void *rip, *rsp;
-};
 
 // rdi: pointer, rsi: count, r15: context. The first one returns when its count is up; the others begin anew elsewhere.
 void **chase_among(void **p, long loads, struct context *own);
@@ -38,12 +33,6 @@ __asm__(".globl chase_among\nchase_among:\n"
         "  mov (%rdi), %rdi\n  dec %rsi\n  jnz 4b\n"
         "  mov 24(%r15), %rbx\n  addq $4096, (%rbx)\n"
         "  jmp 3b\n");
-
-struct other {
-    struct context context;
-    volatile uint64_t *steps;
-    uint64_t stack[512];
-};
 
 static void **cycle(size_t mib) {
     size_t lines = (mib << 20) / LINE;
