@@ -6,7 +6,7 @@ use records::run::{Ended, Run};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use testkit::text;
+use testkit::{text, without_executions};
 use units::Quantity;
 
 struct Place {
@@ -62,7 +62,7 @@ impl Place {
     fn same(&self, program: &[&str]) {
         let (alone, harvested) = (self.alone(program), self.harvested(program));
         assert_eq!(text(&harvested.stdout), text(&alone.stdout), "{program:?}");
-        assert_eq!(beside_notes(&text(&harvested.stderr)), text(&alone.stderr), "{program:?}");
+        assert_eq!(without_executions(&text(&harvested.stderr)), text(&alone.stderr), "{program:?}");
         let status = |output: &Output| (output.status.code(), output.status.signal());
         assert_eq!(status(&harvested), status(&alone), "{program:?}");
     }
@@ -70,12 +70,6 @@ impl Place {
 
 fn value(quantity: &Quantity) -> f64 {
     quantity.value().unwrap()
-}
-
-/// What the program said itself. That it executed another one is told where that lives long enough to be seen, so not always.
-fn beside_notes(stderr: &str) -> String {
-    let noted = "gleaner: harvesting to the end: the primary executed ";
-    stderr.split_inclusive('\n').filter(|line| !line.starts_with(noted)).collect()
 }
 
 #[test]

@@ -13,4 +13,4 @@ pub use golden::{golden, golden_bytes, golden_files};
 pub use kill::kill;
 pub use place::Place;
 pub use repository::root;
-pub use said::{said, text};
+pub use said::{said, text, without_executions};

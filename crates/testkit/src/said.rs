@@ -11,3 +11,9 @@ pub fn text(bytes: &[u8]) -> String {
 pub fn said(output: &Output) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
+
+/// Errors without the note that the primary executed another program: it is told where that lives long enough to be seen, so not always.
+pub fn without_executions(errors: &str) -> String {
+    let told = "gleaner: harvesting to the end: the primary executed ";
+    errors.split_inclusive('\n').filter(|line| !line.starts_with(told)).collect()
+}
