@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     if (argc > 3 && !strcmp(argv[1], "until")) {
         struct stat file;
         alarm(120);
-        while (stat(argv[2], &file) || file.st_size < atol(argv[3])) gone_through = p = chase(p, 1000000);
+        while (stat(argv[2], &file) || file.st_size < atol(argv[3])) gone_through = p = chase(p, 1000000), usleep(1000); /* for scavengers at home */
         gone_through = chase(p, 100000000);
     }
     if (argc > 1 && !strcmp(argv[1], "long")) gone_through = chase(p, 1000000000);
