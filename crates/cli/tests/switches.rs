@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 64; i++) table[i] = 7 * i;
     if (argc > 3) seen = (uintptr_t)tens(all, argc);
     if (argc > 2) {
-        while (access(argv[2], F_OK)) seen = look(all, 100000), usleep(1000); /* for scavengers at home */
+        while (access(argv[2], F_OK)) seen = look(all, 100000);
         fork();
         seen = look(all, -1);
     }

@@ -33,14 +33,14 @@ int main(int argc, char **argv) {
         next[i] = next[j], next[j] = other;
     }
     if (!strcmp(argv[1], "primary")) {
-        while (!there("begun")) chase(100000), usleep(1000); /* for scavengers at home */
+        while (!there("begun")) chase(10000), usleep(1000); /* for scavengers at home */
         chase(1000000);
         make("busy");
         for (time_t until = time(0) + 100; !there("done") && time(0) < until;) x = compute(x);
         return there("done") && at < MANY && x ? 0 : 1;
     }
     if (!strcmp(argv[1], "stops")) {
-        while (!there("begun")) chase(100000), usleep(1000); /* for scavengers at home */
+        while (!there("begun")) chase(10000), usleep(1000); /* for scavengers at home */
         chase(1000000);
         pid_t stopped = getpid();
         if (!fork()) {
@@ -73,6 +73,9 @@ fn place() -> Place {
 
 #[test]
 fn guests_work_at_home_while_their_primary_comes_to_no_yield() {
+    if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
+        return eprintln!("skipped: the primary computes, and there is no other processor for guests at home");
+    }
     let place = place();
     let output = place.harvest(&["--scavenger", "./p guest", "--", "./p", "primary"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
