@@ -74,7 +74,9 @@ fn place() -> Place {
 #[test]
 fn guests_work_at_home_while_their_primary_comes_to_no_yield() {
     if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
-        return eprintln!("skipped: the primary computes, and there is no other processor for guests at home");
+        return eprintln!(
+            "skipped: the primary computes, and there is no other processor for guests at home"
+        );
     }
     let place = place();
     let output = place.harvest(&["--scavenger", "./p guest", "--", "./p", "primary"]).output().unwrap();
