@@ -11,6 +11,7 @@ use testkit::{Place, text};
 /// - `faults`: pages vanish in the midst of a chase; handlers find what its caller holds in registers, and bring them back.
 /// - `often`: a chase, interrupted as often as the kernel can.
 /// - `chase`: until it is ended.
+/// - `rests`: so, too, but leaves scavengers at home some of the CPU.
 const SOURCE: &str = r#"
 #define _GNU_SOURCE
 #define _XOPEN_SOURCE_EXTENDED 1
@@ -28,7 +29,7 @@ const SOURCE: &str = r#"
 #include <unistd.h>
 enum { MANY = 1 << 20, SIGNALS = 300 };
 struct node { struct node *next; uint64_t number; } nodes[MANY];
-static volatile sig_atomic_t seen, found, stop;
+static volatile sig_atomic_t seen, found, begun, stop;
 static int wanted = SIGNALS;
 static uintptr_t *base;
 static struct node *volatile other = nodes;
@@ -54,6 +55,7 @@ static void search(int number, siginfo_t *info, void *at) {
     memset((char *)large, number, sizeof large);
     ucontext_t *context = at;
     int here = 0;
+    if (!begun) return; /* no node is at hand yet */
     for (int i = 0; i < NGREG; i++) here |= is_node(context->uc_mcontext.gregs[i]);
     uintptr_t *interrupted = (uintptr_t *)context->uc_mcontext.gregs[REG_RSP];
     int on_stack = interrupted <= base && base - interrupted < 1 << 16;
@@ -66,10 +68,12 @@ __attribute__((noinline)) static struct node *chase(struct node *p, long steps) 
     return p;
 }
 __attribute__((noinline)) static struct node *chase_until_stopped(struct node *p) {
+    begun = 1;
     for (long done = 0; !stop; done++) p = p->next;
     return p;
 }
 static struct node *chase_and_call(struct node *p) {
+    begun = 1;
     while (!stop) p = chase(p, 1000), getppid();
     return p;
 }
@@ -192,13 +196,14 @@ int main(int argc, char **argv) {
         sigaction(SIGALRM, &action, 0);
         if (calls) wanted = 10000;
         timer(calls ? 500 : 2000);
-        struct node *p = calls ? chase_and_call(nodes) : chase_until_stopped(nodes);
+        struct node *p = calls ? chase_and_call(other) : chase_until_stopped(other);
         timer(0);
         printf("all %d, %d\n", found == seen, is_node((uintptr_t)p));
     }
     fflush(stdout);
     if (argc > 2) return 0;
-    for (;;) other = chase(other, 100000);
+    int rests = !strcmp(argv[1], "rests");
+    for (;; rests && usleep(1000)) other = chase(other, 100000);
 }
 "#;
 
@@ -211,7 +216,7 @@ fn as_scavenger(place: &Place, mode: &str, expected: &str) -> String {
     let command = format!("./p {mode}");
     let said = place.at("said");
     let mut harvest =
-        place.harvest(&["-q", "--scavenger", &command, "--scavenger-out", "said", "--", "./p", "chase"]);
+        place.harvest(&["-q", "--scavenger", &command, "--scavenger-out", "said", "--", "./p", "rests"]);
     let mut harvest = harvest.spawn().unwrap();
     let mut seen = String::new();
     // Who runs at home has what other programs leave of the CPUs.
