@@ -420,7 +420,7 @@ fn a_primary_that_sleeps_often_has_guests() {
     assert!((0..5).map(share).inspect(|share| println!("{share}")).any(|share| share > 0.25));
 }
 
-/// Nothing may be lost, so nobody comes aboard.
+/// Nothing may be lost, so nobody comes aboard; what never sleeps runs at home, or waits for a processor there.
 #[test]
 fn a_primary_that_may_not_become_slower_has_no_guests() {
     let place = place();
@@ -430,7 +430,16 @@ fn a_primary_that_may_not_become_slower_has_no_guests() {
     let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
     assert_eq!(record.slowdown.with_guests.value(), Some(0.0));
     assert_eq!(record.slowdown.share.value(), Some(0.0));
-    assert_eq!(record.scavengers[0].times.aboard.value(), Some(0.0));
+    let times = &record.scavengers[0].times;
+    assert_eq!(times.aboard.value(), Some(0.0));
+    let at_home = times.at_home.estimate().expect("it was started, and ended");
+    assert!(0.0 < at_home.hi && at_home.lo <= at_home.value && at_home.value <= at_home.hi, "{times:?}");
+    if std::fs::read_to_string("/proc/self/schedstat").is_ok_and(|counted| !counted.starts_with("0 ")) {
+        let (running, waiting) = (times.running.value().unwrap(), times.waiting.value().unwrap());
+        let clocks = 0.001;
+        assert!(running > 0.0 && running + waiting < at_home.hi + clocks, "{times:?}");
+        assert!(running + waiting > 0.5 * at_home.lo, "{times:?}");
+    }
 }
 
 /// It would run for ever with guests aboard that never get a turn: they stay at home, and do there what they are for.

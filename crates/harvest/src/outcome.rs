@@ -1,6 +1,6 @@
 //! The run record, put together from a plan and what became of its programs.
 
-use crate::launch::{Outcome, Paces, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
+use crate::launch::{Life, Outcome, Paces, Processor, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
 use crate::program::Program;
 use crate::session::{Cast, Prepared, WantedScavenger};
 use records::plan::Role;
@@ -30,7 +30,7 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         .scavengers
         .iter()
         .zip(&outcome.scavengers)
-        .map(|(wanted, ended)| scavenger(prepared, wanted, ended, outcome.elapsed))
+        .map(|(wanted, ended)| scavenger(prepared, wanted, ended))
         .collect();
     let alone = outcome.refused.iter().map(|why| Refused {
         what: if outcome.not_run { NOT_RUN } else { "harvesting: the primary ran alone" }.to_owned(),
@@ -197,12 +197,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-fn scavenger(
-    prepared: &Prepared,
-    wanted: &WantedScavenger,
-    outcome: &ScavengerOutcome,
-    elapsed: Duration,
-) -> Scavenger {
+fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerOutcome) -> Scavenger {
     let figures = &outcome.figures;
     Scavenger {
         process: Process {
@@ -218,7 +213,7 @@ fn scavenger(
         },
         copy: wanted.copy,
         output: wanted.output.clone(),
-        times: times(figures, elapsed),
+        times: times(outcome),
         progress: Quantity::unresolved("yields are not counted"),
         faults_aboard: count(figures.trips[trip::FAULT]),
         trips_home: trips(figures),
@@ -242,13 +237,26 @@ fn siblings(outcome: &SiblingsOutcome, taken: u64) -> Siblings {
     }
 }
 
-fn times(figures: &ScavengerNow, elapsed: Duration) -> Times {
-    if figures.threads > 1 {
-        let why = "it had several threads, whose times overlap";
-        return Times { aboard: time(figures.aboard_time), at_home: Quantity::unresolved(why) };
+fn times(outcome: &ScavengerOutcome) -> Times {
+    let aboard = outcome.figures.aboard_time;
+    let life = match outcome.life {
+        Some(_) if outcome.figures.threads > 1 => Err("it had several threads, whose times overlap"),
+        life => life.ok_or("it was not started"),
+    };
+    let home = |life: Life| {
+        let [least, most] = [life.least, life.most].map(|it| it.saturating_sub(aboard).as_secs_f64());
+        Estimate::new(f64::midpoint(least, most), least, most)
+    };
+    let processor = life.and_then(|life| life.processor.ok_or("the kernel has not told"));
+    let of_processor = |what: fn(Processor) -> Duration| {
+        processor.map_or_else(Quantity::unresolved, |processor| time(what(processor)))
+    };
+    Times {
+        aboard: time(aboard),
+        at_home: life.map_or_else(Quantity::unresolved, |life| Quantity::measured(home(life), Unit::Seconds)),
+        running: of_processor(|processor| processor.ran),
+        waiting: of_processor(|processor| processor.waited),
     }
-    let home = elapsed.saturating_sub(figures.aboard_time);
-    Times { aboard: time(figures.aboard_time), at_home: time(home) }
 }
 
 fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {

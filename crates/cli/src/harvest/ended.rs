@@ -1,7 +1,7 @@
 //! What there is to say after a harvest: troubles in any case, a summary for those who watched.
 
 use ::harvest::outcome::NOT_RUN;
-use records::run::{Ended, Run, Scavenger};
+use records::run::{Ended, Run, Scavenger, Times};
 use std::fmt::Write;
 use units::Quantity;
 
@@ -70,10 +70,11 @@ pub(super) fn summary(run: &Run) -> String {
         let trips: u64 = scavenger.trips_home.iter().map(|trip| trip.count).sum();
         let _ = writeln!(
             text,
-            "  {}: aboard {}, home {} times, {}",
+            "  {}: aboard {}, home {} times,{} {}",
             told(scavenger),
             scavenger.times.aboard,
             trips,
+            queued(&scavenger.times),
             how(&scavenger.process.ended)
         );
     }
@@ -95,6 +96,15 @@ fn percent(share: &Quantity) -> String {
 
 fn told(scavenger: &Scavenger) -> String {
     crate::failure::one_line(&format!("{} ({})", scavenger.process.command.join(" "), scavenger.copy))
+}
+
+/// Where nobody else wants it little is waited; who waited for longer than it got anywhere wants to know why.
+fn queued(times: &Times) -> String {
+    let got = times.aboard.value().unwrap_or(0.0) + times.running.value().unwrap_or(0.0);
+    match times.waiting.value() {
+        Some(waited) if waited > got => format!(" waited {} for a processor,", times.waiting),
+        _ => String::new(),
+    }
 }
 
 fn how(ended: &Ended) -> String {
@@ -119,5 +129,21 @@ mod tests {
         assert_eq!(measured(0.0018, 0.0017, 0.0019), "0.18% [0.17, 0.19]");
         assert_eq!(measured(0.07, 0.07, 0.07), "7%");
         assert_eq!(percent(&Quantity::unresolved("it slept")), "not resolved: it slept");
+    }
+
+    #[test]
+    fn who_mostly_waits_is_told() {
+        let times = |aboard, running, waiting| {
+            let seconds = |value| Quantity::measured(Estimate::exact(value), Unit::Seconds);
+            queued(&Times {
+                aboard: seconds(aboard),
+                at_home: seconds(running + waiting),
+                running: seconds(running),
+                waiting: seconds(waiting),
+            })
+        };
+        assert_eq!(times(2.0, 0.1, 4.5), " waited 4.5 s measured for a processor,");
+        assert_eq!(times(2.0, 3.0, 4.5), "");
+        assert_eq!(times(0.0, 0.0, 0.0), "");
     }
 }

@@ -3,7 +3,7 @@
 //! It is drawn on the controlling terminal itself, so that redirections of the primary stay as they are. Where the
 //! primary's output or errors go to a terminal, only the window's title is set: a line would get mixed with them.
 
-use ::harvest::launch::Snapshot;
+use ::harvest::launch::{Ready, Snapshot};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
@@ -13,6 +13,7 @@ pub(super) struct Live {
     terminal: Option<File>,
     in_title: bool,
     before: Option<(Instant, Snapshot)>,
+    ready: Ready,
 }
 
 impl Live {
@@ -20,7 +21,7 @@ impl Live {
     pub(super) fn open(asked: bool) -> Self {
         let terminal = if asked { OpenOptions::new().write(true).open("/dev/tty").ok() } else { None };
         let in_title = io::stdout().is_terminal() || io::stderr().is_terminal();
-        Self { terminal, in_title, before: None }
+        Self { terminal, in_title, before: None, ready: Ready::default() }
     }
 
     pub(super) fn show(&mut self, now: &Snapshot) {
@@ -29,7 +30,9 @@ impl Live {
         }
         let before = self.before.replace((Instant::now(), now.clone()));
         let before = before.as_ref().map(|(at, snapshot)| (at.elapsed(), snapshot));
-        let text = line(now, before);
+        let at_home = now.scavengers.iter().filter(|scavenger| scavenger.running && scavenger.aboard == 0);
+        let behind = self.ready.look(at_home.map(|scavenger| scavenger.pid));
+        let text = line(now, before, behind);
         self.draw(&text);
     }
 
@@ -63,8 +66,8 @@ fn cut(text: &str, width: usize) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// What happens now; `before` is what happened so long ago.
-fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>) -> String {
+/// What happens now; `before` is what happened so long ago. So many at home wait behind others for a processor.
+fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>, behind: usize) -> String {
     if !now.harvesting {
         return "gleaner: the primary runs alone".to_owned();
     }
@@ -88,6 +91,9 @@ fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>) -> String {
     };
     let mut text =
         format!("gleaner: {} of {running} scavengers aboard (room for {room}{waiting})", now.aboard());
+    if behind > 0 {
+        let _ = write!(text, ", {behind} at home without a processor");
+    }
     if let Some((time, before)) = before.filter(|(time, _)| !time.is_zero()) {
         let aboard: Duration = now.scavengers.iter().map(|s| s.aboard_time).sum();
         let was: Duration = before.scavengers.iter().map(|s| s.aboard_time).sum();
@@ -143,7 +149,7 @@ mod tests {
             ..Snapshot::default()
         };
         assert_eq!(
-            line(&now, None),
+            line(&now, None, 0),
             "gleaner: 2 of 2 scavengers aboard (room for 4); the primary's pace is not known yet"
         );
         now.paces = Paces {
@@ -159,13 +165,13 @@ mod tests {
         now.threads[0].with_guests = false;
         let before = Snapshot { scavengers: vec![ScavengerNow::default(); 2], ..now.clone() };
         assert_eq!(
-            line(&now, Some((Duration::from_secs(1), &before))),
-            "gleaner: 2 of 2 scavengers aboard (room for 4, some wait), 0.0 aboard of late, 10 came and went; primary +10.0% [+10.0, +10.0]; 99% of absences below 400 ns"
+            line(&now, Some((Duration::from_secs(1), &before)), 1),
+            "gleaner: 2 of 2 scavengers aboard (room for 4, some wait), 1 at home without a processor, 0.0 aboard of late, 10 came and went; primary +10.0% [+10.0, +10.0]; 99% of absences below 400 ns"
         );
-        assert_eq!(line(&Snapshot::default(), None), "gleaner: the primary runs alone");
+        assert_eq!(line(&Snapshot::default(), None, 0), "gleaner: the primary runs alone");
         now.executed = Some("/bin/other".into());
         assert_eq!(
-            line(&now, None),
+            line(&now, None, 0),
             "gleaner: the primary executed /bin/other in its place, which runs alone"
         );
     }

@@ -19,13 +19,17 @@ mod executed;
 mod fixed;
 mod forked;
 mod host;
+mod lives;
 mod paces;
 mod page;
+mod ready;
 mod running;
 mod siblings;
 
 pub use host::{check as check_host, check_home};
+pub use lives::{Life, Processor};
 pub use paces::{Pace, Paces, Visits};
+pub use ready::Ready;
 pub use running::{Outcome, Running, ScavengerNow, ScavengerOutcome, Snapshot};
 pub use siblings::{SiblingsOutcome, ThreadNow};
 

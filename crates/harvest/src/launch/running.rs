@@ -3,6 +3,7 @@
 use super::blob::Blob;
 use super::executed::Executed;
 use super::forked::Forked;
+use super::lives::{Life, Looks};
 use super::paces::{Pace, Paces, Visits};
 use super::page::{Page, row};
 use super::siblings::{self, SiblingsOutcome};
@@ -76,6 +77,8 @@ pub struct ScavengerOutcome {
     pub executed: Option<PathBuf>,
     /// It has no dynamic loader, and asked for threads, of which it got none.
     pub refused_threads: bool,
+    /// None where it was never started.
+    pub life: Option<Life>,
     pub figures: ScavengerNow,
 }
 
@@ -118,6 +121,7 @@ pub struct Running {
     count: usize,
     siblings: bool,
     ended: Vec<Option<ExitStatus>>,
+    looks: Vec<Looks>,
     butler: Butler,
 }
 
@@ -132,13 +136,14 @@ enum Butler {
 
 impl Running {
     pub(super) fn new(harvest: &Harvest, page: Page, blob: Blob, child: Child) -> Self {
+        let started = Instant::now();
         Self {
             page,
             _blob: blob,
             child,
             after: harvest.after,
             watch_every: harvest.watch_every,
-            started: Instant::now(),
+            started,
             modules: 1 + harvest.primary.modules.len(),
             forked: Forked::new(&harvest.primary),
             executed: Executed::new(&harvest.primary.file),
@@ -147,6 +152,7 @@ impl Running {
             count: harvest.scavengers.len(),
             siblings: harvest.siblings,
             ended: vec![None; harvest.scavengers.len()],
+            looks: vec![Looks::new(started); harvest.scavengers.len()],
             butler: Butler::Lives,
         }
     }
@@ -290,6 +296,7 @@ impl Running {
     fn reap_scavengers(&mut self) -> io::Result<()> {
         for index in 0..self.count {
             if let (None, Some(pid)) = (self.ended[index], self.scavenger_pid(index)) {
+                self.looks[index].look(pid);
                 self.ended[index] = reap(pid)?;
             }
         }
@@ -406,6 +413,7 @@ impl Running {
             killed_at_end,
             executed: self.replaced_scavengers[index].clone(),
             refused_threads: at(offset_of!(ScavengerRow, refused_threads)) != 0,
+            life: self.looks[index].life(),
             figures: self.scavenger(index),
         }
     }

@@ -84,7 +84,18 @@ pub struct Scavenger {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     pub aboard: Quantity,
+    /// From its start to its end, but for the time aboard.
     pub at_home: Quantity,
+    /// Its own thread on a processor.
+    #[serde(default = "not_told")]
+    pub running: Quantity,
+    /// Its own thread waiting for a processor: it comes behind everybody else. It may be aboard already, and only on its way to sleep.
+    #[serde(default = "not_told")]
+    pub waiting: Quantity,
+}
+
+fn not_told() -> Quantity {
+    Quantity::unresolved("an earlier version did not tell it")
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,0 +1,113 @@
+//! How long a scavenger lived, as far as the launcher's looks tell, and what it had of the processors meanwhile: who is at home has the
+//! lowest priority, and may wait for long where others are busy.
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use std::time::{Duration, Instant};
+
+/// A scavenger's life.
+#[derive(Clone, Copy, Debug)]
+pub struct Life {
+    /// It began and ended between two looks each.
+    pub least: Duration,
+    pub most: Duration,
+    /// Its first thread's; none where the kernel does not count it, or it has not ended.
+    pub processor: Option<Processor>,
+}
+
+/// What a thread had of the processors since it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processor {
+    pub ran: Duration,
+    /// Ready to run, while others did.
+    pub waited: Duration,
+}
+
+impl Processor {
+    /// As the kernel counts it, which it may have been built or told not to.
+    pub fn of(tid: i32) -> Option<Self> {
+        parsed(&std::fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?)
+    }
+}
+
+/// Nanoseconds on processors and waiting, and how often it came to one: who never did is not counted at all.
+fn parsed(text: &str) -> Option<Processor> {
+    let mut numbers = text.split_ascii_whitespace().map(|word| word.parse().ok());
+    let (ran, waited, times) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    let duration = Duration::from_nanos;
+    (0u64 < times).then(|| Processor { ran: duration(ran), waited: duration(waited) })
+}
+
+/// The looks at one scavenger.
+#[derive(Clone, Copy)]
+pub(super) struct Looks {
+    last: Instant,
+    begun: Option<Between>,
+    ended: Option<Between>,
+    processor: Option<Processor>,
+}
+
+#[derive(Clone, Copy)]
+struct Between(Instant, Instant);
+
+impl Looks {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { last: now, begun: None, ended: None, processor: None }
+    }
+
+    /// It has begun by now.
+    pub(super) fn look(&mut self, pid: Pid) {
+        let between = Between(self.last, Instant::now());
+        self.begun.get_or_insert(between);
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        // What it had is told for as long as nobody has waited for it.
+        if self.ended.is_none() && matches!(waitid(WaitId::Pid(pid), ended), Ok(Some(_))) {
+            self.ended = Some(between);
+            self.processor = Processor::of(pid.as_raw_nonzero().get());
+        }
+        self.last = between.1;
+    }
+
+    /// None of who never began.
+    pub(super) fn life(&self) -> Option<Life> {
+        let begun = self.begun?;
+        let ended = self.ended.unwrap_or(Between(self.last, self.last));
+        Some(Life { least: ended.0 - begun.1, most: ended.1 - begun.0, processor: self.processor })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_counts_is_read() {
+        let counted = Processor { ran: Duration::from_nanos(5), waited: Duration::from_nanos(70) };
+        assert_eq!(parsed("5 70 2\n"), Some(counted));
+        for not_counted in ["0 0 0\n", "", "5 70", "5 70 x", "-5 70 2"] {
+            assert_eq!(parsed(not_counted), None, "{not_counted}");
+        }
+    }
+
+    /// Who waits for who sleeps knows between which looks it ended.
+    #[test]
+    fn a_life_is_between_its_looks() {
+        let mut looks = Looks::new(Instant::now());
+        assert!(looks.life().is_none());
+        let mut child = std::process::Command::new("sleep").arg("0.2").spawn().expect("a sleeper");
+        let pid = Pid::from_child(&child);
+        let began = Instant::now();
+        while looks.ended.is_none() {
+            looks.look(pid);
+            std::thread::sleep(Duration::from_millis(10));
+            assert!(began.elapsed() < Duration::from_secs(60));
+        }
+        let took = began.elapsed();
+        child.wait().expect("it ended");
+        let life = looks.life().expect("it began");
+        let slept = Duration::from_millis(200);
+        assert!(life.most >= slept && life.least <= life.most && life.least <= took, "{life:?}");
+        if let Some(processor) = life.processor {
+            assert!(processor.ran + processor.waited + slept <= life.most, "{life:?}");
+        }
+    }
+}
