@@ -13,14 +13,10 @@ pub struct Ready {
 impl Ready {
     /// How many of these processes have waited since the last look at them.
     pub fn look(&mut self, pids: impl Iterator<Item = i32>) -> usize {
-        let before = std::mem::take(&mut self.ran);
-        let mut waiting = 0;
-        for pid in pids {
-            let Some(now) = is_ready(pid).then(|| Processor::of(pid)).flatten() else { continue };
-            waiting += usize::from(before.get(&pid) == Some(&now.ran));
-            self.ran.insert(pid, now.ran);
-        }
-        waiting
+        let ready = pids.filter(|&pid| is_ready(pid));
+        let now = ready.filter_map(|pid| Some((pid, Processor::of(pid)?.ran))).collect();
+        let before = std::mem::replace(&mut self.ran, now);
+        self.ran.iter().filter(|(pid, ran)| before.get(pid) == Some(ran)).count()
     }
 }
 
@@ -44,6 +40,12 @@ mod tests {
         assert_eq!(ready.look(pids.into_iter()), 0);
         child.kill().expect("it sleeps");
         child.wait().expect("it ended");
+        // What one has had is told anew at ticks, and when it goes to sleep.
+        while ready.ran.contains_key(&own)
+            && Processor::of(own).map(|now| now.ran) == ready.ran.get(&own).copied()
+        {
+            std::hint::spin_loop();
+        }
         assert_eq!(ready.look(pids.into_iter()), 0);
         assert!(is_ready(pids[0]) && !is_ready(pids[1]));
     }
