@@ -6,7 +6,7 @@ use records::run::{Ended, Run};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use testkit::{text, without_executions};
+use testkit::{processors, text, without_executions};
 use units::Quantity;
 
 struct Place {
@@ -118,7 +118,7 @@ fn threads_go_aboard_each_other_and_the_record_says_so() {
 /// Who can have a CPU of its own does not wait aboard another one: the main thread only sleeps while its one worker runs.
 #[test]
 fn idle_processors_come_first() {
-    if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
+    if processors() < 2 {
         return;
     }
     let place = Place::new();

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use testkit::{Place, text};
+use testkit::{Place, processors, text};
 
 /// A chase in either role. `primary`: once its guest has begun, it computes without a load until that is done. `stops`: it stops itself, for two
 /// seconds and until that is done. `chaser`: until it is told to end. Anything else is a guest: once it is told that the primary is busy, it does some more.
@@ -73,7 +73,7 @@ fn place() -> Place {
 
 #[test]
 fn guests_work_at_home_while_their_primary_comes_to_no_yield() {
-    if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
+    if processors() < 2 {
         return eprintln!(
             "skipped: the primary computes, and there is no other processor for guests at home"
         );

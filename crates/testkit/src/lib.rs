@@ -5,6 +5,7 @@ mod butler;
 mod golden;
 mod kill;
 mod place;
+mod processors;
 mod repository;
 mod said;
 
@@ -12,5 +13,6 @@ pub use butler::butler_of;
 pub use golden::{golden, golden_bytes, golden_files};
 pub use kill::kill;
 pub use place::Place;
+pub use processors::processors;
 pub use repository::root;
 pub use said::{said, text, without_executions};

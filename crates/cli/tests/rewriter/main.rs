@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     bound();
     // Some programs wait, as they should, or for what never comes: others go on meanwhile.
-    let threads = 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = 2 * testkit::processors();
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().expect("the only pool");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rewriter");
     let wanted: Vec<String> = std::env::var("GLEANER_VARIANTS")
