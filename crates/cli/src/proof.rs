@@ -2,7 +2,8 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use ::proof::{Counts, Refusal as Unproven, Violation, check};
+use ::proof::check;
+use ::proof::{Counts, Refusal as Unproven, Violation};
 use clap::Args;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use ::harvest::twins::{self, NotPlanned, TwinsError};
+use ::harvest::rewrite::{self, NotPlanned, TwinsError};
 use ::twin::report::Phase;
 use ::twin::{Bounds, Coverage, Mode, Reach, Rewritten, VectorWidth};
 use clap::{ArgGroup, Args, ValueEnum};
@@ -128,7 +128,7 @@ fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten,
             Loads::Usual => Reach::Usual,
         };
         let role = args.role.map_or(records::plan::Role::Primary, Role::in_plans);
-        let planned = twins::every_load(&args.binary, data, debug.as_deref(), reach, role, args.quantum)
+        let planned = rewrite::every_load(&args.binary, data, debug.as_deref(), reach, role, args.quantum)
             .map_err(|e| refusal(args, e))?;
         if let Some(remark) = planned.remark() {
             console.remark(&remark);
@@ -163,11 +163,11 @@ fn by_plan(args: &TwinArgs, path: &Path, data: &[u8], console: &Console) -> anyh
     let plan = records::read::<Plan>(path)?.body;
     let refuse = |why: String| Refusal::wrong_use(args.binary.display().to_string(), why);
     let role = args.role.map(Role::in_plans);
-    let module = twins::planned_for(&plan, data, role).map_err(|e| match e {
+    let module = rewrite::planned_for(&plan, data, role).map_err(|e| match e {
         NotPlanned::Roles => refuse(e.to_string()).would_help("--role does"),
         _ => refuse(e.to_string()),
     })?;
-    let planned = twins::rewrite(&plan, module, data).map_err(|e| refusal(args, e))?;
+    let planned = rewrite::rewrite(&plan, module, data).map_err(|e| refusal(args, e))?;
     for (at, why) in &planned.dropped {
         console.remark(&format!("site {at:#x} is left out: {why}"));
     }

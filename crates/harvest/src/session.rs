@@ -1,17 +1,19 @@
 //! A harvest from what was asked for to what became of it: programs found and looked through, a plan made or taken,
 //! rewritten files fetched, everybody started and waited for, the record put together.
 
-use crate::cache::{Cache, Entry};
-use crate::candidates::{in_module, look_through};
+use crate::find::analysis_cache;
+use crate::find::candidates::{in_module, look_through};
+use crate::find::linked::{Chosen, NotListed, Wanted};
+use crate::find::names::{self, Names};
+use crate::find::program::{Program, ProgramError};
+use crate::launch::signals;
 use crate::launch::{self, Inherited, LaunchError, Outcome, Running, Snapshot, Stream};
-use crate::linked::{Chosen, NotListed, Wanted};
-use crate::names::{self, Names};
-use crate::planner::{self, MissRates, Subject, Wishes};
-use crate::prices::Pricing;
-use crate::program::{Program, ProgramError};
-use crate::shelves::Shelves;
-use crate::twins::{self, TwinsError};
-use crate::{outcome, seen, signals};
+use crate::plan::prices::Pricing;
+use crate::plan::{self, MissRates, Subject, Wishes};
+use crate::report;
+use crate::rewrite::cache::{Cache, Entry};
+use crate::rewrite::library_links::Shelves;
+use crate::rewrite::{self, TwinsError};
 use image::{Image, ImageError};
 use records::plan::{Plan, PlannedModule, Prices, Role};
 use records::run::Run;
@@ -193,7 +195,7 @@ pub fn plan<'f>(
     if !missing.is_empty() {
         return Err(SessionError::NothingToExclude(missing.join(", ")));
     }
-    let mut plan = planner::plan(&subjects, prices, rates, wishes);
+    let mut plan = plan::plan(&subjects, prices, rates, wishes);
     for (module, original) in plan.modules.iter_mut().zip(seen) {
         let names = Names::of(&original.data, original.debug.as_deref());
         module.sites.iter_mut().for_each(|site| names.complete(&mut site.place));
@@ -218,9 +220,10 @@ impl Original {
     fn seen<'f>(&'f self, cache: &Cache, rewriters: &mut Rewriters<'f>) -> Result<Subject, SessionError> {
         let path = records::text_of(&self.path);
         let mut rewriter = None;
-        let subject = seen::seen(cache, &path, self.role, (&self.data, self.debug.as_deref()), || {
-            self.looked_through(&path, &mut rewriter)
-        })?;
+        let subject =
+            analysis_cache::seen(cache, &path, self.role, (&self.data, self.debug.as_deref()), || {
+                self.looked_through(&path, &mut rewriter)
+            })?;
         // What was found out about a hundred libraries is more than fits into small machines: some are looked at once more.
         let kept: usize = rewriters.of.iter().map(|(other, _)| other.data.len()).sum();
         let rewriter = rewriter.filter(|_| !self.is_library || kept + self.data.len() <= KEPT);
@@ -249,11 +252,11 @@ impl Original {
         }
         let refused = |why: TwinError| match why {
             TwinError::Image(why) => unreadable(why),
-            why => twins::refused(&self.path, &why).into(),
+            why => rewrite::refused(&self.path, &why).into(),
         };
-        let sites = twins::no_sites();
+        let sites = rewrite::no_sites();
         let mut rewriter = Rewriter::of(&self.data, None).map_err(refused)?;
-        let (module, liveness) = rewriter.live(twins::mode(self.role, 0, &sites)).map_err(refused)?;
+        let (module, liveness) = rewriter.live(rewrite::mode(self.role, 0, &sites)).map_err(refused)?;
         let liveness = liveness.expect("there is some for roles");
         let subject = in_module(path, self.role, &self.data, module, liveness);
         *left = Some(rewriter);
@@ -269,7 +272,7 @@ pub fn check_plan(plan: &Plan, cast: &Cast) -> Result<(), SessionError> {
             path: file.display().to_string(),
             why: records::plain(&e),
         })?;
-        if crate::cache::checksum(&data) != module.content {
+        if crate::rewrite::cache::checksum(&data) != module.content {
             return Err(SessionError::PlanIsForAnother { path: file.display().to_string() });
         }
     }
@@ -335,7 +338,7 @@ pub fn make(
         }
         let rewriter = rewriters.of.iter_mut().find(|(original, _)| original.is(module));
         let rewriter = rewriter.map(|(_, rewriter)| rewriter);
-        match twins::get(cache, plan, module, rewriter) {
+        match rewrite::get(cache, plan, module, rewriter) {
             Ok(entry) => entries.push((file.to_owned(), role, entry)),
             Err(why @ (TwinsError::Refused { .. } | TwinsError::Unproven { .. })) if is_library => {
                 let is_news = matches!(why, TwinsError::Unproven { .. });
@@ -388,7 +391,7 @@ impl Prepared {
         plan.modules.retain(|module| own(module).is_some() || !needs_copy(module));
         for module in &mut plan.modules {
             if let Some(entry) = own(module) {
-                twins::settle(module, &entry.note);
+                rewrite::settle(module, &entry.note);
             }
         }
         Self { plan, cast, entries, shelves, left_alone }
@@ -454,6 +457,6 @@ impl Prepared {
         forwarding.to(pid);
         let outcome = running.wait(watch)?;
         drop(forwarding);
-        Ok((outcome::record(self, pid, &outcome), outcome))
+        Ok((report::record(self, pid, &outcome), outcome))
     }
 }

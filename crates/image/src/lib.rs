@@ -7,34 +7,13 @@
 //! left out as "anything may happen".
 #![forbid(unsafe_code)]
 
-pub mod abi;
-pub mod bare;
-pub mod bytes;
-pub mod cfg;
-pub mod code_units;
-pub mod cursor;
-pub mod descend;
-pub mod dominators;
-pub mod effects;
+pub mod code;
 pub mod elf;
 mod error;
+pub mod flow;
 pub mod go;
-pub mod groups;
-pub mod imports;
-pub mod insn;
-pub mod known_callers;
 pub mod liveness;
-pub mod loops;
 pub mod module;
-pub mod never_returns;
-pub mod order;
-pub mod prototypes;
-pub mod reads;
-pub mod regs;
-pub mod relocations;
-pub mod symbolic;
-pub mod symbols;
-pub mod tables;
 pub mod unwind;
 
 pub use elf::Image;

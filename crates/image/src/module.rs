@@ -1,13 +1,18 @@
 //! Everything known about a module, put together: the one thing other crates start from.
 
-use crate::code_units::{self, Unit};
-use crate::descend::{Decoded, Scratch, Surroundings, decode};
-use crate::imports::{Import, Imports};
-use crate::insn::{Flow, index_at};
-use crate::relocations::{Relocation, dynamic_relocations};
-use crate::symbols::Symbols;
+use crate::code::bare;
+use crate::code::code_units::{self, Unit};
+use crate::code::descend::{Decoded, Scratch, Surroundings, decode};
+use crate::code::insn::{Flow, index_at};
+use crate::code::never_returns;
+use crate::elf::Segment;
+use crate::elf::abi;
+use crate::elf::imports::{Import, Imports};
+use crate::elf::relocations::{Relocation, dynamic_relocations};
+use crate::elf::symbols::Symbols;
+use crate::go::Go;
 use crate::unwind::{frames::Frames, lsda};
-use crate::{Image, ImageError, abi, bare, elf::Segment, go::Go, never_returns};
+use crate::{Image, ImageError};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
@@ -260,7 +265,7 @@ impl<'d> Module<'d> {
             let skew = (load.address.wrapping_neg() & 7) as usize;
             odd.par_extend(
                 bytes.get(skew..).unwrap_or(&[]).par_chunks_exact(8).with_min_len(4096).filter_map(|word| {
-                    let value = crate::bytes::u64_at(word, 0)?;
+                    let value = crate::elf::bytes::u64_at(word, 0)?;
                     (low <= value && value < high && is_odd(Svma(value))).then_some(Svma(value))
                 }),
             );
@@ -333,7 +338,7 @@ impl<'d> Module<'d> {
             }
             let distance = match end - at {
                 2 => i64::from(bytes[end - 1] as i8),
-                _ => crate::bytes::u32_at(bytes, end - 4).map_or(0, |d| i64::from(d as i32)),
+                _ => crate::elf::bytes::u32_at(bytes, end - 4).map_or(0, |d| i64::from(d as i32)),
             };
             let target = Svma((load.address + end as u64).wrapping_add_signed(distance));
             if self.unit_at(target).is_some() {

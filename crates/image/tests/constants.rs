@@ -107,7 +107,7 @@ fn what_relocations_point_to_is_code_only_where_sections_hold_code() {
 fn an_address_that_is_stored_may_be_called_by_anybody() {
     let data = built(STORED, "p.s", &["-nostdlib", "-static", "-no-pie"]);
     let module = Module::analyse(&data, None).expect("a sound file");
-    let known = gleaner_image::known_callers::of(&module);
+    let known = gleaner_image::code::known_callers::of(&module);
     let of = |name: &str| {
         let unit = (0..module.units.len()).find(|&unit| module.name(unit) == Some(name.as_bytes()));
         known[unit.expect(name)]

@@ -1,10 +1,10 @@
 //! What hand-written code may do with registers, and compilers never would: nothing of it may be taken for dead.
 
 use gleaner_image::Module;
-use gleaner_image::groups::RelyOn;
-use gleaner_image::insn::Flow;
+use gleaner_image::code::groups::RelyOn;
+use gleaner_image::code::insn::Flow;
+use gleaner_image::code::regs::{R11, RDI, RDX, RSI, RegSet};
 use gleaner_image::liveness::{Knowledge, Liveness};
-use gleaner_image::regs::{R11, RDI, RDX, RSI, RegSet};
 use std::process::Command;
 
 const SOURCE: &str = r"

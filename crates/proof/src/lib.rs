@@ -36,7 +36,7 @@
 //!   to return there, or to hand it on, and no unit reads that of its own calls: `return_addresses` says what that is.
 //! - **R7 inserted.** Inserted code is of the closed list: in identity twins none. It writes only what is dead by this crate's
 //!   own liveness, which stands at the head of `dead`: before a call by a pointer, status flags alone; and where a function may be of a
-//!   convention that keeps more than the ABI, nothing of that over what it calls outside of the module (`dead/preserved.rs`).
+//!   convention that keeps more than the ABI, nothing of that over what it calls outside of the module (`liveness/preserved.rs`).
 //! - **R8 tables.** A twin of a jump table lies in the new data and overlaps no other one; entry i leads to →(where entry i of
 //!   the original's leads); the load reads it with every register holding what it holds in the original; the original's
 //!   lies in memory that is never written.
@@ -56,13 +56,13 @@
 //!   holds relays behind them, and traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
 //!   its twin together with the cold parts, of which an instruction has at most one, and only behind other inserted code; with traps before what follows a gap.
 //! - **R13 yields.** What is inserted into primaries and scavengers consists of instructions of a closed list
-//!   (`harvest/ops.rs`), each of which something leads to, and of jumps forward among them; the stretches of its cold part count as
-//!   standing behind the jumps that lead to them (`harvest/run.rs`). It reads and writes nothing
+//!   (`yields/ops.rs`), each of which something leads to, and of jumps forward among them; the stretches of its cold part count as
+//!   standing behind the jumps that lead to them (`yields/run.rs`). It reads and writes nothing
 //!   but its area's words for inserted code, the running context and (before a `ret`) the return address; no stack, no red zone.
-//!   On every way from its begin to its end, everything that this crate's sparing liveness (`harvest/sparing/mod.rs` says
+//!   On every way from its begin to its end, everything that this crate's sparing liveness (`yields/sparing/mod.rs` says
 //!   what that is, and what makes it sound) says is live at the instruction that follows holds what it held: where another context ran meanwhile, nothing is known but what the context holds, where
 //!   each register was saved to its own slot (vectors as wide as the note says) and nothing else. General registers and the stack
-//!   pointer may have been saved before (`harvest/held.rs`): on all ways to the piece, with no call since, and unchanged; and the
+//!   pointer may have been saved before (`yields/held.rs`): on all ways to the piece, with no call since, and unchanged; and the
 //!   context's address may stand in a register that likewise got it before, and gets it again where the context goes on. A switch makes the next
 //!   context current (or, in primaries, the one that is named for turning round), which is another one, and goes to where that goes on; its own
 //!   context goes on in the same piece. Only scavengers that are nobody's hosts may hold the next one in a register while they ask and save, and nobody keeps it in scratch. Budgets, leaves and looks
@@ -119,7 +119,7 @@
 //! program does not use GS itself, that Go's runtime does with code and return addresses what its sources say (it looks them up in its tables), and that nobody puts another module in the place of the twins' one, that no returns but those of calls lead to twins (so that no cycle
 //! is made of returns), that a library is not called before the runtime by others' constructors; that code is not read as data, that nobody but the program's own code knows addresses inside of
 //! functions; what the next paragraph says of jump tables. For inserted code: what `dead` and `harvest/sparing` say they take
-//! for granted of calls that leave the module, and `dead/preserved.rs` of the conventions that there are.
+//! for granted of calls that leave the module, and `liveness/preserved.rs` of the conventions that there are.
 //!
 //! R8 proves what a twin's table holds, not that the jump reads it. Of each listed table three things are the mapping's word.
 //! *Base*: whenever its load is reached, the memory operand is the original table's address and a whole number i of entries.
@@ -127,49 +127,30 @@
 //! the listed base), and nowhere else. Were one untrue, the twin would read other bytes than the original, and jump anywhere;
 //! no rule would see it, and R13, R16 and R18 go by the edges of listed tables too. A count too large does no harm (what is
 //! listed lies in the file, and leads where the original's entries do); one too small is the danger. Whoever writes the
-//! mapping must therefore hold i below the count on *every* way to the jump: `image::tables` lists no table otherwise. Jumps
+//! mapping must therefore hold i below the count on *every* way to the jump: `image::code::tables` lists no table otherwise. Jumps
 //! that are not listed are copied as they stand and need none of this.
 //!
 //! A file's head names its rules. To add a rule: a variant of [`Rule`], a line above, a file, a call in [`check`], and
 //! wrong twins in `tests/`.
 #![forbid(unsafe_code)]
 
-mod bare;
-mod cfa;
-mod claims;
-mod computed;
+mod code;
 mod container;
-mod copy;
-mod dead;
-mod frames;
 mod go;
-mod harvest;
-mod inserted;
-mod lsda;
-mod mapping;
-mod names;
-mod patches;
-mod read;
-mod references;
-mod relays;
-mod relocations;
-mod restartable;
-mod return_addresses;
+mod liveness;
 mod rule;
-mod stream;
-mod tables;
-mod unit;
 mod unwind;
+mod yields;
 
+use code::patches::Patched;
+use code::unit::{Scratch, View};
+use container::mapping::{Mapping, Note};
+use container::relocations::Relocations;
 use image::{Image, ImageError};
-use mapping::{Mapping, Note};
-use patches::Patched;
 use rayon::prelude::*;
-use relocations::Relocations;
 use rule::Findings;
 pub use rule::{Place, Rule, Violation};
 use std::sync::atomic::AtomicBool;
-use unit::{Scratch, View};
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R21";
@@ -282,27 +263,27 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
         return Ok((nothing, findings));
     };
     container::sections(&original, &rewritten, &added, &findings);
-    mapping.relays = relays::read(&rewritten, &added, &mapping, &findings);
+    mapping.relays = code::relays::read(&rewritten, &added, &mapping, &findings);
     container::padding(&original, &rewritten, &added, &mapping, &findings);
     let relocations = Relocations::of(&original);
     let about_go = (note.mode, &findings);
     let go = go::Go::of(&original, &rewritten, &mapping, &added, &relocations, about_go);
-    let mut places = patches::places(&original, &mapping, &findings);
+    let mut places = code::patches::places(&original, &mapping, &findings);
     go::Go::checked(&original, &rewritten, &findings);
     places.extend(go.as_ref().and_then(|go| go.link(&original)));
     places.sort_unstable();
     container::unchanged(old, new, &note, &places, &findings);
     let span = (added.data.address, added.text.address.saturating_add(added.text.memory_size));
-    let room = tables::room(&rewritten, &added.data);
-    if !tables::apart(&mapping, room, &findings) {
+    let room = code::tables::room(&rewritten, &added.data);
+    if !code::tables::apart(&mapping, room, &findings) {
         return Ok((nothing, findings));
     }
     let Some(unwind) = unwind::Tables::read(&original, &rewritten, &mapping, &findings) else {
         return Ok((nothing, findings));
     };
     relocations.check(&mapping, span, &findings);
-    restartable::check(&original, &mapping, &relocations, &findings);
-    names::check(&original, &rewritten, &mapping, &findings);
+    code::restartable::check(&original, &mapping, &relocations, &findings);
+    container::names::check(&original, &rewritten, &mapping, &findings);
     let patched = Patched::of(&original, &mapping);
     let functions = unwind.functions();
     let is_go = |unit: usize| go.as_ref().is_some_and(|go| go.is_of_unit(unit));
@@ -316,15 +297,15 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let mut described = functions.clone();
     described.extend(go.iter().flat_map(go::Go::ranges));
     described.sort_unstable();
-    let known = bare::known(&original, &relocations);
-    let named = bare::named(&original, &known);
-    references::look(&original, &mapping, &described, &named, &relocations, &patched, &findings);
+    let known = code::bare::known(&original, &relocations);
+    let named = code::bare::named(&original, &known);
+    code::references::look(&original, &mapping, &described, &named, &relocations, &patched, &findings);
     let bare = mapping.units.iter().enumerate();
     let bare = bare.filter(|&(index, _)| unwind.of_unit(index).is_none() && !is_go(index));
     let bare: Vec<_> = bare.map(|(_, unit)| (unit.start, unit.start + unit.code.len() as u64)).collect();
     let context = Context {
         position_independent: original.is_position_independent(),
-        data: references::data(&original),
+        data: code::references::data(&original),
         named,
         known,
         met: bare.iter().map(|_| AtomicBool::new(false)).collect(),
@@ -343,14 +324,14 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     context.landing_pads();
     let (counts, claims) = context.units();
     context.known_outside();
-    let entries = harvest::entries(&context.mapping, &claims);
-    claims::check(&context.mapping, claims, &context.findings);
+    let entries = yields::entries(&context.mapping, &claims);
+    code::claims::check(&context.mapping, claims, &context.findings);
     context.return_addresses();
-    if context.note.mode != mapping::IDENTITY {
+    if context.note.mode != container::mapping::IDENTITY {
         let (original, mapping) = (&context.original, &context.mapping);
-        let dead = dead::Dead::of(original, mapping, &context.unwind, &context.relocations);
+        let dead = liveness::Dead::of(original, mapping, &context.unwind, &context.relocations);
         match context.note.mode {
-            mapping::POISON => context.poison(&dead),
+            container::mapping::POISON => context.poison(&dead),
             _ => context.harvest(&dead, &entries),
         }
     }
@@ -369,7 +350,7 @@ impl Context<'_> {
         });
     }
 
-    fn units(&self) -> (Counts, Vec<claims::Claim>) {
+    fn units(&self) -> (Counts, Vec<code::claims::Claim>) {
         let units = &self.mapping.units;
         let parts = units.par_iter().enumerate().with_min_len(32).fold(
             Scratch::default,

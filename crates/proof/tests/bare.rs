@@ -118,8 +118,10 @@ fn what_is_doubtful_has_none() {
 /// Changes what symbols of functions say of themselves, in their fifth byte.
 fn symbols(original: &[u8], files: &mut [&mut Vec<u8>], change: impl Fn(u8) -> u8) {
     let image = image::Image::parse(original).expect("ELF");
-    let tables =
-        image.sections().iter().filter(|s| matches!(s.kind, image::abi::SHT_DYNSYM | image::abi::SHT_SYMTAB));
+    let tables = image
+        .sections()
+        .iter()
+        .filter(|s| matches!(s.kind, image::elf::abi::SHT_DYNSYM | image::elf::abi::SHT_SYMTAB));
     for section in tables {
         for entry in 1..section.size / 24 {
             let at = (section.offset + 24 * entry + 4) as usize;

@@ -3,7 +3,7 @@
 
 use gleaner_proof::{Refusal, Rule, check};
 use image::Image;
-use image::bytes::{u32_at, u64_at};
+use image::elf::bytes::{u32_at, u64_at};
 use std::process::Command;
 use std::sync::LazyLock;
 use twin::{Mode, VectorWidth};

@@ -3,7 +3,8 @@
 //! has changed, in the original and in its twin alike, they are wrong.
 
 use gleaner_proof::{Refusal, Rule, check};
-use image::{Image, symbols::Symbols};
+use image::Image;
+use image::elf::symbols::Symbols;
 use std::process::Command;
 
 /// A function, where the byte is, and what it becomes.

@@ -13,44 +13,19 @@
 //! [`rewrite`] goes through the phases; [`mod@map`] describes the result for checkers.
 #![forbid(unsafe_code)]
 
-mod again;
-mod assembler;
-mod bounds;
-mod early;
-mod emit;
 mod error;
-mod even;
-mod exceptions;
-mod file;
-mod go;
-mod harvest;
-mod hazards;
-mod insertions;
-mod kept;
+mod incremental;
 mod layout;
-mod leaves;
-mod left;
-pub mod map;
-mod mode;
-mod operands;
-mod own_base;
-mod poison;
-mod put;
-mod relays;
+mod modes;
+pub mod output;
 pub mod report;
-mod restartable;
-mod return_addresses;
 mod rewrite;
 mod select;
-mod sites;
-mod symbols;
-mod tls;
-mod unwind;
 mod yields;
 
 pub use error::TwinError;
 pub use image::liveness::Knowledge;
-pub use mode::{Mode, VectorWidth};
+pub use modes::mode::{Mode, VectorWidth};
 pub use report::{Coverage, Harvested, SiteRefusal};
 pub use rewrite::{Rewriter, Rewritten, rewrite};
-pub use sites::{Bounds, Costs, Prefetch, Reach, Site, Sites, Spares, UNCOUNTED, Which};
+pub use select::sites::{Bounds, Costs, Prefetch, Reach, Site, Sites, Spares, UNCOUNTED, Which};

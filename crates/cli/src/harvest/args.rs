@@ -1,10 +1,10 @@
 //! The command line of `gleaner harvest`, and who takes part by it.
 
 use crate::failure::Refusal;
+use ::harvest::find::linked::Wanted;
+use ::harvest::find::program::{Program, words};
 use ::harvest::launch::Stream;
-use ::harvest::linked::Wanted;
-use ::harvest::planner::Choice;
-use ::harvest::program::{Program, words};
+use ::harvest::plan::Choice;
 use ::harvest::session::{Cast, WantedScavenger};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};

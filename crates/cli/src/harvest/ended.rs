@@ -1,6 +1,6 @@
 //! What there is to say after a harvest: troubles in any case, a summary for those who watched.
 
-use ::harvest::outcome::NOT_RUN;
+use ::harvest::report::NOT_RUN;
 use records::run::{Ended, Run, Scavenger, Times};
 use std::fmt::Write;
 use units::Quantity;

@@ -194,10 +194,10 @@ fn container(case: &Case) -> bool {
         .filter_map(|section| image.section_bytes(section))
         .map(<[u8]>::len)
         .sum::<usize>();
-    let relocations = image::relocations::dynamic_relocations(&image);
-    let symbols = image::symbols::Symbols::of(&image, None);
+    let relocations = image::elf::relocations::dynamic_relocations(&image);
+    let symbols = image::elf::symbols::Symbols::of(&image, None);
     if let Ok(frames) = Frames::of(&image) {
-        let imports = image::imports::Imports::of(&image, &frames, &relocations);
+        let imports = image::elf::imports::Imports::of(&image, &frames, &relocations);
         read += relocations.iter().filter(|relocation| imports.slot(relocation.place).is_some()).count();
         read += symbols.all().iter().filter(|symbol| imports.stub(symbol.address).is_some()).count();
     }

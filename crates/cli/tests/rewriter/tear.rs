@@ -2,7 +2,7 @@
 //! `docs/twin-format.md` alone.
 
 use image::Image;
-use image::symbols::Symbols;
+use image::elf::symbols::Symbols;
 use std::collections::BTreeMap;
 use units::Svma;
 

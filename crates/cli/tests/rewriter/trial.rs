@@ -5,7 +5,7 @@ use crate::directives::End;
 use crate::outcome::{Outcome, difference, run};
 use crate::tear::{named, tear};
 use crate::variant::{Group, Shape};
-use image::symbols::Symbols;
+use image::elf::symbols::Symbols;
 use rayon::prelude::*;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;

@@ -4,7 +4,7 @@
 
 use super::Program;
 use super::page::Page;
-use crate::rewritten::Switches;
+use crate::rewrite::rewritten::Switches;
 use runtime_abi::control::{Control, FORKED, ON};
 use std::fs::{File, OpenOptions};
 use std::mem::offset_of;

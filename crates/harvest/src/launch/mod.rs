@@ -13,6 +13,8 @@
 //! The thread that calls [`launch`] must live until everybody ended: scavengers die with it (unless told otherwise).
 //! `page` is the control page as the launcher sees it, `running` the watching.
 
+pub(crate) mod signals;
+
 mod blob;
 mod environment;
 mod executed;
@@ -33,7 +35,7 @@ pub use ready::Ready;
 pub use running::{Outcome, Running, ScavengerNow, ScavengerOutcome, Snapshot};
 pub use siblings::{SiblingsOutcome, ThreadNow};
 
-use crate::libraries::{self, Libraries};
+use crate::find::libraries::{self, Libraries};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;

@@ -3,8 +3,8 @@
 use super::blob::{Blob, memory_file};
 use super::environment::{self, assignment};
 use super::{Harvest, LaunchError, Module, Program, Scavenger, Stream};
-use crate::libraries;
-use crate::rewritten::Switches;
+use crate::find::libraries;
+use crate::rewrite::rewritten::Switches;
 use runtime_abi::control::{self, Control, ModuleRow, ScavengerRow, SwitchRow};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -4,7 +4,7 @@
 //! `cmd/link/internal/ld/fips140.go` writes it, since 1.24; `crypto/internal/fips140/check` reads it.
 
 use crate::Image;
-use crate::bytes::u64_at;
+use crate::elf::bytes::u64_at;
 use units::Svma;
 
 const MAGIC: &[u8] = b"\xff Go fipsinfo \xff\x00";

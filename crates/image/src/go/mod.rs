@@ -8,8 +8,9 @@ mod checked;
 pub mod layout;
 pub mod tables;
 
-use crate::bytes::{u32_at, u64_at};
-use crate::{Image, elf::Segment};
+use crate::Image;
+use crate::elf::Segment;
+use crate::elf::bytes::{u32_at, u64_at};
 use layout::{HEADER_SIZE, Layout, at};
 use tables::Run;
 use units::Svma;

@@ -1,10 +1,10 @@
 //! What is live in functions without unwind entry, whose conventions nobody knows: everything at every way out and at every call,
 //! and all general registers everywhere, for whoever looks at them without a table. Dead is what the unit itself overwrites before it reads it.
 
-use crate::effects::effect;
-use crate::insn::{Flow, index_at};
+use crate::code::effects::effect;
+use crate::code::insn::{Flow, index_at};
+use crate::code::regs::RegSet;
 use crate::module::Module;
-use crate::regs::RegSet;
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 
 /// What is live before each instruction of a unit.

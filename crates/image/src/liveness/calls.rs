@@ -1,13 +1,13 @@
 //! What calls lead to.
 
 use super::{Foreign, Kind, Known, Summary, Work};
-use crate::groups::{Groups, RelyOn};
-use crate::imports::Import;
-use crate::insn::Insn;
+use crate::code::groups::{Groups, RelyOn};
+use crate::code::insn::Insn;
+use crate::code::prototypes::Convention;
+use crate::code::regs::RegSet;
+use crate::elf::imports::Import;
+use crate::flow::order::bottom_up;
 use crate::module::Module;
-use crate::order::bottom_up;
-use crate::prototypes::Convention;
-use crate::regs::RegSet;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use units::Svma;

@@ -6,11 +6,11 @@
 
 use super::passed::Unread;
 use super::{Kind, Known, Outside, Summary, Work};
-use crate::groups::{Exit, Groups, RelyOn};
-use crate::insn::Flow;
-use crate::known_callers;
+use crate::code::groups::{Exit, Groups, RelyOn};
+use crate::code::insn::Flow;
+use crate::code::known_callers;
+use crate::code::regs::{RegSet, abi};
 use crate::module::Module;
-use crate::regs::{RegSet, abi};
 use rayon::prelude::*;
 
 /// What a group's callers want of it when it returns.

@@ -3,7 +3,7 @@
 //! of a function that is passed two.
 
 use super::{Foreign, Kind, Work, passed};
-use crate::regs::{RegSet, abi};
+use crate::code::regs::{RegSet, abi};
 
 impl Work<'_, '_> {
     /// For each unit, for each instruction, what may hold something of use before it; if `seen`, of what the ABI passes
@@ -79,7 +79,7 @@ impl Work<'_, '_> {
 
     /// What the group, with all it calls, may leave something of use in.
     pub(super) fn may_write(&self, seen: bool) -> RegSet {
-        use crate::groups::Exit;
+        use crate::code::groups::Exit;
         let of_target = |target| match self.module.unit_at(target) {
             _ if self.module.imports.stub(target).is_some() => abi::RETURNED,
             // Nobody can check what is not in the unwind table.

@@ -5,11 +5,11 @@
 //! look.
 
 use super::{Kind, Work};
-use crate::groups::{Groups, RelyOn};
-use crate::imports::Import;
-use crate::insn::Flow;
+use crate::code::groups::{Groups, RelyOn};
+use crate::code::insn::Flow;
+use crate::code::regs::{RSP, RegSet, abi};
+use crate::elf::imports::Import;
 use crate::module::Module;
-use crate::regs::{RSP, RegSet, abi};
 use rayon::prelude::*;
 
 /// In which registers, all over a module.

@@ -1,8 +1,8 @@
 //! What a function surely overwrites, and what it may give back as it found it.
 
 use super::{Kind, Step, Work};
-use crate::insn::Flow;
-use crate::regs::{RegSet, abi};
+use crate::code::insn::Flow;
+use crate::code::regs::{RegSet, abi};
 use units::Svma;
 
 impl Work<'_, '_> {

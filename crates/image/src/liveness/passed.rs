@@ -11,9 +11,9 @@
 //! it writes that one alone, and nobody reads it up to a return. (What functions read right behind such calls is in `odd.rs`.)
 
 use super::{Kind, Outside, Reaching, Summary, Work};
-use crate::groups::{Groups, RelyOn};
+use crate::code::groups::{Groups, RelyOn};
+use crate::code::regs::{RegSet, abi};
 use crate::module::Module;
-use crate::regs::{RegSet, abi};
 use rayon::prelude::*;
 
 /// Vectors and masks in which the ABI passes nothing.

@@ -17,10 +17,10 @@
 use super::calls::call_graph;
 use super::returning::Ways;
 use super::{Kind, Summary, Work};
-use crate::groups::{Block, Exit, Groups, RelyOn};
+use crate::code::groups::{Block, Exit, Groups, RelyOn};
+use crate::code::regs::{RAX, RCX, RDI, RSI, RSP, RegSet, abi};
+use crate::flow::order::bottom_up;
 use crate::module::Module;
-use crate::order::bottom_up;
-use crate::regs::{RAX, RCX, RDI, RSI, RSP, RegSet, abi};
 use rayon::prelude::*;
 use units::Svma;
 

@@ -3,7 +3,7 @@
 //! else's; and of functions that are not copied, nobody who checks a copy knows it.
 
 use super::Work;
-use crate::groups::RelyOn;
+use crate::code::groups::RelyOn;
 
 impl Work<'_, '_> {
     /// For each unit, for each instruction; empty where all of a unit is relied on.

@@ -1,10 +1,10 @@
 //! Which functions may return at all: by their own blocks, and by what they call or go to in place of returning.
 
 use super::{Kind, Work};
-use crate::groups::Exit;
-use crate::imports::Import;
-use crate::insn::Flow;
-use crate::never_returns::is_known_by_name;
+use crate::code::groups::Exit;
+use crate::code::insn::Flow;
+use crate::code::never_returns::is_known_by_name;
+use crate::elf::imports::Import;
 
 /// All that matters of a group.
 pub(super) struct Ways {

@@ -1,9 +1,9 @@
 //! What code is seen to read, whatever the ABI says: evidence of other conventions.
 
 use super::{Kind, Summary, Work};
-use crate::groups::{Groups, RelyOn};
+use crate::code::groups::{Groups, RelyOn};
+use crate::code::regs::{RegSet, abi};
 use crate::module::Module;
-use crate::regs::{RegSet, abi};
 use rayon::prelude::*;
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! What callers know of a function.
 
-use crate::regs::RegSet;
+use crate::code::regs::RegSet;
 
 /// What a caller must know about a function, at its first instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

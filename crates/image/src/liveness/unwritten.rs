@@ -4,7 +4,7 @@
 //! whatever way control came, nobody need have run any other.
 
 use super::Work;
-use crate::regs::RegSet;
+use crate::code::regs::RegSet;
 
 impl Work<'_, '_> {
     /// For each unit of the group, what callers may know to be unchanged when it returns. Flags aside: nobody keeps those.

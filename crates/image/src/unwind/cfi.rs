@@ -1,6 +1,6 @@
 //! Call-frame programs, one instruction at a time: enough to carry a program over to code laid out differently.
 
-use crate::cursor::Cursor;
+use crate::elf::cursor::Cursor;
 
 /// One call-frame instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 //! Only what a static reader can know is accepted; an entry with an augmentation or a pointer encoding nobody uses on
 //! x86-64 makes the whole table unreadable, since unwinders would also give up on it.
 
-use crate::cursor::{Cursor, ENCODED_OMIT, encoded_size};
-use crate::{Image, ImageError, abi};
+use crate::elf::abi;
+use crate::elf::cursor::{Cursor, ENCODED_OMIT, encoded_size};
+use crate::{Image, ImageError};
 use std::collections::HashMap;
 use std::ops::Range;
 use units::Svma;
@@ -94,7 +95,7 @@ impl<'d> Frames<'d> {
         let mut frames = Self { address, bytes, ..Self::default() };
         let mut by_offset = HashMap::new();
         let mut at = 0usize;
-        while let Some(length) = crate::bytes::u32_at(bytes, at) {
+        while let Some(length) = crate::elf::bytes::u32_at(bytes, at) {
             if length == 0 {
                 break;
             }

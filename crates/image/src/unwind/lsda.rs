@@ -2,7 +2,7 @@
 //! C, Rust, Ada, D and Objective-C share (`.gcc_except_table`).
 
 use crate::Image;
-use crate::cursor::{Cursor, ENCODED_OMIT, encoded_size};
+use crate::elf::cursor::{Cursor, ENCODED_OMIT, encoded_size};
 use units::Svma;
 
 /// A range of code in which calls may throw.

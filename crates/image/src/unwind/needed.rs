@@ -3,8 +3,8 @@
 //! debuggers and profilers, everywhere.
 
 use super::cfi::{Step, Steps};
-use crate::cursor::Cursor;
-use crate::regs::{RegSet, abi};
+use crate::code::regs::{RegSet, abi};
+use crate::elf::cursor::Cursor;
 
 /// What holds from an offset in the code on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ fn register(number: u64) -> RegSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::regs::{RBP, RBX, RSP};
+    use crate::code::regs::{RBP, RBX, RSP};
 
     #[test]
     fn what_is_saved_is_needed_no_more() {

@@ -1,7 +1,7 @@
 //! What `crypto/internal/fips140/check` reads: 16 bytes that say so, a sum of 32, the place of all this, and four pairs of addresses.
 
 use super::original::is_marked;
-use crate::read::Reader;
+use crate::container::read::Reader;
 use image::Image;
 
 const SAYS_SO: &[u8] = b"\xff Go fipsinfo \xff\0";

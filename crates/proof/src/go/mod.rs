@@ -9,9 +9,9 @@ mod shape;
 mod tables;
 
 use crate::container::Added;
-use crate::mapping::{IDENTITY, Mapping, POISON};
-use crate::read::number;
-use crate::relocations::Relocations;
+use crate::container::mapping::{IDENTITY, Mapping, POISON};
+use crate::container::read::number;
+use crate::container::relocations::Relocations;
 use crate::rule::{Findings, Rule};
 use image::Image;
 use original::{Function, HEADER, Original, whole_record};
@@ -230,7 +230,7 @@ impl<'d> New<'_, 'd> {
     }
 
     /// The list of functions is that of the twins, and the way to it never leads beyond the function that is looked for.
-    fn index(&mut self, functions: &[u8], units: &[crate::mapping::Unit<'_>]) -> Option<()> {
+    fn index(&mut self, functions: &[u8], units: &[crate::container::mapping::Unit<'_>]) -> Option<()> {
         let entry = |nth: usize| number(functions, 8 * nth, 4).unwrap_or(u64::MAX);
         for (nth, unit) in units.iter().enumerate() {
             if entry(nth) != unit.twin - self.text.0 {

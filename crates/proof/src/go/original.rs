@@ -1,7 +1,7 @@
 //! Reading what Go's linker wrote for Go's runtime, as the runtime reads it.
 
 use super::shape::{Field, Shape};
-use crate::read::{Reader, number};
+use crate::container::read::{Reader, number};
 use image::Image;
 use units::Svma;
 

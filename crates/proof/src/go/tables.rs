@@ -2,10 +2,10 @@
 
 use super::Go;
 use super::original::{Run, numbered, place, run_at, runs};
-use crate::read::number;
+use crate::code::unit::View;
+use crate::container::read::number;
+use crate::container::stream::Item;
 use crate::rule::Rule;
-use crate::stream::Item;
-use crate::unit::View;
 use units::Svma;
 
 /// Numbers of tables, behind those of frames, files and lines.

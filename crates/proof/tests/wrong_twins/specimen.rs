@@ -192,7 +192,7 @@ impl Specimen {
     /// Where a function begins.
     pub(crate) fn named(&self, name: &str) -> Option<u64> {
         let image = Image::parse(&self.original).expect("a sound file");
-        let symbols = image::symbols::Symbols::of(&image, None);
+        let symbols = image::elf::symbols::Symbols::of(&image, None);
         symbols.all().iter().find(|symbol| symbol.name == name.as_bytes()).map(|symbol| symbol.address.0)
     }
     /// The first unit with a patch, but not the very first: its neighbours are of use.

@@ -1,0 +1,151 @@
+//! What was seen of a file, kept beside the rewritten ones: looking through a large program takes longer than most of its runs.
+//!
+//! Kept is what does not hang on where the file lies, what is wanted of a plan, or what memory costs.
+
+use crate::plan::{Candidate, Function, Saved, Subject};
+use crate::rewrite::cache::{Cache, Key, Made, checksum};
+use records::plan::{LoadClass, Prefetch, Role, Spin};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::io;
+
+/// What is seen in a file, by whoever looks through it now, or did before. `debug` is its separate debug information.
+pub(crate) fn seen<E>(
+    cache: &Cache,
+    path: &str,
+    role: Role,
+    (data, debug): (&[u8], Option<&[u8]>),
+    mut look: impl FnMut() -> Result<Subject, E>,
+) -> Result<Subject, E> {
+    let names = debug.map(checksum).unwrap_or_default();
+    let key = Key::of(&[b"seen", checksum(data).as_bytes(), role.word().as_bytes(), names.as_bytes()]);
+    let mut looked = None;
+    let entry = cache.get(&key, OsStr::new("seen"), || {
+        let subject = look().map_err(Unkept::File)?;
+        let made = to_keep(&subject)?;
+        looked = Some(subject);
+        Ok(made)
+    });
+    match (looked, entry) {
+        (Some(subject), _) => Ok(subject),
+        (None, Err(Unkept::File(why))) => Err(why),
+        // What cannot be kept can still be seen.
+        (None, Err(Unkept::Cache)) => look(),
+        (None, Ok(entry)) => {
+            let rows = std::fs::read(&entry.file).ok();
+            rows.and_then(|rows| entry.note.subject(path, role, &rows)).map_or_else(look, Ok)
+        }
+    }
+}
+
+enum Unkept<E> {
+    File(E),
+    Cache,
+}
+
+impl<E> From<io::Error> for Unkept<E> {
+    fn from(_: io::Error) -> Self {
+        Self::Cache
+    }
+}
+
+/// All but the candidates.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    build_id: Option<String>,
+    content: String,
+    size: units::Bytes,
+    functions: usize,
+    accesses: usize,
+    names: Vec<Function>,
+    spins: Vec<Spin>,
+}
+
+/// A candidate, without the names of its fields: there are many.
+#[derive(Serialize, Deserialize)]
+struct Row(u64, u32, LoadClass, Prefetch, u32, Option<u32>, (u16, u8, u8, bool), u32, bool, bool);
+
+impl From<&Candidate> for Row {
+    fn from(c: &Candidate) -> Self {
+        Self(
+            c.address,
+            c.function,
+            c.class,
+            c.prefetch,
+            c.loop_depth,
+            c.round,
+            (c.saved.general, c.saved.vectors, c.saved.masks, c.saved.flags),
+            c.group,
+            c.same_line,
+            c.without_twin,
+        )
+    }
+}
+
+impl From<Row> for Candidate {
+    fn from(row: Row) -> Self {
+        let Row(
+            address,
+            function,
+            class,
+            prefetch,
+            loop_depth,
+            round,
+            (general, vectors, masks, flags),
+            group,
+            same_line,
+            without_twin,
+        ) = row;
+        Self {
+            address,
+            function,
+            class,
+            prefetch,
+            loop_depth,
+            round,
+            saved: Saved { general, vectors, masks, flags },
+            group,
+            same_line,
+            without_twin,
+        }
+    }
+}
+
+fn to_keep(subject: &Subject) -> io::Result<Made<Head>> {
+    let rows: Vec<Row> = subject.candidates.iter().map(Row::from).collect();
+    let note = Head {
+        build_id: subject.build_id.clone(),
+        content: subject.content.clone(),
+        size: subject.size,
+        functions: subject.functions,
+        accesses: subject.accesses,
+        names: subject.names.clone(),
+        spins: subject.spins.clone(),
+    };
+    Ok(Made { bytes: serde_json::to_vec(&rows)?, note })
+}
+
+impl Head {
+    fn subject(self, path: &str, role: Role, rows: &[u8]) -> Option<Subject> {
+        let rows: Vec<Row> = serde_json::from_slice(rows).ok()?;
+        let candidates: Vec<Candidate> = rows.into_iter().map(Candidate::from).collect();
+        let named = |candidate: &Candidate| (candidate.function as usize) < self.names.len();
+        candidates.iter().all(named).then_some(())?;
+        let Self { build_id, content, size, functions, accesses, names, spins } = self;
+        Some(Subject {
+            path: path.to_owned(),
+            role,
+            build_id,
+            content,
+            size,
+            functions,
+            accesses,
+            names,
+            candidates,
+            spins,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! A unit as candidates are looked for in it: its instructions, what each writes, its loops.
+
+use super::reaching::Found;
+use super::sources::Loaded;
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+use image::Module;
+use image::code::effects::effect;
+use image::code::regs::{RegSet, abi};
+use image::flow::cfg::Cfg;
+use image::flow::dominators::Dominators;
+use image::flow::loops::Loops;
+
+/// Something that holds a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Place {
+    General(u8),
+    /// In the frame: relative to the stack pointer, or the frame pointer.
+    Slot(Base, i64),
+    /// At a fixed address.
+    Fixed(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Base {
+    Stack,
+    Frame,
+}
+
+impl Place {
+    /// The general register that this is a part of; the stack pointer is none that is followed.
+    pub(super) fn of(register: Register) -> Option<Self> {
+        let whole = register.full_register();
+        (register.is_gpr() && whole != Register::RSP).then(|| Self::General(whole.number() as u8))
+    }
+}
+
+/// The memory operand of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub read: bool,
+    pub written: bool,
+}
+
+pub(super) struct Unit {
+    pub cfg: Cfg,
+    pub dominators: Dominators,
+    pub loops: Loops,
+    pub instructions: Vec<Instruction>,
+    writes: Vec<RegSet>,
+    accesses: Vec<Option<Access>>,
+    framed: bool,
+    pub found: Found,
+}
+
+impl Unit {
+    pub(super) fn of(module: &Module<'_>, unit: usize) -> Self {
+        let code = module.code(unit);
+        let start = module.units[unit].start;
+        let decoded = &module.decoded[unit];
+        let cfg = Cfg::build(start, code, &decoded.insns, &decoded.tables, module.roots(unit));
+        let dominators = Dominators::of(&cfg);
+        let loops = Loops::of(&cfg, &dominators);
+        let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
+        let mut factory = InstructionInfoFactory::new();
+        let mut instructions = Vec::with_capacity(decoded.insns.len());
+        let mut writes = Vec::with_capacity(decoded.insns.len());
+        let mut accesses = Vec::with_capacity(decoded.insns.len());
+        for insn in &decoded.insns {
+            if decoder.position() != insn.at as usize {
+                let _ = decoder.set_position(insn.at as usize);
+                decoder.set_ip(start.0 + u64::from(insn.at));
+            }
+            let instruction = decoder.decode();
+            let mut written = effect(&instruction, &mut factory).writes;
+            if insn.flow.is_call() {
+                written |= abi::CLOBBERED;
+            }
+            writes.push(written);
+            accesses.push(access(&instruction, &mut factory));
+            instructions.push(instruction);
+        }
+        let framed = instructions.iter().any(sets_frame_pointer);
+        Self { cfg, dominators, loops, instructions, writes, accesses, framed, found: Found::default() }
+    }
+
+    pub(super) fn writes(&self, at: u32) -> RegSet {
+        self.writes[at as usize]
+    }
+
+    pub(super) fn access(&self, at: u32) -> Option<Access> {
+        self.accesses[at as usize]
+    }
+
+    /// Whether an instruction changes what a place holds.
+    pub(super) fn defines(&self, at: u32, place: Place) -> bool {
+        match place {
+            Place::General(number) => self.writes[at as usize].meets(RegSet::general(u32::from(number))),
+            Place::Slot(..) | Place::Fixed(_) => {
+                self.accesses[at as usize].is_some_and(|access| access.written)
+                    && self.near(at) == Some(place)
+            }
+        }
+    }
+
+    pub(super) fn is_call(&self, at: u32) -> bool {
+        let instruction = &self.instructions[at as usize];
+        instruction.is_call_near() || instruction.is_call_near_indirect()
+    }
+
+    pub(super) fn loads_from(&self, at: u32) -> Loaded {
+        let instruction = &self.instructions[at as usize];
+        match self.accesses[at as usize] {
+            Some(access) if access.read && !is_thread_local(instruction) => {
+                self.near(at).map_or(Loaded::Elsewhere, Loaded::Followed)
+            }
+            _ => Loaded::Nothing,
+        }
+    }
+
+    /// The place in the frame, or at a fixed address, that an operand means.
+    pub(super) fn near(&self, at: u32) -> Option<Place> {
+        let instruction = &self.instructions[at as usize];
+        if instruction.is_ip_rel_memory_operand() {
+            return Some(Place::Fixed(instruction.ip_rel_memory_address()));
+        }
+        if instruction.memory_index() != Register::None {
+            // An array in the frame: near all the same, though not one value.
+            let framed = instruction.memory_base() == Register::RBP && self.framed;
+            return (instruction.memory_base() == Register::RSP || framed)
+                .then_some(Place::Slot(Base::Stack, i64::MIN));
+        }
+        let displacement = instruction.memory_displacement64();
+        match instruction.memory_base() {
+            Register::RSP => Some(Place::Slot(Base::Stack, displacement as i64)),
+            Register::RBP if self.framed => Some(Place::Slot(Base::Frame, displacement as i64)),
+            Register::None => Some(Place::Fixed(displacement)),
+            _ => None,
+        }
+    }
+
+    /// Whether an instruction's address registers hold the same from one instruction to a later one of its block.
+    pub(super) fn is_same_until(&self, registers: RegSet, from: u32, to: u32) -> bool {
+        (from..to).all(|at| !self.is_call(at) && !self.writes[at as usize].meets(registers))
+    }
+}
+
+pub(super) fn is_thread_local(instruction: &Instruction) -> bool {
+    matches!(instruction.segment_prefix(), Register::FS | Register::GS)
+}
+
+fn access(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Option<Access> {
+    let explicit = (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Memory);
+    if !explicit || matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop) {
+        return None;
+    }
+    let mut found = Access { read: false, written: false };
+    for used in factory.info(instruction).used_memory() {
+        if used.base() != instruction.memory_base() || used.index() != instruction.memory_index() {
+            continue; // the stack of a push or call
+        }
+        let access = used.access();
+        found.read |= matches!(
+            access,
+            OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        );
+        found.written |= matches!(
+            access,
+            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        );
+    }
+    (found.read || found.written).then_some(found)
+}
+
+fn sets_frame_pointer(instruction: &Instruction) -> bool {
+    instruction.op_count() == 2
+        && instruction.op0_register() == Register::RBP
+        && match instruction.mnemonic() {
+            Mnemonic::Mov => instruction.op1_register() == Register::RSP,
+            Mnemonic::Lea => instruction.memory_base() == Register::RSP,
+            _ => false,
+        }
+}

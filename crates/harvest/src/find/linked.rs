@@ -1,0 +1,341 @@
+//! Libraries that a program is linked to, and which of them are rewritten with it.
+//!
+//! Which files they are its loader is asked (`--list`): the one that will look for them again, in the same places, and that runs nothing
+//! of the program. The rewritten ones lie in a directory that the loader looks into first. What they look for beside themselves
+//! (`$ORIGIN`) is there, too.
+
+use crate::find::callers::{behind_resolvers, is_audited, is_first};
+use crate::find::libraries::{asks_for, from_origin, needed_by, places_of};
+use image::Image;
+use image::elf::abi;
+use image::elf::symbols::Symbols;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use units::Svma;
+
+/// A library, by the name that it is asked for, and the file that is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linked {
+    pub name: OsString,
+    pub file: PathBuf,
+}
+
+/// Which libraries are rewritten with their programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    #[default]
+    None,
+    All,
+    /// `libz.so.1`, or `libz` for whatever version there is.
+    Named(Vec<String>),
+}
+
+/// Why a library is not rewritten.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRewritten {
+    #[error("parts of it run before anything else does")]
+    Early,
+    #[error("it may load others that lie beside it ($ORIGIN), and its rewritten copy lies elsewhere")]
+    Origin,
+    #[error("{0} begins before all others (DF_1_INITFIRST), and may call it")]
+    BehindFirst(String),
+    #[error("{0} has indirect functions, whose resolvers may call it before anything else runs")]
+    BehindResolvers(String),
+    #[error("the loader is audited (LD_AUDIT), and what audits it may be linked to it")]
+    Audited,
+}
+
+/// Why it is not known what a program is linked to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotListed {
+    #[error("it has no dynamic loader")]
+    Static,
+    #[error("its dynamic loader, {0}, is not glibc's")]
+    Loader(String),
+    #[error("its dynamic loader does not list them: {0}")]
+    Failed(String),
+}
+
+/// All that is loaded with a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    pub libraries: Vec<Linked>,
+    /// Why none of them may be rewritten.
+    none: Option<NotRewritten>,
+}
+
+/// Which of a program's libraries are rewritten.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chosen {
+    pub rewritten: Vec<Linked>,
+    /// What rewritten ones look for beside themselves, and is to be found with them: as it is, unless it is rewritten, too.
+    pub beside: Vec<Linked>,
+}
+
+/// What loaders find without being told: where libraries of the system are.
+const USUAL: [&str; 6] =
+    ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"];
+
+/// What takes part in starting and ending any program: nothing that waits for memory, and much that runs before there is an area.
+const LIBCS: [&[u8]; 10] = [
+    b"libc.so",
+    b"libm.so",
+    b"libmvec.so",
+    b"libpthread.so",
+    b"libdl.so",
+    b"librt.so",
+    b"libresolv.so",
+    b"libgcc_s.so",
+    b"libthread_db.so",
+    b"ld-linux",
+];
+
+impl Wanted {
+    /// `all`, `none`, or names with commas between them; none of it is no answer.
+    pub fn of(text: &str) -> Option<Self> {
+        let names: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        match &names[..] {
+            [] => None,
+            ["none"] => Some(Self::None),
+            names if names.contains(&"all") => Some(Self::All),
+            names => Some(Self::Named(names.iter().map(|&name| name.to_owned()).collect())),
+        }
+    }
+
+    /// Those of a program's that are to be rewritten; with the names that are its libraries' at all taken off the `unknown` ones, and
+    /// what was asked for by its name and cannot be added to `refused`.
+    pub(crate) fn among(
+        &self,
+        listing: &Listing,
+        unknown: &mut Vec<String>,
+        refused: &mut Vec<(PathBuf, NotRewritten)>,
+    ) -> Chosen {
+        let mut chosen = Chosen::default();
+        let linked = &listing.libraries[..];
+        let behind = if *self == Self::None { Vec::new() } else { behind_resolvers(linked) };
+        for library in linked {
+            let asked = match self {
+                Self::None => false,
+                Self::All => true,
+                Self::Named(names) => names.iter().any(|name| library.is(name)),
+            };
+            unknown.retain(|name| !library.is(name));
+            if !asked {
+                continue;
+            }
+            let whose =
+                || behind.iter().find(|(name, _)| *name == library.name).map(|(_, whose)| whose.clone());
+            let others = if library.is_early() {
+                Err(NotRewritten::Early)
+            } else if let Some(why) =
+                listing.none.clone().or_else(|| whose().map(NotRewritten::BehindResolvers))
+            {
+                Err(why)
+            } else {
+                library.beside(linked)
+            };
+            match others {
+                Ok(others) => {
+                    chosen.rewritten.push(library.clone());
+                    chosen.beside.extend(others);
+                }
+                Err(NotRewritten::Early) if *self == Self::All => {}
+                Err(why) => refused.push((library.file.clone(), why)),
+            }
+        }
+        chosen.beside.sort_by(|a, b| a.name.cmp(&b.name));
+        chosen.beside.dedup();
+        chosen
+    }
+}
+
+impl Linked {
+    fn is(&self, name: &str) -> bool {
+        let rest = self.name.as_bytes().strip_prefix(name.as_bytes());
+        let version_follows = |rest: &[u8]| name.as_bytes().ends_with(b".so") && rest.starts_with(b".");
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b".so") || version_follows(rest))
+    }
+
+    pub(crate) fn is_libcs(&self) -> bool {
+        LIBCS.iter().any(|libcs| self.name.as_bytes().starts_with(libcs))
+    }
+
+    /// Whether it is of what begins before there is an area.
+    fn is_early(&self) -> bool {
+        // Whose `malloc` it is, the loader itself calls.
+        self.is_libcs() || self.read(|image| defines(image, b"malloc")).unwrap_or(false)
+    }
+
+    /// Of these, what it and they need, and would not be found from elsewhere, since it is looked for beside them.
+    fn beside(&self, linked: &[Self]) -> Result<Vec<Self>, NotRewritten> {
+        let mut found: Vec<Self> = Vec::new();
+        let mut work = vec![self.clone()];
+        while let Some(library) = work.pop() {
+            // Whoever rewrites it will say what is wrong with one that cannot be read.
+            let needed = library.read(|image| {
+                let from_here = library.looks_beside_itself(image);
+                // By which names, only it knows.
+                let loads = || asks_for(image, b"dlopen") || asks_for(image, b"dlmopen");
+                from_here.then(|| if loads() { None } else { Some(needed_by(image)) })
+            });
+            let needed = match needed.flatten() {
+                None => continue,
+                Some(None) => return Err(NotRewritten::Origin),
+                Some(Some(needed)) => needed,
+            };
+            for name in needed.iter().filter(|name| !name.starts_with("ld-linux")) {
+                let other = linked.iter().find(|other| other.name == name.as_str());
+                let other = other.ok_or(NotRewritten::Origin)?;
+                if !other.is_in_its_usual_place() && !found.contains(other) {
+                    found.push(other.clone());
+                    work.push(other.clone());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether it names places relative to its own that are not looked into anyway.
+    fn looks_beside_itself(&self, image: &Image<'_>) -> bool {
+        let Some(places) = places_of(image) else { return false };
+        // The loader takes what leads to the file for its place, not where the file is.
+        let origin = self.file.parent().unwrap_or(Path::new("/")).as_os_str().as_bytes();
+        places.split(|&byte| byte == b':').filter(|place| place.contains(&b'$')).any(|place| {
+            let place = from_origin(place, origin);
+            let path = Path::new(OsStr::from_bytes(&place));
+            place.contains(&b'$') || path.exists() && !is_usual(path)
+        })
+    }
+
+    fn is_in_its_usual_place(&self) -> bool {
+        self.file.parent().is_some_and(is_usual)
+    }
+
+    pub(crate) fn read<T>(&self, of: impl FnOnce(&Image<'_>) -> T) -> Option<T> {
+        read(&self.file, of)
+    }
+}
+
+fn read<T>(file: &Path, of: impl FnOnce(&Image<'_>) -> T) -> Option<T> {
+    let data = std::fs::read(file).ok()?;
+    Image::parse(&data).ok().map(|image| of(&image))
+}
+
+fn is_usual(place: &Path) -> bool {
+    let Ok(place) = place.canonicalize() else { return false };
+    USUAL.iter().any(|usual| Path::new(usual).canonicalize().is_ok_and(|it| it == place))
+}
+
+fn defines(image: &Image<'_>, name: &[u8]) -> bool {
+    Symbols::of(image, None).all().iter().any(|symbol| symbol.is_exported && symbol.name == name)
+}
+
+/// What this program's loader would load, but for what is preloaded.
+pub(crate) fn linked(program: &Path) -> Result<Listing, NotListed> {
+    let failed = |error: io::Error| NotListed::Failed(records::plain(&error));
+    let data = std::fs::read(program).map_err(failed)?;
+    let image = Image::parse(&data).map_err(|e| NotListed::Failed(e.to_string()))?;
+    let segment =
+        image.segments().iter().find(|segment| segment.kind == abi::PT_INTERP).ok_or(NotListed::Static)?;
+    let named = image.bytes_from(Svma(segment.address)).unwrap_or(&[]).split(|&byte| byte == 0).next();
+    let loader = Path::new(OsStr::from_bytes(named.unwrap_or(&[])));
+    // Others list, too, but tell nobody where they have them.
+    let is_glibcs = loader.file_name().is_some_and(|name| name.as_bytes().starts_with(b"ld-linux"));
+    if !is_glibcs {
+        return Err(NotListed::Loader(loader.display().to_string()));
+    }
+    // By a name with a slash in it: else it would be looked for as a library is.
+    let program = std::path::absolute(program).map_err(failed)?;
+    let mut command = Command::new(loader);
+    command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().map_err(failed)?;
+    if !output.status.success() {
+        return Err(NotListed::Failed(output.status.to_string()));
+    }
+    let first = paths(&output.stdout).find(|path| read(path, is_first) == Some(true));
+    let none = if is_audited(&image) {
+        Some(NotRewritten::Audited)
+    } else {
+        first.map(|path| NotRewritten::BehindFirst(path.display().to_string()))
+    };
+    Ok(Listing { libraries: listed(&output.stdout), none })
+}
+
+/// What a loader's list names with their places, `libz.so.1 => /lib/libz.so.1 (0x00007f…)`, a line each; what has no arrow was named by its path, or is the
+/// kernel's.
+fn places(text: &[u8]) -> impl Iterator<Item = (Option<&[u8]>, &Path)> {
+    const ARROW: &[u8] = b" => ";
+    text.split(|&byte| byte == b'\n').filter_map(|line| {
+        let line = line.trim_ascii();
+        let line = &line[..line.windows(4).rposition(|window| window == b" (0x")?];
+        let arrow = line.windows(ARROW.len()).position(|window| window == ARROW);
+        let path = arrow.map_or(line, |arrow| &line[arrow + ARROW.len()..]);
+        Some((arrow.map(|arrow| &line[..arrow]), Path::new(OsStr::from_bytes(path))))
+    })
+}
+
+/// All files of such a list, and such as were named by their paths or are preloaded.
+fn paths(text: &[u8]) -> impl Iterator<Item = &Path> {
+    places(text).map(|(_, path)| path).filter(|path| path.as_os_str().as_bytes().contains(&b'/'))
+}
+
+/// Those that are looked for by a name.
+fn listed(text: &[u8]) -> Vec<Linked> {
+    let looked_for = places(text).filter_map(|(name, path)| Some((name?, path)));
+    let found = looked_for.filter(|(name, path)| path.is_absolute() && !name.contains(&b'/'));
+    found
+        .map(|(name, path)| Linked { name: OsStr::from_bytes(name).to_owned(), file: path.to_owned() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(name: &str, file: &str) -> Linked {
+        Linked { name: name.into(), file: file.into() }
+    }
+
+    #[test]
+    fn a_loaders_list_is_read() {
+        let text = b"\tlinux-vdso.so.1 (0x00007ffc)\n\tliba.so.1 => /x y/liba.so.1 (0x00007f12)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n\tlibb.so => not found\n\tlibc.so.6 => ./libc.so.6 (0x1)\n";
+        assert_eq!(listed(text), [library("liba.so.1", "/x y/liba.so.1")]);
+        let all: Vec<&Path> = paths(text).collect();
+        assert_eq!(all, ["/x y/liba.so.1", "/lib64/ld-linux-x86-64.so.2", "./libc.so.6"].map(Path::new));
+        assert!(listed(b"\tstatically linked\n").is_empty());
+    }
+
+    #[test]
+    fn libraries_are_named_with_their_version_or_without() {
+        let z = library("libz.so.1", "/lib/libz.so.1");
+        assert!(z.is("libz") && z.is("libz.so.1"));
+        assert!(z.is("libz.so") && !z.is("lib") && !z.is("libz.s") && !z.is("libzip"));
+        assert_eq!([Wanted::of("all"), Wanted::of("libz,all")], [Some(Wanted::All), Some(Wanted::All)]);
+        assert_eq!(
+            Wanted::of("libz, libm,"),
+            Some(Wanted::Named(vec!["libz".to_owned(), "libm".to_owned()]))
+        );
+        assert_eq!([Wanted::of(""), Wanted::of(" ,")], [None, None]);
+    }
+
+    #[test]
+    fn what_was_asked_for_and_is_not_there_is_left_over() {
+        let libraries = vec![library("libz.so.1", "/none"), library("libm.so.6", "/none")];
+        let linked = Listing { libraries, none: None };
+        let mut unknown = vec!["libz".to_owned(), "libq".to_owned()];
+        let (mut refused, wanted) = (Vec::new(), Wanted::Named(unknown.clone()));
+        assert_eq!(wanted.among(&linked, &mut unknown, &mut refused).rewritten, linked.libraries[..1]);
+        assert_eq!((unknown, refused.len()), (vec!["libq".to_owned()], 0));
+        let named = Wanted::Named(vec!["libm".to_owned()]);
+        assert_eq!(named.among(&linked, &mut Vec::new(), &mut refused), Chosen::default());
+        assert_eq!(refused, [("/none".into(), NotRewritten::Early)]);
+        assert_eq!(
+            Wanted::All.among(&linked, &mut Vec::new(), &mut refused).rewritten,
+            linked.libraries[..1]
+        );
+        assert_eq!(refused.len(), 1);
+    }
+}

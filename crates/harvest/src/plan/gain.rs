@@ -1,0 +1,100 @@
+//! What a yield is expected to gain, in core cycles for each time its load runs.
+
+use super::{Candidate, MissRates};
+use crate::plan::prices::Pricing;
+use records::plan::{Gain, Origin, Prices};
+use units::{Basis, Estimate, Quantity, Unit};
+
+pub(super) struct Worth<'a, R> {
+    pub prices: &'a Prices,
+    pub rates: &'a R,
+    pub content: &'a str,
+}
+
+impl<R: MissRates> Worth<'_, R> {
+    /// What is left of a candidate's gain with a yield of its own.
+    pub(super) fn net(&self, candidate: &Candidate) -> Estimate {
+        self.weighed(&[candidate]).net
+    }
+
+    /// Of one yield that serves all of these: it is worth its cost if any of them misses, and their misses overlap.
+    pub(super) fn together(&self, members: &[&Candidate]) -> Gain {
+        let Weighed { from, p, miss: (level, miss), at_once, cost, net } = self.weighed(members);
+        let basis = if from == Origin::Prior { Basis::Claimed } else { Basis::Measured };
+        Gain {
+            p_miss: with_basis(p, Unit::Ratio, basis),
+            p_miss_from: from,
+            miss: Quantity::modelled(miss, Unit::Cycles),
+            miss_level: level,
+            at_once: at_once.map(|e| Quantity::modelled(e, Unit::Count)),
+            yield_cost: Quantity::modelled(cost, Unit::Cycles),
+            pollution: self.prices.pollution.clone(),
+            net: Quantity::modelled(net, Unit::Cycles),
+        }
+    }
+
+    fn weighed(&self, members: &[&Candidate]) -> Weighed {
+        let mut hit = Estimate::exact(1.0);
+        let mut from = Origin::Profile;
+        for member in members {
+            let (rate, origin) = self.rates.rate(self.content, member.address, member.class);
+            hit = times(hit, Estimate { value: 1.0 - rate.value, lo: 1.0 - rate.hi, hi: 1.0 - rate.lo });
+            if origin == Origin::Prior {
+                from = Origin::Prior;
+            }
+        }
+        let p = Estimate { value: 1.0 - hit.value, lo: 1.0 - hit.hi, hi: 1.0 - hit.lo };
+        let saved = members[0].saved;
+        let miss = self.prices.miss();
+        let cost = self.prices.yield_cost(saved.general(), saved.flags, u32::from(saved.vectors));
+        let pollution = self.prices.pollution.estimate().unwrap_or(Estimate::exact(0.0));
+        let at_once = members[0].round.map(|round| self.prices.at_once(round)).filter(|e| e.value > 1.0);
+        let each = at_once.map_or(miss.1, |at_once| shared(miss.1, at_once));
+        let net = times(p, each).minus(cost).minus(pollution);
+        Weighed { from, p, miss, at_once, cost, net }
+    }
+}
+
+/// A gain, before it is told.
+struct Weighed {
+    from: Origin,
+    p: Estimate,
+    miss: (String, Estimate),
+    at_once: Option<Estimate>,
+    cost: Estimate,
+    net: Estimate,
+}
+
+fn with_basis(e: Estimate, unit: Unit, basis: Basis) -> Quantity {
+    Quantity::Resolved { value: e.value, lo: e.lo, hi: e.hi, unit, basis, disturbed: None }
+}
+
+/// Why it does not pay, with its figures.
+pub(super) fn told(gain: &Gain, least: f64) -> String {
+    let value = |q: &Quantity| q.value().unwrap_or(0.0);
+    let overlap = gain.at_once.as_ref().map_or(String::new(), |q| format!(" ÷ {:.0} at once", value(q)));
+    let than = if least > 0.0 { format!(", less than {least:.0}") } else { String::new() };
+    format!(
+        "{:.3} × {:.0}{overlap} − {:.0} − {:.0} = {:.1} cycles{than}",
+        value(&gain.p_miss),
+        value(&gain.miss),
+        value(&gain.yield_cost),
+        value(&gain.pollution),
+        value(&gain.net)
+    )
+}
+
+/// The sum of two independent estimates.
+pub(super) fn plus(a: Estimate, b: Estimate) -> Estimate {
+    a.minus(b.scaled(-1.0))
+}
+
+/// A miss served at once with others: the widest interval.
+fn shared(miss: Estimate, at_once: Estimate) -> Estimate {
+    Estimate::new(miss.value / at_once.value, miss.lo / at_once.hi, miss.hi / at_once.lo)
+}
+
+/// The product of two estimates that are not negative: the widest interval.
+fn times(a: Estimate, b: Estimate) -> Estimate {
+    Estimate::new(a.value * b.value, a.lo * b.lo, a.hi * b.hi)
+}

@@ -1,0 +1,96 @@
+//! What the planner weighs: a file in its role, and the loads in it that might give way.
+
+use records::plan::{Live, LoadClass, Place, Prefetch, Role, Spin};
+use serde::{Deserialize, Serialize};
+use units::Bytes;
+
+/// A load that might give way, as static analysis sees it. There are hundreds of thousands in a large program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    pub address: u64,
+    /// Which of the subject's [`Subject::names`] it lies in.
+    pub function: u32,
+    pub class: LoadClass,
+    pub prefetch: Prefetch,
+    pub loop_depth: u32,
+    /// Instructions of a round of its loop, where rounds do not wait for one another.
+    pub round: Option<u32>,
+    pub saved: Saved,
+    /// Candidates that one yield can serve have the same number, the one that comes first in the program first.
+    pub group: u32,
+    /// Its line is that of an access before it.
+    pub same_line: bool,
+    /// Whether its function has no twin, so that no yield can be put before it.
+    pub without_twin: bool,
+}
+
+/// What a yield would have to save.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// A bit for each general register, by its number.
+    pub general: u16,
+    pub vectors: u8,
+    pub masks: u8,
+    pub flags: bool,
+}
+
+/// A function that has candidates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Function {
+    pub start: u64,
+    pub name: Option<String>,
+}
+
+/// A file in its role, looked through.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subject {
+    pub path: String,
+    pub role: Role,
+    pub build_id: Option<String>,
+    pub content: String,
+    pub size: Bytes,
+    pub functions: usize,
+    pub accesses: usize,
+    pub names: Vec<Function>,
+    /// Ascending by address within a function.
+    pub candidates: Vec<Candidate>,
+    /// Of a primary: loops that only wait by turning round.
+    pub spins: Vec<Spin>,
+}
+
+const GENERAL: [&str; 16] = [
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+    "r15",
+];
+
+impl Saved {
+    pub(crate) fn general(self) -> u32 {
+        self.general.count_ones()
+    }
+}
+
+impl From<Saved> for Live {
+    fn from(saved: Saved) -> Self {
+        let is_saved = |&number: &usize| saved.general & (1 << number) != 0;
+        Self {
+            general: (0..16).filter(is_saved).map(|number| GENERAL[number].to_owned()).collect(),
+            vectors: u32::from(saved.vectors),
+            masks: u32::from(saved.masks),
+            flags: saved.flags,
+        }
+    }
+}
+
+impl Subject {
+    /// Where a candidate is, as far as it is known without its file: [`crate::find::names::Names`] knows the rest.
+    pub(crate) fn place(&self, candidate: &Candidate) -> Place {
+        let function = &self.names[candidate.function as usize];
+        Place {
+            address: candidate.address,
+            instruction: String::new(),
+            function: function.name.clone(),
+            offset: (candidate.address - function.start) as u32,
+            source: None,
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The run record, put together from a plan and what became of its programs.
+
+pub(crate) mod site_outcomes;
+
+use crate::find::program::Program;
+use crate::launch::{Life, Outcome, Paces, Processor, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
+use crate::session::{Cast, Prepared, WantedScavenger};
+use records::plan::Role;
+use records::run::{
+    Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiblingThread, Siblings,
+    SiteRun, Slowdown, SwitchedOff, Times, TwinUsed, Yields,
+};
+use runtime_abi::control::trip;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+use units::{Estimate, Quantity, Unit};
+
+/// Why nothing is told of the pace of threads that are each other's guests.
+const NOT_WATCHED: &str =
+    "threads that are each other's guests are not watched: each is late for the others' sake";
+
+/// What a run record says of a primary that could not be run; its process has told that itself, in one line.
+pub const NOT_RUN: &str = "harvesting: the primary was not run";
+
+pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
+    let cast = prepared.cast();
+    let scavengers = cast
+        .scavengers
+        .iter()
+        .zip(&outcome.scavengers)
+        .map(|(wanted, ended)| scavenger(prepared, wanted, ended))
+        .collect();
+    let alone = outcome.refused.iter().map(|why| Refused {
+        what: if outcome.not_run { NOT_RUN } else { "harvesting: the primary ran alone" }.to_owned(),
+        why: why.clone(),
+        would_help: None,
+    });
+    let busy = outcome.not_idle.iter().map(|why| Refused {
+        what: "the lowest priority (SCHED_IDLE) for scavengers at home".to_owned(),
+        why: why.clone(),
+        would_help: Some("--home-cpus keeps them off the primary's processor".to_owned()),
+    });
+    let off = outcome.not_switched.iter().map(|why| Refused {
+        what: "yields of the primary that are switched on while it runs".to_owned(),
+        why: format!("its code cannot be changed: {why}"),
+        would_help: Some(
+            "a process that may write to its own memory (/proc/self/mem), or make code writable".to_owned(),
+        ),
+    });
+    let lost = outcome.butler_lost.then(|| Refused {
+        what: "harvesting to the end".to_owned(),
+        why: "the process that watches over it (gleaner-butler) was killed".to_owned(),
+        would_help: None,
+    });
+    let nowhere = nowhere(prepared);
+    let (sites, switched_off) = sites(prepared, outcome);
+    Run {
+        primary: Process {
+            command: texts(&cast.primary.command),
+            file: records::text_of(&cast.primary.file),
+            pid: Some(pid),
+            ended: ended(outcome.primary),
+            twin: twin(prepared, &cast.primary.file, cast.primarys_role()),
+        },
+        scavengers,
+        siblings: outcome.siblings.as_ref().map(|siblings| self::siblings(siblings, outcome.last.stolen)),
+        bounds: prepared.plan.bounds.clone(),
+        without: prepared.plan.without.clone(),
+        wall: time(outcome.elapsed),
+        cycles: Cycles {
+            stalled: Quantity::unresolved("the primary was not profiled"),
+            harvested: Quantity::unresolved("guests' cycles are not told apart from the primary's"),
+        },
+        yields: Yields {
+            primary: Quantity::unresolved("yields are not counted"),
+            guests: Quantity::unresolved("yields are not counted"),
+            cost: Quantity::unresolved("yields are not timed"),
+        },
+        absences: if cast.siblings {
+            Absences::unresolved(NOT_WATCHED)
+        } else {
+            absences(&outcome.last.paces)
+        },
+        slowdown: if cast.siblings {
+            Slowdown::unresolved(NOT_WATCHED)
+        } else {
+            slowdown(&outcome.last.paces)
+        },
+        sites,
+        switched_off,
+        refusals: alone
+            .chain(busy)
+            .chain(off)
+            .chain(lost)
+            .chain(nowhere)
+            .chain(left_alone(prepared, outcome))
+            .chain(executed(cast, outcome))
+            .chain(threadless(cast, outcome))
+            .collect(),
+    }
+}
+
+/// A primary in whose waits nobody can run, and why.
+fn nowhere(prepared: &Prepared) -> Option<Refused> {
+    let cast = prepared.cast();
+    let nobody = cast.scavengers.is_empty() && !cast.siblings;
+    if nobody || prepared.primary_gives_way() {
+        return None;
+    }
+    let what = if cast.siblings { "threads as each other's guests" } else { "guests of the primary" };
+    let file = &cast.primary.file;
+    let looked_at = !cast.primary.linked.rewritten.is_empty() || !prepared.left_alone.is_empty();
+    let (why, would_help) = if looked_at {
+        (", nor does one in its libraries".to_owned(), None)
+    } else {
+        not_looked_at(file, cast.siblings)
+    };
+    let why = format!("none of the loads in {} gives way{why}", file.display());
+    Some(Refused { what: what.to_owned(), why, would_help })
+}
+
+/// Libraries that were to be rewritten, and are not; and such as were, but others were found in their places.
+fn left_alone(prepared: &Prepared, outcome: &Outcome) -> Vec<Refused> {
+    let refused = |what: String, why: String| Refused { what, why, would_help: None };
+    let left = prepared.left_alone.iter();
+    let left = left.map(|left| refused(records::text_of(&left.file), left.why.clone()));
+    // If its own file is not there, nothing began.
+    let began = outcome.visits.first().is_some_and(Option::is_some);
+    let of = prepared.primarys().zip(&outcome.visits).filter(|(_, visits)| began && visits.is_none());
+    let not_found: Vec<&str> = of.map(|((module, _), _)| module.path.as_str()).collect();
+    let other = (!not_found.is_empty()).then(|| {
+        let why = "rewritten, but the program's loader took another file of that name, as DT_RPATH has it";
+        refused(not_found.join(", "), why.to_owned())
+    });
+    left.chain(other).collect()
+}
+
+/// Many a program is but a few lines before a library, which a newcomer does not know.
+fn not_looked_at(file: &Path, siblings: bool) -> (String, Option<String>) {
+    const NAMED: usize = 3;
+    let names = std::fs::read(file)
+        .ok()
+        .and_then(|data| image::Image::parse(&data).ok().map(|image| crate::find::libraries::needed(&image)))
+        .unwrap_or_default();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let help = (!siblings).then(|| "--libraries all rewrites them, too".to_owned());
+    match &names[..names.len().min(NAMED)] {
+        [] => (String::new(), None),
+        named => (format!(", and its libraries ({}{more}) are not rewritten", named.join(", ")), help),
+    }
+}
+
+/// Who executed something else, which no copy was made of; or its own file once more, as a program does that wants other addresses
+/// (`personality`).
+fn executed(cast: &Cast, outcome: &Outcome) -> Vec<Refused> {
+    let what = |who: &str, role: &str, program: &Program, path: &Path, then: &str| {
+        if identity(path).is_some_and(|it| identity(&program.file) == Some(it)) {
+            return (format!("{who} executed itself anew, which {then}"), None);
+        }
+        let why = format!("{who} executed {} in its place, which {then}", path.display());
+        (why, Some(format!("give that program as the {role}")))
+    };
+    let primary = outcome.last.executed.as_ref().map(|path| {
+        let (why, would_help) = what("the primary", "primary", &cast.primary, path, "ran alone");
+        Refused { what: "harvesting to the end".to_owned(), why, would_help }
+    });
+    let scavengers = cast.scavengers.iter().zip(&outcome.scavengers).filter_map(|(wanted, ended)| {
+        let path = ended.executed.as_ref()?;
+        let (why, would_help) = what("it", "scavenger", &wanted.program, path, "stayed at home");
+        Some(Refused { what: told(wanted), why, would_help })
+    });
+    primary.into_iter().chain(scavengers).collect()
+}
+
+fn told(wanted: &WantedScavenger) -> String {
+    format!("scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy)
+}
+
+/// Who has no dynamic loader gets no threads, and may say nothing of it where it fails for that.
+fn threadless(cast: &Cast, outcome: &Outcome) -> impl Iterator<Item = Refused> {
+    cast.scavengers.iter().zip(&outcome.scavengers).filter(|(_, ended)| ended.refused_threads).map(
+        |(wanted, _)| Refused {
+            what: format!("threads of {}", told(wanted)),
+            why: "it has no dynamic loader, and got none of those that it asked for".to_owned(),
+            would_help: Some("link it dynamically".to_owned()),
+        },
+    )
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerOutcome) -> Scavenger {
+    let figures = &outcome.figures;
+    Scavenger {
+        process: Process {
+            command: texts(&wanted.program.command),
+            file: records::text_of(&wanted.program.file),
+            pid: u32::try_from(figures.pid).ok().filter(|&pid| pid != 0),
+            ended: match &outcome.exit {
+                Ok(_) if outcome.killed_at_end => Ended::WithThePrimary,
+                Ok(status) => ended(*status),
+                Err(why) => Ended::NotStarted { why: why.clone() },
+            },
+            twin: twin(prepared, &wanted.program.file, Role::Scavenger),
+        },
+        copy: wanted.copy,
+        output: wanted.output.clone(),
+        times: times(outcome),
+        progress: Quantity::unresolved("yields are not counted"),
+        faults_aboard: count(figures.trips[trip::FAULT]),
+        trips_home: trips(figures),
+    }
+}
+
+fn siblings(outcome: &SiblingsOutcome, taken: u64) -> Siblings {
+    let each = outcome.each.iter().map(|thread| SiblingThread {
+        tid: thread.tid.unsigned_abs(),
+        boardings: count(thread.boardings),
+        hosted: count(thread.hosted),
+        aboard: time(thread.aboard),
+        waiting: time(thread.parked.saturating_sub(thread.aboard)),
+    });
+    Siblings {
+        threads: count(outcome.threads),
+        boardings: count(outcome.figures.boardings),
+        taken: count(taken),
+        trips_home: trips(&outcome.figures),
+        each: each.collect(),
+    }
+}
+
+fn times(outcome: &ScavengerOutcome) -> Times {
+    let aboard = outcome.figures.aboard_time;
+    let life = match outcome.life {
+        Some(_) if outcome.figures.threads > 1 => Err("it had several threads, whose times overlap"),
+        life => life.ok_or("it was not started"),
+    };
+    let home = |life: Life| {
+        let [least, most] = [life.least, life.most].map(|it| it.saturating_sub(aboard).as_secs_f64());
+        Estimate::new(f64::midpoint(least, most), least, most)
+    };
+    let processor = life.and_then(|life| life.processor.ok_or("the kernel has not told"));
+    let of_processor = |what: fn(Processor) -> Duration| {
+        processor.map_or_else(Quantity::unresolved, |processor| time(what(processor)))
+    };
+    Times {
+        aboard: time(aboard),
+        at_home: life.map_or_else(Quantity::unresolved, |life| Quantity::measured(home(life), Unit::Seconds)),
+        running: of_processor(|processor| processor.ran),
+        waiting: of_processor(|processor| processor.waited),
+    }
+}
+
+fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
+    const WHY: [(usize, &str); trip::COUNT] = [
+        (trip::LEAVE, "a library, a system call, or a return into code without twin"),
+        (trip::FAULT, "a fault"),
+        (trip::RECALL, "recalled, so that its signals are served"),
+        (trip::MODES, "other floating-point modes than the primary's"),
+        (trip::ENDED, "the primary's thread slept, ended or wanted fewer guests"),
+        (trip::SLOWED, "with it aboard the primary was much slower than it may be"),
+        (trip::STAYED, "it stayed aboard for longer than the primary may be away"),
+        (trip::FREE, "there was a processor for its own thread"),
+        (trip::UNMET, "the primary's thread came to no yield for long"),
+    ];
+    WHY.into_iter()
+        .map(|(index, because)| HomeTrip { because: because.to_owned(), count: figures.trips[index] })
+        .filter(|trip| trip.count > 0)
+        .collect()
+}
+
+/// The primary's sites that were seen.
+fn sites(prepared: &Prepared, outcome: &Outcome) -> (Vec<SiteRun>, Vec<SwitchedOff>) {
+    let (mut found, mut off) = (Vec::new(), Vec::new());
+    for ((planned, entry), visits) in prepared.primarys().zip(&outcome.visits) {
+        let (Some(visits), Ok(rewritten)) = (visits, std::fs::read(&entry.file)) else { continue };
+        let (its, its_off) = crate::report::site_outcomes::sites(planned, &rewritten, visits);
+        found.extend(its);
+        off.extend(its_off);
+    }
+    (found, off)
+}
+
+fn slowdown(paces: &Paces) -> Slowdown {
+    let seconds = |ns: f64| Quantity::measured(Estimate::exact(ns / 1e9), Unit::Seconds);
+    Slowdown {
+        share: match paces.slowdown() {
+            Ok(share) => Quantity::measured(share, Unit::Ratio),
+            Err(why) => Quantity::unresolved(why),
+        },
+        watched: seconds(paces.watched),
+        with_guests: seconds(paces.with_guests),
+        samples: paces.samples,
+        bounded: paces.bounded,
+    }
+}
+
+/// Samples of them; a length lies somewhere in its bucket.
+fn absences(paces: &Paces) -> Absences {
+    let timed = paces.absences_timed();
+    if timed == 0 {
+        return Absences::unresolved("none was timed");
+    }
+    let share = |share: f64| match paces.absence(share) {
+        // Buckets end a fourth, a fifth, a sixth or a seventh above where they begin.
+        Some(end) => Quantity::measured(Estimate::new(end * 0.9, end * 0.8, end), Unit::Nanos),
+        None => Quantity::unresolved(format!("only {timed} were timed")),
+    };
+    Absences {
+        count: count(timed),
+        p50: share(0.5),
+        p95: share(0.95),
+        p99: share(0.99),
+        p999: share(0.999),
+        max: Quantity::measured(Estimate::exact(paces.longest_ns), Unit::Nanos),
+        histogram: paces.absences.iter().map(|&(below_ns, count)| Bucket { below_ns, count }).collect(),
+    }
+}
+
+fn twin(prepared: &Prepared, file: &Path, role: Role) -> TwinUsed {
+    let entry = prepared.entry(file, role);
+    TwinUsed {
+        counts: entry.note.counts,
+        cached: entry.cached,
+        proof: entry.note.proof.clone(),
+        remark: entry.note.remark.clone(),
+    }
+}
+
+fn ended(status: ExitStatus) -> Ended {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Exited { code },
+        (None, Some(signal)) => Ended::Killed { signal, core_dumped: status.core_dumped() },
+        (None, None) => Ended::Unknown { why: format!("{status}") },
+    }
+}
+
+fn texts(words: &[OsString]) -> Vec<String> {
+    words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// The clock that counts these is exact to what the butler's rounds make of it; told as it was read.
+fn time(duration: Duration) -> Quantity {
+    Quantity::measured(Estimate::exact(duration.as_secs_f64()), Unit::Seconds)
+}
+
+fn count(count: u64) -> Quantity {
+    Quantity::measured(Estimate::exact(count as f64), Unit::Count)
+}

@@ -1,0 +1,370 @@
+//! Rewritten files, and what was seen of their originals, kept from run to run: `gleaner/twins` in the user's cache directory.
+//!
+//! An entry is a directory named after its key, with a file (a rewritten one under its program's name, which is what `ps`
+//! shows) and a note with its checksum. It comes into being whole, by one rename, and is never changed. Whoever uses one
+//! holds a shared lock on it, so that nobody clears it away meanwhile; whoever makes one holds a lock that others who
+//! want the same wait for. An entry that is not as it was written is thrown away and made again.
+
+mod room;
+
+use records::plan::Counts;
+use records::run::Proof;
+use rustix::fs::{FlockOperation, flock};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What an entry is found by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(String);
+
+impl Key {
+    /// A key that hangs on all of these parts, and on this program itself.
+    pub fn of(parts: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts.iter().copied().chain([maker().as_slice()]) {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        Self(hex(&hash.finalize())[..40].to_owned())
+    }
+}
+
+/// Two builds of this program may make different twins of one plan.
+fn maker() -> Vec<u8> {
+    let mut text = env!("CARGO_PKG_VERSION").to_owned();
+    if let Ok(own) = fs::metadata("/proc/self/exe") {
+        text += &format!(" {} {} {}", own.size(), own.mtime(), own.mtime_nsec());
+    }
+    text.into_bytes()
+}
+
+/// SHA-256, in hexadecimal digits.
+pub fn checksum(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
+}
+
+/// What is known of a rewritten file besides its bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    pub counts: Counts,
+    pub proof: Proof,
+    /// Sites that could not be made, by address, and why.
+    pub left_out: BTreeMap<u64, String>,
+    /// What else there is to say about it.
+    pub remark: Option<String>,
+}
+
+/// A file to be kept, with what is known of it besides its bytes.
+#[derive(Clone, Debug)]
+pub struct Made<N = Note> {
+    pub bytes: Vec<u8>,
+    pub note: N,
+}
+
+/// As it stands in an entry.
+#[derive(Serialize, Deserialize)]
+struct Written<N> {
+    name: Vec<u8>,
+    checksum: String,
+    note: N,
+}
+
+/// A file in its place, kept there as long as this lives.
+#[derive(Debug)]
+pub struct Entry<N = Note> {
+    pub file: PathBuf,
+    pub note: N,
+    /// It was there already.
+    pub cached: bool,
+    _in_use: File,
+}
+
+/// A place for rewritten files.
+#[derive(Debug)]
+pub struct Cache {
+    directory: PathBuf,
+    limit: u64,
+    /// For this run only.
+    temporary: Option<tempfile::TempDir>,
+}
+
+/// Rewritten files take no more than this, unless they are in use.
+pub const LIMIT: u64 = 2 << 30;
+const NOTE: &str = "note.json";
+const LOCKS: usize = 16;
+
+impl Cache {
+    /// The user's. Not to be had where there is no home, where others could put files into it, or where nothing may be
+    /// run from.
+    pub fn of_user() -> io::Result<Self> {
+        let absolute =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = absolute("XDG_CACHE_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+            .ok_or_else(|| io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
+        Self::at(&base.join("gleaner/twins"), LIMIT)
+    }
+
+    /// One in this directory, which is made if it is not there.
+    pub fn at(directory: &Path, limit: u64) -> io::Result<Self> {
+        let named = |e: io::Error| {
+            io::Error::new(e.kind(), format!("{}: {}", directory.display(), records::plain(&e)))
+        };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(named)?;
+        let metadata = fs::metadata(directory).map_err(named)?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+            return Err(named(io::Error::other("others may write to it")));
+        }
+        may_run_from(directory)?;
+        Ok(Self { directory: directory.to_owned(), limit, temporary: None })
+    }
+
+    /// One that is gone after this run.
+    pub fn temporary() -> io::Result<Self> {
+        let base = std::env::temp_dir();
+        let temporary = tempfile::Builder::new()
+            .prefix("gleaner-twins-")
+            .tempdir_in(&base)
+            .map_err(|e| io::Error::new(e.kind(), format!("{}: {}", base.display(), records::plain(&e))))?;
+        may_run_from(temporary.path())?;
+        Ok(Self { directory: temporary.path().to_owned(), limit: u64::MAX, temporary: Some(temporary) })
+    }
+
+    /// For what leads to entries by other names, where loaders find it. It is in use for no longer than programs take to begin.
+    pub(crate) fn directory_for_this_run(&self) -> io::Result<tempfile::TempDir> {
+        if crate::find::libraries::can_be_named(&self.directory) {
+            tempfile::Builder::new().prefix(room::UNFINISHED).tempdir_in(&self.directory)
+        } else {
+            tempfile::Builder::new().prefix("gleaner-libraries-").tempdir()
+        }
+    }
+
+    pub fn is_temporary(&self) -> bool {
+        self.temporary.is_some()
+    }
+
+    /// The entry of this key, made if it is not there. `name` is the program's.
+    pub fn get<E: From<io::Error>, N: Serialize + DeserializeOwned>(
+        &self,
+        key: &Key,
+        name: &OsStr,
+        make: impl FnOnce() -> Result<Made<N>, E>,
+    ) -> Result<Entry<N>, E> {
+        if let Some(entry) = self.find(key, name) {
+            return Ok(entry);
+        }
+        let _making = self.lock_making(key)?;
+        // Somebody else may have made it while we waited.
+        if let Some(entry) = self.find(key, name) {
+            return Ok(entry);
+        }
+        self.throw_away(key)?;
+        let made = make()?;
+        let entry = self.put(key, name, made)?;
+        if self.temporary.is_none() {
+            room::make(&self.directory, self.limit);
+        }
+        Ok(entry)
+    }
+
+    fn place(&self, key: &Key) -> PathBuf {
+        self.directory.join(&key.0)
+    }
+
+    /// A sound entry, in use from now on.
+    fn find<N: DeserializeOwned>(&self, key: &Key, name: &OsStr) -> Option<Entry<N>> {
+        let place = self.place(key);
+        let in_use = File::open(&place).ok()?;
+        flock(&in_use, FlockOperation::LockShared).ok()?;
+        let note_file = File::options().read(true).open(place.join(NOTE)).ok()?;
+        let written: Written<N> = serde_json::from_reader(io::BufReader::new(&note_file)).ok()?;
+        if written.name != name.as_encoded_bytes() {
+            return None;
+        }
+        let file = place.join(name);
+        if checksum(&fs::read(&file).ok()?) != written.checksum {
+            return None;
+        }
+        // The one used longest ago goes first. Where the time cannot be set, another goes.
+        let _ = note_file.set_modified(std::time::SystemTime::now());
+        Some(Entry { file, note: written.note, cached: true, _in_use: in_use })
+    }
+
+    fn lock_making(&self, key: &Key) -> io::Result<File> {
+        let number = usize::from(key.0.as_bytes()[0]) % LOCKS;
+        let path = self.directory.join(format!("making-{number}.lock"));
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    }
+
+    /// Clears away what is left under this key: it was damaged.
+    fn throw_away(&self, key: &Key) -> io::Result<()> {
+        match fs::remove_dir_all(self.place(key)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    fn put<N: Serialize>(&self, key: &Key, name: &OsStr, made: Made<N>) -> io::Result<Entry<N>> {
+        let building = tempfile::Builder::new().prefix(room::UNFINISHED).tempdir_in(&self.directory)?;
+        let written = Written {
+            name: name.as_encoded_bytes().to_vec(),
+            checksum: checksum(&made.bytes),
+            note: &made.note,
+        };
+        write(&building.path().join(name), &made.bytes, 0o700)?;
+        write(&building.path().join(NOTE), &serde_json::to_vec(&written)?, 0o600)?;
+        let in_use = File::open(building.path())?;
+        flock(&in_use, FlockOperation::LockShared)?;
+        let place = self.place(key);
+        fs::rename(building.path(), &place)?;
+        let _moved = building.keep();
+        Ok(Entry { file: place.join(name), note: made.note, cached: false, _in_use: in_use })
+    }
+}
+
+fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path)?;
+    file.write_all(bytes)
+}
+
+fn may_run_from(directory: &Path) -> io::Result<()> {
+    let flags = rustix::fs::statvfs(directory)?.f_flag;
+    if flags.contains(rustix::fs::StatVfsMountFlags::NOEXEC) {
+        return Err(io::Error::other(format!("nothing may be run from {}", directory.display())));
+    }
+    Ok(())
+}
+
+/// The name under which a rewritten file is kept: its program's.
+pub fn name_of(file: &Path) -> OsString {
+    match file.file_name() {
+        Some(name) if name != NOTE => name.to_owned(),
+        _ => OsString::from("twin"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn made(text: &str) -> Made {
+        Made {
+            bytes: text.as_bytes().to_vec(),
+            note: Note {
+                counts: Counts::default(),
+                proof: Proof::Proven { by: String::new() },
+                left_out: BTreeMap::new(),
+                remark: None,
+            },
+        }
+    }
+
+    fn get(cache: &Cache, part: &str, text: &str) -> Entry {
+        let key = Key::of(&[part.as_bytes()]);
+        cache.get::<io::Error, Note>(&key, OsStr::new("prog"), || Ok(made(text))).unwrap()
+    }
+
+    #[test]
+    fn what_was_made_once_is_found_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(&directory.path().join("twins"), LIMIT).unwrap();
+        let first = get(&cache, "a", "one");
+        let second = get(&cache, "a", "never made");
+        assert_eq!((first.cached, second.cached, &first.file), (false, true, &second.file));
+        assert_eq!(fs::read(&second.file).unwrap(), b"one");
+        assert_eq!(second.file.file_name().unwrap(), "prog");
+        assert_eq!(fs::metadata(&second.file).unwrap().mode() & 0o777, 0o700);
+        assert!(!get(&cache, "b", "two").cached);
+    }
+
+    #[test]
+    fn parts_of_keys_do_not_run_together() {
+        assert_ne!(Key::of(&[b"ab", b"c"]), Key::of(&[b"a", b"bc"]));
+        assert_eq!(Key::of(&[b"ab", b"c"]), Key::of(&[b"ab", b"c"]));
+    }
+
+    #[test]
+    fn damage_of_any_kind_is_mended() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path(), LIMIT).unwrap();
+        let place = get(&cache, "a", "one").file.parent().unwrap().to_owned();
+        let damages: [&dyn Fn(); 5] = [
+            &|| fs::write(place.join("prog"), "two").unwrap(),
+            &|| fs::write(place.join(NOTE), "{").unwrap(),
+            &|| fs::remove_file(place.join("prog")).unwrap(),
+            &|| fs::remove_file(place.join(NOTE)).unwrap(),
+            &|| fs::remove_dir_all(&place).unwrap(),
+        ];
+        for damage in damages {
+            damage();
+            let entry = get(&cache, "a", "one");
+            assert!(!entry.cached);
+            assert_eq!(fs::read(&entry.file).unwrap(), b"one");
+            assert!(get(&cache, "a", "one").cached);
+        }
+    }
+
+    #[test]
+    fn many_at_once_make_it_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let times = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| {
+                    let cache = Cache::at(directory.path(), LIMIT).unwrap();
+                    let entry = cache
+                        .get::<io::Error, Note>(&Key::of(&[b"a"]), OsStr::new("prog"), || {
+                            times.fetch_add(1, Ordering::SeqCst);
+                            Ok(made("one"))
+                        })
+                        .unwrap();
+                    assert_eq!(fs::read(entry.file).unwrap(), b"one");
+                });
+            }
+        });
+        assert_eq!(times.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_failure_leaves_nothing_and_the_next_one_succeeds() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path(), LIMIT).unwrap();
+        let key = Key::of(&[b"a"]);
+        let failed = cache.get::<_, Note>(&key, OsStr::new("prog"), || Err(io::Error::other("no")));
+        assert_eq!(failed.unwrap_err().to_string(), "no");
+        assert!(!get(&cache, "a", "one").cached);
+    }
+
+    #[test]
+    fn a_place_that_others_may_write_to_is_none() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let why = format!("{}: others may write to it", directory.path().display());
+        assert_eq!(Cache::at(directory.path(), LIMIT).unwrap_err().to_string(), why);
+    }
+
+    #[test]
+    fn a_temporary_one_goes_away() {
+        let cache = Cache::temporary().unwrap();
+        let file = get(&cache, "a", "one").file;
+        assert!(file.exists() && cache.is_temporary());
+        drop(cache);
+        assert!(!file.exists());
+    }
+}

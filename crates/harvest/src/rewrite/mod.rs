@@ -1,0 +1,343 @@
+//! From a plan to rewritten files: each module's sites go to the rewriter, what comes back to the checker, and what is
+//! proven into the cache. What is not is never used. An entry of the cache is proof that it was proven: its key hangs on the
+//! checker's version, and its checksum on its bytes, so a second launch need not prove it again.
+
+pub mod cache;
+pub(crate) mod library_links;
+pub(crate) mod rewritten;
+
+use crate::rewrite::cache::{Cache, Entry, Key, Made, Note, name_of};
+use records::plan::{Because, Part, Place, Plan, PlannedModule, Prefetch, Rejected, Role};
+use records::run::Proof;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Instant;
+use twin::report::Phase;
+use twin::{Bounds, Knowledge, Mode, Reach, Rewriter, Rewritten, Site, Sites, Spares, VectorWidth, Which};
+
+/// Why there is no rewritten file.
+#[derive(Debug, thiserror::Error)]
+pub enum TwinsError {
+    #[error("{path}: {why}")]
+    Refused { path: String, why: String },
+    #[error(
+        "{path}: the rewrite was not proven, and not used: {why}; please report this program as a fault of Gleaner"
+    )]
+    Unproven { path: String, why: String },
+    #[error("{path}: it has changed since it was looked through")]
+    Changed { path: String },
+    #[error("the cache of rewritten files: {}", records::plain(.0))]
+    Cache(#[from] std::io::Error),
+}
+
+/// What makes one module's twin what it is.
+struct Recipe {
+    sites: BTreeMap<u64, Site>,
+    spins: BTreeSet<u64>,
+    role: Role,
+    quantum: u32,
+    width: VectorWidth,
+    spares: Spares,
+}
+
+/// A rewritten file that has been proven.
+pub struct Planned {
+    pub rewritten: Rewritten,
+    /// How many places save everything, to be proven.
+    wary: usize,
+    /// Sites that could not be, and why.
+    pub dropped: BTreeMap<u64, String>,
+}
+
+impl Planned {
+    /// What its user should know.
+    pub fn remark(&self) -> Option<String> {
+        (self.wary > 0).then(|| {
+            let places =
+                if self.wary == 1 { "one place saves" } else { &format!("{} places save", self.wary) };
+            format!("{places} all registers, since the checker could not tell which of them matter")
+        })
+    }
+}
+
+/// Why a plan has nothing for a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotPlanned {
+    #[error("not in the plan, which is for {0}")]
+    Others(String),
+    #[error("not as it was planned for: the same build id, but other contents")]
+    Changed,
+    #[error("in the plan as primary and as scavenger; say which is meant")]
+    Roles,
+}
+
+/// What a plan says of the file with these contents, in this role or in the only one it has there.
+pub fn planned_for<'p>(
+    plan: &'p Plan,
+    data: &[u8],
+    role: Option<Role>,
+) -> Result<&'p PlannedModule, NotPlanned> {
+    let image = image::Image::parse(data).ok();
+    let build_id = image.and_then(|image| image.build_id().map(crate::rewrite::cache::hex));
+    let content = crate::rewrite::cache::checksum(data);
+    let in_role = || plan.modules.iter().filter(move |module| role.is_none_or(|role| role == module.role));
+    let mut meant = in_role().filter(|module| module.content == content);
+    match (meant.next(), meant.next()) {
+        (Some(module), None) => Ok(module),
+        (Some(_), Some(_)) => Err(NotPlanned::Roles),
+        (None, _) if in_role().any(|module| build_id.is_some() && module.build_id == build_id) => {
+            Err(NotPlanned::Changed)
+        }
+        (None, _) => {
+            let one = |module: &PlannedModule| format!("{} as {}", module.path, module.role.word());
+            let all: Vec<String> = plan.modules.iter().map(one).collect();
+            Err(NotPlanned::Others(if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }))
+        }
+    }
+}
+
+/// Rewrites the file of a planned module, whose contents are given, and has it checked.
+pub fn rewrite(plan: &Plan, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
+    Recipe::of(plan, module).proven(module, &mut rewriter(&records::path_of(&module.path), data, None)?)
+}
+
+/// Rewrites a file with every load a site, and has it checked: a test of yields.
+pub fn every_load(
+    path: &Path,
+    data: &[u8],
+    debug: Option<&[u8]>,
+    reach: Reach,
+    role: Role,
+    quantum: u32,
+) -> Result<Planned, TwinsError> {
+    let mut rewriter = rewriter(path, data, debug)?;
+    let attempts = Attempts { role, quantum, width: VectorWidth::of_this_machine(), spares: Spares::ALL };
+    attempts.until_proven(path, &mut rewriter, Which::EveryLoad(reach), BTreeSet::new())
+}
+
+/// The rewritten file of a module in its role; `rewriter` has read it, if somebody has yet.
+pub fn get(
+    cache: &Cache,
+    plan: &Plan,
+    module: &PlannedModule,
+    rewriter: Option<&mut Rewriter<'_>>,
+) -> Result<Entry, TwinsError> {
+    let recipe = Recipe::of(plan, module);
+    let key = Key::of(&[module.content.as_bytes(), &recipe.text(), &proof::VERSION.to_le_bytes()]);
+    cache.get(&key, &name_of(&records::path_of(&module.path)), || recipe.make(module, rewriter))
+}
+
+fn rewriter<'d>(path: &Path, data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Rewriter<'d>, TwinsError> {
+    Rewriter::of(data, debug).map_err(|why| refused(path, &why))
+}
+
+pub(crate) fn refused(path: &Path, why: &twin::TwinError) -> TwinsError {
+    TwinsError::Refused { path: path.display().to_string(), why: why.to_string() }
+}
+
+/// What everything is rewritten with.
+pub(crate) fn no_sites() -> Sites {
+    Sites {
+        which: Which::Listed(BTreeMap::new()),
+        spins: BTreeSet::new(),
+        width: VectorWidth::of_this_machine(),
+        knowledge: Knowledge::OfCallers,
+        wary: BTreeSet::new(),
+        spares: Spares::ALL,
+    }
+}
+
+/// How a file is rewritten for a role, with these sites.
+pub(crate) fn mode(role: Role, quantum: u32, sites: &Sites) -> Mode<'_> {
+    let bounds = Bounds { quantum, ..Bounds::default() };
+    match role {
+        Role::Primary => Mode::Primary(sites),
+        Role::Scavenger => Mode::Scavenger(sites, bounds),
+        Role::Sibling => Mode::Sibling(sites, bounds),
+    }
+}
+
+/// What stays the same however often a file is rewritten.
+struct Attempts {
+    role: Role,
+    quantum: u32,
+    width: VectorWidth,
+    spares: Spares,
+}
+
+impl Attempts {
+    /// Rewrites until the checker finds nothing wrong: where it thinks that a yield loses what somebody relies on,
+    /// everything is saved, and sites that break other rules are left out.
+    fn until_proven(
+        &self,
+        path: &Path,
+        rewriter: &mut Rewriter<'_>,
+        mut which: Which,
+        mut spins: BTreeSet<u64>,
+    ) -> Result<Planned, TwinsError> {
+        let unproven = |why: String| TwinsError::Unproven { path: path.display().to_string(), why };
+        let mut wary = BTreeSet::new();
+        let mut dropped = BTreeMap::new();
+        let begin = Instant::now();
+        loop {
+            let sites = Sites {
+                which: which.clone(),
+                spins: spins.clone(),
+                width: self.width,
+                wary: wary.clone(),
+                spares: self.spares,
+                ..no_sites()
+            };
+            let earlier =
+                Phase { name: "earlier attempts".to_owned(), nanos: begin.elapsed().as_nanos() as u64 };
+            let mode = mode(self.role, self.quantum, &sites);
+            let mut rewritten = rewriter.rewrite(mode).map_err(|why| refused(path, &why))?;
+            let written = Instant::now();
+            let Err(why) = proof::check(rewriter.data(), &rewritten.bytes) else {
+                let phases = &mut rewritten.coverage.phases;
+                phases.push(Phase { name: "proof".to_owned(), nanos: written.elapsed().as_nanos() as u64 });
+                if !wary.is_empty() || !dropped.is_empty() {
+                    phases.push(earlier);
+                }
+                return Ok(Planned { rewritten, wary: wary.len(), dropped });
+            };
+            let proof::Refusal::Wrong { violations, .. } = &why else {
+                return Err(unproven(why.to_string()));
+            };
+            // Only so many violations are told of at a time; each time there must be some that were not known.
+            let known = wary.len() + dropped.len();
+            let before = wary.clone();
+            for violation in violations {
+                let Some(origin) = violation.origin.map(|origin| origin.0) else {
+                    return Err(unproven(why.to_string()));
+                };
+                // Several may be told of one place.
+                let of_registers = matches!(violation.rule, proof::Rule::Yields | proof::Rule::Left);
+                if of_registers && !before.contains(&origin) {
+                    wary.insert(origin);
+                    continue;
+                }
+                if spins.remove(&origin) {
+                    dropped.insert(origin, format!("not proven: {}", violation.what));
+                    continue;
+                }
+                let Which::Listed(listed) = &mut which else { return Err(unproven(why.to_string())) };
+                // A site's loads may be fetched for by another one's yield.
+                let with = listed.iter().find(|(_, site)| site.with.contains(&origin)).map(|(&at, _)| at);
+                let Some(at) = listed.contains_key(&origin).then_some(origin).or(with) else {
+                    return Err(unproven(why.to_string()));
+                };
+                listed.remove(&at);
+                dropped.insert(at, format!("not proven: {}", violation.what));
+            }
+            if wary.len() + dropped.len() == known {
+                return Err(unproven(why.to_string()));
+            }
+        }
+    }
+}
+
+impl Recipe {
+    fn of(plan: &Plan, module: &PlannedModule) -> Self {
+        let has = |part| !plan.without.contains(&part);
+        let spins = module.spins.iter().map(|spin| spin.place.address).collect();
+        Self {
+            sites: sites(module),
+            spins,
+            role: module.role,
+            quantum: plan.bounds.quantum,
+            width: VectorWidth::of_this_machine(),
+            spares: Spares {
+                dead: has(Part::LiveRegisters),
+                ahead: has(Part::SavingAhead),
+                left: has(Part::LeftInSlots),
+                even: has(Part::StoredAgain),
+            },
+        }
+    }
+
+    fn text(&self) -> Vec<u8> {
+        let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
+        // The quantum is nothing to a primary.
+        let quantum = if self.role == Role::Primary { 0 } else { self.quantum };
+        let (width, spins, spares) = (self.width, &self.spins, self.spares);
+        format!("{} {quantum} {width:?} {sites} {spins:?} {spares:?}", self.role.word()).into_bytes()
+    }
+
+    fn proven(&self, module: &PlannedModule, rewriter: &mut Rewriter<'_>) -> Result<Planned, TwinsError> {
+        if crate::rewrite::cache::checksum(rewriter.data()) != module.content {
+            return Err(TwinsError::Changed { path: module.path.clone() });
+        }
+        let which = Which::Listed(self.sites.clone());
+        let Self { role, quantum, width, spares, .. } = *self;
+        let attempts = Attempts { role, quantum, width, spares };
+        attempts.until_proven(&records::path_of(&module.path), rewriter, which, self.spins.clone())
+    }
+
+    fn make(&self, module: &PlannedModule, read: Option<&mut Rewriter<'_>>) -> Result<Made, TwinsError> {
+        let refused = |why: String| TwinsError::Refused { path: module.path.clone(), why };
+        let planned = if let Some(rewriter) = read {
+            self.proven(module, rewriter)?
+        } else {
+            let path = records::path_of(&module.path);
+            let data = std::fs::read(&path).map_err(|e| refused(records::plain(&e)))?;
+            self.proven(module, &mut rewriter(&path, &data, None)?)?
+        };
+        let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
+        if planned.rewritten.coverage.needs_linux_5_18 && is_older(&kernel, (5, 18)) {
+            return Err(refused(format!(
+                "with so much zeroed memory, its copy needs Linux 5.18; this is {kernel}"
+            )));
+        }
+        let remark = planned.remark();
+        let Planned { rewritten, dropped, .. } = planned;
+        let harvested = rewritten.coverage.harvest.unwrap_or_default();
+        let mut left_out: BTreeMap<u64, String> =
+            harvested.left_out_at.iter().map(|(&at, why)| (at, why.to_string())).collect();
+        left_out.extend(dropped);
+        let proof = Proof::Proven { by: format!("{}, checker of version {}", proof::RULES, proof::VERSION) };
+        let mut counts = module.counts;
+        counts.sites = harvested.sites;
+        counts.coalesced = harvested.coalesced;
+        Ok(Made { bytes: rewritten.bytes, note: Note { counts, proof, left_out, remark } })
+    }
+}
+
+/// Whether a kernel's release, as it tells it, is before a version; one that cannot be read is.
+fn is_older(release: &str, version: (u32, u32)) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < version,
+        _ => true,
+    }
+}
+
+fn sites(module: &PlannedModule) -> BTreeMap<u64, Site> {
+    let one = |site: &records::plan::Site| {
+        let prefetch = match site.prefetch {
+            Prefetch::Read => twin::Prefetch::Read,
+            Prefetch::Write => twin::Prefetch::Write,
+        };
+        (site.place.address, Site { with: site.with.clone(), prefetch: Some(prefetch) })
+    };
+    module.sites.iter().map(one).collect()
+}
+
+/// Moves what the rewriter could not do from a plan's sites to what it rejected.
+pub fn settle(module: &mut PlannedModule, note: &Note) {
+    let (kept, lost): (Vec<_>, Vec<_>) = std::mem::take(&mut module.sites)
+        .into_iter()
+        .partition(|site| !note.left_out.contains_key(&site.place.address));
+    module.sites = kept;
+    module.spins.retain(|spin| !note.left_out.contains_key(&spin.place.address));
+    module.rejected.extend(lost.into_iter().map(|site| Rejected {
+        why: note.left_out.get(&site.place.address).cloned().unwrap_or_default(),
+        place: Place { ..site.place },
+        class: site.class,
+        loop_depth: site.loop_depth,
+        because: Because::NoTwin,
+        gain: Some(site.gain),
+    }));
+    module.rejected.sort_by_key(|rejected| rejected.place.address);
+    module.counts = note.counts;
+}

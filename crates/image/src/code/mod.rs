@@ -1,0 +1,15 @@
+//! Code: where it is, its instructions and what they do, its jump tables.
+
+pub mod bare;
+pub mod code_units;
+pub mod descend;
+pub mod effects;
+pub mod groups;
+pub mod insn;
+pub mod known_callers;
+pub mod never_returns;
+pub mod prototypes;
+pub mod reads;
+pub mod regs;
+pub mod symbolic;
+pub mod tables;

@@ -1,0 +1,154 @@
+//! Rule R7: what stands between the copies of instructions.
+
+use crate::Context;
+use crate::container::mapping::Unit;
+use crate::container::stream::Item;
+use crate::liveness::set::{RED_ZONE, Set, names};
+use crate::liveness::{Dead, Room, effects};
+use crate::rule::Rule;
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use rayon::prelude::*;
+
+impl Context<'_> {
+    /// R7 for poison: each inserted instruction is of the closed list, and writes nothing that is live before the
+    /// instruction it stands before.
+    pub(crate) fn poison(&self, dead: &Dead<'_, '_>) {
+        dead.functions().par_iter().with_min_len(16).for_each_init(
+            || (Room::default(), InstructionInfoFactory::new()),
+            |(room, factory), members| {
+                dead.live(members, room, |unit, items, live| {
+                    self.inserted(&self.mapping.units[unit as usize], items, live, factory);
+                });
+            },
+        );
+    }
+
+    fn inserted(&self, unit: &Unit<'_>, items: &[Item], live: &[Set], factory: &mut InstructionInfoFactory) {
+        let mut insn = Instruction::default();
+        for (item, &live) in items.iter().zip(live).filter(|(item, _)| item.inserted > 0) {
+            let place = item.place as usize;
+            let code = &unit.copy[place..place + item.inserted as usize];
+            let mut decoder = Decoder::with_ip(64, code, unit.twin + place as u64, DecoderOptions::NONE);
+            while decoder.can_decode() {
+                decoder.decode_out(&mut insn);
+                let wrong = |what: String| self.findings.at(Rule::Inserted, insn.ip(), what);
+                if insn.is_invalid() || !is_poison(&insn) {
+                    wrong("inserted code that is not of the closed list".to_owned());
+                    break;
+                }
+                let hit = written(&insn, factory) & live;
+                if hit != 0 {
+                    let before = unit.start + u64::from(item.at);
+                    wrong(format!(
+                        "inserted code writes what may be live before {before:#x}: {}",
+                        names(hit)
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// What an inserted instruction changes.
+fn written(insn: &Instruction, factory: &mut InstructionInfoFactory) -> Set {
+    let effect = effects::of(insn, factory);
+    let below = insn.op_count() > 0 && insn.op0_kind() == OpKind::Memory && insn.mnemonic() == Mnemonic::Mov;
+    effect.writes & !RED_ZONE | if below { RED_ZONE } else { 0 }
+}
+
+/// The closed list: constants into registers, comparisons for their flags, all ones into vectors and masks, constants
+/// into the 128 bytes below the stack pointer. Nothing else of memory is touched, nothing can fault, nothing branches.
+fn is_poison(insn: &Instruction) -> bool {
+    let register = |operand| insn.op_kind(operand) == OpKind::Register;
+    let constant = insn.op_count() > 0
+        && matches!(
+            insn.op_kind(insn.op_count() - 1),
+            OpKind::Immediate8
+                | OpKind::Immediate8to32
+                | OpKind::Immediate8to64
+                | OpKind::Immediate32
+                | OpKind::Immediate32to64
+                | OpKind::Immediate64
+        );
+    let memory = (0..insn.op_count()).any(|operand| insn.op_kind(operand) == OpKind::Memory);
+    if insn.has_lock_prefix() || insn.has_rep_prefix() || insn.segment_prefix() != Register::None {
+        return false;
+    }
+    if memory {
+        let from = insn.memory_displacement64() as i64;
+        return insn.mnemonic() == Mnemonic::Mov
+            && constant
+            && insn.memory_base() == Register::RSP
+            && insn.memory_index() == Register::None
+            && from >= -128
+            && from + insn.memory_size().size() as i64 <= 0;
+    }
+    match insn.mnemonic() {
+        Mnemonic::Mov => constant && register(0) && insn.op0_register().full_register() != Register::RSP,
+        Mnemonic::Cmp | Mnemonic::Test => constant && register(0),
+        Mnemonic::Dec => register(0) && insn.op0_register().size() >= 4,
+        Mnemonic::Stc
+        | Mnemonic::Clc
+        | Mnemonic::Cmc
+        | Mnemonic::Sahf
+        | Mnemonic::Pcmpeqd
+        | Mnemonic::Vpcmpeqd
+        | Mnemonic::Vpternlogd
+        | Mnemonic::Vpternlogq
+        | Mnemonic::Vinsertf128
+        | Mnemonic::Kxnorw
+        | Mnemonic::Kxnorq => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::liveness::set::names;
+
+    fn decode(bytes: &[u8]) -> Instruction {
+        Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode()
+    }
+
+    #[test]
+    fn the_closed_list() {
+        let listed: [&[u8]; 6] = [
+            &[0x48, 0xc7, 0xc0, 1, 2, 3, 4],             // mov rax, imm
+            &[0x81, 0xfc, 1, 2, 3, 4],                   // cmp esp, imm
+            &[0x66, 0x0f, 0x76, 0xc0],                   // pcmpeqd xmm0, xmm0
+            &[0x62, 0xd3, 0x35, 0x48, 0x25, 0xc9, 0xff], // vpternlogd zmm1, zmm9, zmm9, -1
+            &[0x48, 0xc7, 0x44, 0x24, 0xf8, 1, 2, 3, 4], // mov qword [rsp-8], imm
+            &[0xc7, 0x44, 0x24, 0x80, 1, 2, 3, 4],       // mov dword [rsp-128], imm
+        ];
+        for bytes in listed {
+            assert!(is_poison(&decode(bytes)), "{bytes:x?}");
+        }
+        let others: [&[u8]; 8] = [
+            &[0x48, 0xc7, 0xc4, 1, 2, 3, 4],             // mov rsp, imm
+            &[0x48, 0xc7, 0x04, 0x24, 1, 2, 3, 4],       // mov qword [rsp], imm
+            &[0x48, 0xc7, 0x44, 0x24, 0xfc, 1, 2, 3, 4], // mov qword [rsp-4], imm
+            &[0x48, 0xc7, 0x45, 0xf8, 1, 2, 3, 4],       // mov qword [rbp-8], imm
+            &[0x48, 0x89, 0xd8],                         // mov rax, rbx
+            &[0x48, 0x8b, 0x44, 0x24, 0xf8],             // mov rax, [rsp-8]
+            &[0xfd],                                     // std
+            &[0xeb, 0x00],                               // jmp
+        ];
+        for bytes in others {
+            assert!(!is_poison(&decode(bytes)), "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn what_it_writes() {
+        let says = |bytes: &[u8]| names(written(&decode(bytes), &mut InstructionInfoFactory::new()));
+        assert_eq!(says(&[0x48, 0xc7, 0xc0, 1, 2, 3, 4]), "rax");
+        assert_eq!(says(&[0x81, 0xfc, 1, 2, 3, 4]), "cf, pf, af, zf, sf, of");
+        assert_eq!(says(&[0x66, 0x0f, 0x76, 0xc0]), "xmm0");
+        assert_eq!(says(&[0xc7, 0x44, 0x24, 0x80, 1, 2, 3, 4]), "the red zone");
+        assert_eq!(
+            says(&[0x62, 0xd3, 0x35, 0x48, 0x25, 0xc9, 0xff]),
+            "xmm1, the upper part of ymm1, the upper part of zmm1"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Rule R8: jump tables of twins.
+
+use crate::code::unit::{Scratch, View};
+use crate::container::mapping::{Mapping, Table};
+use crate::rule::{Findings, Rule};
+use image::Image;
+use units::Svma;
+
+/// R8 for all tables together: those of twins lie in the new data, apart from each other.
+pub(crate) fn apart(mapping: &Mapping<'_>, added: (u64, u64), findings: &Findings) -> bool {
+    let mut spans: Vec<(u64, u64, u64, u64)> = Vec::with_capacity(mapping.tables.len());
+    for table in &mapping.tables {
+        if table.count == 0 || !matches!(table.entry, 4 | 8) || (table.entry == 8) != (table.base == 0) {
+            findings.at(Rule::Tables, table.jump, "a jump table of an impossible shape");
+            return false;
+        }
+        if table.twin < added.0 || table.twin.saturating_add(table.size()) > added.1 {
+            findings.at(Rule::Tables, table.twin, "a twin's jump table lies outside the new data");
+            return false;
+        }
+        spans.push((table.twin, table.size(), table.original, table.base));
+    }
+    spans.sort_unstable();
+    spans.dedup();
+    if let Some(pair) = spans.windows(2).find(|pair| pair[0].0 + pair[0].1 > pair[1].0) {
+        findings.at(Rule::Tables, pair[1].0, "jump tables of twins overlap");
+        return false;
+    }
+    true
+}
+
+impl View<'_, '_> {
+    /// R8 for the tables of this unit.
+    pub(crate) fn jump_tables(&self, scratch: &mut Scratch) {
+        for (index, table) in self.tables.iter().enumerate() {
+            scratch.counts.tables += 1;
+            let earlier = &self.tables[..index];
+            if earlier.iter().any(|other| other.load == table.load && other.delta() != table.delta()) {
+                self.context.findings.at(Rule::Tables, table.load, "one instruction reads two tables");
+            }
+            self.jump_table(table, scratch);
+        }
+    }
+
+    fn jump_table(&self, table: &Table, scratch: &mut Scratch) {
+        let context = self.context;
+        let wrong = |at: u64, what: &str| context.findings.at(Rule::Tables, at, what);
+        let item = |address: u64| {
+            let at = address.checked_sub(self.unit.start)?;
+            scratch.items.binary_search_by_key(&at, |item| u64::from(item.at)).ok()
+        };
+        let (Some(jump), Some(load)) = (item(table.jump), item(table.load)) else {
+            return wrong(table.jump, "a jump table of no instruction with a twin");
+        };
+        let decode = |index: usize| {
+            let item = scratch.items[index];
+            let code = &self.unit.code[item.at as usize..];
+            iced_x86::Decoder::with_ip(64, code, self.unit.start + u64::from(item.at), 0).decode()
+        };
+        let (jump, load) = (decode(jump), decode(load));
+        if jump.flow_control() != iced_x86::FlowControl::IndirectBranch {
+            return wrong(table.jump, "a jump table of an instruction that is no indirect jump");
+        }
+        if load.memory_size().size() != table.entry as usize {
+            return wrong(table.load, "does not read entries of the table's size");
+        }
+        if !context.original.is_constant(Svma(table.original)) {
+            return wrong(table.original, "a twin of a jump table that the program may change");
+        }
+        let size = table.size() as usize;
+        let old = context.original.bytes_at(Svma(table.original), size);
+        let new = context.rewritten.bytes_at(Svma(table.twin), size);
+        let (Some(old), Some(new)) = (old, new) else {
+            return wrong(table.original, "a jump table that is not in the file");
+        };
+        if table.entry == 8 && context.position_independent {
+            return wrong(table.twin, "a table of addresses in a module that may be loaded anywhere");
+        }
+        let size = table.entry as usize;
+        for (index, (old, new)) in old.chunks_exact(size).zip(new.chunks_exact(size)).enumerate() {
+            let target = |entry: &[u8]| {
+                let value = crate::container::read::Reader::new(entry, 0).signed(size).unwrap_or(0);
+                table.base.wrapping_add_signed(value)
+            };
+            let from = table.twin + (index * size) as u64;
+            let to = target(old);
+            if context.patched.holds(to) {
+                let what =
+                    format!("the jump table at {:#x} refers to the inside of an entry patch", table.original);
+                context.findings.at(Rule::Entry, to, what);
+            }
+            self.leads(Rule::Tables, from, to, target(new), scratch);
+        }
+    }
+}
+
+/// The part of the new data where tables may lie.
+pub(crate) fn room(rewritten: &Image<'_>, data: &image::elf::Segment) -> (u64, u64) {
+    let span = |address: u64, size: u64| (address, address.saturating_add(size));
+    let section = rewritten.section(".rodata.twin").map(|section| span(section.address, section.size));
+    section.unwrap_or_else(|| span(data.address, data.file_size))
+}

@@ -1,0 +1,498 @@
+//! Harvest twins (rules R13 to R18): what is inserted into primaries and scavengers, and that guests stay aboard only in
+//! code that is fit for it. `docs/harvest-abi.md` is what this goes by; offsets come from `runtime-abi`.
+//!
+//! [`ops`] is the closed list of inserted instructions, [`run`] runs a piece of them on all ways, over [`state`];
+//! [`aboard`] judges the program's own instructions, [`bounds`] the graph, [`early`] says what may not yield at all. To
+//! add a form of inserted code: nothing, if its instructions are on the list and do as the rules say.
+
+mod aboard;
+mod accesses;
+mod bounds;
+mod early;
+mod held;
+mod left;
+mod ops;
+mod run;
+mod sparing;
+mod state;
+
+use crate::Context;
+use crate::code::claims::Claim;
+use crate::code::copy;
+use crate::container::mapping::{Mapping, SCAVENGER, SIBLING, Table, Unit};
+use crate::container::read::Reader;
+use crate::container::stream::Item;
+use crate::liveness::set::{ALL, Set};
+use crate::liveness::{self, Dead};
+use crate::rule::Rule;
+pub(crate) use aboard::is_relative_to;
+use bounds::{Graph, Node};
+use held::Known;
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+};
+use rayon::prelude::*;
+use run::{Code, Done, Terms};
+use sparing::Sparing;
+use state::State;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How far behind a yield the loads may be that it fetches for.
+const FARTHEST: usize = 256;
+
+/// Where each unit's twin is entered by others, as (unit, offset in the original), ascending; its start aside.
+pub(crate) fn entries(mapping: &Mapping<'_>, claims: &[Claim]) -> Vec<(u32, u32)> {
+    let entry = |claim: &Claim| {
+        let unit = mapping.index_at(claim.of)?;
+        Some((unit as u32, (claim.of - mapping.units[unit].start) as u32))
+    };
+    let mut entries: Vec<(u32, u32)> = claims.par_iter().filter_map(entry).collect();
+    entries.par_sort_unstable();
+    entries.dedup();
+    entries
+}
+
+/// Room for one function at a time.
+#[derive(Default)]
+struct Room {
+    instructions: Vec<Instruction>,
+    pieces: run::Room,
+    graph: Graph,
+    /// What is known before each instruction's piece; empty until somebody asks.
+    known: Vec<Known>,
+    /// Of the function so far: where its first yield is, and where state is used that no yield switches.
+    yields: Option<u64>,
+    unswitched: Option<u64>,
+    /// Whether a yield of the unit has a note.
+    notes: bool,
+}
+
+/// A unit while it is looked at.
+struct Work<'w, 'd> {
+    context: &'w Context<'d>,
+    terms: &'w Terms,
+    unit: &'w Unit<'d>,
+    tables: &'w [Table],
+    items: &'w [Item],
+    dead: &'w Dead<'w, 'd>,
+    is_early: bool,
+    found: &'w Found,
+}
+
+/// What is counted over all units.
+#[derive(Default)]
+struct Found {
+    /// Switches that are listed.
+    switches: AtomicUsize,
+    /// Pieces that could not be run to their end, so that nobody knows what switches they have. Each of them is told of.
+    cut_short: AtomicUsize,
+}
+
+impl Context<'_> {
+    /// R13 to R18.
+    pub(crate) fn harvest(&self, dead: &Dead<'_, '_>, entries: &[(u32, u32)]) {
+        let scavenger = self.note.goes_aboard();
+        let text = self.rewritten.loads().iter().rfind(|load| load.is_executable());
+        let terms = Terms {
+            scavenger,
+            sibling: self.note.mode == SIBLING,
+            quantum: self.note.quantum,
+            text: text.map_or((0, 0), |text| (text.address, text.memory_size)),
+        };
+        // A scavenger's thread has an area before its first instruction.
+        let early = if self.note.mode == SCAVENGER {
+            vec![false; self.mapping.units.len()]
+        } else {
+            early::units(&self.original, &self.mapping, &self.relocations)
+        };
+        if self.note.mode == SIBLING {
+            for (unit, _) in self.mapping.units.iter().zip(&early).filter(|(_, early)| **early) {
+                self.findings.at(
+                    Rule::Early,
+                    unit.start,
+                    "a twin of what may run before its thread has an area",
+                );
+            }
+        }
+        let sparing = Sparing::of(dead, &self.relocations);
+        let found = Found::default();
+        (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(
+            || (liveness::Room::default(), Room::default()),
+            |(living, room), function| {
+                (room.yields, room.unswitched) = (None, None);
+                sparing.live(function, living, |index, items, live| {
+                    let unit = &self.mapping.units[index as usize];
+                    let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
+                    let is_early = early[index as usize];
+                    let work = Work {
+                        context: self,
+                        terms: &terms,
+                        unit,
+                        tables,
+                        items,
+                        dead,
+                        is_early,
+                        found: &found,
+                    };
+                    let first = entries.partition_point(|entry| entry.0 < index);
+                    let end = entries.partition_point(|entry| entry.0 <= index);
+                    work.look(live, &entries[first..end], room);
+                });
+                if let (Some(yields), Some(at)) = (room.yields, room.unswitched) {
+                    let what = format!("a yield in a function with state that is not switched, at {at:#x}");
+                    self.findings.at(Rule::Yields, yields, what);
+                }
+            },
+        );
+        let all_ran = found.cut_short.into_inner() == 0;
+        if all_ran && found.switches.into_inner() != self.mapping.switches.len() {
+            let first = self.mapping.switches.first().map_or(0, |switch| switch.0);
+            self.findings.at(Rule::Mapping, first, "a switch is listed where there is none, or twice");
+        }
+    }
+}
+
+impl Work<'_, '_> {
+    fn look(&self, live: &[Set], entries: &[(u32, u32)], room: &mut Room) {
+        self.decode(room);
+        room.graph.clear();
+        room.known.clear();
+        room.notes = false;
+        let mut done = Done::default();
+        for (index, item) in self.items.iter().enumerate() {
+            done.again();
+            let insn = room.instructions[index];
+            if aboard::uses_unswitched_state(&insn) {
+                room.unswitched.get_or_insert(insn.ip());
+            }
+            if item.inserted > 0 {
+                let live = live.get(index).copied().unwrap_or(ALL);
+                self.piece(item, live, index, entries, room, &mut done);
+            }
+            if self.terms.scavenger {
+                self.aboard(item, &insn, done.state.as_ref(), room);
+                self.node(index, &insn, &done, room);
+            }
+        }
+        if room.notes {
+            self.left(live, entries, room);
+        }
+        if self.terms.scavenger {
+            room.graph.entries.extend(self.entered(entries));
+            room.graph.check(self.terms.quantum, |node, what| {
+                let item = &self.items[node as usize];
+                self.wrong(Rule::Bounds, item, what);
+            });
+        }
+    }
+
+    /// Where the unit is entered.
+    fn entered(&self, entries: &[(u32, u32)]) -> impl Iterator<Item = u32> {
+        let all = [0].into_iter().chain(entries.iter().map(|entry| entry.1));
+        all.filter_map(|at| self.index(self.unit.start + u64::from(at)))
+    }
+
+    /// What is known before the piece of an instruction.
+    fn known(&self, index: usize, entries: &[(u32, u32)], room: &mut Room) -> Known {
+        if room.known.is_empty() {
+            let kept = std::mem::take(&mut room.graph);
+            let mut factory = InstructionInfoFactory::new();
+            let mut done = Done::default();
+            for at in 0..self.items.len() {
+                let insn = room.instructions[at];
+                self.node(at, &insn, &done, room);
+            }
+            let ways = std::mem::replace(&mut room.graph, kept);
+            room.known = held::before(&ways, self.entered(entries), |node, known| {
+                let item = &self.items[node as usize];
+                let kept = held::kept_by(&room.instructions[node as usize], &mut factory);
+                if item.inserted == 0 {
+                    return known.of(kept);
+                }
+                let run = self.run(&self.code(item), &mut room.pieces, &mut done, known);
+                let state = done.state.as_ref().filter(|_| run.is_ok());
+                state.map_or(Known::NOTHING, |state| known.behind(state, &done).of(kept))
+            });
+        }
+        room.known[index]
+    }
+
+    /// Runs a piece with what is known before it, or the first part of that with which it can be run.
+    fn run(
+        &self,
+        code: &Code<'_>,
+        pieces: &mut run::Room,
+        done: &mut Done,
+        known: Known,
+    ) -> Result<(), (u64, &'static str)> {
+        let mut first = Ok(());
+        for part in known.parts() {
+            done.again();
+            match run::run(code, self.terms, pieces, done, part) {
+                Ok(()) => return Ok(()),
+                Err(wrong) => first = first.and(Err(wrong)),
+            }
+        }
+        first
+    }
+
+    /// What is inserted before an instruction.
+    fn code(&self, item: &Item) -> Code<'_> {
+        let part = |(begin, size): (u32, u32)| {
+            let bytes = &self.unit.copy[begin as usize..(begin + size) as usize];
+            (bytes, self.unit.twin + u64::from(begin))
+        };
+        let parts = [part((item.place, item.inserted)), part(item.cold)];
+        let (bytes, begin) = parts[0];
+        Code { parts, relays: self.context.mapping.relays_of(begin, begin + bytes.len() as u64) }
+    }
+
+    fn wrong(&self, rule: Rule, item: &Item, what: impl Into<String>) {
+        self.wrong_at(rule, item, self.unit.twin + u64::from(item.place), what);
+    }
+    fn wrong_at(&self, rule: Rule, item: &Item, address: u64, what: impl Into<String>) {
+        self.context.findings.instead_of(rule, self.unit.start + u64::from(item.at), address, what);
+    }
+
+    /// The item of an address in the original.
+    fn index(&self, address: u64) -> Option<u32> {
+        let at = address.checked_sub(self.unit.start)?;
+        self.items.binary_search_by_key(&at, |item| u64::from(item.at)).ok().map(|index| index as u32)
+    }
+
+    fn decode(&self, room: &mut Room) {
+        let unit = self.unit;
+        room.instructions.clear();
+        let mut decoder = Decoder::with_ip(64, unit.code, unit.start, DecoderOptions::NONE);
+        for item in self.items {
+            if decoder.position() != item.at as usize {
+                let _ = decoder.set_position(item.at as usize);
+                decoder.set_ip(unit.start + u64::from(item.at));
+            }
+            room.instructions.push(decoder.decode());
+        }
+    }
+
+    /// R13 for the code before an instruction, R14 and R15 for what yields in it.
+    fn piece(
+        &self,
+        item: &Item,
+        live: Set,
+        index: usize,
+        entries: &[(u32, u32)],
+        room: &mut Room,
+        done: &mut Done,
+    ) {
+        let code = self.code(item);
+        let lost =
+            |done: &Done| done.state.as_ref().map_or(0, |state| state.lost(live, self.context.note.width));
+        let first = run::run(&code, self.terms, &mut room.pieces, done, Known::NOTHING);
+        if first.is_err() || lost(done) != 0 {
+            // It may be stored already, or found already.
+            let known = self.known(index, entries, room);
+            if let Err((at, what)) = self.run(&code, &mut room.pieces, done, known) {
+                self.found.cut_short.fetch_add(1, Ordering::Relaxed);
+                return self.wrong_at(Rule::Yields, item, at, what);
+            }
+        }
+        room.notes |= done.note.is_some();
+        // What is left in its slot is R21's.
+        let lost = lost(done) & !done.note.map_or(0, |note| Set::from(note.registers));
+        let Some(state) = &done.state else {
+            self.found.cut_short.fetch_add(1, Ordering::Relaxed);
+            return self.wrong(Rule::Yields, item, "inserted code that never gets to its end");
+        };
+        if lost != 0 {
+            self.wrong(Rule::Yields, item, State::told(lost));
+        }
+        if self.terms.scavenger && !state.facts.budget {
+            self.wrong(Rule::Yields, item, "goes on without setting the budget");
+        }
+        let most = if self.terms.scavenger { 2 } else { 1 };
+        if done.yields - done.spins > most || done.spins > 1 {
+            self.wrong(Rule::Yields, item, "more yields than one place may have");
+        }
+        if done.yields > 0 {
+            room.yields.get_or_insert(self.unit.twin + u64::from(item.place));
+            if self.is_early {
+                self.wrong(Rule::Early, item, "a yield where there may be no area yet");
+            }
+        }
+        if let Some(switch) = done.switch {
+            let listed = self.context.mapping.switches.binary_search_by_key(&switch, |listed| listed.0);
+            let yields = listed.ok().map(|at| self.context.mapping.switches[at].1);
+            if yields.is_some() && yields == done.resume {
+                self.found.switches.fetch_add(1, Ordering::Relaxed);
+            } else {
+                self.wrong_at(
+                    Rule::Mapping,
+                    item,
+                    switch,
+                    "a switch that is not listed, or not as that of its yield",
+                );
+            }
+        }
+        let fetches = !done.prefetches.is_empty();
+        if fetches != (done.yields > done.spins) && (fetches || !self.terms.scavenger) {
+            self.wrong(Rule::Prefetches, item, "a prefetch without a yield, or the other way round");
+        }
+        if let Some(fetch) = done.prefetches.iter().find(|fetch| !self.is_announced(fetch, index, room)) {
+            let what = "fetches what no instruction behind it uses, or by other registers";
+            self.wrong_at(Rule::Prefetches, item, fetch.ip(), what);
+        }
+    }
+
+    /// R14: some instruction further on, before control can go elsewhere, has the same operand, and what it hangs on does
+    /// not change up to there.
+    fn is_announced(&self, fetch: &Instruction, index: usize, room: &mut Room) -> bool {
+        let mut factory = InstructionInfoFactory::new();
+        for at in index..self.items.len().min(index + FARTHEST) {
+            let insn = &room.instructions[at];
+            if aboard::same_operand(fetch, insn) {
+                return true;
+            }
+            let follows = self.items.get(at + 1).is_some_and(|next| next.at == self.items[at].end());
+            if insn.flow_control() != FlowControl::Next
+                || !follows
+                || aboard::changes(insn, fetch, &mut factory)
+            {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// R16 and R17: what a guest may run, and what sends it home first.
+    fn aboard(&self, item: &Item, insn: &Instruction, state: Option<&State>, room: &mut Room) {
+        let home = state.is_some_and(|state| state.facts.home);
+        let aboard = |what: &str| self.wrong(Rule::Aboard, item, what);
+        if item.escape {
+            self.escape(item, room);
+        }
+        let original = &self.unit.code[item.at as usize..item.end() as usize];
+        let copy = &self.unit.copy[item.copy() as usize..item.copy_end() as usize];
+        if aboard::is_relative_to(insn, Register::FS) {
+            let address = self.unit.twin + u64::from(item.copy());
+            let local = || state.is_some_and(|state| aboard::is_local(insn, copy, address, &state.general));
+            let untouched = home && original == copy;
+            if !untouched && !local() {
+                self.wrong(
+                    Rule::ThreadLocal,
+                    item,
+                    "reaches thread-local storage otherwise than its original, or by another thread's FS",
+                );
+            }
+        }
+        if home {
+            return;
+        }
+        if aboard::acts_on_the_thread(insn) {
+            return aboard("acts on the kernel thread, and may be aboard");
+        }
+        match insn.flow_control() {
+            FlowControl::Return
+                if insn.mnemonic() == Mnemonic::Ret && state.is_some_and(|state| state.facts.returns) => {}
+            FlowControl::Return => aboard("returns aboard without knowing where"),
+            FlowControl::IndirectCall => aboard("calls aboard without knowing what"),
+            FlowControl::IndirectBranch if self.leads_to_twins(insn) => {}
+            FlowControl::IndirectBranch => aboard("jumps aboard without knowing where"),
+            _ if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 => {
+                let end = self.unit.twin + u64::from(item.copy_end());
+                let to = copy::branch_target(original, copy, end);
+                if to.is_none_or(|to| self.context.mapping.at_twin(to).is_none()) {
+                    aboard("leads out of the twins aboard");
+                }
+            }
+            FlowControl::Call => aboard("acts on the kernel thread, and may be aboard"),
+            _ => {}
+        }
+    }
+
+    /// R16 for escapes: home first, and nothing changes.
+    fn escape(&self, item: &Item, room: &mut Room) {
+        let (from, to) = (item.copy_end() as usize, item.copy_end() as usize + usize::from(self.unit.lead));
+        let mut done = Done::default();
+        let lead = (&self.unit.copy[from..to], self.unit.twin + from as u64);
+        let code = Code { parts: [lead, (&[], lead.1)], relays: &[] };
+        let nothing = Known::NOTHING;
+        if let Err((at, what)) = run::run(&code, self.terms, &mut room.pieces, &mut done, nothing) {
+            return self.wrong_at(Rule::Aboard, item, at, what);
+        }
+        let lost = done.state.map_or(ALL, |state| state.lost(ALL, self.context.note.width));
+        if lost != 0 {
+            self.wrong(Rule::Aboard, item, State::told(lost));
+        }
+        if !done.state.is_some_and(|state| state.facts.home) || done.yields > 0 {
+            self.wrong(Rule::Aboard, item, "escapes aboard");
+        }
+    }
+
+    /// The tables of an indirect jump.
+    fn tables_of(&self, insn: &Instruction) -> impl Iterator<Item = &Table> {
+        let at = insn.ip();
+        self.tables.iter().filter(move |table| table.jump == at)
+    }
+
+    /// Whether every entry of an indirect jump's table leads into a twin.
+    fn leads_to_twins(&self, insn: &Instruction) -> bool {
+        let mut tables = self.tables_of(insn).peekable();
+        tables.peek().is_some()
+            && tables.all(|table| {
+                let bytes = self.context.rewritten.bytes_at(units::Svma(table.twin), table.size() as usize);
+                bytes.is_some_and(|bytes| {
+                    targets(bytes, table).all(|to| self.context.mapping.at_twin(to).is_some())
+                })
+            })
+    }
+
+    /// R18: the instruction in the graph.
+    fn node(&self, index: usize, insn: &Instruction, done: &Done, room: &mut Room) {
+        let graph = &mut room.graph;
+        let begin = graph.targets.len() as u32;
+        let follows = self.items.get(index + 1).is_some_and(|next| next.at == self.items[index].end());
+        let flow = insn.flow_control();
+        let ends = matches!(
+            flow,
+            FlowControl::UnconditionalBranch
+                | FlowControl::IndirectBranch
+                | FlowControl::Return
+                | FlowControl::Exception
+        );
+        let direct = insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64;
+        let comes_back = flow != FlowControl::Call || !direct || self.dead.comes_back(insn.near_branch64());
+        let mut node = Node {
+            met: done.state.is_some_and(|state| state.facts.met),
+            charge: done.charge,
+            out: false,
+            next: follows && !ends && comes_back,
+            targets: (begin, begin),
+        };
+        let mut to = |address: u64, call: bool| match self.index(address) {
+            Some(to) if call => {
+                graph.entries.push(to);
+                node.out = true;
+            }
+            Some(to) => graph.targets.push(to),
+            None => node.out |= self.context.mapping.at(address).is_some(),
+        };
+        if direct {
+            to(insn.near_branch64(), flow == FlowControl::Call);
+        } else if flow == FlowControl::IndirectBranch {
+            for table in self.tables_of(insn) {
+                let bytes =
+                    self.context.original.bytes_at(units::Svma(table.original), table.size() as usize);
+                targets(bytes.unwrap_or(&[]), table).for_each(|address| to(address, false));
+            }
+        }
+        node.targets.1 = graph.targets.len() as u32;
+        graph.nodes.push(node);
+    }
+}
+
+/// Where the entries of a table lead.
+fn targets<'t>(bytes: &'t [u8], table: &'t Table) -> impl Iterator<Item = u64> + 't {
+    bytes.chunks_exact((table.entry as usize).max(1)).map(|entry| {
+        let value = Reader::new(entry, 0).signed(entry.len()).unwrap_or(0);
+        table.base.wrapping_add_signed(value)
+    })
+}

@@ -1,0 +1,504 @@
+//! Runs one piece of inserted code on all ways at once (rules R13, R16 and R18). Jumps lead forward only, so every
+//! instruction is looked at once, with what holds on all ways to it.
+//!
+//! A piece may have a cold part elsewhere. Its stretches are looked at in between, as if each stood behind the jump that leads
+//! to it: what is in front of that jump is done with, what is behind it is still to come, and a stretch ends where control
+//! can no longer be in it. A jump to what was looked at is one back, in whichever part it is.
+
+use super::accesses::{load, prefetch, set, store, sum, vector};
+use super::held::{Known, Note};
+use super::ops::{Field, General, Op, RAX, When, Word, field, op};
+use super::state::{Flags, Kept, State, Value};
+use crate::code::relays::Relay;
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+use runtime_abi::context;
+
+/// What pieces are run with.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) scavenger: bool,
+    /// Its threads are each other's guests.
+    pub(crate) sibling: bool,
+    pub(crate) quantum: u32,
+    /// Where the twins begin, and how many bytes they are.
+    pub(crate) text: (u64, u64),
+}
+
+impl Terms {
+    /// Its threads are guests, and nobody's hosts.
+    fn only_guest(&self) -> bool {
+        self.scavenger && !self.sibling
+    }
+}
+
+/// What a piece does, besides leaving things as they were.
+#[derive(Default)]
+pub(crate) struct Done {
+    /// What is known behind it.
+    pub(crate) state: Option<State>,
+    /// What it takes from the budget.
+    pub(crate) charge: Option<u32>,
+    pub(crate) prefetches: Vec<Instruction>,
+    pub(crate) yields: u32,
+    /// Of them, those by which it waits by turning round: they fetch nothing.
+    pub(crate) spins: u32,
+    /// The byte that changes where it is switched on and off.
+    pub(crate) switch: Option<u64>,
+    /// Where it goes on behind a yield that is not by turning round.
+    pub(crate) resume: Option<u64>,
+    /// What is said of registers that its yield leaves in their slots.
+    pub(crate) note: Option<Note>,
+}
+
+impl Done {
+    /// For another piece.
+    pub(crate) fn again(&mut self) {
+        self.state = None;
+        (self.charge, self.yields, self.spins) = (None, 0, 0);
+        (self.switch, self.resume, self.note) = (None, None, None);
+        self.prefetches.clear();
+    }
+}
+
+/// Room for a piece.
+#[derive(Default)]
+pub(crate) struct Room {
+    /// For each part, ways that wait for control to come by their place, ascending.
+    waiting: [Vec<(u32, State)>; 2],
+}
+
+/// A piece's bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Code<'c> {
+    /// What stands before the instruction, and what lies behind the unit: bytes and address.
+    pub(crate) parts: [(&'c [u8], u64); 2],
+    /// Of switches in the first part.
+    pub(crate) relays: &'c [Relay],
+}
+
+const HOT: usize = 0;
+const COLD: usize = 1;
+
+/// A place in a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    part: usize,
+    /// From the first byte of the part.
+    at: u32,
+}
+
+type Wrong = (u64, &'static str);
+
+/// Runs `code`, where so much is `known` before it; says what is wrong, and where.
+pub(crate) fn run(
+    code: &Code<'_>,
+    terms: &Terms,
+    room: &mut Room,
+    done: &mut Done,
+    known: Known,
+) -> Result<(), Wrong> {
+    let mut state = State::program();
+    state.kept.general = known.slots;
+    for (number, value) in state.general.iter_mut().enumerate() {
+        if known.bases >> number & 1 == 1 {
+            *value = Value::Context;
+        } else if known.away >> number & 1 == 1 {
+            *value = Value::Anything;
+        }
+    }
+    let mut decoders =
+        code.parts.map(|(bytes, address)| Decoder::with_ip(64, bytes, address, DecoderOptions::NONE));
+    let mut runner = Runner {
+        code,
+        terms,
+        waiting: &mut room.waiting,
+        next: [0; 2],
+        done,
+        state: Some(state),
+        away: known.away,
+        said: None,
+    };
+    runner.waiting.iter_mut().for_each(Vec::clear);
+    let mut insn = Instruction::default();
+    let mut part = HOT;
+    // Where control is in the part before the instruction, while a cold stretch is looked at.
+    let mut hot = None;
+    loop {
+        if part == COLD && runner.state.is_none() && runner.waiting[COLD].is_empty() {
+            runner.state = hot.take();
+            part = HOT;
+        }
+        let decoder = &mut decoders[part];
+        runner.arrive(part)?;
+        if !decoder.can_decode() {
+            break;
+        }
+        decoder.decode_out(&mut insn);
+        runner.next[part] = decoder.position() as u32;
+        let wrong = |what| (insn.ip(), what);
+        let op = (!insn.is_invalid()).then(|| op(&insn)).flatten();
+        let op = op.ok_or(wrong("inserted code that is not of the closed list"))?;
+        let Some(state) = runner.state.take() else {
+            runner.unreached(op, &insn).map_err(wrong)?;
+            continue;
+        };
+        runner.step(op, &insn, state).map_err(wrong)?;
+        if part == HOT && !runner.waiting[COLD].is_empty() {
+            hot = runner.state.take();
+            part = COLD;
+        }
+    }
+    let (bytes, address) = code.parts[COLD];
+    if part == COLD || runner.next[COLD] as usize != bytes.len() {
+        let at = address + u64::from(runner.next[COLD]);
+        return Err((at, "a cold part that does not end, or that nothing leads to"));
+    }
+    runner.done.state = runner.state;
+    Ok(())
+}
+
+struct Runner<'r> {
+    code: &'r Code<'r>,
+    terms: &'r Terms,
+    waiting: &'r mut [Vec<(u32, State)>; 2],
+    /// For each part, where what was not looked at begins.
+    next: [u32; 2],
+    done: &'r mut Done,
+    /// Here, if control gets here at all.
+    state: Option<State>,
+    /// Registers that were left in their slots before.
+    away: u16,
+    /// The note that is being read: its registers, and where it begins to hold.
+    said: Option<(u16, Option<u64>)>,
+}
+
+impl Runner<'_> {
+    /// Takes along the ways that lead to the next instruction of a part.
+    fn arrive(&mut self, part: usize) -> Result<(), Wrong> {
+        let at = self.next[part];
+        while let Some(&(to, state)) = self.waiting[part].first() {
+            if to > at {
+                break;
+            }
+            if to < at {
+                let address = self.code.parts[part].1 + u64::from(to);
+                return Err((address, "inserted code jumps between its instructions"));
+            }
+            match &mut self.state {
+                Some(here) => here.meet(&state),
+                None => self.state = Some(state),
+            }
+            self.waiting[part].remove(0);
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::large_types_passed_by_value, reason = "it is kept")]
+    fn wait(&mut self, to: Spot, state: State) -> Result<(), &'static str> {
+        if to.at < self.next[to.part] {
+            return Err("inserted code jumps back, or out");
+        }
+        if to.part == COLD && self.leaves_away(&state) {
+            return Err(
+                "goes on in a cold part with registers in their slots alone, which no note speaks of",
+            );
+        }
+        let waiting = &mut self.waiting[to.part];
+        let place = waiting.partition_point(|&(at, _)| at <= to.at);
+        waiting.insert(place, (to.at, state));
+        Ok(())
+    }
+
+    /// Whether a register that was left in its slot before is still there alone.
+    fn leaves_away(&self, state: &State) -> bool {
+        let away = |number: &General| self.away >> number & 1 == 1;
+        (0..16).filter(away).any(|number| state.general[usize::from(number)] != Value::Program(number))
+    }
+
+    /// A note stands right before the place where the piece's yield goes on, and no way leads to it.
+    fn unreached(&mut self, op: Op, insn: &Instruction) -> Result<(), &'static str> {
+        let resumes = self.done.resume == Some(insn.next_ip());
+        match (op, self.said) {
+            (Op::Note(registers), None) if self.terms.scavenger => self.said = Some((registers, None)),
+            (Op::Place(RAX, from), Some((registers, None))) => self.said = Some((registers, Some(from))),
+            (Op::Place(RAX, to), Some((registers, Some(from)))) if resumes && self.done.note.is_none() => {
+                self.done.note = Some(Note { registers, from, to });
+                self.said = None;
+            }
+            _ => return Err("inserted code that nothing leads to"),
+        }
+        Ok(())
+    }
+
+    /// The place of an address: also behind the part before the instruction, but not behind the cold one.
+    fn here(&self, address: u64) -> Option<Spot> {
+        let spot = |part: usize, most: usize| {
+            let at = u32::try_from(address.checked_sub(self.code.parts[part].1)?).ok()?;
+            (at as usize <= most).then_some(Spot { part, at })
+        };
+        let [hot, cold] = self.code.parts.map(|(bytes, _)| bytes.len());
+        spot(HOT, hot).or_else(|| spot(COLD, cold.checked_sub(1)?))
+    }
+
+    fn step(&mut self, op: Op, insn: &Instruction, mut state: State) -> Result<(), &'static str> {
+        let scavenger = self.terms.scavenger;
+        let general = |number: General| usize::from(number);
+        match op {
+            Op::SetBudget(_)
+            | Op::Charge(_)
+            | Op::TestGuest
+            | Op::Leave
+            | Op::Sum { .. }
+            | Op::Subtract(..)
+            | Op::CompareNumber(..)
+                if !scavenger =>
+            {
+                return Err("what only scavengers may have");
+            }
+            Op::CompareBoth(..) if !self.terms.only_guest() => {
+                return Err("what only scavengers may have that are nobody's hosts");
+            }
+            Op::CompareBoth(a, b) => {
+                if (state.general[general(a)], state.general[general(b)]) != (Value::Next, Value::Context) {
+                    return Err("compares something else than the next context with the one that runs");
+                }
+                state.flags = Flags::Alone;
+            }
+            Op::LoadArea(to, word) => {
+                let value = match word {
+                    Word::Current => state.current,
+                    Word::Scratch(at) => state.scratch[usize::from(at)],
+                };
+                set(&mut state, to, value)?;
+            }
+            Op::StoreArea(word, from) => {
+                let value = state.general[general(from)];
+                match word {
+                    // Who captures a guest knows of registers only.
+                    Word::Scratch(_) if matches!(value, Value::Next | Value::Spin) => {
+                        return Err("keeps the next context where it is not looked for");
+                    }
+                    Word::Scratch(at) => state.scratch[usize::from(at)] = value,
+                    Word::Current if matches!(value, Value::Next | Value::Spin) => state.current = value,
+                    Word::Current => return Err("makes something current that is not the next context"),
+                }
+            }
+            Op::SetBudget(number) => {
+                if number != self.terms.quantum {
+                    return Err("sets the budget to something else than the quantum");
+                }
+                if !state.facts.may_set {
+                    return Err("sets the budget without having yielded");
+                }
+                state.facts.budget = true;
+            }
+            Op::Charge(number) => {
+                if i32::try_from(number).is_ok_and(|number| number > 0) && self.done.charge.is_none() {
+                    self.done.charge = Some(number);
+                    state.flags = Flags::Budget;
+                } else {
+                    return Err("takes nothing from the budget, or twice");
+                }
+            }
+            Op::Pass if scavenger => return Err("what only primaries may have"),
+            Op::Pass if !state.facts.others || state.flags != Flags::Alone => {
+                return Err("passes by where nobody else is, or twice");
+            }
+            Op::Pass => state.flags = Flags::Passes,
+            Op::Switch { .. } | Op::ToRelay if scavenger => return Err("what only primaries may have"),
+            Op::Switch { sets, to } => {
+                let to = self.here(to).ok_or("inserted code jumps back, or out")?;
+                // The byte that becomes that of a jump.
+                let changes = insn.next_ip() - 5;
+                if self.done.switch.replace(changes).is_some() {
+                    return Err("two switches");
+                }
+                self.wait(to, state)?;
+                match sets {
+                    Some(register) => set(&mut state, register, Value::Anything)?,
+                    None => state.flags = Flags::Anything,
+                }
+            }
+            Op::ToRelay => {
+                let relay = self.code.relays.iter().find(|relay| relay.switch == insn.ip());
+                let relay = relay.ok_or("a switch that is not listed, or leads to no relay")?;
+                let to = self.here(relay.to).ok_or("a relay that leads out of its piece")?;
+                if self.done.switch.replace(insn.ip()).is_some() {
+                    return Err("two switches");
+                }
+                self.wait(to, state)?;
+            }
+            Op::TestGuest => state.flags = Flags::Home,
+            Op::Copy(to, from) => {
+                let value = state.general[general(from)];
+                let held = value == Value::Next && self.terms.only_guest();
+                if value != Value::Context && !held {
+                    return Err("copies something else than the context that runs");
+                }
+                set(&mut state, to, value)?;
+            }
+            Op::Load(to, base, displacement) => {
+                let value = load(&state, base, displacement)?;
+                if !scavenger && matches!(value, Value::Return | Value::Local(_)) {
+                    return Err("what only scavengers may have");
+                }
+                if scavenger && value == Value::Spin {
+                    return Err("what only primaries may have");
+                }
+                set(&mut state, to, value)?;
+            }
+            Op::Store(base, displacement, from) => store(&mut state, base, displacement, from)?,
+            Op::Compare(of, base, displacement) => {
+                let both = (state.general[general(of)], state.general[general(base)]);
+                state.flags = match field(displacement) {
+                    _ if both != (Value::Context, Value::Context) => Flags::Anything,
+                    Some(Field::Next) => Flags::Alone,
+                    Some(Field::Spin) if !scavenger => Flags::Unspun,
+                    _ => Flags::Anything,
+                };
+                if state.flags == Flags::Anything {
+                    return Err("compares something else than a context with the one behind it");
+                }
+            }
+            Op::Place(to, address) => {
+                let value = match self.here(address) {
+                    _ if address == self.terms.text.0 && scavenger => Value::Text,
+                    Some(at) => Value::Here(at),
+                    None => return Err("takes an address that it has no use for"),
+                };
+                set(&mut state, to, value)?;
+            }
+            Op::Sum { to, base, index, scale } => {
+                let value = sum(&state, base, index, scale)?;
+                set(&mut state, to, value)?;
+            }
+            Op::FlagsToAh => {
+                let kept = state.flags == Flags::Program;
+                state.general[0] = if kept { Value::Ah } else { Value::Anything };
+            }
+            Op::OverflowToAl => {
+                let kept = state.flags == Flags::Program && state.general[0] == Value::Ah;
+                state.general[0] = if kept { Value::Flags } else { Value::Anything };
+            }
+            Op::OverflowFromAl => {
+                let kept = state.general[0] == Value::Flags;
+                state.general[0] = if kept { Value::Restoring } else { Value::Anything };
+                state.flags = if kept { Flags::Overflow } else { Flags::Anything };
+            }
+            Op::FlagsFromAh => {
+                let kept = state.general[0] == Value::Restoring && state.flags == Flags::Overflow;
+                state.flags = if kept { Flags::Program } else { Flags::Anything };
+            }
+            Op::Subtract(a, b) => {
+                if (state.general[general(a)], state.general[general(b)]) != (Value::Return, Value::Text) {
+                    return Err("subtracts something else than the twins' place from a return address");
+                }
+                state.general[general(a)] = Value::ReturnInText;
+                state.flags = Flags::Anything;
+            }
+            Op::CompareNumber(of, number) => {
+                let inside = state.general[general(of)] == Value::ReturnInText;
+                if !inside || u64::from(number) != self.terms.text.1 {
+                    return Err("does not compare a return address with the size of all twins");
+                }
+                state.flags = Flags::Inside;
+            }
+            Op::Prefetch => self.done.prefetches.push(prefetch(&state, insn)?),
+            Op::Vector { store, number, level, base, displacement } => {
+                vector(&mut state, store, number, level, base, displacement)?;
+            }
+            Op::Mask { store, number, base, displacement } => {
+                let right = state.general[general(base)] == Value::Context
+                    && displacement == context::mask(number)
+                    && number < 8;
+                if !right {
+                    return Err("a mask register at another place than its own");
+                }
+                let bit = 1 << number;
+                if store {
+                    state.kept.masks = state.kept.masks & !bit | state.masks & bit;
+                } else {
+                    state.masks = state.masks & !bit | state.kept.masks & bit;
+                }
+            }
+            Op::Jump(when, to) => {
+                let to = self.here(to).ok_or("inserted code jumps back, or out")?;
+                return self.jump(when, to, state);
+            }
+            Op::Through(base, displacement) => {
+                let to = state.general[general(base)];
+                let next = matches!(to, Value::Next | Value::Spin) && base == RAX;
+                if !next || displacement != context::RIP || state.current != to {
+                    return Err("does not go to where the next context goes on, or has not made it current");
+                }
+                let asked = if to == Value::Spin { state.facts.spun } else { state.facts.turn };
+                if !scavenger && !asked {
+                    return Err("switches without asking whether to pass by");
+                }
+                let rip = state.kept.rip.ok_or("switches without saying where to go on")?;
+                self.done.yields += 1;
+                self.done.spins += u32::from(to == Value::Spin);
+                if to == Value::Next {
+                    self.done.resume = Some(self.code.parts[rip.part].1 + u64::from(rip.at));
+                }
+                let resumed = state.resumed();
+                return self.wait(rip, resumed);
+            }
+            Op::Note(_) => return Err("a note that a way leads to"),
+            Op::Leave => {
+                if self.leaves_away(&state) {
+                    return Err("leaves with registers in their slots alone");
+                }
+                if !state.facts.aboard {
+                    return Err("leaves without asking whether it is aboard");
+                }
+                let Value::Here(at) = state.scratch[1] else {
+                    return Err("leaves without saying where to go on");
+                };
+                state.general[0] = state.scratch[0];
+                state.scratch = [Value::Anything; 3];
+                // Its slots go home with a guest.
+                state.kept = Kept { general: state.kept.general, ..Kept::NOTHING };
+                state.facts.aboard = false;
+                (state.facts.home, state.facts.returns, state.facts.met) = (true, true, true);
+                return self.wait(at, state);
+            }
+        }
+        self.state = Some(state);
+        Ok(())
+    }
+
+    fn jump(&mut self, when: When, to: Spot, mut state: State) -> Result<(), &'static str> {
+        let mut taken = state;
+        match (when, state.flags) {
+            (When::Always, _) => return self.wait(to, taken),
+            (When::Equal, Flags::Alone) => {
+                (taken.facts.met, taken.facts.may_set) = (true, true);
+                state.facts.others = true;
+            }
+            (When::NotEqual, Flags::Alone) => {
+                taken.facts.others = true;
+                (state.facts.met, state.facts.may_set) = (true, true);
+            }
+            (When::Equal, Flags::Unspun) => state.facts.spun = true,
+            (When::NotEqual, Flags::Unspun) => taken.facts.spun = true,
+            (When::NotNegative, Flags::Passes) => state.facts.turn = true,
+            (When::Equal, Flags::Home) => {
+                (taken.facts.home, taken.facts.returns, taken.facts.met) = (true, true, true);
+                state.facts.aboard = true;
+            }
+            (When::Below, Flags::Inside) => taken.facts.returns = true,
+            (When::NotNegative, Flags::Budget) => {
+                taken.facts.met = true;
+                state.facts.budget = false;
+            }
+            (When::Negative, Flags::Budget) => {
+                taken.facts.budget = false;
+                state.facts.met = true;
+            }
+            _ => return Err("a condition that nothing here asked for"),
+        }
+        self.state = Some(state);
+        self.wait(to, taken)
+    }
+}

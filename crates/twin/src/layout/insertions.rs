@@ -1,0 +1,187 @@
+//! Code put before instructions of a twin, and instructions put in the place of others.
+//!
+//! A piece may have a *cold part*, which lies behind all instructions of its unit's twin: what stands before the instruction
+//! then jumps over nothing where it is rarely needed.
+
+use crate::yields::relays::Thrown;
+
+/// What a piece of inserted code refers to outside of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reference {
+    /// The distance to the first twin, from the end of these four bytes.
+    TextBegin,
+    /// The size of all twins.
+    TextSize,
+    /// The distance to an address, from the end of these four bytes.
+    Address(u64),
+    /// The distance to so many bytes behind the begin of the same piece's other part, from the end of these four bytes.
+    Across(u32),
+    /// The distance to what is inserted before an instruction of the same unit, by its index, from the end of these four bytes.
+    Before(u32),
+    /// The distance to an instruction of the same unit itself.
+    At(u32),
+}
+
+/// Bytes, and where four of them refer to something outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub bytes: Vec<u8>,
+    pub references: Vec<(u32, Reference)>,
+}
+
+impl Part {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.references.clear();
+    }
+    /// Appends what refers to no other part.
+    pub(crate) fn extend(&mut self, more: &Self) {
+        self.append(more, 0);
+    }
+    /// Appends what is made for a piece whose other part begins so far behind that of this one.
+    fn append(&mut self, more: &Self, other_begins: u32) {
+        let begin = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(&more.bytes);
+        self.references.extend(more.references.iter().map(|&(at, to)| match to {
+            Reference::Across(to) => (begin + at, Reference::Across(other_begins + to)),
+            _ => (begin + at, to),
+        }));
+    }
+}
+
+/// An instruction by which a yield is switched on and off while the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Switch {
+    /// The byte that changes, from the begin of what stands before the instruction.
+    pub at: u32,
+    /// Where the yield goes on, from the begin of the cold part.
+    pub resume: u32,
+    /// Where the jump that it is while switched on leads by way of a relay, from the begin of the cold part; and what becomes of exceptions there.
+    pub by_relay: Option<(u32, Thrown)>,
+}
+
+/// Inserted code in the making.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// What stands before the instruction.
+    pub hot: Part,
+    /// What lies behind the unit.
+    pub cold: Part,
+    /// At most one of a piece's yields can be switched off.
+    pub switch: Option<Switch>,
+}
+
+impl Piece {
+    pub(crate) fn clear(&mut self) {
+        self.hot.clear();
+        self.cold.clear();
+        self.switch = None;
+    }
+    pub(crate) fn append(&mut self, other: &Self) {
+        let (hot, cold) = (self.hot.bytes.len() as u32, self.cold.bytes.len() as u32);
+        let moved = |switch: Switch| Switch {
+            at: hot + switch.at,
+            resume: cold + switch.resume,
+            by_relay: switch.by_relay.map(|(to, thrown)| (cold + to, thrown)),
+        };
+        self.switch = self.switch.or(other.switch.map(moved));
+        self.hot.append(&other.hot, cold);
+        self.cold.append(&other.cold, hot);
+    }
+}
+
+/// What is inserted into one unit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Insertions {
+    /// Ends of each instruction's piece in `hot`; empty if nothing is inserted at all.
+    ends: Vec<u32>,
+    hot: Part,
+    /// Indices of the instructions whose pieces have cold parts, ascending, and the ends of these in `cold`.
+    cold_ends: Vec<(u32, u32)>,
+    cold: Part,
+    /// By the index of the instruction, ascending.
+    switches: Vec<(u32, Switch)>,
+    /// Instructions that take the place of the original's, by index.
+    replaced: Vec<(u32, Vec<u8>)>,
+}
+
+impl Insertions {
+    /// Adds the code that goes before the next instruction.
+    pub(crate) fn push(&mut self, code: &[u8]) {
+        self.hot.bytes.extend_from_slice(code);
+        self.ends.push(self.hot.bytes.len() as u32);
+    }
+    pub(crate) fn push_piece(&mut self, piece: &Piece) {
+        // References across are from the begin of the piece.
+        self.hot.append(&piece.hot, 0);
+        self.switches.extend(piece.switch.map(|switch| (self.ends.len() as u32, switch)));
+        if !piece.cold.bytes.is_empty() {
+            self.cold.append(&piece.cold, 0);
+            self.cold_ends.push((self.ends.len() as u32, self.cold.bytes.len() as u32));
+        }
+        self.ends.push(self.hot.bytes.len() as u32);
+    }
+    /// Gives back the room that nothing was put into: it all stays until the result is written.
+    pub(crate) fn shrink(&mut self) {
+        for part in [&mut self.hot, &mut self.cold] {
+            part.bytes.shrink_to_fit();
+            part.references.shrink_to_fit();
+        }
+        self.ends.shrink_to_fit();
+        self.cold_ends.shrink_to_fit();
+        self.switches.shrink_to_fit();
+    }
+    /// Replaces an instruction; indices ascend.
+    pub(crate) fn replace(&mut self, index: usize, bytes: Vec<u8>) {
+        self.replaced.push((index as u32, bytes));
+    }
+    fn begin(&self, index: usize) -> usize {
+        index.checked_sub(1).map_or(0, |before| self.ends[before]) as usize
+    }
+    pub(crate) fn before(&self, index: usize) -> &[u8] {
+        if self.ends.is_empty() {
+            return &[];
+        }
+        &self.hot.bytes[self.begin(index)..self.ends[index] as usize]
+    }
+    pub(crate) fn size_before(&self, index: usize) -> u32 {
+        self.before(index).len() as u32
+    }
+    /// The references of the code before an instruction, from its first byte.
+    pub(crate) fn references_before(&self, index: usize) -> impl Iterator<Item = (usize, Reference)> + '_ {
+        let end = if self.ends.is_empty() { 0 } else { self.ends[index] as usize };
+        let begin = if self.hot.references.is_empty() || end == 0 { end } else { self.begin(index) };
+        references(&self.hot, begin, end)
+    }
+    /// The cold parts: of the piece before which instruction, and how long each is.
+    pub(crate) fn cold_sizes(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let begins = [0].into_iter().chain(self.cold_ends.iter().map(|&(_, end)| end));
+        self.cold_ends.iter().zip(begins).map(|(&(index, end), begin)| (index, end - begin))
+    }
+    /// A cold part, by its number, and its references from its first byte.
+    pub(crate) fn cold(&self, nth: usize) -> (&[u8], impl Iterator<Item = (usize, Reference)> + '_) {
+        let begin = nth.checked_sub(1).map_or(0, |before| self.cold_ends[before].1) as usize;
+        let end = self.cold_ends[nth].1 as usize;
+        (&self.cold.bytes[begin..end], references(&self.cold, begin, end))
+    }
+    /// What yields are switched by, with the instructions they stand before.
+    pub(crate) fn switches(&self) -> &[(u32, Switch)] {
+        &self.switches
+    }
+    pub(crate) fn replaced(&self) -> &[(u32, Vec<u8>)] {
+        &self.replaced
+    }
+    pub(crate) fn replacement(&self, index: usize) -> Option<&[u8]> {
+        let at = self.replaced.binary_search_by_key(&(index as u32), |&(index, _)| index).ok()?;
+        Some(&self.replaced[at].1)
+    }
+}
+
+/// The references between two places of a part, from the first of them.
+fn references(part: &Part, begin: usize, end: usize) -> impl Iterator<Item = (usize, Reference)> + '_ {
+    let first = part.references.partition_point(|&(at, _)| (at as usize) < begin);
+    part.references[first..]
+        .iter()
+        .take_while(move |&&(at, _)| (at as usize) < end)
+        .map(move |&(at, to)| (at as usize - begin, to))
+}

@@ -1,0 +1,433 @@
+//! Harvest twins: for each unit, what goes before which instruction. The code itself comes from [`crate::yields`],
+//! [`crate::yields::leaves`] and [`crate::yields::tls`], the places of bounds from [`crate::yields::bounds`].
+//!
+//! A unit in which state that yields do not switch may hold something (x87, MMX, the direction flag) has no yields; in a
+//! scavenger it sends guests home where its bound yields would be.
+
+use crate::layout::emit::is_movable;
+use crate::layout::insertions::{Insertions, Part, Piece};
+use crate::report::{Harvested, SiteRefusal};
+use crate::select::before_runtime::early;
+use crate::select::hazards::{acts_on_the_thread, uses_unswitched_state};
+use crate::select::sites::{Bounds, Reach, Sites, Which};
+use crate::select::{Choice, is_enterable};
+use crate::yields::bounds::{self, Bound};
+use crate::yields::hoisted_saves::Kept;
+use crate::yields::leaves::{leave, return_check};
+use crate::yields::operands::{self, Operand};
+use crate::yields::relays;
+use crate::yields::sunk_restores::Left;
+use crate::yields::tls;
+use crate::yields::{Kind, Yield, assemble_yield, dead, load_left, store_ahead};
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, Register};
+use image::Module;
+use image::code::effects::effect;
+use image::code::groups::{Groups, RelyOn};
+use image::code::insn::{Flow, index_at};
+use image::code::regs::RegSet;
+use image::code::tables::JumpTable;
+use image::flow::cfg::Cfg;
+use image::flow::dominators::Dominators;
+use image::liveness::{Knowledge, Liveness};
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::cell::LazyCell;
+use units::Svma;
+
+/// What harvesting needs to know about the whole module.
+pub(crate) struct Harvest<'a, 'd> {
+    module: &'a Module<'d>,
+    choices: &'a [Choice],
+    facts: &'a Facts,
+    sites: &'a Sites,
+    /// Those of a scavenger.
+    bounds: Option<Bounds>,
+    /// It is nobody's host: so yields of loops may leave in their slots what the loops do not use, and who is next is asked once at a yield.
+    only_guest: bool,
+}
+
+/// What is true of a module wherever its sites are.
+pub(crate) struct Facts {
+    liveness: Liveness,
+    /// For each unit, whether it may run before its thread has an area.
+    early: Vec<bool>,
+    /// For each unit, whether unswitched state may hold something in it.
+    unswitched: Vec<bool>,
+}
+
+/// A unit while it is worked on.
+struct Work<'u> {
+    unit: usize,
+    instructions: Vec<Instruction>,
+    live: Cow<'u, [RegSet]>,
+    tables: &'u [JumpTable],
+    /// For each instruction, the prefetches of its site, if it is one.
+    sites: Vec<Option<Part>>,
+    bounds: Vec<Bound>,
+    kept: Kept,
+    left: Left,
+    done: Harvested,
+}
+
+impl Facts {
+    /// `guest` tells whether it is to run in the waits of others.
+    pub(crate) fn of(module: &Module<'_>, choices: &[Choice], knowledge: Knowledge, guest: bool) -> Self {
+        // What the file does not list, nobody can check.
+        let all_of = |unit: usize| matches!(choices[unit], Choice::Twin(_));
+        let table = |unit: usize, table: &JumpTable| all_of(unit) && is_movable(module, unit, table);
+        let listed = RelyOn { table: &table, all_of: &all_of };
+        Self {
+            liveness: Liveness::with(module, knowledge, &listed),
+            early: if guest { vec![false; module.units.len()] } else { early(module) },
+            unswitched: unswitched(module),
+        }
+    }
+
+    pub(crate) fn liveness(&self) -> &Liveness {
+        &self.liveness
+    }
+}
+
+impl<'a, 'd> Harvest<'a, 'd> {
+    pub(crate) fn new(
+        module: &'a Module<'d>,
+        choices: &'a [Choice],
+        facts: &'a Facts,
+        sites: &'a Sites,
+        bounds: Option<Bounds>,
+        only_guest: bool,
+    ) -> Self {
+        Self { module, choices, facts, sites, bounds, only_guest }
+    }
+
+    /// Everything that is put into one unit.
+    pub(crate) fn unit(&self, unit: usize, tables: &[JumpTable]) -> (Insertions, Harvested) {
+        let mut work = Work {
+            unit,
+            instructions: decode(self.module, unit),
+            live: self.live(unit),
+            tables,
+            sites: Vec::new(),
+            bounds: Vec::new(),
+            kept: Kept::default(),
+            left: Left::default(),
+            done: Harvested::default(),
+        };
+        let decoded = &self.module.decoded[unit];
+        let code = self.module.code(unit);
+        let roots = self.module.roots(unit);
+        // By other tables than those that the file lists, no twin is entered; and nobody can check what would hold there.
+        let cfg = Cfg::build(self.module.units[unit].start, code, &decoded.insns, tables, roots);
+        self.choose_sites(&mut work, &cfg);
+        let dominators = LazyCell::new(|| Dominators::of(&cfg));
+        let yields: Vec<bool> = work.sites.iter().map(Option::is_some).collect();
+        if self.sites.spares.dead && self.sites.spares.ahead && yields.contains(&true) {
+            work.kept = Kept::of(&cfg, &dominators, &work.instructions, &work.live, &yields);
+        }
+        if let Some(bounds) = &self.bounds {
+            let costs: Vec<u32> = work
+                .instructions
+                .iter()
+                .zip(&work.sites)
+                .map(|(insn, site)| {
+                    let site = if site.is_some() { bounds.costs.site } else { 0 };
+                    bounds::cost(insn, &bounds.costs) + site
+                })
+                .collect();
+            let first =
+                u32::from(work.instructions.first().is_some_and(|insn| insn.mnemonic() == Mnemonic::Endbr64));
+            work.bounds = bounds::place(&cfg, &dominators, &costs, &yields, first, bounds);
+            if self.only_guest && self.sites.spares.left && !self.facts.unswitched[unit] {
+                let insns = &decoded.insns;
+                work.left =
+                    Left::of(&cfg, &dominators, &work.instructions, insns, &work.kept, &yields, &work.bounds);
+            }
+        }
+        self.insert(work)
+    }
+
+    fn insert(&self, mut work: Work<'_>) -> (Insertions, Harvested) {
+        let mut insertions = Insertions::default();
+        let nothing = Part::default();
+        let mut next_bound = 0;
+        let mut piece = Piece::default();
+        // Yields of scavengers are never switched, so it is not asked there.
+        let exceptions = if self.bounds.is_none() { self.module.exceptions(work.unit) } else { None };
+        for index in 0..work.instructions.len() {
+            piece.clear();
+            let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
+            let base = work.kept.base(index);
+            let yields = |kind, prefetches: &Part| {
+                assemble_yield(&Yield {
+                    kind,
+                    live: if self.sites.spares.dead { live } else { RegSet::ALL },
+                    held: work.kept.held(index),
+                    base,
+                    left: work.left.around(index).copied().filter(|_| kind == Kind::Site),
+                    asks_once: self.only_guest,
+                    even: self.sites.spares.even,
+                    prefetches,
+                    width: self.sites.width,
+                    thrown: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
+                    quantum: self.bounds.map(|bounds| bounds.quantum),
+                })
+            };
+            if let Some(left) = work.left.before(index) {
+                piece.append(&load_left(left));
+            }
+            if let Some(bound) = work.bounds.get(next_bound).filter(|b| b.index as usize == index) {
+                next_bound += 1;
+                if self.facts.unswitched[work.unit] {
+                    piece.append(&leave(live));
+                    work.done.leaves += 1;
+                } else {
+                    piece.append(&yields(Kind::Bound(bound.cost), &nothing));
+                    work.done.bounds += 1;
+                }
+            }
+            if self.spins_at(&work, index) {
+                piece.append(&yields(Kind::Spin, &nothing));
+                work.done.spins += 1;
+            }
+            if let Some(prefetches) = &work.sites[index] {
+                piece.append(&yields(Kind::Site, prefetches));
+                work.done.sites += 1;
+            }
+            let (ahead, begins) = (work.kept.ahead(index), work.kept.begins(index));
+            if ahead != RegSet::EMPTY || begins.is_some() {
+                if let Some(to) = begins.or(base).or_else(|| dead(live, RegSet::EMPTY)) {
+                    piece.append(&store_ahead(to, base == Some(to), ahead));
+                }
+            }
+            if self.bounds.is_some() {
+                let taken = begins.or(base).map_or(RegSet::EMPTY, RegSet::general);
+                self.keep_aboard(&mut work, index, live | taken, &mut piece, &mut insertions);
+            }
+            insertions.push_piece(&piece);
+        }
+        (insertions, work.done)
+    }
+
+    /// Why no yield can be in a unit.
+    fn refusal(&self, unit: usize) -> Option<SiteRefusal> {
+        if self.facts.early[unit] {
+            Some(SiteRefusal::Early)
+        } else if self.facts.unswitched[unit] {
+            Some(SiteRefusal::UnswitchedState)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a primary yields at an instruction because it waits there by turning round.
+    fn spins_at(&self, work: &Work<'_>, index: usize) -> bool {
+        self.bounds.is_none()
+            && !self.sites.spins.is_empty()
+            && self.refusal(work.unit).is_none()
+            && self.sites.spins.contains(&work.instructions[index].ip())
+    }
+
+    /// What is live before each instruction of a unit, as far as it is relied on here.
+    fn live(&self, unit: usize) -> Cow<'_, [RegSet]> {
+        let live = &self.facts.liveness.before[unit];
+        if self.sites.wary.is_empty() {
+            return Cow::Borrowed(live);
+        }
+        let start = self.module.units[unit].start.0;
+        let wary = |index: usize| {
+            self.module.decoded[unit]
+                .insns
+                .get(index)
+                .is_some_and(|insn| self.sites.wary.contains(&(start + u64::from(insn.at))))
+        };
+        live.iter().enumerate().map(|(index, &live)| if wary(index) { RegSet::ALL } else { live }).collect()
+    }
+
+    /// What a scavenger's instruction needs besides yields.
+    fn keep_aboard(
+        &self,
+        work: &mut Work<'_>,
+        index: usize,
+        live: RegSet,
+        piece: &mut Piece,
+        insertions: &mut Insertions,
+    ) {
+        let instruction = &work.instructions[index];
+        if self.module.decoded[work.unit].insns[index].flow == Flow::Return
+            && instruction.mnemonic() == Mnemonic::Ret
+        {
+            piece.append(&return_check(live));
+            work.done.return_checks += 1;
+        } else if self.goes_out(work, index) || acts_on_the_thread(instruction) {
+            piece.append(&leave(live));
+            work.done.leaves += 1;
+        } else if tls::uses_segment(instruction, Register::FS) {
+            if let Some((before, bytes)) = tls::rewritten(instruction, live) {
+                piece.append(&before);
+                insertions.replace(index, bytes);
+                work.done.thread_local += 1;
+            } else {
+                piece.append(&leave(live));
+                work.done.leaves += 1;
+                work.done.thread_local_left += 1;
+            }
+        }
+    }
+
+    /// Whether control may get out of the module's twins by this instruction.
+    fn goes_out(&self, work: &Work<'_>, index: usize) -> bool {
+        let unit = work.unit;
+        let insn = &self.module.decoded[unit].insns[index];
+        match insn.flow {
+            Flow::Next | Flow::Stop => false,
+            Flow::CallIndirect | Flow::Return => true,
+            Flow::JumpIndirect => match work.tables.iter().find(|table| table.jump_at == insn.at) {
+                Some(table) => !table.targets.iter().all(|&target| self.stays(unit, target)),
+                None => true,
+            },
+            _ => insn
+                .target(self.module.units[unit].start, self.module.code(unit))
+                .is_none_or(|target| !self.stays(unit, target)),
+        }
+    }
+
+    /// Whether a branch of a unit's twin to this address leads to a twin.
+    fn stays(&self, unit: usize, target: Svma) -> bool {
+        let Some(to) = self.module.unit_at(target) else { return false };
+        let at = (target.0 - self.module.units[to].start.0) as u32;
+        if to == unit {
+            return index_at(&self.module.decoded[to].insns, at).is_some();
+        }
+        matches!(self.choices[to], Choice::Twin(_)) && is_enterable(self.module, to, at)
+    }
+
+    /// Which instructions of the unit are sites, and what is fetched there.
+    fn choose_sites(&self, work: &mut Work<'_>, cfg: &Cfg) {
+        let count = work.instructions.len();
+        work.sites = vec![None; count];
+        let insns = &self.module.decoded[work.unit].insns;
+        let start = self.module.units[work.unit].start.0;
+        let refusal = self.refusal(work.unit);
+        let end = start + u64::from(self.module.units[work.unit].size);
+        for &address in self.sites.spins.range(start..end).filter(|_| self.bounds.is_none()) {
+            match refusal {
+                Some(why) => work.done.leave_out(address, why),
+                None if index_at(insns, (address - start) as u32).is_none() => {
+                    work.done.leave_out(address, SiteRefusal::NoTwin);
+                }
+                None => {}
+            }
+        }
+        let mut factory = InstructionInfoFactory::new();
+        match &self.sites.which {
+            Which::EveryLoad(reach) => {
+                let framed = operands::has_frame_pointer(&work.instructions);
+                for index in 0..count {
+                    let instruction = &work.instructions[index];
+                    let Ok(operand) = Operand::of(instruction, &mut factory) else { continue };
+                    let usual = !operands::is_near(instruction, framed);
+                    if !operand.is_read || (*reach == Reach::Usual && !usual) {
+                        continue;
+                    }
+                    match refusal {
+                        Some(why) => *work.done.left_out.entry(why).or_default() += 1,
+                        None => work.sites[index] = Some(operands::prefetch(instruction, &operand, None)),
+                    }
+                }
+            }
+            Which::Listed(listed) => {
+                let mut covered = vec![false; count];
+                for (&address, site) in listed.range(start..end) {
+                    let index = index_at(insns, (address - start) as u32);
+                    let operand = match (refusal, index) {
+                        (Some(why), _) => Err(why),
+                        (None, None) => Err(SiteRefusal::NoTwin),
+                        (None, Some(index)) => Operand::of(&work.instructions[index], &mut factory),
+                    };
+                    let (index, operand) = match (index, operand) {
+                        (Some(index), Ok(operand)) => (index, operand),
+                        (_, Err(why)) => {
+                            work.done.leave_out(address, why);
+                            continue;
+                        }
+                        (None, Ok(_)) => continue,
+                    };
+                    if covered[index] {
+                        continue;
+                    }
+                    let mut piece = operands::prefetch(&work.instructions[index], &operand, site.prefetch);
+                    for &other in &site.with {
+                        let next = index_at(insns, other.wrapping_sub(start) as u32)
+                            .filter(|_| (start..end).contains(&other));
+                        let Some(next) = next else {
+                            work.done.leave_out(other, SiteRefusal::NoTwin);
+                            continue;
+                        };
+                        let instruction = &work.instructions[next];
+                        match Operand::of(instruction, &mut factory) {
+                            Err(why) => work.done.leave_out(other, why),
+                            Ok(operand) => {
+                                if cfg.block_of(index) == cfg.block_of(next)
+                                    && known_before(work, index, next, &operand, &mut factory)
+                                {
+                                    piece.extend(&operands::prefetch(instruction, &operand, None));
+                                    covered[next] = true;
+                                    work.sites[next] = None;
+                                    work.done.coalesced += 1;
+                                } else if !covered[next] && work.sites[next].is_none() {
+                                    work.sites[next] = Some(operands::prefetch(instruction, &operand, None));
+                                }
+                            }
+                        }
+                    }
+                    work.sites[index] = Some(piece);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the address of a later operand can be told at an earlier instruction of the block.
+fn known_before(
+    work: &Work<'_>,
+    from: usize,
+    to: usize,
+    operand: &Operand,
+    factory: &mut InstructionInfoFactory,
+) -> bool {
+    from < to
+        && work.instructions[from..to].iter().all(|instruction| {
+            let calls = instruction.is_call_near() || instruction.is_call_near_indirect();
+            !calls && !effect(instruction, factory).writes.meets(operand.registers)
+        })
+}
+
+fn decode(module: &Module<'_>, unit: usize) -> Vec<Instruction> {
+    let code = module.code(unit);
+    let start = module.units[unit].start.0;
+    let insns = &module.decoded[unit].insns;
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    insns
+        .iter()
+        .map(|insn| {
+            if decoder.position() != insn.at as usize {
+                let _ = decoder.set_position(insn.at as usize);
+                decoder.set_ip(start + u64::from(insn.at));
+            }
+            decoder.decode()
+        })
+        .collect()
+}
+
+/// For each unit, whether it or another part of its function uses state that is not switched.
+fn unswitched(module: &Module<'_>) -> Vec<bool> {
+    let alone: Vec<bool> = (0..module.units.len())
+        .into_par_iter()
+        .with_min_len(64)
+        .map(|unit| decode(module, unit).iter().any(uses_unswitched_state))
+        .collect();
+    let groups = Groups::of(module);
+    let of_group: Vec<bool> =
+        groups.members.iter().map(|members| members.iter().any(|&unit| alone[unit as usize])).collect();
+    groups.of_unit.iter().map(|&group| of_group[group as usize]).collect()
+}

@@ -1,0 +1,5 @@
+//! What is inserted, by mode: nothing, poison, or what a harvest needs.
+
+pub(crate) mod harvest;
+pub(crate) mod mode;
+pub(crate) mod poison;

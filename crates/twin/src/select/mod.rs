@@ -1,0 +1,289 @@
+//! Which units get twins, and which twins their originals lead to.
+
+pub(crate) mod before_runtime;
+pub(crate) mod hazards;
+pub(crate) mod own_base;
+pub(crate) mod restartable;
+pub(crate) mod return_addresses;
+pub(crate) mod sites;
+
+use crate::layout::escapes_after;
+use crate::report::{EntryKept, Refusal};
+use crate::select::return_addresses::Readers;
+use image::Module;
+use image::code::bare::{Bare, Doubt};
+use image::code::insn::{Flow, index_at};
+use image::code::reads;
+use image::elf::abi;
+use image::elf::imports::{Import, is_of_stubs};
+use image::unwind::cfi::Steps;
+use rayon::prelude::*;
+use std::collections::HashSet;
+use units::Svma;
+
+/// What is decided about a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Refused(Refusal),
+    Twin(Entry),
+}
+
+/// What happens to the original's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Five bytes at this offset become a jump.
+    Patched(u32),
+    Kept(EntryKept),
+}
+
+/// The size of the jump that is put at an original's entry.
+pub(crate) const PATCH_SIZE: u32 = 5;
+pub(crate) const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+
+/// Decides for every unit; those without unwind entry have no twins but where they are `bare_too`.
+pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<Choice> {
+    let readers = Readers::of(module);
+    let twice = twice_returning(module);
+    let odd = module.odd_targets();
+    let reads = module.reads_of_code();
+    let linkage = linkage(module);
+    let bare = bare_too.then(|| Bare::of(module, &odd, &reads));
+    let restartable = crate::select::restartable::units(module);
+    let data = module.image.data_among_code();
+    (0..module.units.len())
+        .into_par_iter()
+        .with_min_len(64)
+        .map(|unit| match refusal(module, unit, &readers, &twice, &linkage, bare.as_ref()) {
+            Some(refusal) => Choice::Refused(refusal),
+            None if leads_into(module, unit, &data) => Choice::Refused(Refusal::LeadsIntoData),
+            None if restartable.contains(&unit) => Choice::Refused(Refusal::RestartableSequence),
+            None => Choice::Twin(entry(module, unit, &odd, &reads)),
+        })
+        .collect()
+}
+
+fn refusal(
+    module: &Module<'_>,
+    index: usize,
+    readers: &Readers,
+    twice: &HashSet<u64>,
+    linkage: &[(u64, u64)],
+    bare: Option<&Bare<'_, '_>>,
+) -> Option<Refusal> {
+    let unit = &module.units[index];
+    let decoded = &module.decoded[index];
+    if let Some(refusal) = of_go(module, index) {
+        return Some(refusal);
+    }
+    let unwinding = unit.fde.map(|fde| {
+        let fde = &module.frames.fdes[fde as usize];
+        (fde, &module.frames.cies[fde.cie as usize])
+    });
+    if unit.is_overlapped {
+        return Some(Refusal::OverlapsAnother);
+    }
+    if holds(linkage, unit.start) || module.imports.stub(unit.start).is_some() {
+        return Some(Refusal::LinkageStub);
+    }
+    if unwinding.is_none() && bare.is_none() {
+        return Some(Refusal::NoUnwindEntry);
+    }
+    if unwinding.is_some_and(|(_, cie)| cie.is_signal) {
+        return Some(Refusal::SignalFrame);
+    }
+    if decoded.insns.first().is_none_or(|insn| insn.at != 0) {
+        return Some(Refusal::NotDecodable);
+    }
+    if decoded.overlaps {
+        return Some(Refusal::OverlappingInstructions);
+    }
+    if decoded.reads_own_address || Readers::look_back(module, index) {
+        return Some(Refusal::ReadsOwnAddress);
+    }
+    if decoded.calls.iter().any(|&call| readers.hold(module, call)) {
+        return Some(Refusal::CallsAddressReader);
+    }
+    let calls_twice = |slot| matches!(module.imports.slot(slot), Some(Import::Named(n)) if returns_twice(n));
+    let code = module.code(index);
+    if decoded.calls.iter().any(|call| twice.contains(&call.0) || is_twice_stub(module, *call))
+        || decoded
+            .insns
+            .iter()
+            .filter(|insn| insn.flow == Flow::CallIndirect)
+            .filter_map(|insn| insn.rip_target(unit.start, code))
+            .any(calls_twice)
+    {
+        return Some(Refusal::CallsTwiceReturning);
+    }
+    if let (Ok(Some(go)), Some(function)) = (&module.go, unit.go) {
+        let is_portable = crate::output::go::is_portable(module, go, index, &go.functions[function as usize]);
+        return (!is_portable).then_some(Refusal::GoTables);
+    }
+    let Some((fde, cie)) = unwinding else { return bare.and_then(|bare| doubt(bare, index)) };
+    if cie.is_long()
+        || Steps::new(module.frames.program(&fde.program)).any(|step| step.is_err())
+        || Steps::new(module.frames.program(&cie.program)).any(|step| step.is_err())
+        || cie.code_align != 1
+        || cie.return_register != 16
+    {
+        return Some(Refusal::UnportableUnwind);
+    }
+    match module.exceptions(index) {
+        Some(None) => Some(Refusal::UnreadableExceptions),
+        Some(Some(lsda)) if !crate::output::exceptions::is_portable(&lsda) => {
+            Some(Refusal::UnreadableExceptions)
+        }
+        _ => None,
+    }
+}
+
+/// What in a Go program has no twin whatever its code is like.
+fn of_go(module: &Module<'_>, index: usize) -> Option<Refusal> {
+    let Ok(Some(go)) = &module.go else { return None };
+    let unit = &module.units[index];
+    if let Some(function) = unit.go {
+        return (!go.functions[function as usize].is_compiled).then_some(Refusal::GoAssembly);
+    }
+    let (first, last) = (go.functions.first()?, go.functions.last()?);
+    let is_between = first.start <= unit.start && unit.start <= last.start;
+    (is_between || unit.fde.is_none()).then_some(Refusal::BesideGo)
+}
+
+/// Whether control may get from a unit into these ranges outside of it: nobody looks among data for what would run there.
+fn leads_into(module: &Module<'_>, index: usize, data: &[(u64, u64)]) -> bool {
+    if data.is_empty() {
+        return false;
+    }
+    let (unit, decoded) = (&module.units[index], &module.decoded[index]);
+    let insns = &decoded.insns;
+    let escapes = (0..insns.len()).filter(|&insn| escapes_after(insns, insn));
+    let behind = escapes.map(|insn| Svma(unit.start.0 + u64::from(insns[insn].end())));
+    let mut ways = decoded.jumps_out.iter().chain(&decoded.calls).copied().chain(behind);
+    ways.any(|to| !unit.holds(to) && holds(data, to))
+}
+
+/// What is doubtful about a unit without unwind entry.
+fn doubt(bare: &Bare<'_, '_>, index: usize) -> Option<Refusal> {
+    Some(match bare.doubt(index)? {
+        Doubt::Unnamed => Refusal::BareUnnamed,
+        Doubt::Short => Refusal::BareShort,
+        Doubt::NotWhole => Refusal::BareNotWhole,
+        Doubt::Entered => Refusal::BareEntered,
+        Doubt::Jumps => Refusal::BareJumps,
+        Doubt::Calls => Refusal::BareCalls,
+        Doubt::ReadsItself => Refusal::BareReadsItself,
+    })
+}
+
+fn entry(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)]) -> Entry {
+    let unit = &module.units[index];
+    let decoded = &module.decoded[index];
+    let code = module.code(index);
+    if unit.is_part {
+        return Entry::Kept(EntryKept::SplitPart);
+    }
+    let patch = if code.starts_with(&ENDBR64) { ENDBR64.len() as u32 } else { 0 };
+    let end = patch + PATCH_SIZE;
+    if unit.size < end {
+        return Entry::Kept(EntryKept::TooShort);
+    }
+    let (from, to) = (unit.start.0 + u64::from(patch), unit.start.0 + u64::from(end));
+    if reads::meet(reads, from, to) {
+        return Entry::Kept(EntryKept::Read);
+    }
+    if let Ok(Some(go)) = &module.go {
+        if go.checked.iter().any(|range| range.0 < to && from < range.1) {
+            return Entry::Kept(EntryKept::Checksummed);
+        }
+    }
+    let inner = patch + 1..end;
+    let mut boundaries = 0;
+    let mut reached = 0;
+    for insn in decoded.insns.iter().take_while(|insn| insn.at < end) {
+        if insn.at != reached {
+            break;
+        }
+        boundaries += usize::from(inner.contains(&insn.at));
+        reached = insn.end();
+    }
+    if reached < end {
+        return Entry::Kept(EntryKept::NotAllCode);
+    }
+    let branched_to = |at: u32| {
+        let target = Svma(unit.start.0 + u64::from(at));
+        odd.binary_search(&target).is_ok()
+    };
+    let from_inside = || {
+        decoded
+            .insns
+            .iter()
+            .filter(|insn| insn.flow != Flow::Next)
+            .filter_map(|insn| insn.target(unit.start, code))
+            .chain(decoded.tables.iter().flat_map(|table| table.targets.iter().copied()))
+            .any(|target| {
+                let at = target.0.wrapping_sub(unit.start.0);
+                at < u64::from(end) && inner.contains(&(at as u32))
+            })
+    };
+    if inner.clone().any(branched_to)
+        || module.roots(index).iter().any(|root| inner.contains(root))
+        || from_inside()
+    {
+        return Entry::Kept(EntryKept::BranchIntoEntry);
+    }
+    if boundaries > 0 && decoded.open_jumps.iter().any(|jump| !jump.is_pointer) {
+        return Entry::Kept(EntryKept::ComputedJumps);
+    }
+    Entry::Patched(patch)
+}
+
+/// The sections of linkage stubs: where each begins and ends, ascending and apart.
+fn linkage(module: &Module<'_>) -> Vec<(u64, u64)> {
+    module.image.ranges(|section| section.flags & abi::SHF_EXECINSTR != 0 && is_of_stubs(section.name))
+}
+
+fn holds(ranges: &[(u64, u64)], address: Svma) -> bool {
+    let after = ranges.partition_point(|range| range.0 <= address.0);
+    ranges[..after].last().is_some_and(|range| address.0 < range.1)
+}
+
+fn twice_returning(module: &Module<'_>) -> HashSet<u64> {
+    module
+        .symbols
+        .all()
+        .iter()
+        .filter(|symbol| returns_twice(symbol.name))
+        .map(|symbol| symbol.address.0)
+        .collect()
+}
+
+fn is_twice_stub(module: &Module<'_>, call: Svma) -> bool {
+    matches!(module.imports.stub(call), Some(Import::Named(name)) if returns_twice(name))
+}
+
+fn returns_twice(name: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b"setjmp",
+        b"_setjmp",
+        b"__setjmp",
+        b"sigsetjmp",
+        b"__sigsetjmp",
+        b"savectx",
+        b"vfork",
+        b"__vfork",
+        b"getcontext",
+        b"__getcontext",
+        b"swapcontext",
+        b"mcount",
+        b"_mcount",
+        b"__fentry__",
+    ];
+    let name = name.split(|&byte| byte == b'@').next().unwrap_or(name);
+    NAMES.contains(&name)
+}
+
+/// Whether a branch from another unit may lead to this place of a twin: where the unit is known to be entered.
+pub(crate) fn is_enterable(module: &Module<'_>, unit: usize, at: u32) -> bool {
+    (at == 0 || module.roots(unit).binary_search(&at).is_ok())
+        && index_at(&module.decoded[unit].insns, at).is_some()
+}
