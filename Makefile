@@ -68,8 +68,10 @@ soak:
 	GLEANER_SOAK=$$(($(MINUTES) * 60)) cargo test --locked --package gleaner-harvest --test runtime -- soak --nocapture
 
 regenerate:
-	GLEANER_REGENERATE=1 cargo test --package gleaner-records --package gleaner-cli --test documents --test generated
-	cargo test --package gleaner-records --package gleaner-cli --test documents --test generated
+	for write in 1 0; do \
+		GLEANER_REGENERATE=$$write cargo test --package gleaner-records --test documents; \
+		GLEANER_REGENERATE=$$write cargo test --package gleaner-cli --test cli -- generated::; \
+	done
 
 install: build
 	install -D -m 755 $(TARGET)/release/gleaner $(DESTDIR)$(PREFIX)/bin/gleaner

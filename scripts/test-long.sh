@@ -23,7 +23,7 @@ for mode in identity poison; do for part in 1 2 3 4; do all+=("$mode-$part"); do
 
 survey() { # TEST [PART/PARTS]
     SURVEY_GLEANER=$(realpath "$gleaner") SURVEY_PART=${2:-1/1} \
-        cargo test --locked --package gleaner-cli --test survey -- --ignored --exact --nocapture "$1"
+        cargo test --locked --package gleaner-cli --test cli -- --ignored --exact --nocapture "survey::$1"
 }
 
 perform() { # PART

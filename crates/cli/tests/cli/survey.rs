@@ -1,6 +1,6 @@
 //! The programs and libraries of this system, one process of `gleaner twin --identity` each, and one with `--poison`: none
 //! may crash, none may make what is not proven, and nearly all functions have twins. A sample in every test run; everything
-//! when asked for: `cargo test --release -p gleaner-cli --test survey -- --ignored --nocapture`. `SURVEY_FOLDERS` names other
+//! when asked for: `cargo test --release -p gleaner-cli --test cli -- survey:: --ignored --nocapture`. `SURVEY_FOLDERS` names other
 //! folders, `SURVEY_PART=2/5` the second fifth of what lies there, `SURVEY_GLEANER` another build than this one.
 //!
 //! To tell of one more thing: a field of [`Survey`], filled in [`Survey::add`].

@@ -23,7 +23,7 @@ impl Place {
     }
 
     fn compile(&self, compiler: &str, source: &str, name: &str, options: &[&str]) {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/siblings").join(source);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/siblings").join(source);
         let mut compiler = Command::new(compiler);
         compiler.args(["-O2", "-w", "-pthread"]).args(options).arg("-o").arg(self.at(name)).arg(source);
         assert!(compiler.status().expect("a compiler").success());

@@ -1,0 +1,32 @@
+//! The `gleaner` binary from the outside, in one test binary: one module for each part of its behaviour.
+//!
+//! All modules run in one process, in several threads. So a test sets nothing that belongs to the process:
+//! no environment variable, working directory, limit or signal action of its own, only those of the
+//! commands that it starts (`sh -c "ulimit …; exec …"` where a `Command` cannot).
+//!
+//! To add one: its file here, and its line below.
+//! `cargo test -p gleaner-cli --test cli MODULE::` runs one module.
+#![forbid(unsafe_code)]
+
+mod degraded;
+mod early_libraries;
+mod edges;
+mod estates;
+mod front_door;
+mod generated;
+mod habits;
+mod handlers;
+mod harvest;
+mod hosts;
+mod kernel;
+mod libraries;
+mod measured;
+mod plan;
+mod refusals;
+mod rewritten_libraries;
+mod siblings;
+mod survey;
+mod switches;
+mod tiles;
+mod unmet;
+mod unseen;
