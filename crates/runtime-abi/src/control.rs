@@ -71,7 +71,7 @@ pub mod stage {
     pub const NONE: u32 = 0;
     /// It refused; `refusal` says why. The primary runs alone.
     pub const REFUSED: u32 = 1;
-    /// The butler and the scavengers are started.
+    /// The supervisor and the scavengers are started.
     pub const RUNNING: u32 = 2;
     /// The primary has ended and every guest is at home or lost.
     pub const ALL_HOME: u32 = 3;
@@ -86,8 +86,8 @@ pub mod refusal {
     pub const MEMORY: u32 = 2;
     /// The GS base cannot be set, or is in use.
     pub const GS_BASE: u32 = 3;
-    /// The butler could not be started.
-    pub const BUTLER: u32 = 4;
+    /// The supervisor could not be started.
+    pub const SUPERVISOR: u32 = 4;
     /// The processor lacks XSAVE, or its state is larger than what is kept for it.
     pub const XSAVE: u32 = 5;
 }
@@ -190,7 +190,7 @@ pub struct ScavengerRow {
     pub aboard: AtomicU32,
     pub boardings: AtomicU64,
     pub trips: [AtomicU64; trip::COUNT],
-    /// Time its threads were parked or aboard, and the part of it aboard, to the butler's precision.
+    /// Time its threads were parked or aboard, and the part of it aboard, to the supervisor's precision.
     pub parked_ns: AtomicU64,
     pub aboard_ns: AtomicU64,
     /// Killed by the runtime since one of its threads was lost with a primary that was killed.
@@ -201,13 +201,13 @@ pub struct ScavengerRow {
     pub refused_threads: AtomicU32,
 }
 
-/// A thread of a program whose threads are each other's guests, in the order in which the butler saw them.
+/// A thread of a program whose threads are each other's guests, in the order in which the supervisor saw them.
 #[repr(C)]
 pub struct ThreadRow {
     /// 0: nobody's.
     pub tid: AtomicI32,
     pub reserved: u32,
-    /// Times it went aboard another one, and time it was there or waited for it, to the butler's precision.
+    /// Times it went aboard another one, and time it was there or waited for it, to the supervisor's precision.
     pub boardings: AtomicU64,
     pub parked_ns: AtomicU64,
     pub aboard_ns: AtomicU64,
@@ -280,7 +280,7 @@ pub struct ModuleRow {
 /// The byte of a yield that is switched on: that of a jump.
 pub const ON: u8 = 0xe9;
 
-/// How much slower the primary was, as the butler's samples say. Floating-point numbers, by their bits; time in nanoseconds. Each
+/// How much slower the primary was, as the supervisor's samples say. Floating-point numbers, by their bits; time in nanoseconds. Each
 /// sample is a time of `t` in which a share `l` was lost to guests.
 #[repr(C)]
 pub struct Slowdown {
@@ -323,7 +323,7 @@ pub struct Control {
     /// The primary's environment as it was, in its order: first of `envc` strings.
     pub envp: u32,
     pub envc: u32,
-    /// CPUs for threads at home and for the butler, as a mask of the first 64; 0: as inherited.
+    /// CPUs for threads at home and for the supervisor, as a mask of the first 64; 0: as inherited.
     pub home_cpus_known: u32,
     pub home_cpus: u64,
     /// Signals (bit 0: signal 1) that the primary began with ignored, were it alone: the launcher has handlers for them, and what
@@ -355,15 +355,15 @@ pub struct Control {
     pub ring: AtomicU32,
     /// How often, in nanoseconds, it is looked whether signals wait for a guest, so that it goes home for them; 0: never.
     pub recall_ns: AtomicU64,
-    /// The butler was killed. Who is away fetches itself home, where threads are each other's guests.
-    pub butler_lost: AtomicU32,
+    /// The supervisor was killed. Who is away fetches itself home, where threads are each other's guests.
+    pub supervisor_lost: AtomicU32,
 
     // The runtime's answers.
     pub stage: AtomicU32,
     pub refusal: AtomicU32,
     pub errno: AtomicI32,
     pub primary: AtomicI32,
-    pub butler: AtomicI32,
+    pub supervisor: AtomicI32,
     /// How many children the primary has forked, and their children, and who the last of them are, in turn.
     pub forks: AtomicU64,
     pub forked: [AtomicI32; FORKED],
@@ -371,7 +371,7 @@ pub struct Control {
     pub areas: AtomicU32,
     /// Why the primary's yields cannot be switched; 0: they can.
     pub switch_errno: AtomicI32,
-    /// Times the butler looked around.
+    /// Times the supervisor looked around.
     pub rounds: AtomicU64,
     /// Guests taken from a primary's thread that slept, or came to no yield for long.
     pub stolen: AtomicU64,
@@ -383,7 +383,7 @@ pub struct Control {
     pub absences: [AtomicU64; BUCKETS],
     pub longest_absence: AtomicU64,
     pub site: [SiteRow; SITES],
-    /// Siblings: threads the butler saw, of which the first have rows.
+    /// Siblings: threads the supervisor saw, of which the first have rows.
     pub threads: AtomicU64,
     pub thread: [ThreadRow; THREADS],
     pub area: [AreaRow; AREAS],

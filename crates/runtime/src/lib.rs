@@ -5,11 +5,11 @@
 //! been made. So it has rules:
 //!
 //! - No libc, no thread-local storage, no allocation, no formatting: system calls of its own ([`sys`]) and memory of its own
-//!   ([`region`]). What it interposes it finds by `dlsym`, and only then does it call a libc: the caller's.
+//!   ([`layout::region`]). What it interposes it finds by `dlsym`, and only then does it call a libc: the caller's.
 //! - No state in statics but caches of what does not change: several instances of it live in one address space, one for
 //!   the primary and one for each scavenger. What they share hangs on the area in GS.
-//! - Whatever runs on a primary's thread between two of its yields ([`switch`], [`ring`]) makes no system call and does
-//!   not wait. What needs either is done by the [`butler`] or at home.
+//! - Whatever runs on a primary's thread between two of its yields ([`switching`]) makes no system call and does
+//!   not wait. What needs either is done by the [`supervisor`] or at home.
 //! - A field that two kernel threads touch is an atomic, and its doc says who writes it when.
 //!
 //! `docs/harvest-abi.md` is the contract with the code in twins, `runtime-abi` its numbers.
@@ -23,34 +23,13 @@
 #[cfg(freestanding)]
 extern crate core;
 
-mod area;
-mod belongings;
-mod bend;
-mod butler;
-mod count;
-#[cfg(test)]
-mod count_tests;
-mod cpus;
-mod decimal;
-mod dumps;
-mod entry;
-mod environ;
+mod counting;
 mod exec;
-#[cfg(freestanding)]
-mod freestanding;
-mod gs;
 mod interpose;
-mod modules;
-mod page;
-mod park;
-mod region;
-mod ring;
-#[cfg(test)]
-mod ring_tests;
+mod layout;
+mod mappings;
 mod signals;
-mod stranded;
-mod switch;
+mod startup;
+mod supervisor;
+mod switching;
 mod sys;
-mod waits;
-#[cfg(test)]
-mod waits_tests;

@@ -1,18 +1,18 @@
 //! What tests of several rooms share. Never part of a release: a development dependency only.
 #![forbid(unsafe_code)]
 
-mod butler;
 mod golden;
 mod kill;
 mod place;
 mod processors;
 mod repository;
 mod said;
+mod supervisor;
 
-pub use butler::butler_of;
 pub use golden::{golden, golden_bytes, golden_files};
 pub use kill::kill;
 pub use place::Place;
 pub use processors::processors;
 pub use repository::root;
 pub use said::{said, text, without_executions};
+pub use supervisor::supervisor_of;

@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
         return 93;
     }
     if (!strcmp(habit, "spin")) for (;;) gone_through = chase(ring, 1000000);
-    if (!strcmp(habit, "company")) { /* until nobody is left of the launcher's children but this and the butler */
+    if (!strcmp(habit, "company")) { /* until nobody is left of the launcher's children but this and the supervisor */
         char path[64], list[512];
         snprintf(path, sizeof path, "/proc/%d/task/%d/children", getppid(), getppid());
         time_t begun = time(0);

@@ -462,14 +462,14 @@ fn who_never_gives_way_leaves_scavengers_at_home() {
 
 /// Nobody waits for what it did not come to do, and the record says why less was harvested.
 #[test]
-fn a_butler_that_is_killed_is_told_and_not_waited_for() {
+fn a_supervisor_that_is_killed_is_told_and_not_waited_for() {
     let place = place();
     let mut harvest =
         place.harvest(&["--scavengers", "3 x ./p spin", "--record", "run.json", "--", "./p", "wait"]);
     let mut child = harvest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
-    assert!(testkit::kill("KILL", &testkit::butler_of(child.id())));
+    assert!(testkit::kill("KILL", &testkit::supervisor_of(child.id())));
     assert!(testkit::kill("TERM", &child.id().to_string()));
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "caught\n"));

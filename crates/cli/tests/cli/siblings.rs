@@ -192,7 +192,7 @@ fn what_cannot_be_is_told_in_one_line() {
 
 /// Whoever is away then, parked or aboard another one, finds home by itself; nothing else becomes of it.
 #[test]
-fn threads_whose_butler_is_killed_end_as_they_do_alone() {
+fn threads_whose_supervisor_is_killed_end_as_they_do_alone() {
     let place = Place::new();
     place.compile("cc", "program.c", "p", &[]);
     let program = ["./p", "locks", "6", "4", "3000"];
@@ -200,9 +200,9 @@ fn threads_whose_butler_is_killed_end_as_they_do_alone() {
     for round in 1..=3 {
         let mut harvest = place.harvest(&program);
         let mut child = harvest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let butler = testkit::butler_of(child.id());
+        let supervisor = testkit::supervisor_of(child.id());
         std::thread::sleep(std::time::Duration::from_millis(200 * round));
-        let _ = testkit::kill("KILL", &butler); // it may have ended
+        let _ = testkit::kill("KILL", &supervisor); // it may have ended
         let lives = |child: &mut std::process::Child| child.try_wait().unwrap().is_none();
         for _ in 0..1200 {
             if !lives(&mut child) {

@@ -1,4 +1,4 @@
-//! What launcher, butler and scavengers cannot do without, asked of the kernel before anybody is started or waits: a container may
+//! What launcher, supervisor and scavengers cannot do without, asked of the kernel before anybody is started or waits: a container may
 //! forbid it, and whoever is started cannot be left alone any more.
 
 use super::LaunchError;
@@ -35,7 +35,7 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Refuses a host on which nobody could be watched, woken or waited for.
 pub fn check() -> Result<(), LaunchError> {
-    // Butler and launcher know by them who has ended.
+    // Supervisor and launcher know by them who has ended.
     let own = pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| match error {
         Errno::MFILE | Errno::NFILE => LaunchError::NoDescriptor(error.into()),
         _ => LaunchError::NoPidfd(error.into()),

@@ -157,7 +157,7 @@ pub struct Harvest {
     pub ring: u32,
     /// What guests may cost the primary; none: whatever they do, and nobody looks.
     pub promise: Option<Promise>,
-    /// CPUs (below 64) for scavengers at home and for the butler; none: those of the primary.
+    /// CPUs (below 64) for scavengers at home and for the supervisor; none: those of the primary.
     pub home_cpus: Option<Vec<u32>>,
     pub after: After,
     /// How long a guest may be aboard before it goes home once, so that its signals are served.

@@ -1,4 +1,4 @@
-//! What the butler found out about the primary's pace with guests and without, and about its absences.
+//! What the supervisor found out about the primary's pace with guests and without, and about its absences.
 
 use super::page::Page;
 use runtime_abi::control::{self, AreaRow, Control, SiteRow, Slowdown, bucket_end};

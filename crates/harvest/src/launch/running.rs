@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How long scavengers are waited for that were killed, and the butler that has nothing left to do. To die takes a turn on a
+/// How long scavengers are waited for that were killed, and the supervisor that has nothing left to do. To die takes a turn on a
 /// processor, which those of the lowest priority may not have for minutes where others are busy; and who is traced is not gone before
 /// its tracer has seen it. Whoever waits for the primary does not wait for that.
 const GRACE: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ pub struct Snapshot {
     pub executed: Option<PathBuf>,
     /// Guests that were taken from threads that slept.
     pub stolen: u64,
-    pub butler_rounds: u64,
+    pub supervisor_rounds: u64,
 }
 
 impl Snapshot {
@@ -93,8 +93,8 @@ pub struct Outcome {
     pub not_idle: Option<String>,
     /// Why the primary's yields could not be switched on.
     pub not_switched: Option<String>,
-    /// The butler was ended by somebody else, while it was needed.
-    pub butler_lost: bool,
+    /// The supervisor was ended by somebody else, while it was needed.
+    pub supervisor_lost: bool,
     pub scavengers: Vec<ScavengerOutcome>,
     /// Threads that were each other's guests.
     pub siblings: Option<SiblingsOutcome>,
@@ -122,12 +122,12 @@ pub struct Running {
     siblings: bool,
     ended: Vec<Option<ExitStatus>>,
     looks: Vec<Looks>,
-    butler: Butler,
+    supervisor: Supervisor,
 }
 
-/// What is known of the butler's process.
+/// What is known of the supervisor's process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Butler {
+enum Supervisor {
     Lives,
     Ended,
     /// It had not brought everybody home yet.
@@ -153,7 +153,7 @@ impl Running {
             siblings: harvest.siblings,
             ended: vec![None; harvest.scavengers.len()],
             looks: vec![Looks::new(started); harvest.scavengers.len()],
-            butler: Butler::Lives,
+            supervisor: Supervisor::Lives,
         }
     }
 
@@ -177,7 +177,7 @@ impl Running {
             siblings: self.siblings.then(|| self.scavenger(0)),
             executed: self.replaced.clone(),
             stolen: page.u64(offset_of!(Control, stolen)),
-            butler_rounds: page.u64(offset_of!(Control, rounds)),
+            supervisor_rounds: page.u64(offset_of!(Control, rounds)),
         }
     }
 
@@ -210,7 +210,7 @@ impl Running {
             not_run: self.page.u32(offset_of!(Control, stage)) == stage::REFUSED,
             not_idle: self.not_idle(),
             not_switched: self.not_switched(),
-            butler_lost: self.butler == Butler::Lost,
+            supervisor_lost: self.supervisor == Supervisor::Lost,
             scavengers: (0..self.count).map(|index| self.outcome(index, killed[index])).collect(),
             siblings: self.siblings.then(|| siblings::outcome(&self.page, self.scavenger(0))),
             elapsed,
@@ -234,7 +234,7 @@ impl Running {
             self.pause(handle.as_ref())?;
             self.reap_scavengers()?;
             self.look_for_others(pid);
-            self.reap_butler()?;
+            self.reap_supervisor()?;
             watch(&self.snapshot());
         }
     }
@@ -322,28 +322,28 @@ impl Running {
         for (index, pid) in left {
             self.until_scavenger_ended(index, pid, patience, watch)?;
         }
-        self.end_butler()?;
+        self.end_supervisor()?;
         Ok(killed)
     }
 
-    /// Takes note of a butler that ended. What it does last is to say that everybody is at home.
-    fn reap_butler(&mut self) -> io::Result<()> {
-        let Some(pid) = pid_of(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
-        if self.butler == Butler::Lives && reap(pid)?.is_some() {
+    /// Takes note of a supervisor that ended. What it does last is to say that everybody is at home.
+    fn reap_supervisor(&mut self) -> io::Result<()> {
+        let Some(pid) = pid_of(self.page.u32(offset_of!(Control, supervisor)) as i32) else { return Ok(()) };
+        if self.supervisor == Supervisor::Lives && reap(pid)?.is_some() {
             let needed = self.page.u32(offset_of!(Control, stage)) != stage::ALL_HOME;
-            self.butler = if needed { Butler::Lost } else { Butler::Ended };
-            self.page.order_u32(offset_of!(Control, butler_lost), u32::from(needed))?;
+            self.supervisor = if needed { Supervisor::Lost } else { Supervisor::Ended };
+            self.page.order_u32(offset_of!(Control, supervisor_lost), u32::from(needed))?;
         }
         Ok(())
     }
 
-    /// Guests of a primary that ended are brought home by the butler. Where there is none any more, they sleep for ever, and
+    /// Guests of a primary that ended are brought home by the supervisor. Where there is none any more, they sleep for ever, and
     /// waiting for them is no use.
     fn until_home(&mut self) -> io::Result<()> {
         let patience = Instant::now() + GRACE;
         while self.page.u32(offset_of!(Control, stage)) == stage::RUNNING {
-            self.reap_butler()?;
-            if self.butler == Butler::Lost || Instant::now() > patience {
+            self.reap_supervisor()?;
+            if self.supervisor == Supervisor::Lost || Instant::now() > patience {
                 self.after = After::Kill;
                 break;
             }
@@ -352,13 +352,13 @@ impl Running {
         self.reap_scavengers()
     }
 
-    fn end_butler(&mut self) -> io::Result<()> {
-        let Some(pid) = pid_of(self.page.u32(offset_of!(Control, butler)) as i32) else { return Ok(()) };
+    fn end_supervisor(&mut self) -> io::Result<()> {
+        let Some(pid) = pid_of(self.page.u32(offset_of!(Control, supervisor)) as i32) else { return Ok(()) };
         let patience = Instant::now() + GRACE;
         let mut killed = false;
         loop {
-            self.reap_butler()?;
-            if self.butler != Butler::Lives || killed && Instant::now() > patience + GRACE {
+            self.reap_supervisor()?;
+            if self.supervisor != Supervisor::Lives || killed && Instant::now() > patience + GRACE {
                 break;
             }
             if Instant::now() > patience {
@@ -368,7 +368,7 @@ impl Running {
             std::thread::sleep(Duration::from_millis(1));
         }
         if killed {
-            self.butler = Butler::Ended; // stopped or frozen, not lost: that was us
+            self.supervisor = Supervisor::Ended; // stopped or frozen, not lost: that was us
         }
         Ok(())
     }
@@ -378,7 +378,7 @@ impl Running {
             refusal::VERSION => "launcher and runtime are of different builds",
             refusal::MEMORY => "no memory for the areas of its threads",
             refusal::GS_BASE => "the GS base is in use or cannot be set",
-            refusal::BUTLER => "the butler's process could not be made",
+            refusal::SUPERVISOR => "the supervisor's process could not be made",
             refusal::XSAVE => "the processor's vector state cannot be kept (XSAVE)",
             _ if self.page.u32(offset_of!(Control, stage)) == stage::NONE => {
                 "the runtime was not loaded into it (is it linked statically, or set-user-id?)"

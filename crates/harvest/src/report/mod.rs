@@ -51,7 +51,7 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
             "a process that may write to its own memory (/proc/self/mem), or make code writable".to_owned(),
         ),
     });
-    let lost = outcome.butler_lost.then(|| Refused {
+    let lost = outcome.supervisor_lost.then(|| Refused {
         what: "harvesting to the end".to_owned(),
         why: "the process that watches over it (gleaner-butler) was killed".to_owned(),
         would_help: None,
@@ -349,7 +349,7 @@ fn texts(words: &[OsString]) -> Vec<String> {
     words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// The clock that counts these is exact to what the butler's rounds make of it; told as it was read.
+/// The clock that counts these is exact to what the supervisor's rounds make of it; told as it was read.
 fn time(duration: Duration) -> Quantity {
     Quantity::measured(Estimate::exact(duration.as_secs_f64()), Unit::Seconds)
 }

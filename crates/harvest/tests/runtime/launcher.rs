@@ -51,16 +51,16 @@ fn is_ours(pid: i32) -> bool {
     parent.is_some_and(|parent| parent.trim() == std::process::id().to_string())
 }
 
-/// Once somebody is aboard the butler is killed. Whether it was.
-fn kill_butler(snapshot: &Snapshot) -> bool {
+/// Once somebody is aboard the supervisor is killed. Whether it was.
+fn kill_supervisor(snapshot: &Snapshot) -> bool {
     let aboard = snapshot.scavengers.iter().any(|scavenger| scavenger.boardings > 0);
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let butler = pids.filter(|_| aboard).find(|pid| {
+    let supervisor = pids.filter(|_| aboard).find(|pid| {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         name.trim() == "gleaner-butler" && is_ours(*pid)
     });
-    butler.and_then(Pid::from_raw).is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+    supervisor.and_then(Pid::from_raw).is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
 }
 
 /// Now and then a signal to one of those that run.
@@ -84,7 +84,7 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
     // All the tests can be run as watched ones.
     harvest.promise = std::env::var("GLEANER_PROMISE").ok().map(|percent| promise(&percent));
     let (mut show, mut report, mut output) = (false, None, PathBuf::from("/dev/stderr"));
-    let (mut disturber, mut watched, mut butler) = (None, None, false);
+    let (mut disturber, mut watched, mut supervisor) = (None, None, false);
     while arguments.first().is_some_and(|argument| argument.starts_with("--")) {
         let option = arguments.remove(0);
         match option.as_str() {
@@ -97,8 +97,8 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
                 disturber = Some(Random::new(arguments.remove(0).parse().expect("a number")));
                 harvest.watch_every = Duration::from_millis(5);
             }
-            "--kill-butler" => {
-                butler = true;
+            "--kill-supervisor" => {
+                supervisor = true;
                 harvest.watch_every = Duration::from_millis(1);
             }
             "--recall" => {
@@ -136,7 +136,7 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
         if let Some(random) = &mut disturber {
             disturb(random, snapshot);
         }
-        butler = butler && !kill_butler(snapshot);
+        supervisor = supervisor && !kill_supervisor(snapshot);
         if let Some((name, since)) = &watched {
             let maps = std::fs::read_to_string(format!("/proc/{primary}/maps")).unwrap_or_default();
             let line =

@@ -12,13 +12,13 @@ type Test = fn(&World) -> Result<(), Failed>;
 
 pub(crate) const TESTS: [(&str, Test); 9] = [
     ("forbidden_to_all", forbidden_to_all),
-    ("forbidden_to_the_butler", forbidden_to_the_butler),
+    ("forbidden_to_the_supervisor", forbidden_to_the_supervisor),
     ("forbidden_to_scavengers", forbidden_to_scavengers),
     ("forbidden_without_harm", forbidden_without_harm),
     ("little_address_space", little_address_space),
     ("few_descriptors", few_descriptors),
     ("launcher_killed", launcher_killed),
-    ("butler_killed", butler_killed),
+    ("supervisor_killed", supervisor_killed),
     ("soak", soak),
 ];
 
@@ -61,8 +61,8 @@ fn forbidden_to_all(world: &World) -> Result<(), Failed> {
 }
 
 /// The primary is started, and cannot have company.
-fn forbidden_to_the_butler(world: &World) -> Result<(), Failed> {
-    let line = "gleaner: the primary cannot be harvested: no process can be made for the butler (clone with CLONE_VM: do a container's rules forbid it?)";
+fn forbidden_to_the_supervisor(world: &World) -> Result<(), Failed> {
+    let line = "gleaner: the primary cannot be harvested: no process can be made for the supervisor (clone with CLONE_VM: do a container's rules forbid it?)";
     let world = deny(world, CLONE);
     let harvest = world.harvest(&[], &["work"], &[vec!["nothing"]]);
     same("the primary", &(harvest.primary.code, harvest.primary.output.as_str()), &(3, ""))?;
@@ -140,12 +140,12 @@ fn launcher_killed(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whoever cancels threads of a primary waits for their guests, not for a butler that was killed.
-fn butler_killed(world: &World) -> Result<(), Failed> {
+/// Whoever cancels threads of a primary waits for their guests, not for a supervisor that was killed.
+fn supervisor_killed(world: &World) -> Result<(), Failed> {
     let modes = ["cancels", "cancels", "cancels"];
     let alone = world.alone("host", &modes);
     let crowd = ["forever", "forever", "narrow", "forever"].map(|mode| vec![mode]);
-    let harvest = world.harvest(&["--ring", "4", "--kill-butler"], &modes, &crowd);
+    let harvest = world.harvest(&["--ring", "4", "--kill-supervisor"], &modes, &crowd);
     same("the primary", &harvest.primary, &alone)
 }
 

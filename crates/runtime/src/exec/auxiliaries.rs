@@ -1,6 +1,6 @@
 //! What the kernel told the program that was started here.
 
-use super::stack::AT_NULL;
+use crate::exec::stack::AT_NULL;
 use crate::sys;
 
 /// Most entries that are read.

@@ -15,17 +15,19 @@
 //!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many; that of this program is trapped, too, so that the
 //!   launcher is told.
 //! - `execve` and `readlink` of such a program are trapped for its own file's sake, and [`onward`]'s.
-//! - `mmap`, `munmap`, `mremap` and `shmat` of such a program are trapped to be done as [`belongings::call`] does it.
+//! - `mmap`, `munmap`, `mremap` and `shmat` of such a program are trapped to be done as [`mappings::call`] does it.
 
-use super::onward;
-use crate::area::{Area, settled};
-use crate::belongings;
+use crate::exec::onward;
+use crate::interpose::bases;
 use crate::interpose::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
-use crate::interpose::{bases, itself};
+use crate::interpose::itself;
+use crate::layout::area::{Area, settled};
+use crate::mappings;
 use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO, bit};
 use crate::signals::frame::{SignalInfo, UserContext};
+use crate::switching::gs;
+use crate::switching::switch;
 use crate::sys::{self, SigAction};
-use crate::{gs, switch};
 use core::sync::atomic::Ordering::Relaxed;
 
 #[repr(C)]
@@ -177,7 +179,7 @@ unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserCon
             sys::nr::RT_SIGACTION => set_action(arguments),
             sys::nr::ARCH_PRCTL => set_base(arguments),
             sys::nr::MMAP | sys::nr::MUNMAP | sys::nr::MREMAP | sys::nr::SHMAT => {
-                belongings::call(gs::area(), number, arguments)
+                mappings::call(gs::area(), number, arguments)
             }
             sys::nr::EXECVE => onward::execute(gs::area(), context.mask, arguments),
             sys::nr::READLINK | sys::nr::READLINKAT => read_link(number, arguments),

@@ -1,10 +1,12 @@
 //! Maps an executable or its interpreter into this address space.
 
-use super::elf::{
+use crate::exec::elf::{
     self, FileHeader, HEADERS, PF_R, PF_W, PF_X, PT_GNU_STACK, PT_INTERP, PT_LOAD, ProgramHeader,
 };
-use crate::area::Area;
-use crate::belongings::{PAGE, hook, memory, spans};
+use crate::layout::area::Area;
+use crate::mappings::hook;
+use crate::mappings::spans;
+use crate::mappings::{PAGE, memory};
 use crate::sys;
 use core::ffi::CStr;
 use runtime_abi::control::failure;

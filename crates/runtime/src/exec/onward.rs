@@ -4,9 +4,9 @@
 //! and another program is elsewhere, unless both are linked to the same fixed addresses, as a program is that executes itself.
 //! That is refused.
 
-use super::load;
-use crate::area::Area;
+use crate::exec::load;
 use crate::interpose::itself;
+use crate::layout::area::Area;
 use crate::sys;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;

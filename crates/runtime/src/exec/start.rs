@@ -1,13 +1,18 @@
 //! Makes a scavenger's process and turns it into its program.
 
-use super::load::{Failure, Image, load, load_interpreter};
-use super::stack::{self, Full, Stack, Words};
-use super::{auxiliaries, filter, onward, stack::size_of_all};
-use crate::area::{Area, kind};
-use crate::belongings::{self, memory};
-use crate::cpus::Cpus;
-use crate::region::{Purpose, Region};
-use crate::{gs, page, sys};
+use crate::exec::auxiliaries;
+use crate::exec::filter;
+use crate::exec::load::{Failure, Image, load, load_interpreter};
+use crate::exec::onward;
+use crate::exec::stack::size_of_all;
+use crate::exec::stack::{self, Full, Stack, Words};
+use crate::layout::area::{Area, kind};
+use crate::layout::page;
+use crate::layout::region::{Purpose, Region};
+use crate::mappings::{self, memory};
+use crate::switching::gs;
+use crate::sys;
+use crate::sys::cpus::Cpus;
 use core::arch::asm;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -50,7 +55,7 @@ pub(crate) unsafe fn process(
     result
 }
 
-/// The butler starts one scavenger. Its home is made here, so that a row has one at once.
+/// The supervisor starts one scavenger. Its home is made here, so that a row has one at once.
 pub(crate) fn scavenger(region: &'static Region, index: usize) -> Option<i32> {
     let row = &region.page().scavenger[index];
     let purpose = Purpose { kind: kind::CLAIMED, primary: false, row: index as u32, pid: 0, tid: -1, fs: 0 };
@@ -126,7 +131,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
         Cpus::of_mask(control.home_cpus).keep_to();
     }
     row.policy_errno.store(sys::set_idle_policy(), Relaxed);
-    belongings::begin(home);
+    mappings::begin(home);
     let image = load(home, file)?;
     let interpreter = match image.interpreter() {
         None => None,
@@ -138,7 +143,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
             onward::note(home, image.range);
         }
         // By the filter.
-        home.belongings().sees(belongings::seen::ALL);
+        home.belongings().sees(mappings::seen::ALL);
     }
     filter::install(interpreter.is_some(), image.range).map_err(|errno| (failure::SECCOMP, errno))?;
     region.adopt(home, pid, kind::HOME);

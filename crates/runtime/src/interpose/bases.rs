@@ -3,12 +3,13 @@
 //! Seen is what goes through libc, by `arch_prctl` or by `syscall`. Programs with `wrgsbase` are not rewritten.
 //! By `syscall` a program unmaps memory, too, past libc's functions for that.
 
-use super::dispatch;
-use super::ending;
-use super::next::{Next, call_next, fail};
-use super::threads::mine;
-use crate::area::kind;
-use crate::{belongings, sys};
+use crate::interpose::dispatch;
+use crate::interpose::ending;
+use crate::interpose::next::{Next, call_next, fail};
+use crate::interpose::threads::mine;
+use crate::layout::area::kind;
+use crate::mappings;
+use crate::sys;
 use core::sync::atomic::Ordering::Relaxed;
 
 const ARCH_SET_GS: i32 = 0x1001;
@@ -44,7 +45,7 @@ extern "C" fn look(
 ) -> usize {
     let code = first as i32;
     if let Some(area) = mine().filter(|area| area.kind.load(Relaxed) == kind::HOME) {
-        belongings::before(area, number, [first, second, third, fourth, fifth, 0]);
+        mappings::before(area, number, [first, second, third, fourth, fifth, 0]);
     }
     if number == sys::nr::ARCH_PRCTL && code == ARCH_SET_GS {
         refuse();

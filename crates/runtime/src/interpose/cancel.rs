@@ -2,14 +2,15 @@
 //! whatever stack the thread has, and unwinds it. So they are nobody's guests as long as that lasts, and siblings have none. A primary's
 //! thread has guests until somebody cancels it (servers say for their threads that they may be cancelled anywhere, so that what is left
 //! of a crash can be told in peace): whoever does so waits until they are gone, however long one of them runs there, unless there is no
-//! butler any more. Nothing else of cancellation needs us: it happens
+//! supervisor any more. Nothing else of cancellation needs us: it happens
 //! inside system calls, where a thread is its own.
 
-use super::next::Next;
-use super::threads::mine;
-use crate::area::{Area, asked, closed, kind, lock, settled};
-use crate::region::Region;
-use crate::{ring, sys};
+use crate::interpose::next::Next;
+use crate::interpose::threads::mine;
+use crate::layout::area::{Area, asked, closed, kind, lock, settled};
+use crate::layout::region::Region;
+use crate::switching::ring;
+use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use core::sync::atomic::fence;
 
@@ -66,7 +67,7 @@ extern "C" fn pthread_cancel(thread: usize) -> i32 {
 extern "C" fn cancels(thread: u64) -> usize {
     static NEXT: Next = Next::new(c"pthread_cancel");
     // Who cancels itself is at home. A thread that has its creator's area may cancel the creator.
-    if let Some(area) = mine().filter(|_| thread != crate::gs::thread_pointer()) {
+    if let Some(area) = mine().filter(|_| thread != crate::switching::gs::thread_pointer()) {
         // A scavenger's thread is cancelled at home only, a sibling has no guests while that may be.
         let region = area.region();
         let primary = area.guest.load(Relaxed) != 0 && region.siblings.load(Relaxed) == 0;
@@ -97,7 +98,7 @@ impl Patience {
     }
 }
 
-/// A round of the butler's that began before something was said: in the next one it knows.
+/// A round of the supervisor's that began before something was said: in the next one it knows.
 struct Round<'r>(&'r Region, u32);
 
 impl<'r> Round<'r> {
@@ -109,7 +110,9 @@ impl<'r> Round<'r> {
 
     fn is_over(&self) -> bool {
         let Self(region, round) = *self;
-        round % 2 == 0 || region.round.load(SeqCst) != round || region.page().butler_lost.load(Acquire) != 0
+        round % 2 == 0
+            || region.round.load(SeqCst) != round
+            || region.page().supervisor_lost.load(Acquire) != 0
     }
 
     fn wait(&self, patience: &mut Patience) {
@@ -126,7 +129,7 @@ fn leave_alone(region: &'static Region, thread: u64, patience: &mut Patience) {
             && area.guest.load(Relaxed) != 0
             && area.start[0].load(Relaxed) != 0
     };
-    while areas().any(begins) && region.has_butler() && patience.nap(region) {}
+    while areas().any(begins) && region.has_supervisor() && patience.nap(region) {}
     // Every libc calls a thread by where its storage is. Threads that ended a moment ago may have had the same.
     let wanted =
         |area: &&Area| area.kind.load(Acquire) == kind::PRIMARY && area.own().fs.load(Relaxed) == thread;
@@ -181,7 +184,7 @@ fn alone(area: &'static Area) {
         return;
     }
     let region = area.region();
-    // A forked child has no butler.
+    // A forked child has no supervisor.
     let mut patience = (sys::getpid() == region.primary.load(Relaxed)).then(Patience::default);
     // It may be giving it one more.
     if let Some(patience) = &mut patience {
@@ -204,8 +207,8 @@ fn wait_for_guests(area: &'static Area, patience: &mut Patience) {
                 return true;
             }
             let in_time = patience.nap(region);
-            let there = region.has_butler();
-            // Hooked, it meets no guest before it has come to the runtime. One that sleeps does not come, and without a butler
+            let there = region.has_supervisor();
+            // Hooked, it meets no guest before it has come to the runtime. One that sleeps does not come, and without a supervisor
             // nobody takes them from it.
             let keeps = is_at_home(area) && (!in_time || !there);
             if keeps || !in_time && !there || is_gone() {
@@ -223,7 +226,7 @@ fn wait_for_guests(area: &'static Area, patience: &mut Patience) {
     if !until(&is_free) {
         return;
     }
-    // The butler may be hooking it, for it had guests a moment ago; and it may be on its way there.
+    // The supervisor may be hooking it, for it had guests a moment ago; and it may be on its way there.
     let round = Round::of(region);
     until(&|| round.is_over());
     while ring::unhook(area) {
@@ -242,7 +245,7 @@ fn is_at_home(area: &Area) -> bool {
 fn is_alone(area: &Area) -> bool {
     let visits = area.visits.load(Acquire);
     let free = || area.lock.load(Acquire) == lock::FREE;
-    // The butler hooks a sibling that it has asked for something, or believes to have guests.
+    // The supervisor hooks a sibling that it has asked for something, or believes to have guests.
     let sibling = area.sibling.load(Relaxed) != 0
         && (area.guests.load(Acquire) != 0
             || area.asked_at.load(Acquire) != 0
@@ -259,13 +262,13 @@ fn is_alone(area: &Area) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::area::{Context, state};
-    use crate::ring_tests::{board, world};
+    use crate::layout::area::{Context, state};
+    use crate::switching::ring_tests::{board, world};
     use runtime_abi::control::stage;
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// A thread that may be cancelled anywhere, with so many guests in its ring. Its butler lives, and naps.
+    /// A thread that may be cancelled anywhere, with so many guests in its ring. Its supervisor lives, and naps.
     fn thread(guests: usize) -> (&'static Area, Vec<&'static Context>) {
         let (area, guests) = world(guests);
         for guest in &guests {
@@ -276,7 +279,7 @@ mod tests {
         area.own().fs.store(77, Relaxed);
         // Somebody who lives, be it somebody else's.
         area.pid.store(1, Relaxed);
-        area.region().butler.store(sys::getpid(), Relaxed);
+        area.region().supervisor.store(sys::getpid(), Relaxed);
         area.region().round.store(2, Relaxed);
         (area, guests)
     }
@@ -311,7 +314,7 @@ mod tests {
         let canceller = canceller(area, true);
         assert!(waits(&canceller));
         // It comes to its yield, and its host to the next.
-        assert!(ring::is_hooked(area), "no butler is needed for that");
+        assert!(ring::is_hooked(area), "no supervisor is needed for that");
         area.cur.store(area.control().pointer(), Relaxed);
         let next = ring::control(area);
         area.cur.store(next, Relaxed);
@@ -333,8 +336,8 @@ mod tests {
         area.region().round.store(3, Relaxed);
         let canceller = canceller(area, false);
         assert!(waits(&canceller));
-        // The butler's round had begun before.
-        let home = area.region().claim(&crate::region::Purpose {
+        // The supervisor's round had begun before.
+        let home = area.region().claim(&crate::layout::region::Purpose {
             kind: kind::HOME,
             primary: false,
             row: 0,
@@ -360,12 +363,12 @@ mod tests {
     }
 
     #[test]
-    fn without_a_butler_nobody_waits_for_who_sleeps() {
+    fn without_a_supervisor_nobody_waits_for_who_sleeps() {
         for lost in [true, false] {
             let (area, guests) = thread(2);
             area.region().round.store(5, Relaxed); // it was killed in the midst of one
             if lost {
-                area.region().page().butler_lost.store(1, Relaxed);
+                area.region().page().supervisor_lost.store(1, Relaxed);
             } else {
                 area.region().page().stage.store(stage::ALL_HOME, Relaxed);
             }
@@ -383,8 +386,14 @@ mod tests {
     #[test]
     fn a_thread_that_begins_is_waited_for_and_one_that_only_has_a_handler_is_not() {
         let (area, _) = thread(0);
-        let purpose =
-            crate::region::Purpose { kind: kind::CLAIMED, primary: true, row: 0, pid: 1, tid: -1, fs: 0 };
+        let purpose = crate::layout::region::Purpose {
+            kind: kind::CLAIMED,
+            primary: true,
+            row: 0,
+            pid: 1,
+            tid: -1,
+            fs: 0,
+        };
         let other = area.region().claim(&purpose).expect("an area");
         assert_eq!(canceller(area, false).join().expect("an end").until, 0);
         other.start[0].store(1, Relaxed);

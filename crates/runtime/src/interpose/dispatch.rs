@@ -3,8 +3,8 @@
 //!
 //! Seen is what goes through libc, by `prctl` or by `syscall` ([`super::bases`]); of scavengers the filter sees all (`exec/filter.rs`).
 
-use super::next::{Next, fail};
-use super::threads::mine;
+use crate::interpose::next::{Next, fail};
+use crate::interpose::threads::mine;
 
 const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;

@@ -1,9 +1,9 @@
 //! A primary ends: nobody comes aboard any more, and guests on its other threads are given time to come to a yield.
 
-use super::next::call_next;
+use crate::interpose::next::call_next;
 // A child that shares its parent's memory (`vfork`) ends itself, not its parent's harvest.
-use super::threads::mine_for_signals as mine;
-use crate::area::{Area, closed, kind};
+use crate::interpose::threads::mine_for_signals as mine;
+use crate::layout::area::{Area, closed, kind};
 use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -30,7 +30,7 @@ pub(crate) fn everybody_home() {
             .filter(|other| other.kind.load(Acquire) == kind::PRIMARY && other.address() != area.address())
     };
     for other in others() {
-        other.closed.fetch_or(closed::ENDS, Relaxed); // which the butler sees, and hooks it
+        other.closed.fetch_or(closed::ENDS, Relaxed); // which the supervisor sees, and hooks it
     }
     for _ in 0..LOOKS {
         if !others().any(runs_guest) {

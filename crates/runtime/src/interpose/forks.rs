@@ -1,9 +1,10 @@
 //! A primary forks: its guests stay behind, and the child goes on alone. So does one that shares its memory (`vfork`).
 
-use super::next::{call_next, fail};
-use super::threads::{Pair, mine};
-use crate::area::{Area, asked, closed, kind, lock, settled};
-use crate::{ring, sys};
+use crate::interpose::next::{call_next, fail};
+use crate::interpose::threads::{Pair, mine};
+use crate::layout::area::{Area, asked, closed, kind, lock, settled};
+use crate::switching::ring;
+use crate::sys;
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::{FORKED, trip};
@@ -16,7 +17,7 @@ pub(super) fn close(area: &'static Area, why: u32) {
     const LOOKS: u32 = 20_000;
     const NAP: u64 = 50_000;
     area.closed.fetch_or(why, AcqRel);
-    // The butler holds it for moments only, but may have to wait for a processor.
+    // The supervisor holds it for moments only, but may have to wait for a processor.
     for look in 0..LOOKS {
         if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_ok() {
             ring::take_all(area, |guest| ring::dismiss(guest, trip::ENDED));
@@ -53,7 +54,7 @@ pub(super) fn forked(next: impl FnOnce() -> i32) -> i32 {
             tell(area);
         }
         if sibling {
-            // Whatever the butler was about to do, it does to the parent.
+            // Whatever the supervisor was about to do, it does to the parent.
             area.asked.store(asked::NOTHING, Relaxed);
             area.lock.store(lock::FREE, Relaxed);
             ring::abandon(area);

@@ -1,15 +1,15 @@
 //! `sigaction` and its kin: the program's wishes are kept, the kernel gets ours.
 
-use super::next::{call_next, fail};
-use super::threads::mine_for_signals as mine;
-use crate::area::{Area, kind};
+use crate::interpose::next::{call_next, fail};
+use crate::interpose::threads::mine_for_signals as mine;
+use crate::layout::area::{Area, kind};
 use crate::signals::action::{
     self, FAULT_MASK, FAULTS, IGNORE, SA_NOCLDSTOP, SA_NOCLDWAIT, SA_NODEFER, SA_ONSTACK, SA_RESETHAND,
     SA_RESTART, SA_RESTORER,
 };
 use crate::signals::entry::registration;
 use crate::signals::frame::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SignalStack};
-use crate::switch;
+use crate::switching::switch;
 use crate::sys::{self, SigAction};
 use core::sync::atomic::Ordering::Relaxed;
 

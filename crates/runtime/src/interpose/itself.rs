@@ -4,11 +4,12 @@
 //!
 //! To add a function that takes a path first: a line of [`by_path`]. They go on to libc's by a jump, with all arguments.
 
-use super::next::{Next, call_next, fail};
-use super::threads::{Pair, mine};
-use crate::area::kind;
-use crate::decimal::number;
-use crate::{page, sys};
+use crate::interpose::next::{Next, call_next, fail};
+use crate::interpose::threads::{Pair, mine};
+use crate::layout::area::kind;
+use crate::layout::page;
+use crate::sys;
+use crate::sys::decimal::number;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
 

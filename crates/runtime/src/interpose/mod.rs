@@ -9,7 +9,7 @@
 //! - [`notify`]: so do threads that libc makes past that, to call the program in them.
 //! - [`handlers`]: handlers, signal stacks and masks are what a guest's faults and the primary's signals depend on.
 //! - [`older`]: so are those of older interfaces, which libc serves past its own `sigaction`.
-//! - [`forks`]: a forked child has no butler; its guests would be copies.
+//! - [`forks`]: a forked child has no supervisor; its guests would be copies.
 //! - [`ending`]: guests that run on other threads of a primary when it ends would be lost.
 //! - [`itself`]: a program's own file is the one that was rewritten, not the copy that runs.
 //! - [`bases`]: a program that sets the GS base takes from its yields what they find everything by.

@@ -3,11 +3,12 @@
 //!
 //! To add a call that takes a `struct sigevent`: a function at the end.
 
-use super::next::{call_next, fail};
-use super::threads::{self, Pair, mine};
-use crate::area::kind;
-use crate::region::Purpose;
-use crate::{gs, sys};
+use crate::interpose::next::{call_next, fail};
+use crate::interpose::threads::{self, Pair, mine};
+use crate::layout::area::kind;
+use crate::layout::region::Purpose;
+use crate::switching::gs;
+use crate::sys;
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};

@@ -1,10 +1,10 @@
 //! Handlers and masks by the interfaces of System V and BSD. Libc serves them by functions of its own inside, so ours would not know of
 //! a handler: in a primary it would run in the midst of a yield, and use the slots of what it interrupted.
 
-use super::handlers::{EINVAL, SIG_ERR, change_mask, current, is_programs, register, simple};
-use super::next::{call_next, fail};
-use super::threads::mine_for_signals as mine;
-use crate::area::kind;
+use crate::interpose::handlers::{EINVAL, SIG_ERR, change_mask, current, is_programs, register, simple};
+use crate::interpose::next::{call_next, fail};
+use crate::interpose::threads::mine_for_signals as mine;
+use crate::layout::area::kind;
 use crate::signals::action::{IGNORE, SA_RESTART, bit, set_to_interrupt};
 use crate::sys;
 use core::sync::atomic::Ordering::Relaxed;

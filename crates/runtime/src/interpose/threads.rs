@@ -1,9 +1,12 @@
 //! New threads get areas of their own, before any code of the program runs in them; and processes that share the memory.
 
-use super::next::{call_next, fail};
-use crate::area::{Area, closed, kind, settled};
-use crate::region::Purpose;
-use crate::{gs, signals, switch, sys};
+use crate::interpose::next::{call_next, fail};
+use crate::layout::area::{Area, closed, kind, settled};
+use crate::layout::region::Purpose;
+use crate::signals;
+use crate::switching::gs;
+use crate::switching::switch;
+use crate::sys;
 use core::ffi::c_void;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -52,7 +55,7 @@ pub(super) fn area_for(creator: &'static Area, start: usize, argument: usize) ->
         && creator.closed.load(Relaxed) != 0
         && creator.pid.load(Relaxed) != region.primary.load(Relaxed)
     {
-        area.closed.store(closed::FORKS, Relaxed); // a forked child has no butler
+        area.closed.store(closed::FORKS, Relaxed); // a forked child has no supervisor
     }
     Some(area)
 }

@@ -1,11 +1,14 @@
 //! Builds the frame of a handler of the primary's, as the kernel would have built it had the guests not been there.
 
-use super::action::{SA_NODEFER, SA_ONSTACK, bit};
-use super::forward;
-use super::frame::{Interrupted, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext, VectorSize};
-use crate::area::{Area, Context};
+use crate::layout::area::{Area, Context};
+use crate::signals::action::{SA_NODEFER, SA_ONSTACK, bit};
+use crate::signals::forward;
+use crate::signals::frame::{
+    Interrupted, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext, VectorSize,
+};
+use crate::switching::redirect;
+use crate::switching::switch;
 use crate::sys::SigAction;
-use crate::{bend, switch};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::context;
 
@@ -21,7 +24,7 @@ const FLAGS_CLEARED: u64 = 0x400 | 0x100 | 0x10000;
 /// The own context must be saved, and nobody else may use it.
 pub(super) unsafe fn at_yield(area: &Area, registers: &mut Registers) {
     let own = area.own();
-    registers.rip = bend::goes_on(own);
+    registers.rip = redirect::goes_on(own);
     // One that was captured as a guest: its registers are where they were put then.
     let captured = registers.rip == area.region().restore.load(Relaxed);
     for number in 0..16 {
@@ -49,7 +52,7 @@ fn stack_of(area: &Area, captured: bool) -> u64 {
 
 /// The stack pointer of a scavenger that is home again, and has not gone on.
 pub(crate) fn stack_at_home(area: &Area) -> u64 {
-    stack_of(area, bend::goes_on(area.own()) == area.region().restore.load(Relaxed))
+    stack_of(area, redirect::goes_on(area.own()) == area.region().restore.load(Relaxed))
 }
 
 /// Behind a switch back rax holds the context until the last load. For a handler it is made what the program has there; afterwards
@@ -168,7 +171,7 @@ pub(super) unsafe fn into_handler(
 /// It must be a frame of [`into_handler`].
 pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
     // SAFETY: the caller's; the thread has an area, since its frame was built here.
-    let (frame, area) = unsafe { (&mut *frame, crate::gs::area()) };
+    let (frame, area) = unsafe { (&mut *frame, crate::switching::gs::area()) };
     // The kernel takes the signal stack from the frame: ours stays.
     frame.context.stack = area.signal_stack();
     for (to, from) in area.scratch.iter().zip(frame.ours.scratch) {
@@ -179,7 +182,7 @@ pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
         unsafe { into_slots(area.own(), &frame.ours.general, &frame.context.registers.general()) };
         go_on_loading(area, &mut frame.context.registers, frame.ours.loading);
     }
-    area.cur.store(frame.ours.cur as *mut crate::area::Context, Release);
+    area.cur.store(frame.ours.cur as *mut crate::layout::area::Context, Release);
 }
 
 /// What a handler changed in its frame reaches the context's slots too, for the next yield may load it from there without having

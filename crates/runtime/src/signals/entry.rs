@@ -1,15 +1,18 @@
 //! The one handler that the kernel knows.
 
-use super::action::{self, DEFAULT, FAULT_MASK, FAULTS, IGNORE, SA_RESETHAND, SIGTRAP, bit};
-pub(crate) use super::deliver::handler_returned;
-use super::deliver::{at_yield, go_on_loading, held, into_handler, into_slots, show_rax};
-use super::forward;
-use super::frame::{SignalInfo, UserContext};
-use super::place::{self, Place};
-use crate::area::{Area, Context, kind};
-use crate::region::Purpose;
+use crate::counting::count;
+use crate::layout::area::{Area, Context, kind};
+use crate::layout::region::Purpose;
+use crate::signals::action::{self, DEFAULT, FAULT_MASK, FAULTS, IGNORE, SA_RESETHAND, SIGTRAP, bit};
+pub(crate) use crate::signals::deliver::handler_returned;
+use crate::signals::deliver::{at_yield, go_on_loading, held, into_handler, into_slots, show_rax};
+use crate::signals::forward;
+use crate::signals::frame::{SignalInfo, UserContext};
+use crate::signals::place::{self, Place};
+use crate::switching::gs;
+use crate::switching::ring;
+use crate::switching::switch;
 use crate::sys::{self, SigAction};
-use crate::{count, gs, ring, switch};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::trip;
 

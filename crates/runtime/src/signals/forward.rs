@@ -5,9 +5,9 @@
 //! loads are done here instead, and RIP is put behind them. Vector registers are left to the code: where they are loaded, rax may
 //! hold the context still.
 
-use super::frame::Registers;
-use super::place;
-use crate::area::{Area, Context};
+use crate::layout::area::{Area, Context};
+use crate::signals::frame::Registers;
+use crate::signals::place;
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::context;
 

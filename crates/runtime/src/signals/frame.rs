@@ -1,6 +1,6 @@
 //! The kernel's signal frame on x86-64.
 
-use super::deliver::Loading;
+use crate::signals::deliver::Loading;
 
 /// `struct sigcontext` inside `struct ucontext`.
 #[repr(C)]

@@ -3,11 +3,12 @@
 //! Inserted code is looked at instruction by instruction here: from the moment in which a context is wholly saved until its
 //! first instruction after the switch, there is nothing to capture and the registers are nobody's.
 
-use super::deliver::RSP;
-use super::forward;
-use super::frame::{Registers, UserContext, VectorSize};
-use crate::area::{Area, Context, XSAVE, XSAVE_SIZE};
-use crate::{bend, switch};
+use crate::layout::area::{Area, Context, XSAVE, XSAVE_SIZE};
+use crate::signals::deliver::RSP;
+use crate::signals::forward;
+use crate::signals::frame::{Registers, UserContext, VectorSize};
+use crate::switching::redirect;
+use crate::switching::switch;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -143,7 +144,7 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
     let frame = home.frame();
     let registers = &context.registers;
     // SAFETY: the guest came from its yield, and has not come to another one.
-    let left = unsafe { left(bend::goes_on(guest), registers.rip) };
+    let left = unsafe { left(redirect::goes_on(guest), registers.rip) };
     for (number, (to, from)) in frame.general.iter().zip(registers.general()).enumerate() {
         // SAFETY: the guest does not run, and nobody else uses its slots.
         let from = if left >> number & 1 == 1 { unsafe { forward::slot(guest, number as u8) } } else { from };
@@ -167,6 +168,6 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
             header.add(1).write(0);
         }
     }
-    frame.yield_rip.store(bend::goes_on(guest), Relaxed);
+    frame.yield_rip.store(redirect::goes_on(guest), Relaxed);
     guest.rip.store(switch::restore_address() as u64, Release);
 }

@@ -1,0 +1,127 @@
+//! What a primary that waits by turning round does between its waits, counted: how long it works until it waits again.
+//!
+//! No yield but those in its waits is needed for it. While it is counted, one counter stands in front of the guests it goes on with there
+//! ([`Area::turns`]), one behind them: so it is known how long they had the thread, and how long it had it itself until it came
+//! to the next turn. The times are of two kinds, those of a turn that found nothing, and longer ones: *works*. A work counts with
+//! half of what guests took in the turn before: by so much it was late, since what it waited for came at some moment of it.
+//!
+//! The same works at the same pace alone and with guests is all that is compared ([`crate::supervisor`]).
+
+use crate::counting::count::{self, SAMPLES, row};
+use crate::layout::area::{Area, Context};
+use core::sync::atomic::Ordering::{Relaxed, Release};
+
+/// A work is longer than so many of the shortest turns, and than such a part of what works are.
+const TURNS: u64 = 4;
+const PART: u64 = 8;
+/// A stage lasts for so many of others, and for longer, up to so many, until there were enough works.
+const STAGES: [u64; 2] = [12, 60];
+const ENOUGH: i32 = 64;
+/// Fewer works are no sample.
+pub(crate) const FEW: i32 = 16;
+/// By such a part the shortest turn may be longer in each stage: waits may be others by then.
+const DRIFT: u64 = 32;
+
+/// The stage begins.
+pub(crate) fn begin(area: &Area) {
+    area.laps[0].store(1, Relaxed);
+    for word in [&area.away, &area.turned, &area.lap_ticks] {
+        word.store(0, Relaxed);
+    }
+    let shortest = area.shortest_turn.load(Relaxed);
+    area.shortest_turn.store(shortest + shortest / DRIFT, Relaxed);
+    area.count.store(1, Relaxed);
+}
+
+/// Puts the counter behind those aside. The thread's, under the lock.
+pub(crate) fn link(area: &Area, code: unsafe extern "C" fn()) {
+    let back = area.back();
+    back.rip.store(code as *const () as u64, Relaxed);
+    back.next.store(area.own().pointer(), Relaxed);
+    if let Some(last) = last_aside(area) {
+        last.next.store(back.pointer(), Release);
+    }
+}
+
+/// Takes it out again. The thread's, under the lock.
+pub(crate) fn unlink(area: &Area) {
+    if let Some(last) = last_aside(area) {
+        last.next.store(area.own().pointer(), Release);
+    }
+    // It may be on its way there.
+    let (back, own) = (area.back().pointer(), area.own().pointer());
+    let _ = area.turns().next.compare_exchange(back, own, Relaxed, Relaxed);
+    area.back().next.store(back, Relaxed);
+}
+
+fn last_aside(area: &Area) -> Option<&'static Context> {
+    let some = !area.aside.load(Relaxed).is_null();
+    // SAFETY: contexts of a ring are alive.
+    some.then(|| unsafe { &*area.aside_last.load(Relaxed) })
+}
+
+/// It waits, and turns round.
+pub(crate) fn turned(area: &'static Area, now: u64) {
+    let returned = area.away.swap(0, Relaxed);
+    let before = area.turned.swap(now, Relaxed);
+    area.idle_until.store(now, Relaxed);
+    // Without the one or the other it was at the control context meanwhile, or ran a handler.
+    if before != 0 && returned >= before {
+        let (guests, own) = (returned - before, now.saturating_sub(returned));
+        // Zero while none is known. A primary that is behind with its work turns round once between two works, and never shorter.
+        let shortest = area.shortest_turn.load(Relaxed).wrapping_sub(1).min(own.saturating_sub(1)) + 1;
+        area.shortest_turn.store(shortest, Relaxed);
+        let usual = area.usual_work.load(Relaxed).max(TURNS * shortest);
+        let works = own > (TURNS * shortest).max(usual / PART);
+        if works {
+            // An interruption is no work: it counts for little here, and is left out later.
+            let usual = usual + own.min(4 * usual) / 8 - usual / 8;
+            area.usual_work.store(usual, Relaxed);
+            add(area, own + guests / 2);
+        }
+        let idle = guests + if works { 0 } else { own };
+        area.idle.store(area.idle.load(Relaxed) + idle, Relaxed);
+        if area.obeyed.load(Relaxed) & count::SPINS != 0 {
+            count::absent(area, guests);
+        }
+    }
+    let spent = now.saturating_sub(area.stage_began.load(Relaxed));
+    let stage = area.stage_ticks.load(Relaxed);
+    let works = area.taken.load(Relaxed) as i32 * area.laps[0].load(Relaxed);
+    if spent > STAGES[1] * stage || spent > STAGES[0] * stage && works >= ENOUGH {
+        if works == 0 {
+            // What works are like is to be learnt anew.
+            area.usual_work.store(0, Relaxed);
+        }
+        count::advance(area);
+    }
+}
+
+/// Adds a work to the samples, which are of so many works each that they all have room.
+fn add(area: &Area, ticks: u64) {
+    let sum = area.lap_ticks.load(Relaxed) + ticks;
+    let left = area.count.load(Relaxed) - 1;
+    area.count.store(left, Relaxed);
+    area.lap_ticks.store(sum, Relaxed);
+    if left > 0 {
+        return;
+    }
+    let samples = area.samples(row::PLAIN);
+    let mut taken = area.taken.load(Relaxed) as usize;
+    samples[taken % SAMPLES].store(u32::try_from(sum).unwrap_or(u32::MAX).max(1), Relaxed);
+    taken += 1;
+    if taken >= SAMPLES {
+        for (index, two) in (0..SAMPLES / 2).map(|index| (index, [2 * index, 2 * index + 1])) {
+            let sum = two.iter().fold(0_u32, |sum, at| sum.saturating_add(samples[*at].load(Relaxed)));
+            samples[index].store(sum, Relaxed);
+        }
+        for sample in &samples[SAMPLES / 2..] {
+            sample.store(0, Relaxed);
+        }
+        taken = SAMPLES / 2;
+        area.laps[0].store(area.laps[0].load(Relaxed).saturating_mul(2), Relaxed);
+    }
+    area.taken.store(taken as u32, Relaxed);
+    area.lap_ticks.store(0, Relaxed);
+    area.count.store(area.laps[0].load(Relaxed), Relaxed);
+}

@@ -1,0 +1,511 @@
+//! Spells with guests and without, and counting in them: by this the supervisor knows how much slower guests make a primary.
+//!
+//! A thread's *order* says whether its guests take part. Where they do not, they are *aside*: aboard, but out of the ring. An
+//! order may ask for counting too. Then *counters* are linked into the ring, contexts like a guest's whose code is here:
+//! one behind all guests sees every yield of the primary, one in front of them sees it go away. Nothing counts while none
+//! is linked, and yields are as they were.
+//!
+//! Stages of counting without guests: [`PLAIN`], ticks for a *lap* of yields, all but the last of which the primary passes by: a
+//! switch would cost it what it runs ahead of its misses. [`SITE`], from which yields the next one follows so soon that their
+//! loads missed nothing. With guests: [`ABOARD`], ticks for a lap with all guests; [`ABSENCE`], how long each time the primary is
+//! away; [`STAY`], how long one guest stays. A lap is as long as a part of a stage is, for this program at this time.
+//!
+//! Where the primary waits by turning round, another counter stands in front of those it goes on with there ([`turned`]): such times are
+//! left out, since they are as long as what it waits for lets them, with guests or without. A stage of its own, [`WORK`], counts what it does
+//! between its waits, and needs no other yields ([`crate::counting::busy_waits`]). Where it sleeps often, times tell nothing: [`YIELDS`] counts how many there
+//! are, with guests or without, until something else is ordered.
+//!
+//! All of it happens on the primary's thread, between two yields, under the lock where the ring changes. To add a stage: a number, its
+//! counters in [`link`], its sample in [`counted`], its place in [`after`].
+
+use crate::counting::busy_waits;
+use crate::layout::area::{Area, Context, lock};
+use crate::signals::frame::Registers;
+use crate::switching::ring;
+use core::arch::global_asm;
+use core::arch::x86_64::_rdtsc;
+use core::mem::offset_of;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use runtime_abi::control::{Control, SITES, bucket, site_rows};
+use runtime_abi::{area as a, context as c};
+
+/// Of an order, in the lowest bit: guests are aside, or take part.
+pub(crate) const ALONE: u32 = 0;
+pub(crate) const GUESTS: u32 = 1;
+/// Of an order: something is to be counted.
+pub(crate) const COUNTING: u32 = 2;
+/// Of an order: guests take part where the primary waits by turning round, also if they are aside.
+pub(crate) const SPINS: u32 = 4;
+/// Of an order: what is counted is what the primary does between its waits.
+pub(crate) const WAITS: u32 = 8;
+/// Of an order: what is counted is how many yields the primary meets.
+pub(crate) const NAPS: u32 = 16;
+/// Above it stands the order's number.
+pub(crate) const NUMBER: u32 = 32;
+
+/// Stages.
+const NOTHING: u32 = 0;
+const PLAIN: u32 = 1;
+const ABOARD: u32 = 2;
+const ABSENCE: u32 = 3;
+const STAY: u32 = 4;
+const SITE: u32 = 5;
+const WORK: u32 = 6;
+pub(crate) const YIELDS: u32 = 7;
+
+/// Yields in a lap: at least, and at most.
+pub(crate) const FEW: i32 = 16;
+const MANY: i32 = 4096;
+/// Laps in a stage: without guests about, with guests at least (and as many yields in each, if that lets them).
+const LAPS: [u64; 2] = [32, 8];
+/// A lap where only yields are counted: for so many it does not see that it is hooked.
+const BLIND: i64 = 64;
+/// Most samples of a stage; rows of samples.
+pub(crate) const SAMPLES: usize = 64;
+pub(crate) const ROWS: usize = 3;
+
+/// The row where a stage's samples are.
+pub(crate) mod row {
+    pub(crate) const PLAIN: usize = 0;
+    pub(crate) const ABOARD: usize = 0;
+    pub(crate) const ABSENCE: usize = 1;
+    pub(crate) const STAY: usize = 2;
+}
+
+/// The stage behind this one.
+fn after(stage: u32, order: u32) -> u32 {
+    match stage {
+        NOTHING if order & WAITS != 0 => WORK,
+        NOTHING if order & NAPS != 0 => {
+            if order & GUESTS == 0 {
+                SITE
+            } else {
+                ABSENCE
+            }
+        }
+        NOTHING if order & GUESTS == 0 => PLAIN,
+        NOTHING => ABOARD,
+        PLAIN if order & SPINS == 0 => SITE,
+        ABOARD => ABSENCE,
+        ABSENCE => STAY,
+        _ if stage != YIELDS && order & NAPS != 0 => YIELDS,
+        _ => NOTHING,
+    }
+}
+
+fn row_of(stage: u32) -> usize {
+    match stage {
+        ABSENCE => row::ABSENCE,
+        STAY => row::STAY,
+        _ => row::PLAIN,
+    }
+}
+
+fn ticks() -> u64 {
+    // SAFETY: every x86-64 has a time stamp counter; a thread that may not read it gets zero from [`pass_over_clock`].
+    unsafe { _rdtsc() }
+}
+
+/// A thread may be forbidden to read the time stamp counter (by strict seccomp, by `PR_SET_TSC`), and nobody can ask about that without a
+/// system call, which may be forbidden too. So it is tried; here is where it failed. Whether that is what the fault is about.
+pub(crate) fn pass_over_clock(area: &Area, registers: &mut Registers) -> bool {
+    const RDTSC: [u8; 2] = [0x0f, 0x31];
+    // SAFETY: the thread was in the runtime's code, of which this is some.
+    if unsafe { *(registers.rip as *const [u8; 2]) } != RDTSC {
+        return false;
+    }
+    area.no_clock.store(1, Relaxed);
+    (registers.rax, registers.rdx) = (0, 0);
+    registers.rip += RDTSC.len() as u64;
+    true
+}
+
+fn is_linked(counter: &Context) -> bool {
+    counter.next.load(Relaxed) != counter.pointer()
+}
+
+/// Sets how many yields the primary passes by, less one; keeps account of those it met. The thread's.
+fn pass(area: &Area, many: i64) {
+    area.met.store(yields(area), Relaxed);
+    area.passes_were.store(many, Relaxed);
+    area.passes.store(many, Release);
+}
+
+/// How many yields the thread met while somebody was in its ring, be it a counter.
+pub(crate) fn yields(area: &Area) -> u64 {
+    let since = area.passes_were.load(Relaxed).wrapping_sub(area.passes.load(Acquire));
+    area.met.load(Relaxed).wrapping_add(since as u64)
+}
+
+/// Takes the counters out. Under the lock.
+fn unlink(area: &Area) {
+    pass(area, -1);
+    if area.stage.load(Relaxed) == WORK {
+        return busy_waits::unlink(area);
+    }
+    for counter in [area.front(), area.back()] {
+        if is_linked(counter) {
+            ring::take_out(area, counter);
+        }
+    }
+}
+
+/// A ring as if nothing were counted and nobody were aside. The thread's, hooked, under the lock.
+pub(crate) fn gather(area: &Area) {
+    unlink(area);
+    let first = area.aside.swap(null_mut(), Relaxed);
+    if !first.is_null() {
+        area.control().next.store(first, Release);
+        area.own().prev.store(area.aside_last.load(Relaxed), Relaxed);
+    }
+}
+
+/// Whether a context is one of an area's counters.
+pub(crate) fn is_counter(area: &Area, context: *mut Context) -> bool {
+    context == area.front().pointer() || context == area.back().pointer()
+}
+
+/// A ring as the supervisor ordered it. The thread's, hooked, under the lock, behind [`gather`].
+pub(crate) fn arrange(area: &Area) {
+    let own = area.own();
+    let order = area.order.load(Acquire);
+    let first = area.control().next.load(Acquire);
+    if order & GUESTS == 0 && first != own.pointer() {
+        area.aside.store(first, Relaxed);
+        area.aside_last.store(own.prev.load(Relaxed), Relaxed);
+        area.control().next.store(own.pointer(), Release);
+        own.prev.store(own.pointer(), Relaxed);
+    }
+    if area.obeyed.load(Relaxed) != order {
+        area.stage.store(NOTHING, Relaxed);
+        if order & COUNTING != 0 {
+            for sample in (0..ROWS).flat_map(|row| area.samples(row)) {
+                sample.store(0, Relaxed);
+            }
+            area.turned.store(0, Relaxed);
+            area.long_turns.store(0, Relaxed);
+            area.all_turns.store(0, Relaxed);
+            area.idle.store(0, Relaxed);
+            begin(area, after(NOTHING, order));
+            area.idle_since.store(area.stage_began.load(Relaxed), Relaxed);
+            area.idle_until.store(area.stage_began.load(Relaxed), Relaxed);
+        }
+        area.obeyed.store(order, Release);
+    }
+    if area.closed.load(Acquire) != 0 {
+        // It is to come here no more, nor to a counter.
+        area.stage.store(NOTHING, Relaxed);
+    }
+    link(area);
+}
+
+fn begin(area: &Area, stage: u32) {
+    match stage {
+        PLAIN => area.laps[0].store(FEW, Relaxed),
+        ABOARD => area.laps[1].store(FEW, Relaxed),
+        WORK => busy_waits::begin(area),
+        _ => {}
+    }
+    area.stage.store(stage, Relaxed);
+    area.taken.store(0, Relaxed);
+    area.stage_began.store(ticks(), Relaxed);
+}
+
+/// Puts in the counters of the present stage, if there is one. Under the lock.
+fn link(area: &Area) {
+    let (front, back) = (area.front(), area.back());
+    let code = |counter: &Context, at: unsafe extern "C" fn()| {
+        counter.rip.store(at as *const () as u64, Relaxed);
+    };
+    match area.stage.load(Relaxed) {
+        NOTHING => return,
+        YIELDS => {
+            let alone = area.obeyed.load(Relaxed) & GUESTS == 0;
+            code(back, if alone { gleaner_lap } else { gleaner_count });
+            ring::append(area, back);
+        }
+        _ if area.no_clock.load(Relaxed) != 0 => return finish(area),
+        WORK => return busy_waits::link(area, gleaner_away),
+        PLAIN | SITE => {
+            code(back, if area.stage.load(Relaxed) == SITE { gleaner_visited } else { gleaner_timed });
+            ring::append(area, back);
+        }
+        ABSENCE => {
+            if ring::first(area) == area.own().pointer() {
+                return finish(area);
+            }
+            code(front, gleaner_away);
+            ring::insert(area, front, ring::first(area));
+            code(back, gleaner_timed);
+            ring::append(area, back);
+        }
+        STAY => {
+            let suspect = area.suspect.load(Acquire);
+            if !ring::holds(area, suspect) {
+                return finish(area);
+            }
+            code(front, gleaner_away);
+            ring::insert(area, front, suspect);
+            // SAFETY: contexts of a ring are alive.
+            let behind = unsafe { &*suspect }.next.load(Relaxed);
+            code(back, gleaner_timed);
+            ring::insert(area, back, behind);
+        }
+        _ => {
+            code(back, gleaner_count);
+            ring::append(area, back);
+        }
+    }
+    // Jumps have to be learnt first: what was not resumed is no sample.
+    area.resumed.store(0, Relaxed);
+    area.away.store(0, Relaxed);
+    start_lap(area);
+}
+
+/// The counter that ends a lap is behind so many yields.
+fn start_lap(area: &Area) {
+    match area.stage.load(Relaxed) {
+        PLAIN => pass(area, i64::from(area.laps[0].load(Relaxed)) - 1),
+        YIELDS if area.obeyed.load(Relaxed) & GUESTS == 0 => pass(area, BLIND - 1),
+        YIELDS => area.count.store(i32::MAX, Relaxed),
+        _ => area.count.store(area.laps[1].load(Relaxed), Relaxed),
+    }
+}
+
+/// After a first lap that took so many ticks: whether laps are to be longer, so that it was no sample.
+fn lengthen(area: &Area, stage: u32, ticks: u64) -> bool {
+    let (which, most) = match stage {
+        PLAIN => (0, MANY),
+        ABOARD => (1, area.laps[0].load(Relaxed)),
+        _ => return false,
+    };
+    let lap = area.laps[which].load(Relaxed);
+    let part = area.stage_ticks.load(Relaxed) / LAPS[which];
+    let wanted = (part.saturating_mul(lap as u64) / ticks.max(1)).min(most as u64) as i32;
+    // Near enough is a sample.
+    let longer = wanted > lap + lap / 2;
+    if longer {
+        area.laps[which].store(wanted, Relaxed);
+    }
+    longer
+}
+
+fn finish(area: &Area) {
+    if area.obeyed.load(Relaxed) & NAPS != 0 {
+        begin(area, YIELDS);
+        return link(area);
+    }
+    area.stage.store(NOTHING, Relaxed);
+    area.done.store(area.obeyed.load(Relaxed), Release);
+}
+
+/// A counter has something to say, at this tick. Returns whom to go on with.
+pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context {
+    let stage = area.stage.load(Relaxed);
+    let next = area.back().next.load(Relaxed);
+    if stage == YIELDS {
+        start_lap(area);
+        return next;
+    }
+    let since = if matches!(stage, ABSENCE | STAY | SITE) { &area.away } else { &area.resumed }.load(Relaxed);
+    let mut taken = area.taken.load(Relaxed) as usize;
+    let timed = area.no_clock.load(Relaxed) == 0;
+    let gone = now.saturating_sub(since);
+    area.idle_until.store(now, Relaxed);
+    let longer = timed && since != 0 && taken == 0 && lengthen(area, stage, gone);
+    if timed && since != 0 && taken < SAMPLES && !longer {
+        taken += 1;
+        area.taken.store(taken as u32, Relaxed);
+        let page = area.region().page();
+        if stage == SITE {
+            visit(page, area.visited.load(Relaxed), gone < area.soon_ticks.load(Relaxed));
+        } else {
+            let sample = u32::try_from(gone).unwrap_or(u32::MAX).max(1);
+            area.samples(row_of(stage))[taken - 1].store(sample, Relaxed);
+        }
+        if stage == ABSENCE {
+            tell_absence(page, gone);
+        }
+    }
+    let spent = now.saturating_sub(area.stage_began.load(Relaxed));
+    let limit = area.stage_ticks.load(Relaxed);
+    // Where yields are rare, one sample is worth waiting for.
+    if !timed || taken >= SAMPLES || spent > if taken == 0 { 8 * limit } else { limit } {
+        advance(area);
+    }
+    if stage == SITE {
+        // From yield to yield, this included: meanwhile its line is on its way.
+        area.visited.store(area.own().rip.load(Relaxed), Relaxed);
+        area.away.store(now, Relaxed);
+    }
+    start_lap(area);
+    area.resumed.store(ticks(), Relaxed);
+    next
+}
+
+/// Keeps account of a yield. Where there are too many places, some are left out.
+fn visit(page: &Control, resume: u64, soon: bool) {
+    for at in site_rows(resume) {
+        let row = &page.site[at % SITES];
+        let there = row.resume.compare_exchange(0, resume, Relaxed, Relaxed);
+        if there.is_ok() || there == Err(resume) {
+            row.visits.fetch_add(1, Relaxed);
+            row.soon.fetch_add(u64::from(soon), Relaxed);
+            return;
+        }
+    }
+}
+
+fn tell_absence(page: &Control, ticks: u64) {
+    page.absences[bucket(ticks)].fetch_add(1, Relaxed);
+    page.longest_absence.fetch_max(ticks, Relaxed);
+}
+
+/// Guests had the thread for so long, where it waits.
+pub(crate) fn absent(area: &Area, ticks: u64) {
+    tell_absence(area.region().page(), ticks);
+    let long = ticks > area.absence_ticks.load(Relaxed);
+    area.long_turns.store(area.long_turns.load(Relaxed) + u32::from(long), Relaxed);
+    area.all_turns.store(area.all_turns.load(Relaxed).saturating_add(1), Relaxed);
+}
+
+/// To the next stage, if the ring may be changed now; else at the next occasion.
+pub(crate) fn advance(area: &'static Area) {
+    if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
+        return;
+    }
+    unlink(area);
+    match after(area.stage.load(Relaxed), area.obeyed.load(Relaxed)) {
+        NOTHING => finish(area),
+        stage => {
+            begin(area, stage);
+            link(area);
+        }
+    }
+    let _ = area.own().spin.compare_exchange(area.turns().pointer(), at_turns(area), AcqRel, Relaxed);
+    area.lock.store(lock::FREE, Release);
+}
+
+/// Whom the primary goes on with where it waits by turning round, unless it is hooked. The thread's.
+pub(crate) fn at_turns(area: &Area) -> *mut Context {
+    let own = area.own().pointer();
+    let counting = area.stage.load(Relaxed) != NOTHING;
+    let order = area.obeyed.load(Relaxed);
+    let aside = area.aside.load(Relaxed);
+    let first = match order {
+        _ if !aside.is_null() && order & SPINS != 0 => aside,
+        _ if !counting && order & (GUESTS | SPINS) == GUESTS | SPINS => ring::first(area),
+        _ => own,
+    };
+    if !counting {
+        return first;
+    }
+    let turns = area.turns();
+    turns.rip.store(gleaner_turned as *const () as u64, Relaxed);
+    let first = if first == own && area.stage.load(Relaxed) == WORK { area.back().pointer() } else { first };
+    turns.next.store(first, Relaxed);
+    turns.pointer()
+}
+
+/// A guest is no longer the first one: whoever led to it there leads to the next.
+pub(crate) fn turn_to(area: &Area, guest: *mut Context, next: *mut Context) {
+    let _ = area.own().spin.compare_exchange(guest, next, AcqRel, Relaxed);
+    let _ = area.turns().next.compare_exchange(guest, next, Relaxed, Relaxed);
+}
+
+/// The primary waits by turning round, while something is counted. What passed since it last did so, without a yield between, was
+/// no work, and is left out of what is counted; its last turn, in which what it waited for came, is not.
+pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
+    if area.stage.load(Relaxed) == WORK {
+        busy_waits::turned(area, now);
+        return area.turns().next.load(Relaxed);
+    }
+    let before = area.turned.swap(now, Relaxed);
+    let (passes, count) = (area.passes.load(Relaxed), area.count.load(Relaxed));
+    let unchanged = area.turned_passes.swap(passes, Relaxed) == passes
+        && area.turned_count.swap(count, Relaxed) == count
+        && before >= area.resumed.load(Relaxed);
+    if before != 0 && unchanged {
+        let turn = now.saturating_sub(before);
+        for since in [&area.resumed, &area.away] {
+            let at = since.load(Relaxed);
+            since.store(if at == 0 { 0 } else { at + turn }, Relaxed);
+        }
+        area.idle.store(area.idle.load(Relaxed) + turn, Relaxed);
+        if area.obeyed.load(Relaxed) & SPINS != 0 {
+            absent(area, turn);
+        }
+    }
+    area.idle_until.store(now, Relaxed);
+    area.turns().next.load(Relaxed)
+}
+
+// Entered as every context is: rax and CUR are it, everything else is dead. They end in the tail of `switch`.
+global_asm!(
+    ".globl gleaner_count",
+    ".hidden gleaner_count",
+    "gleaner_count:",
+    "sub dword ptr gs:[{COUNT}], 1",
+    "jle gleaner_timed",
+    "mov rax, [rax + {NEXT}]",
+    "jmp gleaner_tail",
+    "",
+    // What the last site loads is to be there: else a miss is told of a later one, whose yield waits for it.
+    ".globl gleaner_visited",
+    ".hidden gleaner_visited",
+    "gleaner_visited:",
+    "lfence",
+    ".globl gleaner_timed",
+    ".hidden gleaner_timed",
+    "gleaner_timed:",
+    "nop", // where a context begins nobody runs yet, and what faults there is the program's
+    "rdtsc",
+    "shl rdx, 32",
+    "lea rsi, [rax + rdx]",
+    // Where no time is asked for.
+    ".globl gleaner_lap",
+    ".hidden gleaner_lap",
+    "gleaner_lap:",
+    "mov rsp, gs:[{SLOW_STACK}]",
+    "mov rdi, gs:[{SELF}]",
+    "call {counted}",
+    "jmp gleaner_tail",
+    "",
+    // Where it waits by turning round.
+    ".globl gleaner_turned",
+    ".hidden gleaner_turned",
+    "gleaner_turned:",
+    "rdtsc",
+    "shl rdx, 32",
+    "lea rsi, [rax + rdx]",
+    "mov rsp, gs:[{SLOW_STACK}]",
+    "mov rdi, gs:[{SELF}]",
+    "call {turned}",
+    "jmp gleaner_tail",
+    "",
+    ".globl gleaner_away",
+    ".hidden gleaner_away",
+    "gleaner_away:",
+    "mov rbx, [rax + {NEXT}]",
+    "rdtsc",
+    "shl rdx, 32",
+    "or rax, rdx",
+    "mov gs:[{AWAY}], rax",
+    "mov rax, rbx",
+    "jmp gleaner_tail",
+    NEXT = const c::NEXT, SELF = const a::SELF,
+    COUNT = const offset_of!(Area, count), AWAY = const offset_of!(Area, away),
+    SLOW_STACK = const offset_of!(Area, slow_stack),
+    counted = sym counted, turned = sym turned,
+);
+
+// SAFETY: labels of the assembly above; only their addresses are taken.
+unsafe extern "C" {
+    fn gleaner_count();
+    fn gleaner_timed();
+    fn gleaner_lap();
+    fn gleaner_visited();
+    fn gleaner_away();
+    fn gleaner_turned();
+}

@@ -1,0 +1,296 @@
+//! Spells and counting without threads: who is in the ring in which order, whatever is ordered when.
+
+use crate::counting::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS};
+use crate::layout::area::{Area, Context, closed};
+use crate::switching::ring;
+use crate::switching::ring_tests::{board, order, pointers, world};
+use core::sync::atomic::Ordering::Relaxed;
+use runtime_abi::control::trip;
+
+pub(crate) fn ordered(area: &'static Area, what: u32) {
+    let number = area.order.load(Relaxed) & !(NUMBER - 1);
+    area.order.store((number + NUMBER) | what, Relaxed);
+    ring::hook(area);
+    ring::control(area);
+}
+
+fn three() -> (&'static Area, Vec<&'static Context>) {
+    let (area, guests) = world(3);
+    for guest in guests.iter().rev() {
+        board(area, guest, ring::modes());
+    }
+    ring::control(area);
+    assert_eq!(order(area), pointers(&guests));
+    (area, guests)
+}
+
+/// Takes all guests away, and says who they were.
+pub(crate) fn taken(area: &'static Area) -> Vec<*mut Context> {
+    let mut taken = Vec::new();
+    ring::take_all(area, |guest| taken.push(guest.pointer()));
+    taken.sort_unstable();
+    taken
+}
+
+pub(crate) fn sorted(guests: &[&'static Context]) -> Vec<*mut Context> {
+    let mut all = pointers(guests);
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn guests_are_aside_while_the_primary_is_to_be_alone() {
+    let (area, guests) = three();
+    ordered(area, ALONE);
+    assert_eq!(order(area), []);
+    // Who comes meanwhile is aside too, and who is wanted at home goes.
+    guests[1].recall.store(trip::SLOWED as u32, Relaxed);
+    ordered(area, ALONE);
+    assert_eq!(guests[1].why.load(Relaxed), trip::SLOWED as u32);
+    ordered(area, GUESTS);
+    assert_eq!(order(area), pointers(&[guests[0], guests[2]]));
+}
+
+#[test]
+fn all_are_taken_also_from_aside() {
+    for what in [ALONE, ALONE | COUNTING, GUESTS | COUNTING] {
+        let (area, guests) = three();
+        ordered(area, what);
+        ring::hook(area);
+        assert_eq!(taken(area), sorted(&guests), "{what}");
+        assert_eq!(order(area), []);
+        // What was counted goes on without them.
+        ring::control(area);
+        assert!(order(area).iter().all(|at| count::is_counter(area, *at)));
+    }
+}
+
+/// Lets the counters have their say so often, and returns the orders that were seen, each once.
+fn run(area: &'static Area, times: u64) -> Vec<Vec<*mut Context>> {
+    let mut seen: Vec<Vec<*mut Context>> = vec![order(area)];
+    area.stage_ticks.store(u64::MAX / 16, Relaxed);
+    for tick in 1..=times {
+        if area.done.load(Relaxed) == area.order.load(Relaxed) {
+            break;
+        }
+        area.away.store(tick * 1000, Relaxed);
+        count::counted(area, tick * 1000 + 100);
+        let now = order(area);
+        if seen.last() != Some(&now) {
+            seen.push(now);
+        }
+    }
+    seen
+}
+
+#[test]
+fn stages_follow_each_other_and_leave_the_ring_as_it_was() {
+    let (area, guests) = three();
+    let (front, back) = (area.front().pointer(), area.back().pointer());
+    let [a, b, c] = [0, 1, 2].map(|i| guests[i].pointer());
+    ordered(area, ALONE | COUNTING);
+    assert_eq!(run(area, 300), [vec![back], vec![]]);
+    assert_eq!(area.done.load(Relaxed), area.order.load(Relaxed));
+    assert!(area.samples(count::row::PLAIN).iter().all(|sample| sample.load(Relaxed) != 0));
+
+    area.suspect.store(b, Relaxed);
+    ordered(area, GUESTS | COUNTING);
+    assert_eq!(
+        run(area, 300),
+        [vec![a, b, c, back], vec![front, a, b, c, back], vec![a, front, b, back, c], vec![a, b, c]]
+    );
+    assert_eq!(area.done.load(Relaxed), area.order.load(Relaxed));
+    assert!(area.samples(count::row::STAY).iter().all(|sample| sample.load(Relaxed) == 100));
+    let page = area.region().page();
+    assert_eq!(page.absences[runtime_abi::control::bucket(100)].load(Relaxed), count::SAMPLES as u64);
+}
+
+/// So many yields of the primary, as inserted code does them.
+fn yields(area: &'static Area, many: usize) {
+    for _ in 0..many {
+        if area.own().next.load(Relaxed) == area.own().pointer() || area.passes.fetch_sub(1, Relaxed) > 0 {
+            continue;
+        }
+        if area.own().next.load(Relaxed) == area.control().pointer() {
+            ring::control(area);
+        } else if order(area) == [area.back().pointer()] {
+            count::counted(area, 1);
+        }
+    }
+}
+
+#[test]
+fn yields_of_one_that_naps_are_counted_alone_and_with_guests() {
+    let (area, guests) = three();
+    let (front, back) = (area.front().pointer(), area.back().pointer());
+    let [a, b, c] = [0, 1, 2].map(|i| guests[i].pointer());
+    ordered(area, ALONE | COUNTING | NAPS);
+    assert_eq!(run(area, 300), [vec![back]]);
+    assert_eq!(area.stage.load(Relaxed), count::YIELDS);
+    let before = count::yields(area);
+    yields(area, 1000);
+    assert_eq!(count::yields(area) - before, 1000);
+    // A hook is seen soon, and what was counted stays so.
+    ring::hook(area);
+    yields(area, 64);
+    assert!(!ring::is_hooked(area));
+    assert_eq!(count::yields(area) - before, 1064);
+
+    area.suspect.store(b, Relaxed);
+    ordered(area, GUESTS | COUNTING | NAPS);
+    assert_eq!(run(area, 300), [vec![front, a, b, c, back], vec![a, front, b, back, c], vec![a, b, c, back]]);
+    let before = count::yields(area);
+    yields(area, 100);
+    ring::hook(area);
+    yields(area, 100);
+    assert_eq!(count::yields(area) - before, 200);
+    // All are gone for a moment: it is counted all the same.
+    for guest in guests {
+        ring::take_out(area, guest);
+    }
+    yields(area, 100);
+    assert_eq!((order(area), count::yields(area) - before), (vec![back], 300));
+    // Nobody is met any more by a thread that is being cancelled.
+    area.closed.store(closed::CANCELLED, Relaxed);
+    ring::hook(area);
+    yields(area, 1);
+    assert_eq!((order(area), ring::is_hooked(area)), (vec![], false));
+}
+
+#[test]
+fn a_hook_in_the_midst_of_counting_loses_nobody() {
+    let (area, guests) = three();
+    ordered(area, GUESTS | COUNTING);
+    run(area, 3);
+    ring::hook(area);
+    // Hooked, and a stage ends.
+    run(area, 100);
+    ring::control(area);
+    assert!(order(area).len() > guests.len(), "still counting");
+    ordered(area, GUESTS);
+    assert_eq!(order(area), pointers(&guests));
+}
+
+#[test]
+fn a_guest_that_leaves_while_it_is_timed_is_no_trouble() {
+    let (area, guests) = three();
+    area.suspect.store(guests[1].pointer(), Relaxed);
+    ordered(area, GUESTS | COUNTING);
+    run(area, 140);
+    assert_eq!(order(area)[1], area.front().pointer());
+    ring::take_out(area, guests[1]);
+    ordered(area, GUESTS);
+    assert_eq!(order(area), pointers(&[guests[0], guests[2]]));
+}
+
+/// Whom the primary meets where it waits by turning round, up to itself.
+pub(crate) fn met_at_turns(area: &Area) -> Vec<*mut Context> {
+    let own = area.own().pointer();
+    let (mut at, mut met) = (area.own().spin.load(Relaxed), Vec::new());
+    while at != own {
+        met.push(at);
+        assert!(met.len() < 10, "for ever");
+        // SAFETY: contexts of the region.
+        at = unsafe { &*at }.next.load(Relaxed);
+    }
+    met
+}
+
+#[test]
+fn guests_aside_are_met_only_where_the_primary_turns_round() {
+    let (area, guests) = three();
+    ordered(area, ALONE);
+    assert_eq!((order(area), met_at_turns(area)), (vec![], vec![]));
+    ordered(area, SPINS);
+    assert_eq!((order(area), met_at_turns(area)), (vec![], pointers(&guests)));
+    ordered(area, GUESTS);
+    assert_eq!((order(area), met_at_turns(area)), (pointers(&guests), vec![]));
+    ordered(area, GUESTS | SPINS);
+    assert_eq!((order(area), met_at_turns(area)), (pointers(&guests), pointers(&guests)));
+}
+
+#[test]
+fn a_hook_is_met_where_the_primary_turns_round() {
+    let (area, _) = three();
+    ordered(area, SPINS);
+    ring::hook(area);
+    assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
+    // Whatever somebody who leaves does about it.
+    count::turn_to(area, area.aside.load(Relaxed), area.own().pointer());
+    assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
+}
+
+#[test]
+fn guests_leave_from_aside_in_any_order() {
+    for leaves in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
+        for what in [SPINS, SPINS | COUNTING] {
+            let (area, guests) = three();
+            ordered(area, what);
+            let counter = (what & COUNTING != 0).then(|| area.turns().pointer());
+            let mut left = pointers(&guests);
+            for leave in leaves {
+                let next = guests[leave].next.load(Relaxed);
+                assert_eq!(ring::take_out(area, guests[leave]), next);
+                left.retain(|guest| *guest != guests[leave].pointer());
+                let expected: Vec<_> = counter.into_iter().chain(left.iter().copied()).collect();
+                assert_eq!(met_at_turns(area), expected, "{leaves:?} {what}");
+            }
+            board(area, guests[0], ring::modes());
+            ordered(area, GUESTS);
+            assert_eq!(order(area), pointers(&[guests[0]]));
+        }
+    }
+}
+
+#[test]
+fn turning_round_is_left_out_of_what_is_counted() {
+    let (area, guests) = three();
+    ordered(area, SPINS | COUNTING);
+    // So short that no lap is to be longer.
+    area.stage_ticks.store(1, Relaxed);
+    area.absence_ticks.store(150, Relaxed);
+    let back = area.back().pointer();
+    assert_eq!(order(area), [back]);
+    area.resumed.store(1000, Relaxed);
+    // Work until 1100, three turns of 100 and one of 200, of which the last brings what it waited for: work again.
+    for now in [1100, 1200, 1300, 1500] {
+        assert_eq!(count::turned(area, now), guests[0].pointer());
+    }
+    area.passes.fetch_sub(1, Relaxed);
+    count::turned(area, 1700);
+    count::counted(area, 1800);
+    assert_eq!(area.samples(count::row::PLAIN)[0].load(Relaxed), 800 - 400);
+    assert_eq!(area.idle.load(Relaxed), 400);
+    assert_eq!(area.long_turns.load(Relaxed), 1);
+    // What was counted meanwhile is no turn.
+    count::turned(area, u64::MAX / 32);
+    assert_eq!(area.idle.load(Relaxed), 400);
+}
+
+#[test]
+fn all_are_taken_from_a_primary_that_turns_round() {
+    for hooked in [false, true] {
+        let (area, guests) = three();
+        ordered(area, SPINS);
+        if hooked {
+            ring::hook(area);
+        }
+        let mut taken = 0;
+        ring::take_all(area, |_| taken += 1);
+        assert_eq!(taken, guests.len());
+        let expected = if hooked { area.control() } else { area.own() };
+        assert_eq!(area.own().spin.load(Relaxed), expected.pointer());
+    }
+}
+
+#[test]
+fn nobody_is_met_any_more_by_a_thread_that_is_being_cancelled() {
+    let (area, guests) = three();
+    ordered(area, GUESTS | COUNTING);
+    assert!(order(area).len() > guests.len());
+    area.closed.store(closed::CANCELLED, Relaxed);
+    ring::hook(area);
+    ring::control(area);
+    assert_eq!((order(area), ring::is_hooked(area)), (vec![], false));
+    assert!(guests.iter().all(|guest| guest.why.load(Relaxed) == trip::ENDED as u32));
+}

@@ -1,0 +1,404 @@
+//! The memory in which all areas and contexts of a harvest lie: mapped once by the primary, never unmapped.
+//!
+//! It is private memory: a child that the primary or a scavenger forks gets a copy, and nobody else works in that. The
+//! kernel gives pages only to slots that are used. Those that never were may not even be touched: so they count neither as data of the
+//! program (`RLIMIT_DATA`), nor as what it wants locked in memory (`mlockall`).
+
+use crate::counting::count;
+use crate::layout::area::{Area, CONTEXT_STRIDE, Context, SLOT, SLOW_STACK_TOP, kind};
+use crate::mappings::Belongings;
+use crate::switching::switch;
+use crate::sys;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
+use runtime_abi::context;
+use runtime_abi::control::{Control, SCAVENGERS, stage};
+
+/// Most threads at a time, of primary and scavengers together.
+pub(crate) const SLOTS: usize = 4096;
+
+const HEADER: usize = 0x10000;
+const HUGE: usize = 2 << 20;
+const MADV_HUGEPAGE: usize = 14;
+const CONTEXTS: usize = (CONTEXT_STRIDE * SLOTS).next_multiple_of(HUGE);
+pub(crate) const SIZE: usize = HUGE + CONTEXTS + SLOT * SLOTS;
+/// So many slots are opened at a time.
+const OPENED: usize = 64;
+
+/// Its header; contexts and slots follow.
+#[repr(C)]
+pub(crate) struct Region {
+    pub(crate) control: AtomicPtr<Control>,
+    contexts: AtomicU64,
+    slots: AtomicU64,
+    pub(crate) primary: AtomicI32,
+    pub(crate) supervisor: AtomicI32,
+    /// Rung by whoever wants the supervisor to look around at once.
+    bell: AtomicU32,
+    /// Odd while the supervisor looks around: until it is even, or another, it may go by what it saw before. The supervisor's.
+    pub(crate) round: AtomicU32,
+    /// Slots from here on were never used.
+    pub(crate) used: AtomicU32,
+    /// Slots from here on may not be touched yet.
+    opened: AtomicU32,
+    pub(crate) threads: AtomicU32,
+    /// Descriptors from this number on the supervisor keeps for a moment only, so that there is always one more to be had.
+    pub(crate) kept_descriptors: AtomicI32,
+    pub(crate) compact: AtomicU32,
+    /// The threads of the primary are each other's guests.
+    pub(crate) siblings: AtomicU32,
+    /// A copy that is a forked child's: no supervisor looks after it.
+    forked: AtomicU32,
+    pub(crate) xsave_mask: AtomicU64,
+    /// Where contexts that were captured whole go on: in the primary's instance of the runtime, whoever's asks.
+    pub(crate) restore: AtomicU64,
+    /// Where that code ends.
+    pub(crate) restore_end: AtomicU64,
+    pub(crate) belongings: [Belongings; SCAVENGERS],
+    /// Thread ids by slot, 0 where a slot is free: to look through them without touching the slots.
+    tids: [AtomicI32; SLOTS],
+}
+
+const _: () = assert!(size_of::<Region>() <= HEADER);
+
+/// What a new area is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Purpose {
+    pub(crate) kind: u32,
+    /// For a thread of the primary.
+    pub(crate) primary: bool,
+    pub(crate) row: u32,
+    pub(crate) pid: i32,
+    pub(crate) tid: i32,
+    pub(crate) fs: u64,
+}
+
+impl Region {
+    /// Maps it. Vector state as [`crate::startup::constructor`] found it.
+    pub(crate) fn map(control: *mut Control, xsave_mask: u64, compact: bool) -> Result<&'static Region, i32> {
+        let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+        // SAFETY: a new mapping; nothing is replaced.
+        let base = unsafe { sys::mmap(0, SIZE + HUGE, sys::PROT_NONE, flags, -1, 0) }?;
+        let contexts = (base + HEADER).next_multiple_of(HUGE);
+        // SAFETY: our own mapping.
+        let opened =
+            unsafe { sys::mprotect(base, contexts + CONTEXTS - base, sys::PROT_READ | sys::PROT_WRITE) };
+        if opened < 0 {
+            return Err(-opened as i32);
+        }
+        // SAFETY: advice on our own mapping.
+        unsafe { sys::syscall(sys::nr::MADVISE, [contexts, HUGE, MADV_HUGEPAGE, 0, 0, 0]) };
+        // SAFETY: zeroed memory large enough, and all fields are atomics, for which zero is a value.
+        let region: &'static Region = unsafe { &*(base as *const Region) };
+        region.control.store(control, Relaxed);
+        region.contexts.store(contexts as u64, Relaxed);
+        region.slots.store((contexts + CONTEXTS) as u64, Relaxed);
+        region.xsave_mask.store(xsave_mask, Relaxed);
+        region.restore.store(switch::restore_address() as u64, Relaxed);
+        region.restore_end.store(switch::restore_end() as u64, Relaxed);
+        region.compact.store(u32::from(compact), Relaxed);
+        Ok(region)
+    }
+
+    pub(crate) fn page(&self) -> &'static Control {
+        crate::layout::area::follow!(self.control)
+    }
+
+    pub(crate) fn area(&self, slot: usize) -> &'static Area {
+        // SAFETY: slots lie in the region; an area is made of atomics, for which zeroed memory holds values.
+        unsafe { &*((self.slots.load(Relaxed) as usize + slot * SLOT) as *const Area) }
+    }
+
+    /// Whether there is a supervisor that takes guests in and sends them home.
+    pub(crate) fn has_supervisor(&self) -> bool {
+        let (page, supervisor) = (self.page(), self.supervisor.load(Relaxed));
+        page.supervisor_lost.load(Acquire) == 0
+            && page.stage.load(Acquire) != stage::ALL_HOME
+            && sys::tgkill(supervisor, supervisor, 0) != sys::ESRCH
+    }
+
+    pub(crate) fn bell(&self) -> u32 {
+        self.bell.load(Acquire)
+    }
+
+    pub(crate) fn ring_bell(&self) {
+        self.bell.fetch_add(1, AcqRel);
+        sys::futex_wake(&self.bell);
+    }
+
+    /// The supervisor sleeps for so long, unless the bell rings or has rung since.
+    pub(crate) fn sleep_to_bell(&self, bell: u32, nanoseconds: u64) {
+        sys::futex_wait_for(&self.bell, bell, nanoseconds);
+    }
+
+    fn context(&self, slot: usize) -> *mut Context {
+        let table = self.contexts.load(Relaxed) as usize;
+        (table + slot * CONTEXT_STRIDE + context::BEFORE) as *mut Context
+    }
+
+    /// Whether this may be the address of somebody else's context.
+    pub(crate) fn holds_context(&self, area: &Area, address: u64) -> bool {
+        self.in_table(address) && address != area.own().pointer() as u64
+    }
+
+    /// Whether an address lies where inserted code's contexts are.
+    fn in_table(&self, address: u64) -> bool {
+        let first = self.contexts.load(Relaxed);
+        (first..first + (CONTEXT_STRIDE * SLOTS) as u64).contains(&address)
+    }
+
+    /// Whether an address is that of anybody's context, also of one that lies in a slot.
+    pub(crate) fn is_context(&self, address: u64) -> bool {
+        self.in_table(address) || self.contains(address as usize)
+    }
+
+    pub(crate) fn slot_of(&self, area: &Area) -> usize {
+        (area.address() - self.slots.load(Relaxed) as usize) / SLOT
+    }
+
+    /// Whether an address lies in one of the slots.
+    pub(crate) fn contains(&self, address: usize) -> bool {
+        let first = self.slots.load(Relaxed) as usize;
+        (first..first + SLOT * SLOTS).contains(&address)
+    }
+
+    /// Slots that may be in use.
+    pub(crate) fn slots(&self) -> usize {
+        (self.used.load(Acquire) as usize).min(SLOTS)
+    }
+
+    pub(crate) fn tid(&self, slot: usize) -> i32 {
+        self.tids[slot].load(Acquire)
+    }
+
+    /// Makes an area for a thread; none where all are in use.
+    pub(crate) fn claim(&self, purpose: &Purpose) -> Option<&'static Area> {
+        self.claim_free(purpose).or_else(|| {
+            self.reclaim(purpose.pid);
+            self.claim_free(purpose)
+        })
+    }
+
+    /// The same where nobody can be told that there are too many threads: waits for one that ends.
+    pub(crate) fn claim_in_time(&self, purpose: &Purpose) -> &'static Area {
+        const NAP: u64 = 1_000_000;
+        loop {
+            match self.claim(purpose) {
+                Some(area) => return area,
+                None => sys::sleep_ns(NAP),
+            }
+        }
+    }
+
+    /// Gives back areas of this process whose threads are gone: the supervisor is slower, and a forked child has none. There nobody looks
+    /// after areas of processes that share its memory, either, and those of threads that it left behind are nobody's.
+    fn reclaim(&self, pid: i32) {
+        let forked = self.forked.load(Relaxed) != 0;
+        for slot in (0..self.slots()).filter(|slot| self.tid(*slot) > 0) {
+            let area = self.area(slot);
+            let whose = area.pid.load(Relaxed);
+            let idle = area.guests.load(Acquire) == 0 && (whose == pid || forked);
+            let tid = self.tid(slot);
+            if idle && sys::tgkill(whose, tid, 0) == sys::ESRCH {
+                self.release(slot, tid);
+            }
+        }
+    }
+
+    /// The calling thread is that of a forked child, and has the area of the thread that forked it.
+    pub(crate) fn forked(&self, area: &Area, tid: i32) {
+        self.tids[self.slot_of(area)].store(tid, Release);
+        area.tid.store(tid, Relaxed);
+        self.forked.store(1, Relaxed);
+    }
+
+    /// A new thread has this id, so whoever had it is gone; the supervisor will not find it.
+    pub(crate) fn supersede(&self, tid: i32, area: &Area) {
+        for slot in (0..self.slots()).filter(|slot| self.tid(*slot) == tid) {
+            let other = self.area(slot);
+            if other.address() != area.address() {
+                other.tid.store(i32::MAX, Release);
+                self.tids[slot].store(i32::MAX, Release);
+            }
+        }
+    }
+
+    fn claim_free(&self, purpose: &Purpose) -> Option<&'static Area> {
+        let slot = (0..SLOTS).find(|slot| {
+            let area = self.area(*slot);
+            // Not touching slots that were never used: they have no memory yet.
+            (*slot >= self.slots() || self.tid(*slot) == 0)
+                && self.open(*slot)
+                && area.kind.compare_exchange(kind::FREE, kind::CLAIMED, AcqRel, Relaxed).is_ok()
+        })?;
+        self.used.fetch_max(slot as u32 + 1, AcqRel);
+        let area = self.area(slot);
+        self.prepare(area, self.context(slot), purpose);
+        self.tids[slot].store(purpose.tid, Release);
+        area.kind.store(purpose.kind, Release);
+        Some(area)
+    }
+
+    /// A slot may be touched from here on, or never.
+    fn open(&self, slot: usize) -> bool {
+        let opened = self.opened.load(Acquire) as usize;
+        if slot < opened {
+            return true;
+        }
+        let (first, end) = (self.slots.load(Relaxed) as usize, (slot / OPENED + 1) * OPENED);
+        // SAFETY: slots of the region, which nobody may touch yet; another thread may do the same right now.
+        let result = unsafe {
+            let (at, size) = (first + opened * SLOT, (end - opened) * SLOT);
+            sys::mprotect(at, size, sys::PROT_READ | sys::PROT_WRITE)
+        };
+        if result == 0 {
+            self.opened.fetch_max(end as u32, AcqRel);
+        }
+        result == 0
+    }
+
+    /// An area that was made for a process to come is its thread's from here on.
+    pub(crate) fn adopt(&self, area: &Area, tid: i32, kind: u32) {
+        self.tids[self.slot_of(area)].store(tid, Release);
+        area.kind.store(kind, Release);
+    }
+
+    /// Gives back an area whose thread, which had this id, is gone, and whose ring is empty. Once, whoever comes to it first:
+    /// the supervisor, or a thread that looks for a free one.
+    pub(crate) fn release(&self, slot: usize, tid: i32) {
+        if self.tids[slot].compare_exchange(tid, 0, AcqRel, Relaxed).is_ok() {
+            self.area(slot).kind.store(kind::FREE, Release);
+        }
+    }
+
+    fn prepare(&self, area: &'static Area, own: *mut Context, purpose: &Purpose) {
+        // Its pages are there before a primary's thread writes to them: frame, XSAVE image, slow stack.
+        for page in [0x0ff0, 0x1ff0, 0x2ff0, 0x3ff0, 0x6ff0, 0x7ff0] {
+            // SAFETY: inside the slot, where nothing stands yet; volatile, so that it happens.
+            unsafe { ((area.address() + page) as *mut u64).write_volatile(0) };
+        }
+        let (control, quiet) = area.inner_contexts();
+        let here = core::ptr::from_ref(area).cast_mut();
+        area.this.store(here, Relaxed);
+        area.own.store(own, Relaxed);
+        area.cur.store(own, Relaxed);
+        area.control.store(control, Relaxed);
+        area.quiet.store(quiet, Relaxed);
+        area.region.store(core::ptr::from_ref(self).cast_mut(), Relaxed);
+        let primary = purpose.primary;
+        area.guest.store(u8::from(primary), Relaxed);
+        let sibling = primary && self.siblings.load(Relaxed) != 0;
+        let leave = match (primary, sibling) {
+            (_, true) => switch::sibling_leave_address(),
+            (true, false) => switch::leave_address(),
+            (false, false) => switch::stay_address(),
+        };
+        area.sibling.store(u32::from(sibling), Relaxed);
+        area.leave.store(leave as u64, Relaxed);
+        area.slow_stack.store((area.address() + SLOW_STACK_TOP) as u64, Relaxed);
+        area.compact.store(self.compact.load(Relaxed), Relaxed);
+        area.xsave_mask.store(self.xsave_mask.load(Relaxed), Relaxed);
+        area.inbox.store(core::ptr::null_mut(), Relaxed);
+        area.pid.store(purpose.pid, Relaxed);
+        area.tid.store(purpose.tid, Relaxed);
+        area.row.store(purpose.row, Relaxed);
+        for word in [
+            &area.deferred,
+            &area.lock,
+            &area.guests,
+            &area.closed,
+            &area.settled,
+            &area.free_hands,
+            &area.lent,
+            &area.order,
+            &area.obeyed,
+            &area.done,
+            &area.stage,
+            &area.taken,
+            &area.no_clock,
+            &area.offences,
+            &area.outside,
+            &area.asked,
+            &area.visits,
+            &area.asked_visit,
+            &area.outside_visit,
+            &area.number,
+            &area.sleeps_seen,
+            &area.met_visits,
+            &area.probed,
+            &area.unmet,
+        ] {
+            word.store(0, Relaxed);
+        }
+        area.slept.store(0, Relaxed);
+        area.start[0].store(0, Relaxed);
+        area.wrapped.store(core::ptr::null_mut(), Relaxed);
+        area.sleeps.iter().for_each(|end| end.store(0, Relaxed));
+        area.cpu.store(u32::MAX, Relaxed);
+        area.at_yield.store(0, Relaxed);
+        area.blocked_faults.store(0, Relaxed);
+        area.ask_stack(&crate::signals::frame::SignalStack::NONE);
+        for time in [
+            &area.rest_until,
+            &area.looked_at,
+            &area.parked_at,
+            &area.home_until,
+            &area.pause,
+            &area.asked_at,
+            &area.outside_since,
+            &area.own_rules_at,
+            &area.usual_work,
+            &area.shortest_turn,
+            &area.met_yields,
+            &area.met_at,
+            &area.met_ran,
+            &area.unmet_until,
+        ] {
+            time.store(0, Relaxed);
+        }
+        area.budget.store(0, Relaxed);
+        area.passes.store(-1, Relaxed);
+        area.passes_were.store(-1, Relaxed);
+        area.met.store(0, Relaxed);
+        for lap in &area.laps {
+            lap.store(crate::counting::count::FEW, Relaxed);
+        }
+        area.banned_until.store(0, Relaxed);
+        area.stay.store(0, Relaxed);
+        for pointer in [&area.aside, &area.aside_last, &area.suspect] {
+            pointer.store(core::ptr::null_mut(), Relaxed);
+        }
+        area.bent_by.store(core::ptr::null_mut(), Relaxed);
+        // Where nobody watches, guests are aboard from the first.
+        let watched = self.page().watched != 0 && !sibling;
+        let order = if watched { count::ALONE } else { count::GUESTS | count::SPINS };
+        area.order.store(order, Relaxed);
+        area.obeyed.store(area.order.load(Relaxed), Relaxed);
+        area.most.store(u32::MAX, Relaxed);
+        let counters = [area.front(), area.back(), area.turns()].map(Context::pointer);
+        for context in [own, control, quiet].into_iter().chain(counters) {
+            // SAFETY: contexts of this slot, in memory that holds atomics.
+            let context = unsafe { &*context };
+            context.next.store(context.pointer(), Relaxed);
+            context.spin.store(context.pointer(), Relaxed);
+            context.prev.store(context.pointer(), Relaxed);
+            context.home.store(here, Relaxed);
+            context.host.store(core::ptr::null_mut(), Relaxed);
+            context.link.store(core::ptr::null_mut(), Relaxed);
+            context.fs.store(purpose.fs, Relaxed);
+            context.state.store(crate::layout::area::state::HOME, Relaxed);
+            context.recall.store(0, Relaxed);
+            context.since.store(0, Relaxed);
+            context.rip.store(0, Relaxed);
+            context.straight.store(0, Relaxed);
+            context.back.store(0, Relaxed);
+        }
+        // The ring is own alone.
+        area.control().next.store(own, Relaxed);
+        area.turns().next.store(own, Relaxed);
+        let enter = if primary { switch::control_address() } else { switch::park_address() };
+        area.control().rip.store(enter as u64, Relaxed);
+        let parks = if primary { [0; 2] } else { switch::park_ends() };
+        area.parks.iter().zip(parks).for_each(|(end, at)| end.store(at, Relaxed));
+    }
+}

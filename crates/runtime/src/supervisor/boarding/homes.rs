@@ -1,0 +1,337 @@
+//! The supervisor's look at the scavengers' threads.
+
+use crate::layout::area::{Area, Context, kind, state};
+use crate::layout::page;
+use crate::supervisor::processes::{Processes, Seen, signals_wait};
+use crate::supervisor::{Census, Supervisor, send_home};
+use crate::switching::ring;
+use crate::sys::cpus::Cpus;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use runtime_abi::control::{SCAVENGERS, trip};
+
+/// How long a parked context waits for a primary before it goes home again; and where it is in somebody's way there.
+const PATIENCE: [u64; 2] = [2_000_000, 100_000_000];
+
+/// Where a primary waits for its turn, homes are there at the beginning of so long, for so long.
+const TURN: [u64; 2] = [100_000_000, 10_000_000];
+
+/// How often it is asked whether a thread at home is still there.
+const LOOK: u64 = 20_000_000;
+
+/// A context leaves a primary: keeps the accounts.
+pub(crate) fn off(guest: &Context, now: u64) {
+    let host = guest.host.swap(null_mut(), Relaxed);
+    if host.is_null() {
+        return;
+    }
+    // SAFETY: areas are never unmapped.
+    let host = unsafe { &*host };
+    host.guests.store(host.guests.load(Relaxed).saturating_sub(1), Relaxed);
+    let home = guest.home();
+    let row = home.scavenger();
+    page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)));
+}
+
+/// A signal came for the thread of a home.
+fn is_called(area: &Area) -> bool {
+    area.deferred.load(Acquire) != 0
+}
+
+impl Supervisor {
+    /// Who is aboard is called home where a signal waits for its thread, looked for now and then.
+    pub(crate) fn recall_to_signals(&self, area: &Area) {
+        let own = area.own();
+        let recall = self.page.recall_ns.load(Relaxed);
+        let aboard = self.now.saturating_sub(own.since.load(Relaxed));
+        let looked = self.now.saturating_sub(area.looked_at.load(Relaxed));
+        if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
+            area.looked_at.store(self.now, Relaxed);
+            // Of those that it does not let in. Where nobody tells, it goes home to see.
+            if signals_wait(area).unwrap_or(true) {
+                own.recall.store(trip::RECALL as u32, Relaxed);
+            }
+        }
+    }
+
+    /// Wakes who came home, boards who is parked, asks others to park while there is room for them.
+    pub(crate) fn homes(&mut self, mut free: u32) -> Census {
+        let mut census =
+            Census { threads: [0; SCAVENGERS], aboard: [0; SCAVENGERS], parked: 0, guests: 0, away: false };
+        let slots = self.region.slots();
+        self.turn = if slots == 0 { 0 } else { (self.turn + 1) % slots };
+        let mut parked = 0;
+        for step in 0..slots {
+            let slot = (self.turn + step) % slots;
+            if self.region.tid(slot) == 0 {
+                continue;
+            }
+            let area = self.region.area(slot);
+            match area.kind.load(Acquire) {
+                kind::HOME => self.home(slot, area, &mut free, &mut parked, &mut census),
+                // Its process ended before the thread it was for began.
+                kind::CLAIMED
+                    if area.guest.load(Relaxed) == 0
+                        && self.processes.ended(area.row.load(Relaxed) as usize) =>
+                {
+                    self.release(area, slot, self.region.tid(slot));
+                }
+                _ => {}
+            }
+        }
+        census.parked = parked as usize;
+        census
+    }
+
+    /// Its thread at home may run nowhere but where a primary's thread waits for what it has to do by turning round, and would take
+    /// slices of some milliseconds there: who never sleeps never wakes, so the kernel prefers it to nobody. Or it is where a primary's
+    /// thread waits for its turn: the kernel shares processors out among sessions, so whatever a home gets while the primary sleeps
+    /// it gets of the primary's share, and then others come first. So it is parked meanwhile, most of the time.
+    fn is_in_the_way(&self, area: &Area) -> bool {
+        let only_there = || {
+            let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
+            !cpus.is_empty() && cpus.without(&self.turning).is_empty()
+        };
+        let among_many = || self.now % TURN[0] >= TURN[1] && self.crowded.holds(area.cpu.load(Relaxed));
+        (!self.turning.is_empty() && only_there() || among_many())
+            && area.settled.load(Relaxed) == 0
+            && area.bent_by.load(Relaxed).is_null()
+            && self.processes.primary_lives()
+    }
+
+    fn home(
+        &mut self,
+        slot: usize,
+        area: &'static Area,
+        free: &mut u32,
+        parked: &mut u32,
+        census: &mut Census,
+    ) {
+        let own = area.own();
+        let index = area.row.load(Relaxed) as usize;
+        let row = &self.page.scavenger[index];
+        if self.processes.ended(index) || self.processes.left(index) {
+            census.away |= self.bury(slot, area);
+            return;
+        }
+        if matches!(own.state.load(Acquire), state::HOME | state::PARKING)
+            && self.now.saturating_sub(area.looked_at.load(Relaxed)) > LOOK
+        {
+            area.looked_at.store(self.now, Relaxed);
+            let tid = self.region.tid(slot);
+            if Processes::seen(area) == Seen::Gone {
+                if !self.may_be_met(area) {
+                    self.release(area, slot, tid);
+                }
+                return;
+            }
+            if let Some(all) = &mut self.may_use {
+                all[slot] = Cpus::of(tid);
+            }
+        }
+        census.threads[index] += 1;
+        match own.state.load(Acquire) {
+            state::HOME => {
+                let banned = area.banned_until.load(Relaxed) > self.now || self.may_be_met(area);
+                if *free > 0 && self.processes.primary_lives() && !banned {
+                    if area.settled.load(Relaxed) == 0 {
+                        ring::hook(area);
+                        *free -= 1;
+                    }
+                } else if self.is_in_the_way(area) {
+                    ring::hook(area);
+                } else if ring::may_park(area) {
+                    census.away = true;
+                }
+            }
+            state::PARKING => {
+                census.away = true;
+                *free = free.saturating_sub(1);
+            }
+            state::PARKED => {
+                if area.parked_at.load(Relaxed) == 0 {
+                    area.parked_at.store(self.now, Relaxed);
+                    self.moved = true;
+                }
+                census.away = true;
+                let banned = area.banned_until.load(Relaxed) > self.now || is_called(area);
+                if let Some(host) = self.host(*free).filter(|_| !banned) {
+                    *free -= 1;
+                    own.since.store(self.now, Relaxed);
+                    own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
+                    own.state.store(state::ABOARD, Release);
+                    host.guests.store(host.guests.load(Relaxed) + 1, Relaxed);
+                    page::add(&row.boardings, 1);
+                    self.moved = true;
+                    ring::offer(host, own);
+                    ring::hook(host);
+                } else {
+                    let in_the_way = self.is_in_the_way(area);
+                    *parked += u32::from(!in_the_way);
+                    let waited = self.now.saturating_sub(area.parked_at.load(Relaxed));
+                    let stays = waited <= PATIENCE[usize::from(in_the_way)] && !is_called(area);
+                    if !stays || !self.processes.primary_lives() {
+                        self.arrive(area, None);
+                    }
+                }
+            }
+            state::ABOARD => {
+                census.away = true;
+                census.guests += 1;
+                census.aboard[index] += 1;
+                if is_called(area) && own.recall.load(Relaxed) == 0 {
+                    own.recall.store(trip::RECALL as u32, Relaxed);
+                    self.moved = true;
+                }
+                self.recall_to_signals(area);
+                let host = own.host.load(Relaxed);
+                // Again and again: a hook that meets a thread on its way out of the control context is lost.
+                // SAFETY: areas are never unmapped.
+                if let Some(host) = unsafe { host.as_ref() } {
+                    if own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
+                        ring::hook(host);
+                    }
+                }
+            }
+            _leaving => {
+                off(own, self.now);
+                self.arrive(area, Some(own.why.load(Relaxed) as usize));
+            }
+        }
+    }
+
+    /// A context is at home again.
+    pub(crate) fn arrive(&mut self, area: &'static Area, why: Option<usize>) {
+        let row = area.scavenger();
+        if let Some(count) = why.and_then(|why| row.trips.get(why)) {
+            page::add(count, 1);
+        }
+        let since = area.parked_at.swap(0, Relaxed);
+        page::add(&row.parked_ns, self.now.saturating_sub(since));
+        if self.is_in_the_way(area) {
+            ring::hook(area); // it does what it came to do, and parks again
+        }
+        send_home(area);
+        self.moved = true;
+    }
+
+    /// The process of a home is gone, or another program; its context must vanish from a ring, if it is in one. Whether it is.
+    pub(crate) fn bury(&mut self, slot: usize, area: &'static Area) -> bool {
+        let own = area.own();
+        let host = own.host.load(Relaxed);
+        if own.state.load(Acquire) == state::ABOARD && !host.is_null() && self.processes.primary_lives() {
+            // Its primary's thread takes it out, and it is LEAVING then.
+            own.recall.store(trip::ENDED as u32, Relaxed);
+            // SAFETY: areas are never unmapped.
+            ring::hook(unsafe { &*host });
+            return true;
+        }
+        off(own, self.now);
+        if !self.may_be_met(area) {
+            self.release(area, slot, self.region.tid(slot));
+            self.moved = true;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switching::ring_tests::world;
+
+    /// A supervisor that has one scavenger, at home, with room for none aboard.
+    fn supervisor() -> (Supervisor, &'static Area) {
+        let (area, guests) = world(1);
+        let (region, home) = (area.region(), guests[0].home());
+        let me = std::process::id() as i32;
+        region.primary.store(me, Relaxed);
+        home.pid.store(me, Relaxed);
+        home.tid.store(me, Relaxed);
+        let mut supervisor = Supervisor::new(region, &[Some(me)]);
+        supervisor.now = 1_000_000_000;
+        supervisor.homes(0);
+        assert!(!ring::is_hooked(home) && !cpus(&mut supervisor, home).is_empty());
+        (supervisor, home)
+    }
+
+    fn cpus<'b>(supervisor: &'b mut Supervisor, home: &Area) -> &'b mut Cpus {
+        let slot = supervisor.region.slot_of(home);
+        &mut supervisor.may_use.as_mut().expect("memory")[slot]
+    }
+
+    #[test]
+    fn who_could_only_run_where_a_primary_turns_round_is_parked_meanwhile() {
+        let (mut supervisor, home) = supervisor();
+        supervisor.turning = *cpus(&mut supervisor, home);
+        supervisor.homes(0);
+        assert!(ring::is_hooked(home));
+        // As it parks, and stays so, longer than one who only waits for room.
+        home.own().next.store(home.own().pointer(), Relaxed);
+        home.own().state.store(state::PARKED, Relaxed);
+        for later in [0, 2 * PATIENCE[0]] {
+            supervisor.now += later;
+            assert_eq!(supervisor.homes(0).parked, 0, "nobody is to hurry for it");
+            assert_eq!(home.own().state.load(Relaxed), state::PARKED);
+        }
+        // The primary sleeps, or has to do all the time.
+        supervisor.turning = Cpus::NONE;
+        supervisor.homes(0);
+        assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, false));
+    }
+
+    #[test]
+    fn who_is_about_to_park_is_waited_for() {
+        let (mut supervisor, home) = supervisor();
+        assert!(!supervisor.homes(0).away);
+        home.own().state.store(state::PARKING, Relaxed);
+        assert!(supervisor.homes(0).away);
+        home.own().state.store(state::PARKED, Relaxed);
+        assert!(supervisor.homes(0).away);
+    }
+
+    #[test]
+    fn who_may_run_elsewhere_stays_at_home() {
+        let (mut supervisor, home) = supervisor();
+        for other in [2, 64, 70] {
+            *cpus(&mut supervisor, home) = Cpus::of_mask(0b10);
+            cpus(&mut supervisor, home).add(other);
+            supervisor.turning = Cpus::of_mask(0b10);
+            supervisor.homes(0);
+            assert!(!ring::is_hooked(home), "{other}");
+        }
+    }
+
+    #[test]
+    fn who_could_only_run_there_is_parked_whichever_processor_that_is() {
+        let (mut supervisor, home) = supervisor();
+        *cpus(&mut supervisor, home) = Cpus::NONE;
+        cpus(&mut supervisor, home).add(300);
+        supervisor.turning.add(300);
+        supervisor.homes(0);
+        assert!(ring::is_hooked(home));
+    }
+
+    #[test]
+    fn who_is_where_a_primary_waits_for_its_turn_is_parked_meanwhile() {
+        let (mut supervisor, home) = supervisor();
+        let cpu = home.cpu.load(Relaxed);
+        // Now and then it is let be.
+        for (crowded, later, parked) in [(cpu, TURN[1], true), (cpu, 0, false), (cpu + 1, TURN[1], false)] {
+            supervisor.now = 10 * TURN[0] + later;
+            supervisor.crowded = Cpus::NONE;
+            supervisor.crowded.add(crowded);
+            supervisor.homes(0);
+            assert_eq!(ring::is_hooked(home), parked);
+        }
+    }
+
+    #[test]
+    fn who_comes_home_in_the_way_does_what_it_came_for_and_parks_again() {
+        let (mut supervisor, home) = supervisor();
+        supervisor.turning = *cpus(&mut supervisor, home);
+        home.own().state.store(state::LEAVING, Relaxed);
+        supervisor.homes(0);
+        assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, true));
+    }
+}

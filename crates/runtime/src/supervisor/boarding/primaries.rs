@@ -1,0 +1,222 @@
+//! The supervisor's look at the primary's threads.
+
+use crate::layout::area::{Area, kind, lock, state};
+use crate::layout::page;
+use crate::supervisor::processes::{ASLEEP, IN_HANDLER, Processes, STOPPED, Seen};
+use crate::supervisor::slowdown::idle_server::Rhythm;
+use crate::supervisor::{Supervisor, strip};
+use crate::switching::ring;
+use crate::sys;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::fence;
+use runtime_abi::control::trip;
+
+/// How often it is asked whether a thread sleeps.
+const LOOK: u64 = 1_000_000;
+/// How long a thread that slept is not asked to take guests.
+const REST: u64 = 2_000_000;
+
+impl Supervisor {
+    /// Frees guests of threads that sleep or are gone. Returns for how many more there is room.
+    pub(crate) fn primaries(&mut self) -> u32 {
+        if !self.processes.primary_lives() {
+            for area in self.areas(kind::PRIMARY) {
+                self.gone(area);
+            }
+            return 0;
+        }
+        let mut free = 0;
+        let mut shown = 0;
+        for area in self.areas(kind::PRIMARY) {
+            if self.look_at(area) {
+                continue;
+            }
+            let guests = area.guests.load(Relaxed);
+            let page = self.page;
+            let row = page.area.get(shown);
+            let tid = area.tid.load(Relaxed);
+            if let Some(row) = row {
+                if row.tid.swap(tid, Relaxed) != tid {
+                    row.known.store(0, Relaxed);
+                }
+                row.guests.store(guests, Relaxed);
+            }
+            let slot = self.region.slot_of(area);
+            if self.naps.as_ref().is_some_and(|naps| naps[slot].crowded) {
+                self.crowded.add(area.cpu.load(Relaxed));
+            }
+            let ring = self.pace(area, slot, row);
+            shown += 1;
+            if self.is_awaited(area) {
+                (self.switches.awaited, self.switches.wanted) = (true, true);
+            }
+            if self.takes_guests(area) {
+                free += ring.saturating_sub(guests);
+            } else if area.closed.load(Relaxed) != 0 && !ring::is_empty(area) {
+                // Once its ring is empty it may rely on coming here no more.
+                ring::hook(area);
+            }
+            if guests > ring {
+                self.send_back(area, guests - ring);
+            }
+        }
+        self.page.areas.store(shown as u32, Relaxed);
+        for row in self.page.area.iter().skip(shown) {
+            row.tid.store(0, Relaxed);
+        }
+        free
+    }
+
+    fn takes_guests(&self, area: &Area) -> bool {
+        area.closed.load(Relaxed) == 0
+            && area.rest_until.load(Relaxed) <= self.now
+            && self.comes_to_yields(area)
+    }
+
+    /// Whom to give a guest to: the one with the fewest.
+    pub(crate) fn host(&self, free: u32) -> Option<&'static Area> {
+        let ring = self.page.ring.load(Relaxed);
+        if free == 0 {
+            return None;
+        }
+        let room = |area: &Area| ring.min(area.most.load(Relaxed));
+        self.areas(kind::PRIMARY)
+            .filter(|area| self.takes_guests(area) && area.guests.load(Relaxed) < room(area))
+            .min_by_key(|area| area.guests.load(Relaxed))
+    }
+
+    /// Whether the thread is gone; takes its guests if it sleeps, is stopped, or comes to no yield.
+    fn look_at(&mut self, area: &'static Area) -> bool {
+        if self.now.saturating_sub(area.looked_at.load(Relaxed)) < LOOK {
+            return false;
+        }
+        area.looked_at.store(self.now, Relaxed);
+        let slot = self.region.slot_of(area);
+        let tid = self.region.tid(slot);
+        let seen = Processes::seen(area);
+        if seen == Seen::Gone {
+            self.gone(area);
+            if area.guests.load(Relaxed) == 0 {
+                self.release(area, slot, tid);
+            }
+            return true;
+        }
+        let (asleep, stopped) = (seen == Seen::Asleep, seen == Seen::Stopped);
+        let (ran, guests) = (Processes::ran(area), area.guests.load(Relaxed));
+        if seen == Seen::Unknown && guests > 0 {
+            // It may not be asleep, so they leave it by themselves.
+            self.send_back(area, guests);
+        }
+        let rhythm = match self.naps.as_mut() {
+            _ if seen == Seen::Unknown => Rhythm::Asleep { throughout: false },
+            // However long it is stopped, it is no nap.
+            Some(naps) => {
+                let rhythm = naps[slot].look(self.now, tid, asleep || stopped, ran, guests > 0);
+                if naps[slot].is_doubtful(self.now) {
+                    naps[slot].slept(self.now, Processes::sleeps(area));
+                }
+                rhythm
+            }
+            None if asleep => Rhythm::Asleep { throughout: false },
+            None => Rhythm::Awake,
+        };
+        let away = match rhythm {
+            _ if stopped => STOPPED,
+            Rhythm::Asleep { .. } => ASLEEP,
+            Rhythm::Awake if area.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
+            Rhythm::Awake => 0,
+        };
+        let before = area.slept.swap(away, Relaxed);
+        let slept = before != 0 || rhythm == Rhythm::Asleep { throughout: true };
+        // Whoever waits for it to be alone waits no longer than for this; counters go, too.
+        let wanted_alone = area.closed.load(Acquire) != 0 && !ring::is_empty(area);
+        if wanted_alone && !stopped && (asleep || away != 0) {
+            self.steal(area);
+        }
+        self.moved |= before != away;
+        if asleep && area.cur.load(Acquire) == area.own().pointer() {
+            area.sleeps_seen.store(area.sleeps_seen.load(Relaxed).wrapping_add(1), Relaxed);
+        }
+        if away == 0 {
+            self.look_for_yields(area, ran);
+            return false;
+        }
+        area.rest_until.store(self.now + REST, Relaxed);
+        if stopped {
+            // It may be anywhere, and go on at any time.
+            self.look_for_yields(area, ran);
+        } else if slept && guests > 0 {
+            self.steal(area);
+        }
+        false
+    }
+
+    /// Takes the guests of a thread that sleeps in a system call, or is long in a handler (which it may have left by a jump, and
+    /// then it yields no more). Under the lock, and hooked: then, should it wake, it comes to the control context
+    /// before it runs a guest, and finds the lock taken.
+    fn steal(&mut self, area: &'static Area) {
+        if area.lock.compare_exchange(lock::FREE, lock::SUPERVISOR, AcqRel, Relaxed).is_err() {
+            return;
+        }
+        ring::hook(area);
+        // Asleep after the hook: all it stored before is to be seen, and CUR says whether it was itself.
+        fence(core::sync::atomic::Ordering::SeqCst);
+        let asleep = Processes::seen(area) == Seen::Asleep;
+        let cur = area.cur.load(Acquire);
+        let in_handler = cur == area.quiet().pointer() && area.free_hands.load(Acquire) != 0;
+        if ring::is_hooked(area) && (in_handler || asleep && cur == area.own().pointer()) {
+            let count = strip(area, self.now);
+            page::add(&self.page.stolen, u64::from(count));
+            self.moved = true;
+        }
+        area.lock.store(lock::FREE, Release);
+    }
+
+    /// The ring is to be shorter: those go first that stay longest.
+    fn send_back(&mut self, area: &'static Area, surplus: u32) {
+        let here = core::ptr::from_ref(area).cast_mut();
+        let aboard = |home: &&Area| {
+            home.own().state.load(Acquire) == state::ABOARD && home.own().host.load(Relaxed) == here
+        };
+        let asked = self.areas(kind::HOME).filter(aboard).filter(|home| home.own().recall.load(Relaxed) != 0);
+        for _ in asked.count() as u32..surplus {
+            let staying = self.areas(kind::HOME).filter(aboard);
+            let staying = staying.filter(|home| home.own().recall.load(Relaxed) == 0);
+            let Some(home) = staying.max_by_key(|home| home.stay.load(Relaxed)) else { break };
+            home.own().recall.store(trip::ENDED as u32, Relaxed);
+        }
+        if !ring::is_empty(area) {
+            ring::hook(area);
+        }
+    }
+
+    /// The thread is gone, wherever it was: its guests are where they yielded, but for one that it was running. Its ring may
+    /// be half-way changed, so it is not looked at.
+    fn gone(&mut self, area: &'static Area) {
+        let here = core::ptr::from_ref(area).cast_mut();
+        for home in self.areas(kind::HOME) {
+            let own = home.own();
+            if own.state.load(Acquire) != state::ABOARD || own.host.load(Relaxed) != here {
+                continue;
+            }
+            if area.cur.load(Acquire) == own.pointer() {
+                let row = home.scavenger();
+                row.lost.store(1, Relaxed);
+                sys::kill(home.pid.load(Relaxed), sys::SIGKILL);
+            }
+            own.next.store(own.pointer(), Relaxed);
+            super::homes::off(own, self.now);
+            own.state.store(state::PARKED, Release);
+            self.arrive_or_wait(home, area.cur.load(Acquire) == own.pointer());
+        }
+    }
+
+    /// A guest of a thread that is gone goes home, unless it is lost and about to be killed: then it sleeps on.
+    fn arrive_or_wait(&mut self, home: &'static Area, lost: bool) {
+        if lost {
+            home.kind.store(kind::CLAIMED, Release);
+        } else {
+            self.arrive(home, Some(trip::ENDED));
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! Where a program's threads are each other's guests: who runs at home, and who aboard whom.
+//!
+//! Each thread is at home in its own kernel thread, as the kernel schedules it, unless more of them want to run than there
+//! are CPUs. Then the surplus is asked to park, and comes aboard those that stayed. A round is:
+//!
+//! 1. [`Supervisor::look_through`]: what each thread does. Who left a ring is sent home; guests and newcomers are taken
+//!    from hosts that are gone, sleep, or stay outside of their twins.
+//! 2. [`Supervisor::even_out`]: with fewer hosts than CPUs, somebody goes home; with more than are needed, somebody is asked to park.
+//! 3. [`Supervisor::seat`]: those parked are given to hosts; whom nobody takes goes home.
+//!
+//! Nobody waits for a host without bound: whatever a host does, within [`OUTSIDE`] and [`PATIENCE`] its guests are taken from it,
+//! and who comes home soon after he went aboard is left at home for a time that doubles. A host that is in the midst of its
+//! twins runs its guests itself; it is preempted by the kernel as any thread is.
+//!
+//! To add a rule for who may not take part: [`has_own_rules`]. For who should stay at home: [`may_park`].
+
+use super::homes;
+use crate::layout::area::{Area, Context, asked, kind, lock, settled, state};
+use crate::layout::page;
+use crate::supervisor::processes::{ASLEEP, Processes, Seen};
+use crate::supervisor::{Census, Supervisor, send_home};
+use crate::switching::ring;
+use crate::sys;
+use crate::sys::cpus::Cpus;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use runtime_abi::control::{SCAVENGERS, ThreadRow, trip};
+
+/// As the supervisor's, but longer while much moves and shorter while nothing does: everybody's pace hangs on it.
+pub(crate) const NAP: [u64; 3] = [100_000, 400_000, 1_000_000];
+
+/// How long a parked context waits for a host.
+const PATIENCE: u64 = 1_000_000;
+/// How long guests wait for a host that is outside of its twins, and is awake.
+const OUTSIDE: u64 = 1_000_000;
+/// How long a thread has to come to the control context, for each thread that shares its CPU.
+const ANSWER: u64 = 4_000_000;
+/// Who was aboard for less than this is left at home for a while.
+const WORTH: u64 = 2_000_000;
+/// How long at first, and at most.
+const PAUSE: [u64; 2] = [1_000_000, 128_000_000];
+/// How often it is asked whether a thread sleeps: one that ran, and one that slept.
+const LOOK: [u64; 2] = [1_000_000, 2_000_000];
+/// So many are asked in one round.
+const LOOKS: u32 = 24;
+/// How often it is asked whether a thread has an affinity of its own.
+const RULES: u64 = 50_000_000;
+
+/// How long a round is let pass at the least, so that looking through many threads is a small part of it.
+pub(crate) fn pace(census: &Census) -> u64 {
+    u64::from(census.threads[0]) * 2_000
+}
+
+/// How many threads do what.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    /// At home and not asleep, as far as is known, and answering.
+    awake: u32,
+    /// Of those, asked to park.
+    asked: u32,
+    parked: u32,
+    aboard: u32,
+    /// Of those, wanted at home.
+    recalled: u32,
+    all: u32,
+}
+
+impl Supervisor {
+    pub(crate) fn siblings(&mut self) -> Census {
+        let mut census =
+            Census { threads: [0; SCAVENGERS], aboard: [0; SCAVENGERS], parked: 0, guests: 0, away: false };
+        if !self.processes.primary_lives() {
+            self.close_accounts();
+            return census; // all of them ended with it
+        }
+        let tally = self.look_through();
+        let hosts = self.hosts_wanted(&tally);
+        self.even_out(&tally, hosts);
+        self.seat(hosts);
+        census.threads[0] = tally.all;
+        census.aboard[0] = tally.aboard;
+        census.guests = tally.aboard;
+        census.parked = tally.parked as usize;
+        self.page.areas.store(tally.all, Relaxed);
+        census
+    }
+
+    fn cpus(&self) -> u32 {
+        self.processes.allowed().count().max(1)
+    }
+
+    /// As many as there are CPUs, and as many as it takes to have everybody aboard somebody.
+    fn hosts_wanted(&self, tally: &Tally) -> u32 {
+        let runnable = tally.awake + tally.parked + tally.aboard;
+        let ring = self.page.ring.load(Relaxed);
+        runnable.div_ceil(ring + 1).max(self.cpus().min(runnable))
+    }
+
+    fn look_through(&mut self) -> Tally {
+        let slots = self.region.slots();
+        self.turn = if slots == 0 { 0 } else { (self.turn + 1) % slots };
+        let mut tally = Tally::default();
+        let mut looks = LOOKS;
+        for step in 0..slots {
+            let slot = (self.turn + step) % slots;
+            if self.region.tid(slot) == 0 {
+                continue;
+            }
+            let area = self.region.area(slot);
+            if area.kind.load(Acquire) != kind::PRIMARY {
+                continue;
+            }
+            tally.all += 1;
+            self.number(area);
+            match area.own().state.load(Acquire) {
+                state::HOME => self.at_home(slot, area, &mut looks, &mut tally),
+                state::PARKED => {
+                    tally.parked += 1;
+                    if area.parked_at.load(Relaxed) == 0 {
+                        area.parked_at.store(self.now, Relaxed);
+                        self.moved = true;
+                    }
+                }
+                state::ABOARD => self.aboard(area, &mut tally),
+                _leaving => {
+                    self.came_home(area);
+                    tally.awake += 1;
+                }
+            }
+        }
+        tally
+    }
+
+    /// Gives a thread that was not seen before its row.
+    fn number(&self, area: &Area) {
+        if area.number.load(Relaxed) != 0 {
+            return;
+        }
+        let number = self.page.threads.load(Relaxed) + 1;
+        self.page.threads.store(number, Relaxed);
+        area.number.store(number as u32, Relaxed);
+        if let Some(row) = self.row(area) {
+            row.tid.store(area.tid.load(Relaxed), Relaxed);
+        }
+    }
+
+    fn row(&self, area: &Area) -> Option<&'static ThreadRow> {
+        self.page.thread.get((area.number.load(Relaxed) as usize).wrapping_sub(1))
+    }
+
+    /// A thread in its own kernel thread, with or without guests.
+    fn at_home(&mut self, slot: usize, area: &'static Area, looks: &mut u32, tally: &mut Tally) {
+        let slept = area.slept.load(Relaxed) == ASLEEP;
+        let every = LOOK[usize::from(slept)];
+        if *looks > 0 && self.now.saturating_sub(area.looked_at.load(Relaxed)) >= every {
+            *looks -= 1;
+            area.looked_at.store(self.now, Relaxed);
+            let tid = self.region.tid(slot);
+            let seen = Processes::seen(area);
+            if seen == Seen::Gone {
+                // Nobody runs its ring any more, and it was not at work on it.
+                self.strip(area);
+                self.release(area, slot, tid);
+                self.moved = true;
+                return;
+            }
+            let asleep = if matches!(seen, Seen::Awake | Seen::Stopped) { 0 } else { ASLEEP };
+            self.moved |= area.slept.swap(asleep, Relaxed) != asleep && area.guests.load(Relaxed) > 0;
+            self.has_own_rules(area, tid);
+        }
+        let asleep = area.slept.load(Relaxed) == ASLEEP;
+        let patience = ANSWER * u64::from((tally.all / self.cpus()).clamp(1, 64));
+        let asked = area.asked_at.load(Relaxed);
+        if asked != 0 {
+            let came = area.visits.load(Acquire) != area.asked_visit.load(Relaxed);
+            if came && area.asked.load(Relaxed) != asked::TO_PARK {
+                area.asked_at.store(0, Relaxed);
+            } else if asleep || self.now.saturating_sub(asked) > patience {
+                self.withdraw(area);
+            } else {
+                ring::hook(area); // a hook may be missed, and a wish come too late
+            }
+        }
+        if area.guests.load(Relaxed) > 0 {
+            self.watch_host(area, asleep);
+        }
+        let resting = area.rest_until.load(Relaxed) > self.now || in_handler(area);
+        if asleep || area.settled.load(Relaxed) != 0 || resting {
+            return;
+        }
+        tally.awake += 1;
+        if area.asked.load(Relaxed) == asked::TO_PARK {
+            tally.asked += 1;
+        } else if area.closed.load(Relaxed) != 0 && area.guests.load(Relaxed) > 0 {
+            ring::hook(area);
+        }
+    }
+
+    /// A thread does not come to the control context: what was asked of it is taken back, and for a while nothing is.
+    fn withdraw(&mut self, area: &'static Area) {
+        area.asked_at.store(0, Relaxed);
+        cancel(area);
+        ring::take_inbox(area, |guest| self.takes(guest));
+        self.leave_alone(area);
+        area.rest_until.store(area.home_until.load(Relaxed), Relaxed);
+        self.moved = true;
+    }
+
+    /// Not asked to park for a while, which doubles from time to time.
+    fn leave_alone(&self, area: &Area) {
+        let pause = (area.pause.load(Relaxed) * 2).clamp(PAUSE[0], PAUSE[1]);
+        area.pause.store(pause, Relaxed);
+        area.home_until.store(self.now + pause, Relaxed);
+    }
+
+    /// Takes the guests of a host that is outside of its twins and stays there, or in a handler.
+    fn watch_host(&mut self, area: &'static Area, asleep: bool) {
+        if area.outside.load(Acquire) == 0 && !in_handler(area) {
+            area.outside_since.store(0, Relaxed);
+            return;
+        }
+        let visits = area.visits.load(Acquire);
+        let since = area.outside_since.load(Relaxed);
+        if since == 0 || area.outside_visit.load(Relaxed) != visits {
+            area.outside_since.store(self.now, Relaxed);
+            area.outside_visit.store(visits, Relaxed);
+            area.looked_at.store(0, Relaxed); // does it sleep?
+            self.moved = true;
+        } else if asleep || self.now.saturating_sub(since) > OUTSIDE {
+            self.take_guests(area);
+        } else {
+            self.moved = true;
+        }
+    }
+
+    /// Under the lock. A thread outside, or in a handler, comes to the control context before it runs a guest: then it finds
+    /// the lock taken, or nobody there.
+    fn take_guests(&mut self, area: &'static Area) {
+        if area.lock.compare_exchange(lock::FREE, lock::SUPERVISOR, AcqRel, Relaxed).is_err() {
+            return;
+        }
+        let cur = area.cur.load(Acquire);
+        let in_handler = cur == area.quiet().pointer() && area.free_hands.load(Acquire) != 0;
+        if in_handler {
+            ring::hook(area);
+        }
+        let outside = area.outside.load(Acquire) != 0;
+        if ring::is_hooked(area) && (outside || in_handler && area.cur.load(Acquire) == cur) {
+            let count = self.strip(area);
+            page::add(&self.page.stolen, u64::from(count));
+            area.rest_until.store(self.now + PATIENCE, Relaxed);
+            self.moved = true;
+        }
+        area.lock.store(lock::FREE, Release);
+    }
+
+    /// Takes everybody off a ring that its thread does not run.
+    fn strip(&self, area: &'static Area) -> u32 {
+        let mut count = 0;
+        ring::take_all(area, |guest| {
+            self.takes(guest);
+            count += 1;
+        });
+        count
+    }
+
+    /// Who was taken from a host is parked again.
+    fn takes(&self, guest: &Context) {
+        self.account(guest);
+        homes::off(guest, self.now);
+        guest.state.store(state::PARKED, Release);
+    }
+
+    /// Threads with an affinity, a scheduling policy or a priority of their own run as the program said, and alone.
+    fn has_own_rules(&self, area: &Area, tid: i32) {
+        if self.now.saturating_sub(area.own_rules_at.load(Relaxed)) < RULES {
+            return;
+        }
+        area.own_rules_at.store(self.now, Relaxed);
+        let usual = Cpus::of(tid) == *self.processes.allowed()
+            && sys::policy(tid) == sys::policy(0)
+            && sys::priority(tid) == sys::priority(0);
+        if usual {
+            area.settled.fetch_and(!settled::RULES, Relaxed);
+        } else {
+            area.settled.fetch_or(settled::RULES, Relaxed);
+        }
+    }
+
+    fn aboard(&mut self, area: &'static Area, tally: &mut Tally) {
+        let own = area.own();
+        tally.aboard += 1;
+        self.recall_to_signals(area);
+        if own.recall.load(Relaxed) != 0 {
+            tally.recalled += 1;
+            // SAFETY: areas are never unmapped.
+            if let Some(host) = unsafe { own.host.load(Relaxed).as_ref() } {
+                ring::hook(host);
+            }
+        }
+    }
+
+    /// A guest left its host's ring. How long it was aboard tells whether that is worth it.
+    fn came_home(&mut self, area: &'static Area) {
+        let own = area.own();
+        let why = own.why.load(Relaxed) as usize;
+        let stayed = self.now.saturating_sub(own.since.load(Relaxed));
+        self.account(own);
+        homes::off(own, self.now);
+        if matches!(why, trip::LEAVE | trip::FAULT | trip::MODES) {
+            if stayed < WORTH {
+                self.leave_alone(area);
+            } else {
+                area.pause.store(0, Relaxed);
+            }
+        }
+        self.goes_home(area, Some(why));
+    }
+
+    /// Time aboard, of a guest that leaves its host.
+    fn account(&self, guest: &Context) {
+        if let Some(row) = self.row(guest.home()) {
+            page::add(&row.aboard_ns, self.now.saturating_sub(guest.since.load(Relaxed)));
+        }
+    }
+
+    /// Time parked, aboard or not, of a context that goes home.
+    fn account_parked(&self, area: &Area) {
+        let since = area.parked_at.swap(0, Relaxed);
+        let away = if since == 0 { 0 } else { self.now.saturating_sub(since) };
+        page::add(&self.page.scavenger[0].parked_ns, away);
+        if let Some(row) = self.row(area) {
+            page::add(&row.parked_ns, away);
+        }
+    }
+
+    fn close_accounts(&self) {
+        for area in self.areas(kind::PRIMARY) {
+            if area.own().state.load(Acquire) == state::ABOARD {
+                self.account(area.own());
+                homes::off(area.own(), self.now);
+            }
+            self.account_parked(area);
+        }
+    }
+
+    fn goes_home(&mut self, area: &'static Area, why: Option<usize>) {
+        self.account_parked(area);
+        if let Some(why) = why.and_then(|why| self.page.scavenger[0].trips.get(why)) {
+            page::add(why, 1);
+        }
+        area.slept.store(0, Relaxed);
+        area.looked_at.store(self.now, Relaxed);
+        area.asked_at.store(0, Relaxed);
+        send_home(area);
+        self.moved = true;
+    }
+
+    /// Brings the number of threads at home near to that of hosts that are wanted.
+    fn even_out(&mut self, tally: &Tally, hosts: u32) {
+        let busy = self.cpus().min(tally.awake + tally.parked + tally.aboard);
+        if tally.awake.saturating_sub(tally.asked) < busy {
+            self.fetch(busy - (tally.awake - tally.asked), tally);
+            return;
+        }
+        let surplus = (tally.awake - tally.asked).saturating_sub(hosts);
+        let ring = self.page.ring.load(Relaxed);
+        let waiting = tally.parked + tally.asked + tally.aboard;
+        let mut wanted = surplus.min((hosts * ring).saturating_sub(waiting));
+        for area in self.areas(kind::PRIMARY) {
+            if wanted == 0 {
+                break;
+            }
+            if self.may_park(area) {
+                wanted -= 1;
+                self.ask(area);
+                area.asked.store(asked::TO_PARK, Release);
+                ring::hook(area);
+                self.moved = true;
+            }
+        }
+    }
+
+    /// There are CPUs for so many more: those who wait go home, then guests.
+    fn fetch(&mut self, mut free: u32, tally: &Tally) {
+        for area in self.areas(kind::PRIMARY) {
+            if free == 0 {
+                return;
+            }
+            if cancel(area) {
+                free -= 1;
+            } else if area.own().state.load(Acquire) == state::PARKED {
+                self.goes_home(area, None);
+                free -= 1;
+            }
+        }
+        free = free.saturating_sub(tally.recalled);
+        for area in self.areas(kind::PRIMARY) {
+            let own = area.own();
+            let aboard = own.state.load(Acquire) == state::ABOARD;
+            if free > 0 && aboard && own.recall.load(Relaxed) == 0 {
+                own.recall.store(trip::FREE as u32, Relaxed);
+                // SAFETY: areas are never unmapped.
+                if let Some(host) = unsafe { own.host.load(Relaxed).as_ref() } {
+                    ring::hook(host);
+                }
+                free -= 1;
+            }
+        }
+    }
+
+    fn may_park(&self, area: &Area) -> bool {
+        self.answers(area)
+            && area.guests.load(Relaxed) == 0
+            && area.home_until.load(Relaxed) <= self.now
+            && area.lent.load(Relaxed) == 0
+    }
+
+    /// At home, awake, and nothing is asked of it.
+    fn answers(&self, area: &Area) -> bool {
+        area.own().state.load(Acquire) == state::HOME
+            && area.slept.load(Relaxed) != ASLEEP
+            && area.settled.load(Relaxed) == 0
+            && area.closed.load(Relaxed) == 0
+            && !in_handler(area)
+            && area.rest_until.load(Relaxed) <= self.now
+            && area.asked.load(Relaxed) == asked::NOTHING
+    }
+
+    /// Something is asked of a thread; it has so long to come for it.
+    fn ask(&self, area: &Area) {
+        area.asked_visit.store(area.visits.load(Acquire), Relaxed);
+        area.asked_at.store(self.now, Relaxed);
+    }
+
+    /// Gives those who wait to hosts, and sends home whom nobody takes.
+    fn seat(&mut self, hosts: u32) {
+        let has_guests = |area: &Area| area.guests.load(Relaxed) > 0;
+        let mut seated = self.areas(kind::PRIMARY).filter(|area| has_guests(area)).count() as u32;
+        let ring = self.page.ring.load(Relaxed);
+        for area in self.areas(kind::PRIMARY) {
+            let own = area.own();
+            if own.state.load(Acquire) != state::PARKED {
+                continue;
+            }
+            if area.parked_at.load(Relaxed) == 0 {
+                area.parked_at.store(self.now, Relaxed);
+            }
+            // Not everybody at home becomes a host: who has no guest may be asked to park.
+            let more = seated < hosts;
+            let host = self
+                .areas(kind::PRIMARY)
+                .filter(|host| self.answers(host) && host.guests.load(Relaxed) < ring)
+                .min_by_key(|host| (has_guests(host) == more, host.guests.load(Relaxed)));
+            match host {
+                Some(host) => {
+                    seated += u32::from(!has_guests(host));
+                    self.board(own, host);
+                }
+                None if self.now.saturating_sub(area.parked_at.load(Relaxed)) > PATIENCE => {
+                    self.goes_home(area, None);
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn board(&mut self, own: &Context, host: &'static Area) {
+        own.since.store(self.now, Relaxed);
+        own.recall.store(0, Relaxed);
+        own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
+        own.link.store(null_mut(), Relaxed);
+        own.state.store(state::ABOARD, Release);
+        host.guests.store(host.guests.load(Relaxed) + 1, Relaxed);
+        page::add(&self.page.scavenger[0].boardings, 1);
+        if let Some(row) = self.row(own.home()) {
+            page::add(&row.boardings, 1);
+        }
+        if let Some(row) = self.row(host) {
+            page::add(&row.hosted, 1);
+        }
+        if host.asked_at.load(Relaxed) == 0 {
+            self.ask(host);
+        }
+        self.moved = true;
+        ring::offer(host, own);
+        ring::hook(host);
+    }
+}
+
+/// Takes back that a thread is asked to park, if its thread has not begun to.
+fn cancel(area: &Area) -> bool {
+    area.asked.compare_exchange(asked::TO_PARK, asked::NOTHING, AcqRel, Relaxed).is_ok()
+}
+
+/// Or it left one by a jump: then it meets nobody any more.
+fn in_handler(area: &Area) -> bool {
+    area.cur.load(Acquire) == area.quiet().pointer()
+}

@@ -1,0 +1,136 @@
+//! How fast the time stamp counter goes.
+//!
+//! Both clocks are read one after the other, and whoever had the processor in between, another thread or a hypervisor's guest, had it for
+//! milliseconds. What is bounded in ticks would be wrong by as much as that is of the time since the begin: so readings that took long
+//! are tried again, and those between which too little time has passed for their doubt are not used.
+
+use crate::sys;
+use core::arch::x86_64::_rdtsc;
+use core::sync::atomic::Ordering::Relaxed;
+use runtime_abi::control::Control;
+
+/// How often readings are tried, the shortest one counts; its doubt is at most such a part of what passed.
+const TRIES: usize = 4;
+const DOUBT: u64 = 50;
+/// The first look after so long, in nanoseconds; then after twice as long each time, up to this. Then it is exact enough.
+const LOOK: [u64; 2] = [1_000_000, 1_000_000_000];
+
+/// The counter and the clock at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reading {
+    ticks: u64,
+    /// In how many ticks it was taken.
+    took: u64,
+    ns: u64,
+}
+
+impl Reading {
+    fn now(ticks: &mut impl FnMut() -> u64, ns: &mut impl FnMut() -> u64) -> Self {
+        let mut once = || {
+            let began = ticks();
+            let ns = ns();
+            let took = ticks().saturating_sub(began);
+            Self { ticks: began + took / 2, took, ns }
+        };
+        let mut best = once();
+        for _ in 1..TRIES {
+            let again = once();
+            if again.took < best.took {
+                best = again;
+            }
+        }
+        best
+    }
+}
+
+/// The time stamp counter against the clock.
+pub(crate) struct Clock {
+    began: Reading,
+    look_at: u64,
+    every: u64,
+    /// Ticks in a nanosecond; 0 while that is not known.
+    pub(crate) rate: f64,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        let began = Reading::now(&mut ticks, &mut sys::now_ns);
+        Self { began, look_at: began.ns + LOOK[0], every: LOOK[0], rate: 0.0 }
+    }
+
+    pub(crate) fn follow(&mut self, page: &Control, now: u64) {
+        if now < self.look_at {
+            return;
+        }
+        if let Some([ticks, ns]) = self.learn(Reading::now(&mut ticks, &mut sys::now_ns)) {
+            page.clock_ticks.store(ticks, Relaxed);
+            page.clock_ns.store(ns, Relaxed);
+        }
+    }
+
+    /// What passed of both since the beginning, if it is known by this.
+    fn learn(&mut self, read: Reading) -> Option<[u64; 2]> {
+        let [gone, ns] = [read.ticks.saturating_sub(self.began.ticks), read.ns.saturating_sub(self.began.ns)];
+        if (read.took + self.began.took).saturating_mul(DOUBT) > gone || ns == 0 {
+            self.look_at = read.ns + LOOK[0];
+            return None;
+        }
+        self.rate = gone as f64 / ns as f64;
+        self.every = (2 * self.every).min(LOOK[1]);
+        self.look_at = read.ns + self.every;
+        Some([gone, ns])
+    }
+}
+
+fn ticks() -> u64 {
+    // SAFETY: see `count`.
+    unsafe { _rdtsc() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ticks a nanosecond, a hundred ticks to read either; at those reads the processor is taken away for 5 ms.
+    fn read_at(world: &mut u64, robbed: &[usize]) -> Reading {
+        let (time, reads) = (std::cell::Cell::new(*world), std::cell::Cell::new(0));
+        let step = || {
+            reads.set(reads.get() + 1);
+            time.set(time.get() + 100 + 10_000_000 * u64::from(robbed.contains(&reads.get())));
+            time.get()
+        };
+        let read = Reading::now(&mut || step(), &mut || step() / 2);
+        *world = time.get();
+        read
+    }
+
+    fn clock(began: Reading) -> Clock {
+        Clock { began, look_at: 0, every: LOOK[0], rate: 0.0 }
+    }
+
+    #[test]
+    fn a_processor_that_is_taken_away_amid_a_reading_does_not_change_the_rate() {
+        for robbed in [&[][..], &[1], &[2], &[3], &[2, 5], &[1, 4, 8]] {
+            let mut world = 5000;
+            let mut clock = clock(read_at(&mut world, robbed));
+            world += 3_000_000;
+            let told = clock.learn(read_at(&mut world, robbed));
+            assert!((clock.rate - 2.0).abs() < 0.01, "{robbed:?}: {}", clock.rate);
+            assert!(told.is_some());
+        }
+    }
+
+    #[test]
+    fn what_nothing_good_was_read_of_is_not_known_yet() {
+        let mut world = 5000;
+        let always = [2, 5, 8, 11];
+        let mut clock = clock(read_at(&mut world, &always));
+        world += 3_000_000;
+        assert_eq!(clock.learn(read_at(&mut world, &[])), None);
+        assert_eq!(clock.rate.to_bits(), 0);
+        // In the end even that is little of what passed.
+        world += 4_000_000_000;
+        assert!(clock.learn(read_at(&mut world, &[])).is_some());
+        assert!((clock.rate - 2.0).abs() < 0.04, "{}", clock.rate);
+    }
+}

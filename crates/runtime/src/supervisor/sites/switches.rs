@@ -1,0 +1,238 @@
+//! The primary's yields are switched on only while somebody may meet it there.
+//!
+//! Each has a byte by which it does nothing that matters, or is a jump to the yield (`docs/harvest-abi.md`). The byte is
+//! changed while the primary's threads run: whoever fetches it finds the one or the other. One is written through
+//! `/proc/self/mem`, which needs no right to write there, else its page is made writable for as long as that takes. Where a file's are
+//! written all at once, it is the other way round: two calls for the code that they are in, where else each takes two.
+//!
+//! They are switched off again when nobody has been there for a while, so that a guest that is home for a moment costs nothing; and
+//! those that do not pay, while others do, one by one ([`super`]).
+
+use crate::layout::page;
+use crate::sys;
+use core::ops::Range;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{AtomicU8, fence};
+use runtime_abi::control::{Control, ON, SwitchRow};
+
+/// For how long nobody is there until they are switched off: at least, and so many times what it took to switch them, more where that
+/// takes the primary's own time. Thousands of them, one by one, take some ten milliseconds, and cost it a fifth of its pace while nobody is
+/// there.
+const LINGER: (u64, [u64; 2]) = (2_000_000, [100, 10]);
+/// So many of a file are written at once.
+const MANY: usize = 8;
+const PAGE: usize = 4096;
+const RUN: usize = sys::PROT_READ | sys::PROT_EXEC;
+
+/// What is remembered of each.
+pub(crate) struct Yield {
+    /// Where its byte is, and where the primary goes on behind it.
+    place: usize,
+    pub(crate) resume: u64,
+    /// What its file has there; 0: it is not what it should be, and left alone.
+    off: u8,
+    /// It is switched off until then, though others are on.
+    pub(crate) off_until: u64,
+    pub(crate) off_since: u64,
+    /// How often that was so.
+    pub(crate) times: u32,
+    /// What was counted of it up to here does not tell about it any more.
+    pub(crate) visits: u64,
+    pub(crate) soon: u64,
+}
+
+/// Those of a file.
+struct File {
+    yields: Range<usize>,
+    /// The pages from the first to the last of them, which are code that was loaded as one; none: that is not known.
+    pages: Range<usize>,
+}
+
+pub(crate) struct Switches {
+    page: &'static Control,
+    memory: i32,
+    pub(crate) yields: &'static mut [Yield],
+    files: &'static mut [File],
+    on: bool,
+    /// How often one of them was switched by itself.
+    pub(crate) changes: u32,
+    /// A thread of the primary may meet guests at its sites, or its pace is that from one to the next. Said anew in each round.
+    pub(crate) wanted: bool,
+    /// One from which guests were taken since it came to no yield is to be seen when it does. Said anew in each round.
+    pub(crate) awaited: bool,
+    /// So many times what it took nobody has to be there.
+    linger: u64,
+    /// When somebody was there last.
+    needed_at: u64,
+    /// How long it took to switch them.
+    took: u64,
+}
+
+impl Switches {
+    /// The supervisor's, which has no descriptor open.
+    pub(crate) fn new(page: &'static Control) -> Self {
+        let none = Self {
+            page,
+            memory: -1,
+            yields: &mut [],
+            files: &mut [],
+            on: false,
+            changes: 0,
+            wanted: true,
+            awaited: false,
+            linger: LINGER.1[0],
+            needed_at: 0,
+            took: 0,
+        };
+        let found = || page::modules(page).iter().filter(|module| module.found.load(Acquire) != 0);
+        let count = found().map(|module| module.switches as usize).sum();
+        if count == 0 {
+            return none;
+        }
+        let (Some(yields), Some(files)) = (room::<Yield>(count), room::<File>(found().count())) else {
+            return none;
+        };
+        let mut first = 0;
+        for (module, file) in found().zip(files.iter_mut()) {
+            let (bias, rows) = (module.bias.load(Relaxed), page::switches(page, module));
+            file.yields = first..first + rows.len();
+            file.pages = pages(bias, rows, module.code);
+            first = file.yields.end;
+            for (row, of) in rows.iter().zip(yields[file.yields.clone()].iter_mut()) {
+                of.place = bias.wrapping_add(row.place) as usize;
+                of.resume = bias.wrapping_add(row.resume);
+                // SAFETY: code of the program that was started, or of a library of its, which have just begun.
+                let byte = unsafe { AtomicU8::from_ptr(of.place as *mut u8) }.load(Relaxed);
+                of.off = if matches!(byte, 0x0f | 0xb8..=0xbf | 0x3d) { byte } else { 0 };
+            }
+        }
+        let memory = sys::open(c"/proc/self/mem", sys::O_RDWR | sys::O_CLOEXEC) as i32;
+        Self { memory, yields, files, ..none }
+    }
+
+    pub(crate) fn are_on(&self) -> bool {
+        self.on
+    }
+
+    /// Somebody may meet the primary, or nobody. `spare`: who switches them does so on a CPU of its own.
+    pub(crate) fn follow(&mut self, somebody: bool, spare: bool, now: u64) {
+        self.linger = LINGER.1[usize::from(spare)];
+        let needed = (somebody || self.awaited) && self.wanted;
+        if needed {
+            self.needed_at = now;
+        }
+        let on = needed || self.on && now < self.look_at();
+        if on != self.on && !self.yields.is_empty() {
+            self.switch_all(on);
+        }
+    }
+
+    /// The last of all is gone.
+    pub(crate) fn leave(&mut self) {
+        if self.on {
+            self.switch_all(false);
+        }
+    }
+
+    /// When it has to be looked at again.
+    pub(crate) fn look_at(&self) -> u64 {
+        if self.on { self.needed_at + LINGER.0.max(self.linger * self.took) } else { u64::MAX }
+    }
+
+    fn switch_all(&mut self, on: bool) {
+        let began = sys::now_ns();
+        self.on = on;
+        for file in &*self.files {
+            self.switch_file(file, on);
+        }
+        self.took = sys::now_ns().saturating_sub(began);
+    }
+
+    fn switch_file(&self, file: &File, on: bool) {
+        let Range { start, end } = file.pages;
+        // SAFETY: code of the program, which stays what it is but for the bytes below, and may be run all the time.
+        let protect = |protection| unsafe { sys::mprotect(start, end - start, protection) };
+        let writable = file.yields.len() >= MANY && start < end && protect(RUN | sys::PROT_WRITE) == 0;
+        for index in file.yields.clone() {
+            let of = &self.yields[index];
+            let on = on && of.off_until == 0;
+            if !writable {
+                self.set(index, on);
+            } else if of.off != 0 {
+                // SAFETY: as above; it is one byte, either value of it is right, and what else is there is somebody's breakpoint.
+                let byte = unsafe { AtomicU8::from_ptr(of.place as *mut u8) };
+                let (before, after) = if on { (of.off, ON) } else { (ON, of.off) };
+                let _ = byte.compare_exchange(before, after, Relaxed, Relaxed);
+            }
+        }
+        if writable {
+            protect(RUN);
+        }
+    }
+
+    /// Switches one of them.
+    pub(crate) fn set(&self, index: usize, on: bool) {
+        let of = &self.yields[index];
+        if of.off == 0 {
+            return;
+        }
+        // What else is there is somebody's breakpoint.
+        if !self.read(of.place).is_some_and(|byte| byte == of.off || byte == ON) {
+            return;
+        }
+        let errno = self.write(of.place, if on { ON } else { of.off });
+        if errno != 0 {
+            self.page.switch_errno.store(errno, Relaxed);
+        }
+    }
+
+    fn read(&self, at: usize) -> Option<u8> {
+        let mut byte = [0];
+        if self.memory < 0 {
+            // SAFETY: code of the program.
+            return Some(unsafe { AtomicU8::from_ptr(at as *mut u8) }.load(Relaxed));
+        }
+        (sys::pread(self.memory, &mut byte, at as u64) == 1).then_some(byte[0])
+    }
+
+    /// Writes a byte of code. Returns why it cannot be done.
+    fn write(&self, at: usize, byte: u8) -> i32 {
+        if self.memory >= 0 && sys::pwrite(self.memory, &[byte], at as u64) == 1 {
+            return 0;
+        }
+        let begin = at & !(PAGE - 1);
+        // SAFETY: code of the program, which stays what it is but for that byte, and may be run all the time.
+        let result = unsafe { sys::mprotect(begin, PAGE, RUN | sys::PROT_WRITE) };
+        if result < 0 {
+            return -result as i32;
+        }
+        // SAFETY: writable now; it is one byte, and either value of it is right.
+        unsafe { AtomicU8::from_ptr(at as *mut u8) }.store(byte, Relaxed);
+        fence(core::sync::atomic::Ordering::SeqCst);
+        // SAFETY: as above.
+        unsafe { sys::mprotect(begin, PAGE, RUN) };
+        0
+    }
+}
+
+/// The pages from the first to the last of these, if they are of one piece of code.
+fn pages(bias: u64, rows: &[SwitchRow], code: [u64; 2]) -> Range<usize> {
+    let places = || rows.iter().map(|row| row.place);
+    let (Some(first), Some(last)) = (places().min(), places().max()) else { return 0..0 };
+    if first < code[0] || last >= code[1] {
+        return 0..0;
+    }
+    let page = |place: u64| bias.wrapping_add(place) as usize & !(PAGE - 1);
+    page(first)..page(last) + PAGE
+}
+
+/// Memory for so many, zero, which is a value of all that is in it.
+fn room<T>(count: usize) -> Option<&'static mut [T]> {
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+    let size = (count * size_of::<T>()).max(1);
+    // SAFETY: a new mapping of that size; nobody else knows it.
+    unsafe {
+        let at = sys::mmap(0, size, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0).ok()?;
+        Some(core::slice::from_raw_parts_mut(at as *mut T, count))
+    }
+}

@@ -1,0 +1,126 @@
+//! Guests that stay aboard for longer than others, or than they may: each in turn has its stays timed ([`crate::counting::count`]), and goes home for
+//! a while where they are too long.
+
+use super::sampler::{Pace, Step};
+use crate::counting::count::{self, row};
+use crate::layout::area::{Area, kind, state};
+use crate::switching::ring;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use runtime_abi::control::trip;
+
+/// For how long a guest that had to go stays at home, at first and at most.
+const BAN: [u64; 2] = [100_000_000, 5_000_000_000];
+/// Who was no offence for so many times as long as it was kept at home last has one less behind it.
+const FORGIVEN: u64 = 2;
+/// So many stays of one guest beyond what was asked for are no accident, of [`count::SAMPLES`] that are looked at.
+const TOO_LONG: usize = 3;
+
+/// Whether stays are too long where all of them are looked at. There are tens of thousands then, and each time that the kernel or a hypervisor
+/// lets somebody else run one of them is long: on a crowded machine that is no guest's fault.
+pub(crate) fn are_too_long(long: u32, of: u32) -> bool {
+    let (long, of) = (u64::from(long), u64::from(of));
+    long >= TOO_LONG as u64 && long * count::SAMPLES as u64 >= TOO_LONG as u64 * of
+}
+
+/// For how long after so many offences.
+fn kept_at_home(times: u32) -> u64 {
+    (BAN[0] << times.saturating_sub(1).min(16)).min(BAN[1])
+}
+
+/// How many offences count of one that was none for so long: accidents, hours apart, do not add up.
+fn not_forgiven(mut times: u32, mut good: u64) -> u32 {
+    // Beyond the longest they tell nothing more.
+    times = times.min((BAN[1] / BAN[0]).ilog2() + 2);
+    while times > 0 && good >= FORGIVEN * kept_at_home(times) {
+        good -= FORGIVEN * kept_at_home(times);
+        times -= 1;
+    }
+    times
+}
+
+impl Step {
+    /// Looks at the stays of the suspect. Returns it if it stays for much longer than others.
+    pub(crate) fn judge(&self, region: &'static crate::layout::region::Region) -> Option<&'static Area> {
+        let suspect = self.area.suspect.load(Relaxed);
+        let home = self.guests(region).find(|home| home.own().pointer() == suspect)?;
+        let stays = self.area.samples(row::STAY);
+        let many = stays.iter().filter(|stay| stay.load(Relaxed) != 0).count();
+        let mean = self.mean(row::STAY, 1)?.ticks[0];
+        home.stay.store(mean as u64, Relaxed);
+        let bound = self.area.absence_ticks.load(Relaxed);
+        let long = stays.iter().filter(|stay| u64::from(stay.load(Relaxed)) > bound).count();
+        if many >= count::SAMPLES / 4 && long >= TOO_LONG {
+            self.ban(home, trip::STAYED);
+            return None;
+        }
+        let guests = f64::from(self.area.guests.load(Relaxed).max(1));
+        let all = self.mean(row::ABSENCE, 1)?.ticks[0];
+        (guests > 1.0 && mean > 2.0 * all / guests).then_some(home)
+    }
+
+    /// Sends a guest home, and keeps it there for a while.
+    pub(crate) fn ban(&self, home: &Area, why: usize) {
+        let good = self.now.saturating_sub(home.banned_until.load(Relaxed));
+        let times = not_forgiven(home.offences.load(Relaxed), good) + 1;
+        home.offences.store(times, Relaxed);
+        home.banned_until.store(self.now + kept_at_home(times), Relaxed);
+        home.own().recall.store(why as u32, Relaxed);
+        ring::hook(self.area);
+    }
+
+    /// Whose stays are timed next: who came last, or each in turn.
+    pub(crate) fn choose_suspect(&self, pace: &mut Pace, region: &'static crate::layout::region::Region) {
+        let guests = self.area.guests.load(Relaxed).max(1);
+        pace.turn = pace.turn.wrapping_add(1);
+        let new = self.guests(region).find(|home| home.stay.load(Relaxed) == 0);
+        if let Some(home) = new.or_else(|| self.guests(region).nth((pace.turn % guests) as usize)) {
+            self.area.suspect.store(home.own().pointer(), Release);
+        }
+    }
+
+    /// Homes of those aboard.
+    pub(crate) fn guests(
+        &self,
+        region: &'static crate::layout::region::Region,
+    ) -> impl Iterator<Item = &'static Area> + use<> {
+        let here = core::ptr::from_ref(self.area).cast_mut();
+        (0..region.slots())
+            .filter(move |slot| region.tid(*slot) != 0)
+            .map(move |slot| region.area(slot))
+            .filter(|home| home.kind.load(Acquire) == kind::HOME)
+            .filter(move |home| {
+                home.own().state.load(Acquire) == state::ABOARD && home.own().host.load(Relaxed) == here
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_offends_at_once_is_kept_longer_and_longer_and_accidents_are_forgiven() {
+        // How long it is kept at home each time, where so much time is between two offences.
+        let kept = |good: u64| {
+            let mut times = 0;
+            let bans = std::iter::repeat_with(|| {
+                times = not_forgiven(times, good) + 1;
+                kept_at_home(times) / 1_000_000
+            });
+            bans.take(9).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(1_000_000), [100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
+        assert_eq!(kept(500_000_000), [100, 100, 100, 100, 100, 100, 100, 100, 100]);
+        assert_eq!(not_forgiven(1000, 9_999_000_000), 7, "as many as make the longest");
+        assert_eq!(not_forgiven(1000, 60_000_000_000), 0);
+    }
+
+    #[test]
+    fn interruptions_are_nobodys_fault() {
+        assert!(!are_too_long(2, 2), "may be accidents");
+        assert!(are_too_long(3, 64) && !are_too_long(3, 65), "as many as of samples");
+        // Four others on the processor: away once in three milliseconds, in a turn of half a microsecond.
+        assert!(!are_too_long(10, 60_000));
+        assert!(are_too_long(u32::MAX, u32::MAX));
+    }
+}

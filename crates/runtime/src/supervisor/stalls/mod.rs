@@ -1,0 +1,3 @@
+//! Primaries that keep their guests from running.
+
+pub(crate) mod no_yield;

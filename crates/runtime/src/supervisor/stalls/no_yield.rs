@@ -1,0 +1,310 @@
+//! A primary's thread that comes to no yield for long: it runs code that it compiled itself, a library, or a loop that loads nothing; or it is stopped. Its
+//! guests stand still in its ring meanwhile, so they are taken from it ([`crate::switching::redirect`]), run at home, and it gets none before it comes to a yield again.
+//!
+//! Whether it does is seen by what it counts anyway, the yields at which it meets somebody. Where it waits by turning round it meets them
+//! uncounted, and guests may be aside: so it is hooked first, and looked at once more.
+
+use crate::counting::count;
+use crate::layout::area::{Area, kind, lock, state};
+use crate::layout::page;
+use crate::supervisor::Supervisor;
+use crate::supervisor::processes::STOPPED;
+use crate::supervisor::slowdown::idle_server::Ran;
+use crate::switching::redirect;
+use crate::switching::ring;
+use crate::sys;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use runtime_abi::control::trip;
+
+/// Without a yield for so long: of time on a processor, until it is hooked and from then on; and of any time, where the kernel does not
+/// tell. What a hypervisor takes counts as such time, too, and it takes some milliseconds at once.
+const RAN: [u64; 2] = [4_000_000, 20_000_000];
+const PASSED: u64 = 100_000_000;
+/// For how long it gets no guests after that: at first, and at most, where it happens again and again.
+const PAUSE: [u64; 2] = [4_000_000, 512_000_000];
+/// So many yields between two looks: it has come to its yields for good.
+const MANY: u64 = 64;
+
+impl Supervisor {
+    /// A thread that is awake, or stopped, was looked at.
+    pub(crate) fn look_for_yields(&mut self, area: &'static Area, ran: Option<Ran>) {
+        // While something is counted, where it waits is known, too.
+        let yields = count::yields(area).wrapping_add(area.turned.load(Relaxed));
+        let visits = area.visits.load(Acquire);
+        let ran = ran.map_or(0, |ran| ran.ns);
+        let met = yields.wrapping_sub(area.met_yields.swap(yields, Relaxed));
+        let visited = area.met_visits.swap(visits, Relaxed) != visits;
+        if met >= MANY {
+            area.unmet.store(0, Relaxed);
+        }
+        let now = self.now;
+        let begin = |probed: u32| {
+            area.met_at.store(now, Relaxed);
+            area.met_ran.store(ran, Relaxed);
+            area.probed.store(probed, Relaxed);
+        };
+        let wanted_alone = area.closed.load(Acquire) != 0;
+        let nobody = area.guests.load(Relaxed) == 0 && !wanted_alone || ring::is_empty(area);
+        if nobody || met != 0 || visited {
+            return begin(0);
+        }
+        let probed = area.probed.load(Relaxed);
+        let long = area.slept.load(Relaxed) == STOPPED
+            || ran.saturating_sub(area.met_ran.load(Relaxed)) >= RAN[probed as usize & 1]
+            || self.now.saturating_sub(area.met_at.load(Relaxed)) >= PASSED;
+        if !long && !wanted_alone {
+            return;
+        }
+        if probed == 0 {
+            ring::hook(area);
+            begin(1);
+        } else if self.take_back(area) {
+            begin(0);
+        }
+    }
+
+    /// Whether a thread came to a yield since its guests were taken, if ever they were.
+    pub(crate) fn comes_to_yields(&self, area: &Area) -> bool {
+        area.unmet.load(Relaxed) == 0
+            || area.unmet_visits.load(Relaxed) != area.visits.load(Acquire)
+                && area.unmet_until.load(Relaxed) <= self.now
+    }
+
+    /// It is hooked, and its yields are to be on, so that it is seen when it comes to one.
+    pub(crate) fn is_awaited(&self, area: &Area) -> bool {
+        area.unmet.load(Relaxed) != 0
+            && area.unmet_visits.load(Relaxed) == area.visits.load(Acquire)
+            && !self.processes.all_scavengers_ended()
+    }
+
+    /// Takes all guests of a thread that runs its own context. Whether it could.
+    fn take_back(&mut self, area: &'static Area) -> bool {
+        if !self.has_barrier()
+            || area.lock.compare_exchange(lock::FREE, lock::SUPERVISOR, AcqRel, Relaxed).is_err()
+        {
+            return false;
+        }
+        ring::hook(area);
+        // Who never joined the ring is in nobody's way.
+        ring::take_inbox(area, |guest| ring::dismiss(guest, trip::UNMET));
+        let taken = self.bend_all(area);
+        if taken {
+            ring::take_all(area, |guest| {
+                let home = guest.home();
+                home.bent_tid.store(area.tid.load(Relaxed), Relaxed);
+                home.bent_visits.store(area.visits.load(Acquire), Relaxed);
+                home.bent_sleeps.store(area.sleeps_seen.load(Relaxed), Relaxed);
+                home.bent_by.store(core::ptr::from_ref(area).cast_mut(), Relaxed);
+                page::add(&self.page.stolen, 1);
+                ring::dismiss(guest, trip::UNMET);
+            });
+            let times = area.unmet.load(Relaxed);
+            area.unmet.store(times + 1, Relaxed);
+            area.unmet_visits.store(area.visits.load(Acquire), Relaxed);
+            area.unmet_until.store(self.now + (PAUSE[0] << times.min(16)).min(PAUSE[1]), Relaxed);
+        }
+        area.lock.store(lock::FREE, Release);
+        self.moved = true;
+        taken
+    }
+
+    /// Nobody but the own context runs, and all others of the ring lead back to it. Else they are as they were. Under the lock, hooked.
+    fn bend_all(&self, area: &'static Area) -> bool {
+        let here = core::ptr::from_ref(area).cast_mut();
+        let counters = [area.front(), area.back(), area.turns()];
+        let guests = || {
+            let aboard = |home: &&Area| {
+                let own = home.own();
+                own.state.load(Acquire) == state::ABOARD && own.host.load(Relaxed) == here
+            };
+            self.areas(kind::HOME).filter(aboard).map(Area::own)
+        };
+        let all_bent = |mut bend: &mut dyn FnMut(&crate::layout::area::Context) -> bool| {
+            let counters = counters.into_iter().all(&mut bend);
+            counters && guests().all(&mut bend)
+        };
+        let bent = all_bent(&mut redirect::bend)
+            && sys::pass_barrier()
+            && area.cur.load(Acquire) == area.own().pointer()
+            && ring::is_hooked(area)
+            // One that ran when it was bent has stored its RIP since.
+            && all_bent(&mut redirect::is_bent);
+        if !bent {
+            // Also of those that left meanwhile.
+            let left = self.areas(kind::HOME).map(Area::own).filter(|own| own.host.load(Relaxed) == here);
+            left.chain(counters).for_each(redirect::straighten);
+        }
+        bent
+    }
+
+    /// Whether the context of a home may still be met by the thread that it was taken from. If not, it leads on again.
+    pub(crate) fn may_be_met(&self, home: &Area) -> bool {
+        // SAFETY: areas are never unmapped.
+        let Some(host) = (unsafe { home.bent_by.load(Relaxed).as_ref() }) else { return false };
+        let is_there = self.processes.primary_lives()
+            && host.kind.load(Acquire) == kind::PRIMARY
+            && host.tid.load(Acquire) == home.bent_tid.load(Relaxed);
+        if is_there
+            && host.visits.load(Acquire) == home.bent_visits.load(Relaxed)
+            && host.sleeps_seen.load(Relaxed) == home.bent_sleeps.load(Relaxed)
+        {
+            return true; // it is hooked still
+        }
+        redirect::straighten(home.own());
+        home.bent_by.store(null_mut(), Relaxed);
+        false
+    }
+
+    /// Asked for once it is needed: the kernel takes its time for it.
+    fn has_barrier(&mut self) -> bool {
+        *self.barrier.get_or_insert_with(sys::prepare_barrier)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::area::Context;
+    use crate::switching::ring_tests::{board, world};
+    use crate::switching::switch;
+
+    /// A supervisor, a primary's thread that runs its own code, and two guests in its ring.
+    fn world_of_two() -> (Supervisor, &'static Area, Vec<&'static Context>) {
+        let (area, guests) = world(2);
+        let region = area.region();
+        let me = std::process::id() as i32;
+        region.primary.store(me, Relaxed);
+        let mut supervisor = Supervisor::new(region, &[Some(me)]);
+        supervisor.now = 1_000_000_000;
+        for guest in &guests {
+            guest.home().pid.store(me, Relaxed);
+            guest.home().tid.store(me, Relaxed);
+            aboard(area, guest);
+        }
+        area.guests.store(2, Relaxed);
+        ring::control(area);
+        (supervisor, area, guests)
+    }
+
+    fn aboard(area: &'static Area, guest: &'static Context) {
+        guest.rip.store(0x1000 + guest.pointer() as u64, Relaxed);
+        guest.host.store(core::ptr::from_ref(area).cast_mut(), Relaxed);
+        board(area, guest, ring::modes());
+    }
+
+    fn leads_on(guest: &Context) -> bool {
+        guest.rip.load(Relaxed) == 0x1000 + guest.pointer() as u64
+    }
+
+    #[test]
+    fn guests_of_a_thread_that_comes_to_no_yield_go_home_and_lead_back_until_it_has() {
+        let (mut supervisor, area, guests) = world_of_two();
+        assert!(supervisor.take_back(area));
+        assert!(ring::is_hooked(area) && ring::first(area) == area.own().pointer());
+        for guest in &guests {
+            assert_eq!(
+                (guest.state.load(Relaxed), guest.why.load(Relaxed)),
+                (state::LEAVING, trip::UNMET as u32)
+            );
+            // What the thread finds if it was on its way there, and what home finds.
+            assert_eq!(guest.rip.load(Relaxed), switch::back_address() as u64);
+            assert_eq!(redirect::goes_on(guest), 0x1000 + guest.pointer() as u64);
+        }
+        // They run at home, and stay there, however much room there is.
+        for _ in 0..3 {
+            supervisor.homes(2);
+            assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::HOME));
+            assert!(guests.iter().all(|guest| !ring::is_hooked(guest.home())));
+        }
+        assert!(!supervisor.comes_to_yields(area) && supervisor.is_awaited(area));
+        // At its next yield.
+        assert_eq!(ring::control(area), area.own().pointer());
+        assert!(!supervisor.comes_to_yields(area), "not at once");
+        supervisor.now += PAUSE[0];
+        assert!(supervisor.comes_to_yields(area) && !supervisor.is_awaited(area));
+        supervisor.homes(2);
+        assert!(guests.iter().all(|guest| leads_on(guest) && ring::is_hooked(guest.home())));
+    }
+
+    #[test]
+    fn while_it_runs_a_guest_all_is_as_it_was() {
+        let (mut supervisor, area, guests) = world_of_two();
+        area.cur.store(guests[1].pointer(), Relaxed);
+        assert!(!supervisor.take_back(area));
+        assert!(guests.iter().all(|guest| leads_on(guest) && guest.state.load(Relaxed) == state::ABOARD));
+        assert_eq!(area.lock.load(Relaxed), lock::FREE);
+        assert!(supervisor.comes_to_yields(area));
+        // Counters too: nobody was counted here, so they led nowhere.
+        assert!(
+            [area.front(), area.back(), area.turns()].iter().all(|counter| counter.rip.load(Relaxed) == 0)
+        );
+    }
+
+    #[test]
+    fn who_was_captured_whole_is_not_bent_and_so_nobody_is_taken() {
+        let (mut supervisor, area, guests) = world_of_two();
+        guests[0].rip.store(switch::restore_address() as u64, Relaxed);
+        assert!(!supervisor.take_back(area));
+        assert_eq!(guests[0].rip.load(Relaxed), switch::restore_address() as u64);
+        assert!(leads_on(guests[1]));
+        assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::ABOARD));
+    }
+
+    #[test]
+    fn who_waits_to_be_let_in_goes_home_and_is_not_met_anywhere() {
+        let (mut supervisor, area, guests) = world_of_two();
+        // One is in the ring, and runs; the other one is offered.
+        ring::take_out(area, guests[1]);
+        aboard(area, guests[1]);
+        area.cur.store(guests[0].pointer(), Relaxed);
+        assert!(!supervisor.take_back(area));
+        assert_eq!(guests[1].state.load(Relaxed), state::LEAVING);
+        assert!(leads_on(guests[1]) && !supervisor.may_be_met(guests[1].home()));
+        assert_eq!(guests[0].state.load(Relaxed), state::ABOARD);
+    }
+
+    #[test]
+    fn the_slot_of_one_that_is_gone_is_kept_while_it_may_be_met() {
+        let (mut supervisor, area, guests) = world_of_two();
+        assert!(supervisor.take_back(area));
+        // Its process ends before it is home.
+        let home = guests[0].home();
+        assert!(!supervisor.bury(supervisor.region.slot_of(home), home));
+        assert_eq!(home.kind.load(Relaxed), kind::HOME);
+        // It was seen asleep, so it is on its way to nobody.
+        area.sleeps_seen.store(1, Relaxed);
+        supervisor.bury(supervisor.region.slot_of(home), home);
+        assert_eq!(home.kind.load(Relaxed), kind::FREE);
+    }
+
+    #[test]
+    fn it_is_hooked_first_and_looked_at_again() {
+        let (mut supervisor, area, guests) = world_of_two();
+        let ran = |ns| Some(Ran { ns, ..Ran::default() });
+        let mut at = 0;
+        let mut look = |supervisor: &mut Supervisor, more: u64| {
+            at += more;
+            supervisor.now += more;
+            supervisor.look_for_yields(area, ran(at));
+        };
+        look(&mut supervisor, 1);
+        look(&mut supervisor, RAN[0] - 1);
+        assert!(!ring::is_hooked(area), "not for long");
+        look(&mut supervisor, 1);
+        assert!(ring::is_hooked(area));
+        // It waits by turning round: it comes to the control context, and no yield is counted.
+        ring::control(area);
+        look(&mut supervisor, RAN[1]);
+        assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::ABOARD));
+        // Now it does not.
+        look(&mut supervisor, RAN[0]);
+        look(&mut supervisor, RAN[1]);
+        assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::LEAVING));
+        // As soon as it comes to many, it has guests for as long as others.
+        assert_eq!(area.unmet.load(Relaxed), 1);
+        area.passes.store(area.passes.load(Relaxed) - MANY as i64, Relaxed);
+        look(&mut supervisor, 1);
+        assert_eq!(area.unmet.load(Relaxed), 0);
+    }
+}

@@ -1,0 +1,171 @@
+//! The supervisor of siblings was killed. Nobody seats or fetches them any more; each that is away fetches itself home, and then all go
+//! on at home.
+//!
+//! The launcher says so in the control page: to ask the kernel, a program may have forbidden itself. Home threads wake now and
+//! then to look. A host that comes to yields lets its guest go when it is hooked. From one that stays outside of its twins, or in a handler,
+//! guests are taken as the supervisor would, under its lock; also where the supervisor died with that in its hands.
+
+use crate::layout::area::{Area, Context, kind, lock, state};
+use crate::switching::ring;
+use crate::sys;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use runtime_abi::control::trip;
+
+/// How often it is looked whether there is a supervisor, and, where there is none, whether the guest is free.
+const NAPS: [u64; 2] = [100_000_000, 1_000_000];
+
+/// Sleeps until somebody brings the calling thread's context home, or it has to be done here.
+pub(crate) fn wait(area: &'static Area) {
+    let own = area.own();
+    let gone = || area.region().page().supervisor_lost.load(Acquire) != 0;
+    loop {
+        let now = own.state.load(Acquire);
+        if now == state::HOME || gone() && fetch(area, now) {
+            return;
+        }
+        sys::futex_wait_for(&own.state, now, NAPS[usize::from(gone())]);
+    }
+}
+
+/// Whether the context is at home now.
+fn fetch(area: &'static Area, now: u32) -> bool {
+    let own = area.own();
+    match now {
+        // Nobody else changes these.
+        state::PARKED | state::LEAVING => {
+            own.recall.store(0, Relaxed);
+            own.state.store(state::HOME, Release);
+            return true;
+        }
+        _ => {}
+    }
+    // SAFETY: areas are never unmapped.
+    if let Some(host) = unsafe { own.host.load(Relaxed).as_ref() } {
+        own.recall.store(trip::FREE as u32, Relaxed);
+        ring::hook(host);
+        take_guests(host);
+    }
+    false
+}
+
+/// From a host that does not run them: under its lock it comes to the control context before it does, and meets nobody there. Those
+/// that never came to its ring it does not know of: it may have gone to sleep when they were offered to it, and not say
+/// that it is outside. They are taken from it whatever it does.
+fn take_guests(host: &'static Area) {
+    let locked = |from| host.lock.compare_exchange(from, lock::SIBLING, AcqRel, Relaxed).is_ok();
+    let supervisors = locked(lock::SUPERVISOR);
+    if !supervisors && !locked(lock::FREE) {
+        return;
+    }
+    let cur = host.cur.load(Acquire);
+    let outside = host.outside.load(Acquire) != 0;
+    let in_handler = cur == host.quiet().pointer() && host.free_hands.load(Acquire) != 0;
+    let alone = ring::is_hooked(host) && (outside || in_handler && host.cur.load(Acquire) == cur);
+    host.inbox.store(null_mut(), Relaxed);
+    if alone {
+        host.own().prev.store(host.own().pointer(), Relaxed);
+        ring::abandon(host);
+    }
+    let region = host.region();
+    for slot in (0..region.slots()).filter(|slot| region.tid(*slot) != 0) {
+        let guest = region.area(slot);
+        if guest.kind.load(Acquire) == kind::PRIMARY && is_with(guest.own(), host) {
+            let in_ring = guest.own().link.load(Relaxed) == guest.own().pointer();
+            if alone || !in_ring {
+                guest.own().next.store(guest.own().pointer(), Relaxed);
+                guest.own().prev.store(guest.own().pointer(), Relaxed);
+                guest.own().state.store(state::PARKED, Release);
+                sys::futex_wake(&guest.own().state);
+            }
+        }
+    }
+    // Of a ring that the supervisor had begun to take apart nobody may make a step: the thread goes on alone, and says so.
+    let taken_apart = supervisors && !alone;
+    host.lock.store(if taken_apart { lock::SUPERVISOR } else { lock::FREE }, Release);
+}
+
+fn is_with(guest: &Context, host: &Area) -> bool {
+    guest.state.load(Acquire) == state::ABOARD && core::ptr::eq(guest.host.load(Relaxed), host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::region::Purpose;
+    use crate::switching::ring_tests::{board, world};
+
+    /// Threads of one program, whose supervisor was killed.
+    fn siblings(count: usize) -> Vec<&'static Area> {
+        let (area, _) = world(0);
+        area.region().siblings.store(1, Relaxed);
+        area.region().page().supervisor_lost.store(1, Relaxed);
+        let purpose = Purpose { kind: kind::PRIMARY, primary: true, row: 0, pid: 1, tid: 1, fs: 0 };
+        (0..count).map(|_| area.region().claim(&purpose).expect("an area")).collect()
+    }
+
+    /// As the supervisor begins to.
+    fn begin_to_board(host: &'static Area, guest: &'static Area) {
+        let own = guest.own();
+        own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
+        own.link.store(null_mut(), Relaxed);
+        own.state.store(state::ABOARD, Relaxed);
+    }
+
+    /// As a guest's thread does every now and then.
+    fn is_home_after(looks: usize, guest: &'static Area) -> bool {
+        (0..looks).any(|_| fetch(guest, guest.own().state.load(Relaxed)))
+    }
+
+    #[test]
+    fn whoever_was_offered_to_a_thread_that_went_to_sleep_fetches_itself() {
+        let threads = siblings(2);
+        begin_to_board(threads[0], threads[1]);
+        board(threads[0], threads[1].own(), ring::modes());
+        assert!(is_home_after(2, threads[1]));
+        assert!(threads[0].inbox.load(Relaxed).is_null());
+        assert_eq!(ring::control(threads[0]), threads[0].own().pointer());
+    }
+
+    #[test]
+    fn so_does_who_was_not_offered_yet() {
+        let threads = siblings(3);
+        begin_to_board(threads[0], threads[1]);
+        board(threads[0], threads[1].own(), ring::modes());
+        assert_eq!(ring::control(threads[0]), threads[1].own().pointer());
+        begin_to_board(threads[0], threads[2]);
+        assert!(is_home_after(2, threads[2]));
+        assert!(ring::holds(threads[0], threads[1].own().pointer()), "the other one may be running");
+    }
+
+    #[test]
+    fn a_thread_that_runs_its_guest_lets_it_go_at_its_next_yield() {
+        let threads = siblings(2);
+        begin_to_board(threads[0], threads[1]);
+        board(threads[0], threads[1].own(), ring::modes());
+        ring::control(threads[0]);
+        assert!(!is_home_after(3, threads[1]));
+        assert_eq!(ring::control(threads[0]), threads[0].own().pointer());
+        assert!(is_home_after(1, threads[1]));
+    }
+
+    #[test]
+    fn nobody_walks_a_ring_that_the_supervisor_had_begun_to_take_apart() {
+        let threads = siblings(3);
+        for guest in &threads[1..] {
+            begin_to_board(threads[0], guest);
+            board(threads[0], guest.own(), ring::modes());
+        }
+        ring::control(threads[0]);
+        ring::hook(threads[0]);
+        threads[0].lock.store(lock::SUPERVISOR, Relaxed);
+        for guest in &threads[1..] {
+            guest.own().next.store(guest.own().pointer(), Relaxed);
+        }
+        assert!(!is_home_after(3, threads[1]), "the thread may be about to run it");
+        assert_eq!(ring::control(threads[0]), threads[0].own().pointer());
+        assert!(threads[1..].iter().all(|guest| is_home_after(2, guest)));
+        assert_eq!(ring::control(threads[0]), threads[0].own().pointer());
+        assert_eq!(threads[0].lock.load(Relaxed), lock::FREE);
+    }
+}
