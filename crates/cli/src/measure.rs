@@ -153,7 +153,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
         let other = if path == asked { String::new() } else { format!("; {} is as it was", asked.display()) };
         console.remark(&format!("wrote {}{other}", path.display()));
     }
-    let exit = ended(&document.body.experiments.endings(), interrupted)?;
+    let exit = ended(&catalogue::endings(&document.body.experiments), interrupted)?;
     Ok(if interrupted { Exit::Failed } else { exit })
 }
 

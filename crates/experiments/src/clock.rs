@@ -4,6 +4,8 @@
 //! timing a chain of dependent adds, one cycle each. A chain of multiplications, three cycles each, checks that.
 
 use crate::context::{Context, Refused};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use lab::pace::{Chain, Pace};
 use lab::stats;
 use lab::tsc::{self, Anchor};
@@ -14,7 +16,16 @@ use units::{Estimate, Quantity, Unit};
 /// A watch step: long enough that the counter's steps do not matter.
 const PULSE: u64 = 8;
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "clock",
+    about: "time stamp counter and core clock",
+    needs: None,
+    seconds: ByEffort { quick: 1.0, normal: 3.0, thorough: 10.0 },
+    run: |ctx, machine| machine.experiments.clock = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.clock.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
     let muls = Pace::of(Chain::Muls)?;
     let watch = ctx.budget.mul_f64(0.8);
     let began = Instant::now();

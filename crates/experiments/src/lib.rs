@@ -1,8 +1,8 @@
 //! The experiments: what to run, not how. One file each (a folder where there is analysis to it), each with a head that
 //! says what it measures and how to read it.
 //!
-//! To add one: its result type in `records::machine`, a file here with
-//! `pub(crate) fn run(&mut Context, &Machine) -> Result<T, Refused>`, and a line in [`catalogue`].
+//! To add one: its result type in `records::machine`, a file or folder here that declares its [`catalogue::Entry`] with
+//! all that the command line says of it, and a line in [`catalogue::ALL`]. A test holds entries and record together.
 #![forbid(unsafe_code)]
 
 mod bandwidth;
@@ -13,6 +13,8 @@ mod clock;
 pub mod context;
 mod crews;
 mod defect;
+mod effort;
+mod entry;
 mod followed;
 mod latency;
 pub mod levels;

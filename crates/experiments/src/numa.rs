@@ -8,6 +8,8 @@
 
 use crate::context::{Context, Refused};
 use crate::crews;
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use crate::latency::load_chase;
 use crate::threads::pages;
 use kernels::{Spec, StreamOp};
@@ -34,7 +36,16 @@ const SHARE_OF_FREE: f64 = 0.5;
 /// Pairs of nodes beyond these are left to longer runs.
 const MOST_NODES: [usize; 3] = [4, 8, 32];
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Numa, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "numa",
+    about: "memory placed on this node, on others, on all: latency and parallelism",
+    needs: Some("two NUMA nodes with memory"),
+    seconds: ByEffort { quick: 2.0, normal: 10.0, thorough: 40.0 },
+    run: |ctx, machine| machine.experiments.numa = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.numa.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Numa, Refused> {
     let home = ctx.cpu() as u32;
     let nodes = nodes_with_memory(ctx.host);
     if nodes.len() < 2 {

@@ -1,7 +1,7 @@
 //! One run of `measure`: sets up the station, runs the experiments asked for, grades the whole.
 
-use crate::catalogue::Entry;
 use crate::context::{Context, Progress, Refused};
+use crate::entry::Entry;
 use crate::purse::Purse;
 use lab::arena;
 use lab::campaign::Station;
@@ -132,6 +132,9 @@ fn grade_of(tally: &Tally, interrupted: bool, blind: Option<String>) -> Grade {
 mod tests {
     use super::*;
     use crate::catalogue;
+    use crate::effort::ByEffort;
+    use crate::entry::outcome_of;
+    use crate::{clock, yields};
     use records::machine::Status;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -164,25 +167,31 @@ mod tests {
         }
     }
 
+    const BRIEF: ByEffort<f64> = ByEffort { quick: 0.1, normal: 0.1, thorough: 0.1 };
+
     static ENTRIES: [Entry; 4] = [
         Entry {
             name: "numa",
             about: "",
-            seconds: [0.1; 3],
+            needs: None,
+            seconds: BRIEF,
             run: |ctx, machine| {
-                machine.experiments.numa = Some(catalogue::conclude(ctx, machine, defective(on_this_thread)));
+                machine.experiments.numa = Some(outcome_of(ctx, machine, defective(on_this_thread)));
             },
+            part: |all, name| Some(all.numa.as_ref()?.ending(name)),
         },
         Entry {
             name: "c2c",
             about: "",
-            seconds: [0.1; 3],
+            needs: None,
+            seconds: BRIEF,
             run: |ctx, machine| {
-                machine.experiments.c2c = Some(catalogue::conclude(ctx, machine, defective(on_another)));
+                machine.experiments.c2c = Some(outcome_of(ctx, machine, defective(on_another)));
             },
+            part: |all, name| Some(all.c2c.as_ref()?.ending(name)),
         },
-        catalogue::ALL[0],
-        catalogue::ALL[12],
+        clock::ENTRY,
+        yields::ENTRY,
     ];
 
     struct Unseen;
@@ -207,7 +216,7 @@ mod tests {
         };
         let machine = measure(&request, &Host::default(), &mut Unseen).unwrap();
         assert_eq!(PUT_BACK.load(Ordering::Relaxed), 2);
-        let endings = machine.experiments.endings();
+        let endings = catalogue::endings(&machine.experiments);
         for name in ["numa", "c2c"] {
             let ending = endings.iter().find(|e| e.name == name).unwrap();
             let why = ending.why.unwrap();

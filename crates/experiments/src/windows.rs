@@ -7,6 +7,8 @@
 
 use crate::chases::Chased;
 use crate::context::{Context, Refused};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use crate::latency;
 use kernels::Spec;
 use lab::arena::PageKind;
@@ -49,7 +51,16 @@ const THOROUGH: &[Shape] = &[
 /// On base pages, where TLBs end sooner.
 const SMALL_PAGES: &[Shape] = &[scalar(1 << 10), scalar(4 << 10)];
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Windows, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "windows",
+    about: "windows at random in areas of all sizes: what a model of the hierarchy is fitted to",
+    needs: None,
+    seconds: ByEffort { quick: 5.0, normal: 35.0, thorough: 150.0 },
+    run: |ctx, machine| machine.experiments.windows = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.windows.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Windows, Refused> {
     let largest = latency::largest(ctx);
     let main = latency::main_pages(ctx);
     let mut passes = vec![(main, ctx.pick(QUICK, NORMAL, THOROUGH))];

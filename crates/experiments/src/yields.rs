@@ -7,6 +7,8 @@
 
 use crate::chases::Chased;
 use crate::context::{Context, Refused};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use kernels::Spec;
 use lab::code::Loaded;
 use lab::rigs::{By, HandOverRig, Little, LittleRig, Rig, SwitchRig};
@@ -37,7 +39,16 @@ const CALLS: [Call; 4] = [Call::Function, Call::ReadTsc, Call::SystemCall, Call:
 const WAYS: [(HandOverBy, By); 3] =
     [(HandOverBy::Futex, By::Futex), (HandOverBy::Pipe, By::Pipe), (HandOverBy::SchedYield, By::SchedYield)];
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "yield",
+    about: "what it costs to switch to other work, with the kernel and without",
+    needs: None,
+    seconds: ByEffort { quick: 3.0, normal: 12.0, thorough: 40.0 },
+    run: |ctx, machine| machine.experiments.yields = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.yields.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
     let block = Duration::from_micros(ctx.pick(500, 1000, 2000));
     let blocks = ctx.pick(15, 61, 121);
 

@@ -125,33 +125,9 @@ pub struct Ending<'a> {
     pub would_help: Option<&'a str>,
 }
 
-impl Experiments {
-    /// The endings of all that were begun.
-    pub fn endings(&self) -> Vec<Ending<'_>> {
-        let all = [
-            ending("clock", self.clock.as_ref()),
-            ending("latency", self.latency.as_ref()),
-            ending("tlb", self.tlb.as_ref()),
-            ending("mlp", self.mlp.as_ref()),
-            ending("rob", self.rob.as_ref()),
-            ending("stride", self.stride.as_ref()),
-            ending("prefetch", self.prefetch.as_ref()),
-            ending("numa", self.numa.as_ref()),
-            ending("threads", self.threads.as_ref()),
-            ending("bandwidth", self.bandwidth.as_ref()),
-            ending("windows", self.windows.as_ref()),
-            ending("c2c", self.c2c.as_ref()),
-            ending("yield", self.yields.as_ref()),
-        ];
-        all.into_iter().flatten().collect()
+impl<T> Outcome<T> {
+    /// How the experiment of this name ended.
+    pub fn ending(&self, name: &'static str) -> Ending<'_> {
+        Ending { name, status: self.status, why: self.why.as_deref(), would_help: self.would_help.as_deref() }
     }
-}
-
-fn ending<'a, T>(name: &'static str, outcome: Option<&'a Outcome<T>>) -> Option<Ending<'a>> {
-    outcome.map(|o| Ending {
-        name,
-        status: o.status,
-        why: o.why.as_deref(),
-        would_help: o.would_help.as_deref(),
-    })
 }

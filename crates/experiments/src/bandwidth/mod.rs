@@ -10,6 +10,8 @@ mod plan;
 
 use crate::context::{Context, Refused};
 use crate::crews;
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use crate::latency::load_chase;
 use crate::threads::pages;
 use kernels::{Spec, Width};
@@ -33,7 +35,16 @@ const MOST_WARM: usize = 64 << 20;
 /// A chaser moves one line of this size with each step.
 const LINE: f64 = 64.0;
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "bandwidth",
+    about: "what caches and memory move, and what a load costs meanwhile",
+    needs: Some("time stamp counters that agree across CPUs"),
+    seconds: ByEffort { quick: 6.0, normal: 40.0, thorough: 150.0 },
+    run: |ctx, machine| machine.experiments.bandwidth = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.bandwidth.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, Refused> {
     let order = crews::joining_order(ctx.host, ctx.cpu() as u32);
     let crew = crews::crew(ctx, &order)?;
     let width = widest();

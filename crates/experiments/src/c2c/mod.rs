@@ -9,6 +9,8 @@ mod sample;
 
 use crate::context::{Context, Refused};
 use crate::crews;
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use kernels::Spec;
 use lab::code::Loaded;
 use lab::crew::{Crew, CrewMember, CrewRig};
@@ -27,7 +29,16 @@ const BLOCK_WITH_COSTS: Duration = Duration::from_micros(1200);
 const LEAST_BLOCKS: usize = 32;
 const MOST_BLOCKS: usize = 256;
 
-pub(crate) fn run(ctx: &mut Context<'_>, known: &Machine) -> Result<CacheToCache, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "c2c",
+    about: "handing a cache line to another CPU, and the price of false sharing",
+    needs: Some("two CPUs, whose time stamp counters agree"),
+    seconds: ByEffort { quick: 2.0, normal: 8.0, thorough: 30.0 },
+    run: |ctx, machine| machine.experiments.c2c = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.c2c.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, known: &Machine) -> Result<CacheToCache, Refused> {
     let cpus = crews::joining_order(ctx.host, ctx.cpu() as u32);
     if cpus.len() < 2 {
         return Err(Refused::not_possible(

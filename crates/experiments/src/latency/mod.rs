@@ -14,6 +14,8 @@ pub(crate) use plan::{largest, main_pages};
 pub(crate) use summary::levels_of;
 
 use crate::context::{Context, Refused};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use lab::arena::{PageKind, Placement};
 use lab::campaign::Series;
 use lab::chain::{self, Chain};
@@ -32,7 +34,25 @@ pub(crate) struct Setting {
     pub layout: chain::Layout,
 }
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "latency",
+    about: "latency over size: caches and memory, their sizes and costs",
+    needs: None,
+    seconds: ByEffort { quick: 7.5, normal: 70.0, thorough: 300.0 },
+    run: |ctx, machine| {
+        let mut levels = Vec::new();
+        let outcome = outcome_of(ctx, machine, |ctx, known| {
+            let curves = run(ctx, known)?;
+            levels = levels_of(&curves, &known.host, known.run.cpu);
+            Ok(curves)
+        });
+        machine.levels = levels;
+        machine.experiments.latency = Some(outcome);
+    },
+    part: |all, name| Some(all.latency.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused> {
     let line = ctx.line();
     let largest = plan::largest(ctx);
     // Who asks for a quick look waits for its end.

@@ -20,6 +20,8 @@ mod line;
 mod shots;
 
 use crate::context::{Context, Refused};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use crate::latency::supply_of;
 use crate::resample::{self, Sample};
 use crate::rob::cliff;
@@ -41,7 +43,16 @@ const FURTHEST_GAP: u32 = 2000;
 /// Two that should take equally long.
 const UNLIKE: f64 = 0.08;
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Mlp, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "mlp",
+    about: "memory-level parallelism: how many misses overlap",
+    needs: None,
+    seconds: ByEffort { quick: 6.0, normal: 40.0, thorough: 150.0 },
+    run: |ctx, machine| machine.experiments.mlp = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.mlp.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Mlp, Refused> {
     let mut mlp = Mlp { kinds: Vec::new(), pages_refused: Vec::new() };
     let kinds: &[PageKind] = match ctx.host.pages.thp.enabled.value() {
         Some(ThpMode::Never) => &[PageKind::Small],

@@ -12,6 +12,8 @@ mod reveal;
 
 use crate::chases::{self, Pass};
 use crate::context::{Context, Refused};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use crate::latency;
 use controls::Control;
 use lab::chain::Layout;
@@ -26,7 +28,16 @@ use units::Bytes;
 /// Switched controls: the setting, and the names of its states.
 type Switched = (Rc<Switch>, Vec<(String, Vec<u8>)>);
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Prefetching, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "prefetch",
+    about: "prefetchers: each of them off and on where possible, what patterns reveal where not",
+    needs: Some("root on bare metal, to switch prefetchers; elsewhere, patterns alone tell"),
+    seconds: ByEffort { quick: 3.0, normal: 15.0, thorough: 60.0 },
+    run: |ctx, machine| machine.experiments.prefetch = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.prefetch.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Prefetching, Refused> {
     let line = ctx.line();
     let (outcome, switched) = take_control(ctx);
     let mut states: Vec<PrefetchState> =

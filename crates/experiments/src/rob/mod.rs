@@ -14,6 +14,8 @@ pub(crate) mod cliff;
 mod meaning;
 
 use crate::context::{Context, Refused};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use crate::latency::supply_of;
 use crate::mlp::trail;
 use crate::resample::{self, Sample};
@@ -60,7 +62,16 @@ struct Search {
     gaps: BTreeMap<u32, Vec<Series>>,
 }
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "rob",
+    about: "how far the core looks ahead: re-order buffer, registers, queues",
+    needs: None,
+    seconds: ByEffort { quick: 6.0, normal: 40.0, thorough: 150.0 },
+    run: |ctx, machine| machine.experiments.rob = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.rob.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
     let pages = match ctx.host.pages.thp.enabled.value() {
         Some(ThpMode::Never) => PageKind::Small,
         _ => PageKind::Transparent,

@@ -11,13 +11,24 @@ mod reveal;
 
 use crate::chases::{self, Chased, Pass};
 use crate::context::{Context, Refused};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use crate::latency;
 use lab::chain::{Layout, Order};
 use records::machine::{Direction, Machine, PairPoint, Stride, StridePoint};
 use std::time::Duration;
 use units::{Bytes, Quantity, Unit};
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Stride, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "stride",
+    about: "latency over stride and size: lines, and how far prefetchers follow",
+    needs: None,
+    seconds: ByEffort { quick: 3.0, normal: 20.0, thorough: 80.0 },
+    run: |ctx, machine| machine.experiments.stride = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.stride.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Stride, Refused> {
     let line = ctx.line();
     let pages = latency::main_pages(ctx);
     let cap = latency::largest(ctx);

@@ -7,6 +7,8 @@ mod sharing;
 
 use crate::context::{Context, Refused};
 use crate::crews::{self, Claimed};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use crate::latency::load_chase;
 use lab::arena::{PageKind, Placement};
 use lab::chain::{self, Chain, Layout};
@@ -21,7 +23,16 @@ use units::{Bytes, Estimate, Quantity, Unit};
 /// Chains of all threads together take no longer than this to build.
 const MOST_CHAINS: u64 = 4 << 30;
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "threads",
+    about: "several threads at once: what they take from each other, which CPUs share which cache",
+    needs: Some("time stamp counters that agree across CPUs"),
+    seconds: ByEffort { quick: 3.0, normal: 15.0, thorough: 60.0 },
+    run: |ctx, machine| machine.experiments.threads = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.threads.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Refused> {
     let order = crews::joining_order(ctx.host, ctx.cpu() as u32);
     let crew = crews::crew(ctx, &order)?;
     let kernel = load_chase(kernels::Access::Read)?;

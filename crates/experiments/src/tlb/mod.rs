@@ -18,6 +18,8 @@
 mod fit;
 
 use crate::context::{Context, Refused};
+use crate::effort::ByEffort;
+use crate::entry::{Entry, outcome_of};
 use crate::latency::{load_chase, supply_of};
 use crate::resample::{self, Sample};
 use fit::Knee;
@@ -48,7 +50,16 @@ struct Range {
     most: u64,
 }
 
-pub(crate) fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Tlb, Refused> {
+pub(crate) const ENTRY: Entry = Entry {
+    name: "tlb",
+    about: "entries of each translation buffer, cost of missing it",
+    needs: None,
+    seconds: ByEffort { quick: 5.0, normal: 30.0, thorough: 120.0 },
+    run: |ctx, machine| machine.experiments.tlb = Some(outcome_of(ctx, machine, run)),
+    part: |all, name| Some(all.tlb.as_ref()?.ending(name)),
+};
+
+fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Tlb, Refused> {
     let mut tlb = Tlb { kinds: Vec::new(), pages_refused: Vec::new() };
     let thp = ctx.host.pages.thp.enabled.value() != Some(ThpMode::Never);
     let kinds: &[(PageKind, f64, f64)] = if thp {
