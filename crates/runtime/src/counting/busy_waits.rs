@@ -14,8 +14,10 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 /// A work is longer than so many of the shortest turns, and than such a part of what works are.
 const TURNS: u64 = 4;
 const PART: u64 = 8;
-/// A stage lasts for so many of others, and for longer, up to so many, until there were enough works.
-const STAGES: [u64; 2] = [12, 60];
+/// A stage lasts as long as this many other stages,
+const STAGES_LEAST: u64 = 12;
+/// or longer, up to this many, until there were [`ENOUGH`] pieces of work.
+const STAGES_MOST: u64 = 60;
 const ENOUGH: i32 = 64;
 /// Fewer works are no sample.
 pub(crate) const FEW: i32 = 16;
@@ -88,7 +90,7 @@ pub(crate) fn turned(area: &'static Area, now: u64) {
     let spent = now.saturating_sub(area.stage_began.load(Relaxed));
     let stage = area.stage_ticks.load(Relaxed);
     let works = area.taken.load(Relaxed) as i32 * area.laps[0].load(Relaxed);
-    if spent > STAGES[1] * stage || spent > STAGES[0] * stage && works >= ENOUGH {
+    if spent > STAGES_MOST * stage || spent > STAGES_LEAST * stage && works >= ENOUGH {
         if works == 0 {
             // What works are like is to be learnt anew.
             area.usual_work.store(0, Relaxed);

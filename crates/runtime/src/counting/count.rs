@@ -57,8 +57,10 @@ pub(crate) const YIELDS: u32 = 7;
 /// Yields in a lap: at least, and at most.
 pub(crate) const FEW: i32 = 16;
 const MANY: i32 = 4096;
-/// Laps in a stage: without guests about, with guests at least (and as many yields in each, if that lets them).
-const LAPS: [u64; 2] = [32, 8];
+/// Laps in a stage without guests, about.
+const SOLO_LAPS: u64 = 32;
+/// Laps in a stage with guests at least, of as many yields as without if that leaves this many.
+const GUEST_LAPS: u64 = 8;
 /// A lap where only yields are counted: for so many it does not see that it is hooked.
 const BLIND: i64 = 64;
 /// Most samples of a stage; rows of samples.
@@ -275,13 +277,13 @@ fn start_lap(area: &Area) {
 
 /// After a first lap that took so many ticks: whether laps are to be longer, so that it was no sample.
 fn lengthen(area: &Area, stage: u32, ticks: u64) -> bool {
-    let (which, most) = match stage {
-        PLAIN => (0, MANY),
-        ABOARD => (1, area.laps[0].load(Relaxed)),
+    let (which, laps, most) = match stage {
+        PLAIN => (0, SOLO_LAPS, MANY),
+        ABOARD => (1, GUEST_LAPS, area.laps[0].load(Relaxed)),
         _ => return false,
     };
     let lap = area.laps[which].load(Relaxed);
-    let part = area.stage_ticks.load(Relaxed) / LAPS[which];
+    let part = area.stage_ticks.load(Relaxed) / laps;
     let wanted = (part.saturating_mul(lap as u64) / ticks.max(1)).min(most as u64) as i32;
     // Near enough is a sample.
     let longer = wanted > lap + lap / 2;

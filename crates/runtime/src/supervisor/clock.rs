@@ -1,25 +1,29 @@
-//! How fast the time stamp counter goes.
+//! The rate of the time stamp counter, in ticks per nanosecond.
 //!
-//! Both clocks are read one after the other, and whoever had the processor in between, another thread or a hypervisor's guest, had it for
-//! milliseconds. What is bounded in ticks would be wrong by as much as that is of the time since the begin: so readings that took long
-//! are tried again, and those between which too little time has passed for their doubt are not used.
+//! Counter and clock are read one after the other. Another thread or a hypervisor's guest that takes the processor
+//! between the two keeps it for milliseconds, and the rate would be wrong by as much as that is of the time since the
+//! beginning. So a reading that took long is tried again, and two readings are used only where the time between them is
+//! long against what they are uncertain by.
 
 use crate::sys;
 use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::Control;
 
-/// How often readings are tried, the shortest one counts; its doubt is at most such a part of what passed.
+/// Attempts at one reading, of which the shortest counts.
 const TRIES: usize = 4;
-const DOUBT: u64 = 50;
-/// The first look after so long, in nanoseconds; then after twice as long each time, up to this. Then it is exact enough.
-const LOOK: [u64; 2] = [1_000_000, 1_000_000_000];
+/// A reading's uncertainty is at most this part (1/50) of the time that passed.
+const UNCERTAINTY_PART: u64 = 50;
+/// The first reading after the beginning, and the next one where a reading could not be used.
+const FIRST_READING_NS: u64 = 1_000_000;
+/// The interval between readings doubles up to this: then the rate is exact enough.
+const READINGS_MOST_NS: u64 = 1_000_000_000;
 
 /// The counter and the clock at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     ticks: u64,
-    /// In how many ticks it was taken.
+    /// The ticks that it took.
     took: u64,
     ns: u64,
 }
@@ -55,7 +59,7 @@ pub(crate) struct Clock {
 impl Clock {
     pub(crate) fn new() -> Self {
         let began = Reading::now(&mut ticks, &mut sys::now_ns);
-        Self { began, look_at: began.ns + LOOK[0], every: LOOK[0], rate: 0.0 }
+        Self { began, look_at: began.ns + FIRST_READING_NS, every: FIRST_READING_NS, rate: 0.0 }
     }
 
     pub(crate) fn follow(&mut self, page: &Control, now: u64) {
@@ -71,12 +75,12 @@ impl Clock {
     /// What passed of both since the beginning, if it is known by this.
     fn learn(&mut self, read: Reading) -> Option<[u64; 2]> {
         let [gone, ns] = [read.ticks.saturating_sub(self.began.ticks), read.ns.saturating_sub(self.began.ns)];
-        if (read.took + self.began.took).saturating_mul(DOUBT) > gone || ns == 0 {
-            self.look_at = read.ns + LOOK[0];
+        if (read.took + self.began.took).saturating_mul(UNCERTAINTY_PART) > gone || ns == 0 {
+            self.look_at = read.ns + FIRST_READING_NS;
             return None;
         }
         self.rate = gone as f64 / ns as f64;
-        self.every = (2 * self.every).min(LOOK[1]);
+        self.every = (2 * self.every).min(READINGS_MOST_NS);
         self.look_at = read.ns + self.every;
         Some([gone, ns])
     }
@@ -105,7 +109,7 @@ mod tests {
     }
 
     fn clock(began: Reading) -> Clock {
-        Clock { began, look_at: 0, every: LOOK[0], rate: 0.0 }
+        Clock { began, look_at: 0, every: FIRST_READING_NS, rate: 0.0 }
     }
 
     #[test]

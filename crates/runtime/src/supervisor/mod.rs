@@ -1,14 +1,20 @@
-//! The supervisor: a process in the harvested address space that runs nothing but this. It starts the scavengers, gives
-//! parked contexts to primaries, wakes those that come home, takes guests from primaries that sleep or are gone.
+//! The supervisor: a process in the harvested address space that runs nothing but this. It starts the scavengers, boards
+//! parked contexts, wakes the homes of guests that left, and takes guests from primaries that sleep or are gone.
 //!
-//! It looks around every now and then: nobody on a primary's thread makes a system call to tell it anything. A round is
-//! [`primaries`], then [`homes`]; where threads are each other's guests it is [`siblings`]. [`processes`] is what it knows of
-//! processes and threads. [`switches`] switches the primary's yields on while somebody is there for them, [`sites`] those off that do
-//! not pay. [`sampler`] compares a primary's pace with guests and without ([`idle_server_sampler`], [`idle_server`]: of one that sleeps often), and [`controller`] says what follows;
-//! What a scavenger leaves behind when it ends is its [`cleanup`], unless there are [`vfork_children`].
-//! [`long_stays`] are guests that stay for too long, [`no_yield`] is a primary that comes to no yield.
+//! It polls: nothing on a primary's thread makes a system call to tell it anything. A round looks, decides and acts:
 //!
-//! To add a policy: a reason in `runtime_abi::control::trip` if it sends guests home, and its place in a round.
+//! ```text
+//!   look     clock, processes            who lives, how fast the time stamp counter goes
+//!   decide   boarding::primaries         per thread: asleep? comes to yields (stalls)? pace and ring length (slowdown)
+//!   and act  boarding::homes             per scavenger thread: board, wake, park
+//!            boarding::siblings          in place of both, where threads are each other's guests
+//!            sites                       switch yields on and off
+//!            cleanup                     unmap what ended scavengers left
+//!   sleep    until something may be due, POLL_ACTIVE_NS to POLL_IDLE_NS, or until the bell rings
+//! ```
+//!
+//! To add a policy: a struct with its state and a pure core in the room of its subject, its place in a round, and a reason
+//! in `runtime_abi::control::trip` if it sends guests home.
 
 mod boarding;
 mod cleanup;
@@ -32,10 +38,37 @@ use runtime_abi::control::{Control, SCAVENGERS, life, stage};
 use sites::switches;
 use slowdown::{idle_server, sampler};
 
+/// Bytes of the supervisor's stack.
 const STACK: usize = 1 << 17;
-/// Between two rounds: while something moves, at most while a parked context waits, and at most. It grows with the time for
-/// which nothing has moved, so nobody waits for more than a small part of the time that it went without the supervisor.
-const NAP: [u64; 3] = [50_000, 400_000, 5_000_000];
+/// Between two rounds while something moves.
+const POLL_ACTIVE_NS: u64 = 50_000;
+/// The longest sleep while a parked context waits to be boarded.
+const POLL_PARKED_NS: u64 = 400_000;
+/// The longest sleep.
+const POLL_IDLE_NS: u64 = 5_000_000;
+/// The sleep doubles each time that nothing has moved for this many rounds, so that nothing waits for the supervisor
+/// longer than a small part of the time that it did without.
+const ROUNDS_PER_DOUBLING: u32 = 8;
+/// It doubles this often at most.
+const DOUBLINGS: u32 = 8;
+
+/// How long the supervisor sleeps between two rounds, in nanoseconds: while something moves, and at most.
+#[derive(Clone, Copy)]
+pub(crate) struct PollIntervals {
+    pub(crate) active: u64,
+    pub(crate) parked: u64,
+    pub(crate) idle: u64,
+}
+
+impl PollIntervals {
+    const DEFAULT: Self = Self { active: POLL_ACTIVE_NS, parked: POLL_PARKED_NS, idle: POLL_IDLE_NS };
+
+    /// The sleep after this many rounds in which nothing moved, where a parked context waits or not.
+    fn after(self, quiet_rounds: u32, parked: bool) -> u64 {
+        let longest = if parked { self.parked } else { self.idle };
+        (self.active << (quiet_rounds / ROUNDS_PER_DOUBLING).min(DOUBLINGS)).min(longest)
+    }
+}
 
 /// Starts it, from the primary.
 pub(crate) fn start(region: &'static Region) -> Result<(), i32> {
@@ -65,10 +98,10 @@ extern "C" fn serve(region: usize) -> ! {
     for (index, pid) in pids.iter_mut().enumerate().take(page::rows(page).len()) {
         *pid = start::scavenger(region, index);
     }
-    // What it has open and where it stands is the primary's, and would keep pipes from ending and directories busy.
+    // Its descriptors and directory are copies of the primary's, which would keep pipes open and directories busy.
     sys::close_from(0);
     sys::chdir(c"/");
-    // It has two for each thread. Who was started before goes on with the primary's limit.
+    // It has two descriptors for each thread. Scavengers, started before this, keep the primary's limit.
     let most = i32::try_from(sys::open_many()).unwrap_or(i32::MAX);
     region.kept_descriptors.store(most.saturating_sub(processes::SPARE), Relaxed);
     Supervisor::new(region, &pids).run();
@@ -80,41 +113,41 @@ pub(crate) struct Supervisor {
     page: &'static Control,
     processes: Processes,
     now: u64,
-    /// The launcher is gone: everybody is to leave the primary, which goes on alone.
+    /// The launcher is gone: all guests leave the primary, which goes on alone.
     orphaned: bool,
     /// Something moved in this round.
     moved: bool,
     quiet_rounds: u32,
-    /// Where the next round begins to look for contexts, so that all get their turn.
+    /// The slot at which the next round begins, so that all contexts get their turn.
     turn: usize,
     clock: clock::Clock,
-    /// By slot; none if there is no memory for it: then nobody comes aboard where pace is to be watched.
-    paces: Option<&'static mut [sampler::Pace; crate::layout::region::SLOTS]>,
-    /// By slot; none if there is no memory for it: then whoever sleeps is asleep.
-    naps: Option<&'static mut [idle_server::Naps; crate::layout::region::SLOTS]>,
-    /// Processors where a thread of the primary waits by turning round.
-    turning: Cpus,
-    /// Processors where a thread of the primary waits for its turn, others being there.
+    /// By slot. `None`: no memory for it; then no guest comes aboard where pace is to be kept.
+    paces: Option<&'static mut [sampler::ThreadPace; crate::layout::region::SLOTS]>,
+    /// By slot. `None`: no memory for it; then every thread that sleeps counts as asleep.
+    sleep_patterns: Option<&'static mut [idle_server::SleepPattern; crate::layout::region::SLOTS]>,
+    /// Processors where a thread of the primary busy-waits.
+    busy_waiting: Cpus,
+    /// Processors where a thread of the primary waits for its turn behind other threads.
     crowded: Cpus,
-    /// By slot, of homes: the processors that its thread may use, none if that is not known; none at all if there is no memory for it.
+    /// By slot, of homes: the processors that its thread may use, empty where not known. `None`: no memory for it.
     may_use: Option<&'static mut [Cpus; crate::layout::region::SLOTS]>,
-    /// When somebody's pace is to be looked at again.
+    /// When the next round is due at the latest.
     wake_at: u64,
-    switches: switches::Switches,
-    /// When sites are judged again.
+    switches: switches::YieldSwitches,
+    /// When sites are judged next.
     judge_at: u64,
-    /// A thread of the primary has not come to a yield for long, though it is wanted there.
+    /// A thread of the primary has not come to a yield for long, though it was hooked.
     waited_for: bool,
-    estates: cleanup::Estates,
-    /// Whether processors can be made to pass a barrier; none: that was not asked yet.
+    cleanup: cleanup::Cleanup,
+    /// Whether all processors can be made to pass a barrier; `None`: not asked yet.
     barrier: Option<bool>,
 }
 
-/// Something of each area, zero at first.
+/// A table with an entry for each area, zero at first.
 ///
 /// # Safety
 ///
-/// Zero is a value of it.
+/// Zero must be a value of `T`.
 unsafe fn table<T>() -> Option<&'static mut [T; crate::layout::region::SLOTS]> {
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
     let size = size_of::<[T; crate::layout::region::SLOTS]>();
@@ -125,14 +158,14 @@ unsafe fn table<T>() -> Option<&'static mut [T; crate::layout::region::SLOTS]> {
     }
 }
 
-/// What a round found, for the live view.
+/// What a round counted, for the live view.
 #[derive(Clone, Copy)]
 pub(crate) struct Census {
     threads: [u32; SCAVENGERS],
     aboard: [u32; SCAVENGERS],
     parked: usize,
     guests: u32,
-    /// Somebody may still park, or is away.
+    /// A context is aboard, parked, or about to park.
     away: bool,
 }
 
@@ -144,8 +177,8 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a pace, and are naps, that have not begun, and no processors.
-        let (paces, naps, may_use) =
+        // SAFETY: zero is a value of each: a pace and a sleep pattern that have not begun, and no processors.
+        let (paces, sleep_patterns, may_use) =
             unsafe { (if page.watched == 0 { None } else { table() }, table(), table()) };
         Self {
             region,
@@ -158,15 +191,15 @@ impl Supervisor {
             turn: 0,
             clock: clock::Clock::new(),
             paces,
-            naps,
-            turning: Cpus::NONE,
+            sleep_patterns,
+            busy_waiting: Cpus::NONE,
             crowded: Cpus::NONE,
             may_use,
             wake_at: 0,
-            switches: switches::Switches::new(page),
+            switches: switches::YieldSwitches::new(page),
             judge_at: 0,
             waited_for: false,
-            estates: cleanup::Estates::NONE,
+            cleanup: cleanup::Cleanup::NONE,
             barrier: None,
         }
     }
@@ -180,11 +213,11 @@ impl Supervisor {
             self.wake_at = u64::MAX;
             self.waited_for = false;
             self.switches.awaited = false;
-            self.turning = Cpus::NONE;
+            self.busy_waiting = Cpus::NONE;
             self.crowded = Cpus::NONE;
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
-            self.processes.look(self.region.supervisor.load(Relaxed), page::rows(self.page), self.now);
+            self.processes.poll(self.region.supervisor.load(Relaxed), page::rows(self.page), self.now);
             self.end_with_launcher();
             self.scavengers_ended();
             let census = if self.region.siblings.load(Relaxed) != 0 {
@@ -194,14 +227,14 @@ impl Supervisor {
                 self.homes(free)
             };
             if self.processes.primary_lives() {
-                let somebody = census.away || census.parked > 0;
-                self.switches.follow(somebody, self.processes.has_cpus_to_spare(), self.now);
+                let guests = census.away || census.parked > 0;
+                self.switches.follow(guests, self.processes.has_cpus_to_spare(), self.now);
                 self.judge_sites();
-                self.wake_at = self.wake_at.min(self.switches.look_at());
+                self.wake_at = self.wake_at.min(self.switches.poll_at());
             }
-            self.settle_estates();
+            self.clean_up();
             self.show(&census);
-            // Siblings have nobody else to wake them, whoever started them.
+            // Siblings depend on the supervisor to wake them, also without a launcher.
             let alone = self.region.siblings.load(Relaxed) == 0
                 && self.orphaned
                 && self.processes.all_scavengers_ended();
@@ -214,23 +247,23 @@ impl Supervisor {
                 return;
             }
             self.region.round.fetch_add(1, SeqCst);
-            self.nap(&census, bell);
+            self.sleep(&census, bell);
         }
     }
 
-    fn nap(&mut self, census: &Census, bell: u32) {
+    fn sleep(&mut self, census: &Census, bell: u32) {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
-        let [shortest, waiting, longest] =
-            if self.region.siblings.load(Relaxed) != 0 { siblings::NAP } else { NAP };
-        let longest = if census.parked > 0 { waiting } else { longest };
-        let nap = (shortest << (self.quiet_rounds / 8).min(8)).min(longest);
-        // Thousands of siblings take their time to be looked through.
-        let nap = nap.min(self.wake_at.saturating_sub(self.now).max(shortest)).max(siblings::pace(census));
+        let siblings = self.region.siblings.load(Relaxed) != 0;
+        let intervals = if siblings { siblings::INTERVALS } else { PollIntervals::DEFAULT };
+        let sleep = intervals.after(self.quiet_rounds, census.parked > 0);
+        let until_due = self.wake_at.saturating_sub(self.now).max(intervals.active);
+        // A round through thousands of siblings takes its time.
+        let sleep = sleep.min(until_due).max(siblings::shortest_sleep(census));
         self.processes.keep_off_primaries(self.region, self.page, self.now);
-        self.region.sleep_to_bell(bell, nap);
+        self.region.sleep_to_bell(bell, sleep);
     }
 
-    /// Scavengers end with their launcher, but not in the midst of the primary: their contexts are taken out of rings first.
+    /// Scavengers end with their launcher, but not while they are aboard: their contexts leave the rings first.
     fn end_with_launcher(&mut self) {
         if self.orphaned || !start::launcher_gone(self.page) {
             return;
@@ -280,7 +313,7 @@ impl Supervisor {
     }
 }
 
-/// Wakes a home thread, whose context is its own again.
+/// Wakes a home thread: its context is its own again.
 fn send_home(area: &Area) {
     let own = area.own();
     own.recall.store(0, Relaxed);
@@ -288,7 +321,7 @@ fn send_home(area: &Area) {
     sys::futex_wake(&own.state);
 }
 
-/// Takes everybody off a ring that its thread does not run, and calls them parked. Under the area's lock.
+/// Takes all guests off a ring that its thread does not run, and marks them parked. Under the area's lock.
 fn strip(area: &'static Area, now: u64) -> u32 {
     let mut count = 0;
     ring::take_all(area, |guest| {

@@ -1,8 +1,9 @@
-//! What the supervisor knows of processes and threads: who lives, who sleeps, and where.
+//! What the supervisor knows of processes and threads, by `/proc` and process descriptors: which live, which sleep, and
+//! on which processor.
 
 use crate::layout::area::{Area, kind};
 use crate::layout::region::Region;
-use crate::supervisor::slowdown::idle_server::Ran;
+use crate::supervisor::slowdown::idle_server::CpuTime;
 use crate::sys::cpus::Cpus;
 use crate::sys::decimal::decimal;
 use crate::sys::{self, PollFd};
@@ -16,35 +17,35 @@ const POLLIN: i16 = 1;
 pub(crate) const ASLEEP: u32 = 1;
 pub(crate) const IN_HANDLER: u32 = 2;
 pub(crate) const STOPPED: u32 = 3;
-/// How often it is asked what no descriptor tells.
-const SELDOM: u64 = 50_000_000;
+/// Between two questions about what no descriptor tells.
+const POLL_RARELY_NS: u64 = 50_000_000;
 
 /// Descriptors that are not kept for threads.
 pub(crate) const SPARE: i32 = 16;
 
-/// What a thread was seen to do.
+/// What the kernel says that a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum ThreadActivity {
     /// In a system call, until something happens.
     Asleep,
-    /// By a signal or a tracer, wherever it was.
+    /// By a signal or a tracer, at any instruction.
     Stopped,
     /// Anything else that is not the end.
     Awake,
-    /// The kernel does not tell. It may sleep, so nobody is to come aboard; it may run, so nobody may be taken from it.
+    /// The kernel does not tell. It may sleep, so no guest comes aboard; it may run, so no guest may be taken from it.
     Unknown,
     /// It will never run again.
     Gone,
 }
 
-/// Descriptors of the primary (first) and of the scavengers, readable once they ended.
+/// Process descriptors of the primary (first) and of the scavengers; they are readable once the process has ended.
 pub(crate) struct Processes {
     handles: [PollFd; 1 + SCAVENGERS],
     ended: [bool; 1 + SCAVENGERS],
     /// The kernel said so.
     told: [bool; 1 + SCAVENGERS],
     primary: i32,
-    /// Of each scavenger: it became another program, and is gone from this address space.
+    /// By scavenger: it executed another program, and is gone from this address space.
     left: [bool; SCAVENGERS],
     asked_at: u64,
     moved_at: u64,
@@ -99,7 +100,7 @@ impl Processes {
         self.ended[1 + index]
     }
 
-    /// Not only that nothing can be known of it.
+    /// The kernel said so; it is not only that nothing can be known of it.
     pub(crate) fn ended_for_certain(&self, index: usize) -> bool {
         self.told[1 + index]
     }
@@ -113,7 +114,7 @@ impl Processes {
     }
 
     /// Asks the kernel. `rows` are the scavengers'.
-    pub(crate) fn look(&mut self, me: i32, rows: &[ScavengerRow], now: u64) {
+    pub(crate) fn poll(&mut self, me: i32, rows: &[ScavengerRow], now: u64) {
         let watched = &mut self.handles[..=rows.len()];
         if any_ready(watched, sys::poll_now) {
             for (place, handle) in self.handles.iter_mut().enumerate() {
@@ -125,7 +126,7 @@ impl Processes {
                 }
             }
         }
-        if now.saturating_sub(self.asked_at) > SELDOM {
+        if now.saturating_sub(self.asked_at) > POLL_RARELY_NS {
             self.asked_at = now;
             // A primary that became another program is gone from this address space.
             if is_elsewhere(me, self.primary) {
@@ -138,50 +139,50 @@ impl Processes {
         }
     }
 
-    /// An area is about to be given back: what is open for its thread is not for the next one.
+    /// Closes what is open for an area's thread, before the area is given back.
     pub(crate) fn forget(area: &Area) {
         Stat::close(area);
         close(&area.ran_fd);
     }
 
-    /// For how long the thread of an area ran. None where the kernel does not tell. Exact of one that does not run now.
-    pub(crate) fn ran(area: &Area) -> Option<Ran> {
+    /// The CPU time of an area's thread; exact if the thread does not run now. `None`: the kernel does not tell.
+    pub(crate) fn cpu_time(area: &Area) -> Option<CpuTime> {
         let mut text = [0_u8; 96];
-        parse_ran(read(area, &area.ran_fd, b"/schedstat\0", &mut text)?)
+        parse_cpu_time(read(area, &area.ran_fd, b"/schedstat\0", &mut text)?)
     }
 
-    /// How often the thread of an area went to sleep. None where the kernel does not tell.
+    /// How often an area's thread went to sleep. `None`: the kernel does not tell.
     pub(crate) fn sleeps(area: &Area) -> Option<u64> {
         let mut text = [0_u8; 4096];
         number_of(status(area, &mut text)?, b"voluntary_ctxt_switches:", 10)
     }
 
-    /// What the thread of an area does.
-    pub(crate) fn seen(area: &'static Area) -> Seen {
+    /// What an area's thread does.
+    pub(crate) fn activity(area: &'static Area) -> ThreadActivity {
         let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
         let stat = Stat::read(area);
         if let Some(stat) = &stat {
             area.cpu.store(stat.cpu, Relaxed);
         }
         match stat.map(|stat| stat.state) {
-            Some(b'S') => Seen::Asleep,
-            Some(b'T' | b't') => Seen::Stopped,
+            Some(b'S') => ThreadActivity::Asleep,
+            Some(b'T' | b't') => ThreadActivity::Stopped,
             // A thread that began its process stays as a zombie while others go on.
-            Some(b'Z' | b'X' | b'x') => Seen::Gone,
-            None if sys::tgkill(pid, tid, 0) == sys::ESRCH => Seen::Gone,
-            None => Seen::Unknown,
-            _ => Seen::Awake,
+            Some(b'Z' | b'X' | b'x') => ThreadActivity::Gone,
+            None if sys::tgkill(pid, tid, 0) == sys::ESRCH => ThreadActivity::Gone,
+            None => ThreadActivity::Unknown,
+            _ => ThreadActivity::Awake,
         }
     }
 
-    /// Whether there is a CPU for the supervisor where no primary's thread is.
+    /// Whether there is a CPU for the supervisor without a thread of the primary.
     pub(crate) fn has_cpus_to_spare(&self) -> bool {
         self.spare
     }
 
     /// Moves the supervisor away from the CPUs where the primary's threads are, if there are others.
     pub(crate) fn keep_off_primaries(&mut self, region: &Region, page: &Control, now: u64) {
-        if now.saturating_sub(self.moved_at) < SELDOM {
+        if now.saturating_sub(self.moved_at) < POLL_RARELY_NS {
             return;
         }
         self.moved_at = now;
@@ -264,11 +265,11 @@ fn close(open: &AtomicI32) {
 }
 
 /// The three numbers of `/proc/…/schedstat`.
-fn parse_ran(text: &[u8]) -> Option<Ran> {
+fn parse_cpu_time(text: &[u8]) -> Option<CpuTime> {
     let mut numbers = text.split(|byte| !byte.is_ascii_digit()).map(|digits| {
         digits.iter().fold(0_u64, |n, digit| n.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
     });
-    Some(Ran { ns: numbers.next()?, waited: numbers.next()?, times: numbers.next()? })
+    Some(CpuTime { ns: numbers.next()?, waited: numbers.next()?, times: numbers.next()? })
 }
 
 /// What `/proc/…/stat` says of a thread.
@@ -381,8 +382,8 @@ mod tests {
 
     #[test]
     fn times_are_the_kernels() {
-        assert_eq!(parse_ran(b"123 45 6\n"), Some(Ran { ns: 123, waited: 45, times: 6 }));
-        assert_eq!(parse_ran(b"123 45"), None);
+        assert_eq!(parse_cpu_time(b"123 45 6\n"), Some(CpuTime { ns: 123, waited: 45, times: 6 }));
+        assert_eq!(parse_cpu_time(b"123 45"), None);
     }
 
     #[test]

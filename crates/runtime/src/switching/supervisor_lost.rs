@@ -1,9 +1,10 @@
-//! The supervisor of siblings was killed. Nobody seats or fetches them any more; each that is away fetches itself home, and then all go
-//! on at home.
+//! What siblings do when the supervisor was killed: nothing seats or fetches them any more, so each that is away fetches
+//! itself home, and then all go on at home.
 //!
-//! The launcher says so in the control page: to ask the kernel, a program may have forbidden itself. Home threads wake now and
-//! then to look. A host that comes to yields lets its guest go when it is hooked. From one that stays outside of its twins, or in a handler,
-//! guests are taken as the supervisor would, under its lock; also where the supervisor died with that in its hands.
+//! The launcher says so in the control page; a program may have forbidden itself the system call that would tell. Home
+//! threads wake now and then to look. A host that comes to yields lets its guest go when it is hooked. From one that stays
+//! outside of its twins, or in a handler, guests are taken as the supervisor would take them, under its lock, also where the
+//! supervisor died with the lock in its hands.
 
 use crate::layout::area::{Area, Context, kind, lock, state};
 use crate::switching::ring;
@@ -12,10 +13,12 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
 
-/// How often it is looked whether there is a supervisor, and, where there is none, whether the guest is free.
-const NAPS: [u64; 2] = [100_000_000, 1_000_000];
+/// Between two polls of whether there is a supervisor.
+const POLL_SUPERVISOR_NS: u64 = 100_000_000;
+/// Without a supervisor: between two attempts to fetch the own context.
+const POLL_FETCH_NS: u64 = 1_000_000;
 
-/// Sleeps until somebody brings the calling thread's context home, or it has to be done here.
+/// Sleeps until the calling thread's context is home, and fetches it where the supervisor is lost.
 pub(crate) fn wait(area: &'static Area) {
     let own = area.own();
     let gone = || area.region().page().supervisor_lost.load(Acquire) != 0;
@@ -24,7 +27,8 @@ pub(crate) fn wait(area: &'static Area) {
         if now == state::HOME || gone() && fetch(area, now) {
             return;
         }
-        sys::futex_wait_for(&own.state, now, NAPS[usize::from(gone())]);
+        let poll = if gone() { POLL_FETCH_NS } else { POLL_SUPERVISOR_NS };
+        sys::futex_wait_for(&own.state, now, poll);
     }
 }
 
@@ -32,7 +36,7 @@ pub(crate) fn wait(area: &'static Area) {
 fn fetch(area: &'static Area, now: u32) -> bool {
     let own = area.own();
     match now {
-        // Nobody else changes these.
+        // No other thread changes these.
         state::PARKED | state::LEAVING => {
             own.recall.store(0, Relaxed);
             own.state.store(state::HOME, Release);
@@ -49,9 +53,9 @@ fn fetch(area: &'static Area, now: u32) -> bool {
     false
 }
 
-/// From a host that does not run them: under its lock it comes to the control context before it does, and meets nobody there. Those
-/// that never came to its ring it does not know of: it may have gone to sleep when they were offered to it, and not say
-/// that it is outside. They are taken from it whatever it does.
+/// Takes the guests of a host that does not run them: while its lock is held it comes to the control context before it runs
+/// one, and finds none there. Contexts that were offered and never joined its ring are taken whatever it does: it may have
+/// gone to sleep when they were offered, without saying that it is outside.
 fn take_guests(host: &'static Area) {
     let locked = |from| host.lock.compare_exchange(from, lock::SIBLING, AcqRel, Relaxed).is_ok();
     let supervisors = locked(lock::SUPERVISOR);
@@ -80,7 +84,7 @@ fn take_guests(host: &'static Area) {
             }
         }
     }
-    // Of a ring that the supervisor had begun to take apart nobody may make a step: the thread goes on alone, and says so.
+    // A ring that the supervisor had begun to take apart may not be walked: the thread goes on alone, and says so.
     let taken_apart = supervisors && !alone;
     host.lock.store(if taken_apart { lock::SUPERVISOR } else { lock::FREE }, Release);
 }

@@ -1,8 +1,9 @@
-//! The supervisor's look at the scavengers' threads.
+//! The scavengers' threads, round by round: guests that left are woken at home, parked contexts are boarded, and further
+//! homes are asked to park while there is room.
 
 use crate::layout::area::{Area, Context, kind, state};
 use crate::layout::page;
-use crate::supervisor::processes::{Processes, Seen, signals_wait};
+use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::{Census, Supervisor, send_home};
 use crate::switching::ring;
 use crate::sys::cpus::Cpus;
@@ -10,16 +11,18 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{SCAVENGERS, trip};
 
-/// How long a parked context waits for a primary before it goes home again; and where it is in somebody's way there.
-const PATIENCE: [u64; 2] = [2_000_000, 100_000_000];
+/// A parked context that no primary takes goes home again after this.
+const PARKED_WAIT_NS: u64 = 2_000_000;
+/// The same where its home would take the CPU that a primary busy-waits on, or waits for.
+const PARKED_WAIT_IN_THE_WAY_NS: u64 = 100_000_000;
+/// Where a primary waits for its turn, homes run there once in each such interval,
+const HOME_SLICE_EVERY_NS: u64 = 100_000_000;
+/// for this long.
+const HOME_SLICE_NS: u64 = 10_000_000;
+/// Between two polls of a thread at home: whether it lives, and which processors it may use.
+const POLL_HOME_NS: u64 = 20_000_000;
 
-/// Where a primary waits for its turn, homes are there at the beginning of so long, for so long.
-const TURN: [u64; 2] = [100_000_000, 10_000_000];
-
-/// How often it is asked whether a thread at home is still there.
-const LOOK: u64 = 20_000_000;
-
-/// A context leaves a primary: keeps the accounts.
+/// A context leaves its primary: accounts for its time aboard.
 pub(crate) fn off(guest: &Context, now: u64) {
     let host = guest.host.swap(null_mut(), Relaxed);
     if host.is_null() {
@@ -33,13 +36,13 @@ pub(crate) fn off(guest: &Context, now: u64) {
     page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)));
 }
 
-/// A signal came for the thread of a home.
+/// Whether a signal came for a home's thread.
 fn is_called(area: &Area) -> bool {
     area.deferred.load(Acquire) != 0
 }
 
 impl Supervisor {
-    /// Who is aboard is called home where a signal waits for its thread, looked for now and then.
+    /// Recalls a guest whose thread has a signal waiting; that is looked for every `recall_ns`.
     pub(crate) fn recall_to_signals(&self, area: &Area) {
         let own = area.own();
         let recall = self.page.recall_ns.load(Relaxed);
@@ -47,14 +50,14 @@ impl Supervisor {
         let looked = self.now.saturating_sub(area.looked_at.load(Relaxed));
         if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
             area.looked_at.store(self.now, Relaxed);
-            // Of those that it does not let in. Where nobody tells, it goes home to see.
+            // Only signals that the parked thread blocks. Where the kernel does not tell, it goes home to see.
             if signals_wait(area).unwrap_or(true) {
                 own.recall.store(trip::RECALL as u32, Relaxed);
             }
         }
     }
 
-    /// Wakes who came home, boards who is parked, asks others to park while there is room for them.
+    /// One round over all homes; `free` more guests find room.
     pub(crate) fn homes(&mut self, mut free: u32) -> Census {
         let mut census =
             Census { threads: [0; SCAVENGERS], aboard: [0; SCAVENGERS], parked: 0, guests: 0, away: false };
@@ -83,17 +86,18 @@ impl Supervisor {
         census
     }
 
-    /// Its thread at home may run nowhere but where a primary's thread waits for what it has to do by turning round, and would take
-    /// slices of some milliseconds there: who never sleeps never wakes, so the kernel prefers it to nobody. Or it is where a primary's
-    /// thread waits for its turn: the kernel shares processors out among sessions, so whatever a home gets while the primary sleeps
-    /// it gets of the primary's share, and then others come first. So it is parked meanwhile, most of the time.
+    /// Whether a home's thread would take CPU time from a primary, so that it is parked most of the time. Either it may use
+    /// no processor but those where a primary's thread busy-waits, and would get slices of some milliseconds there: the
+    /// kernel prefers threads that wake up, and a busy-waiting one never does. Or it is on a processor for which a primary's
+    /// thread waits: the kernel shares processors out among sessions, so a home's time counts against the primary's share.
     fn is_in_the_way(&self, area: &Area) -> bool {
         let only_there = || {
             let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
-            !cpus.is_empty() && cpus.without(&self.turning).is_empty()
+            !cpus.is_empty() && cpus.without(&self.busy_waiting).is_empty()
         };
-        let among_many = || self.now % TURN[0] >= TURN[1] && self.crowded.holds(area.cpu.load(Relaxed));
-        (!self.turning.is_empty() && only_there() || among_many())
+        let among_many =
+            || self.now % HOME_SLICE_EVERY_NS >= HOME_SLICE_NS && self.crowded.holds(area.cpu.load(Relaxed));
+        (!self.busy_waiting.is_empty() && only_there() || among_many())
             && area.settled.load(Relaxed) == 0
             && area.bent_by.load(Relaxed).is_null()
             && self.processes.primary_lives()
@@ -115,11 +119,11 @@ impl Supervisor {
             return;
         }
         if matches!(own.state.load(Acquire), state::HOME | state::PARKING)
-            && self.now.saturating_sub(area.looked_at.load(Relaxed)) > LOOK
+            && self.now.saturating_sub(area.looked_at.load(Relaxed)) > POLL_HOME_NS
         {
             area.looked_at.store(self.now, Relaxed);
             let tid = self.region.tid(slot);
-            if Processes::seen(area) == Seen::Gone {
+            if Processes::activity(area) == ThreadActivity::Gone {
                 if !self.may_be_met(area) {
                     self.release(area, slot, tid);
                 }
@@ -169,7 +173,8 @@ impl Supervisor {
                     let in_the_way = self.is_in_the_way(area);
                     *parked += u32::from(!in_the_way);
                     let waited = self.now.saturating_sub(area.parked_at.load(Relaxed));
-                    let stays = waited <= PATIENCE[usize::from(in_the_way)] && !is_called(area);
+                    let stays = waited <= if in_the_way { PARKED_WAIT_IN_THE_WAY_NS } else { PARKED_WAIT_NS }
+                        && !is_called(area);
                     if !stays || !self.processes.primary_lives() {
                         self.arrive(area, None);
                     }
@@ -185,7 +190,7 @@ impl Supervisor {
                 }
                 self.recall_to_signals(area);
                 let host = own.host.load(Relaxed);
-                // Again and again: a hook that meets a thread on its way out of the control context is lost.
+                // Repeated: a hook that meets a thread on its way out of the control context is lost.
                 // SAFETY: areas are never unmapped.
                 if let Some(host) = unsafe { host.as_ref() } {
                     if own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
@@ -200,7 +205,7 @@ impl Supervisor {
         }
     }
 
-    /// A context is at home again.
+    /// A context is at home again, and why it left its primary.
     pub(crate) fn arrive(&mut self, area: &'static Area, why: Option<usize>) {
         let row = area.scavenger();
         if let Some(count) = why.and_then(|why| row.trips.get(why)) {
@@ -215,7 +220,8 @@ impl Supervisor {
         self.moved = true;
     }
 
-    /// The process of a home is gone, or another program; its context must vanish from a ring, if it is in one. Whether it is.
+    /// A home's process has ended or executed another program: takes its context out of a ring. Returns whether it is still
+    /// in one.
     pub(crate) fn bury(&mut self, slot: usize, area: &'static Area) -> bool {
         let own = area.own();
         let host = own.host.load(Relaxed);
@@ -263,19 +269,19 @@ mod tests {
     #[test]
     fn who_could_only_run_where_a_primary_turns_round_is_parked_meanwhile() {
         let (mut supervisor, home) = supervisor();
-        supervisor.turning = *cpus(&mut supervisor, home);
+        supervisor.busy_waiting = *cpus(&mut supervisor, home);
         supervisor.homes(0);
         assert!(ring::is_hooked(home));
         // As it parks, and stays so, longer than one who only waits for room.
         home.own().next.store(home.own().pointer(), Relaxed);
         home.own().state.store(state::PARKED, Relaxed);
-        for later in [0, 2 * PATIENCE[0]] {
+        for later in [0, 2 * PARKED_WAIT_NS] {
             supervisor.now += later;
             assert_eq!(supervisor.homes(0).parked, 0, "nobody is to hurry for it");
             assert_eq!(home.own().state.load(Relaxed), state::PARKED);
         }
         // The primary sleeps, or has to do all the time.
-        supervisor.turning = Cpus::NONE;
+        supervisor.busy_waiting = Cpus::NONE;
         supervisor.homes(0);
         assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, false));
     }
@@ -296,7 +302,7 @@ mod tests {
         for other in [2, 64, 70] {
             *cpus(&mut supervisor, home) = Cpus::of_mask(0b10);
             cpus(&mut supervisor, home).add(other);
-            supervisor.turning = Cpus::of_mask(0b10);
+            supervisor.busy_waiting = Cpus::of_mask(0b10);
             supervisor.homes(0);
             assert!(!ring::is_hooked(home), "{other}");
         }
@@ -307,7 +313,7 @@ mod tests {
         let (mut supervisor, home) = supervisor();
         *cpus(&mut supervisor, home) = Cpus::NONE;
         cpus(&mut supervisor, home).add(300);
-        supervisor.turning.add(300);
+        supervisor.busy_waiting.add(300);
         supervisor.homes(0);
         assert!(ring::is_hooked(home));
     }
@@ -317,8 +323,10 @@ mod tests {
         let (mut supervisor, home) = supervisor();
         let cpu = home.cpu.load(Relaxed);
         // Now and then it is let be.
-        for (crowded, later, parked) in [(cpu, TURN[1], true), (cpu, 0, false), (cpu + 1, TURN[1], false)] {
-            supervisor.now = 10 * TURN[0] + later;
+        for (crowded, later, parked) in
+            [(cpu, HOME_SLICE_NS, true), (cpu, 0, false), (cpu + 1, HOME_SLICE_NS, false)]
+        {
+            supervisor.now = 10 * HOME_SLICE_EVERY_NS + later;
             supervisor.crowded = Cpus::NONE;
             supervisor.crowded.add(crowded);
             supervisor.homes(0);
@@ -329,7 +337,7 @@ mod tests {
     #[test]
     fn who_comes_home_in_the_way_does_what_it_came_for_and_parks_again() {
         let (mut supervisor, home) = supervisor();
-        supervisor.turning = *cpus(&mut supervisor, home);
+        supervisor.busy_waiting = *cpus(&mut supervisor, home);
         home.own().state.store(state::LEAVING, Relaxed);
         supervisor.homes(0);
         assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, true));

@@ -1,9 +1,9 @@
-//! The supervisor's look at the primary's threads.
+//! The primary's threads, round by round: which of them take guests, and how many more.
 
 use crate::layout::area::{Area, kind, lock, state};
 use crate::layout::page;
-use crate::supervisor::processes::{ASLEEP, IN_HANDLER, Processes, STOPPED, Seen};
-use crate::supervisor::slowdown::idle_server::Rhythm;
+use crate::supervisor::processes::{ASLEEP, IN_HANDLER, Processes, STOPPED, ThreadActivity};
+use crate::supervisor::slowdown::idle_server::SleepState;
 use crate::supervisor::{Supervisor, strip};
 use crate::switching::ring;
 use crate::sys;
@@ -11,13 +11,13 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::fence;
 use runtime_abi::control::trip;
 
-/// How often it is asked whether a thread sleeps.
-const LOOK: u64 = 1_000_000;
-/// How long a thread that slept is not asked to take guests.
-const REST: u64 = 2_000_000;
+/// Between two polls of whether a thread sleeps.
+const POLL_THREAD_NS: u64 = 1_000_000;
+/// A thread that slept takes no guests for this long.
+const AFTER_SLEEP_NS: u64 = 2_000_000;
 
 impl Supervisor {
-    /// Frees guests of threads that sleep or are gone. Returns for how many more there is room.
+    /// Polls all threads, and takes the guests of those that sleep or are gone. Returns how many more guests find room.
     pub(crate) fn primaries(&mut self) -> u32 {
         if !self.processes.primary_lives() {
             for area in self.areas(kind::PRIMARY) {
@@ -28,7 +28,7 @@ impl Supervisor {
         let mut free = 0;
         let mut shown = 0;
         for area in self.areas(kind::PRIMARY) {
-            if self.look_at(area) {
+            if self.poll_thread(area) {
                 continue;
             }
             let guests = area.guests.load(Relaxed);
@@ -42,7 +42,7 @@ impl Supervisor {
                 row.guests.store(guests, Relaxed);
             }
             let slot = self.region.slot_of(area);
-            if self.naps.as_ref().is_some_and(|naps| naps[slot].crowded) {
+            if self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
                 self.crowded.add(area.cpu.load(Relaxed));
             }
             let ring = self.pace(area, slot, row);
@@ -53,7 +53,7 @@ impl Supervisor {
             if self.takes_guests(area) {
                 free += ring.saturating_sub(guests);
             } else if area.closed.load(Relaxed) != 0 && !ring::is_empty(area) {
-                // Once its ring is empty it may rely on coming here no more.
+                // Once its ring is empty it will not come to the control context again.
                 ring::hook(area);
             }
             if guests > ring {
@@ -73,7 +73,7 @@ impl Supervisor {
             && self.comes_to_yields(area)
     }
 
-    /// Whom to give a guest to: the one with the fewest.
+    /// The thread to board a guest on: the one with the fewest guests.
     pub(crate) fn host(&self, free: u32) -> Option<&'static Area> {
         let ring = self.page.ring.load(Relaxed);
         if free == 0 {
@@ -85,50 +85,51 @@ impl Supervisor {
             .min_by_key(|area| area.guests.load(Relaxed))
     }
 
-    /// Whether the thread is gone; takes its guests if it sleeps, is stopped, or comes to no yield.
-    fn look_at(&mut self, area: &'static Area) -> bool {
-        if self.now.saturating_sub(area.looked_at.load(Relaxed)) < LOOK {
+    /// Polls a thread: takes its guests if it sleeps, is stopped, or comes to no yield. Returns whether it is gone.
+    fn poll_thread(&mut self, area: &'static Area) -> bool {
+        if self.now.saturating_sub(area.looked_at.load(Relaxed)) < POLL_THREAD_NS {
             return false;
         }
         area.looked_at.store(self.now, Relaxed);
         let slot = self.region.slot_of(area);
         let tid = self.region.tid(slot);
-        let seen = Processes::seen(area);
-        if seen == Seen::Gone {
+        let seen = Processes::activity(area);
+        if seen == ThreadActivity::Gone {
             self.gone(area);
             if area.guests.load(Relaxed) == 0 {
                 self.release(area, slot, tid);
             }
             return true;
         }
-        let (asleep, stopped) = (seen == Seen::Asleep, seen == Seen::Stopped);
-        let (ran, guests) = (Processes::ran(area), area.guests.load(Relaxed));
-        if seen == Seen::Unknown && guests > 0 {
-            // It may not be asleep, so they leave it by themselves.
+        let (asleep, stopped) = (seen == ThreadActivity::Asleep, seen == ThreadActivity::Stopped);
+        let (ran, guests) = (Processes::cpu_time(area), area.guests.load(Relaxed));
+        if seen == ThreadActivity::Unknown && guests > 0 {
+            // It may run, so its guests leave by themselves.
             self.send_back(area, guests);
         }
-        let rhythm = match self.naps.as_mut() {
-            _ if seen == Seen::Unknown => Rhythm::Asleep { throughout: false },
-            // However long it is stopped, it is no nap.
-            Some(naps) => {
-                let rhythm = naps[slot].look(self.now, tid, asleep || stopped, ran, guests > 0);
-                if naps[slot].is_doubtful(self.now) {
-                    naps[slot].slept(self.now, Processes::sleeps(area));
+        let sleep = match self.sleep_patterns.as_mut() {
+            _ if seen == ThreadActivity::Unknown => SleepState::Asleep { throughout: false },
+            // A stop is not sleep, however short.
+            Some(patterns) => {
+                let pattern = &mut patterns[slot];
+                let state = pattern.poll(self.now, tid, asleep || stopped, ran, guests > 0);
+                if pattern.is_doubtful(self.now) {
+                    pattern.slept(self.now, Processes::sleeps(area));
                 }
-                rhythm
+                state
             }
-            None if asleep => Rhythm::Asleep { throughout: false },
-            None => Rhythm::Awake,
+            None if asleep => SleepState::Asleep { throughout: false },
+            None => SleepState::Awake,
         };
-        let away = match rhythm {
+        let away = match sleep {
             _ if stopped => STOPPED,
-            Rhythm::Asleep { .. } => ASLEEP,
-            Rhythm::Awake if area.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
-            Rhythm::Awake => 0,
+            SleepState::Asleep { .. } => ASLEEP,
+            SleepState::Awake if area.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
+            SleepState::Awake => 0,
         };
         let before = area.slept.swap(away, Relaxed);
-        let slept = before != 0 || rhythm == Rhythm::Asleep { throughout: true };
-        // Whoever waits for it to be alone waits no longer than for this; counters go, too.
+        let slept = before != 0 || sleep == SleepState::Asleep { throughout: true };
+        // A thread that waits for it to be alone (`interpose`) waits no longer than for this; counters go, too.
         let wanted_alone = area.closed.load(Acquire) != 0 && !ring::is_empty(area);
         if wanted_alone && !stopped && (asleep || away != 0) {
             self.steal(area);
@@ -141,9 +142,9 @@ impl Supervisor {
             self.look_for_yields(area, ran);
             return false;
         }
-        area.rest_until.store(self.now + REST, Relaxed);
+        area.rest_until.store(self.now + AFTER_SLEEP_NS, Relaxed);
         if stopped {
-            // It may be anywhere, and go on at any time.
+            // It may be at any instruction, and go on at any time.
             self.look_for_yields(area, ran);
         } else if slept && guests > 0 {
             self.steal(area);
@@ -151,17 +152,17 @@ impl Supervisor {
         false
     }
 
-    /// Takes the guests of a thread that sleeps in a system call, or is long in a handler (which it may have left by a jump, and
-    /// then it yields no more). Under the lock, and hooked: then, should it wake, it comes to the control context
-    /// before it runs a guest, and finds the lock taken.
+    /// Takes the guests of a thread that sleeps in a system call, or is long in a handler (which it may have left by a jump;
+    /// then it yields no more). Under the lock, and hooked: a thread that wakes meanwhile comes to the control context before
+    /// it runs a guest, and finds the lock taken.
     fn steal(&mut self, area: &'static Area) {
         if area.lock.compare_exchange(lock::FREE, lock::SUPERVISOR, AcqRel, Relaxed).is_err() {
             return;
         }
         ring::hook(area);
-        // Asleep after the hook: all it stored before is to be seen, and CUR says whether it was itself.
+        // Asleep after the hook: then all its earlier stores are seen, and CUR says which context it ran.
         fence(core::sync::atomic::Ordering::SeqCst);
-        let asleep = Processes::seen(area) == Seen::Asleep;
+        let asleep = Processes::activity(area) == ThreadActivity::Asleep;
         let cur = area.cur.load(Acquire);
         let in_handler = cur == area.quiet().pointer() && area.free_hands.load(Acquire) != 0;
         if ring::is_hooked(area) && (in_handler || asleep && cur == area.own().pointer()) {
@@ -172,7 +173,7 @@ impl Supervisor {
         area.lock.store(lock::FREE, Release);
     }
 
-    /// The ring is to be shorter: those go first that stay longest.
+    /// The ring gets shorter: guests with the longest stays go first.
     fn send_back(&mut self, area: &'static Area, surplus: u32) {
         let here = core::ptr::from_ref(area).cast_mut();
         let aboard = |home: &&Area| {
@@ -190,8 +191,8 @@ impl Supervisor {
         }
     }
 
-    /// The thread is gone, wherever it was: its guests are where they yielded, but for one that it was running. Its ring may
-    /// be half-way changed, so it is not looked at.
+    /// The thread is gone: its guests are at their yields, but for one that it was running. Its ring may be half changed, so
+    /// it is not read.
     fn gone(&mut self, area: &'static Area) {
         let here = core::ptr::from_ref(area).cast_mut();
         for home in self.areas(kind::HOME) {
@@ -211,7 +212,7 @@ impl Supervisor {
         }
     }
 
-    /// A guest of a thread that is gone goes home, unless it is lost and about to be killed: then it sleeps on.
+    /// A guest of a thread that is gone goes home; one that is lost is about to be killed, and sleeps on.
     fn arrive_or_wait(&mut self, home: &'static Area, lost: bool) {
         if lost {
             home.kind.store(kind::CLAIMED, Release);

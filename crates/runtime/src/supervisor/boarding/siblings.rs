@@ -1,24 +1,25 @@
-//! Where a program's threads are each other's guests: who runs at home, and who aboard whom.
+//! Where a program's threads are each other's guests: which of them run at home, and which aboard another one.
 //!
-//! Each thread is at home in its own kernel thread, as the kernel schedules it, unless more of them want to run than there
+//! Each thread is at home in its own kernel thread, as the kernel schedules it, unless more threads want to run than there
 //! are CPUs. Then the surplus is asked to park, and comes aboard those that stayed. A round is:
 //!
-//! 1. [`Supervisor::look_through`]: what each thread does. Who left a ring is sent home; guests and newcomers are taken
-//!    from hosts that are gone, sleep, or stay outside of their twins.
-//! 2. [`Supervisor::even_out`]: with fewer hosts than CPUs, somebody goes home; with more than are needed, somebody is asked to park.
-//! 3. [`Supervisor::seat`]: those parked are given to hosts; whom nobody takes goes home.
+//! 1. [`Supervisor::poll_siblings`]: what each thread does. A guest that left a ring is sent home; guests and newcomers are
+//!    taken from hosts that are gone, sleep, or stay outside of their twins.
+//! 2. [`Supervisor::even_out`]: with fewer hosts than CPUs, a guest goes home; with more than needed, a thread is asked to
+//!    park.
+//! 3. [`Supervisor::seat`]: parked threads are given to hosts; one that finds no host goes home.
 //!
-//! Nobody waits for a host without bound: whatever a host does, within [`OUTSIDE`] and [`PATIENCE`] its guests are taken from it,
-//! and who comes home soon after he went aboard is left at home for a time that doubles. A host that is in the midst of its
-//! twins runs its guests itself; it is preempted by the kernel as any thread is.
+//! No guest waits for a host without bound: whatever a host does, within [`OUTSIDE_NS`] and [`PARKED_WAIT_NS`] its guests are
+//! taken from it, and a guest that comes home soon after it went aboard is left at home for a time that doubles. A host
+//! that is in the midst of its twins runs its guests itself; the kernel preempts it as it does any thread.
 //!
-//! To add a rule for who may not take part: [`has_own_rules`]. For who should stay at home: [`may_park`].
+//! To add a rule for threads that may not take part: `has_own_rules`. For those that should stay at home: `may_park`.
 
 use super::homes;
 use crate::layout::area::{Area, Context, asked, kind, lock, settled, state};
 use crate::layout::page;
-use crate::supervisor::processes::{ASLEEP, Processes, Seen};
-use crate::supervisor::{Census, Supervisor, send_home};
+use crate::supervisor::processes::{ASLEEP, Processes, ThreadActivity};
+use crate::supervisor::{Census, PollIntervals, Supervisor, send_home};
 use crate::switching::ring;
 use crate::sys;
 use crate::sys::cpus::Cpus;
@@ -26,35 +27,47 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::{SCAVENGERS, ThreadRow, trip};
 
-/// As the supervisor's, but longer while much moves and shorter while nothing does: everybody's pace hangs on it.
-pub(crate) const NAP: [u64; 3] = [100_000, 400_000, 1_000_000];
+/// Between two rounds while something moves: longer than without siblings, since much moves all the time.
+const POLL_ACTIVE_NS: u64 = 100_000;
+/// The longest sleep while a parked thread waits for a host.
+const POLL_PARKED_NS: u64 = 400_000;
+/// The longest sleep: shorter than without siblings, since the pace of all threads depends on the supervisor.
+const POLL_IDLE_NS: u64 = 1_000_000;
+pub(crate) const INTERVALS: PollIntervals =
+    PollIntervals { active: POLL_ACTIVE_NS, parked: POLL_PARKED_NS, idle: POLL_IDLE_NS };
+/// The shortest sleep for each thread, so that polling many threads takes a small part of the time.
+const POLL_PER_THREAD_NS: u64 = 2_000;
 
-/// How long a parked context waits for a host.
-const PATIENCE: u64 = 1_000_000;
-/// How long guests wait for a host that is outside of its twins, and is awake.
-const OUTSIDE: u64 = 1_000_000;
-/// How long a thread has to come to the control context, for each thread that shares its CPU.
-const ANSWER: u64 = 4_000_000;
-/// Who was aboard for less than this is left at home for a while.
-const WORTH: u64 = 2_000_000;
-/// How long at first, and at most.
-const PAUSE: [u64; 2] = [1_000_000, 128_000_000];
-/// How often it is asked whether a thread sleeps: one that ran, and one that slept.
-const LOOK: [u64; 2] = [1_000_000, 2_000_000];
-/// So many are asked in one round.
-const LOOKS: u32 = 24;
-/// How often it is asked whether a thread has an affinity of its own.
-const RULES: u64 = 50_000_000;
+/// A parked thread that no host takes goes home after this.
+const PARKED_WAIT_NS: u64 = 1_000_000;
+/// Guests wait this long for a host that is awake outside of its twins.
+const OUTSIDE_NS: u64 = 1_000_000;
+/// A thread has this long to come to the control context, for each thread that shares its CPU.
+const ANSWER_NS: u64 = 4_000_000;
+/// A thread that was aboard for less is left at home for a while.
+const WORTH_ABOARD_NS: u64 = 2_000_000;
+/// The first such while.
+const LEFT_HOME_NS: u64 = 1_000_000;
+/// The longest: it doubles up to this.
+const LEFT_HOME_MOST_NS: u64 = 128_000_000;
+/// Between two polls of a thread that ran.
+const POLL_AWAKE_NS: u64 = 1_000_000;
+/// Between two polls of a thread that slept.
+const POLL_ASLEEP_NS: u64 = 2_000_000;
+/// The most threads polled in one round.
+const POLLS_PER_ROUND: u32 = 24;
+/// Between two polls of whether a thread has an affinity or a scheduling policy of its own.
+const POLL_RULES_NS: u64 = 50_000_000;
 
-/// How long a round is let pass at the least, so that looking through many threads is a small part of it.
-pub(crate) fn pace(census: &Census) -> u64 {
-    u64::from(census.threads[0]) * 2_000
+/// The shortest sleep between two rounds.
+pub(crate) fn shortest_sleep(census: &Census) -> u64 {
+    u64::from(census.threads[0]) * POLL_PER_THREAD_NS
 }
 
 /// How many threads do what.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    /// At home and not asleep, as far as is known, and answering.
+    /// At home, not asleep as far as is known, and answering.
     awake: u32,
     /// Of those, asked to park.
     asked: u32,
@@ -73,7 +86,7 @@ impl Supervisor {
             self.close_accounts();
             return census; // all of them ended with it
         }
-        let tally = self.look_through();
+        let tally = self.poll_siblings();
         let hosts = self.hosts_wanted(&tally);
         self.even_out(&tally, hosts);
         self.seat(hosts);
@@ -89,18 +102,18 @@ impl Supervisor {
         self.processes.allowed().count().max(1)
     }
 
-    /// As many as there are CPUs, and as many as it takes to have everybody aboard somebody.
+    /// As many hosts as there are CPUs, and as many as it takes to have all other threads aboard.
     fn hosts_wanted(&self, tally: &Tally) -> u32 {
         let runnable = tally.awake + tally.parked + tally.aboard;
         let ring = self.page.ring.load(Relaxed);
         runnable.div_ceil(ring + 1).max(self.cpus().min(runnable))
     }
 
-    fn look_through(&mut self) -> Tally {
+    fn poll_siblings(&mut self) -> Tally {
         let slots = self.region.slots();
         self.turn = if slots == 0 { 0 } else { (self.turn + 1) % slots };
         let mut tally = Tally::default();
-        let mut looks = LOOKS;
+        let mut polls = POLLS_PER_ROUND;
         for step in 0..slots {
             let slot = (self.turn + step) % slots;
             if self.region.tid(slot) == 0 {
@@ -113,7 +126,7 @@ impl Supervisor {
             tally.all += 1;
             self.number(area);
             match area.own().state.load(Acquire) {
-                state::HOME => self.at_home(slot, area, &mut looks, &mut tally),
+                state::HOME => self.at_home(slot, area, &mut polls, &mut tally),
                 state::PARKED => {
                     tally.parked += 1;
                     if area.parked_at.load(Relaxed) == 0 {
@@ -131,7 +144,7 @@ impl Supervisor {
         tally
     }
 
-    /// Gives a thread that was not seen before its row.
+    /// Gives a new thread its row in the table of threads.
     fn number(&self, area: &Area) {
         if area.number.load(Relaxed) != 0 {
             return;
@@ -149,27 +162,28 @@ impl Supervisor {
     }
 
     /// A thread in its own kernel thread, with or without guests.
-    fn at_home(&mut self, slot: usize, area: &'static Area, looks: &mut u32, tally: &mut Tally) {
+    fn at_home(&mut self, slot: usize, area: &'static Area, polls: &mut u32, tally: &mut Tally) {
         let slept = area.slept.load(Relaxed) == ASLEEP;
-        let every = LOOK[usize::from(slept)];
-        if *looks > 0 && self.now.saturating_sub(area.looked_at.load(Relaxed)) >= every {
-            *looks -= 1;
+        let every = if slept { POLL_ASLEEP_NS } else { POLL_AWAKE_NS };
+        if *polls > 0 && self.now.saturating_sub(area.looked_at.load(Relaxed)) >= every {
+            *polls -= 1;
             area.looked_at.store(self.now, Relaxed);
             let tid = self.region.tid(slot);
-            let seen = Processes::seen(area);
-            if seen == Seen::Gone {
-                // Nobody runs its ring any more, and it was not at work on it.
+            let seen = Processes::activity(area);
+            if seen == ThreadActivity::Gone {
+                // Its ring does not run any more, and it was not at work on it.
                 self.strip(area);
                 self.release(area, slot, tid);
                 self.moved = true;
                 return;
             }
-            let asleep = if matches!(seen, Seen::Awake | Seen::Stopped) { 0 } else { ASLEEP };
+            let asleep =
+                if matches!(seen, ThreadActivity::Awake | ThreadActivity::Stopped) { 0 } else { ASLEEP };
             self.moved |= area.slept.swap(asleep, Relaxed) != asleep && area.guests.load(Relaxed) > 0;
             self.has_own_rules(area, tid);
         }
         let asleep = area.slept.load(Relaxed) == ASLEEP;
-        let patience = ANSWER * u64::from((tally.all / self.cpus()).clamp(1, 64));
+        let patience = ANSWER_NS * u64::from((tally.all / self.cpus()).clamp(1, 64));
         let asked = area.asked_at.load(Relaxed);
         if asked != 0 {
             let came = area.visits.load(Acquire) != area.asked_visit.load(Relaxed);
@@ -178,7 +192,7 @@ impl Supervisor {
             } else if asleep || self.now.saturating_sub(asked) > patience {
                 self.withdraw(area);
             } else {
-                ring::hook(area); // a hook may be missed, and a wish come too late
+                ring::hook(area); // a hook may be missed, and a request come too late
             }
         }
         if area.guests.load(Relaxed) > 0 {
@@ -196,7 +210,7 @@ impl Supervisor {
         }
     }
 
-    /// A thread does not come to the control context: what was asked of it is taken back, and for a while nothing is.
+    /// A thread does not come to the control context: what was asked of it is taken back, and nothing is asked for a while.
     fn withdraw(&mut self, area: &'static Area) {
         area.asked_at.store(0, Relaxed);
         cancel(area);
@@ -206,9 +220,9 @@ impl Supervisor {
         self.moved = true;
     }
 
-    /// Not asked to park for a while, which doubles from time to time.
+    /// Does not ask it to park for a while, which doubles each time.
     fn leave_alone(&self, area: &Area) {
-        let pause = (area.pause.load(Relaxed) * 2).clamp(PAUSE[0], PAUSE[1]);
+        let pause = (area.pause.load(Relaxed) * 2).clamp(LEFT_HOME_NS, LEFT_HOME_MOST_NS);
         area.pause.store(pause, Relaxed);
         area.home_until.store(self.now + pause, Relaxed);
     }
@@ -224,17 +238,17 @@ impl Supervisor {
         if since == 0 || area.outside_visit.load(Relaxed) != visits {
             area.outside_since.store(self.now, Relaxed);
             area.outside_visit.store(visits, Relaxed);
-            area.looked_at.store(0, Relaxed); // does it sleep?
+            area.looked_at.store(0, Relaxed); // poll now whether it sleeps
             self.moved = true;
-        } else if asleep || self.now.saturating_sub(since) > OUTSIDE {
+        } else if asleep || self.now.saturating_sub(since) > OUTSIDE_NS {
             self.take_guests(area);
         } else {
             self.moved = true;
         }
     }
 
-    /// Under the lock. A thread outside, or in a handler, comes to the control context before it runs a guest: then it finds
-    /// the lock taken, or nobody there.
+    /// Under the lock. A thread outside, or in a handler, comes to the control context before it runs a guest, and finds the
+    /// lock taken, or an empty ring.
     fn take_guests(&mut self, area: &'static Area) {
         if area.lock.compare_exchange(lock::FREE, lock::SUPERVISOR, AcqRel, Relaxed).is_err() {
             return;
@@ -248,13 +262,13 @@ impl Supervisor {
         if ring::is_hooked(area) && (outside || in_handler && area.cur.load(Acquire) == cur) {
             let count = self.strip(area);
             page::add(&self.page.stolen, u64::from(count));
-            area.rest_until.store(self.now + PATIENCE, Relaxed);
+            area.rest_until.store(self.now + PARKED_WAIT_NS, Relaxed);
             self.moved = true;
         }
         area.lock.store(lock::FREE, Release);
     }
 
-    /// Takes everybody off a ring that its thread does not run.
+    /// Takes all guests off a ring that its thread does not run.
     fn strip(&self, area: &'static Area) -> u32 {
         let mut count = 0;
         ring::take_all(area, |guest| {
@@ -264,7 +278,7 @@ impl Supervisor {
         count
     }
 
-    /// Who was taken from a host is parked again.
+    /// A guest that was taken from its host is parked again.
     fn takes(&self, guest: &Context) {
         self.account(guest);
         homes::off(guest, self.now);
@@ -273,7 +287,7 @@ impl Supervisor {
 
     /// Threads with an affinity, a scheduling policy or a priority of their own run as the program said, and alone.
     fn has_own_rules(&self, area: &Area, tid: i32) {
-        if self.now.saturating_sub(area.own_rules_at.load(Relaxed)) < RULES {
+        if self.now.saturating_sub(area.own_rules_at.load(Relaxed)) < POLL_RULES_NS {
             return;
         }
         area.own_rules_at.store(self.now, Relaxed);
@@ -300,7 +314,7 @@ impl Supervisor {
         }
     }
 
-    /// A guest left its host's ring. How long it was aboard tells whether that is worth it.
+    /// A guest left its host's ring. Its time aboard tells whether boarding it is worth it.
     fn came_home(&mut self, area: &'static Area) {
         let own = area.own();
         let why = own.why.load(Relaxed) as usize;
@@ -308,7 +322,7 @@ impl Supervisor {
         self.account(own);
         homes::off(own, self.now);
         if matches!(why, trip::LEAVE | trip::FAULT | trip::MODES) {
-            if stayed < WORTH {
+            if stayed < WORTH_ABOARD_NS {
                 self.leave_alone(area);
             } else {
                 area.pause.store(0, Relaxed);
@@ -317,14 +331,14 @@ impl Supervisor {
         self.goes_home(area, Some(why));
     }
 
-    /// Time aboard, of a guest that leaves its host.
+    /// Accounts for the time aboard of a guest that leaves its host.
     fn account(&self, guest: &Context) {
         if let Some(row) = self.row(guest.home()) {
             page::add(&row.aboard_ns, self.now.saturating_sub(guest.since.load(Relaxed)));
         }
     }
 
-    /// Time parked, aboard or not, of a context that goes home.
+    /// Accounts for the time parked, aboard or not, of a context that goes home.
     fn account_parked(&self, area: &Area) {
         let since = area.parked_at.swap(0, Relaxed);
         let away = if since == 0 { 0 } else { self.now.saturating_sub(since) };
@@ -381,7 +395,7 @@ impl Supervisor {
         }
     }
 
-    /// There are CPUs for so many more: those who wait go home, then guests.
+    /// There are CPUs for `free` more threads: parked ones go home, then guests.
     fn fetch(&mut self, mut free: u32, tally: &Tally) {
         for area in self.areas(kind::PRIMARY) {
             if free == 0 {
@@ -427,13 +441,13 @@ impl Supervisor {
             && area.asked.load(Relaxed) == asked::NOTHING
     }
 
-    /// Something is asked of a thread; it has so long to come for it.
+    /// Notes when something is asked of a thread, which has [`ANSWER_NS`] to come for it.
     fn ask(&self, area: &Area) {
         area.asked_visit.store(area.visits.load(Acquire), Relaxed);
         area.asked_at.store(self.now, Relaxed);
     }
 
-    /// Gives those who wait to hosts, and sends home whom nobody takes.
+    /// Boards parked threads on hosts, and sends home those that find no host.
     fn seat(&mut self, hosts: u32) {
         let has_guests = |area: &Area| area.guests.load(Relaxed) > 0;
         let mut seated = self.areas(kind::PRIMARY).filter(|area| has_guests(area)).count() as u32;
@@ -446,7 +460,7 @@ impl Supervisor {
             if area.parked_at.load(Relaxed) == 0 {
                 area.parked_at.store(self.now, Relaxed);
             }
-            // Not everybody at home becomes a host: who has no guest may be asked to park.
+            // Not every thread at home becomes a host: one without guests may be asked to park.
             let more = seated < hosts;
             let host = self
                 .areas(kind::PRIMARY)
@@ -457,7 +471,7 @@ impl Supervisor {
                     seated += u32::from(!has_guests(host));
                     self.board(own, host);
                 }
-                None if self.now.saturating_sub(area.parked_at.load(Relaxed)) > PATIENCE => {
+                None if self.now.saturating_sub(area.parked_at.load(Relaxed)) > PARKED_WAIT_NS => {
                     self.goes_home(area, None);
                 }
                 None => {}
@@ -488,12 +502,12 @@ impl Supervisor {
     }
 }
 
-/// Takes back that a thread is asked to park, if its thread has not begun to.
+/// Takes back a request to park, if the thread has not begun to. Returns whether it could.
 fn cancel(area: &Area) -> bool {
     area.asked.compare_exchange(asked::TO_PARK, asked::NOTHING, AcqRel, Relaxed).is_ok()
 }
 
-/// Or it left one by a jump: then it meets nobody any more.
+/// Whether a thread runs a handler, or left one by a jump; then it meets no guests any more.
 fn in_handler(area: &Area) -> bool {
     area.cur.load(Acquire) == area.quiet().pointer()
 }

@@ -1,8 +1,9 @@
-//! What a scavenger leaves behind: its memory is unmapped once nobody can need it any more.
+//! The memory of a scavenger that is gone is unmapped once nothing can need it any more.
 //!
-//! That is: its process has ended, or is another program; all its areas are given back, so that no context of it is in a ring or on its
-//! way; and for a while nobody else was in this address space that may be a child of it, which shares its memory until it executes
-//! something ([`vfork_children`]). Only what is known for certain goes, see [`crate::mappings`].
+//! That is: its process has ended, or executed another program; all its areas are given back, so that no context of it is
+//! in a ring or on its way; and for a while there was no process in this address space that may be a child of it, which
+//! would share its memory until it executes something ([`vfork_children`]). Only what is known for certain to be the
+//! scavenger's is unmapped, see [`crate::mappings`].
 
 mod vfork_children;
 
@@ -16,65 +17,76 @@ use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use runtime_abi::control::SCAVENGERS;
 
-/// Between two looks for strays, of which two must have found none; it grows while there are some.
-const PAUSE: u64 = 100_000_000;
-const LONGEST_PAUSE: u64 = 5_000_000_000;
-/// For so long it is unmapped in a round: meanwhile the supervisor does nothing else. And so much in one call, in which nobody else can map
-/// anything: as much as takes about a quarter of that.
-const ROUND: u64 = 1_000_000;
-const LEAST: usize = 1 << 20;
-/// Pieces that are known at a time.
+/// Between two searches for vfork children, of which [`SEARCHES`] must find none.
+const SEARCH_EVERY_NS: u64 = 100_000_000;
+/// While there are some, the interval doubles up to this.
+const SEARCH_EVERY_MOST_NS: u64 = 5_000_000_000;
+/// Searches in a row that find none.
+const SEARCHES: u32 = 2;
+/// Unmapping takes this much of a round at most: meanwhile the supervisor does nothing else.
+const UNMAP_ROUND_NS: u64 = 1_000_000;
+/// Bytes unmapped by one call at least; it adapts so that a call, in which no thread can map anything, takes about a quarter
+/// of that.
+const UNMAP_LEAST: usize = 1 << 20;
+/// Pieces of memory that are known at a time.
 const PIECES: usize = 64;
-/// There is nothing behind that.
-const ALL: usize = usize::MAX;
+/// An address behind all others.
+const END: usize = usize::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum CleanupStep {
     /// It lives, as far as is known.
     Lives,
-    /// It has left; looks for strays, of which so many have found none.
-    Left { look_at: u64, pause: u64, without: u32 },
-    /// Is unmapped, piece by piece. What lies below has been: that may be anybody's by now, and is not asked for again.
+    /// It is gone; `without` searches for vfork children found none.
+    Left { search_at: u64, pause: u64, without: u32 },
+    /// It is unmapped piece by piece. What lies below `from` has been; other mappings may lie there by now, so it is not
+    /// asked for again.
     Unmapped { from: usize },
-    /// There is nothing more to be done, or to be known.
+    /// Nothing more can be done, or known.
     Done,
 }
 
-pub(crate) struct Estates {
-    steps: [Step; SCAVENGERS],
+pub(crate) struct Cleanup {
+    steps: [CleanupStep; SCAVENGERS],
     /// Of one scavenger at a time.
     pieces: [(usize, usize); PIECES],
     known: usize,
     at_once: usize,
 }
 
-impl Estates {
-    pub(crate) const NONE: Self =
-        Self { steps: [Step::Lives; SCAVENGERS], pieces: [(0, 0); PIECES], known: 0, at_once: LEAST };
+impl Cleanup {
+    pub(crate) const NONE: Self = Self {
+        steps: [CleanupStep::Lives; SCAVENGERS],
+        pieces: [(0, 0); PIECES],
+        known: 0,
+        at_once: UNMAP_LEAST,
+    };
 }
 
 impl Supervisor {
-    /// A step further with each.
-    pub(crate) fn settle_estates(&mut self) {
+    /// A step further with each scavenger.
+    pub(crate) fn clean_up(&mut self) {
         let mut is_open = true;
         for index in 0..page::rows(self.page).len() {
-            let step = self.estates.steps[index];
+            let step = self.cleanup.steps[index];
             let next = match step {
-                Step::Lives if self.has_left_all(index) => {
-                    Step::Left { look_at: self.now + PAUSE, pause: PAUSE, without: 0 }
+                CleanupStep::Lives if self.has_left_all(index) => CleanupStep::Left {
+                    search_at: self.now + SEARCH_EVERY_NS,
+                    pause: SEARCH_EVERY_NS,
+                    without: 0,
+                },
+                CleanupStep::Left { search_at, pause, without } if search_at <= self.now => {
+                    self.search(index, pause, without)
                 }
-                Step::Left { look_at, pause, without } if look_at <= self.now => {
-                    self.look(index, pause, without)
-                }
-                // One after the other, as the pieces are.
-                Step::Unmapped { from } if core::mem::take(&mut is_open) => self.unmap(index, from),
+                // One scavenger after the other, since the pieces are of one.
+                CleanupStep::Unmapped { from } if core::mem::take(&mut is_open) => self.unmap(index, from),
                 other => other,
             };
-            if let Step::Left { look_at, .. } = next {
-                self.wake_at = self.wake_at.min(look_at);
+            if let CleanupStep::Left { search_at, .. } = next {
+                self.wake_at = self.wake_at.min(search_at);
             }
-            self.moved |= matches!(next, Step::Unmapped { .. });
-            self.estates.steps[index] = next;
+            self.moved |= matches!(next, CleanupStep::Unmapped { .. });
+            self.cleanup.steps[index] = next;
         }
     }
 
@@ -82,7 +94,7 @@ impl Supervisor {
         &self.region.belongings[index]
     }
 
-    /// Its process is gone from this address space for certain, and nothing of it is in a ring.
+    /// Its process is gone from this address space for certain, and none of its contexts is in a ring.
     fn has_left_all(&self, index: usize) -> bool {
         let gone = self.processes.left(index) || self.processes.ended_for_certain(index);
         let is_its = |slot: usize| {
@@ -94,10 +106,9 @@ impl Supervisor {
         gone && !(0..self.region.slots()).any(is_its)
     }
 
-    fn look(&self, index: usize, pause: u64, without: u32) -> Step {
-        const ENOUGH: u32 = 2;
+    fn search(&self, index: usize, pause: u64, without: u32) -> CleanupStep {
         if !self.belongings(index).are_marked() {
-            return Step::Done;
+            return CleanupStep::Done;
         }
         let rows = page::rows(self.page);
         let pid = |index: usize| rows[index].pid.load(Relaxed);
@@ -107,43 +118,43 @@ impl Supervisor {
             |other: i32| other == primary || (0..rows.len()).filter(lives).any(|index| pid(index) == other);
         let none = vfork_children::are_none(self.region.supervisor.load(Relaxed), here);
         let without = if none { without + 1 } else { 0 };
-        if without == ENOUGH {
-            return Step::Unmapped { from: 0 };
+        if without == SEARCHES {
+            return CleanupStep::Unmapped { from: 0 };
         }
-        let pause = if none { PAUSE } else { (2 * pause).min(LONGEST_PAUSE) };
-        Step::Left { look_at: self.now + pause, pause, without }
+        let pause = if none { SEARCH_EVERY_NS } else { (2 * pause).min(SEARCH_EVERY_MOST_NS) };
+        CleanupStep::Left { search_at: self.now + pause, pause, without }
     }
 
     /// Some of what it had.
-    fn unmap(&mut self, index: usize, mut from: usize) -> Step {
-        if self.estates.known == 0 && from != ALL {
+    fn unmap(&mut self, index: usize, mut from: usize) -> CleanupStep {
+        if self.cleanup.known == 0 && from != END {
             from = self.find(index, from);
         }
-        if self.estates.known == 0 {
+        if self.cleanup.known == 0 {
             self.unmap_the_list(index);
-            return Step::Done;
+            return CleanupStep::Done;
         }
         let begin = sys::now_ns();
         let mut before = begin;
-        while self.estates.known > 0 && before - begin < ROUND {
-            let piece = &mut self.estates.pieces[self.estates.known - 1];
-            let size = (piece.1 - piece.0).min(self.estates.at_once);
-            // SAFETY: the scavenger's, by the kernel's own word or as it mapped it, and nobody is left who knows of it.
+        while self.cleanup.known > 0 && before - begin < UNMAP_ROUND_NS {
+            let piece = &mut self.cleanup.pieces[self.cleanup.known - 1];
+            let size = (piece.1 - piece.0).min(self.cleanup.at_once);
+            // SAFETY: the scavenger's, by the kernel's own word or as it mapped it, and no process is left that knows of it.
             let result = unsafe { sys::munmap(piece.0, size) };
-            // Some memory can be made such that it stays.
+            // Sealed memory stays.
             piece.0 = if result < 0 { piece.1 } else { piece.0 + size };
             if piece.0 == piece.1 {
-                self.estates.known -= 1;
+                self.cleanup.known -= 1;
             }
             let now = sys::now_ns();
-            self.estates.at_once = match now - before {
-                quick if quick < ROUND / 8 => self.estates.at_once.saturating_mul(2),
-                slow if slow > ROUND / 2 => (self.estates.at_once / 2).max(LEAST),
-                _ => self.estates.at_once,
+            self.cleanup.at_once = match now - before {
+                quick if quick < UNMAP_ROUND_NS / 8 => self.cleanup.at_once.saturating_mul(2),
+                slow if slow > UNMAP_ROUND_NS / 2 => (self.cleanup.at_once / 2).max(UNMAP_LEAST),
+                _ => self.cleanup.at_once,
             };
             before = now;
         }
-        Step::Unmapped { from }
+        CleanupStep::Unmapped { from }
     }
 
     /// Asks the kernel for pieces, from an address on; returns from where there may be more.
@@ -153,7 +164,7 @@ impl Supervisor {
         // SAFETY: the scavenger's memory, which is unmapped last.
         let spans = unsafe { belongings.spans.load(Acquire).as_ref() };
         let list = spans.map_or((0, 0), Spans::range);
-        let (pieces, known) = (&mut self.estates.pieces, &mut self.estates.known);
+        let (pieces, known) = (&mut self.cleanup.pieces, &mut self.cleanup.known);
         let mut next = from;
         maps::each(|line| {
             let marked = belongings.marks(index as u32, line);
@@ -174,7 +185,7 @@ impl Supervisor {
                 }
             }
         });
-        if *known < PIECES - 1 { ALL } else { next }
+        if *known < PIECES - 1 { END } else { next }
     }
 
     fn unmap_the_list(&self, index: usize) {

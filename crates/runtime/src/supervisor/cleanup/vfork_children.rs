@@ -1,4 +1,5 @@
-//! Processes in this address space that nobody here knows: what a scavenger made by `vfork`, or with `CLONE_VM`, and left behind.
+//! Processes in this address space that the supervisor does not know: what a scavenger made by `vfork`, or with
+//! `CLONE_VM`, and left behind.
 
 use crate::layout::region::SIZE;
 use crate::supervisor::processes::Stat;
@@ -8,14 +9,15 @@ use crate::sys::decimal::{decimal, number};
 const FOLDER: &core::ffi::CStr = c"/proc";
 const ME: &core::ffi::CStr = c"/proc/self";
 
-/// Whether there are none for certain. `me` is the supervisor; `here` says of a process that it is known to be here, and lives.
+/// Whether there are none for certain. `me` is the supervisor; `here` says whether a process is known to be in this address
+/// space, and lives.
 pub(crate) fn are_none(me: i32, here: impl Fn(i32) -> bool) -> bool {
     let Some(born) = Stat::of(me).map(|stat| stat.born).filter(|_| is_ours(me)) else { return false };
     let fd = sys::open(FOLDER, sys::O_RDONLY | sys::O_DIRECTORY | sys::O_CLOEXEC) as i32;
     if fd < 0 {
         return false;
     }
-    let mut entries = Entries([0; 2048]);
+    let mut entries = DirectoryEntries([0; 2048]);
     let none = loop {
         match sys::entries(fd, &mut entries.0) {
             0 => break true,
@@ -32,11 +34,11 @@ pub(crate) fn are_none(me: i32, here: impl Fn(i32) -> bool) -> bool {
     none
 }
 
-/// As the kernel aligns them.
+/// Directory entries, as the kernel aligns them.
 #[repr(align(8))]
-struct Entries([u8; 2048]);
+struct DirectoryEntries([u8; 2048]);
 
-/// Whether `/proc` tells of the processes that we see by these numbers.
+/// Whether `/proc` shows processes by the same numbers as we see them.
 fn is_ours(me: i32) -> bool {
     let (mut text, mut digits) = ([0_u8; 16], [0_u8; 10]);
     let size = sys::link(ME, &mut text);
@@ -49,9 +51,10 @@ fn may_be_one(me: i32, pid: i32, born: u64, here: &impl Fn(i32) -> bool) -> bool
         return false;
     }
     let Some(stat) = Stat::of(pid) else { return sys::kill(pid, 0) != sys::ESRCH };
-    // Of one whose first thread has ended, that one tells nothing; others may go on.
+    // A process whose first thread has ended says nothing by it; others may go on.
     let headless = stat.size == 0 && stat.threads > 1;
-    // The kernel may not let us ask. But who was there before has come otherwise, and who is here has mapped what is.
+    // The kernel may not let us ask. But a process older than the supervisor is no child of a scavenger, and one in this
+    // address space has mapped at least the region.
     let elsewhere = match same {
         _ if stat.born < born => true,
         _ if headless => false,
@@ -62,9 +65,9 @@ fn may_be_one(me: i32, pid: i32, born: u64, here: &impl Fn(i32) -> bool) -> bool
     !elsewhere && !here(stat.parent)
 }
 
-/// The names in what the kernel told of a directory.
+/// The names in a directory's entries as the kernel returns them.
 fn each_name(entries: &[u8]) -> impl Iterator<Item = &[u8]> {
-    /// Of an entry: its size in bytes, and its name behind a few more, ended by a zero.
+    /// Offsets in an entry: of its size in bytes, and of its name, which ends with a zero.
     const SIZE_AT: usize = 16;
     const NAME_AT: usize = 19;
     let mut rest = entries;

@@ -1,12 +1,13 @@
-//! The primary's yields are switched on only while somebody may meet it there.
+//! The primary's yields are switched on only while guests may be met there.
 //!
-//! Each has a byte by which it does nothing that matters, or is a jump to the yield (`docs/harvest-abi.md`). The byte is
-//! changed while the primary's threads run: whoever fetches it finds the one or the other. One is written through
-//! `/proc/self/mem`, which needs no right to write there, else its page is made writable for as long as that takes. Where a file's are
-//! written all at once, it is the other way round: two calls for the code that they are in, where else each takes two.
+//! Each yield has a switch byte: with one value it does nothing, with the other it is a jump to the yield
+//! (`docs/harvest-abi.md`). The byte is changed while the primary's threads run; each fetches the one or the other value. A
+//! single byte is written through `/proc/self/mem`, which needs no writable mapping, else its page is made writable for that
+//! time. Where all bytes of a file are written at once it is the other way round: two calls to `mprotect` for the code that
+//! they lie in, where single writes would take two each.
 //!
-//! They are switched off again when nobody has been there for a while, so that a guest that is home for a moment costs nothing; and
-//! those that do not pay, while others do, one by one ([`super`]).
+//! Yields are switched off again when no guest has been there for a while, so that a guest that is home for a moment costs
+//! nothing; and those that do not pay, while others do, one by one ([`super`]).
 
 use crate::layout::page;
 use crate::sys;
@@ -15,61 +16,64 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU8, fence};
 use runtime_abi::control::{Control, ON, SwitchRow};
 
-/// For how long nobody is there until they are switched off: at least, and so many times what it took to switch them, more where that
-/// takes the primary's own time. Thousands of them, one by one, take some ten milliseconds, and cost it a fifth of its pace while nobody is
-/// there.
-const LINGER: (u64, [u64; 2]) = (2_000_000, [100, 10]);
-/// So many of a file are written at once.
-const MANY: usize = 8;
+/// Without guests for this long, and for a number of times what switching took, yields are switched off.
+const LINGER_NS: u64 = 2_000_000;
+/// That number where the supervisor has a CPU of its own.
+const LINGER_OWN_CPU: u64 = 10;
+/// The same where switching takes the primary's CPU time: thousands of yields, one by one, take some ten milliseconds, and
+/// would cost the primary a fifth of its pace while no guest is there.
+const LINGER_SHARED_CPU: u64 = 100;
+/// From this many yields of a file on they are written at once.
+const AT_ONCE_LEAST: usize = 8;
 const PAGE: usize = 4096;
 const RUN: usize = sys::PROT_READ | sys::PROT_EXEC;
 
-/// What is remembered of each.
-pub(crate) struct Yield {
-    /// Where its byte is, and where the primary goes on behind it.
+/// One yield that can be switched.
+pub(crate) struct SwitchedYield {
+    /// The address of its switch byte, and where the primary goes on behind the yield.
     place: usize,
     pub(crate) resume: u64,
-    /// What its file has there; 0: it is not what it should be, and left alone.
+    /// The byte in its file; 0: it is not what it should be, and left alone.
     off: u8,
-    /// It is switched off until then, though others are on.
+    /// While others are on it is switched off until then; 0: it is not.
     pub(crate) off_until: u64,
     pub(crate) off_since: u64,
-    /// How often that was so.
+    /// How often it was switched off by itself.
     pub(crate) times: u32,
-    /// What was counted of it up to here does not tell about it any more.
+    /// Outcomes up to these counts do not tell about it any more.
     pub(crate) visits: u64,
     pub(crate) soon: u64,
 }
 
-/// Those of a file.
-struct File {
+/// The yields of one file.
+struct FileYields {
     yields: Range<usize>,
-    /// The pages from the first to the last of them, which are code that was loaded as one; none: that is not known.
+    /// The pages from the first to the last of them, if they are one segment of code; empty: not known.
     pages: Range<usize>,
 }
 
-pub(crate) struct Switches {
+pub(crate) struct YieldSwitches {
     page: &'static Control,
     memory: i32,
-    pub(crate) yields: &'static mut [Yield],
-    files: &'static mut [File],
+    pub(crate) yields: &'static mut [SwitchedYield],
+    files: &'static mut [FileYields],
     on: bool,
-    /// How often one of them was switched by itself.
+    /// How often single yields were switched.
     pub(crate) changes: u32,
-    /// A thread of the primary may meet guests at its sites, or its pace is that from one to the next. Said anew in each round.
+    /// A thread of the primary may meet guests at its sites, or its pace is sampled there. Set in each round.
     pub(crate) wanted: bool,
-    /// One from which guests were taken since it came to no yield is to be seen when it does. Said anew in each round.
+    /// A thread that lost its guests since it came to no yield is to be noticed when it does. Set in each round.
     pub(crate) awaited: bool,
-    /// So many times what it took nobody has to be there.
+    /// [`LINGER_OWN_CPU`] or [`LINGER_SHARED_CPU`].
     linger: u64,
-    /// When somebody was there last.
+    /// When a guest was there, or awaited, last.
     needed_at: u64,
-    /// How long it took to switch them.
+    /// How long it took to switch them, in nanoseconds.
     took: u64,
 }
 
-impl Switches {
-    /// The supervisor's, which has no descriptor open.
+impl YieldSwitches {
+    /// Finds the yields. The supervisor's, which has no descriptor open.
     pub(crate) fn new(page: &'static Control) -> Self {
         let none = Self {
             page,
@@ -80,7 +84,7 @@ impl Switches {
             changes: 0,
             wanted: true,
             awaited: false,
-            linger: LINGER.1[0],
+            linger: LINGER_SHARED_CPU,
             needed_at: 0,
             took: 0,
         };
@@ -89,7 +93,8 @@ impl Switches {
         if count == 0 {
             return none;
         }
-        let (Some(yields), Some(files)) = (room::<Yield>(count), room::<File>(found().count())) else {
+        let (Some(yields), Some(files)) = (room::<SwitchedYield>(count), room::<FileYields>(found().count()))
+        else {
             return none;
         };
         let mut first = 0;
@@ -114,29 +119,29 @@ impl Switches {
         self.on
     }
 
-    /// Somebody may meet the primary, or nobody. `spare`: who switches them does so on a CPU of its own.
-    pub(crate) fn follow(&mut self, somebody: bool, spare: bool, now: u64) {
-        self.linger = LINGER.1[usize::from(spare)];
-        let needed = (somebody || self.awaited) && self.wanted;
+    /// `guests`: some may meet the primary. `spare`: the supervisor has a CPU of its own.
+    pub(crate) fn follow(&mut self, guests: bool, spare: bool, now: u64) {
+        self.linger = if spare { LINGER_OWN_CPU } else { LINGER_SHARED_CPU };
+        let needed = (guests || self.awaited) && self.wanted;
         if needed {
             self.needed_at = now;
         }
-        let on = needed || self.on && now < self.look_at();
+        let on = needed || self.on && now < self.poll_at();
         if on != self.on && !self.yields.is_empty() {
             self.switch_all(on);
         }
     }
 
-    /// The last of all is gone.
+    /// The last guest is gone for good.
     pub(crate) fn leave(&mut self) {
         if self.on {
             self.switch_all(false);
         }
     }
 
-    /// When it has to be looked at again.
-    pub(crate) fn look_at(&self) -> u64 {
-        if self.on { self.needed_at + LINGER.0.max(self.linger * self.took) } else { u64::MAX }
+    /// When they may have to be switched off.
+    pub(crate) fn poll_at(&self) -> u64 {
+        if self.on { self.needed_at + LINGER_NS.max(self.linger * self.took) } else { u64::MAX }
     }
 
     fn switch_all(&mut self, on: bool) {
@@ -148,18 +153,19 @@ impl Switches {
         self.took = sys::now_ns().saturating_sub(began);
     }
 
-    fn switch_file(&self, file: &File, on: bool) {
+    fn switch_file(&self, file: &FileYields, on: bool) {
         let Range { start, end } = file.pages;
         // SAFETY: code of the program, which stays what it is but for the bytes below, and may be run all the time.
         let protect = |protection| unsafe { sys::mprotect(start, end - start, protection) };
-        let writable = file.yields.len() >= MANY && start < end && protect(RUN | sys::PROT_WRITE) == 0;
+        let writable =
+            file.yields.len() >= AT_ONCE_LEAST && start < end && protect(RUN | sys::PROT_WRITE) == 0;
         for index in file.yields.clone() {
             let of = &self.yields[index];
             let on = on && of.off_until == 0;
             if !writable {
                 self.set(index, on);
             } else if of.off != 0 {
-                // SAFETY: as above; it is one byte, either value of it is right, and what else is there is somebody's breakpoint.
+                // SAFETY: as above; it is one byte, either value of it is right, and any other is a debugger's breakpoint.
                 let byte = unsafe { AtomicU8::from_ptr(of.place as *mut u8) };
                 let (before, after) = if on { (of.off, ON) } else { (ON, of.off) };
                 let _ = byte.compare_exchange(before, after, Relaxed, Relaxed);
@@ -176,7 +182,7 @@ impl Switches {
         if of.off == 0 {
             return;
         }
-        // What else is there is somebody's breakpoint.
+        // Any other byte is a debugger's breakpoint.
         if !self.read(of.place).is_some_and(|byte| byte == of.off || byte == ON) {
             return;
         }
@@ -215,7 +221,7 @@ impl Switches {
     }
 }
 
-/// The pages from the first to the last of these, if they are of one piece of code.
+/// The pages from the first to the last of these yields, if they lie in one segment of code.
 fn pages(bias: u64, rows: &[SwitchRow], code: [u64; 2]) -> Range<usize> {
     let places = || rows.iter().map(|row| row.place);
     let (Some(first), Some(last)) = (places().min(), places().max()) else { return 0..0 };
@@ -226,7 +232,7 @@ fn pages(bias: u64, rows: &[SwitchRow], code: [u64; 2]) -> Range<usize> {
     page(first)..page(last) + PAGE
 }
 
-/// Memory for so many, zero, which is a value of all that is in it.
+/// Zeroed memory for `count` values; zero is a value of all `T` here.
 fn room<T>(count: usize) -> Option<&'static mut [T]> {
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
     let size = (count * size_of::<T>()).max(1);

@@ -1,94 +1,110 @@
-//! How many guests a primary's thread may have, and when: so that it becomes slower by no more than was asked for, whatever it
-//! does and whatever they do. Pure: time and samples in, decisions out.
+//! How many guests a primary's thread may have, and when, so that it becomes slower by no more than `--max-slowdown`,
+//! whatever the primary and its guests do. Pure: time and samples in, decisions out.
 //!
-//! A *credit* of lost time holds the promise: it grows by the share of time that may be lost, and what guests cost, as it is measured,
-//! is taken from it. Without credit guests wait. So the sum is right even where nothing else helps, and the ring's length only
-//! decides how much is got for it: it is made shorter while each sample costs more than the share, longer where that would still cost less.
-//! Where many cost hardly more than few (what they displace is displaced by the first ones already), it is not made shorter: many for a
-//! part of the time get more done than few all the time. Where guests cost nearly everything, they go home for a while that doubles each time.
+//! A *credit* of lost time keeps the promise. It grows by the share of time that may be lost; what guests cost, as it is
+//! measured, is taken from it. Without credit guests wait. So the sum is right even where nothing else helps, and the
+//! length of the ring only decides how much work is done for it:
 //!
-//! To change the law: here, and in the worlds of the tests below that it must hold in.
+//! - the ring gets shorter while each sample costs more than the share, longer where that would still cost less;
+//! - where many guests cost hardly more than few, since the first ones displace what the others would, it does not get
+//!   shorter: many guests for a part of the time get more done than few all the time;
+//! - where guests cost nearly all the time, they go home for a time that doubles with each such case.
+//!
+//! Example, with 5 % allowed: the share is 0.9 * 0.05 / (1 + 0.9 * 0.05) = 4.3 %, so 12 ms without guests give credit
+//! for the first trial of 0.5 ms. Guests that cost 8.6 % while they are aboard are aboard half of the time.
+//!
+//! To change the rules: here, and in the simulated worlds of the tests below, in which they must hold.
 
-/// Of the slowdown that was asked for, some is left for what is not measured.
-const SPENT: f64 = 0.9;
-/// Where answers are waited for, guests may cost so many times the share while they are there: then those that come later on are
-/// few enough, and not much later.
-const ANSWERS: f64 = 3.0;
-/// Credit is good for so much time: what was not lost long ago may not be lost now.
-const MEMORY: f64 = 1e9;
-/// Of that, what must be left for the ring to be as long as it likes.
-const SPARED: f64 = 0.75;
-/// Shares of lost time above which guests are hopeless.
-const HOPELESS: f64 = 0.75;
-/// The first spell with guests, of which nothing is known, and what a later one is to last at least: long, since guests and primary cost each
-/// other more in its first milliseconds, but not where answers are waited for.
-const TRIAL: f64 = 5e5;
-const SPELL: [f64; 2] = [16e6, 4e6];
-const HOLD: [u64; 2] = [50_000_000, 2_000_000_000];
-
-/// What is known of a length is good for so long, and by so many samples.
-const KNOWN: (u64, u32) = (4_000_000_000, 2);
-/// Another length must promise so many times the work to be taken for what it was when it was seen last.
+/// Of the slowdown that was asked for, this part is used; the rest is for what is not measured.
+const USED_PART: f64 = 0.9;
+/// Where response times matter, guests may cost this many times the share while they are aboard: then the requests that
+/// are answered later are few enough, and not much later.
+const RESPONSE_TIME_FACTOR: f64 = 3.0;
+/// Credit is limited to what this time gives: what was not lost long ago may not be lost now.
+const CREDIT_NS: f64 = 1e9;
+/// While this part of the full credit is left, a dear sample shortens nothing.
+const SPARED_PART: f64 = 0.75;
+/// Guests that cost a larger share of the time are hopeless.
+const HOPELESS_SHARE: f64 = 0.75;
+/// The first guest phase, of which nothing is known.
+const TRIAL_NS: f64 = 5e5;
+/// What the credit for a later guest phase pays for at least: long, since guests and primary cost each other more in the
+/// first milliseconds.
+const PHASE_LEAST_NS: f64 = 16e6;
+/// The same where response times matter: shorter, so that fewer requests in a row are answered later.
+const PHASE_LEAST_RESPONSE_NS: f64 = 4e6;
+/// Hopeless guests stay at home this long at first.
+const HOLD_NS: u64 = 50_000_000;
+/// The longest such time; for a ring that was made shorter, half of it.
+const HOLD_MOST_NS: u64 = 2_000_000_000;
+/// The cost of a ring's length is known for this long after its last sample.
+const COST_KNOWN_NS: u64 = 4_000_000_000;
+/// The cost of a ring's length is known by this many samples.
+const COST_KNOWN_SAMPLES: u32 = 2;
+/// Another length must promise this many times the work before its remembered cost is trusted.
 const WORTH_IT: f64 = 1.5;
+/// Samples at one length before it is changed for its mean cost.
+const SAMPLES_LEAST: u32 = 4;
 
-/// What rings of about one length cost when there were any last.
+/// The cost of rings of about one length when there was one last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct KnownCost {
     ring: u32,
     samples: u32,
     cost: f64,
     at: u64,
 }
 
-impl Known {
+impl KnownCost {
     fn is_fresh(&self, now: u64) -> bool {
-        self.samples >= KNOWN.1 && now.saturating_sub(self.at) <= KNOWN.0
+        self.samples >= COST_KNOWN_SAMPLES && now.saturating_sub(self.at) <= COST_KNOWN_NS
     }
 }
 
 /// What follows from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    Goes,
+    /// Guests go on.
+    GoOn,
     /// The credit is used up: guests wait.
-    Waits,
+    Wait,
     /// Guests cost nearly all the time.
     Hopeless,
 }
 
-/// Zero everywhere is a law that has not begun.
+/// Zero everywhere is a controller that has not begun.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Law {
+pub(crate) struct SlowdownController {
     /// The share of time that may be lost.
     share: f64,
     credit: f64,
-    /// What guests cost when they are out again, by what they displaced.
+    /// What guests cost after they left, by the cache contents that they displaced.
     debt: f64,
-    /// No spell is to cost much more than the share, whatever all of them together cost.
+    /// Response times matter: no guest phase may cost much more than the share, whatever all of them cost together.
     answers: bool,
     pub(crate) ring: u32,
     longest: u32,
-    /// Its length when guests were hopeless last.
+    /// Its length before guests were hopeless last.
     before_hopeless: u32,
-    /// Of samples at this length: how many, and their mean, the latest counting most.
+    /// Samples at this length: how many, and their mean, the latest counting most.
     samples: u32,
     mean: f64,
-    /// By powers of two.
-    known: [Known; 8],
-    /// What was lost of the time with guests when there were any last; negative: not known.
+    /// By the length as a power of two.
+    known: [KnownCost; 8],
+    /// The share lost in the last sample with guests; negative: not known.
     last: f64,
-    /// No longer ring before this time; how long the next such hold is.
+    /// The ring does not get longer before this time; and the length of the next such hold.
     short_until: u64,
     short_for: u64,
-    /// Nobody aboard before this time.
+    /// No guest is aboard before this time; and the length of the next such hold.
     home_until: u64,
     home_for: u64,
 }
 
-impl Law {
+impl SlowdownController {
     /// For a slowdown of at most `slowdown`, with rings up to `longest`.
     pub(crate) fn new(slowdown: f64, longest: u32) -> Self {
-        let slowdown = SPENT * slowdown;
+        let slowdown = USED_PART * slowdown;
         let share = slowdown / (1.0 + slowdown);
         Self {
             share,
@@ -100,27 +116,27 @@ impl Law {
             longest,
             samples: 0,
             mean: 0.0,
-            known: [Known::default(); 8],
+            known: [KnownCost::default(); 8],
             last: -1.0,
             short_until: 0,
-            short_for: HOLD[0],
+            short_for: HOLD_NS,
             home_until: 0,
-            home_for: HOLD[0],
+            home_for: HOLD_NS,
         }
     }
 
-    /// Guests take part in another way from now on: what they cost is to be learnt anew. Credit stays. `answers`: the share is not
-    /// exceeded by far for a while to be below it in another; that would do for a pace, but not for response times.
+    /// Guests take part in another way from now on: their cost is learnt anew, the credit stays. `answers`: response times
+    /// matter, so the share is not exceeded by far for a while to be kept on average, as would do for a pace.
     pub(crate) fn begin_anew(&mut self, answers: bool) {
         *self = Self { share: self.share, credit: self.credit, answers, ..Self::new(0.0, self.longest) };
     }
 
-    /// Guests stay for too long, whatever they cost.
+    /// Guests stay aboard too long, whatever they cost.
     pub(crate) fn make_shorter(&mut self, now: u64) {
         self.shorten(now, (self.ring / 4).max(1));
     }
 
-    /// The ring may be no longer than this from now on.
+    /// Sets the longest ring.
     pub(crate) fn limit(&mut self, longest: u32) {
         if longest != self.longest {
             self.longest = longest;
@@ -128,26 +144,29 @@ impl Law {
         }
     }
 
-    /// Guests may cost what they like: nothing follows from what they do.
+    /// Whether guests may cost what they like, so that nothing follows from samples.
     pub(crate) fn allows_all(&self) -> bool {
-        self.share > HOPELESS
+        self.share > HOPELESS_SHARE
     }
 
-    /// Time went by.
+    /// Time passed: credit grows.
     pub(crate) fn passes(&mut self, ns: f64) {
-        self.credit = (self.credit + self.share * ns).min(self.share * MEMORY);
+        self.credit = (self.credit + self.share * ns).min(self.share * CREDIT_NS);
     }
 
     /// Whether guests may take part now.
     pub(crate) fn allows(&self, now: u64) -> bool {
-        let most = self.share * MEMORY / 2.0;
-        let spell = SPELL[usize::from(self.answers)];
-        let need =
-            if self.last < 0.0 { TRIAL } else { (self.last * spell).max(TRIAL / 4.0) + 2.0 * self.debt };
+        let most = self.share * CREDIT_NS / 2.0;
+        let spell = if self.answers { PHASE_LEAST_RESPONSE_NS } else { PHASE_LEAST_NS };
+        let need = if self.last < 0.0 {
+            TRIAL_NS
+        } else {
+            (self.last * spell).max(TRIAL_NS / 4.0) + 2.0 * self.debt
+        };
         self.share > 0.0 && self.ring > 0 && now >= self.home_until && self.credit >= need.min(most)
     }
 
-    /// What was lost of the time with guests when there were any last, if that is known.
+    /// The share lost in the last sample with guests; 0 where none is known.
     pub(crate) fn last(&self) -> f64 {
         self.last.max(0.0)
     }
@@ -157,26 +176,26 @@ impl Law {
         now < self.home_until || self.share <= 0.0
     }
 
-    /// Nearly all that might be lost is still to be had: a sample that is dear, or a longer ring that turns out so, will not break
-    /// the promise. Without this, a burst of a millisecond now and then keeps rings short for good.
+    /// Nearly the full credit is left, so a dear sample, or a longer ring that turns out dear, does not break the promise.
+    /// Without this a burst of a millisecond now and then would keep rings short for good.
     fn has_spared(&self) -> bool {
-        !self.answers && self.credit > SPARED * self.share * MEMORY
+        !self.answers && self.credit > SPARED_PART * self.share * CREDIT_NS
     }
 
-    /// Each time guests were there, so much is lost after them: so they come seldom, and for long.
+    /// Sets what is lost after each guest phase: the more, the rarer and longer phases are.
     pub(crate) fn owes(&mut self, ns: f64) {
         self.debt = ns;
     }
 
-    /// Of `ns` with guests a share was lost.
+    /// Of `ns` with guests the share `lost` was lost.
     pub(crate) fn charge(&mut self, ns: f64, lost: f64) {
         self.credit -= ns * lost;
     }
 
-    /// With a ring of this length such a share is lost just now.
+    /// Adds a sample: with a ring of this length the share `lost` is lost now.
     pub(crate) fn sample(&mut self, now: u64, lost: f64) -> Verdict {
-        let hopeless = HOPELESS.max(self.share);
-        // Once may be an accident, to be looked at again.
+        let hopeless = HOPELESS_SHARE.max(self.share);
+        // Once may be an accident: a second sample decides.
         let again = self.last > hopeless;
         self.last = lost;
         self.samples += 1;
@@ -184,43 +203,46 @@ impl Law {
         self.mean += (lost - self.mean) * weight;
         if lost > hopeless {
             if !again {
-                return Verdict::Waits;
+                return Verdict::Wait;
             }
             self.before_hopeless = self.ring;
             self.shorten(now, self.ring);
             self.home_until = now + self.home_for;
-            self.home_for = (self.home_for * 2).min(HOLD[1]);
+            self.home_for = (self.home_for * 2).min(HOLD_MOST_NS);
             return Verdict::Hopeless;
         }
-        let too_dear = self.answers && self.mean > ANSWERS * self.share;
-        if self.samples >= 4 && !too_dear {
-            self.home_for = HOLD[0];
+        let too_dear = self.answers && self.mean > RESPONSE_TIME_FACTOR * self.share;
+        if self.samples >= SAMPLES_LEAST && !too_dear {
+            self.home_for = HOLD_NS;
         }
         self.learn(now, lost);
         if self.credit < 0.0 {
             let by = if lost > 4.0 * self.share { self.ring / 2 } else { self.ring / 8 };
             self.give_way(now, by.max(1));
-            return Verdict::Waits;
+            return Verdict::Wait;
         }
-        if too_dear && self.ring == 1 && self.samples >= 4 {
-            // Not even one is cheap enough, for now.
+        if too_dear && self.ring == 1 && self.samples >= SAMPLES_LEAST {
+            // Not even one guest is cheap enough for now.
             self.set(1);
             self.home_until = now + self.home_for;
-            self.home_for = (self.home_for * 2).min(HOLD[1]);
-            return Verdict::Waits;
+            self.home_for = (self.home_for * 2).min(HOLD_MOST_NS);
+            return Verdict::Wait;
         }
         let spared = self.has_spared();
-        if self.samples >= 4 && self.mean > self.share && !spared {
+        if self.samples >= SAMPLES_LEAST && self.mean > self.share && !spared {
             let by = (f64::from(self.ring) * (1.0 - self.share / self.mean) / 2.0) as u32;
             self.give_way(now, by.max(1));
         } else if let Some(better) = self.better(now, self.ring, f64::from(self.ring))
-            && self.samples >= 4
+            && self.samples >= SAMPLES_LEAST
         {
             self.set(better);
-        } else if self.samples >= 4 && self.ring < self.longest && (spared || now >= self.short_until) {
-            // What a longer ring would cost is a guess; so it is twice as long only where that leaves much to spare.
-            let bound = SPENT * self.share;
-            // In a primary's waits the first one costs most.
+        } else if self.samples >= SAMPLES_LEAST
+            && self.ring < self.longest
+            && (spared || now >= self.short_until)
+        {
+            // The cost of a longer ring is a guess, so it doubles only where that leaves much to spare.
+            let bound = USED_PART * self.share;
+            // Where guests run in a primary's waits, the first one costs most.
             let times = |ring: u32| f64::from(ring) / f64::from(self.ring);
             let costs = |ring: u32| {
                 self.mean * if self.answers { f64::midpoint(1.0, times(ring)) } else { times(ring) }
@@ -232,46 +254,46 @@ impl Law {
                 self.set(longer);
             }
         }
-        Verdict::Goes
+        Verdict::GoOn
     }
 
-    /// Whoever cost so much is gone: others may be tried at once, as many as before.
+    /// The guest that cost so much is gone: others may be tried at once, as many as before.
     pub(crate) fn try_others(&mut self) {
         self.home_until = 0;
         self.set(self.before_hopeless);
         self.short_until = 0;
-        self.short_for = HOLD[0];
+        self.short_for = HOLD_NS;
         self.last = -1.0;
     }
 
     fn learn(&mut self, now: u64, lost: f64) {
         let known = &mut self.known[of_length(self.ring)];
-        if now.saturating_sub(known.at) > KNOWN.0 {
+        if now.saturating_sub(known.at) > COST_KNOWN_NS {
             known.samples = 0;
         }
         known.samples += 1;
         let weight = (1.0 / f64::from(known.samples)).max(0.125);
         *known =
-            Known { ring: self.ring, at: now, cost: known.cost + (lost - known.cost) * weight, ..*known };
+            KnownCost { ring: self.ring, at: now, cost: known.cost + (lost - known.cost) * weight, ..*known };
     }
 
-    /// How much is got done by so many at such a cost: they are there for as much of the time as it allows.
+    /// The work done by a ring of this length at this cost: guests are aboard for as much of the time as the cost allows.
     fn worth(&self, ring: u32, cost: f64) -> f64 {
         f64::from(ring) * (self.share / cost.max(self.share)).min(1.0)
     }
 
-    /// A length that is known, or expected, to get much more done than this, if it is a longer one.
+    /// A longer ring that is known, or expected, to get much more done than `worth`.
     fn better(&self, now: u64, than: u32, worth: f64) -> Option<u32> {
         if self.answers {
             return None;
         }
-        let (mut best, mut before, mut last) = ((0, 0.0), Known::default(), Known::default());
+        let (mut best, mut before, mut last) = ((0, 0.0), KnownCost::default(), KnownCost::default());
         for known in self.known.iter().filter(|known| known.is_fresh(now)) {
             best = self.richer(best, known.ring, known.cost);
             (before, last) = (last, *known);
         }
         if last.ring > before.ring {
-            // Beyond the longest: by what that cost more than the one before.
+            // Beyond the longest known: extrapolated from the last two.
             let each = ((last.cost - before.cost) / f64::from(last.ring - before.ring)).max(0.0);
             let twice = (2 * last.ring).min(self.longest);
             let more = (f64::from(twice) - f64::from(last.ring)).max(0.0);
@@ -286,7 +308,7 @@ impl Law {
         if worth > best.1 { (ring, worth) } else { best }
     }
 
-    /// Guests cost too much: fewer, or as many as before for less of the time.
+    /// Guests cost too much: fewer of them, or as many for less of the time.
     fn give_way(&mut self, now: u64, by: u32) {
         let fewer = self.ring.saturating_sub(by).max(1);
         let known = self.known[of_length(fewer)];
@@ -304,7 +326,7 @@ impl Law {
     fn shorten(&mut self, now: u64, by: u32) {
         if self.ring > 1 {
             self.short_until = now + self.short_for;
-            self.short_for = (self.short_for * 2).min(HOLD[1] / 2);
+            self.short_for = (self.short_for * 2).min(HOLD_MOST_NS / 2);
             self.set(self.ring.saturating_sub(by).max(1));
         }
     }
@@ -323,8 +345,8 @@ fn of_length(ring: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::supervisor::slowdown::samples::Mean;
-    use crate::supervisor::slowdown::solo_pace::Reference;
+    use crate::supervisor::slowdown::samples::PaceMean;
+    use crate::supervisor::slowdown::solo_pace::SoloPace;
 
     /// A primary that loses a share of its time by the number of its guests, and the supervisor's way of looking at it: a check
     /// every 5 ms, a time alone of 0.8 ms every 64 ms. Returns by how much it became slower, the mean length of its ring, and the
@@ -341,34 +363,34 @@ mod tests {
         seconds: f64,
         mut cost: impl FnMut(f64, u32) -> f64,
     ) -> (f64, f64, f64) {
-        let mut law = Law::new(slowdown, longest);
+        let mut controller = SlowdownController::new(slowdown, longest);
         let (mut lost, mut guests, mut with, mut now) = (0.0, 0.0, 0.0, 0.0);
         let end = seconds * 1e9;
         let mut noise = 1_u64;
         while now < end {
             let mut step = 4e5;
-            if law.allows(now as u64) {
+            if controller.allows(now as u64) {
                 let mut check = looks[0]; // the first comes soon
                 let mut spell = 0.0;
                 loop {
-                    let share = cost(now, law.ring);
+                    let share = cost(now, controller.ring);
                     noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let seen = share + ((noise >> 40) as f64 / f64::from(1 << 24) - 0.5) * 0.06;
-                    law.passes(check);
-                    law.charge(check, seen.clamp(-0.5, 1.0));
+                    controller.passes(check);
+                    controller.charge(check, seen.clamp(-0.5, 1.0));
                     lost += check * share;
-                    guests += check * f64::from(law.ring);
+                    guests += check * f64::from(controller.ring);
                     with += check;
                     now += check;
                     spell += check;
-                    if law.sample(now as u64, seen) != Verdict::Goes || spell > 6.4e7 || now >= end {
+                    if controller.sample(now as u64, seen) != Verdict::GoOn || spell > 6.4e7 || now >= end {
                         break;
                     }
                     check = looks[1];
                 }
                 step = looks[2];
             }
-            law.passes(step);
+            controller.passes(step);
             now += step;
         }
         (lost / (now - lost), guests / with.max(1.0), with / now)
@@ -377,7 +399,8 @@ mod tests {
     /// A primary whose looks differ by 8 %, alone and with guests, for no reason of its own; each spell is compared with its pace alone
     /// as far as that is known. Returns by how much it became slower, and how many guests it had, in the mean of all time.
     fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64, f64) {
-        let (mut law, mut reference) = (Law::new(slowdown, longest), Reference::default());
+        let (mut controller, mut reference) =
+            (SlowdownController::new(slowdown, longest), SoloPace::default());
         let (mut lost, mut guests, mut now) = (0.0, 0.0, 0.0);
         let mut state = 1_u64;
         let mut look = |ticks: f64| {
@@ -391,27 +414,27 @@ mod tests {
             ticks * (1.0 + 0.08 * 1.41 * sum)
         };
         while now < 20e9 {
-            if law.allows(now as u64) {
+            if controller.allows(now as u64) {
                 let own = look(1.0);
-                reference.saw(Some(Mean { ticks: [own; 2], error: 0.0 }), false);
+                reference.add_sample(Some(PaceMean { ticks: [own; 2], error: 0.0 }), false);
                 let own = reference.mean().expect("a look").ticks[0];
                 let (mut spell, mut step) = (0.0, 5e5);
                 loop {
-                    let share = cost(law.ring);
+                    let share = cost(controller.ring);
                     let seen = 1.0 - own / look(1.0 / (1.0 - share));
-                    law.passes(step);
-                    law.charge(step, seen);
+                    controller.passes(step);
+                    controller.charge(step, seen);
                     lost += step * share;
-                    guests += step * f64::from(law.ring);
+                    guests += step * f64::from(controller.ring);
                     now += step;
                     spell += step;
-                    if law.sample(now as u64, seen) != Verdict::Goes || spell > 6.4e7 {
+                    if controller.sample(now as u64, seen) != Verdict::GoOn || spell > 6.4e7 {
                         break;
                     }
                     step = if spell < 5e6 { 1e6 } else { 5e6 };
                 }
             }
-            law.passes(1.5e6);
+            controller.passes(1.5e6);
             now += 1.5e6;
         }
         (lost / (now - lost), guests / now)
@@ -469,30 +492,30 @@ mod tests {
 
     #[test]
     fn where_answers_are_waited_for_one_guest_that_costs_far_too_much_is_out_for_longer_and_longer() {
-        let mut law = Law::new(0.05, 4);
-        law.begin_anew(true);
-        law.passes(1e9);
+        let mut controller = SlowdownController::new(0.05, 4);
+        controller.begin_anew(true);
+        controller.passes(1e9);
         let mut outs = Vec::new();
         let mut now = 0;
         for _ in 0..60 {
             now += 5_000_000;
-            if law.wants_them_home(now) {
+            if controller.wants_them_home(now) {
                 continue;
             }
             // Credit there is enough of: it would pay for all of this.
-            if law.sample(now, 0.2) == Verdict::Waits {
-                outs.push((law.home_until - now) / 1_000_000);
+            if controller.sample(now, 0.2) == Verdict::Wait {
+                outs.push((controller.home_until - now) / 1_000_000);
             }
         }
-        assert_eq!(law.ring, 1);
+        assert_eq!(controller.ring, 1);
         assert_eq!(outs[..2], [50, 100]);
         // Cheap again, they stay.
-        now = law.home_until;
+        now = controller.home_until;
         for _ in 0..40 {
             now += 5_000_000;
-            assert_eq!(law.sample(now, 0.01), Verdict::Goes);
+            assert_eq!(controller.sample(now, 0.01), Verdict::GoOn);
         }
-        assert!(law.ring > 1);
+        assert!(controller.ring > 1);
     }
 
     #[test]

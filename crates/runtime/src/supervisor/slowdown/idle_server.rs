@@ -1,194 +1,222 @@
 //! Primaries that sleep often and shortly, as servers do between two requests.
 //!
-//! Guests stay aboard over such *naps*: to take them away and bring them back costs more than they would get done at home meanwhile.
-//! Whoever naps most of the time, or slept from one look to the next, is taken for asleep.
+//! Guests stay aboard over such short sleeps: to take them away and bring them back costs more than they would get done
+//! at home meanwhile. A thread that sleeps most of the time, or slept from one poll to the next, is taken for asleep.
 //!
-//! How long so many yields take tells nothing there, since it is the naps that make most of it. So pace is the processor's time that
-//! the thread runs for so many yields: what it runs longer for the same is what it answers later. The kernel tells that
-//! exactly only of a thread that does not run. So it is looked at from one nap to another, over [`WINDOW`]. Pure: what was seen in, what
-//! it tells out.
+//! How long a number of yields takes on the clock tells nothing there, since sleep makes most of it. So pace is the CPU
+//! time that the thread runs for a number of yields: what it runs longer for the same work is what it answers later. The
+//! kernel tells CPU time exactly only of a thread that does not run. So a sample lasts from one sleep to another, and
+//! [`SAMPLE_NS`] at least. Pure: what was seen in, what follows out.
 
-/// Shares of the time asleep from which on it has no guests: while it has none, and while it has.
-const IDLE: [f64; 2] = [0.75, 0.85];
-/// The share asleep from which on it is one that naps, and below which it is none any more.
-const NAPS: [f64; 2] = [0.1, 0.05];
-/// Of about the last so many nanoseconds.
-const MEMORY: f64 = 3e7;
-/// Of a thread that runs, the kernel tells what it ran up to some tick, milliseconds ago: only over so much time that matters little.
-const EXACT: u64 = 120_000_000;
-/// The share of the time in which it would run that it waits for a processor, from which on that is crowded; and below which it is no more.
-const CROWDED: [f64; 2] = [0.1, 0.05];
-/// How long it waits each time then at least, in nanoseconds: who is woken waits for some microseconds anyway. How long it waited and slept of late,
-/// in all; and the share of its own time asleep: nobody has a turn instead of one that never sleeps.
-const TURN: f64 = 200_000.0;
-const LATELY: f64 = 1e6;
-const SLEEPS: f64 = 0.1;
-/// Of about the last so many nanoseconds.
-const CROWD: f64 = 1e8;
-/// Neither asleep nor run for so long: the kernel tells of its waiting when that is over.
-const STARVED: u64 = 20_000_000;
-/// It is looked at for so long, until its next nap, at most so much longer.
-pub(crate) const WINDOW: u64 = 5_000_000;
-const LONGEST: u64 = 25_000_000;
-/// How long a nap is waited for to begin with.
-const PATIENCE: u64 = 10_000_000;
+/// A thread without guests is asleep from this share of its time asleep on.
+const ASLEEP_SHARE: f64 = 0.75;
+/// The same for a thread with guests: higher, so that guests do not come and go.
+const ASLEEP_SHARE_WITH_GUESTS: f64 = 0.85;
+/// A thread sleeps often from this share of its time asleep on.
+const SLEEPS_OFTEN_FROM: f64 = 0.1;
+/// And no more below this share.
+const SLEEPS_OFTEN_UNTIL: f64 = 0.05;
+/// The share asleep is of about this much time.
+const SLEEP_MEMORY_NS: f64 = 3e7;
+/// The kernel tells the CPU time of a running thread up to some tick, milliseconds ago: over this much time that does not
+/// matter.
+const NEARLY_EXACT_NS: u64 = 120_000_000;
+/// A processor is crowded where the thread waits for it from this share of its runnable time on.
+const CROWDED_FROM: f64 = 0.1;
+/// And no more below this share.
+const CROWDED_UNTIL: f64 = 0.05;
+/// Each wait for a crowded processor is this long at least; every thread that is woken waits some microseconds.
+const CROWDED_WAIT_NS: f64 = 200_000.0;
+/// A thread on a crowded processor waited and slept this long of late.
+const CROWDED_LATELY_NS: f64 = 1e6;
+/// And slept this share of its time at least: nothing takes the turn of a thread that never sleeps.
+const CROWDED_SLEEP_SHARE: f64 = 0.1;
+/// Waits and sleeps of late are of about this much time.
+const CROWD_MEMORY_NS: f64 = 1e8;
+/// A thread that neither slept nor ran for this long is starved: the kernel counts its wait only once that is over.
+const STARVED_NS: u64 = 20_000_000;
+/// A sample lasts at least this long, and until the next sleep.
+pub(crate) const SAMPLE_NS: u64 = 5_000_000;
+/// A sample without a sleep at its end is over after this.
+const SAMPLE_MOST_NS: u64 = 25_000_000;
+/// A sample begins without a sleep after this.
+const BEGIN_MOST_NS: u64 = 10_000_000;
 /// Fewer yields are no sample.
-const FEW: u64 = 64;
+const YIELDS_LEAST: u64 = 64;
 
-/// What the kernel says of a thread up to now: how long it ran, how long it waited for a processor, how often it was given one.
+/// What the kernel says of a thread up to now: how long it ran, how long it waited for a processor, how often it got one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct CpuTime {
     pub(crate) ns: u64,
     pub(crate) waited: u64,
     pub(crate) times: u64,
 }
 
-/// What a thread is up to.
+/// Whether a thread counts as asleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rhythm {
+pub(crate) enum SleepState {
     Awake,
     /// For long, or most of the time.
     Asleep {
-        /// It slept from the last look to this one.
+        /// It slept from the last poll to this one.
         throughout: bool,
     },
 }
 
-/// Zero is one that has not begun.
+/// What a thread did of late, older times counting less: nanoseconds that it ran, waited for a processor, and slept, and
+/// how often it got a processor.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Naps {
+struct Lately {
+    ran: f64,
+    waited: f64,
+    slept: f64,
+    times: f64,
+}
+
+impl Lately {
+    /// Adds what it did since; of the sums up to then the part `kept` counts.
+    fn add(&mut self, kept: f64, ran: u64, waited: u64, slept: f64, times: u64) -> Self {
+        self.ran = self.ran * kept + ran as f64;
+        self.waited = self.waited * kept + waited as f64;
+        self.slept = self.slept * kept + slept;
+        self.times = self.times * kept + times as f64;
+        *self
+    }
+}
+
+/// What is known of a thread's sleep. Zero is a thread of which nothing is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SleepPattern {
     tid: i32,
     at: u64,
-    ran: Ran,
-    /// When what it ran was told exactly, and what that was.
+    ran: CpuTime,
+    /// When its CPU time was known exactly, and what it was.
     exact_at: u64,
-    exact: Ran,
-    /// The share of time asleep, of looks between which it ran; the latest count most.
+    exact: CpuTime,
+    /// The share of time asleep, of polls between which it ran; the latest count most.
     asleep: f64,
     pub(crate) often: bool,
-    /// Of late: how long it ran, waited for a processor, and slept, and how often it was given a processor.
-    lately: [f64; 4],
-    /// It sleeps now and then, and others are on its processor.
+    lately: Lately,
+    /// It sleeps now and then, and other threads are on its processor.
     pub(crate) crowded: bool,
-    /// When the kernel was asked last how often it went to sleep, and one more than what it said.
+    /// When the kernel was asked last how often it went to sleep, and its answer plus one.
     asked_at: u64,
     sleeps: u64,
 }
 
-impl Naps {
-    /// A look at the thread: whether it sleeps now, what it ran so far (none: nobody tells), whether it has guests.
-    pub(crate) fn look(
+impl SleepPattern {
+    /// A poll: whether the thread sleeps now, its CPU time so far (`None`: the kernel does not tell), whether it has guests.
+    pub(crate) fn poll(
         &mut self,
         now: u64,
         tid: i32,
         asleep: bool,
-        ran: Option<Ran>,
+        ran: Option<CpuTime>,
         guests: bool,
-    ) -> Rhythm {
+    ) -> SleepState {
         let Some(ran) = ran.filter(|ran| ran.times > 0) else {
             *self = Self { tid, ..Self::default() };
-            return if asleep { Rhythm::Asleep { throughout: false } } else { Rhythm::Awake };
+            return if asleep { SleepState::Asleep { throughout: false } } else { SleepState::Awake };
         };
         if self.tid != tid || ran.ns < self.ran.ns {
             *self = Self { tid, at: now, ran, exact_at: now, exact: ran, ..Self::default() };
-            return if asleep { Rhythm::Asleep { throughout: false } } else { Rhythm::Awake };
+            return if asleep { SleepState::Asleep { throughout: false } } else { SleepState::Awake };
         }
-        self.waits(now, ran, asleep);
+        self.judge_crowd(now, ran, asleep);
         if ran == self.ran {
-            // Of one that goes on the kernel tells later.
+            // The CPU time of a thread that runs is told later.
             if asleep {
                 (self.at, self.exact_at, self.exact) = (now, now, ran);
-                return Rhythm::Asleep { throughout: true };
+                return SleepState::Asleep { throughout: true };
             }
-            return Rhythm::Awake;
+            return SleepState::Awake;
         }
         (self.at, self.ran) = (now, ran);
-        if asleep || now.saturating_sub(self.exact_at) >= EXACT {
+        if asleep || now.saturating_sub(self.exact_at) >= NEARLY_EXACT_NS {
             self.learn(now, ran, asleep);
         }
-        if asleep && self.asleep > IDLE[usize::from(guests)] {
-            Rhythm::Asleep { throughout: false }
+        if asleep && self.asleep > if guests { ASLEEP_SHARE_WITH_GUESTS } else { ASLEEP_SHARE } {
+            SleepState::Asleep { throughout: false }
         } else {
-            Rhythm::Awake
+            SleepState::Awake
         }
     }
 
-    /// What it ran up to now is known: exactly, or nearly so.
-    fn learn(&mut self, now: u64, ran: Ran, asleep: bool) {
+    /// Its CPU time up to now is known, exactly or nearly so.
+    fn learn(&mut self, now: u64, ran: CpuTime, asleep: bool) {
         let gone = now.saturating_sub(self.exact_at).max(1) as f64;
         let busy = (ran.ns - self.exact.ns) + ran.waited.saturating_sub(self.exact.waited);
-        // Who has slept is given a processor again.
+        // A thread that slept gets a processor again.
         let stayed = !asleep && ran.times == self.exact.times;
         let share = if stayed { 0.0 } else { (1.0 - busy as f64 / gone).clamp(0.0, 1.0) };
-        self.asleep += (share - self.asleep) * (gone / MEMORY).min(1.0);
+        self.asleep += (share - self.asleep) * (gone / SLEEP_MEMORY_NS).min(1.0);
         (self.exact_at, self.exact) = (now, ran);
-        self.often = self.asleep > NAPS[usize::from(self.often)];
+        self.often = self.asleep > if self.often { SLEEPS_OFTEN_UNTIL } else { SLEEPS_OFTEN_FROM };
     }
 
-    /// Whether it is to be asked how often it went to sleep: before anything is known of it, and while it seems to nap.
+    /// Whether the kernel is asked how often it went to sleep: before anything is known of it, and while it seems to sleep
+    /// often.
     pub(crate) fn is_doubtful(&self, now: u64) -> bool {
-        self.asked_at == 0 || (self.often || self.crowded) && now.saturating_sub(self.asked_at) > EXACT / 2
+        self.asked_at == 0
+            || (self.often || self.crowded) && now.saturating_sub(self.asked_at) > NEARLY_EXACT_NS / 2
     }
 
-    /// It went to sleep so often up to now, if the kernel tells. One that never did meanwhile does not nap, whatever is missing of its
-    /// time: a hypervisor that takes the processor away leaves no other trace in what the thread ran.
+    /// It went to sleep `times` times up to now, if the kernel tells. A thread that never did meanwhile does not sleep often,
+    /// whatever is missing of its time: a hypervisor that takes the processor away leaves no other trace in its CPU time.
     pub(crate) fn slept(&mut self, now: u64, times: Option<u64>) {
         let sleeps = times.map_or(0, |times| times + 1);
         if sleeps != 0 && sleeps == self.sleeps {
-            (self.asleep, self.often, self.crowded, self.lately) = (0.0, false, false, [0.0; 4]);
+            (self.asleep, self.often, self.crowded, self.lately) = (0.0, false, false, Lately::default());
         }
         (self.asked_at, self.sleeps) = (now, sleeps);
     }
 
-    /// Whether others are on its processor, by how long it waits for it.
-    fn waits(&mut self, now: u64, ran: Ran, asleep: bool) {
+    /// Whether other threads are on its processor, by how long it waits for it.
+    fn judge_crowd(&mut self, now: u64, ran: CpuTime, asleep: bool) {
         let gone = now.saturating_sub(self.at);
-        let [_, _, slept, _] = self.lately;
         if ran == self.ran && !asleep {
-            self.crowded |= gone > STARVED && slept > LATELY;
+            self.crowded |= gone > STARVED_NS && self.lately.slept > CROWDED_LATELY_NS;
             return;
         }
         let (ran_for, waited) = (ran.ns - self.ran.ns, ran.waited.saturating_sub(self.ran.waited));
-        // What it ran is told late: what seems to be slept now is missing then.
+        // CPU time is told late: what seems to be sleep now is missing then.
         let slept = gone as f64 - (ran_for + waited) as f64;
-        let more = [ran_for as f64, waited as f64, slept, ran.times.saturating_sub(self.ran.times) as f64];
-        let kept = (1.0 - gone as f64 / CROWD).max(0.0);
-        for (sum, more) in self.lately.iter_mut().zip(more) {
-            *sum = *sum * kept + more;
-        }
-        let [ran, waited, slept, times] = self.lately;
+        let times = ran.times.saturating_sub(self.ran.times);
+        let kept = (1.0 - gone as f64 / CROWD_MEMORY_NS).max(0.0);
+        let Lately { ran, waited, slept, times } = self.lately.add(kept, ran_for, waited, slept, times);
         let less = if self.crowded { 0.5 } else { 1.0 };
-        self.crowded = waited > CROWDED[usize::from(self.crowded)] * (ran + waited)
-            && waited.min(slept) > LATELY * less
-            && waited > times * TURN * less
-            && slept > SLEEPS * less * (ran + slept);
+        let share = if self.crowded { CROWDED_UNTIL } else { CROWDED_FROM };
+        self.crowded = waited > share * (ran + waited)
+            && waited.min(slept) > CROWDED_LATELY_NS * less
+            && waited > times * CROWDED_WAIT_NS * less
+            && slept > CROWDED_SLEEP_SHARE * less * (ran + slept);
     }
 }
 
-/// What it did in a window: nanoseconds that it ran, and yields that it met.
+/// What a thread did in a sample: nanoseconds of CPU time, and yields at which it met a context.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Work {
+pub(crate) struct WindowWork {
     pub(crate) ran: f64,
     pub(crate) yields: f64,
 }
 
-impl Work {
-    /// Nanoseconds for a yield, if they are enough to tell.
+impl WindowWork {
+    /// CPU nanoseconds for a yield, if there were enough yields to tell.
     pub(crate) fn pace(self) -> Option<f64> {
-        (self.yields >= FEW as f64 && self.ran > 0.0).then(|| self.ran / self.yields)
+        (self.yields >= YIELDS_LEAST as f64 && self.ran > 0.0).then(|| self.ran / self.yields)
     }
 }
 
-/// Zero is one that is closed.
+/// A sample that may be under way. Zero is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct SampleWindow {
     opened: u64,
     began: u64,
     ran: u64,
     yields: u64,
 }
 
-impl Window {
+impl SampleWindow {
     pub(crate) fn open(now: u64) -> Self {
         Self { opened: now, ..Self::default() }
     }
@@ -197,39 +225,40 @@ impl Window {
         self.opened != 0
     }
 
-    /// It was seen, asleep or not, having run so long and met so many yields. What it did, where the window is over.
-    pub(crate) fn look(&mut self, now: u64, asleep: bool, ran: u64, yields: u64) -> Option<Work> {
+    /// The thread was seen, asleep or not, with this CPU time and count of yields. Returns what it did, where the sample is
+    /// over.
+    pub(crate) fn poll(&mut self, now: u64, asleep: bool, ran: u64, yields: u64) -> Option<WindowWork> {
         if self.began == 0 {
-            if asleep || now.saturating_sub(self.opened) > PATIENCE {
+            if asleep || now.saturating_sub(self.opened) > BEGIN_MOST_NS {
                 (self.began, self.ran, self.yields) = (now, ran, yields);
             }
             return None;
         }
         let gone = now.saturating_sub(self.began);
-        let work = Work {
+        let work = WindowWork {
             ran: ran.saturating_sub(self.ran) as f64,
             yields: yields.saturating_sub(self.yields) as f64,
         };
-        let over = gone >= WINDOW && asleep && work.pace().is_some() || gone >= LONGEST;
+        let over = gone >= SAMPLE_NS && asleep && work.pace().is_some() || gone >= SAMPLE_MOST_NS;
         over.then(|| {
             *self = Self::default();
             work
         })
     }
 
-    /// It is over before its time. What it did, if that is enough to tell.
-    pub(crate) fn close(&mut self, ran: u64, yields: u64) -> Option<Work> {
+    /// Ends the sample early. Returns what the thread did, if that is enough to tell.
+    pub(crate) fn close(&mut self, ran: u64, yields: u64) -> Option<WindowWork> {
         let began = core::mem::take(self);
-        let work = Work {
+        let work = WindowWork {
             ran: ran.saturating_sub(began.ran) as f64,
             yields: yields.saturating_sub(began.yields) as f64,
         };
         (began.began != 0 && work.pace().is_some()).then_some(work)
     }
 
-    /// When to look again, where looks may follow each other after `soon`.
-    pub(crate) fn look_at(&self, now: u64, soon: u64) -> u64 {
-        if self.began == 0 { now + soon } else { (self.began + WINDOW).max(now + soon) }
+    /// When to poll next, where polls may follow each other after `soon`.
+    pub(crate) fn poll_at(&self, now: u64, soon: u64) -> u64 {
+        if self.began == 0 { now + soon } else { (self.began + SAMPLE_NS).max(now + soon) }
     }
 }
 
@@ -248,7 +277,7 @@ mod tests {
         due: f64,
         until: f64,
         now: f64,
-        told: Ran,
+        told: CpuTime,
         ran: f64,
         met: f64,
         noise: u64,
@@ -258,7 +287,7 @@ mod tests {
 
     impl Server {
         fn new(between: f64, yields: u64, each: f64) -> Self {
-            let told = Ran { ns: 1, waited: 0, times: 1 };
+            let told = CpuTime { ns: 1, waited: 0, times: 1 };
             let (due, until) = (1e6, 1e6);
             Self { between, yields, each, due, until, now: 1e6, told, ran: 1.0, met: 0.0, noise: 7 }
         }
@@ -291,12 +320,12 @@ mod tests {
 
         /// Looked at every millisecond or so, for a second: how often it was taken for asleep, and whether it naps.
         fn watched(&mut self, guests: bool) -> (usize, bool) {
-            let (mut naps, mut away) = (Naps::default(), 0);
+            let (mut naps, mut away) = (SleepPattern::default(), 0);
             for look in 1..=1000_u64 {
                 let now = 1e6 + look as f64 * 1_037_000.0;
                 let asleep = self.live(now);
-                let seen = naps.look(now as u64, 1, asleep, Some(self.told), guests);
-                away += usize::from(seen != Rhythm::Awake && look > 50);
+                let seen = naps.poll(now as u64, 1, asleep, Some(self.told), guests);
+                away += usize::from(seen != SleepState::Awake && look > 50);
             }
             (away, naps.often)
         }
@@ -305,11 +334,11 @@ mod tests {
         fn paced(&mut self, windows: usize) -> Vec<f64> {
             let mut paces = Vec::new();
             while paces.len() < windows {
-                let mut window = Window::open(self.now as u64);
+                let mut window = SampleWindow::open(self.now as u64);
                 paces.push(loop {
-                    let next = window.look_at(self.now as u64, 100_000) as f64;
+                    let next = window.poll_at(self.now as u64, 100_000) as f64;
                     let asleep = self.live(next);
-                    if let Some(work) = window.look(next as u64, asleep, self.told.ns, self.met as u64) {
+                    if let Some(work) = window.poll(next as u64, asleep, self.told.ns, self.met as u64) {
                         break work.pace().expect("yields");
                     }
                 });
@@ -344,18 +373,18 @@ mod tests {
     #[test]
     fn who_never_sleeps_never_naps_however_irregular_looks_and_ticks_are() {
         for (preempted_every, tick) in [(u64::MAX, 4), (u64::MAX, 10), (200, 4), (200, 10), (9, 4), (9, 10)] {
-            let (mut naps, mut told) = (Naps::default(), Ran { ns: 1, waited: 0, times: 1 });
+            let (mut naps, mut told) = (SleepPattern::default(), CpuTime { ns: 1, waited: 0, times: 1 });
             let (mut noise, mut now) = (7_u64, 1_000_000_u64);
             for look in 1..4000 {
                 noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 now += 100_000 + (noise >> 33) % [200_000, 6_000_000][(noise >> 60) as usize % 2];
                 if look % preempted_every == 0 {
                     let waited = told.waited + 50_000;
-                    told = Ran { ns: now - waited, waited, times: told.times + 1 };
+                    told = CpuTime { ns: now - waited, waited, times: told.times + 1 };
                 }
                 let ticked = now - now % (tick * 1_000_000);
                 told.ns = told.ns.max(ticked.saturating_sub(told.waited));
-                naps.look(now, 1, false, Some(told), look % 5 == 0);
+                naps.poll(now, 1, false, Some(told), look % 5 == 0);
                 assert!(
                     !naps.often && !naps.crowded,
                     "{preempted_every} {tick} look {look}: {}",
@@ -368,11 +397,11 @@ mod tests {
     /// Of a thread that runs all the time, on a processor of which a hypervisor takes a quarter and others a moment now and then:
     /// whether it is taken for one that naps, where the kernel says that it went to sleep so often in each 0.1 s.
     fn robbed(sleeps: Option<u64>) -> bool {
-        let (mut naps, mut often) = (Naps::default(), 0);
+        let (mut naps, mut often) = (SleepPattern::default(), 0);
         for ms in 1..3000_u64 {
             let now = 1_000_000 * ms;
-            let told = Ran { ns: now / 4 * 3, waited: ms * 1000, times: 1 + ms / 50 };
-            naps.look(now, 1, false, Some(told), true);
+            let told = CpuTime { ns: now / 4 * 3, waited: ms * 1000, times: 1 + ms / 50 };
+            naps.poll(now, 1, false, Some(told), true);
             if naps.is_doubtful(now) {
                 naps.slept(now, sleeps.map(|each| 7 + ms / 100 * each));
             }
@@ -389,42 +418,42 @@ mod tests {
 
     #[test]
     fn who_slept_from_one_look_to_the_next_is_asleep() {
-        let ran = |ns, times| Some(Ran { ns, waited: 0, times });
-        let mut naps = Naps::default();
-        naps.look(1_000_000, 1, false, ran(900_000, 5), true);
-        assert_eq!(naps.look(2_000_000, 1, true, ran(1_800_000, 6), true), Rhythm::Awake);
-        let throughout = Rhythm::Asleep { throughout: true };
-        assert_eq!(naps.look(3_000_000, 1, true, ran(1_800_000, 6), true), throughout);
+        let ran = |ns, times| Some(CpuTime { ns, waited: 0, times });
+        let mut naps = SleepPattern::default();
+        naps.poll(1_000_000, 1, false, ran(900_000, 5), true);
+        assert_eq!(naps.poll(2_000_000, 1, true, ran(1_800_000, 6), true), SleepState::Awake);
+        let throughout = SleepState::Asleep { throughout: true };
+        assert_eq!(naps.poll(3_000_000, 1, true, ran(1_800_000, 6), true), throughout);
         // However long that was, it is no nap: awake again, it has guests at once.
-        assert_eq!(naps.look(900_000_000, 1, true, ran(1_800_000, 6), true), throughout);
-        assert_eq!(naps.look(901_000_000, 1, true, ran(2_700_000, 7), false), Rhythm::Awake);
+        assert_eq!(naps.poll(900_000_000, 1, true, ran(1_800_000, 6), true), throughout);
+        assert_eq!(naps.poll(901_000_000, 1, true, ran(2_700_000, 7), false), SleepState::Awake);
     }
 
     /// Whether a thread's processor is crowded after half a second in each millisecond of which it ran and waited, and was given it so often;
     /// what is left it sleeps.
-    fn crowded(naps: &mut Naps, each: Ran) -> bool {
+    fn crowded(naps: &mut SleepPattern, each: CpuTime) -> bool {
         for ms in 0..500 {
-            let ran = Ran { ns: 1 + ms * each.ns, waited: ms * each.waited, times: 1 + ms * each.times };
-            naps.look(1 + ms * 1_000_000, 1, false, Some(ran), false);
+            let ran = CpuTime { ns: 1 + ms * each.ns, waited: ms * each.waited, times: 1 + ms * each.times };
+            naps.poll(1 + ms * 1_000_000, 1, false, Some(ran), false);
         }
         naps.crowded
     }
 
     #[test]
     fn who_sleeps_and_then_waits_for_others_turns_has_a_crowded_processor() {
-        let each = |ns, waited, times| Ran { ns, waited, times };
+        let each = |ns, waited, times| CpuTime { ns, waited, times };
         // Woken 20 000 times a second, 5 us each time; and one that never sleeps.
-        assert!(!crowded(&mut Naps::default(), each(700_000, 100_000, 20)));
-        assert!(!crowded(&mut Naps::default(), each(500_000, 500_000, 1)));
+        assert!(!crowded(&mut SleepPattern::default(), each(700_000, 100_000, 20)));
+        assert!(!crowded(&mut SleepPattern::default(), each(500_000, 500_000, 1)));
         // Servers that wait for each answer, with much to do and little.
-        assert!(crowded(&mut Naps::default(), each(400_000, 500_000, 1)));
-        let mut naps = Naps::default();
+        assert!(crowded(&mut SleepPattern::default(), each(400_000, 500_000, 1)));
+        let mut naps = SleepPattern::default();
         assert!(crowded(&mut naps, each(50_000, 600_000, 1)));
         // Alone again.
-        let from = Ran { ns: 1 + 499 * 50_000, waited: 499 * 600_000, times: 500 };
+        let from = CpuTime { ns: 1 + 499 * 50_000, waited: 499 * 600_000, times: 500 };
         for ms in 1..=500_u64 {
-            let ran = Ran { ns: from.ns + ms * 800_000, ..from };
-            naps.look(500_000_000 + ms * 1_000_000, 1, false, Some(ran), false);
+            let ran = CpuTime { ns: from.ns + ms * 800_000, ..from };
+            naps.poll(500_000_000 + ms * 1_000_000, 1, false, Some(ran), false);
         }
         assert!(!naps.crowded);
     }
@@ -432,30 +461,31 @@ mod tests {
     #[test]
     fn who_is_kept_from_running_has_a_crowded_processor_before_the_kernel_tells() {
         for sleeps in [true, false] {
-            let mut naps = Naps::default();
-            let ran =
-                |ms| Some(Ran { ns: 1 + ms * if sleeps { 700_000 } else { 1_000_000 }, waited: 0, times: 1 });
+            let mut naps = SleepPattern::default();
+            let ran = |ms| {
+                Some(CpuTime { ns: 1 + ms * if sleeps { 700_000 } else { 1_000_000 }, waited: 0, times: 1 })
+            };
             for ms in 0..=50 {
-                naps.look(1 + ms * 1_000_000, 1, false, ran(ms), false);
+                naps.poll(1 + ms * 1_000_000, 1, false, ran(ms), false);
             }
             for ms in 50..=70 {
-                naps.look(1 + ms * 1_000_000, 1, false, ran(50), false);
+                naps.poll(1 + ms * 1_000_000, 1, false, ran(50), false);
                 assert!(!naps.crowded);
             }
-            naps.look(71_000_001, 1, false, ran(50), false);
+            naps.poll(71_000_001, 1, false, ran(50), false);
             assert_eq!(naps.crowded, sleeps);
             // Whoever sleeps is not kept from anything.
-            naps.look(1_000_000_000, 1, true, ran(50), false);
+            naps.poll(1_000_000_000, 1, true, ran(50), false);
             assert!(!naps.crowded);
         }
     }
 
     #[test]
     fn where_nobody_tells_who_sleeps_is_asleep() {
-        for ran in [None, Some(Ran::default())] {
-            let mut naps = Naps::default();
-            assert_eq!(naps.look(1, 1, true, ran, true), Rhythm::Asleep { throughout: false });
-            assert_eq!(naps.look(2, 1, false, ran, true), Rhythm::Awake);
+        for ran in [None, Some(CpuTime::default())] {
+            let mut naps = SleepPattern::default();
+            assert_eq!(naps.poll(1, 1, true, ran, true), SleepState::Asleep { throughout: false });
+            assert_eq!(naps.poll(2, 1, false, ran, true), SleepState::Awake);
         }
     }
 
@@ -477,14 +507,14 @@ mod tests {
 
     #[test]
     fn a_window_that_is_cut_short_tells_what_was_seen() {
-        let mut window = Window::open(1);
+        let mut window = SampleWindow::open(1);
         assert_eq!(window.close(5, 5000), None);
-        window = Window::open(1);
-        assert_eq!(window.look(100, true, 1000, 10), None);
-        assert_eq!(window.close(3000, 110), Some(Work { ran: 2000.0, yields: 100.0 }));
+        window = SampleWindow::open(1);
+        assert_eq!(window.poll(100, true, 1000, 10), None);
+        assert_eq!(window.close(3000, 110), Some(WindowWork { ran: 2000.0, yields: 100.0 }));
         assert!(!window.is_open());
-        window = Window::open(1);
-        window.look(100, true, 1000, 10);
+        window = SampleWindow::open(1);
+        window.poll(100, true, 1000, 10);
         assert_eq!(window.close(3000, 20), None, "too few");
     }
 

@@ -1,45 +1,51 @@
-//! Guests that stay aboard for longer than others, or than they may: each in turn has its stays timed ([`crate::counting::count`]), and goes home for
-//! a while where they are too long.
+//! Guests that stay aboard longer than others, or longer than `--max-absence` allows.
+//!
+//! Each guest in turn has its stays timed ([`crate::counting::count`]); one whose stays are too long is banned: it goes
+//! home and is not boarded for a time that doubles with each offence and is forgotten with good conduct.
 
-use super::sampler::{Pace, Step};
+use super::sampler::{SampleStep, ThreadPace};
 use crate::counting::count::{self, row};
 use crate::layout::area::{Area, kind, state};
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
 
-/// For how long a guest that had to go stays at home, at first and at most.
-const BAN: [u64; 2] = [100_000_000, 5_000_000_000];
-/// Who was no offence for so many times as long as it was kept at home last has one less behind it.
-const FORGIVEN: u64 = 2;
-/// So many stays of one guest beyond what was asked for are no accident, of [`count::SAMPLES`] that are looked at.
+/// The first ban of a guest.
+const BAN_NS: u64 = 100_000_000;
+/// The longest ban: bans double up to it.
+const BAN_MOST_NS: u64 = 5_000_000_000;
+/// A guest without an offence for this many times its last ban has one offence less.
+const FORGIVEN_AFTER_BANS: u64 = 2;
+/// Stays of one guest beyond the limit, of [`count::SAMPLES`] samples, that are no accident.
 const TOO_LONG: usize = 3;
 
-/// Whether stays are too long where all of them are looked at. There are tens of thousands then, and each time that the kernel or a hypervisor
-/// lets somebody else run one of them is long: on a crowded machine that is no guest's fault.
+/// Whether stays are too long where all stays are timed, not a sample of them: `long` of `of` were beyond the limit.
+///
+/// There are tens of thousands then, and each preemption by the kernel or a hypervisor makes one of them long, which is
+/// no guest's fault. So the same share is asked as of samples.
 pub(crate) fn are_too_long(long: u32, of: u32) -> bool {
     let (long, of) = (u64::from(long), u64::from(of));
     long >= TOO_LONG as u64 && long * count::SAMPLES as u64 >= TOO_LONG as u64 * of
 }
 
-/// For how long after so many offences.
-fn kept_at_home(times: u32) -> u64 {
-    (BAN[0] << times.saturating_sub(1).min(16)).min(BAN[1])
+/// The ban after this many offences.
+fn ban_ns(times: u32) -> u64 {
+    (BAN_NS << times.saturating_sub(1).min(16)).min(BAN_MOST_NS)
 }
 
-/// How many offences count of one that was none for so long: accidents, hours apart, do not add up.
+/// How many of `times` offences still count after `good` nanoseconds without one: accidents hours apart do not add up.
 fn not_forgiven(mut times: u32, mut good: u64) -> u32 {
-    // Beyond the longest they tell nothing more.
-    times = times.min((BAN[1] / BAN[0]).ilog2() + 2);
-    while times > 0 && good >= FORGIVEN * kept_at_home(times) {
-        good -= FORGIVEN * kept_at_home(times);
+    // Offences beyond those of the longest ban say nothing more.
+    times = times.min((BAN_MOST_NS / BAN_NS).ilog2() + 2);
+    while times > 0 && good >= FORGIVEN_AFTER_BANS * ban_ns(times) {
+        good -= FORGIVEN_AFTER_BANS * ban_ns(times);
         times -= 1;
     }
     times
 }
 
-impl Step {
-    /// Looks at the stays of the suspect. Returns it if it stays for much longer than others.
+impl SampleStep {
+    /// Judges the stays of the suspect. Returns it if it stays much longer than others.
     pub(crate) fn judge(&self, region: &'static crate::layout::region::Region) -> Option<&'static Area> {
         let suspect = self.area.suspect.load(Relaxed);
         let home = self.guests(region).find(|home| home.own().pointer() == suspect)?;
@@ -63,13 +69,17 @@ impl Step {
         let good = self.now.saturating_sub(home.banned_until.load(Relaxed));
         let times = not_forgiven(home.offences.load(Relaxed), good) + 1;
         home.offences.store(times, Relaxed);
-        home.banned_until.store(self.now + kept_at_home(times), Relaxed);
+        home.banned_until.store(self.now + ban_ns(times), Relaxed);
         home.own().recall.store(why as u32, Relaxed);
         ring::hook(self.area);
     }
 
-    /// Whose stays are timed next: who came last, or each in turn.
-    pub(crate) fn choose_suspect(&self, pace: &mut Pace, region: &'static crate::layout::region::Region) {
+    /// Chooses whose stays are timed next: a guest without a sample yet, else each in turn.
+    pub(crate) fn choose_suspect(
+        &self,
+        pace: &mut ThreadPace,
+        region: &'static crate::layout::region::Region,
+    ) {
         let guests = self.area.guests.load(Relaxed).max(1);
         pace.turn = pace.turn.wrapping_add(1);
         let new = self.guests(region).find(|home| home.stay.load(Relaxed) == 0);
@@ -78,7 +88,7 @@ impl Step {
         }
     }
 
-    /// Homes of those aboard.
+    /// The homes of the guests aboard.
     pub(crate) fn guests(
         &self,
         region: &'static crate::layout::region::Region,
@@ -105,7 +115,7 @@ mod tests {
             let mut times = 0;
             let bans = std::iter::repeat_with(|| {
                 times = not_forgiven(times, good) + 1;
-                kept_at_home(times) / 1_000_000
+                ban_ns(times) / 1_000_000
             });
             bans.take(9).collect::<Vec<_>>()
         };

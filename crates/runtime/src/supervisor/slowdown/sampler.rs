@@ -1,119 +1,157 @@
-//! The pace of each of the primary's threads: alone and with guests in turns, compared, and what follows for its guests.
+//! The pace of each of the primary's threads: with guests and without in turns, compared, and what follows for its guests.
 //!
-//! A spell with guests begins with a look at the pace without them, and is looked at every few milliseconds; [`super::controller`] says
-//! what follows. Between them guests are aside for a moment, so that caches are the primary's again when it is looked at alone.
-//! The thread counts by itself ([`crate::counting::count`]); here is what is made of its samples. Pace is ticks for so many yields: that
-//! is all that is compared, so a primary that does other work when it has guests would mislead it.
+//! ```text
+//!            credit               a sample                   every 5 ms
+//!   Solo ------------> SoloSample ---------> GuestSample <----------------> Guests
+//!    ^  ^                  | now and then         |                           |
+//!    |  |                  v                      | no credit                 | 64 ms
+//!    |  +--- RecoverySample <--> Recovery         |                           |
+//!    +--------------------------------------------+---------------------------+
+//! ```
 //!
-//! A primary that spends a good part of its time waiting by turning round has its guests there, and nowhere else: there they cost it
-//! little. So they are aside in their spells, its other yields are switched off (if all threads are like that), and its pace is that of its
-//! works between waits ([`crate::counting::busy_waits`]). What matters there is how long answers take: a load that is served slower by a share, by one
-//! that waits a share `i` of its time, takes longer by that share over `i`.
+//! A guest phase begins with a sample without guests, and has a sample with guests every few milliseconds;
+//! [`super::controller`] says what follows. Between two guest phases guests are aside for a moment, so that caches are the
+//! primary's again when its solo pace is sampled. The thread counts by itself ([`crate::counting::count`]); here is what is
+//! made of its samples. Pace is ticks for a number of yields, and nothing else is compared, so a primary that does other
+//! work when it has guests would mislead it.
 //!
-//! Of one that sleeps often and shortly, pace is the processor's time for so many yields ([`super::idle_server`]), and so are credit and charge.
+//! A primary that busy-waits for a good part of its time has its guests in its waits, where they cost it little, and
+//! nowhere else: guests are aside in its guest phases, its other yields are switched off (if all threads are like that),
+//! and its pace is that of its work between waits ([`crate::counting::busy_waits`]). There response times matter: where a
+//! load is served slower by a share, a request of a primary that waits a share `i` of its time takes longer by that share
+//! over `i`.
 //!
-//! Of samples, two means are taken: of all, and of the lower three quarters. Idle times, in which a program waits without sleeping,
-//! hide in the first what it loses while it works; rare losses are missing in the second. Where there may be such times the worse of both
-//! counts, else the first: samples alone have a longer tail than with guests, and the second would take that for a loss.
+//! The pace of a thread that sleeps often and shortly is its CPU time for a number of yields ([`super::idle_server`]), and
+//! so are credit and charge.
+//!
+//! Of samples two means are taken: of all, and of the lower three quarters. Idle times, in which a program waits without
+//! sleeping, hide in the first what it loses while it works; rare losses are missing in the second. Where there may be
+//! such times the worse of both counts, else the first: solo samples have a longer tail than those with guests, and the
+//! second mean would take that for a loss.
 
-use super::cache_recovery::{self, Rest};
-use super::controller::{Law, Verdict};
-use super::idle_server::{Naps, Window, Work};
+use super::cache_recovery::{self, CacheRecovery};
+use super::controller::{SlowdownController, Verdict};
+use super::idle_server::{SampleWindow, SleepPattern, WindowWork};
 use super::long_stays::are_too_long;
-use super::samples::Mean;
-use super::solo_pace::Reference;
+use super::samples::PaceMean;
+use super::solo_pace::SoloPace;
 use crate::counting::busy_waits;
 use crate::counting::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
 use crate::layout::area::{Area, closed};
 use crate::layout::page;
 use crate::supervisor::Supervisor;
-use crate::supervisor::processes::{Processes, Seen};
+use crate::supervisor::processes::{Processes, ThreadActivity};
 use crate::switching::ring;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{AreaRow, Control, trip};
 
-/// Until caches are the primary's again, or nearly.
-const SETTLE: u64 = 300_000;
-/// Most time for a stage of counting, and after which it is given up.
-const STAGE: u64 = 250_000;
-const GIVE_UP: [u64; 2] = [4_000_000, 48_000_000];
-/// Between two looks at the pace with guests, and without.
-const LOOK: [u64; 2] = [1_000_000, 5_000_000];
-const SPELL: [u64; 2] = [64_000_000, 128_000_000];
-/// So many times as long where guests may cost what they like.
-const IDLY: u64 = 4;
-/// Guests that wait for longer than this do so at home; and those of a primary that waits by turning round, which are soon wanted again.
-const PATIENCE: [u64; 2] = [5_000_000, 200_000_000];
-/// Most doubt about a share that was lost: where paces differ by much more, the program has come to other work.
+/// Solo, until caches are nearly the primary's again.
+const CACHES_SETTLE_NS: u64 = 300_000;
+/// The longest stage of counting.
+const STAGE_NS: u64 = 250_000;
+/// A sample is given up after this.
+const GIVE_UP_NS: u64 = 4_000_000;
+/// The same where the thread busy-waits or sleeps often: samples of its work take longer.
+const GIVE_UP_WAITING_NS: u64 = 48_000_000;
+/// The first sample with guests, after the solo sample.
+const FIRST_GUEST_SAMPLE_NS: u64 = 1_000_000;
+/// Between two samples with guests.
+const GUEST_SAMPLE_EVERY_NS: u64 = 5_000_000;
+/// The longest guest phase.
+const GUEST_PHASE_NS: u64 = 64_000_000;
+/// The same where the thread sleeps often, and its solo sample takes longer.
+const GUEST_PHASE_SLEEPS_OFTEN_NS: u64 = 128_000_000;
+/// Guest phases are longer by this factor where guests may cost what they like.
+const UNBOUNDED_FACTOR: u64 = 4;
+/// Guests that wait for credit longer than this go home.
+const WAIT_ABOARD_NS: u64 = 5_000_000;
+/// The same where the primary busy-waits: its guests are soon wanted again.
+const WAIT_ABOARD_BUSY_WAITS_NS: u64 = 200_000_000;
+/// The most doubt about a lost share: where paces differ by much more, the program has turned to other work.
 pub(crate) const MOST_DOUBT: f64 = 0.25;
-/// Share of its time waiting by turning round from which on a primary has its guests only there.
-const IDLE: f64 = 0.1;
-/// Most that such a primary may seem to gain by guests.
-const GAIN: f64 = 0.05;
-/// How soon it is looked again whether it does: at first, and at most.
-const TRY: [u64; 2] = [50_000_000, 2_000_000_000];
+/// A primary that busy-waits for this share of its time or more has its guests only there.
+const BUSY_WAIT_SHARE: f64 = 0.1;
+/// The most that such a primary may seem to gain by guests.
+const MOST_GAIN: f64 = 0.05;
+/// A thread that was tried as one that busy-waits, in vain, is tried again after this.
+const RETRY_BUSY_WAITS_NS: u64 = 50_000_000;
+/// That time doubles up to this.
+const RETRY_BUSY_WAITS_MOST_NS: u64 = 2_000_000_000;
+/// Between two polls of a sample under way, where the supervisor has a CPU of its own.
+const POLL_SAMPLE_NS: u64 = 100_000;
+/// The same where it takes the primary's.
+const POLL_SAMPLE_SHARED_CPU_NS: u64 = 300_000;
+/// The same where the primary busy-waits: those samples take milliseconds.
+const POLL_SAMPLE_BUSY_WAITS_NS: u64 = 500_000;
+/// Between two polls for credit.
+const POLL_CREDIT_NS: u64 = 1_000_000;
+
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Guests wait.
-    Alone = 0,
-    /// It is alone, and counted.
-    Reference,
-    /// With guests, and counted.
-    Look,
+    Solo = 0,
+    /// Guests wait, and its solo pace is sampled.
+    SoloSample,
+    /// With guests, and sampled.
+    GuestSample,
     /// With guests.
     Guests,
-    /// Guests wait until it has its caches again, and it is counted then.
-    Rest,
-    RestLook,
+    /// Guests wait until its caches have come back.
+    Recovery,
+    /// Guests wait, and how far its caches have come back is sampled.
+    RecoverySample,
 }
 
-/// Zero is one that has not begun.
-pub(crate) struct Pace {
+/// The pace of one thread, and what follows from it. Zero is one that has not begun.
+pub(crate) struct ThreadPace {
     tid: i32,
-    /// Ticks in a nanosecond, as the area's times have them.
+    /// Ticks in a nanosecond, as the area's times were computed with.
     rate: f64,
     pub(crate) phase: Phase,
-    pub(crate) law: Law,
-    /// What it was before the primary was looked at as one that waits.
-    law_before: Law,
+    pub(crate) controller: SlowdownController,
+    /// What it was before the thread was tried as one that busy-waits.
+    controller_before: SlowdownController,
     until: u64,
     seen_at: u64,
     ordered_at: u64,
-    spell_began: u64,
-    /// With guests, and not yet charged for, in nanoseconds.
+    phase_began: u64,
+    /// Nanoseconds with guests that are not charged yet.
     pub(crate) uncharged: f64,
-    /// Of this spell, as far as it was looked at: its time, and what was lost of it.
-    spell: [f64; 2],
-    /// Alone.
-    pub(crate) reference: Reference,
-    pub(crate) rest: Rest,
-    /// For how long from now on it has not its caches again.
-    tail: f64,
-    /// It waits by turning round, and has its guests only there; for which share of its time.
-    spins: bool,
-    /// That was found a moment ago, or that it does no more.
-    turned_over: bool,
+    /// Of this guest phase, as far as it was sampled: nanoseconds, and the part of them that was lost.
+    phase_ns: f64,
+    phase_lost_ns: f64,
+    pub(crate) solo: SoloPace,
+    pub(crate) recovery: CacheRecovery,
+    /// Nanoseconds from now on for which its caches have not come back.
+    caches_short_ns: f64,
+    /// It busy-waits, and has its guests only there.
+    busy_waits: bool,
+    /// That was found, or revoked, with the last sample.
+    just_turned: bool,
     turned_at: u64,
     try_for: u64,
-    idle: f64,
+    /// The share of its time that it busy-waits.
+    busy_wait_share: f64,
+    /// Counts samples with guests, so that each guest's stays are timed in turn.
     pub(crate) turn: u32,
-    /// It sleeps often and shortly; what it ran up to now, so far as that is accounted for.
-    naps: bool,
+    /// It sleeps often and shortly.
+    sleeps_often: bool,
+    /// Its CPU time up to now, in nanoseconds, as far as that is accounted for.
     pub(crate) ran: u64,
-    pub(crate) window: Window,
-    /// What it did in the last window.
-    pub(crate) work: Option<Work>,
-    /// How often sites were switched one by one before what is known of it.
+    pub(crate) window: SampleWindow,
+    /// What it did in the last sample, where it sleeps often.
+    pub(crate) work: Option<WindowWork>,
+    /// How often single sites had been switched when its pace was last sampled.
     switched: u32,
 }
 
 impl Supervisor {
-    /// Looks after the pace of an area, and says how many guests it may have.
+    /// Samples the pace of an area's thread, and says how many guests it may have.
     pub(crate) fn pace(&mut self, area: &'static Area, slot: usize, shown: Option<&AreaRow>) -> u32 {
         if area.closed.load(Acquire) & (closed::CANCELLED | closed::CANCELLABLE) != 0 {
-            // Nothing is ordered any more; it only comes by once more, to be rid of all who are there.
+            // Nothing is ordered any more; it comes to the control context once more, to be rid of its guests.
             self.switches.wanted |= area.guests.load(Relaxed) > 0 || ring::is_hooked(area);
             return 0;
         }
@@ -131,28 +169,36 @@ impl Supervisor {
             pace.begin(area, tid, self.page, self.now, ring);
         }
         if pace.rate.to_bits() != self.clock.rate.to_bits() {
-            // Seldom, since the thread itself uses what lies beside them.
+            // Rarely, since the thread uses the same cache lines.
             pace.rate = self.clock.rate;
             let ticks = |ns: u64| (ns as f64 * self.clock.rate) as u64;
-            area.stage_ticks.store(ticks(STAGE), Relaxed);
+            area.stage_ticks.store(ticks(STAGE_NS), Relaxed);
             area.absence_ticks.store(ticks(self.page.max_absence_ns), Relaxed);
             area.soon_ticks.store(ticks(self.page.soon_ns), Relaxed);
         }
-        pace.law.limit(ring);
+        pace.controller.limit(ring);
         let spare = self.processes.has_cpus_to_spare();
-        let naps = self.naps.as_ref().map_or_else(Naps::default, |naps| naps[slot]).often;
+        let sleeps_often =
+            self.sleep_patterns.as_ref().map_or_else(SleepPattern::default, |all| all[slot]).often;
         let switched = self.switches.changes;
-        let step =
-            Step { spare, page: self.page, now: self.now, rate: self.clock.rate, area, naps, switched };
+        let step = SampleStep {
+            spare,
+            page: self.page,
+            now: self.now,
+            rate: self.clock.rate,
+            area,
+            sleeps_often,
+            switched,
+        };
         let most = step.go(pace, self.region);
         let waits = area.obeyed.load(Acquire) != area.order.load(Relaxed) && area.slept.load(Relaxed) == 0;
-        self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP[0];
-        if pace.spins && area.slept.load(Relaxed) == 0 {
-            self.turning.add(area.cpu.load(Relaxed));
+        self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP_NS;
+        if pace.busy_waits && area.slept.load(Relaxed) == 0 {
+            self.busy_waiting.add(area.cpu.load(Relaxed));
         }
         area.most.store(most, Relaxed);
         self.switches.wanted |= pace.meets_guests(area, self.now);
-        self.wake_at = self.wake_at.min(pace.look_at(self.now, spare, area.guests.load(Relaxed)));
+        self.wake_at = self.wake_at.min(pace.poll_at(self.now, spare, area.guests.load(Relaxed)));
         if let Some(row) = shown {
             row.ring.store(most, Relaxed);
             let with = area.obeyed.load(Relaxed) & (GUESTS | SPINS) != 0;
@@ -162,202 +208,213 @@ impl Supervisor {
     }
 }
 
-/// One look at one area.
-pub(crate) struct Step {
-    /// There is a CPU where no primary's thread is.
+/// One round's step in sampling one area's thread.
+pub(crate) struct SampleStep {
+    /// There is a CPU where no thread of the primary is.
     spare: bool,
     pub(crate) page: &'static Control,
     pub(crate) now: u64,
     rate: f64,
     pub(crate) area: &'static Area,
     /// It sleeps often and shortly.
-    naps: bool,
-    /// How often sites were switched one by one.
+    sleeps_often: bool,
+    /// How often single sites were switched.
     switched: u32,
 }
 
-impl Pace {
+impl ThreadPace {
     fn begin(&mut self, area: &Area, tid: i32, page: &Control, now: u64, ring: u32) {
-        let law = Law::new(f64::from(page.max_slowdown) / 1e6, ring);
+        let controller = SlowdownController::new(f64::from(page.max_slowdown) / 1e6, ring);
         *self = Self {
             tid,
             rate: 0.0,
-            phase: Phase::Alone,
-            law,
-            law_before: Law::new(0.0, 0),
+            phase: Phase::Solo,
+            controller,
+            controller_before: SlowdownController::new(0.0, 0),
             until: now,
             seen_at: now,
             ordered_at: now,
-            spell_began: now,
+            phase_began: now,
             uncharged: 0.0,
-            spell: [0.0; 2],
-            reference: Reference::default(),
-            rest: Rest::begin_anew(now, law.allows_all()),
-            tail: 0.0,
-            spins: false,
-            turned_over: false,
+            phase_ns: 0.0,
+            phase_lost_ns: 0.0,
+            solo: SoloPace::default(),
+            recovery: CacheRecovery::begin_anew(now, controller.allows_all()),
+            caches_short_ns: 0.0,
+            busy_waits: false,
+            just_turned: false,
             turned_at: 0,
-            try_for: TRY[0],
-            idle: 0.0,
+            try_for: RETRY_BUSY_WAITS_NS,
+            busy_wait_share: 0.0,
             turn: 0,
-            naps: false,
+            sleeps_often: false,
             ran: 0,
-            window: Window::default(),
+            window: SampleWindow::default(),
             work: None,
             switched: 0,
         };
         area.most.store(0, Relaxed);
     }
 
-    /// What was counted of it is not to be compared with what is counted from now on.
+    /// Earlier samples shall not be compared with those from now on.
     pub(crate) fn refer_anew(&mut self, now: u64) {
-        self.reference = Reference::default();
-        (self.rest, self.tail) = (Rest::begin_anew(now, self.law.allows_all()), 0.0);
+        self.solo = SoloPace::default();
+        (self.recovery, self.caches_short_ns) =
+            (CacheRecovery::begin_anew(now, self.controller.allows_all()), 0.0);
     }
 
-    /// It waits by turning round from now on, or no more.
-    fn turn_over(&mut self, spins: bool, now: u64) {
-        let in_vain = self.turned_over && !spins;
-        (self.spins, self.turned_over, self.turned_at) = (spins, true, now);
+    /// It busy-waits from now on, or does so no more.
+    fn set_busy_waits(&mut self, spins: bool, now: u64) {
+        let in_vain = self.just_turned && !spins;
+        (self.busy_waits, self.just_turned, self.turned_at) = (spins, true, now);
         self.refer_anew(now);
         if in_vain {
-            self.try_for = (2 * self.try_for).min(TRY[1]);
-            self.law = self.law_before;
+            self.try_for = (2 * self.try_for).min(RETRY_BUSY_WAITS_MOST_NS);
+            self.controller = self.controller_before;
         } else {
-            self.law_before = self.law;
-            self.law.begin_anew(spins);
+            self.controller_before = self.controller;
+            self.controller.begin_anew(spins);
         }
     }
 
-    /// Whether it is to come to its yields: guests may be there, or it is counted there. While guests wait until they may come again, a yield
-    /// that finds nobody would only cost it what it runs ahead.
+    /// Whether its yields shall be on: it may meet guests there, or is counted there. While guests wait for credit, a yield
+    /// without guests would only cost it what it runs ahead of its misses.
     fn meets_guests(&self, area: &Area, now: u64) -> bool {
-        let waits = self.phase == Phase::Alone && !self.law.allows(now) && !ring::is_hooked(area);
-        !self.spins && !waits && area.slept.load(Relaxed) == 0
+        let waits = self.phase == Phase::Solo && !self.controller.allows(now) && !ring::is_hooked(area);
+        !self.busy_waits && !waits && area.slept.load(Relaxed) == 0
     }
 
-    /// When to look again.
-    fn look_at(&self, now: u64, others: bool, guests: u32) -> u64 {
-        let soon = if others { 100_000 } else { 300_000 };
+    /// When to poll next.
+    fn poll_at(&self, now: u64, others: bool, guests: u32) -> u64 {
+        let soon = if others { POLL_SAMPLE_NS } else { POLL_SAMPLE_SHARED_CPU_NS };
         match self.phase {
-            Phase::Reference | Phase::Look | Phase::RestLook if self.naps => self.window.look_at(now, soon),
-            // Who comes is seen in the round in which it comes.
-            Phase::Alone if guests == 0 => u64::MAX,
-            Phase::Reference | Phase::Look if self.spins => now + 500_000,
-            Phase::Reference | Phase::Look | Phase::RestLook => now + soon,
-            Phase::Alone => self.until.max(now + 1_000_000),
-            Phase::Guests | Phase::Rest => self.until,
+            Phase::SoloSample | Phase::GuestSample | Phase::RecoverySample if self.sleeps_often => {
+                self.window.poll_at(now, soon)
+            }
+            // A guest that boards is seen in the same round.
+            Phase::Solo if guests == 0 => u64::MAX,
+            Phase::SoloSample | Phase::GuestSample if self.busy_waits => now + POLL_SAMPLE_BUSY_WAITS_NS,
+            Phase::SoloSample | Phase::GuestSample | Phase::RecoverySample => now + soon,
+            Phase::Solo => self.until.max(now + POLL_CREDIT_NS),
+            Phase::Guests | Phase::Recovery => self.until,
         }
     }
 }
 
-impl Step {
-    fn go(&self, pace: &mut Pace, region: &'static crate::layout::region::Region) -> u32 {
+impl SampleStep {
+    fn go(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) -> u32 {
         self.follow(pace, region);
         match pace.phase {
-            // Where there is no CPU but the one it turns round on, guests at home take slices of it that are long to whoever waits for it.
-            Phase::Alone if pace.spins && (!self.spare || self.now < pace.until + PATIENCE[1]) => {
-                pace.law.ring
+            // Where the only CPU is the one it busy-waits on, guests at home would take slices of it, which delay its answers.
+            Phase::Solo
+                if pace.busy_waits && (!self.spare || self.now < pace.until + WAIT_ABOARD_BUSY_WAITS_NS) =>
+            {
+                pace.controller.ring
             }
-            Phase::Alone if pace.law.wants_them_home(self.now) => 0,
-            Phase::Alone if self.now < pace.until + PATIENCE[0] || pace.law.allows(self.now) => pace.law.ring,
-            Phase::Alone => 0,
-            _ => pace.law.ring,
+            Phase::Solo if pace.controller.wants_them_home(self.now) => 0,
+            Phase::Solo if self.now < pace.until + WAIT_ABOARD_NS || pace.controller.allows(self.now) => {
+                pace.controller.ring
+            }
+            Phase::Solo => 0,
+            _ => pace.controller.ring,
         }
     }
 
     /// From phase to phase.
-    fn follow(&self, pace: &mut Pace, region: &'static crate::layout::region::Region) {
+    fn follow(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) {
         let area = self.area;
         let mut gone = self.now.saturating_sub(pace.seen_at) as f64;
         pace.seen_at = self.now;
-        let in_window = pace.naps && matches!(pace.phase, Phase::Reference | Phase::Look | Phase::RestLook);
-        // First this, since what it ran is exact while it sleeps.
-        let asleep = in_window && Processes::seen(area) == Seen::Asleep;
-        if pace.naps {
+        let in_window = pace.sleeps_often
+            && matches!(pace.phase, Phase::SoloSample | Phase::GuestSample | Phase::RecoverySample);
+        // First this, since its CPU time is exact while it sleeps.
+        let asleep = in_window && Processes::activity(area) == ThreadActivity::Asleep;
+        if pace.sleeps_often {
             gone = self.ran(pace);
         }
-        if pace.switched != self.switched && pace.naps {
+        if pace.switched != self.switched && pace.sleeps_often {
             self.refer_to_other_sites(pace);
         }
         pace.switched = self.switched;
         let with = area.obeyed.load(Acquire) & (GUESTS | SPINS) != 0 && area.guests.load(Relaxed) > 0;
         if area.slept.load(Relaxed) == 0 {
-            pace.law.passes(gone);
+            pace.controller.passes(gone);
             add(&self.page.slowdown.watched, gone);
             if with {
                 pace.uncharged += gone;
                 add(&self.page.slowdown.with_guests, gone);
             } else {
-                // Caches are not its own again at once.
-                let short = gone.min(pace.tail);
-                pace.tail -= short;
-                let lost = 1.0 - pace.rest.kept();
-                pace.law.charge(short, lost);
+                // Its caches have not come back at once.
+                let short = gone.min(pace.caches_short_ns);
+                pace.caches_short_ns -= short;
+                let lost = 1.0 - pace.recovery.kept();
+                pace.controller.charge(short, lost);
                 add(&self.page.slowdown.lost, short * lost);
             }
         }
         let order = area.order.load(Relaxed);
-        // Again and again, since a hook that meets a thread on its way out of the control context is lost.
+        // Repeated, since a hook that meets a thread on its way out of the control context is lost.
         if area.obeyed.load(Acquire) != order {
             ring::hook(area);
         }
         let counted =
             if in_window { self.window_is_over(pace, asleep) } else { area.done.load(Acquire) == order };
-        let given_up =
-            self.now.saturating_sub(pace.ordered_at) > GIVE_UP[usize::from(pace.spins || pace.naps)];
+        let give_up = if pace.busy_waits || pace.sleeps_often { GIVE_UP_WAITING_NS } else { GIVE_UP_NS };
+        let given_up = self.now.saturating_sub(pace.ordered_at) > give_up;
         let guests = area.guests.load(Relaxed);
         match pace.phase {
-            Phase::Alone if guests > 0 && self.now >= pace.until && pace.law.allows(self.now) => {
+            Phase::Solo if guests > 0 && self.now >= pace.until && pace.controller.allows(self.now) => {
                 self.refer(pace);
             }
-            Phase::Reference if counted || given_up => {
+            Phase::SoloSample if counted || given_up => {
                 let spins = self.waits(pace);
-                if spins != pace.spins {
-                    // What is counted of it is another thing from now on.
-                    pace.turn_over(spins, self.now);
+                if spins != pace.busy_waits {
+                    // Another thing is sampled from now on.
+                    pace.set_busy_waits(spins, self.now);
                     return self.refer(pace);
                 }
-                pace.turned_over = false;
-                pace.try_for = if spins { TRY[0] } else { pace.try_for };
+                pace.just_turned = false;
+                pace.try_for = if spins { RETRY_BUSY_WAITS_NS } else { pace.try_for };
                 let alone = self.alone(pace);
                 if let Some(mean) = alone.filter(|_| !spins) {
-                    pace.rest.saw(mean.ticks[0]);
-                    if pace.rest.is_due(self.now) {
-                        pace.rest.begin(self.now);
+                    pace.recovery.add_solo_sample(mean.ticks[0]);
+                    if pace.recovery.is_due(self.now) {
+                        pace.recovery.begin(self.now);
                         return self.rest(pace);
                     }
                 }
-                pace.reference.saw(alone, pace.naps);
-                let weight = if pace.reference.looks() > 1 { 0.125 } else { 1.0 };
-                pace.idle += (self.idle() - pace.idle) * weight;
+                pace.solo.add_sample(alone, pace.sleeps_often);
+                let weight = if pace.solo.samples() > 1 { 0.125 } else { 1.0 };
+                pace.busy_wait_share += (self.idle() - pace.busy_wait_share) * weight;
                 self.look(pace, region);
-                pace.spell_began = self.now;
+                pace.phase_began = self.now;
             }
-            Phase::Rest if self.now >= pace.until => {
+            Phase::Recovery if self.now >= pace.until => {
                 self.order(pace, ALONE | COUNTING);
-                pace.phase = Phase::RestLook;
+                pace.phase = Phase::RecoverySample;
             }
-            Phase::RestLook if counted || given_up => {
+            Phase::RecoverySample if counted || given_up => {
                 let slept = area.slept.load(Relaxed) != 0;
                 if slept {
-                    pace.rest.put_off(self.now);
+                    pace.recovery.put_off(self.now);
                 }
-                if slept || pace.rest.look(self.now, self.alone(pace).map(|mean| mean.ticks[0])) {
+                if slept || pace.recovery.add_sample(self.now, self.alone(pace).map(|mean| mean.ticks[0])) {
                     self.leave_alone(pace);
-                    pace.tail = 0.0;
-                    pace.law.owes((1.0 - pace.rest.kept()) * cache_recovery::TAIL as f64);
+                    pace.caches_short_ns = 0.0;
+                    pace.controller
+                        .owes((1.0 - pace.recovery.kept()) * cache_recovery::CACHES_SHORT_NS as f64);
                 } else {
                     self.rest(pace);
                 }
             }
-            Phase::Look if counted || given_up => self.looked(pace, region),
+            Phase::GuestSample if counted || given_up => self.looked(pace, region),
             Phase::Guests if self.now >= pace.until => {
-                let idly = if pace.law.allows_all() { IDLY } else { 1 };
-                if self.now.saturating_sub(pace.spell_began) > idly * SPELL[usize::from(pace.naps)] {
+                let factor = if pace.controller.allows_all() { UNBOUNDED_FACTOR } else { 1 };
+                let phase = if pace.sleeps_often { GUEST_PHASE_SLEEPS_OFTEN_NS } else { GUEST_PHASE_NS };
+                if self.now.saturating_sub(pace.phase_began) > factor * phase {
                     self.leave_alone(pace);
                 } else if guests == 0 {
-                    pace.until = self.now + LOOK[1];
+                    pace.until = self.now + GUEST_SAMPLE_EVERY_NS;
                 } else {
                     self.look(pace, region);
                 }
@@ -366,77 +423,77 @@ impl Step {
         }
     }
 
-    /// Whether it waits by turning round, or is to be looked at as if it did: for how much of its time it does is only told by
-    /// works, since one that is behind with them turns round once between two.
-    fn waits(&self, pace: &Pace) -> bool {
+    /// Whether it busy-waits, or is to be sampled as if it did: for which share of its time it does only samples of its work
+    /// tell, since a primary that is behind with its work goes round its loop once between two pieces of work.
+    fn waits(&self, pace: &ThreadPace) -> bool {
         let turns = || self.area.turned.load(Relaxed) != 0 && self.now > pace.turned_at + pace.try_for;
-        self.is_obeyed() && if pace.spins { self.idle() > IDLE } else { turns() }
+        self.is_obeyed() && if pace.busy_waits { self.idle() > BUSY_WAIT_SHARE } else { turns() }
     }
 
-    /// Orders a look without guests.
-    fn refer(&self, pace: &mut Pace) {
-        let naps = self.naps && !pace.spins;
-        if naps != pace.naps {
-            pace.naps = naps;
+    /// Orders a sample without guests.
+    fn refer(&self, pace: &mut ThreadPace) {
+        let naps = self.sleeps_often && !pace.busy_waits;
+        if naps != pace.sleeps_often {
+            pace.sleeps_often = naps;
             pace.refer_anew(self.now);
             self.ran(pace);
         }
         self.order(pace, ALONE | COUNTING);
-        pace.phase = Phase::Reference;
+        pace.phase = Phase::SoloSample;
     }
 
-    /// Orders that guests wait, and nothing is counted, for a while.
-    fn rest(&self, pace: &mut Pace) {
+    /// Orders that guests wait for a while, and nothing is counted.
+    fn rest(&self, pace: &mut ThreadPace) {
         self.order(pace, ALONE);
-        pace.phase = Phase::Rest;
-        pace.until = self.now + cache_recovery::STEP;
+        pace.phase = Phase::Recovery;
+        pace.until = self.now + cache_recovery::STEP_NS;
     }
 
-    /// Orders a look with guests.
-    fn look(&self, pace: &mut Pace, region: &'static crate::layout::region::Region) {
+    /// Orders a sample with guests.
+    fn look(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) {
         self.choose_suspect(pace, region);
-        self.order(pace, if pace.spins { SPINS } else { GUESTS } | COUNTING);
-        pace.phase = Phase::Look;
+        self.order(pace, if pace.busy_waits { SPINS } else { GUESTS } | COUNTING);
+        pace.phase = Phase::GuestSample;
     }
 
-    /// The share of time for which it waited by turning round, of that which was counted.
+    /// The share of the counted time for which it busy-waited.
     fn idle(&self) -> f64 {
         let [idle, since, until] = [&self.area.idle, &self.area.idle_since, &self.area.idle_until]
             .map(|ticks| ticks.load(Relaxed) as f64);
         if until > since { (idle / (until - since)).min(1.0) } else { 0.0 }
     }
 
-    fn order(&self, pace: &mut Pace, what: u32) {
+    fn order(&self, pace: &mut ThreadPace, what: u32) {
         let what = match what & COUNTING {
-            COUNTING if pace.spins => what | WAITS,
-            COUNTING if pace.naps => what | NAPS,
+            COUNTING if pace.busy_waits => what | WAITS,
+            COUNTING if pace.sleeps_often => what | NAPS,
             _ => what,
         };
-        (pace.window, pace.work) = (Window::default(), None);
+        (pace.window, pace.work) = (SampleWindow::default(), None);
         let number = self.area.order.load(Relaxed) & !(NUMBER - 1);
         self.area.order.store(number.wrapping_add(NUMBER) | what, Release);
         pace.ordered_at = self.now;
         ring::hook(self.area);
     }
 
-    pub(crate) fn leave_alone(&self, pace: &mut Pace) {
-        pace.spell = [0.0; 2];
-        pace.tail = if pace.spins { 0.0 } else { cache_recovery::TAIL as f64 };
+    pub(crate) fn leave_alone(&self, pace: &mut ThreadPace) {
+        (pace.phase_ns, pace.phase_lost_ns) = (0.0, 0.0);
+        pace.caches_short_ns = if pace.busy_waits { 0.0 } else { cache_recovery::CACHES_SHORT_NS as f64 };
         self.order(pace, ALONE);
-        pace.phase = Phase::Alone;
-        pace.until = self.now + SETTLE;
+        pace.phase = Phase::Solo;
+        pace.until = self.now + CACHES_SETTLE_NS;
     }
 
-    /// What was counted of it alone.
-    fn alone(&self, pace: &Pace) -> Option<Mean> {
-        if pace.naps {
-            let ticks = pace.work.and_then(Work::pace)?;
-            return Some(Mean { ticks: [ticks; 2], error: 0.0 });
+    /// Its pace in the solo sample.
+    fn alone(&self, pace: &ThreadPace) -> Option<PaceMean> {
+        if pace.sleeps_often {
+            let ticks = pace.work.and_then(WindowWork::pace)?;
+            return Some(PaceMean { ticks: [ticks; 2], error: 0.0 });
         }
         if self.is_obeyed() { self.mean(row::PLAIN, self.lap(0)).filter(|_| self.are_enough()) } else { None }
     }
 
-    /// Of works, few tell nothing.
+    /// Whether there were enough pieces of work to tell.
     fn are_enough(&self) -> bool {
         self.area.obeyed.load(Relaxed) & WAITS == 0
             || self.area.taken.load(Relaxed) as i32 * self.lap(0) >= busy_waits::FEW
@@ -450,16 +507,16 @@ impl Step {
         self.area.obeyed.load(Acquire) == self.area.order.load(Relaxed)
     }
 
-    /// The pace with guests is counted, or could not be.
-    fn looked(&self, pace: &mut Pace, region: &'static crate::layout::region::Region) {
+    /// The sample with guests is done, or was given up.
+    fn looked(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) {
         let area = self.area;
         pace.phase = Phase::Guests;
-        pace.until = self.now + LOOK[1];
+        pace.until = self.now + GUEST_SAMPLE_EVERY_NS;
         let gone = area.slept.load(Relaxed) != 0 || area.guests.load(Relaxed) == 0;
         if gone && pace.work.is_none() {
-            return; // then nobody cost anything
+            return; // then no guest cost anything
         }
-        if pace.naps {
+        if pace.sleeps_often {
             let (lost, doubt, compared) = self.lost_by_work(pace);
             return self.conclude(pace, region, lost, doubt, compared);
         }
@@ -469,13 +526,13 @@ impl Step {
         let alone = area.cur.load(Acquire) == area.own().pointer();
         let few = f64::from(2 * count::FEW);
         let with = self
-            .mean(row::ABOARD, self.lap(usize::from(!pace.spins)))
+            .mean(row::ABOARD, self.lap(usize::from(!pace.busy_waits)))
             .filter(|_| self.is_obeyed() && self.are_enough());
-        let (lost, doubt, compared) = match (pace.reference.mean(), with) {
+        let (lost, doubt, compared) = match (pace.solo.mean(), with) {
             (Some(own), Some(with)) => {
-                let kept = if pace.spins { 1.0 } else { pace.rest.kept() };
+                let kept = if pace.busy_waits { 1.0 } else { pace.recovery.kept() };
                 let lost = [0, 1].map(|i| (1.0 - kept * own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
-                let idles = if pace.spins { 1.0 } else { own.idles() };
+                let idles = if pace.busy_waits { 1.0 } else { own.idles() };
                 (
                     lost[0] + idles * (lost[1] - lost[0]).max(0.0),
                     (own.error / with.ticks[0]).min(MOST_DOUBT),
@@ -484,11 +541,11 @@ impl Step {
             }
             // It did not come to a yield: it runs, or one guest does.
             (_, None) if !self.is_obeyed() => (f64::from(u8::from(!alone)), 0.0, false),
-            // What it did not wait is all that guests may have cost.
-            (_, None) if pace.spins => (1.0 - self.idle(), 0.0, false),
-            // Yields are frequent of a sudden: alone again first.
+            // At most the time that it did not busy-wait was lost.
+            (_, None) if pace.busy_waits => (1.0 - self.idle(), 0.0, false),
+            // Yields are suddenly frequent: a solo sample first.
             (None, Some(_)) => {
-                pace.law.charge(pace.uncharged, 1.0);
+                pace.controller.charge(pace.uncharged, 1.0);
                 self.note(pace, 1.0, 0.0, false);
                 return self.leave_alone(pace);
             }
@@ -500,58 +557,67 @@ impl Step {
         self.conclude(pace, region, lost, doubt, compared);
     }
 
-    /// With guests such a share was lost: what follows.
+    /// With guests the share `lost` was lost: what follows.
     fn conclude(
         &self,
-        pace: &mut Pace,
+        pace: &mut ThreadPace,
         region: &'static crate::layout::region::Region,
         lost: f64,
         doubt: f64,
         compared: bool,
     ) {
         let area = self.area;
-        // Whoever waits for what it has to do makes others wait in turn: their waits grow by the load over what is idle.
-        // That guests are a gain is no credit: it was something else that held up the primary when it was looked at alone.
-        let strain = if pace.spins { (lost / pace.idle.max(IDLE)).clamp(-GAIN, 1.0) } else { lost };
-        pace.law.charge(pace.uncharged, strain);
+        // A primary that waits for requests delays its callers by the lost share over its idle share. A gain by guests is no
+        // credit: something else held up the primary in its solo sample.
+        let strain = if pace.busy_waits {
+            (lost / pace.busy_wait_share.max(BUSY_WAIT_SHARE)).clamp(-MOST_GAIN, 1.0)
+        } else {
+            lost
+        };
+        pace.controller.charge(pace.uncharged, strain);
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
-        if pace.spins && are_too_long(area.long_turns.load(Relaxed), area.all_turns.load(Relaxed)) {
+        if pace.busy_waits && are_too_long(area.long_turns.load(Relaxed), area.all_turns.load(Relaxed)) {
             match self.guests(region).next() {
                 Some(home) if area.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
-                _ => pace.law.make_shorter(self.now),
+                _ => pace.controller.make_shorter(self.now),
             }
         }
-        match pace.law.sample(self.now, strain) {
-            Verdict::Goes => {
-                // Looks at works take longer, and are all that tells.
-                let soon = pace.spins || pace.naps || self.now.saturating_sub(pace.spell_began) < LOOK[1];
-                pace.until = self.now + LOOK[usize::from(!soon)];
+        match pace.controller.sample(self.now, strain) {
+            Verdict::GoOn => {
+                // Samples of work take longer, and there is no other measure.
+                let first = self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
+                let soon = pace.busy_waits || pace.sleeps_often || first;
+                pace.until = self.now + if soon { FIRST_GUEST_SAMPLE_NS } else { GUEST_SAMPLE_EVERY_NS };
             }
-            Verdict::Waits => self.leave_alone(pace),
+            Verdict::Wait => self.leave_alone(pace),
             Verdict::Hopeless => {
                 self.leave_alone(pace);
                 let guests = area.guests.load(Relaxed);
                 let alone = || self.guests(region).next().filter(|_| guests == 1);
                 if let Some(home) = suspect.or_else(alone) {
                     self.ban(home, trip::SLOWED);
-                    pace.law.try_others();
+                    pace.controller.try_others();
                 }
             }
         }
     }
 
-    /// Of what was not yet charged, such a share was lost.
-    pub(crate) fn note(&self, pace: &mut Pace, lost: f64, doubt: f64, compared: bool) {
+    /// Adds to the record: of the uncharged time the share `lost` was lost.
+    pub(crate) fn note(&self, pace: &mut ThreadPace, lost: f64, doubt: f64, compared: bool) {
         let sums = &self.page.slowdown;
         let time = core::mem::take(&mut pace.uncharged);
         add(&sums.lost, time * lost);
         add(&sums.doubt, time * doubt);
-        page::add(&sums.spells, u64::from(pace.spell[0] <= 0.0 && time > 0.0));
-        let squares = |spell: [f64; 2]| [spell[0] * spell[0], spell[0] * spell[1], spell[1] * spell[1]];
-        let before = squares(pace.spell);
-        pace.spell = [pace.spell[0] + time, pace.spell[1] + time * lost];
-        for (sum, (after, before)) in sums.squares.iter().zip(squares(pace.spell).into_iter().zip(before)) {
+        page::add(&sums.spells, u64::from(pace.phase_ns <= 0.0 && time > 0.0));
+        let squares = |pace: &ThreadPace| {
+            let (time, lost) = (pace.phase_ns, pace.phase_lost_ns);
+            [time * time, time * lost, lost * lost]
+        };
+        let before = squares(pace);
+        pace.phase_ns += time;
+        pace.phase_lost_ns += time * lost;
+        for (sum, (after, before)) in sums.squares.iter().zip(squares(pace).into_iter().zip(before)) {
             add(sum, after - before);
         }
         page::add(&sums.samples, 1);
@@ -565,7 +631,7 @@ impl Step {
     }
 }
 
-/// To a floating-point number that only the supervisor writes.
+/// Adds to a floating-point number that only the supervisor writes.
 fn add(sum: &AtomicU64, value: f64) {
     sum.store((f64::from_bits(sum.load(Relaxed)) + value).to_bits(), Relaxed);
 }

@@ -1,32 +1,34 @@
-//! Samples of the primary's pace, put together.
+//! The samples of one stage of counting, put together into a mean pace.
 
-use super::sampler::Step;
+use super::sampler::SampleStep;
 use crate::counting::count;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// What samples say.
+/// The mean of some samples.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mean {
-    /// Ticks for a yield: of all samples, and of the lower three quarters.
+pub(crate) struct PaceMean {
+    /// Ticks for a yield: the mean of all samples, and of the lower three quarters.
     pub(crate) ticks: [f64; 2],
-    /// By how far the earlier samples differ from all, by their medians.
+    /// The distance between the median of the earlier half and that of all.
     pub(crate) error: f64,
 }
 
-/// Where the mean of all is so many times that of the lower three quarters, the rest of them may be idle time; and where it is so many
-/// times that, it is.
-const IDLE: [f64; 2] = [1.2, 1.5];
+/// Where the mean of all samples is this many times the mean of the lower three quarters, the tail may be idle time.
+const TAIL_MAY_BE_IDLE: f64 = 1.2;
+/// From this ratio on the tail is idle time.
+const TAIL_IS_IDLE: f64 = 1.5;
 
-impl Mean {
-    /// How likely it is that idle times are in it. Samples that differ for other reasons have a tail, too, but a shorter one.
+impl PaceMean {
+    /// How likely it is, from 0 to 1, that idle times are in it: samples that differ for other reasons have a shorter tail.
     pub(crate) fn idles(&self) -> f64 {
-        ((self.ticks[0] / self.ticks[1] - IDLE[0]) / (IDLE[1] - IDLE[0])).clamp(0.0, 1.0)
+        let tail = self.ticks[0] / self.ticks[1];
+        ((tail - TAIL_MAY_BE_IDLE) / (TAIL_IS_IDLE - TAIL_MAY_BE_IDLE)).clamp(0.0, 1.0)
     }
 }
 
-impl Step {
-    /// Of a row of samples of so many yields, without those that only an interruption explains.
-    pub(crate) fn mean(&self, row: usize, lap: i32) -> Option<Mean> {
+impl SampleStep {
+    /// The mean of a row of samples of `lap` yields each, without those that only an interruption explains.
+    pub(crate) fn mean(&self, row: usize, lap: i32) -> Option<PaceMean> {
         let mut sorted = [0_u32; count::SAMPLES];
         let mut many = 0;
         for sample in self.area.samples(row) {
@@ -53,7 +55,7 @@ impl Step {
         }
         early.sort_unstable();
         let error = early.get(early.len() / 2).map_or(middle, |ticks| (f64::from(*ticks) - middle).abs());
-        Some(Mean { ticks: [all / lap, mean(&sorted[..most]) / lap], error: error / lap })
+        Some(PaceMean { ticks: [all / lap, mean(&sorted[..most]) / lap], error: error / lap })
     }
 }
 
@@ -63,7 +65,7 @@ mod tests {
 
     #[test]
     fn idle_times_are_told_from_a_tail() {
-        let idles = |all, most| Mean { ticks: [all, most], error: 0.0 }.idles();
+        let idles = |all, most| PaceMean { ticks: [all, most], error: 0.0 }.idles();
         // As a chase has it in a guest of a guest; and a program that waits for a third of its time.
         assert_eq!((idles(349.0, 301.0), idles(450.0, 300.0)), (0.0, 1.0));
         assert!((0.2..0.8).contains(&idles(405.0, 300.0)));

@@ -1,15 +1,16 @@
-//! A primary's thread that comes to no yield for long: it runs code that it compiled itself, a library, or a loop that loads nothing; or it is stopped. Its
-//! guests stand still in its ring meanwhile, so they are taken from it ([`crate::switching::redirect`]), run at home, and it gets none before it comes to a yield again.
+//! A primary's thread that comes to no yield for long: it runs code that it compiled itself, a library, or a loop without
+//! loads; or it is stopped. Its guests stand still in its ring meanwhile, so they are taken from it
+//! ([`crate::switching::redirect`]) and run at home, and it gets none before it comes to a yield again.
 //!
-//! Whether it does is seen by what it counts anyway, the yields at which it meets somebody. Where it waits by turning round it meets them
-//! uncounted, and guests may be aside: so it is hooked first, and looked at once more.
+//! Whether it comes to yields is seen by what it counts anyway: the yields at which it meets a context. Where it
+//! busy-waits it meets them uncounted, and guests may be aside. So it is hooked first, and polled once more.
 
 use crate::counting::count;
 use crate::layout::area::{Area, kind, lock, state};
 use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::processes::STOPPED;
-use crate::supervisor::slowdown::idle_server::Ran;
+use crate::supervisor::slowdown::idle_server::CpuTime;
 use crate::switching::redirect;
 use crate::switching::ring;
 use crate::sys;
@@ -17,25 +18,30 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
 
-/// Without a yield for so long: of time on a processor, until it is hooked and from then on; and of any time, where the kernel does not
-/// tell. What a hypervisor takes counts as such time, too, and it takes some milliseconds at once.
-const RAN: [u64; 2] = [4_000_000, 20_000_000];
-const PASSED: u64 = 100_000_000;
-/// For how long it gets no guests after that: at first, and at most, where it happens again and again.
-const PAUSE: [u64; 2] = [4_000_000, 512_000_000];
-/// So many yields between two looks: it has come to its yields for good.
-const MANY: u64 = 64;
+/// A thread without a yield for this much CPU time is hooked. A hypervisor's steal counts as CPU time, too, and takes some
+/// milliseconds at once.
+const HOOK_AFTER_CPU_NS: u64 = 4_000_000;
+/// Hooked, and without a yield for this much CPU time, it loses its guests.
+const TAKE_AFTER_CPU_NS: u64 = 20_000_000;
+/// The same of elapsed time, where the kernel does not tell CPU time.
+const AFTER_ELAPSED_NS: u64 = 100_000_000;
+/// It gets no guests for this long after that,
+const NO_GUESTS_NS: u64 = 4_000_000;
+/// doubling up to this where it happens again and again.
+const NO_GUESTS_MOST_NS: u64 = 512_000_000;
+/// This many yields between two polls say that it comes to yields for good.
+const YIELDS_AGAIN: u64 = 64;
 
 impl Supervisor {
-    /// A thread that is awake, or stopped, was looked at.
-    pub(crate) fn look_for_yields(&mut self, area: &'static Area, ran: Option<Ran>) {
-        // While something is counted, where it waits is known, too.
+    /// A thread that is awake, or stopped, was polled: takes its guests if it comes to no yield.
+    pub(crate) fn look_for_yields(&mut self, area: &'static Area, ran: Option<CpuTime>) {
+        // While something is counted, its busy-waits are known, too.
         let yields = count::yields(area).wrapping_add(area.turned.load(Relaxed));
         let visits = area.visits.load(Acquire);
         let ran = ran.map_or(0, |ran| ran.ns);
         let met = yields.wrapping_sub(area.met_yields.swap(yields, Relaxed));
         let visited = area.met_visits.swap(visits, Relaxed) != visits;
-        if met >= MANY {
+        if met >= YIELDS_AGAIN {
             area.unmet.store(0, Relaxed);
         }
         let now = self.now;
@@ -51,8 +57,9 @@ impl Supervisor {
         }
         let probed = area.probed.load(Relaxed);
         let long = area.slept.load(Relaxed) == STOPPED
-            || ran.saturating_sub(area.met_ran.load(Relaxed)) >= RAN[probed as usize & 1]
-            || self.now.saturating_sub(area.met_at.load(Relaxed)) >= PASSED;
+            || ran.saturating_sub(area.met_ran.load(Relaxed))
+                >= if probed == 0 { HOOK_AFTER_CPU_NS } else { TAKE_AFTER_CPU_NS }
+            || self.now.saturating_sub(area.met_at.load(Relaxed)) >= AFTER_ELAPSED_NS;
         if !long && !wanted_alone {
             return;
         }
@@ -64,14 +71,14 @@ impl Supervisor {
         }
     }
 
-    /// Whether a thread came to a yield since its guests were taken, if ever they were.
+    /// Whether a thread came to a yield since its guests were taken, if they ever were.
     pub(crate) fn comes_to_yields(&self, area: &Area) -> bool {
         area.unmet.load(Relaxed) == 0
             || area.unmet_visits.load(Relaxed) != area.visits.load(Acquire)
                 && area.unmet_until.load(Relaxed) <= self.now
     }
 
-    /// It is hooked, and its yields are to be on, so that it is seen when it comes to one.
+    /// Whether its yields shall be on, and it hooked, so that it is noticed when it comes to one.
     pub(crate) fn is_awaited(&self, area: &Area) -> bool {
         area.unmet.load(Relaxed) != 0
             && area.unmet_visits.load(Relaxed) == area.visits.load(Acquire)
@@ -86,7 +93,7 @@ impl Supervisor {
             return false;
         }
         ring::hook(area);
-        // Who never joined the ring is in nobody's way.
+        // Guests that have not joined the ring can be dismissed whatever the thread does.
         ring::take_inbox(area, |guest| ring::dismiss(guest, trip::UNMET));
         let taken = self.bend_all(area);
         if taken {
@@ -102,14 +109,16 @@ impl Supervisor {
             let times = area.unmet.load(Relaxed);
             area.unmet.store(times + 1, Relaxed);
             area.unmet_visits.store(area.visits.load(Acquire), Relaxed);
-            area.unmet_until.store(self.now + (PAUSE[0] << times.min(16)).min(PAUSE[1]), Relaxed);
+            area.unmet_until
+                .store(self.now + (NO_GUESTS_NS << times.min(16)).min(NO_GUESTS_MOST_NS), Relaxed);
         }
         area.lock.store(lock::FREE, Release);
         self.moved = true;
         taken
     }
 
-    /// Nobody but the own context runs, and all others of the ring lead back to it. Else they are as they were. Under the lock, hooked.
+    /// Makes all other contexts of the ring lead back to the thread's own, if no other context runs; else leaves them as they
+    /// were. Under the lock, hooked. Returns whether it did.
     fn bend_all(&self, area: &'static Area) -> bool {
         let here = core::ptr::from_ref(area).cast_mut();
         let counters = [area.front(), area.back(), area.turns()];
@@ -128,17 +137,17 @@ impl Supervisor {
             && sys::pass_barrier()
             && area.cur.load(Acquire) == area.own().pointer()
             && ring::is_hooked(area)
-            // One that ran when it was bent has stored its RIP since.
+            // A context that ran when it was redirected has stored its RIP since.
             && all_bent(&mut redirect::is_bent);
         if !bent {
-            // Also of those that left meanwhile.
+            // Also those that left meanwhile.
             let left = self.areas(kind::HOME).map(Area::own).filter(|own| own.host.load(Relaxed) == here);
             left.chain(counters).for_each(redirect::straighten);
         }
         bent
     }
 
-    /// Whether the context of a home may still be met by the thread that it was taken from. If not, it leads on again.
+    /// Whether the thread that a home's context was taken from may still meet it. If not, it leads on again.
     pub(crate) fn may_be_met(&self, home: &Area) -> bool {
         // SAFETY: areas are never unmapped.
         let Some(host) = (unsafe { home.bent_by.load(Relaxed).as_ref() }) else { return false };
@@ -156,7 +165,7 @@ impl Supervisor {
         false
     }
 
-    /// Asked for once it is needed: the kernel takes its time for it.
+    /// Asked for when it is needed first: the kernel takes its time for it.
     fn has_barrier(&mut self) -> bool {
         *self.barrier.get_or_insert_with(sys::prepare_barrier)
     }
@@ -221,7 +230,7 @@ mod tests {
         // At its next yield.
         assert_eq!(ring::control(area), area.own().pointer());
         assert!(!supervisor.comes_to_yields(area), "not at once");
-        supervisor.now += PAUSE[0];
+        supervisor.now += NO_GUESTS_NS;
         assert!(supervisor.comes_to_yields(area) && !supervisor.is_awaited(area));
         supervisor.homes(2);
         assert!(guests.iter().all(|guest| leads_on(guest) && ring::is_hooked(guest.home())));
@@ -281,7 +290,7 @@ mod tests {
     #[test]
     fn it_is_hooked_first_and_looked_at_again() {
         let (mut supervisor, area, guests) = world_of_two();
-        let ran = |ns| Some(Ran { ns, ..Ran::default() });
+        let ran = |ns| Some(CpuTime { ns, ..CpuTime::default() });
         let mut at = 0;
         let mut look = |supervisor: &mut Supervisor, more: u64| {
             at += more;
@@ -289,21 +298,21 @@ mod tests {
             supervisor.look_for_yields(area, ran(at));
         };
         look(&mut supervisor, 1);
-        look(&mut supervisor, RAN[0] - 1);
+        look(&mut supervisor, HOOK_AFTER_CPU_NS - 1);
         assert!(!ring::is_hooked(area), "not for long");
         look(&mut supervisor, 1);
         assert!(ring::is_hooked(area));
         // It waits by turning round: it comes to the control context, and no yield is counted.
         ring::control(area);
-        look(&mut supervisor, RAN[1]);
+        look(&mut supervisor, TAKE_AFTER_CPU_NS);
         assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::ABOARD));
         // Now it does not.
-        look(&mut supervisor, RAN[0]);
-        look(&mut supervisor, RAN[1]);
+        look(&mut supervisor, HOOK_AFTER_CPU_NS);
+        look(&mut supervisor, TAKE_AFTER_CPU_NS);
         assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::LEAVING));
         // As soon as it comes to many, it has guests for as long as others.
         assert_eq!(area.unmet.load(Relaxed), 1);
-        area.passes.store(area.passes.load(Relaxed) - MANY as i64, Relaxed);
+        area.passes.store(area.passes.load(Relaxed) - YIELDS_AGAIN as i64, Relaxed);
         look(&mut supervisor, 1);
         assert_eq!(area.unmet.load(Relaxed), 0);
     }
