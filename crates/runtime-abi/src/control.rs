@@ -1,9 +1,10 @@
 //! The control page: one shared mapping (a memfd) through which launcher and runtime speak.
 //!
-//! The launcher fills it before the primary starts; from then on it only writes what stands under *orders* and reads the
-//! rest. It works on it with `pread` and `pwrite` at `offset_of!`, so that it needs no mapping; the runtime maps it.
-//! Strings stand behind the structure, each ended by a zero, and are named by their offset from the page's beginning; 0
-//! is none. Whatever counts time counts nanoseconds of `CLOCK_MONOTONIC`.
+//! The launcher fills it before the primary starts; from then on it only writes what stands under
+//! *orders* and reads the rest. It works on it with `pread` and `pwrite` at `offset_of!`, so that
+//! it needs no mapping; the runtime maps it. Strings stand behind the structure, each ended by a
+//! zero, and are named by their offset from the page's beginning; 0 is none. Whatever counts time
+//! counts nanoseconds of `CLOCK_MONOTONIC`.
 //!
 //! To add a figure: a field here, who counts it in the runtime, a field of the launcher's snapshot.
 
@@ -13,10 +14,11 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
 pub const VERSION: u32 = 11;
-/// Environment variable that names the control page to the runtime's constructor, which takes it away again.
+/// Environment variable that names the control page to the runtime's constructor, which takes it
+/// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
-/// Variables whose names begin with this bring the primary entries of its environment that the launcher's means have no place for: what
-/// stands behind the sign.
+/// Variables whose names begin with this bring the primary entries of its environment that the
+/// launcher's means have no place for: what stands behind the sign.
 pub const ASIDE: &str = "GLEANER_HARVEST_ASIDE_";
 /// Most scavengers of one harvest.
 pub const SCAVENGERS: usize = 64;
@@ -26,13 +28,14 @@ pub const FORKED: usize = 64;
 pub const AREAS: usize = 64;
 /// Most sites that are told apart; a power of two.
 pub const SITES: usize = 256;
-/// The rows that a place may have, by where the primary goes on behind it: they are looked through in this order, each modulo [`SITES`].
+/// The rows that a place may have, by where the primary goes on behind it: they are looked through
+/// in this order, each modulo [`SITES`].
 pub fn site_rows(resume: u64) -> core::ops::Range<usize> {
     let first = (resume >> 2 ^ resume >> 10) as usize;
     first..first + 8
 }
-/// Whether a site does not pay: so many visits tell something, and of them so many were without a miss, nine of ten by the lower end of
-/// a 95 % interval (Wilson's), here without its root.
+/// Whether a site does not pay: so many visits tell something, and of them so many were without a
+/// miss, nine of ten by the lower end of a 95 % interval (Wilson's), here without its root.
 pub fn loses(visits: u64, soon: u64) -> bool {
     const ENOUGH: u64 = 100;
     const HITS: f64 = 0.9;
@@ -168,7 +171,8 @@ pub struct ScavengerRow {
     pub envc: u32,
     /// Working directory; 0: the primary's.
     pub directory: u32,
-    /// Its environment has more in `LD_LIBRARY_PATH` than it shall find there; and what that is, 0: it is not set.
+    /// Its environment has more in `LD_LIBRARY_PATH` than it shall find there; and what that is, 0:
+    /// it is not set.
     pub libraries: u32,
     pub libraries_before: u32,
     /// Its rewritten libraries: offset of the first [`ModuleRow`], and how many.
@@ -190,7 +194,8 @@ pub struct ScavengerRow {
     pub aboard: AtomicU32,
     pub boardings: AtomicU64,
     pub trips: [AtomicU64; trip::COUNT],
-    /// Time its threads were parked or aboard, and the part of it aboard, to the supervisor's precision.
+    /// Time its threads were parked or aboard, and the part of it aboard, to the supervisor's
+    /// precision.
     pub parked_ns: AtomicU64,
     pub aboard_ns: AtomicU64,
     /// Killed by the runtime since one of its threads was lost with a primary that was killed.
@@ -201,13 +206,15 @@ pub struct ScavengerRow {
     pub refused_threads: AtomicU32,
 }
 
-/// A thread of a program whose threads are each other's guests, in the order in which the supervisor saw them.
+/// A thread of a program whose threads are each other's guests, in the order in which the
+/// supervisor saw them.
 #[repr(C)]
 pub struct ThreadRow {
     /// 0: nobody's.
     pub tid: AtomicI32,
     pub reserved: u32,
-    /// Times it went aboard another one, and time it was there or waited for it, to the supervisor's precision.
+    /// Times it went aboard another one, and time it was there or waited for it, to the
+    /// supervisor's precision.
     pub boardings: AtomicU64,
     pub parked_ns: AtomicU64,
     pub aboard_ns: AtomicU64,
@@ -245,7 +252,8 @@ pub struct SiteRow {
     pub off_ns: AtomicU64,
 }
 
-/// One of the primary's yields that can be switched on and off. Addresses are those of the file that it is in.
+/// One of the primary's yields that can be switched on and off. Addresses are those of the file
+/// that it is in.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct SwitchRow {
@@ -260,12 +268,15 @@ pub struct SwitchRow {
 pub struct ModuleRow {
     /// What its loader calls it; 0: the program itself.
     pub name: u32,
-    /// The library that it was rewritten from, which it is called once it is there; 0: the program itself.
+    /// The library that it was rewritten from, which it is called once it is there; 0: the program
+    /// itself.
     pub original: u32,
-    /// Of a primary's: its yields that can be switched: offset of the first [`SwitchRow`], and how many.
+    /// Of a primary's: its yields that can be switched: offset of the first [`SwitchRow`], and how
+    /// many.
     pub first_switch: u32,
     pub switches: u32,
-    /// The code, by its file's addresses, that all of them are in and that is loaded as one; none: there is no such.
+    /// The code, by its file's addresses, that all of them are in and that is loaded as one; none:
+    /// there is no such.
     pub code: [u64; 2],
     /// Of the program itself: the address by its file at which it begins.
     pub entry: u64,
@@ -280,11 +291,13 @@ pub struct ModuleRow {
 /// The byte of a yield that is switched on: that of a jump.
 pub const ON: u8 = 0xe9;
 
-/// How much slower the primary was, as the supervisor's samples say. Floating-point numbers, by their bits; time in nanoseconds. Each
-/// sample is a time of `t` in which a share `l` was lost to guests.
+/// How much slower the primary was, as the supervisor's samples say. Floating-point numbers, by
+/// their bits; time in nanoseconds. Each sample is a time of `t` in which a share `l` was lost to
+/// guests.
 #[repr(C)]
 pub struct Slowdown {
-    /// Time for which threads of the primary were watched, with guests and without, but for what they slept.
+    /// Time for which threads of the primary were watched, with guests and without, but for what
+    /// they slept.
     pub watched: AtomicU64,
     /// Of it, with guests.
     pub with_guests: AtomicU64,
@@ -292,8 +305,8 @@ pub struct Slowdown {
     pub lost: AtomicU64,
     /// By how much it may be wrong, since the pace without is known only so well.
     pub doubt: AtomicU64,
-    /// Sums over spells, since samples of one are compared with the same pace alone: of T², T·L, L², where T is its time and L what was
-    /// lost of it.
+    /// Sums over spells, since samples of one are compared with the same pace alone: of T², T·L,
+    /// L², where T is its time and L what was lost of it.
     pub squares: [AtomicU64; 3],
     /// How many spells, and how many samples.
     pub spells: AtomicU64,
@@ -314,10 +327,12 @@ pub struct Control {
     pub preload: u32,
     /// What the user had in `LD_PRELOAD`; 0: it was not set.
     pub preload_before: u32,
-    /// The loader was told of libraries by `LD_LIBRARY_PATH`; and what the user had there, 0: it was not set.
+    /// The loader was told of libraries by `LD_LIBRARY_PATH`; and what the user had there, 0: it
+    /// was not set.
     pub libraries: u32,
     pub libraries_before: u32,
-    /// The primary's executable, an absolute path, and the one that it was rewritten from, which the program takes itself for; 0: `file`.
+    /// The primary's executable, an absolute path, and the one that it was rewritten from, which
+    /// the program takes itself for; 0: `file`.
     pub file: u32,
     pub original: u32,
     /// The primary's environment as it was, in its order: first of `envc` strings.
@@ -326,8 +341,8 @@ pub struct Control {
     /// CPUs for threads at home and for the supervisor, as a mask of the first 64; 0: as inherited.
     pub home_cpus_known: u32,
     pub home_cpus: u64,
-    /// Signals (bit 0: signal 1) that the primary began with ignored, were it alone: the launcher has handlers for them, and what
-    /// has a handler is not ignored any more in what is started.
+    /// Signals (bit 0: signal 1) that the primary began with ignored, were it alone: the launcher
+    /// has handlers for them, and what has a handler is not ignored any more in what is started.
     pub ignored: u64,
     /// Signals that everybody begins with blocked.
     pub blocked: u64,
@@ -339,23 +354,26 @@ pub struct Control {
     pub watched: u32,
     /// By how much it may become slower, in millionths.
     pub max_slowdown: u32,
-    /// The primary's threads are each other's guests. Then there are no scavengers, and the first scavenger's row counts for
-    /// all threads together.
+    /// The primary's threads are each other's guests. Then there are no scavengers, and the first
+    /// scavenger's row counts for all threads together.
     pub siblings: u32,
     /// For how long it may be away at once.
     pub max_absence_ns: u64,
     /// What takes no longer than this between two yields is no miss.
     pub soon_ns: u64,
-    /// The primary's rewritten files, its own first: offset of the first [`ModuleRow`], and how many.
+    /// The primary's rewritten files, its own first: offset of the first [`ModuleRow`], and how
+    /// many.
     pub first_module: u32,
     pub modules: u32,
 
     // Orders, which may change while it runs.
     /// Most guests in one area's ring; 0: no harvest, everybody stays at home.
     pub ring: AtomicU32,
-    /// How often, in nanoseconds, it is looked whether signals wait for a guest, so that it goes home for them; 0: never.
+    /// How often, in nanoseconds, it is looked whether signals wait for a guest, so that it goes
+    /// home for them; 0: never.
     pub recall_ns: AtomicU64,
-    /// The supervisor was killed. Who is away fetches itself home, where threads are each other's guests.
+    /// The supervisor was killed. Who is away fetches itself home, where threads are each other's
+    /// guests.
     pub supervisor_lost: AtomicU32,
 
     // The runtime's answers.
@@ -364,7 +382,8 @@ pub struct Control {
     pub errno: AtomicI32,
     pub primary: AtomicI32,
     pub supervisor: AtomicI32,
-    /// How many children the primary has forked, and their children, and who the last of them are, in turn.
+    /// How many children the primary has forked, and their children, and who the last of them are,
+    /// in turn.
     pub forks: AtomicU64,
     pub forked: [AtomicI32; FORKED],
     /// Threads of the primary that have areas.

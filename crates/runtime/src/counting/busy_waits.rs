@@ -1,11 +1,15 @@
-//! What a primary that waits by turning round does between its waits, counted: how long it works until it waits again.
+//! What a primary that waits by turning round does between its waits, counted: how long it works
+//! until it waits again.
 //!
-//! No yield but those in its waits is needed for it. While it is counted, one counter stands in front of the guests it goes on with there
-//! ([`Area::turns`]), one behind them: so it is known how long they had the thread, and how long it had it itself until it came
-//! to the next turn. The times are of two kinds, those of a turn that found nothing, and longer ones: *works*. A work counts with
-//! half of what guests took in the turn before: by so much it was late, since what it waited for came at some moment of it.
+//! No yield but those in its waits is needed for it. While it is counted, one counter stands in
+//! front of the guests it goes on with there ([`Area::turns`]), one behind them: so it is known how
+//! long they had the thread, and how long it had it itself until it came to the next turn. The
+//! times are of two kinds, those of a turn that found nothing, and longer ones: *works*. A work
+//! counts with half of what guests took in the turn before: by so much it was late, since what it
+//! waited for came at some moment of it.
 //!
-//! The same works at the same pace alone and with guests is all that is compared ([`crate::supervisor`]).
+//! The same works at the same pace alone and with guests is all that is compared
+//! ([`crate::supervisor`]).
 
 use crate::counting::count::{self, SAMPLES, row};
 use crate::layout::area::{Area, Context};
@@ -70,7 +74,8 @@ pub(crate) fn turned(area: &'static Area, now: u64) {
     // Without the one or the other it was at the control context meanwhile, or ran a handler.
     if before != 0 && returned >= before {
         let (guests, own) = (returned - before, now.saturating_sub(returned));
-        // Zero while none is known. A primary that is behind with its work turns round once between two works, and never shorter.
+        // Zero while none is known. A primary that is behind with its work turns round once between
+        // two works, and never shorter.
         let shortest = area.shortest_turn.load(Relaxed).wrapping_sub(1).min(own.saturating_sub(1)) + 1;
         area.shortest_turn.store(shortest, Relaxed);
         let usual = area.usual_work.load(Relaxed).max(TURNS * shortest);

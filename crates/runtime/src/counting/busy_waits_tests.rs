@@ -1,4 +1,5 @@
-//! Works between waits without threads: what is a work, what a stage leaves behind, who is met where.
+//! Works between waits without threads: what is a work, what a stage leaves behind, who is met
+//! where.
 
 use crate::counting::count::{self, ALONE, COUNTING, GUESTS, SAMPLES, SPINS, WAITS, row};
 use crate::counting::count_tests::{met_at_turns, ordered, sorted, taken};
@@ -43,7 +44,8 @@ fn counters_stand_around_those_it_meets() {
 fn works_are_told_from_turns() {
     let (area, _) = waiting(SPINS);
     let mut now = 1_000_000;
-    // Turns of 50, in each of which guests take 30; every fifth time there is something to do for 2000.
+    // Turns of 50, in each of which guests take 30; every fifth time there is something to do for
+    // 2000.
     for round in 0..50 {
         turn(area, now, 30);
         now += 30 + if round % 5 == 4 { 2000 } else { 50 };

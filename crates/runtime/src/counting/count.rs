@@ -1,22 +1,29 @@
-//! Spells with guests and without, and counting in them: by this the supervisor knows how much slower guests make a primary.
+//! Spells with guests and without, and counting in them: by this the supervisor knows how much
+//! slower guests make a primary.
 //!
-//! A thread's *order* says whether its guests take part. Where they do not, they are *aside*: aboard, but out of the ring. An
-//! order may ask for counting too. Then *counters* are linked into the ring, contexts like a guest's whose code is here:
-//! one behind all guests sees every yield of the primary, one in front of them sees it go away. Nothing counts while none
-//! is linked, and yields are as they were.
+//! A thread's *order* says whether its guests take part. Where they do not, they are *aside*:
+//! aboard, but out of the ring. An order may ask for counting too. Then *counters* are linked into
+//! the ring, contexts like a guest's whose code is here: one behind all guests sees every yield of
+//! the primary, one in front of them sees it go away. Nothing counts while none is linked, and
+//! yields are as they were.
 //!
-//! Stages of counting without guests: [`PLAIN`], ticks for a *lap* of yields, all but the last of which the primary passes by: a
-//! switch would cost it what it runs ahead of its misses. [`SITE`], from which yields the next one follows so soon that their
-//! loads missed nothing. With guests: [`ABOARD`], ticks for a lap with all guests; [`ABSENCE`], how long each time the primary is
-//! away; [`STAY`], how long one guest stays. A lap is as long as a part of a stage is, for this program at this time.
+//! Stages of counting without guests: [`PLAIN`], ticks for a *lap* of yields, all but the last of
+//! which the primary passes by: a switch would cost it what it runs ahead of its misses. [`SITE`],
+//! from which yields the next one follows so soon that their loads missed nothing. With guests:
+//! [`ABOARD`], ticks for a lap with all guests; [`ABSENCE`], how long each time the primary is
+//! away; [`STAY`], how long one guest stays. A lap is as long as a part of a stage is, for this
+//! program at this time.
 //!
-//! Where the primary waits by turning round, another counter stands in front of those it goes on with there ([`turned`]): such times are
-//! left out, since they are as long as what it waits for lets them, with guests or without. A stage of its own, [`WORK`], counts what it does
-//! between its waits, and needs no other yields ([`crate::counting::busy_waits`]). Where it sleeps often, times tell nothing: [`YIELDS`] counts how many there
-//! are, with guests or without, until something else is ordered.
+//! Where the primary waits by turning round, another counter stands in front of those it goes on
+//! with there ([`turned`]): such times are left out, since they are as long as what it waits for
+//! lets them, with guests or without. A stage of its own, [`WORK`], counts what it does between its
+//! waits, and needs no other yields ([`crate::counting::busy_waits`]). Where it sleeps often, times
+//! tell nothing: [`YIELDS`] counts how many there are, with guests or without, until something else
+//! is ordered.
 //!
-//! All of it happens on the primary's thread, between two yields, under the lock where the ring changes. To add a stage: a number, its
-//! counters in [`link`], its sample in [`counted`], its place in [`after`].
+//! All of it happens on the primary's thread, between two yields, under the lock where the ring
+//! changes. To add a stage: a number, its counters in [`link`], its sample in [`counted`], its
+//! place in [`after`].
 
 use crate::counting::busy_waits;
 use crate::layout::area::{Area, Context, lock};
@@ -105,12 +112,14 @@ fn row_of(stage: u32) -> usize {
 }
 
 fn ticks() -> u64 {
-    // SAFETY: every x86-64 has a time stamp counter; a thread that may not read it gets zero from [`pass_over_clock`].
+    // SAFETY: every x86-64 has a time stamp counter; a thread that may not read it gets zero from
+    // [`pass_over_clock`].
     unsafe { _rdtsc() }
 }
 
-/// A thread may be forbidden to read the time stamp counter (by strict seccomp, by `PR_SET_TSC`), and nobody can ask about that without a
-/// system call, which may be forbidden too. So it is tried; here is where it failed. Whether that is what the fault is about.
+/// A thread may be forbidden to read the time stamp counter (by strict seccomp, by `PR_SET_TSC`),
+/// and nobody can ask about that without a system call, which may be forbidden too. So it is tried;
+/// here is where it failed. Whether that is what the fault is about.
 pub(crate) fn pass_over_clock(area: &Area, registers: &mut Registers) -> bool {
     const RDTSC: [u8; 2] = [0x0f, 0x31];
     // SAFETY: the thread was in the runtime's code, of which this is some.
@@ -127,7 +136,8 @@ fn is_linked(counter: &Context) -> bool {
     counter.next.load(Relaxed) != counter.pointer()
 }
 
-/// Sets how many yields the primary passes by, less one; keeps account of those it met. The thread's.
+/// Sets how many yields the primary passes by, less one; keeps account of those it met. The
+/// thread's.
 fn pass(area: &Area, many: i64) {
     area.met.store(yields(area), Relaxed);
     area.passes_were.store(many, Relaxed);
@@ -275,7 +285,8 @@ fn start_lap(area: &Area) {
     }
 }
 
-/// After a first lap that took so many ticks: whether laps are to be longer, so that it was no sample.
+/// After a first lap that took so many ticks: whether laps are to be longer, so that it was no
+/// sample.
 fn lengthen(area: &Area, stage: u32, ticks: u64) -> bool {
     let (which, laps, most) = match stage {
         PLAIN => (0, SOLO_LAPS, MANY),
@@ -389,7 +400,8 @@ pub(crate) fn advance(area: &'static Area) {
     area.lock.store(lock::FREE, Release);
 }
 
-/// Whom the primary goes on with where it waits by turning round, unless it is hooked. The thread's.
+/// Whom the primary goes on with where it waits by turning round, unless it is hooked. The
+/// thread's.
 pub(crate) fn at_turns(area: &Area) -> *mut Context {
     let own = area.own().pointer();
     let counting = area.stage.load(Relaxed) != NOTHING;
@@ -416,8 +428,9 @@ pub(crate) fn turn_to(area: &Area, guest: *mut Context, next: *mut Context) {
     let _ = area.turns().next.compare_exchange(guest, next, Relaxed, Relaxed);
 }
 
-/// The primary waits by turning round, while something is counted. What passed since it last did so, without a yield between, was
-/// no work, and is left out of what is counted; its last turn, in which what it waited for came, is not.
+/// The primary waits by turning round, while something is counted. What passed since it last did
+/// so, without a yield between, was no work, and is left out of what is counted; its last turn, in
+/// which what it waited for came, is not.
 pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
     if area.stage.load(Relaxed) == WORK {
         busy_waits::turned(area, now);
@@ -443,7 +456,8 @@ pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
     area.turns().next.load(Relaxed)
 }
 
-// Entered as every context is: rax and CUR are it, everything else is dead. They end in the tail of `switch`.
+// Entered as every context is: rax and CUR are it, everything else is dead. They end in the tail of
+// `switch`.
 global_asm!(
     ".globl gleaner_count",
     ".hidden gleaner_count",
@@ -453,7 +467,8 @@ global_asm!(
     "mov rax, [rax + {NEXT}]",
     "jmp gleaner_tail",
     "",
-    // What the last site loads is to be there: else a miss is told of a later one, whose yield waits for it.
+    // What the last site loads is to be there: else a miss is told of a later one, whose yield
+    // waits for it.
     ".globl gleaner_visited",
     ".hidden gleaner_visited",
     "gleaner_visited:",

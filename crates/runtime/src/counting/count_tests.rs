@@ -1,4 +1,5 @@
-//! Spells and counting without threads: who is in the ring in which order, whatever is ordered when.
+//! Spells and counting without threads: who is in the ring in which order, whatever is ordered
+//! when.
 
 use crate::counting::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS};
 use crate::layout::area::{Area, Context, closed};
@@ -252,7 +253,8 @@ fn turning_round_is_left_out_of_what_is_counted() {
     let back = area.back().pointer();
     assert_eq!(order(area), [back]);
     area.resumed.store(1000, Relaxed);
-    // Work until 1100, three turns of 100 and one of 200, of which the last brings what it waited for: work again.
+    // Work until 1100, three turns of 100 and one of 200, of which the last brings what it waited
+    // for: work again.
     for now in [1100, 1200, 1300, 1500] {
         assert_eq!(count::turned(area, now), guests[0].pointer());
     }

@@ -1,4 +1,5 @@
-//! What a primary's thread counts and times between two of its yields: samples of its pace, for the supervisor.
+//! What a primary's thread counts and times between two of its yields: samples of its pace, for the
+//! supervisor.
 //!
 //! [`count`] counts at yields, [`busy_waits`] between waits.
 

@@ -49,7 +49,8 @@ pub(crate) const HEADERS: usize = 64;
 const PAGE: u64 = 4096;
 
 impl FileHeader {
-    /// Whether it is an x86-64 executable or shared object, its headers of the size we know and not too many.
+    /// Whether it is an x86-64 executable or shared object, its headers of the size we know and not
+    /// too many.
     pub(crate) fn is_loadable(&self) -> bool {
         self.magic == *b"\x7fELF"
             && (self.class, self.order) == (2, 1)

@@ -1,21 +1,31 @@
-//! What a scavenger may not do, since the address space has it only once: a system call filter (seccomp).
+//! What a scavenger may not do, since the address space has it only once: a system call filter
+//! (seccomp).
 //!
-//! - `brk` moves the one heap end that the primary's malloc works with. It fails with ENOMEM, and malloc maps memory instead.
-//! - What else is said of the address space as a whole would hold for the primary: that it is locked in memory (`mlockall`; it fails, and
-//!   to unlock it does nothing), where its parts are (`PR_SET_MM`), that nothing becomes executable (`PR_SET_MDWE`), that it has no large
-//!   pages (`PR_SET_THP_DISABLE`). They fail as where the caller has no right to them, or the kernel does not know them.
-//! - System calls are not handed to the program itself (`PR_SET_SYSCALL_USER_DISPATCH`, see [`crate::interpose::dispatch`]).
-//! - A program without a dynamic loader sets its FS base by `arch_prctl`, and its twins reach thread-local storage by way of
-//!   the context: the call is trapped (SIGSYS) and done by [`on_trap`], which tells the context, too. Only that of this program:
-//!   what it executes later is elsewhere and not asked. One that sets its GS base ends there ([`bases`]).
-//! - `rt_sigprocmask` of such a program is trapped, too: what is trapped while SIGSYS is blocked ends the process. So it never is.
-//! - `rt_sigaction` of such a program is trapped likewise: nothing of ours stands between its handlers and its yields, so once it
-//!   has a handler it stays at home. Of SIGSYS itself it finds and changes nothing (`posix_spawn` in a child puts back what has one).
-//! - A new thread of a program without a dynamic loader would share its creator's area, since nothing of ours is in it to give
-//!   it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if there were too many; that of this program is trapped, too, so that the
-//!   launcher is told.
-//! - `execve` and `readlink` of such a program are trapped for its own file's sake, and [`onward`]'s.
-//! - `mmap`, `munmap`, `mremap` and `shmat` of such a program are trapped to be done as [`mappings::call`] does it.
+//! - `brk` moves the one heap end that the primary's malloc works with. It fails with ENOMEM, and
+//!   malloc maps memory instead.
+//! - What else is said of the address space as a whole would hold for the primary: that it is
+//!   locked in memory (`mlockall`; it fails, and to unlock it does nothing), where its parts are
+//!   (`PR_SET_MM`), that nothing becomes executable (`PR_SET_MDWE`), that it has no large pages
+//!   (`PR_SET_THP_DISABLE`). They fail as where the caller has no right to them, or the kernel does
+//!   not know them.
+//! - System calls are not handed to the program itself (`PR_SET_SYSCALL_USER_DISPATCH`, see
+//!   [`crate::interpose::dispatch`]).
+//! - A program without a dynamic loader sets its FS base by `arch_prctl`, and its twins reach
+//!   thread-local storage by way of the context: the call is trapped (SIGSYS) and done by
+//!   [`on_trap`], which tells the context, too. Only that of this program: what it executes later
+//!   is elsewhere and not asked. One that sets its GS base ends there ([`bases`]).
+//! - `rt_sigprocmask` of such a program is trapped, too: what is trapped while SIGSYS is blocked
+//!   ends the process. So it never is.
+//! - `rt_sigaction` of such a program is trapped likewise: nothing of ours stands between its
+//!   handlers and its yields, so once it has a handler it stays at home. Of SIGSYS itself it finds
+//!   and changes nothing (`posix_spawn` in a child puts back what has one).
+//! - A new thread of a program without a dynamic loader would share its creator's area, since
+//!   nothing of ours is in it to give it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if
+//!   there were too many; that of this program is trapped, too, so that the launcher is told.
+//! - `execve` and `readlink` of such a program are trapped for its own file's sake, and
+//!   [`onward`]'s.
+//! - `mmap`, `munmap`, `mremap` and `shmat` of such a program are trapped to be done as
+//!   [`mappings::call`] does it.
 
 use crate::exec::onward;
 use crate::interpose::bases;
@@ -172,7 +182,8 @@ unsafe extern "C" fn on_trap(_: i32, _: *const SignalInfo, context: &mut UserCon
     let number = registers.rax as usize;
     let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9]
         .map(|argument| argument as usize);
-    // SAFETY: the program's arguments, as the calls take them; its GS is its area, and from here the filter lets all through.
+    // SAFETY: the program's arguments, as the calls take them; its GS is its area, and from here
+    // the filter lets all through.
     registers.rax = unsafe {
         match number {
             sys::nr::RT_SIGPROCMASK => change_mask(&mut context.mask, arguments),
@@ -241,7 +252,8 @@ fn refuse_thread(area: &Area) -> isize {
     -(EAGAIN as isize)
 }
 
-/// As the kernel would, but that SIGSYS is never blocked. The mask is the one that the handler's return sets.
+/// As the kernel would, but that SIGSYS is never blocked. The mask is the one that the handler's
+/// return sets.
 ///
 /// # Safety
 /// The arguments must be what the call takes.

@@ -60,7 +60,8 @@ pub(crate) fn load_interpreter(home: &Area, path: &CStr) -> Result<Image, Failur
     let (start, end) = image.code;
     let flags = sys::MAP_FIXED;
     if home.belongings().are_marked() && start < end {
-        // SAFETY: the page behind its last one, which was reserved, and code that is mapped; it does not run yet.
+        // SAFETY: the page behind its last one, which was reserved, and code that is mapped; it
+        // does not run yet.
         unsafe {
             if memory(home, image.range.1, PAGE, sys::PROT_READ | sys::PROT_EXEC, flags).is_ok() {
                 hook::loader(
@@ -193,13 +194,15 @@ unsafe fn segment(home: &Area, fd: i32, base: usize, header: &ProgramHeader) -> 
     let end = (address + header.in_memory as usize).next_multiple_of(PAGE);
     let mut mapped = address - lead;
     let flags = sys::MAP_PRIVATE | sys::MAP_FIXED;
-    // SAFETY: all of it lies in the reserved span, see the caller; the zeroed bytes are writable and the file's last page's.
+    // SAFETY: all of it lies in the reserved span, see the caller; the zeroed bytes are writable
+    // and the file's last page's.
     unsafe {
         if header.in_file > 0 {
             let (size, offset) = (header.in_file as usize + lead, header.offset - lead as u64);
             sys::mmap(mapped, size, protection, flags, fd, offset)?;
             mapped = file_end.next_multiple_of(PAGE);
-            // To the page's end: a loader takes what is behind its own bss for its first heap, and wants zeros.
+            // To the page's end: a loader takes what is behind its own bss for its first heap, and
+            // wants zeros.
             if header.flags & PF_W != 0 && header.in_memory > header.in_file {
                 core::ptr::write_bytes(file_end as *mut u8, 0, mapped - file_end);
             }

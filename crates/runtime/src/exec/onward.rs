@@ -1,8 +1,9 @@
-//! What a program without a loader executes: nothing of ours stands in front of its `execve` but the filter.
+//! What a program without a loader executes: nothing of ours stands in front of its `execve` but
+//! the filter.
 //!
-//! What is executed inherits the filter without the handler, so a call that is trapped would be its end. Calls are trapped by where they are made,
-//! and another program is elsewhere, unless both are linked to the same fixed addresses, as a program is that executes itself.
-//! That is refused.
+//! What is executed inherits the filter without the handler, so a call that is trapped would be its
+//! end. Calls are trapped by where they are made, and another program is elsewhere, unless both are
+//! linked to the same fixed addresses, as a program is that executes itself. That is refused.
 
 use crate::exec::load;
 use crate::interpose::itself;
@@ -15,14 +16,16 @@ const EPERM: isize = -1;
 /// Longest first line of a script that the kernel reads.
 const FIRST_LINE: usize = 256;
 
-/// The addresses that the program of this scavenger is fixed to, if nothing but the filter stands before its calls.
+/// The addresses that the program of this scavenger is fixed to, if nothing but the filter stands
+/// before its calls.
 pub(super) fn note(area: &Area, (start, end): (usize, usize)) {
     let fixed = &area.belongings().fixed;
     fixed[0].store(start as u64, Relaxed);
     fixed[1].store(end as u64, Relaxed);
 }
 
-/// `execve`, in a handler that has all signals blocked: what is executed has this mask, as the program had.
+/// `execve`, in a handler that has all signals blocked: what is executed has this mask, as the
+/// program had.
 ///
 /// # Safety
 /// The arguments must be what the call takes.
@@ -46,7 +49,8 @@ pub(super) unsafe fn execute(area: &Area, mask: u64, mut arguments: [usize; 6]) 
     failed
 }
 
-/// Whether what is executed by this path is linked to addresses of the scavenger's program; also if a script names it.
+/// Whether what is executed by this path is linked to addresses of the scavenger's program; also if
+/// a script names it.
 fn is_in_the_way(area: &Area, path: &CStr) -> bool {
     let [start, end] = [0, 1].map(|at| area.belongings().fixed[at].load(Relaxed));
     if start == end {

@@ -1,5 +1,5 @@
-//! What the kernel puts on a new program's stack: strings, pointers to them, the auxiliary vector. Pure but for the memory it is
-//! given.
+//! What the kernel puts on a new program's stack: strings, pointers to them, the auxiliary vector.
+//! Pure but for the memory it is given.
 
 use core::ffi::CStr;
 
@@ -40,14 +40,15 @@ impl<'a> Stack<'a> {
         Ok(self.memory.as_ptr() as u64 + at as u64)
     }
 
-    /// Room for so many bytes of strings, the first of which is the lowest: programs that write their title over their arguments rely
-    /// on that.
+    /// Room for so many bytes of strings, the first of which is the lowest: programs that write
+    /// their title over their arguments rely on that.
     pub(crate) fn strings(&mut self, size: usize) -> Result<Strings<'_>, Full> {
         let at = self.room(size)?;
         Ok(Strings { memory: &mut self.memory[at..at + size], at: 0 })
     }
 
-    /// So many words, the first of them where the program's stack pointer will be. Strings must be there already.
+    /// So many words, the first of them where the program's stack pointer will be. Strings must be
+    /// there already.
     pub(crate) fn words(&mut self, count: usize) -> Result<&mut [u64], Full> {
         self.room(count * 8)?;
         let down = (self.memory.as_ptr() as usize + self.at) % 16;

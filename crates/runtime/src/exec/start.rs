@@ -21,7 +21,8 @@ use runtime_abi::control::{ScavengerRow, failure, life};
 const CLONE_VM: usize = 0x100;
 const CLONE_PARENT: usize = 0x8000;
 
-/// Runs `function` in a new process in this address space, a child of our parent, on a stack of its own. It must not return.
+/// Runs `function` in a new process in this address space, a child of our parent, on a stack of its
+/// own. It must not return.
 ///
 /// # Safety
 /// The stack's memory must be nobody else's until the process has ended, and `function` must know
@@ -32,8 +33,9 @@ pub(crate) unsafe fn process(
     argument: usize,
 ) -> isize {
     let result: isize;
-    // SAFETY: the new process begins behind the system call with the registers as they are but rax and rsp, and calls the function
-    // with an aligned stack; it never comes back to this frame. The old one goes on as after any system call.
+    // SAFETY: the new process begins behind the system call with the registers as they are but rax
+    // and rsp, and calls the function with an aligned stack; it never comes back to this frame. The
+    // old one goes on as after any system call.
     unsafe {
         asm!(
             "syscall",
@@ -87,7 +89,8 @@ extern "C" fn become_scavenger(home: usize) -> ! {
     match prepare(home, row) {
         Ok((entry, stack)) => {
             row.life.store(life::RUNNING, Release);
-            // SAFETY: the entry of a program that is loaded, and a stack as the kernel would have made it.
+            // SAFETY: the entry of a program that is loaded, and a stack as the kernel would have
+            // made it.
             unsafe {
                 asm!("mov rsp, {}", "xor edx, edx", "xor ebp, ebp", "jmp {}", in(reg) stack, in(reg) entry,
                     options(noreturn))
@@ -162,7 +165,8 @@ fn die_with_launcher(control: &runtime_abi::control::Control) {
     }
 }
 
-/// The launcher is everybody's parent. Whether it is not any more, and those who depend on it are to end.
+/// The launcher is everybody's parent. Whether it is not any more, and those who depend on it are
+/// to end.
 pub(crate) fn launcher_gone(control: &runtime_abi::control::Control) -> bool {
     control.outlive_launcher == 0 && sys::getppid() != control.launcher as i32
 }

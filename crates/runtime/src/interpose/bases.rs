@@ -1,7 +1,8 @@
-//! A program sets the GS base for itself: its yields would take what is there for their area. It ends, with a line.
+//! A program sets the GS base for itself: its yields would take what is there for their area. It
+//! ends, with a line.
 //!
-//! Seen is what goes through libc, by `arch_prctl` or by `syscall`. Programs with `wrgsbase` are not rewritten.
-//! By `syscall` a program unmaps memory, too, past libc's functions for that.
+//! Seen is what goes through libc, by `arch_prctl` or by `syscall`. Programs with `wrgsbase` are
+//! not rewritten. By `syscall` a program unmaps memory, too, past libc's functions for that.
 
 use crate::interpose::dispatch;
 use crate::interpose::ending;
@@ -33,8 +34,8 @@ extern "C" fn arch_prctl(code: i32, address: usize) -> i32 {
     call_next!(c"arch_prctl" as fn(i32, usize) -> i32, (code, address), else fail(ENOSYS))
 }
 
-/// Libc's function, behind a call that may be one that is not let through, or one that a scavenger's memory is known by. 0 if there is none,
-/// or it has failed.
+/// Libc's function, behind a call that may be one that is not let through, or one that a
+/// scavenger's memory is known by. 0 if there is none, or it has failed.
 extern "C" fn look(
     number: usize,
     first: usize,

@@ -1,9 +1,10 @@
-//! Threads that may be cancelled at any moment, and not only where they wait: libc's signal for that is handled on
-//! whatever stack the thread has, and unwinds it. So they are nobody's guests as long as that lasts, and siblings have none. A primary's
-//! thread has guests until somebody cancels it (servers say for their threads that they may be cancelled anywhere, so that what is left
-//! of a crash can be told in peace): whoever does so waits until they are gone, however long one of them runs there, unless there is no
-//! supervisor any more. Nothing else of cancellation needs us: it happens
-//! inside system calls, where a thread is its own.
+//! Threads that may be cancelled at any moment, and not only where they wait: libc's signal for
+//! that is handled on whatever stack the thread has, and unwinds it. So they are nobody's guests as
+//! long as that lasts, and siblings have none. A primary's thread has guests until somebody cancels
+//! it (servers say for their threads that they may be cancelled anywhere, so that what is left of a
+//! crash can be told in peace): whoever does so waits until they are gone, however long one of them
+//! runs there, unless there is no supervisor any more. Nothing else of cancellation needs us: it
+//! happens inside system calls, where a thread is its own.
 
 use crate::interpose::next::Next;
 use crate::interpose::threads::mine;
@@ -18,11 +19,13 @@ const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;
 const DEFERRED: i32 = 0;
 const ASYNCHRONOUS: i32 = 1;
-/// How long a thread is waited for that keeps its guests, but runs none: it is not at a yield, and does not come to one.
+/// How long a thread is waited for that keeps its guests, but runs none: it is not at a yield, and
+/// does not come to one.
 const PATIENCE: u64 = 2_000_000_000;
 const NAP: u64 = 50_000;
 
-/// Goes on to libc's by a jump: that may unwind its caller at once, and knows nothing of a frame of ours.
+/// Goes on to libc's by a jump: that may unwind its caller at once, and knows nothing of a frame of
+/// ours.
 #[cfg(freestanding)]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -68,7 +71,8 @@ extern "C" fn cancels(thread: u64) -> usize {
     static NEXT: Next = Next::new(c"pthread_cancel");
     // Who cancels itself is at home. A thread that has its creator's area may cancel the creator.
     if let Some(area) = mine().filter(|_| thread != crate::switching::gs::thread_pointer()) {
-        // A scavenger's thread is cancelled at home only, a sibling has no guests while that may be.
+        // A scavenger's thread is cancelled at home only, a sibling has no guests while that may
+        // be.
         let region = area.region();
         let primary = area.guest.load(Relaxed) != 0 && region.siblings.load(Relaxed) == 0;
         if primary && sys::getpid() == region.primary.load(Relaxed) {
@@ -130,7 +134,8 @@ fn leave_alone(region: &'static Region, thread: u64, patience: &mut Patience) {
             && area.start[0].load(Relaxed) != 0
     };
     while areas().any(begins) && region.has_supervisor() && patience.nap(region) {}
-    // Every libc calls a thread by where its storage is. Threads that ended a moment ago may have had the same.
+    // Every libc calls a thread by where its storage is. Threads that ended a moment ago may have
+    // had the same.
     let wanted =
         |area: &&Area| area.kind.load(Acquire) == kind::PRIMARY && area.own().fs.load(Relaxed) == thread;
     for area in areas().filter(wanted) {
@@ -143,7 +148,8 @@ fn leave_alone(region: &'static Region, thread: u64, patience: &mut Patience) {
     }
 }
 
-/// Returns libc's function. No code with sites runs until that has done what is asked for, so the order does not matter.
+/// Returns libc's function. No code with sites runs until that has done what is asked for, so the
+/// order does not matter.
 extern "C" fn prepare(wanted: i32) -> usize {
     static NEXT: Next = Next::new(c"pthread_setcanceltype");
     if let Some(area) = mine() {
@@ -178,7 +184,8 @@ fn stays(area: &'static Area) {
     ring::unhook(area);
 }
 
-/// The calling thread's guests go home, and then it comes to the runtime no more, where it would be unwound just as badly.
+/// The calling thread's guests go home, and then it comes to the runtime no more, where it would be
+/// unwound just as badly.
 fn alone(area: &'static Area) {
     if area.closed.fetch_or(closed::CANCELLABLE, SeqCst) & closed::CANCELLABLE != 0 {
         return;
@@ -208,8 +215,8 @@ fn wait_for_guests(area: &'static Area, patience: &mut Patience) {
             }
             let in_time = patience.nap(region);
             let there = region.has_supervisor();
-            // Hooked, it meets no guest before it has come to the runtime. One that sleeps does not come, and without a supervisor
-            // nobody takes them from it.
+            // Hooked, it meets no guest before it has come to the runtime. One that sleeps does not
+            // come, and without a supervisor nobody takes them from it.
             let keeps = is_at_home(area) && (!in_time || !there);
             if keeps || !in_time && !there || is_gone() {
                 return false;
@@ -226,7 +233,8 @@ fn wait_for_guests(area: &'static Area, patience: &mut Patience) {
     if !until(&is_free) {
         return;
     }
-    // The supervisor may be hooking it, for it had guests a moment ago; and it may be on its way there.
+    // The supervisor may be hooking it, for it had guests a moment ago; and it may be on its way
+    // there.
     let round = Round::of(region);
     until(&|| round.is_over());
     while ring::unhook(area) {
@@ -268,7 +276,8 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// A thread that may be cancelled anywhere, with so many guests in its ring. Its supervisor lives, and naps.
+    /// A thread that may be cancelled anywhere, with so many guests in its ring. Its supervisor
+    /// lives, and naps.
     fn thread(guests: usize) -> (&'static Area, Vec<&'static Context>) {
         let (area, guests) = world(guests);
         for guest in &guests {
@@ -284,7 +293,8 @@ mod tests {
         (area, guests)
     }
 
-    /// Somebody who is about to cancel it; ends when that may be. `out_of_time`: has waited for long.
+    /// Somebody who is about to cancel it; ends when that may be. `out_of_time`: has waited for
+    /// long.
     fn canceller(area: &'static Area, out_of_time: bool) -> std::thread::JoinHandle<Patience> {
         let mut patience = Patience { until: u64::from(out_of_time) };
         std::thread::spawn(move || {
@@ -293,7 +303,8 @@ mod tests {
         })
     }
 
-    /// Whether it still waits some naps later. It could be slow to begin: what is found is then found in vain, not wrongly.
+    /// Whether it still waits some naps later. It could be slow to begin: what is found is then
+    /// found in vain, not wrongly.
     fn waits(canceller: &std::thread::JoinHandle<Patience>) -> bool {
         std::thread::sleep(Duration::from_millis(20));
         !canceller.is_finished()

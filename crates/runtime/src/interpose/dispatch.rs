@@ -1,7 +1,9 @@
-//! A program has its system calls handed to a handler of its own (`PR_SET_SYSCALL_USER_DISPATCH`). The runtime's, made in the program's
-//! threads, would be among them: the first signal that came while they are handed over would end it. So it fails, as before Linux 5.11.
+//! A program has its system calls handed to a handler of its own (`PR_SET_SYSCALL_USER_DISPATCH`).
+//! The runtime's, made in the program's threads, would be among them: the first signal that came
+//! while they are handed over would end it. So it fails, as before Linux 5.11.
 //!
-//! Seen is what goes through libc, by `prctl` or by `syscall` ([`super::bases`]); of scavengers the filter sees all (`exec/filter.rs`).
+//! Seen is what goes through libc, by `prctl` or by `syscall` ([`super::bases`]); of scavengers the
+//! filter sees all (`exec/filter.rs`).
 
 use crate::interpose::next::{Next, fail};
 use crate::interpose::threads::mine;

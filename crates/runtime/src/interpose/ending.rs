@@ -1,4 +1,5 @@
-//! A primary ends: nobody comes aboard any more, and guests on its other threads are given time to come to a yield.
+//! A primary ends: nobody comes aboard any more, and guests on its other threads are given time to
+//! come to a yield.
 
 use crate::interpose::next::call_next;
 // A child that shares its parent's memory (`vfork`) ends itself, not its parent's harvest.
@@ -7,8 +8,8 @@ use crate::layout::area::{Area, closed, kind};
 use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// How often it is looked whether a guest still runs, with [`NAP`] between. One that runs comes to a yield at once; but its
-/// thread may have to wait for a processor.
+/// How often it is looked whether a guest still runs, with [`NAP`] between. One that runs comes to
+/// a yield at once; but its thread may have to wait for a processor.
 const LOOKS: u32 = 2000;
 const NAP: u64 = 50_000;
 

@@ -1,4 +1,5 @@
-//! A primary forks: its guests stay behind, and the child goes on alone. So does one that shares its memory (`vfork`).
+//! A primary forks: its guests stay behind, and the child goes on alone. So does one that shares
+//! its memory (`vfork`).
 
 use crate::interpose::next::{call_next, fail};
 use crate::interpose::threads::{Pair, mine};
@@ -98,8 +99,9 @@ unsafe extern "C" fn forkpty(
     })
 }
 
-/// `vfork` returns twice on one stack, so it is done here, as every libc does it: while the child runs, the return address is kept
-/// in a register. The child has its parent's area; it must meet nobody there.
+/// `vfork` returns twice on one stack, so it is done here, as every libc does it: while the child
+/// runs, the return address is kept in a register. The child has its parent's area; it must meet
+/// nobody there.
 #[cfg(freestanding)]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -129,7 +131,8 @@ extern "C" fn vfork() -> i32 {
     )
 }
 
-/// Closes the area of a primary's thread, and marks that who runs on it now is another process. Returns it and what it was before.
+/// Closes the area of a primary's thread, and marks that who runs on it now is another process.
+/// Returns it and what it was before.
 extern "C" fn before_vfork() -> Pair {
     let Some(area) = mine() else { return Pair { start: 0, argument: 0 } };
     let was_closed = area.closed.load(Acquire);

@@ -50,9 +50,9 @@ pub(super) fn register(area_kind: u32, signal: i32, wanted: &SigAction) -> i32 {
     unsafe { -sys::sigaction(signal, Some(&kernels), None) as i32 }
 }
 
-/// Libc's own signals that it sends to every thread, whoever runs there. In a primary that may be a guest, whose stack may have no
-/// room left: the kernel would end the primary. Libc registers its handler at the first thread, past ours, so it is looked for
-/// after each.
+/// Libc's own signals that it sends to every thread, whoever runs there. In a primary that may be a
+/// guest, whose stack may have no room left: the kernel would end the primary. Libc registers its
+/// handler at the first thread, past ours, so it is looked for after each.
 pub(super) fn take_over_libcs(area: &Area) {
     /// All threads are to call `setuid` or one of its kin.
     const SETXID: i32 = 33;
@@ -89,7 +89,8 @@ unsafe extern "C" fn sigaction(signal: i32, new: *const LibcAction, old: *mut Li
             (signal, new, old), else fail(EINVAL));
     };
     let before = current(signal);
-    // SAFETY: the program's pointers, as sigaction takes them. `new` is read before `old` is written: they may be one.
+    // SAFETY: the program's pointers, as sigaction takes them. `new` is read before `old` is
+    // written: they may be one.
     let wanted = unsafe { new.as_ref() }.copied();
     if let Some(wanted) = wanted {
         let flags = u64::from(wanted.flags as u32);
@@ -189,7 +190,8 @@ unsafe extern "C" fn sigaltstack(new: *const SignalStack, old: *mut SignalStack)
     0
 }
 
-/// Faults are never blocked in a primary: a guest's must come through. The program sees them as it left them.
+/// Faults are never blocked in a primary: a guest's must come through. The program sees them as it
+/// left them.
 ///
 /// # Safety
 /// As `sigprocmask`: the pointers are the program's.

@@ -1,8 +1,10 @@
-//! A program asks for its own file, or executes it anew. `/proc/self/exe` is the rewritten copy, and in a scavenger the primary's: a
-//! copy cannot run where nothing of ours is, and nobody shall see it. So whoever reads the link is told the file that was
-//! rewritten, and whoever executes it, or the copy by its name, gets that one.
+//! A program asks for its own file, or executes it anew. `/proc/self/exe` is the rewritten copy,
+//! and in a scavenger the primary's: a copy cannot run where nothing of ours is, and nobody shall
+//! see it. So whoever reads the link is told the file that was rewritten, and whoever executes it,
+//! or the copy by its name, gets that one.
 //!
-//! To add a function that takes a path first: a line of [`by_path`]. They go on to libc's by a jump, with all arguments.
+//! To add a function that takes a path first: a line of [`by_path`]. They go on to libc's by a
+//! jump, with all arguments.
 
 use crate::interpose::next::{Next, call_next, fail};
 use crate::interpose::threads::{Pair, mine};
@@ -128,7 +130,8 @@ fn go_on(path: *const i8, next: &Next) -> Pair {
     Pair { start: meant(path).map_or(path, CStr::as_ptr) as u64, argument: next.address() as u64 }
 }
 
-/// Functions whose path is in this register: some take arguments without end, so all are passed as they came.
+/// Functions whose path is in this register: some take arguments without end, so all are passed as
+/// they came.
 macro_rules! by_path {
     ($register:literal: $($name:ident = $text:literal,)*) => {{
         $(
@@ -163,7 +166,8 @@ macro_rules! by_path {
     }};
 }
 
-/// Finds libc's functions: a child of a program with threads may execute another, and must not wait for the loader's lock then.
+/// Finds libc's functions: a child of a program with threads may execute another, and must not wait
+/// for the loader's lock then.
 pub(crate) fn look_up() {
     let first = by_path!("rdi":
         execve = c"execve",

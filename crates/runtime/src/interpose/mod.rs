@@ -1,13 +1,16 @@
-//! Functions of libc that the runtime stands in front of, in primaries and in scavengers that have a dynamic loader.
+//! Functions of libc that the runtime stands in front of, in primaries and in scavengers that have
+//! a dynamic loader.
 //!
-//! They are exported only from the shared object. Where the calling process is no part of a harvest, they call on.
+//! They are exported only from the shared object. Where the calling process is no part of a
+//! harvest, they call on.
 //!
-//! To add one: a function in the file of its subject, with `#[cfg_attr(freestanding, unsafe(no_mangle))]`, and here why
-//! it cannot be left alone:
+//! To add one: a function in the file of its subject, with `#[cfg_attr(freestanding,
+//! unsafe(no_mangle))]`, and here why it cannot be left alone:
 //!
 //! - [`threads`]: a new thread inherits its creator's GS base, and needs an area of its own.
 //! - [`notify`]: so do threads that libc makes past that, to call the program in them.
-//! - [`handlers`]: handlers, signal stacks and masks are what a guest's faults and the primary's signals depend on.
+//! - [`handlers`]: handlers, signal stacks and masks are what a guest's faults and the primary's
+//!   signals depend on.
 //! - [`older`]: so are those of older interfaces, which libc serves past its own `sigaction`.
 //! - [`forks`]: a forked child has no supervisor; its guests would be copies.
 //! - [`ending`]: guests that run on other threads of a primary when it ends would be lost.

@@ -4,7 +4,8 @@ use core::ffi::CStr;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Looks up what comes behind the runtime in the search order, as the calling program's loader has it.
+/// Looks up what comes behind the runtime in the search order, as the calling program's loader has
+/// it.
 pub(crate) fn look_up(name: &CStr) -> usize {
     #[cfg(freestanding)]
     {

@@ -1,5 +1,6 @@
-//! Threads that libc makes by itself, to call a function of the program's in each (`SIGEV_THREAD`): they come with the GS base of
-//! whoever asked for them, whose area is in use. So the function is called by way of [`notified`], which gets an area first.
+//! Threads that libc makes by itself, to call a function of the program's in each (`SIGEV_THREAD`):
+//! they come with the GS base of whoever asked for them, whose area is in use. So the function is
+//! called by way of [`notified`], which gets an area first.
 //!
 //! To add a call that takes a `struct sigevent`: a function at the end.
 
@@ -27,7 +28,8 @@ pub(crate) struct Event {
     rest: [u64; 5],
 }
 
-/// What is to be called, and in whose name. Kept for good: nobody tells when the last call was; equal ones are kept once.
+/// What is to be called, and in whose name. Kept for good: nobody tells when the last call was;
+/// equal ones are kept once.
 #[repr(C)]
 struct Wanted {
     function: AtomicU64,
@@ -128,7 +130,8 @@ extern "C" fn notified() {
 
 /// Returns the program's function and its argument.
 extern "C" fn begin(wanted: &'static Wanted) -> Pair {
-    // SAFETY: inherited from a thread of a harvest; only the region is taken from it, which is the same in all.
+    // SAFETY: inherited from a thread of a harvest; only the region is taken from it, which is the
+    // same in all.
     let region = unsafe { gs::area() }.region();
     let purpose = Purpose {
         kind: kind::CLAIMED,

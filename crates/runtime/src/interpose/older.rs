@@ -1,5 +1,6 @@
-//! Handlers and masks by the interfaces of System V and BSD. Libc serves them by functions of its own inside, so ours would not know of
-//! a handler: in a primary it would run in the midst of a yield, and use the slots of what it interrupted.
+//! Handlers and masks by the interfaces of System V and BSD. Libc serves them by functions of its
+//! own inside, so ours would not know of a handler: in a primary it would run in the midst of a
+//! yield, and use the slots of what it interrupted.
 
 use crate::interpose::handlers::{EINVAL, SIG_ERR, change_mask, current, is_programs, register, simple};
 use crate::interpose::next::{call_next, fail};

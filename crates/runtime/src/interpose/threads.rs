@@ -1,4 +1,5 @@
-//! New threads get areas of their own, before any code of the program runs in them; and processes that share the memory.
+//! New threads get areas of their own, before any code of the program runs in them; and processes
+//! that share the memory.
 
 use crate::interpose::next::{call_next, fail};
 use crate::layout::area::{Area, closed, kind, settled};
@@ -16,8 +17,9 @@ const THRD_ERROR: i32 = 2;
 
 type Start = unsafe extern "C" fn();
 
-/// This process is part of a harvest: whatever thread of it runs finds an area in GS, be it its creator's. Written once, by the
-/// constructor; asked in place of the kernel, since a program may have forbidden itself what asks it.
+/// This process is part of a harvest: whatever thread of it runs finds an area in GS, be it its
+/// creator's. Written once, by the constructor; asked in place of the kernel, since a program may
+/// have forbidden itself what asks it.
 static TAKES_PART: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn take_part() {
@@ -30,7 +32,8 @@ pub(super) fn mine() -> Option<&'static Area> {
     TAKES_PART.load(Relaxed).then(|| unsafe { gs::area() })
 }
 
-/// The same, but not in a child that shares its parent's memory (`vfork`) and has signal handlers and masks of its own.
+/// The same, but not in a child that shares its parent's memory (`vfork`) and has signal handlers
+/// and masks of its own.
 pub(super) fn mine_for_signals() -> Option<&'static Area> {
     mine().filter(|area| area.lent.load(Relaxed) == 0)
 }
@@ -60,7 +63,8 @@ pub(super) fn area_for(creator: &'static Area, start: usize, argument: usize) ->
     Some(area)
 }
 
-/// What a thread begins with: returns the program's function and its argument. Called on the thread's own stack.
+/// What a thread begins with: returns the program's function and its argument. Called on the
+/// thread's own stack.
 pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
     // SAFETY: the area made for this thread; it stays until the thread is gone.
     unsafe { gs::set_base(area.address()) };

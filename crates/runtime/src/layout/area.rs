@@ -1,4 +1,5 @@
-//! Areas and contexts as the runtime sees them: what inserted code knows of them, and what is ours behind it.
+//! Areas and contexts as the runtime sees them: what inserted code knows of them, and what is ours
+//! behind it.
 //!
 //! A thread's *slot* is its area with all that belongs to it and is cold:
 //!
@@ -13,8 +14,9 @@
 //! 0x0d00  counter of turns
 //! ```
 //!
-//! The context that inserted code uses lies elsewhere, in a dense table ([`crate::layout::region`]): a ring's contexts are touched in
-//! turn all the time, and at a stride of 64 KiB they would share one set of each cache.
+//! The context that inserted code uses lies elsewhere, in a dense table
+//! ([`crate::layout::region`]): a ring's contexts are touched in turn all the time, and at a stride
+//! of 64 KiB they would share one set of each cache.
 //!
 //! To add a field: its doc says who writes it, and when.
 
@@ -38,19 +40,23 @@ pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
 pub(crate) const SIGNAL_STACK: usize = 0x8000;
 pub(crate) const SIGNAL_STACK_SIZE: usize = 0x8000;
 
-/// What a context is up to. The home thread sleeps on it (futex) in all but [`state::HOME`] and [`state::PARKING`].
+/// What a context is up to. The home thread sleeps on it (futex) in all but [`state::HOME`] and
+/// [`state::PARKING`].
 pub(crate) mod state {
-    /// Its own kernel thread runs it. Written by the supervisor, which ends the sleep, or by the thread, which does not begin to.
+    /// Its own kernel thread runs it. Written by the supervisor, which ends the sleep, or by the
+    /// thread, which does not begin to.
     pub(crate) const HOME: u32 = 0;
-    /// Saved at a yield, its home thread asleep; the supervisor's to give away. Written by the home thread, or by the supervisor
-    /// when it takes a guest from a primary.
+    /// Saved at a yield, its home thread asleep; the supervisor's to give away. Written by the home
+    /// thread, or by the supervisor when it takes a guest from a primary.
     pub(crate) const PARKED: u32 = 1;
     /// In the inbox of a primary's area, or in its ring. Written by the supervisor.
     pub(crate) const ABOARD: u32 = 2;
-    /// Taken out of the ring and saved; the supervisor is to wake its home thread. Written by the primary's thread.
+    /// Taken out of the ring and saved; the supervisor is to wake its home thread. Written by the
+    /// primary's thread.
     pub(crate) const LEAVING: u32 = 3;
-    /// About to be saved. Written by the home thread before it takes the supervisor's hook off, so that at any moment either the
-    /// hook or this tells that it may sleep for the supervisor to wake it.
+    /// About to be saved. Written by the home thread before it takes the supervisor's hook off, so
+    /// that at any moment either the hook or this tells that it may sleep for the supervisor to
+    /// wake it.
     pub(crate) const PARKING: u32 = 4;
 }
 
@@ -75,7 +81,8 @@ pub(crate) mod closed {
     pub(crate) const CANCELLED: u32 = 8;
 }
 
-/// What the supervisor asks of a sibling's thread, to be read at its next visit to the control context.
+/// What the supervisor asks of a sibling's thread, to be read at its next visit to the control
+/// context.
 pub(crate) mod asked {
     /// Nothing. Only now may it be given guests. Also written by the thread, when it is home again.
     pub(crate) const NOTHING: u32 = 0;
@@ -91,7 +98,8 @@ pub(crate) mod settled {
     pub(crate) const FOR_GOOD: u32 = 1;
     /// It may be cancelled at any moment. Also of a primary's threads, which go on having guests.
     pub(crate) const CANCELLABLE: u32 = 2;
-    /// As long as it has an affinity, a scheduling policy or a priority of its own. The supervisor's, of siblings.
+    /// As long as it has an affinity, a scheduling policy or a priority of its own. The
+    /// supervisor's, of siblings.
     pub(crate) const RULES: u32 = 4;
 }
 
@@ -100,35 +108,39 @@ pub(crate) mod lock {
     pub(crate) const FREE: u32 = 0;
     pub(crate) const SUPERVISOR: u32 = 1;
     pub(crate) const THREAD: u32 = 2;
-    /// A guest that fetches itself home, in the supervisor's place ([`crate::switching::supervisor_lost`]).
+    /// A guest that fetches itself home, in the supervisor's place
+    /// ([`crate::switching::supervisor_lost`]).
     pub(crate) const SIBLING: u32 = 3;
 }
 
 const _: () = assert!(core::mem::offset_of!(Context, state) == 64);
 
-/// A context from its address on. In front of it lie its register slots, behind it its vector slots.
+/// A context from its address on. In front of it lie its register slots, behind it its vector
+/// slots.
 #[repr(C)]
 pub(crate) struct Context {
-    /// In a ring: the next one. Written by the thread that runs the ring; of an area's own context also by the supervisor, by
-    /// compare-and-swap.
+    /// In a ring: the next one. Written by the thread that runs the ring; of an area's own context
+    /// also by the supervisor, by compare-and-swap.
     pub(crate) next: AtomicPtr<Context>,
     pub(crate) rip: AtomicU64,
     pub(crate) rsp: AtomicU64,
     /// Written when its thread starts.
     pub(crate) fs: AtomicU64,
     pub(crate) flags: AtomicU64,
-    /// Of an area's own context: whom it goes on with while it waits by turning round. Written as `next`, by [`crate::switching::ring`] and
-    /// [`crate::counting::count`].
+    /// Of an area's own context: whom it goes on with while it waits by turning round. Written as
+    /// `next`, by [`crate::switching::ring`] and [`crate::counting::count`].
     pub(crate) spin: AtomicPtr<Context>,
     /// In a ring: the one before. Written as `next`, but never by the supervisor's hook.
     pub(crate) prev: AtomicPtr<Context>,
     /// The area of its thread; of a control or quiet context too. Written once.
     pub(crate) home: AtomicPtr<Area>,
-    // What is in front of this is one cache line, which stays with the core that runs the ring; the supervisor looks at what follows.
+    // What is in front of this is one cache line, which stays with the core that runs the ring; the
+    // supervisor looks at what follows.
     pub(crate) state: AtomicU32,
     /// Why it is [`state::LEAVING`], an index of [`runtime_abi::control::trip`].
     pub(crate) why: AtomicU32,
-    /// The next one in the same inbox. Itself, where a ring has taken it in; a sibling's is none before it is offered to one.
+    /// The next one in the same inbox. Itself, where a ring has taken it in; a sibling's is none
+    /// before it is offered to one.
     pub(crate) link: AtomicPtr<Context>,
     /// MXCSR in the low half, x87 control word above. Written by the home thread when it parks.
     pub(crate) modes: AtomicU64,
@@ -139,12 +151,14 @@ pub(crate) struct Context {
     pub(crate) since: AtomicU64,
     /// The primary's area it is aboard. The supervisor's.
     pub(crate) host: AtomicPtr<Area>,
-    /// Where it goes on while its RIP leads back ([`crate::switching::redirect`]), and what RIP is then: at home, that is another instance's. The supervisor's.
+    /// Where it goes on while its RIP leads back ([`crate::switching::redirect`]), and what RIP is
+    /// then: at home, that is another instance's. The supervisor's.
     pub(crate) straight: AtomicU64,
     pub(crate) back: AtomicU64,
 }
 
-/// Bytes of a context in the table: a multiple of a cache line, an even number of them, so that contexts spread over sets.
+/// Bytes of a context in the table: a multiple of a cache line, an even number of them, so that
+/// contexts spread over sets.
 pub(crate) const CONTEXT_STRIDE: usize = 0x980;
 const _: () = assert!(CONTEXT_STRIDE >= context::BEFORE + context::BEHIND && CONTEXT_STRIDE % 128 == 0);
 
@@ -182,7 +196,8 @@ pub(crate) struct Area {
     pub(crate) kind: AtomicU32,
     pub(crate) pid: AtomicI32,
     pub(crate) tid: AtomicI32,
-    /// Whose home it is, as a row of the control page; of a primary's area: which thread it is, by number.
+    /// Whose home it is, as a row of the control page; of a primary's area: which thread it is, by
+    /// number.
     pub(crate) row: AtomicU32,
     /// Guests in inbox and ring. The supervisor's.
     pub(crate) guests: AtomicU32,
@@ -198,9 +213,9 @@ pub(crate) struct Area {
     pub(crate) cpu: AtomicU32,
     /// Its thread may also be a guest of others of its process. Constant.
     pub(crate) sibling: AtomicU32,
-    /// Sibling: it left its twins while it had guests, and comes to the control context before it runs one again. So they may
-    /// be taken away, under the lock. Set by the thread as it leaves ([`crate::switching::switch`]), or finds the lock taken; cleared by it
-    /// under the lock.
+    /// Sibling: it left its twins while it had guests, and comes to the control context before it
+    /// runs one again. So they may be taken away, under the lock. Set by the thread as it leaves
+    /// ([`crate::switching::switch`]), or finds the lock taken; cleared by it under the lock.
     pub(crate) outside: AtomicU32,
     /// Sibling: see [`asked`].
     pub(crate) asked: AtomicU32,
@@ -208,7 +223,8 @@ pub(crate) struct Area {
     pub(crate) visits: AtomicU32,
     /// The flags of a sibling that leaves its twins, for a moment.
     pub(crate) kept: AtomicU64,
-    /// From here to `own_rules_at` the supervisor's, of siblings. What `visits` was when it was asked for something, and when that was.
+    /// From here to `own_rules_at` the supervisor's, of siblings. What `visits` was when it was
+    /// asked for something, and when that was.
     pub(crate) asked_visit: AtomicU32,
     /// What `visits` was when it was first seen outside, and when that was.
     pub(crate) outside_visit: AtomicU32,
@@ -223,23 +239,28 @@ pub(crate) struct Area {
     pub(crate) own_rules_at: AtomicU64,
     /// Until when its thread is not asked to take guests, since it slept. The supervisor's.
     pub(crate) rest_until: AtomicU64,
-    /// When the supervisor last looked what its thread does, and whether it was away then (see [`crate::supervisor`]).
+    /// When the supervisor last looked what its thread does, and whether it was away then (see
+    /// [`crate::supervisor`]).
     pub(crate) looked_at: AtomicU64,
     pub(crate) slept: AtomicU32,
-    /// How often it was seen asleep at no yield. The supervisor's, as what follows: see `unmet` there.
+    /// How often it was seen asleep at no yield. The supervisor's, as what follows: see `unmet`
+    /// there.
     pub(crate) sleeps_seen: AtomicU32,
-    /// Its yields and visits as they were when it was seen to come to one last, when that was, and what it had run by then.
+    /// Its yields and visits as they were when it was seen to come to one last, when that was, and
+    /// what it had run by then.
     pub(crate) met_yields: AtomicU64,
     pub(crate) met_at: AtomicU64,
     pub(crate) met_ran: AtomicU64,
     pub(crate) met_visits: AtomicU32,
     /// It was hooked since then, to see whether it comes to any yield at all.
     pub(crate) probed: AtomicU32,
-    /// It came to none, and its guests were taken: how often in a row; zero: it came to one since. Until when it gets none.
+    /// It came to none, and its guests were taken: how often in a row; zero: it came to one since.
+    /// Until when it gets none.
     pub(crate) unmet: AtomicU32,
     pub(crate) unmet_visits: AtomicU32,
     pub(crate) unmet_until: AtomicU64,
-    /// Home: the primary's area that its context may still be met in, and which thread's it was, at which visit and sleep.
+    /// Home: the primary's area that its context may still be met in, and which thread's it was, at
+    /// which visit and sleep.
     pub(crate) bent_by: AtomicPtr<Area>,
     pub(crate) bent_tid: AtomicI32,
     pub(crate) bent_visits: AtomicU32,
@@ -247,32 +268,40 @@ pub(crate) struct Area {
     pub(crate) reserved: u32,
     /// Home: when its thread was seen parked.
     pub(crate) parked_at: AtomicU64,
-    /// The signal mask under which its thread parked, and of a home the one under which it goes on. The thread's.
+    /// The signal mask under which its thread parked, and of a home the one under which it goes on.
+    /// The thread's.
     pub(crate) parked_mask: AtomicU64,
     /// Home: which signals its process has handlers of ours for; none: not known. Its process's.
     pub(crate) wrapped: AtomicPtr<AtomicU64>,
-    /// Home: it sleeps, parked, and lets signals in, in code from here to there; zero: it does not. The thread's.
+    /// Home: it sleeps, parked, and lets signals in, in code from here to there; zero: it does not.
+    /// The thread's.
     pub(crate) sleeps: [AtomicU64; 2],
-    /// Home: the code from here to there, on the way to where it parks and back, runs on the program's stack, and a signal finds the
-    /// program at its yield there. Constant; of the instance of the runtime that made the area, as the way there is.
+    /// Home: the code from here to there, on the way to where it parks and back, runs on the
+    /// program's stack, and a signal finds the program at its yield there. Constant; of the
+    /// instance of the runtime that made the area, as the way there is.
     pub(crate) parks: [AtomicU64; 2],
-    /// What a thread that is being made will run, and with which argument. Its creator's, then its own.
+    /// What a thread that is being made will run, and with which argument. Its creator's, then its
+    /// own.
     pub(crate) start: [AtomicU64; 2],
-    /// The signal stack that the program asked for: pointer, flags, size. The thread's, as all that follow.
+    /// The signal stack that the program asked for: pointer, flags, size. The thread's, as all that
+    /// follow.
     pub(crate) asked_stack: [AtomicU64; 3],
     /// Faults that the program has blocked; in the kernel they are not.
     pub(crate) blocked_faults: AtomicU64,
-    /// While a handler of the program's runs: what it interrupted has no guest in its hands, so its guests may be taken away.
+    /// While a handler of the program's runs: what it interrupted has no guest in its hands, so its
+    /// guests may be taken away.
     pub(crate) free_hands: AtomicU32,
     /// The runtime lets a signal in although it is at work: the program is at its yield.
     pub(crate) at_yield: AtomicU32,
     /// A child by `vfork` runs on it, while its thread waits.
     pub(crate) lent: AtomicU32,
-    /// See [`crate::counting::count`]: what the supervisor orders; what of it the thread has taken note of and what it has done.
+    /// See [`crate::counting::count`]: what the supervisor orders; what of it the thread has taken
+    /// note of and what it has done.
     pub(crate) order: AtomicU32,
     pub(crate) obeyed: AtomicU32,
     pub(crate) done: AtomicU32,
-    /// What is counted now, how many samples of it there are, and yields until the next. The thread's.
+    /// What is counted now, how many samples of it there are, and yields until the next. The
+    /// thread's.
     pub(crate) stage: AtomicU32,
     pub(crate) taken: AtomicU32,
     pub(crate) count: AtomicI32,
@@ -289,15 +318,18 @@ pub(crate) struct Area {
     pub(crate) away: AtomicU64,
     /// Where it yielded last.
     pub(crate) visited: AtomicU64,
-    /// Most ticks for a stage, and most for an absence; so few that nothing was missed. The supervisor's.
+    /// Most ticks for a stage, and most for an absence; so few that nothing was missed. The
+    /// supervisor's.
     pub(crate) stage_ticks: AtomicU64,
     pub(crate) absence_ticks: AtomicU64,
     pub(crate) soon_ticks: AtomicU64,
-    /// While something is counted: when it last turned round in a wait, and what `passes` and `count` were then. The thread's.
+    /// While something is counted: when it last turned round in a wait, and what `passes` and
+    /// `count` were then. The thread's.
     pub(crate) turned: AtomicU64,
     pub(crate) turned_passes: AtomicI64,
     pub(crate) turned_count: AtomicI32,
-    /// Of what it does between its waits ([`crate::counting::busy_waits`]): ticks of the present lap; the shortest turn; how long a work takes, about.
+    /// Of what it does between its waits ([`crate::counting::busy_waits`]): ticks of the present
+    /// lap; the shortest turn; how long a work takes, about.
     pub(crate) lap_ticks: AtomicU64,
     pub(crate) shortest_turn: AtomicU64,
     pub(crate) usual_work: AtomicU64,
@@ -305,18 +337,21 @@ pub(crate) struct Area {
     pub(crate) long_turns: AtomicU32,
     /// Of so many.
     pub(crate) all_turns: AtomicU32,
-    /// Ticks that it waited by turning round, of those since counting began; when that was, and up to when. The thread's.
+    /// Ticks that it waited by turning round, of those since counting began; when that was, and up
+    /// to when. The thread's.
     pub(crate) idle: AtomicU64,
     pub(crate) idle_since: AtomicU64,
     pub(crate) idle_until: AtomicU64,
     /// The guest whose stays are to be timed. The supervisor's.
     pub(crate) suspect: AtomicPtr<Context>,
-    /// First and last of the guests that are aboard and take no part for now. The thread's, under the lock.
+    /// First and last of the guests that are aboard and take no part for now. The thread's, under
+    /// the lock.
     pub(crate) aside: AtomicPtr<Context>,
     pub(crate) aside_last: AtomicPtr<Context>,
     /// Most guests it may have, as its pace says. The supervisor's.
     pub(crate) most: AtomicU32,
-    /// Home: how often in a row it had to go, until when it is not taken aboard again. The supervisor's.
+    /// Home: how often in a row it had to go, until when it is not taken aboard again. The
+    /// supervisor's.
     pub(crate) offences: AtomicU32,
     pub(crate) banned_until: AtomicU64,
     /// Home: ticks that it stays aboard at a time, as measured last. The supervisor's.
@@ -369,8 +404,8 @@ const _: () = assert!(TURNS + size_of::<Context>() <= XSAVE);
 /// The `n`th pointer's target, where pointers are set once before anyone can see them.
 macro_rules! follow {
     ($pointer:expr) => {
-        // SAFETY: areas and contexts live in the region, which is never unmapped, and the pointer was set when the area
-        // was made.
+        // SAFETY: areas and contexts live in the region, which is never unmapped, and the pointer
+        // was set when the area was made.
         unsafe { &*$pointer.load(core::sync::atomic::Ordering::Acquire) }
     };
 }
@@ -456,7 +491,8 @@ impl Area {
         (info, self.put_off_mask.load(Ordering::Relaxed))
     }
 
-    /// Counters that are linked into the ring while something is counted: before guests, and behind them.
+    /// Counters that are linked into the ring while something is counted: before guests, and behind
+    /// them.
     pub(crate) fn front(&self) -> &'static Context {
         // SAFETY: it lies in the same slot, which is never unmapped, and is made of atomics.
         unsafe { &*((self.address() + FRONT) as *const Context) }

@@ -67,7 +67,8 @@ fn behind<T>(page: &'static Control, first: u32, count: u32) -> &'static [T] {
         return &[];
     }
     let page = core::ptr::from_ref(page).cast::<u8>();
-    // SAFETY: the launcher wrote so many there, aligned; nobody changes them but for what is atomic.
+    // SAFETY: the launcher wrote so many there, aligned; nobody changes them but for what is
+    // atomic.
     unsafe { core::slice::from_raw_parts(page.add(first as usize).cast(), count as usize) }
 }
 

@@ -1,8 +1,10 @@
-//! The memory in which all areas and contexts of a harvest lie: mapped once by the primary, never unmapped.
+//! The memory in which all areas and contexts of a harvest lie: mapped once by the primary, never
+//! unmapped.
 //!
-//! It is private memory: a child that the primary or a scavenger forks gets a copy, and nobody else works in that. The
-//! kernel gives pages only to slots that are used. Those that never were may not even be touched: so they count neither as data of the
-//! program (`RLIMIT_DATA`), nor as what it wants locked in memory (`mlockall`).
+//! It is private memory: a child that the primary or a scavenger forks gets a copy, and nobody else
+//! works in that. The kernel gives pages only to slots that are used. Those that never were may not
+//! even be touched: so they count neither as data of the program (`RLIMIT_DATA`), nor as what it
+//! wants locked in memory (`mlockall`).
 
 use crate::counting::count;
 use crate::layout::area::{Area, CONTEXT_STRIDE, Context, SLOT, SLOW_STACK_TOP, kind};
@@ -35,14 +37,16 @@ pub(crate) struct Region {
     pub(crate) supervisor: AtomicI32,
     /// Rung by whoever wants the supervisor to look around at once.
     bell: AtomicU32,
-    /// Odd while the supervisor looks around: until it is even, or another, it may go by what it saw before. The supervisor's.
+    /// Odd while the supervisor looks around: until it is even, or another, it may go by what it
+    /// saw before. The supervisor's.
     pub(crate) round: AtomicU32,
     /// Slots from here on were never used.
     pub(crate) used: AtomicU32,
     /// Slots from here on may not be touched yet.
     opened: AtomicU32,
     pub(crate) threads: AtomicU32,
-    /// Descriptors from this number on the supervisor keeps for a moment only, so that there is always one more to be had.
+    /// Descriptors from this number on the supervisor keeps for a moment only, so that there is
+    /// always one more to be had.
     pub(crate) kept_descriptors: AtomicI32,
     pub(crate) compact: AtomicU32,
     /// The threads of the primary are each other's guests.
@@ -50,7 +54,8 @@ pub(crate) struct Region {
     /// A copy that is a forked child's: no supervisor looks after it.
     forked: AtomicU32,
     pub(crate) xsave_mask: AtomicU64,
-    /// Where contexts that were captured whole go on: in the primary's instance of the runtime, whoever's asks.
+    /// Where contexts that were captured whole go on: in the primary's instance of the runtime,
+    /// whoever's asks.
     pub(crate) restore: AtomicU64,
     /// Where that code ends.
     pub(crate) restore_end: AtomicU64,
@@ -88,7 +93,8 @@ impl Region {
         }
         // SAFETY: advice on our own mapping.
         unsafe { sys::syscall(sys::nr::MADVISE, [contexts, HUGE, MADV_HUGEPAGE, 0, 0, 0]) };
-        // SAFETY: zeroed memory large enough, and all fields are atomics, for which zero is a value.
+        // SAFETY: zeroed memory large enough, and all fields are atomics, for which zero is a
+        // value.
         let region: &'static Region = unsafe { &*(base as *const Region) };
         region.control.store(control, Relaxed);
         region.contexts.store(contexts as u64, Relaxed);
@@ -105,7 +111,8 @@ impl Region {
     }
 
     pub(crate) fn area(&self, slot: usize) -> &'static Area {
-        // SAFETY: slots lie in the region; an area is made of atomics, for which zeroed memory holds values.
+        // SAFETY: slots lie in the region; an area is made of atomics, for which zeroed memory
+        // holds values.
         unsafe { &*((self.slots.load(Relaxed) as usize + slot * SLOT) as *const Area) }
     }
 
@@ -190,8 +197,9 @@ impl Region {
         }
     }
 
-    /// Gives back areas of this process whose threads are gone: the supervisor is slower, and a forked child has none. There nobody looks
-    /// after areas of processes that share its memory, either, and those of threads that it left behind are nobody's.
+    /// Gives back areas of this process whose threads are gone: the supervisor is slower, and a
+    /// forked child has none. There nobody looks after areas of processes that share its memory,
+    /// either, and those of threads that it left behind are nobody's.
     fn reclaim(&self, pid: i32) {
         let forked = self.forked.load(Relaxed) != 0;
         for slot in (0..self.slots()).filter(|slot| self.tid(*slot) > 0) {
@@ -246,7 +254,8 @@ impl Region {
             return true;
         }
         let (first, end) = (self.slots.load(Relaxed) as usize, (slot / OPENED + 1) * OPENED);
-        // SAFETY: slots of the region, which nobody may touch yet; another thread may do the same right now.
+        // SAFETY: slots of the region, which nobody may touch yet; another thread may do the same
+        // right now.
         let result = unsafe {
             let (at, size) = (first + opened * SLOT, (end - opened) * SLOT);
             sys::mprotect(at, size, sys::PROT_READ | sys::PROT_WRITE)
@@ -263,8 +272,8 @@ impl Region {
         area.kind.store(kind, Release);
     }
 
-    /// Gives back an area whose thread, which had this id, is gone, and whose ring is empty. Once, whoever comes to it first:
-    /// the supervisor, or a thread that looks for a free one.
+    /// Gives back an area whose thread, which had this id, is gone, and whose ring is empty. Once,
+    /// whoever comes to it first: the supervisor, or a thread that looks for a free one.
     pub(crate) fn release(&self, slot: usize, tid: i32) {
         if self.tids[slot].compare_exchange(tid, 0, AcqRel, Relaxed).is_ok() {
             self.area(slot).kind.store(kind::FREE, Release);
@@ -272,7 +281,8 @@ impl Region {
     }
 
     fn prepare(&self, area: &'static Area, own: *mut Context, purpose: &Purpose) {
-        // Its pages are there before a primary's thread writes to them: frame, XSAVE image, slow stack.
+        // Its pages are there before a primary's thread writes to them: frame, XSAVE image, slow
+        // stack.
         for page in [0x0ff0, 0x1ff0, 0x2ff0, 0x3ff0, 0x6ff0, 0x7ff0] {
             // SAFETY: inside the slot, where nothing stands yet; volatile, so that it happens.
             unsafe { ((area.address() + page) as *mut u64).write_volatile(0) };

@@ -1,11 +1,13 @@
-//! [`super`]'s functions in the place of a scavenger's own system calls, in its private copy of the code, before any of it runs.
+//! [`super`]'s functions in the place of a scavenger's own system calls, in its private copy of the
+//! code, before any of it runs.
 //!
-//! Malloc, the threads' stacks and the loader map by calls inside their libraries, which nothing preloaded sees. So the system call itself is
-//! replaced: where libc's function does it, and in the loader, whose functions have no names outside, where it is the only one of its kind.
-//! A libc that is its own loader (musl) is that, too.
+//! Malloc, the threads' stacks and the loader map by calls inside their libraries, which nothing
+//! preloaded sees. So the system call itself is replaced: where libc's function does it, and in the
+//! loader, whose functions have no names outside, where it is the only one of its kind. A libc that
+//! is its own loader (musl) is that, too.
 //!
-//! Of `mov eax, NUMBER; syscall` only the first instruction is: whoever comes to the second by another way, as twins do, has the call
-//! as it is.
+//! Of `mov eax, NUMBER; syscall` only the first instruction is: whoever comes to the second by
+//! another way, as twins do, has the call as it is.
 
 use crate::interpose;
 use crate::layout::area::Area;
@@ -53,7 +55,8 @@ fn find(code: &[u8], number: usize) -> Option<(Call, usize)> {
     Some((first, 1 + calls.count()))
 }
 
-/// Replaces code of the calling process. False where that is forbidden, and then nothing is changed.
+/// Replaces code of the calling process. False where that is forbidden, and then nothing is
+/// changed.
 ///
 /// # Safety
 /// It must be code that nobody runs now, all of it mapped, of this process alone.
@@ -61,7 +64,8 @@ unsafe fn write_code(at: usize, code: &[u8]) -> bool {
     let first = at & !(PAGE - 1);
     let size = (at + code.len()).next_multiple_of(PAGE) - first;
     let protection = sys::PROT_READ | sys::PROT_EXEC;
-    // SAFETY: the caller's. It stays executable all the time: some kernels' policies do not let it become so again.
+    // SAFETY: the caller's. It stays executable all the time: some kernels' policies do not let it
+    // become so again.
     unsafe {
         if sys::mprotect(first, size, protection | sys::PROT_WRITE) < 0 {
             return false;
@@ -80,7 +84,8 @@ unsafe fn replace(code: &[u8], call: Call, spare: usize) -> bool {
     let at = code.as_ptr() as usize + call.at;
     let Ok(distance) = i32::try_from(spare as i64 - (at + BEFORE) as i64) else { return false };
     let kept = &code[call.at..call.at + call.size - SYSCALL.len()];
-    // What is in front of the call; mov rcx, back; mov r11, ours; jmp r11: the kernel changes both, so nobody has anything in them.
+    // What is in front of the call; mov rcx, back; mov r11, ours; jmp r11: the kernel changes both,
+    // so nobody has anything in them.
     let mut way = [0_u8; WAY];
     let mut end = 0;
     let mut put = |bytes: &[u8]| {
@@ -147,7 +152,8 @@ pub(crate) unsafe fn libc(area: &Area) {
     let own = area.belongings();
     own.libc.store(spans::inode_at(area, errno), Relaxed);
     if errno != 0 && spans::is_loaders(area, errno) {
-        // One and the same. Where threads unmap their own stacks it does so by a call of its own, which has to stay as it is.
+        // One and the same. Where threads unmap their own stacks it does so by a call of its own,
+        // which has to stay as it is.
         if replace(c"munmap", sys::nr::MUNMAP) {
             own.sees(seen::LOADER_UNMAPS);
         }
@@ -169,7 +175,8 @@ pub(crate) unsafe fn libc(area: &Area) {
     }
 }
 
-/// In the place of the system call: as it, this changes no register but rax, rcx and r11, and no memory below the stack pointer.
+/// In the place of the system call: as it, this changes no register but rax, rcx and r11, and no
+/// memory below the stack pointer.
 #[unsafe(naked)]
 extern "C" fn called() {
     naked_asm!(

@@ -1,17 +1,21 @@
 //! What a scavenger has mapped, so that it can be unmapped once the scavenger has ended.
 //!
-//! In an address space that several processes share, the kernel keeps no note of who asked for a mapping. But of one that is made of a
-//! file it tells the file and the offset (`/proc/PID/maps`), wherever it is moved to and however it is cut. And what is mapped of
-//! `/dev/zero` with `MAP_PRIVATE` *is* anonymous memory: large pages, `mremap`, `madvise`, `mprotect`. So a scavenger's
-//! anonymous memory is mapped of that, at an offset that nobody else has: its owner and, since neighbours of one owner are to become one
-//! mapping as those without a file do, its address.
+//! In an address space that several processes share, the kernel keeps no note of who asked for a
+//! mapping. But of one that is made of a file it tells the file and the offset (`/proc/PID/maps`),
+//! wherever it is moved to and however it is cut. And what is mapped of `/dev/zero` with
+//! `MAP_PRIVATE` *is* anonymous memory: large pages, `mremap`, `madvise`, `mprotect`. So a
+//! scavenger's anonymous memory is mapped of that, at an offset that nobody else has: its owner
+//! and, since neighbours of one owner are to become one mapping as those without a file do, its
+//! address.
 //!
-//! - [`call`] is `mmap` with such a mark. [`hook`] puts it in the place of libc's and of the loader's own; for a program that has no
-//!   loader, the filter traps the call ([`crate::exec`]).
-//! - What is mapped of other files is noted in [`spans`], where all that it maps and unmaps is seen.
+//! - [`call`] is `mmap` with such a mark. [`hook`] puts it in the place of libc's and of the
+//!   loader's own; for a program that has no loader, the filter traps the call ([`crate::exec`]).
+//! - What is mapped of other files is noted in [`spans`], where all that it maps and unmaps is
+//!   seen.
 //! - [`maps`] reads what the kernel tells; the supervisor unmaps it (`estate` there).
 //!
-//! Where there is no `/dev/zero`, or the program closes the descriptor, anonymous memory is mapped as it asks, and stays.
+//! Where there is no `/dev/zero`, or the program closes the descriptor, anonymous memory is mapped
+//! as it asks, and stays.
 
 pub(crate) mod hook;
 pub(crate) mod maps;
@@ -32,7 +36,8 @@ const ADDRESS: u32 = 56;
 const TYPE: usize = 0xf;
 const MAP_LOCKED: usize = 0x2000;
 const MAP_POPULATE: usize = 0x8000;
-/// What means something else, or nothing, with a file: `MAP_GROWSDOWN`, `MAP_HUGETLB`, `MAP_UNINITIALIZED`.
+/// What means something else, or nothing, with a file: `MAP_GROWSDOWN`, `MAP_HUGETLB`,
+/// `MAP_UNINITIALIZED`.
 const NOT_OF_A_FILE: usize = 0x100 | 0x40000 | 0x4000000;
 
 /// Whose calls are seen; bits.
@@ -106,7 +111,8 @@ fn mark(row: u32, at: usize) -> u64 {
     (u64::from(row) + 1) << ADDRESS | at as u64
 }
 
-/// From here on what the calling process maps is marked, if that is possible. It has no descriptors yet but the standard ones.
+/// From here on what the calling process maps is marked, if that is possible. It has no descriptors
+/// yet but the standard ones.
 pub(crate) fn begin(area: &Area) {
     let own = area.belongings();
     let row = area.row.load(Relaxed);
@@ -128,8 +134,8 @@ pub(crate) fn begin(area: &Area) {
     spans::begin(area);
 }
 
-/// Whether the kernel tells such a mapping by its offset. One that may not be executed may be no other memory, as where `/dev` is mounted
-/// with `noexec`.
+/// Whether the kernel tells such a mapping by its offset. One that may not be executed may be no
+/// other memory, as where `/dev` is mounted with `noexec`.
 fn is_told(own: &Belongings, row: u32) -> bool {
     let Some(fd) = own.zero() else { return false };
     let offset = mark(row, 0);
@@ -199,7 +205,8 @@ pub(crate) unsafe fn call(area: &Area, number: usize, arguments: [usize; 6]) -> 
     }
     match number {
         sys::nr::MREMAP if place != at => {
-            // What nobody has touched yet gets a new offset with its new place: the address, and no owner.
+            // What nobody has touched yet gets a new offset with its new place: the address, and no
+            // owner.
             spans::mapped(area, place, third, own.file(), place as u64);
         }
         sys::nr::MMAP if flags & sys::MAP_ANONYMOUS == 0 => {
@@ -240,7 +247,8 @@ unsafe fn map(area: &Area, arguments: [usize; 6]) -> isize {
     let place = if is_given(flags) {
         at
     } else {
-        // The kernel chooses first, and judges: the mark holds the address, and what replaces something is hardly counted.
+        // The kernel chooses first, and judges: the mark holds the address, and what replaces
+        // something is hardly counted.
         match call([at, size, protection, flags & !(MAP_LOCKED | MAP_POPULATE), none, 0]) {
             place if place >= 0 => place as usize,
             refused => return refused,

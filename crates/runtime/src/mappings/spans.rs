@@ -1,8 +1,9 @@
 //! Where the files of a scavenger lie: itself, its loader, its libraries, what it maps.
 //!
-//! What it unmaps is taken out before it does, so what is mapped there by others afterwards is never taken for its own. For that its calls
-//! have to be seen ([`super::hook`]): those of its loader for libraries, and all of them for what it maps itself. And the kernel has to tell
-//! the same file there as was noted.
+//! What it unmaps is taken out before it does, so what is mapped there by others afterwards is
+//! never taken for its own. For that its calls have to be seen ([`super::hook`]): those of its
+//! loader for libraries, and all of them for what it maps itself. And the kernel has to tell the
+//! same file there as was noted.
 
 use crate::exec::elf::{self, FileHeader, ProgramHeader};
 use crate::layout::area::Area;
@@ -109,8 +110,8 @@ impl Spans {
         self.each().find(free).or_else(|| self.all.get(self.count.fetch_add(1, AcqRel) as usize))
     }
 
-    /// Not for two at a time. A handler may find the lock held by whom it interrupted, and a forked child by a thread that is not
-    /// there: then nothing is to be known any more.
+    /// Not for two at a time. A handler may find the lock held by whom it interrupted, and a forked
+    /// child by a thread that is not there: then nothing is to be known any more.
     fn change(&self, change: impl FnOnce()) {
         const LOOKS: u32 = 1000;
         if self.spoiled.load(Relaxed) != 0 {
@@ -131,7 +132,8 @@ impl Spans {
         self.all.iter().take(self.count.load(Acquire) as usize)
     }
 
-    /// The first part of a mapping that is known for the scavenger's, from an address on, where these calls were seen.
+    /// The first part of a mapping that is known for the scavenger's, from an address on, where
+    /// these calls were seen.
     pub(crate) fn part(&self, line: &Line, from: usize, seen: u32) -> Option<(usize, usize)> {
         let parts = self.each().filter_map(|span| span.part(line, from, seen));
         parts.min().filter(|_| self.spoiled.load(Acquire) == 0)
@@ -216,7 +218,8 @@ pub(super) fn forget(area: &Area, at: usize, size: usize) {
     });
 }
 
-/// The program's loader has mapped libraries, each with its first segment at an address that `each` shows.
+/// The program's loader has mapped libraries, each with its first segment at an address that `each`
+/// shows.
 pub(crate) fn note_libraries(area: &Area, each: impl Fn(&mut dyn FnMut(usize))) {
     let Some(spans) = of(area) else { return };
     each(&mut |at| {

@@ -1,5 +1,5 @@
-//! What the program asked for, signal by signal. A static, and rightly so: each process has its own instance of the
-//! runtime, and a child that is forked a copy.
+//! What the program asked for, signal by signal. A static, and rightly so: each process has its own
+//! instance of the runtime, and a child that is forked a copy.
 
 use crate::sys::{self, SigAction};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -23,7 +23,8 @@ const SIGBUS: i32 = 7;
 const SIGFPE: i32 = 8;
 const SIGSEGV: i32 = 11;
 
-/// Signals by which a fault shows. A guest may raise one at any time, so ours is always there, and they are never blocked.
+/// Signals by which a fault shows. A guest may raise one at any time, so ours is always there, and
+/// they are never blocked.
 pub(crate) const FAULTS: [i32; 5] = [SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV];
 
 pub(crate) const fn bit(signal: i32) -> u64 {
@@ -33,7 +34,8 @@ pub(crate) const fn bit(signal: i32) -> u64 {
 pub(crate) const FAULT_MASK: u64 = bit(SIGILL) | bit(SIGTRAP) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGSEGV);
 
 struct Entry {
-    /// Odd while somebody writes; writers have all signals blocked, so no reader interrupts one in its own thread.
+    /// Odd while somebody writes; writers have all signals blocked, so no reader interrupts one in
+    /// its own thread.
     version: AtomicU32,
     /// The kernel's handler is ours.
     wrapped: AtomicU32,
@@ -55,12 +57,14 @@ static ENTRIES: [Entry; 65] = [const {
 /// Those for which ours stands in the kernel.
 static WRAPPED: AtomicU64 = AtomicU64::new(0);
 
-/// The same, to be read by who knows where it is: code of the primary's instance runs in scavengers, too.
+/// The same, to be read by who knows where it is: code of the primary's instance runs in
+/// scavengers, too.
 pub(crate) fn wrapped() -> &'static AtomicU64 {
     &WRAPPED
 }
 
-/// Those at which system calls are to end, as `siginterrupt` was told: `signal` sets its handlers so.
+/// Those at which system calls are to end, as `siginterrupt` was told: `signal` sets its handlers
+/// so.
 static INTERRUPTING: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) fn is_to_interrupt(signal: i32) -> bool {

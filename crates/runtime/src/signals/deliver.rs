@@ -1,4 +1,5 @@
-//! Builds the frame of a handler of the primary's, as the kernel would have built it had the guests not been there.
+//! Builds the frame of a handler of the primary's, as the kernel would have built it had the guests
+//! not been there.
 
 use crate::layout::area::{Area, Context};
 use crate::signals::action::{SA_NODEFER, SA_ONSTACK, bit};
@@ -55,8 +56,8 @@ pub(crate) fn stack_at_home(area: &Area) -> u64 {
     stack_of(area, redirect::goes_on(area.own()) == area.region().restore.load(Relaxed))
 }
 
-/// Behind a switch back rax holds the context until the last load. For a handler it is made what the program has there; afterwards
-/// [`go_on_loading`].
+/// Behind a switch back rax holds the context until the last load. For a handler it is made what
+/// the program has there; afterwards [`go_on_loading`].
 ///
 /// # Safety
 /// The own context must run, and nobody else may use its slots.
@@ -82,15 +83,17 @@ pub(crate) struct Loading {
     rip: u64,
 }
 
-/// The handler has returned, and what it changed is in the slots. If it did not choose another place to go on, the loads do.
+/// The handler has returned, and what it changed is in the slots. If it did not choose another
+/// place to go on, the loads do.
 pub(super) fn go_on_loading(area: &Area, registers: &mut Registers, loading: Option<Loading>) {
     if loading.is_some_and(|loading| loading.rip == registers.rip) {
         registers.rax = area.own().pointer() as u64;
     }
 }
 
-/// In the midst of inserted code, what the program has in a register may stand in a slot (or in scratch) and nowhere else. Collectors that
-/// stop threads by a signal look for it on the stack, from the handler's frame on. So it lies there, too.
+/// In the midst of inserted code, what the program has in a register may stand in a slot (or in
+/// scratch) and nowhere else. Collectors that stop threads by a signal look for it on the stack,
+/// from the handler's frame on. So it lies there, too.
 pub(super) fn held(area: &Area) -> [u64; 16] {
     // SAFETY: read only, and slots are the own context's; who writes them meanwhile is this thread.
     core::array::from_fn(|number| unsafe { forward::slot(area.own(), number as u8) })
@@ -99,8 +102,9 @@ pub(super) fn held(area: &Area) -> [u64; 16] {
 /// Lets the kernel's frame return into the program's handler.
 ///
 /// # Safety
-/// `context` and `info` must be those of the kernel's frame, on the signal stack, `context` with the program's registers. `amid` says
-/// whether it was in the midst of a yield before they were made that.
+/// `context` and `info` must be those of the kernel's frame, on the signal stack, `context` with
+/// the program's registers. `amid` says whether it was in the midst of a yield before they were
+/// made that.
 pub(super) unsafe fn into_handler(
     area: &Area,
     action: &SigAction,
@@ -118,8 +122,9 @@ pub(super) unsafe fn into_handler(
     let on_stack = stack.holds(interrupted);
     let alternative = action.flags & SA_ONSTACK != 0 && stack.size > 0 && !on_stack;
     let top = if alternative { stack.top() } else { interrupted - RED_ZONE };
-    // SAFETY: the kernel's frame; and the program's stack below what it uses, or its signal stack, is its to be written to. If there
-    // is no room, this faults with SIGSEGV blocked, and the kernel ends the process by it, as it does when it finds no room.
+    // SAFETY: the kernel's frame; and the program's stack below what it uses, or its signal stack,
+    // is its to be written to. If there is no room, this faults with SIGSEGV blocked, and the
+    // kernel ends the process by it, as it does when it finds no room.
     unsafe {
         let vectors = context.registers.vectors;
         let size = VectorSize::of(vectors).whole;
@@ -185,8 +190,9 @@ pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
     area.cur.store(frame.ours.cur as *mut crate::layout::area::Context, Release);
 }
 
-/// What a handler changed in its frame reaches the context's slots too, for the next yield may load it from there without having
-/// stored it. The others are left as they are: the handler may have come in the midst of a yield.
+/// What a handler changed in its frame reaches the context's slots too, for the next yield may load
+/// it from there without having stored it. The others are left as they are: the handler may have
+/// come in the midst of a yield.
 ///
 /// # Safety
 /// Nobody else may use the context's slots meanwhile.

@@ -77,7 +77,8 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
     }
     let [from, to] = [0, 1].map(|end| area.sleeps[end].load(Relaxed));
     if from != 0 && sys::gettid() == area.tid.load(Relaxed) {
-        // Parked: the program is elsewhere, and is fetched. No other comes until then, but one may have come in the midst of this.
+        // Parked: the program is elsewhere, and is fetched. No other comes until then, but one may
+        // have come in the midst of this.
         sys::set_signal_mask(u64::MAX);
         if area.deferred.load(Relaxed) == 0 {
             area.put_off(info, context.mask);
@@ -97,8 +98,8 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
     let its_own = sys::gettid() == area.tid.load(Relaxed);
     // SAFETY: the kernel's registers, of the area's thread.
     if its_own && unsafe { place::is_at_yield_at_home(area, &context.registers) } {
-        // It goes on there when the handler returns: with its registers, which handlers look at. If it was about to park, it is hooked
-        // still, and does at its next yield.
+        // It goes on there when the handler returns: with its registers, which handlers look at. If
+        // it was about to park, it is hooked still, and does at its next yield.
         // SAFETY: the own context is saved, and in nobody else's hands.
         unsafe { at_yield(area, &mut context.registers) };
     }
@@ -133,7 +134,8 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
     area.cur.store(cur, Relaxed);
 }
 
-/// A handler that is asked for once only is so no more. Ours stays in a primary, for the faults of its guests.
+/// A handler that is asked for once only is so no more. Ours stays in a primary, for the faults of
+/// its guests.
 fn reset_if_once(area: &Area, signal: i32, action: &SigAction) {
     if action.flags & SA_RESETHAND != 0 {
         let stays = FAULTS.contains(&signal) && area.guest.load(Relaxed) != 0;
@@ -150,7 +152,8 @@ fn reset_if_once(area: &Area, signal: i32, action: &SigAction) {
 unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, context: &mut UserContext) {
     // Sent signals have a code that is not positive.
     let faulted = FAULTS.contains(&signal) && info.code > 0;
-    // Told without a system call: a program that has forbidden itself most of them may have guests that fault.
+    // Told without a system call: a program that has forbidden itself most of them may have guests
+    // that fault.
     let here = 0_u8;
     let lent = area.lent.load(Relaxed) != 0;
     if !lent && !area.signal_stack().holds(&raw const here as u64) {
@@ -237,8 +240,9 @@ unsafe fn by_itself(
     }
 }
 
-/// Its creator works with its area meanwhile, and may have guests there; code of siblings and scavengers finds its thread's storage by
-/// its area, too. So a handler has one for itself while it runs.
+/// Its creator works with its area meanwhile, and may have guests there; code of siblings and
+/// scavengers finds its thread's storage by its area, too. So a handler has one for itself while it
+/// runs.
 fn with_an_area(creators: &Area, call: impl FnOnce()) {
     let region = creators.region();
     let purpose = Purpose {
@@ -251,7 +255,8 @@ fn with_an_area(creators: &Area, call: impl FnOnce()) {
     };
     let area = region.claim_in_time(&purpose);
     area.cur.store(area.quiet().pointer(), Relaxed);
-    // SAFETY: an area that is nobody else's, which stays until the handler is done; then that which was there before.
+    // SAFETY: an area that is nobody else's, which stays until the handler is done; then that which
+    // was there before.
     unsafe {
         gs::set_base(area.address());
         call();
@@ -295,7 +300,8 @@ fn send_again(info: &SignalInfo) {
     unsafe { sys::syscall(RT_TGSIGQUEUEINFO, [pid, tid, info.signal as usize, from, 0, 0]) };
 }
 
-/// A signal came for a thread of a scavenger while it was parked. All are blocked; it comes when they are not.
+/// A signal came for a thread of a scavenger while it was parked. All are blocked; it comes when
+/// they are not.
 pub(crate) fn send_put_off(area: &Area) {
     if area.deferred.swap(0, Relaxed) != 0 {
         send_again(&area.what_was_put_off().0);
@@ -311,7 +317,8 @@ fn die(signal: i32, info: &SignalInfo, again: bool) {
     }
 }
 
-/// A signal was put off while the runtime was at work; now the program is at its yield. Does not come back if it has a handler.
+/// A signal was put off while the runtime was at work; now the program is at its yield. Does not
+/// come back if it has a handler.
 pub(crate) fn catch_up(area: &'static Area) {
     let (info, mask) = area.what_was_put_off();
     let own = area.own().pointer();

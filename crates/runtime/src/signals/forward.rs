@@ -1,9 +1,11 @@
-//! Ends the loading of registers that a signal interrupted, so that a handler finds in its frame what the program had.
+//! Ends the loading of registers that a signal interrupted, so that a handler finds in its frame
+//! what the program had.
 //!
-//! Behind a switch back, registers come one by one from the own context's slots; until then they are the guest's. Whoever looks at a
-//! frame wants the program's: collectors look for pointers in it, unwinders follow `rbp`, others change registers there. So the
-//! loads are done here instead, and RIP is put behind them. Vector registers are left to the code: where they are loaded, rax may
-//! hold the context still.
+//! Behind a switch back, registers come one by one from the own context's slots; until then they
+//! are the guest's. Whoever looks at a frame wants the program's: collectors look for pointers in
+//! it, unwinders follow `rbp`, others change registers there. So the loads are done here instead,
+//! and RIP is put behind them. Vector registers are left to the code: where they are loaded, rax
+//! may hold the context still.
 
 use crate::layout::area::{Area, Context};
 use crate::signals::frame::Registers;
@@ -32,10 +34,12 @@ enum Step {
     Budget(i32),
 }
 
-/// Does what is left of the loads, if the own context is about to be taken on with: rax holds it then, which no program's does.
+/// Does what is left of the loads, if the own context is about to be taken on with: rax holds it
+/// then, which no program's does.
 ///
 /// # Safety
-/// `registers` must be those of an instruction that was fetched, and nobody else may use the own context's slots.
+/// `registers` must be those of an instruction that was fetched, and nobody else may use the own
+/// context's slots.
 pub(super) unsafe fn to_the_end_of_loads(area: &Area, registers: &mut Registers) {
     let own = area.own();
     for _ in 0..MOST {
@@ -64,7 +68,8 @@ pub(super) unsafe fn slot(own: &Context, number: u8) -> u64 {
     unsafe { own.pointer().byte_offset(context::slot(number) as isize).cast::<u64>().read() }
 }
 
-/// The step at an address, and its length. Reads no byte behind the instruction: each one read says that there is another.
+/// The step at an address, and its length. Reads no byte behind the instruction: each one read says
+/// that there is another.
 ///
 /// # Safety
 /// It must be the address of an instruction.

@@ -108,7 +108,8 @@ pub(crate) struct SignalInfo {
     pub(crate) rest: [u32; 29],
 }
 
-/// What lies at the stack pointer when a handler begins; `ours` is behind all that the kernel or an unwinder knows.
+/// What lies at the stack pointer when a handler begins; `ours` is behind all that the kernel or an
+/// unwinder knows.
 #[repr(C)]
 pub(crate) struct SignalFrame {
     pub(crate) return_to: usize,
@@ -134,7 +135,8 @@ pub(crate) struct Interrupted {
 const _: () = assert!(size_of::<UserContext>() == 304 && size_of::<SignalInfo>() == 128);
 const _: () = assert!(core::mem::offset_of!(SignalFrame, ours) == 440);
 
-/// The vector state that a frame points to: how many bytes in all, and how many of them are an XSAVE image.
+/// The vector state that a frame points to: how many bytes in all, and how many of them are an
+/// XSAVE image.
 pub(crate) struct VectorSize {
     pub(crate) whole: usize,
     pub(crate) image: usize,

@@ -1,7 +1,8 @@
 //! Where a signal hit a thread of the primary, and what has to be kept of it.
 //!
-//! Inserted code is looked at instruction by instruction here: from the moment in which a context is wholly saved until its
-//! first instruction after the switch, there is nothing to capture and the registers are nobody's.
+//! Inserted code is looked at instruction by instruction here: from the moment in which a context
+//! is wholly saved until its first instruction after the switch, there is nothing to capture and
+//! the registers are nobody's.
 
 use crate::layout::area::{Area, Context, XSAVE, XSAVE_SIZE};
 use crate::signals::deliver::RSP;
@@ -33,8 +34,8 @@ const JUMP: [u8; 3] = [0xff, 0x60, 0x08];
 const TRAP: u64 = 0x100;
 const RESUME: u64 = 0x10000;
 
-/// Whether these are the bytes of the instruction there. Never reads beyond an instruction: each of these beginnings is that of
-/// one instruction only.
+/// Whether these are the bytes of the instruction there. Never reads beyond an instruction: each of
+/// these beginnings is that of one instruction only.
 ///
 /// # Safety
 /// It must be the address of an instruction that was fetched.
@@ -44,7 +45,8 @@ pub(super) unsafe fn stands(at: u64, bytes: &[u8]) -> bool {
 }
 
 /// # Safety
-/// `registers` must be what the kernel saved of this thread; unless it `faulted`, its instruction was fetched.
+/// `registers` must be what the kernel saved of this thread; unless it `faulted`, its instruction
+/// was fetched.
 pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Place {
     let cur = area.cur.load(Acquire);
     let own = area.own();
@@ -68,7 +70,8 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
     let ours = switch::is_ours(rip as usize);
     if ours && switch::is_restore(rip as usize) {
         // A guest, or a sibling that came home.
-        // SAFETY: as above. Its frame is whole still, but it may have put its own resume point back already.
+        // SAFETY: as above. Its frame is whole still, but it may have put its own resume point back
+        // already.
         unsafe { &*cur }.rip.store(switch::restore_address() as u64, Release);
         return Place::Yield;
     }
@@ -78,8 +81,9 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
     if ours || cur == area.control().pointer() { Place::Runtime } else { Place::Guest }
 }
 
-/// Whether a thread of a scavenger is at its yield: on its way to where it parks or back, with the own context saved and signals let in.
-/// One that was captured whole is made to begin anew with its restoring.
+/// Whether a thread of a scavenger is at its yield: on its way to where it parks or back, with the
+/// own context saved and signals let in. One that was captured whole is made to begin anew with its
+/// restoring.
 ///
 /// # Safety
 /// `registers` must be what the kernel saved of the area's thread.
@@ -93,14 +97,16 @@ pub(super) unsafe fn is_at_yield_at_home(area: &Area, registers: &Registers) -> 
         own.rip.store(region.restore.load(Relaxed), Release);
         return true;
     }
-    // The hook was followed: there is an instruction, since nobody who has a fault there comes with such a context.
+    // The hook was followed: there is an instruction, since nobody who has a fault there comes with
+    // such a context.
     let hooked = area.control().pointer();
     // SAFETY: as said.
     let follows = cur == hooked && registers.rax == hooked as u64 && unsafe { stands(registers.rip, &JUMP) };
     follows || within(area.parks.each_ref())
 }
 
-/// A note of registers in front of the place where a yield goes on, as `docs/harvest-abi.md` has it: behind the jump that switches.
+/// A note of registers in front of the place where a yield goes on, as `docs/harvest-abi.md` has
+/// it: behind the jump that switches.
 #[repr(C, packed)]
 struct Note {
     jump: [u8; 3],
@@ -115,7 +121,8 @@ struct Note {
 /// Bytes that a note may speak of, and more.
 const NEAR: u64 = 0x10000;
 
-/// Which registers a guest at `rip`, whose last yield went on at `yielded`, may have in their slots alone.
+/// Which registers a guest at `rip`, whose last yield went on at `yielded`, may have in their slots
+/// alone.
 ///
 /// # Safety
 /// There must be code of a twin there, or not so near.
@@ -148,7 +155,8 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
     for (number, (to, from)) in frame.general.iter().zip(registers.general()).enumerate() {
         // SAFETY: the guest does not run, and nobody else uses its slots.
         let from = if left >> number & 1 == 1 { unsafe { forward::slot(guest, number as u8) } } else { from };
-        // Whom it was about to go on with is next to it no more where it goes on itself: so it is to go on with itself.
+        // Whom it was about to go on with is next to it no more where it goes on itself: so it is
+        // to go on with itself.
         let next = number != RSP && area.region().is_context(from) && from != guest.pointer() as u64;
         to.store(if next { guest.pointer() as u64 } else { from }, Relaxed);
     }

@@ -1,6 +1,7 @@
 //! The constructor: who are we in this process?
 //!
-//! - GS is zero and the control page is named: we are in the primary. Its main thread gets an area, the supervisor is started.
+//! - GS is zero and the control page is named: we are in the primary. Its main thread gets an area,
+//!   the supervisor is started.
 //! - GS is set: we are in a scavenger, whose loader (ours) set it.
 //! - Neither: somebody else's process that inherited our name; we do nothing.
 //!
@@ -26,8 +27,8 @@ use runtime_abi::control::{ASIDE, Control, VARIABLE, refusal, stage};
 const PRELOAD: &str = "LD_PRELOAD";
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
-/// Called by the dynamic loader before any other constructor. musl passes nothing, so the arguments are
-/// only used where libc has not set its own variable.
+/// Called by the dynamic loader before any other constructor. musl passes nothing, so the arguments
+/// are only used where libc has not set its own variable.
 extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
     // SAFETY: before anything else runs in this process, so nobody else looks at the environment.
     let Some(environment) = (unsafe { Environment::new(libc_environment().unwrap_or(envp)) }) else { return };
@@ -88,8 +89,9 @@ fn take_part() {
     interpose::threads::take_part();
 }
 
-/// The scavenger's malloc is refused its first piece of memory here, since `brk` fails, and maps one: what that leaves in `errno` the
-/// program shall not find where it begins. Glibc's own, whatever the program has in its place.
+/// The scavenger's malloc is refused its first piece of memory here, since `brk` fails, and maps
+/// one: what that leaves in `errno` the program shall not find where it begins. Glibc's own,
+/// whatever the program has in its place.
 fn begin_heap() {
     #[cfg(freestanding)]
     {
@@ -117,7 +119,8 @@ fn begin_heap() {
     }
 }
 
-/// A primary's twins need an area: without one it must not run. Status 3 is "not possible on this host".
+/// A primary's twins need an area: without one it must not run. Status 3 is "not possible on this
+/// host".
 fn refuse(why: &[u8]) -> ! {
     for part in [b"gleaner: the primary cannot be harvested: ", why, b"\n"] {
         sys::write(2, part);
@@ -196,9 +199,11 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
     Ok(())
 }
 
-/// Which parts of the vector state are saved and whether compactly; none if the processor cannot, or has more than we have
-/// room for. Protection keys and tiles are left out: they are the kernel thread's, not the context's. No guest touches tiles aboard; those
-/// of its own stay in its thread at home, and the primary's are neither to be taken home, where they may be forbidden, nor cleared.
+/// Which parts of the vector state are saved and whether compactly; none if the processor cannot,
+/// or has more than we have room for. Protection keys and tiles are left out: they are the kernel
+/// thread's, not the context's. No guest touches tiles aboard; those of its own stay in its thread
+/// at home, and the primary's are neither to be taken home, where they may be forbidden, nor
+/// cleared.
 fn vector_state() -> Option<(u64, bool)> {
     const OSXSAVE: u32 = 1 << 27;
     const XSAVEC: u32 = 1 << 1;

@@ -1,8 +1,8 @@
 //! A scavenger that ends by a signal with a memory dump must not take the primary with it.
 //!
-//! Before Linux 5.16 whoever dumps its memory ends all processes that have that memory, be the dump wanted or not (a limit
-//! of no bytes on its size comes too late). Only where the memory may not be dumped at all is that left out. So there
-//! it may not, and nobody in the harvest leaves a dump.
+//! Before Linux 5.16 whoever dumps its memory ends all processes that have that memory, be the dump
+//! wanted or not (a limit of no bytes on its size comes too late). Only where the memory may not be
+//! dumped at all is that left out. So there it may not, and nobody in the harvest leaves a dump.
 
 use crate::sys;
 

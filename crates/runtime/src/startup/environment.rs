@@ -1,5 +1,5 @@
-//! The environment of the process we are preloaded into: what brought us here is taken out again, so that the program
-//! sees what it would have seen without us.
+//! The environment of the process we are preloaded into: what brought us here is taken out again,
+//! so that the program sees what it would have seen without us.
 
 use core::ffi::CStr;
 
@@ -22,7 +22,8 @@ impl Environment {
     }
 
     fn entry(self, index: usize) -> Option<&'static [u8]> {
-        // SAFETY: pointers up to the null, each to a string; `index` never goes beyond the first null, see the callers.
+        // SAFETY: pointers up to the null, each to a string; `index` never goes beyond the first
+        // null, see the callers.
         unsafe {
             let entry = *self.first.add(index);
             (!entry.is_null()).then(|| CStr::from_ptr(entry.cast()).to_bytes())
@@ -57,7 +58,8 @@ impl Environment {
         }
     }
 
-    /// Takes the first element out of a list separated by colons; with the last one the variable goes.
+    /// Takes the first element out of a list separated by colons; with the last one the variable
+    /// goes.
     pub(crate) fn remove_first(self, name: &str, keep_empty: bool) {
         let Some(index) = self.find(name) else { return };
         let Some(list) = self.entry(index).and_then(|entry| value(entry, name)) else { return };
@@ -83,7 +85,8 @@ impl Environment {
         let Some(now) = self.find(name).and_then(|at| value(self.entry(at)?, name)) else { return };
         let before = before.to_bytes_with_nul();
         if before.len() <= now.len() + 1 {
-            // SAFETY: the string is the process's own and writable, and there is room: it gets no longer.
+            // SAFETY: the string is the process's own and writable, and there is room: it gets no
+            // longer.
             unsafe { core::ptr::copy(before.as_ptr(), now.as_ptr().cast_mut(), before.len()) };
         }
     }
@@ -100,7 +103,8 @@ impl Environment {
         }
     }
 
-    /// Brings the entries into the order of `wanted`, as far as they are the same. Others follow, as they stood.
+    /// Brings the entries into the order of `wanted`, as far as they are the same. Others follow,
+    /// as they stood.
     pub(crate) fn reorder(self, wanted: impl Iterator<Item = &'static CStr>) {
         let mut place = 0;
         for text in wanted {
@@ -109,7 +113,8 @@ impl Environment {
                 .find(|(_, entry)| *entry == text.to_bytes())
                 .map(|(i, _)| i);
             let Some(found) = same else { continue };
-            // SAFETY: both are indices of entries; they are exchanged by moving those between up by one.
+            // SAFETY: both are indices of entries; they are exchanged by moving those between up by
+            // one.
             unsafe {
                 let entry = *self.first.add(found);
                 for i in (place..found).rev() {

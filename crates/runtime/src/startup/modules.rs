@@ -1,8 +1,9 @@
 //! Where the rewritten files of a process are loaded, and what its libraries are called.
 //!
-//! A program's rewritten libraries are found in a directory that its loader was told of before all others. Once they are there, each is
-//! given the name of the file that it was rewritten from: libraries ask the loader where they are (`dladdr`), to find what lies beside
-//! them, and what is loaded by that name later must be the one that is there.
+//! A program's rewritten libraries are found in a directory that its loader was told of before all
+//! others. Once they are there, each is given the name of the file that it was rewritten from:
+//! libraries ask the loader where they are (`dladdr`), to find what lies beside them, and what is
+//! loaded by that name later must be the one that is there.
 
 use crate::exec::auxiliaries;
 use crate::exec::stack;
@@ -45,7 +46,8 @@ pub(crate) fn find(control: &'static Control, rows: &'static [ModuleRow]) {
         let name = unsafe { CStr::from_ptr(loaded.name) };
         let is_it = |row: &&ModuleRow| row.name != 0 && page::string(control, row.name) == Some(name);
         if let Some(row) = rows.iter().find(is_it) {
-            // The page stays as long as the process, and what is loaded before it begins is never unloaded.
+            // The page stays as long as the process, and what is loaded before it begins is never
+            // unloaded.
             if let Some(original) = page::string(control, row.original) {
                 loaded.name = original.as_ptr();
             }
@@ -84,7 +86,8 @@ fn first() -> *mut Loaded {
     #[cfg(freestanding)]
     {
         let (it, its_address): (*const ForDebuggers, *const *const ForDebuggers);
-        // SAFETY: reads the addresses of weak symbols, which are 0 where there are none: glibc has the one, musl the other.
+        // SAFETY: reads the addresses of weak symbols, which are 0 where there are none: glibc has
+        // the one, musl the other.
         unsafe {
             core::arch::asm!(".weak _r_debug", "mov {}, [rip + _r_debug@GOTPCREL]",
                 ".weak _dl_debug_addr", "mov {}, [rip + _dl_debug_addr@GOTPCREL]",

@@ -1,9 +1,10 @@
 //! The rate of the time stamp counter, in ticks per nanosecond.
 //!
-//! Counter and clock are read one after the other. Another thread or a hypervisor's guest that takes the processor
-//! between the two keeps it for milliseconds, and the rate would be wrong by as much as that is of the time since the
-//! beginning. So a reading that took long is tried again, and two readings are used only where the time between them is
-//! long against what they are uncertain by.
+//! Counter and clock are read one after the other. Another thread or a hypervisor's guest that
+//! takes the processor between the two keeps it for milliseconds, and the rate would be wrong by as
+//! much as that is of the time since the beginning. So a reading that took long is tried again, and
+//! two readings are used only where the time between them is long against what they are uncertain
+//! by.
 
 use crate::sys;
 use core::arch::x86_64::_rdtsc;
@@ -95,7 +96,8 @@ fn ticks() -> u64 {
 mod tests {
     use super::*;
 
-    /// Two ticks a nanosecond, a hundred ticks to read either; at those reads the processor is taken away for 5 ms.
+    /// Two ticks a nanosecond, a hundred ticks to read either; at those reads the processor is
+    /// taken away for 5 ms.
     fn read_at(world: &mut u64, robbed: &[usize]) -> Reading {
         let (time, reads) = (std::cell::Cell::new(*world), std::cell::Cell::new(0));
         let step = || {

@@ -1,11 +1,13 @@
-//! The supervisor: a process in the harvested address space that runs nothing but this. It starts the scavengers, boards
-//! parked contexts, wakes the homes of guests that left, and takes guests from primaries that sleep or are gone.
+//! The supervisor: a process in the harvested address space that runs nothing but this. It starts
+//! the scavengers, boards parked contexts, wakes the homes of guests that left, and takes guests
+//! from primaries that sleep or are gone.
 //!
-//! It polls: nothing on a primary's thread makes a system call to tell it anything. A round looks, decides and acts:
+//! It polls: nothing on a primary's thread makes a system call to tell it anything. A round looks,
+//! decides and acts:
 //!
 //! ```text
 //!   look     clock, processes            who lives, how fast the time stamp counter goes
-//!   decide   boarding::primaries         per thread: asleep? comes to yields (stalls)? pace and ring length (slowdown)
+//!   decide   boarding::primaries         per thread: asleep? at yields (stalls)? pace (slowdown)
 //!   and act  boarding::homes             per scavenger thread: board, wake, park
 //!            boarding::siblings          in place of both, where threads are each other's guests
 //!            sites                       switch yields on and off
@@ -13,8 +15,8 @@
 //!   sleep    until something may be due, POLL_ACTIVE_NS to POLL_IDLE_NS, or until the bell rings
 //! ```
 //!
-//! To add a policy: a struct with its state and a pure core in the room of its subject, its place in a round, and a reason
-//! in `runtime_abi::control::trip` if it sends guests home.
+//! To add a policy: a struct with its state and a pure core in the room of its subject, its place
+//! in a round, and a reason in `runtime_abi::control::trip` if it sends guests home.
 
 mod boarding;
 mod cleanup;
@@ -46,13 +48,14 @@ const POLL_ACTIVE_NS: u64 = 50_000;
 const POLL_PARKED_NS: u64 = 400_000;
 /// The longest sleep.
 const POLL_IDLE_NS: u64 = 5_000_000;
-/// The sleep doubles each time that nothing has moved for this many rounds, so that nothing waits for the supervisor
-/// longer than a small part of the time that it did without.
+/// The sleep doubles each time that nothing has moved for this many rounds, so that nothing waits
+/// for the supervisor longer than a small part of the time that it did without.
 const ROUNDS_PER_DOUBLING: u32 = 8;
 /// It doubles this often at most.
 const DOUBLINGS: u32 = 8;
 
-/// How long the supervisor sleeps between two rounds, in nanoseconds: while something moves, and at most.
+/// How long the supervisor sleeps between two rounds, in nanoseconds: while something moves, and at
+/// most.
 #[derive(Clone, Copy)]
 pub(crate) struct PollIntervals {
     pub(crate) active: u64,
@@ -63,7 +66,8 @@ pub(crate) struct PollIntervals {
 impl PollIntervals {
     const DEFAULT: Self = Self { active: POLL_ACTIVE_NS, parked: POLL_PARKED_NS, idle: POLL_IDLE_NS };
 
-    /// The sleep after this many rounds in which nothing moved, where a parked context waits or not.
+    /// The sleep after this many rounds in which nothing moved, where a parked context waits or
+    /// not.
     fn after(self, quiet_rounds: u32, parked: bool) -> u64 {
         let longest = if parked { self.parked } else { self.idle };
         (self.active << (quiet_rounds / ROUNDS_PER_DOUBLING).min(DOUBLINGS)).min(longest)
@@ -98,10 +102,12 @@ extern "C" fn serve(region: usize) -> ! {
     for (index, pid) in pids.iter_mut().enumerate().take(page::rows(page).len()) {
         *pid = start::scavenger(region, index);
     }
-    // Its descriptors and directory are copies of the primary's, which would keep pipes open and directories busy.
+    // Its descriptors and directory are copies of the primary's, which would keep pipes open and
+    // directories busy.
     sys::close_from(0);
     sys::chdir(c"/");
-    // It has two descriptors for each thread. Scavengers, started before this, keep the primary's limit.
+    // It has two descriptors for each thread. Scavengers, started before this, keep the primary's
+    // limit.
     let most = i32::try_from(sys::open_many()).unwrap_or(i32::MAX);
     region.kept_descriptors.store(most.saturating_sub(processes::SPARE), Relaxed);
     Supervisor::new(region, &pids).run();
@@ -129,7 +135,8 @@ pub(crate) struct Supervisor {
     busy_waiting: Cpus,
     /// Processors where a thread of the primary waits for its turn behind other threads.
     crowded: Cpus,
-    /// By slot, of homes: the processors that its thread may use, empty where not known. `None`: no memory for it.
+    /// By slot, of homes: the processors that its thread may use, empty where not known. `None`: no
+    /// memory for it.
     may_use: Option<&'static mut [Cpus; crate::layout::region::SLOTS]>,
     /// When the next round is due at the latest.
     wake_at: u64,
@@ -177,7 +184,8 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a value of each: a pace and a sleep pattern that have not begun, and no processors.
+        // SAFETY: zero is a value of each: a pace and a sleep pattern that have not begun, and no
+        // processors.
         let (paces, sleep_patterns, may_use) =
             unsafe { (if page.watched == 0 { None } else { table() }, table(), table()) };
         Self {
@@ -263,7 +271,8 @@ impl Supervisor {
         self.region.sleep_to_bell(bell, sleep);
     }
 
-    /// Scavengers end with their launcher, but not while they are aboard: their contexts leave the rings first.
+    /// Scavengers end with their launcher, but not while they are aboard: their contexts leave the
+    /// rings first.
     fn end_with_launcher(&mut self) {
         if self.orphaned || !start::launcher_gone(self.page) {
             return;
@@ -321,7 +330,8 @@ fn send_home(area: &Area) {
     sys::futex_wake(&own.state);
 }
 
-/// Takes all guests off a ring that its thread does not run, and marks them parked. Under the area's lock.
+/// Takes all guests off a ring that its thread does not run, and marks them parked. Under the
+/// area's lock.
 fn strip(area: &'static Area, now: u64) -> u32 {
     let mut count = 0;
     ring::take_all(area, |guest| {

@@ -1,5 +1,5 @@
-//! What the supervisor knows of processes and threads, by `/proc` and process descriptors: which live, which sleep, and
-//! on which processor.
+//! What the supervisor knows of processes and threads, by `/proc` and process descriptors: which
+//! live, which sleep, and on which processor.
 
 use crate::layout::area::{Area, kind};
 use crate::layout::region::Region;
@@ -32,13 +32,15 @@ pub(crate) enum ThreadActivity {
     Stopped,
     /// Anything else that is not the end.
     Awake,
-    /// The kernel does not tell. It may sleep, so no guest comes aboard; it may run, so no guest may be taken from it.
+    /// The kernel does not tell. It may sleep, so no guest comes aboard; it may run, so no guest
+    /// may be taken from it.
     Unknown,
     /// It will never run again.
     Gone,
 }
 
-/// Process descriptors of the primary (first) and of the scavengers; they are readable once the process has ended.
+/// Process descriptors of the primary (first) and of the scavengers; they are readable once the
+/// process has ended.
 pub(crate) struct Processes {
     handles: [PollFd; 1 + SCAVENGERS],
     ended: [bool; 1 + SCAVENGERS],
@@ -145,7 +147,8 @@ impl Processes {
         close(&area.ran_fd);
     }
 
-    /// The CPU time of an area's thread; exact if the thread does not run now. `None`: the kernel does not tell.
+    /// The CPU time of an area's thread; exact if the thread does not run now. `None`: the kernel
+    /// does not tell.
     pub(crate) fn cpu_time(area: &Area) -> Option<CpuTime> {
         let mut text = [0_u8; 96];
         parse_cpu_time(read(area, &area.ran_fd, b"/schedstat\0", &mut text)?)
@@ -180,7 +183,8 @@ impl Processes {
         self.spare
     }
 
-    /// Moves the supervisor away from the CPUs where the primary's threads are, if there are others.
+    /// Moves the supervisor away from the CPUs where the primary's threads are, if there are
+    /// others.
     pub(crate) fn keep_off_primaries(&mut self, region: &Region, page: &Control, now: u64) {
         if now.saturating_sub(self.moved_at) < POLL_RARELY_NS {
             return;
@@ -203,7 +207,8 @@ impl Processes {
     }
 }
 
-/// Whether any of them is readable. The kernel looks at no more of them at once than files may be open, however few are.
+/// Whether any of them is readable. The kernel looks at no more of them at once than files may be
+/// open, however few are.
 fn any_ready(handles: &mut [PollFd], poll: impl Fn(&mut [PollFd]) -> isize) -> bool {
     let found = poll(handles);
     if found >= 0 {
@@ -216,14 +221,15 @@ fn any_ready(handles: &mut [PollFd], poll: impl Fn(&mut [PollFd]) -> isize) -> b
     any
 }
 
-/// Whether a process has become another program, in an address space of its own. One whose first thread has ended while others
-/// go on has none by that thread, and is here still.
+/// Whether a process has become another program, in an address space of its own. One whose first
+/// thread has ended while others go on has none by that thread, and is here still.
 fn is_elsewhere(me: i32, pid: i32) -> bool {
     sys::same_memory(me, pid) > 0 && Stat::of(pid).is_some_and(|stat| stat.size != 0)
 }
 
-/// What a file of `/proc` says of the thread of an area. Its descriptor, plus one, is kept in `open`, if there are enough of them; one that
-/// was left there is of the thread that had the area before.
+/// What a file of `/proc` says of the thread of an area. Its descriptor, plus one, is kept in
+/// `open`, if there are enough of them; one that was left there is of the thread that had the area
+/// before.
 fn read<'t>(area: &Area, open: &AtomicI32, what: &[u8], text: &'t mut [u8]) -> Option<&'t [u8]> {
     let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
     let size = match open.load(Relaxed) - 1 {
@@ -308,7 +314,8 @@ impl Stat {
         let name_end = text.iter().rposition(|byte| *byte == b')')?;
         let mut fields = text.get(name_end + 2..)?.split(|byte| *byte == b' ');
         let state = *fields.next()?.first()?;
-        // Behind the state, which is field 3: parent, threads, beginning, size, processor are fields 4, 20, 22, 23, 39.
+        // Behind the state, which is field 3: parent, threads, beginning, size, processor are
+        // fields 4, 20, 22, 23, 39.
         let mut number = |skipped: usize| {
             fields.nth(skipped)?.iter().try_fold(0_u64, |n, digit| {
                 digit.is_ascii_digit().then(|| n.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
@@ -320,8 +327,8 @@ impl Stat {
     }
 }
 
-/// Whether there are signals for the thread of a home, or its process, that the program lets in and the runtime, while the
-/// thread is parked, does not.
+/// Whether there are signals for the thread of a home, or its process, that the program lets in and
+/// the runtime, while the thread is parked, does not.
 pub(crate) fn signals_wait(area: &Area) -> Option<bool> {
     let mut text = [0_u8; 4096];
     let text = status(area, &mut text)?;

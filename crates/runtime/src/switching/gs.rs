@@ -9,7 +9,8 @@ const ARCH_GET_GS: usize = 0x1004;
 const ARCH_SET_FS: usize = 0x1002;
 const ARCH_GET_FS: usize = 0x1003;
 
-/// Through the kernel, since a processor or kernel may lack RDGSBASE; it is only asked at a thread's start and the like.
+/// Through the kernel, since a processor or kernel may lack RDGSBASE; it is only asked at a
+/// thread's start and the like.
 pub(crate) fn base() -> usize {
     let mut base = 0_usize;
     // SAFETY: the kernel writes one word.
@@ -18,7 +19,8 @@ pub(crate) fn base() -> usize {
 }
 
 /// # Safety
-/// From here on twin code of this thread works on what is there: it must be the thread's area, and stay.
+/// From here on twin code of this thread works on what is there: it must be the thread's area, and
+/// stay.
 pub(crate) unsafe fn set_base(base: usize) -> bool {
     // SAFETY: the caller's.
     unsafe { sys::syscall(sys::nr::ARCH_PRCTL, [ARCH_SET_GS, base, 0, 0, 0, 0]) == 0 }

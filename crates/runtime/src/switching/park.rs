@@ -9,11 +9,13 @@ use crate::sys;
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Entered from a yield at home by way of the supervisor's hook, on the slow stack; the own context is saved, and signals are blocked:
-/// its handlers would run beside the program, which is elsewhere, and wait until it is fetched home for them. Returns the program's
-/// stack pointer: it goes on there, and lets in what [`Area::parked_mask`] does.
+/// Entered from a yield at home by way of the supervisor's hook, on the slow stack; the own context
+/// is saved, and signals are blocked: its handlers would run beside the program, which is
+/// elsewhere, and wait until it is fetched home for them. Returns the program's stack pointer: it
+/// goes on there, and lets in what [`Area::parked_mask`] does.
 pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
-    // A child that this process forked has a copy of the area, or (vfork) the area itself, and is not the one to park.
+    // A child that this process forked has a copy of the area, or (vfork) the area itself, and is
+    // not the one to park.
     let mine = sys::getpid() == area.pid.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed);
     let lent = area.lent.load(Relaxed) != 0; // until its thread has it again
     if !mine && !lent {
@@ -29,21 +31,23 @@ pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
     stack_at_home(area)
 }
 
-/// Whether it is still wanted, and the supervisor knows that it is to be waited for: otherwise that may end before this sleeps.
+/// Whether it is still wanted, and the supervisor knows that it is to be waited for: otherwise that
+/// may end before this sleeps.
 fn begins(area: &Area) -> bool {
     let own = area.own();
     own.state.store(state::PARKING, Relaxed); // seen by whoever sees that the hook is off
     let wanted = ring::unhook(area);
     if !wanted {
-        // It came by this one, on which a hook may have been left: put on as the other was taken off.
+        // It came by this one, on which a hook may have been left: put on as the other was taken
+        // off.
         own.spin.store(own.pointer(), Release);
         own.state.store(state::HOME, Release);
     }
     wanted
 }
 
-/// The same for a sibling, which comes by way of its ring's control context, on a signal stack of its own, and has no guests. A signal
-/// that was put off on the way is handled first.
+/// The same for a sibling, which comes by way of its ring's control context, on a signal stack of
+/// its own, and has no guests. A signal that was put off on the way is handled first.
 pub(crate) fn sibling(area: &'static Area) -> *mut Context {
     let mine = sys::getpid() == area.pid.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed);
     if mine && area.lent.load(Relaxed) == 0 && area.settled.load(Relaxed) == 0 {
@@ -66,7 +70,8 @@ fn is_parked(area: &Area) {
     own.state.store(state::PARKED, Release);
 }
 
-/// Sleeps until the context is home. Signals of the program's are let in, and say so to the supervisor: it is fetched for the first one.
+/// Sleeps until the context is home. Signals of the program's are let in, and say so to the
+/// supervisor: it is fetched for the first one.
 fn wait(area: &'static Area, mask: u64) {
     let own = area.own();
     loop {
@@ -98,8 +103,8 @@ fn open_to(area: &Area) -> u64 {
     wrapped.map_or(0, |wrapped| wrapped.load(Relaxed)) & ORDINARY
 }
 
-// Sleeps while a word is what it was, unless another (in r8) is not zero. Whoever sets that, in a handler that interrupts this, puts
-// RIP to its end.
+// Sleeps while a word is what it was, unless another (in r8) is not zero. Whoever sets that, in a
+// handler that interrupts this, puts RIP to its end.
 global_asm!(
     ".globl gleaner_sleep",
     ".hidden gleaner_sleep",
@@ -136,7 +141,8 @@ mod tests {
         (0..turns).for_each(|_| core::hint::spin_loop());
     }
 
-    /// A home's thread at its yields: parks where it is hooked, not at once. Whether it is at home in the end.
+    /// A home's thread at its yields: parks where it is hooked, not at once. Whether it is at home
+    /// in the end.
     fn home(area: &Area, over: &AtomicBool, slowness: usize) -> bool {
         let own = area.own();
         while !over.load(Acquire) {
@@ -158,7 +164,8 @@ mod tests {
         true
     }
 
-    /// The supervisor at the end: hooks, wants nobody any more, and looks until nobody waits for it.
+    /// The supervisor at the end: hooks, wants nobody any more, and looks until nobody waits for
+    /// it.
     fn supervisor(area: &Area, patience: usize) {
         ring::hook(area);
         pause(patience);

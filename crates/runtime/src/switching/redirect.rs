@@ -1,18 +1,24 @@
-//! Contexts that lead back: whoever goes on with one that is *bent* goes on with its thread's own context instead.
+//! Contexts that lead back: whoever goes on with one that is *bent* goes on with its thread's own
+//! context instead.
 //!
-//! A primary that runs code without yields for long (what it compiles itself, a library) is never at a place where it could let its
-//! guests go, and may not be asked by a system call. The supervisor hooks it, so it meets nobody anew. But it may have begun a yield before: it
-//! has read whom it will go on with, and is about to say so in CUR and to jump there. Nobody can see that. So RIP of all who are in the
-//! ring, counters too, is bent first. Then every processor that runs a thread of this address space is made to pass a barrier
-//! (`membarrier`): what such a thread stored before is seen, and what it loads afterwards is new. If CUR is the own context then, nobody
-//! else is run, nor will be: who is on the way to a guest comes back from there with nothing done. So the guests may be taken out.
+//! A primary that runs code without yields for long (what it compiles itself, a library) is never
+//! at a place where it could let its guests go, and may not be asked by a system call. The
+//! supervisor hooks it, so it meets nobody anew. But it may have begun a yield before: it has read
+//! whom it will go on with, and is about to say so in CUR and to jump there. Nobody can see that.
+//! So RIP of all who are in the ring, counters too, is bent first. Then every processor that runs a
+//! thread of this address space is made to pass a barrier (`membarrier`): what such a thread stored
+//! before is seen, and what it loads afterwards is new. If CUR is the own context then, nobody else
+//! is run, nor will be: who is on the way to a guest comes back from there with nothing done. So
+//! the guests may be taken out.
 //!
-//! They stay bent until the thread cannot be on that way any more, since it came to the control context, was seen asleep, or is gone. Meanwhile
-//! they are at home, where nobody looks at RIP: there they go on at [`Context::straight`] (`switch`, where it parks), and do not park again.
+//! They stay bent until the thread cannot be on that way any more, since it came to the control
+//! context, was seen asleep, or is gone. Meanwhile they are at home, where nobody looks at RIP:
+//! there they go on at [`Context::straight`] (`switch`, where it parks), and do not park again.
 //!
-//! The supervisor alone bends and straightens, and the primary's threads are of its instance of the runtime. A guest that runs meanwhile, since
-//! CUR was not the own context, stores its RIP at its next yield, and a signal that interrupts it in the midst of that finds what it had
-//! stored ([`goes_on`]).
+//! The supervisor alone bends and straightens, and the primary's threads are of its instance of the
+//! runtime. A guest that runs meanwhile, since CUR was not the own context, stores its RIP at its
+//! next yield, and a signal that interrupts it in the midst of that finds what it had stored
+//! ([`goes_on`]).
 
 use crate::layout::area::Context;
 use crate::switching::switch;
@@ -25,7 +31,8 @@ pub(crate) fn goes_on(context: &Context) -> u64 {
     if rip == context.back.load(Acquire) { context.straight.load(Acquire) } else { rip }
 }
 
-/// Makes it lead back. False if it was captured whole: its way on puts RIP in order by itself, so it cannot be kept bent.
+/// Makes it lead back. False if it was captured whole: its way on puts RIP in order by itself, so
+/// it cannot be kept bent.
 pub(crate) fn bend(context: &Context) -> bool {
     let back = switch::back_address() as u64;
     context.back.store(back, Release);

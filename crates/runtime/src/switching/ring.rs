@@ -1,19 +1,25 @@
 //! The ring of a primary's area: its own context and the guests aboard.
 //!
-//! A circle of NEXT, with PREV beside it for taking one out. The primary's thread alone changes it, and only at its slow
-//! places: [`control`], [`leave`], and where a fault or signal is handled. The supervisor has two ways in:
+//! A circle of NEXT, with PREV beside it for taking one out. The primary's thread alone changes it,
+//! and only at its slow places: [`control`], [`leave`], and where a fault or signal is handled. The
+//! supervisor has two ways in:
 //!
-//! - It *hooks*: own.NEXT becomes the control context. So at its next yield the thread comes to [`control`]. The control context's
-//!   NEXT is own's successor at all times, hooked or not, and nobody but who works on the ring writes it ([`set_first`]): so
-//!   anybody may hook, the thread itself included ([`crate::switching::switch`], where a sibling leaves its twins).
-//! - It takes the whole chain of a thread that sleeps in the kernel ([`take_all`]), under the area's lock, which the thread asks for
-//!   before it goes beyond a hook, and without which it goes on alone.
+//! - It *hooks*: own.NEXT becomes the control context. So at its next yield the thread comes to
+//!   [`control`]. The control context's NEXT is own's successor at all times, hooked or not, and
+//!   nobody but who works on the ring writes it ([`set_first`]): so anybody may hook, the thread
+//!   itself included ([`crate::switching::switch`], where a sibling leaves its twins).
+//! - It takes the whole chain of a thread that sleeps in the kernel ([`take_all`]), under the
+//!   area's lock, which the thread asks for before it goes beyond a hook, and without which it goes
+//!   on alone.
 //!
-//! While the primary is to be alone, guests are *aside*, out of the ring; while something is counted, counters are in it ([`crate::counting::count`]).
-//! Where the primary waits by turning round, it goes on with own.SPIN instead of own.NEXT: with the first guest of the ring, or
-//! the first of those aside, all of which lead back to own; with the control context where it is hooked; with nobody else.
+//! While the primary is to be alone, guests are *aside*, out of the ring; while something is
+//! counted, counters are in it ([`crate::counting::count`]). Where the primary waits by turning
+//! round, it goes on with own.SPIN instead of own.NEXT: with the first guest of the ring, or the
+//! first of those aside, all of which lead back to own; with the control context where it is
+//! hooked; with nobody else.
 //!
-//! No system calls here but for a signal that was put off, no waiting; a sibling that was asked to park does so from here.
+//! No system calls here but for a signal that was put off, no waiting; a sibling that was asked to
+//! park does so from here.
 
 use crate::counting::count;
 use crate::layout::area::{Area, Context, asked, follow, lock, state};
@@ -32,15 +38,16 @@ pub(crate) fn is_hooked(area: &Area) -> bool {
     area.own().next.load(Acquire) == area.control().pointer()
 }
 
-/// The thread is to come to the control context at its next yield. One that is on its way out of there may miss it.
+/// The thread is to come to the control context at its next yield. One that is on its way out of
+/// there may miss it.
 pub(crate) fn hook(area: &Area) {
     let (own, control) = (area.own(), area.control().pointer());
     own.next.swap(control, AcqRel);
     own.spin.swap(control, AcqRel); // behind the other: see `control`
 }
 
-/// Takes the hook of a home off, whoever comes first: the supervisor, which wants it no more, or its thread, which follows it. False
-/// if the other one did.
+/// Takes the hook of a home off, whoever comes first: the supervisor, which wants it no more, or
+/// its thread, which follows it. False if the other one did.
 pub(crate) fn unhook(area: &Area) -> bool {
     let own = area.own();
     let mine = own.next.compare_exchange(area.control().pointer(), own.pointer(), AcqRel, Relaxed).is_ok();
@@ -50,8 +57,8 @@ pub(crate) fn unhook(area: &Area) -> bool {
     mine
 }
 
-/// Supervisor: whether the thread of a home that is wanted no more may yet wait for the supervisor. Its state tells what the hook does not
-/// any more, in this order.
+/// Supervisor: whether the thread of a home that is wanted no more may yet wait for the supervisor.
+/// Its state tells what the hook does not any more, in this order.
 pub(crate) fn may_park(area: &Area) -> bool {
     is_hooked(area) && !unhook(area) || area.own().state.load(Acquire) != state::HOME
 }
@@ -71,7 +78,8 @@ pub(crate) fn abandon(area: &Area) {
     area.own().next.store(area.own().pointer(), Release);
 }
 
-/// Takes a guest out of the ring, or from aside. Its NEXT is itself afterwards; what was its NEXT is returned.
+/// Takes a guest out of the ring, or from aside. Its NEXT is itself afterwards; what was its NEXT
+/// is returned.
 pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     let next = guest.next.load(Relaxed);
     let prev = guest.prev.load(Relaxed);
@@ -152,7 +160,8 @@ pub(crate) fn dismiss(guest: &Context, why: usize) {
     guest.state.store(state::LEAVING, Release);
 }
 
-/// MXCSR and the x87 control word of the calling thread. MXCSR's six lowest bits only tell what happened.
+/// MXCSR and the x87 control word of the calling thread. MXCSR's six lowest bits only tell what
+/// happened.
 pub(crate) fn modes() -> u64 {
     let (mut mxcsr, mut control) = (0_u32, 0_u16);
     // SAFETY: both store to the locals named.
@@ -162,12 +171,13 @@ pub(crate) fn modes() -> u64 {
     u64::from(mxcsr & !0x3f) | u64::from(control) << 32
 }
 
-/// A primary's thread follows the supervisor's hook: takes guests in, sends back those that are wanted at home. Returns whom
-/// to go on with.
+/// A primary's thread follows the supervisor's hook: takes guests in, sends back those that are
+/// wanted at home. Returns whom to go on with.
 pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     let own = area.own();
     if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
-        // The supervisor is taking the guests away. Still hooked, so ask again at the next yield, and meet nobody before.
+        // The supervisor is taking the guests away. Still hooked, so ask again at the next yield,
+        // and meet nobody before.
         if area.sibling.load(Relaxed) != 0 {
             area.outside.store(1, Release);
         }
@@ -207,7 +217,8 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     }
     count::arrange(area);
     let first = area.control().next.load(Acquire);
-    // In this order: where the supervisor finds its hook in the one that is written last, it is in both.
+    // In this order: where the supervisor finds its hook in the one that is written last, it is in
+    // both.
     own.spin.store(count::at_turns(area), Release);
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
@@ -220,7 +231,8 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     first
 }
 
-/// The current guest of a primary's thread leaves; its registers are in its frame. Returns whom to go on with.
+/// The current guest of a primary's thread leaves; its registers are in its frame. Returns whom to
+/// go on with.
 pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     let guest = follow!(area.cur);
     let next = take_out(area, guest);
@@ -230,15 +242,16 @@ pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     next
 }
 
-/// A signal came meanwhile. Returns whom to go on with, if the program did not go on with its handler.
+/// A signal came meanwhile. Returns whom to go on with, if the program did not go on with its
+/// handler.
 pub(crate) extern "C" fn deferred(area: &'static Area, next: *mut Context) -> *mut Context {
     area.deferred.store(0, Relaxed);
     crate::signals::entry::catch_up(area);
     next
 }
 
-/// Takes all guests off a ring whose thread does not run it: it sleeps, is gone, or is the caller. Under the area's lock.
-/// Calls `each` with every one of them, at a yield and in no ring.
+/// Takes all guests off a ring whose thread does not run it: it sleeps, is gone, or is the caller.
+/// Under the area's lock. Calls `each` with every one of them, at a yield and in no ring.
 pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
     let own = area.own();
     for first in [first(area), area.aside.swap(null_mut(), Relaxed)] {

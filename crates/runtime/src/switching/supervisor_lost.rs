@@ -1,10 +1,11 @@
-//! What siblings do when the supervisor was killed: nothing seats or fetches them any more, so each that is away fetches
-//! itself home, and then all go on at home.
+//! What siblings do when the supervisor was killed: nothing seats or fetches them any more, so each
+//! that is away fetches itself home, and then all go on at home.
 //!
-//! The launcher says so in the control page; a program may have forbidden itself the system call that would tell. Home
-//! threads wake now and then to look. A host that comes to yields lets its guest go when it is hooked. From one that stays
-//! outside of its twins, or in a handler, guests are taken as the supervisor would take them, under its lock, also where the
-//! supervisor died with the lock in its hands.
+//! The launcher says so in the control page; a program may have forbidden itself the system call
+//! that would tell. Home threads wake now and then to look. A host that comes to yields lets its
+//! guest go when it is hooked. From one that stays outside of its twins, or in a handler, guests
+//! are taken as the supervisor would take them, under its lock, also where the supervisor died with
+//! the lock in its hands.
 
 use crate::layout::area::{Area, Context, kind, lock, state};
 use crate::switching::ring;
@@ -53,9 +54,10 @@ fn fetch(area: &'static Area, now: u32) -> bool {
     false
 }
 
-/// Takes the guests of a host that does not run them: while its lock is held it comes to the control context before it runs
-/// one, and finds none there. Contexts that were offered and never joined its ring are taken whatever it does: it may have
-/// gone to sleep when they were offered, without saying that it is outside.
+/// Takes the guests of a host that does not run them: while its lock is held it comes to the
+/// control context before it runs one, and finds none there. Contexts that were offered and never
+/// joined its ring are taken whatever it does: it may have gone to sleep when they were offered,
+/// without saying that it is outside.
 fn take_guests(host: &'static Area) {
     let locked = |from| host.lock.compare_exchange(from, lock::SIBLING, AcqRel, Relaxed).is_ok();
     let supervisors = locked(lock::SUPERVISOR);
@@ -84,7 +86,8 @@ fn take_guests(host: &'static Area) {
             }
         }
     }
-    // A ring that the supervisor had begun to take apart may not be walked: the thread goes on alone, and says so.
+    // A ring that the supervisor had begun to take apart may not be walked: the thread goes on
+    // alone, and says so.
     let taken_apart = supervisors && !alone;
     host.lock.store(if taken_apart { lock::SUPERVISOR } else { lock::FREE }, Release);
 }

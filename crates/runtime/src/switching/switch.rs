@@ -1,16 +1,18 @@
-//! The runtime's side of switching: where a guest leaves, where a primary meets the supervisor's orders, where a scavenger
-//! parks, and how a context that was captured whole goes on.
+//! The runtime's side of switching: where a guest leaves, where a primary meets the supervisor's
+//! orders, where a scavenger parks, and how a context that was captured whole goes on.
 //!
-//! Everything here is entered by a jump from inserted code and left by a jump to a context. All of it is position
-//! independent and uses no stack but the slot's slow stack, which is small: handlers of a scavenger's, which run on the stack that they
-//! interrupt, are kept from it. Register use on entry is that of `docs/harvest-abi.md`:
+//! Everything here is entered by a jump from inserted code and left by a jump to a context. All of
+//! it is position independent and uses no stack but the slot's slow stack, which is small: handlers
+//! of a scavenger's, which run on the stack that they interrupt, are kept from it. Register use on
+//! entry is that of `docs/harvest-abi.md`:
 //!
-//! - `control`, `park`: rax and CUR are the control context, rsp is the program's; everything else is dead, the own context is saved.
+//! - `control`, `park`: rax and CUR are the control context, rsp is the program's; everything else
+//!   is dead, the own context is saved.
 //! - `leave`: everything is the guest's, but rax is in S0 and S1 is where it goes on.
 //! - `restore`: rax and CUR are a context whose registers are in its slot's frame.
 //!
-//! Each ends in `tail`: next context in rax, nothing else alive. Signal handlers ask [`is_tail`] and its kin where they
-//! interrupted.
+//! Each ends in `tail`: next context in rax, nothing else alive. Signal handlers ask [`is_tail`]
+//! and its kin where they interrupted.
 
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -19,7 +21,8 @@ use runtime_abi::{area as a, context as c};
 use crate::layout::area::{Area, Context, FRAME, Frame, XSAVE};
 use crate::sys;
 
-/// Flags of a program's that `sahf` does not load: direction, nested task, alignment check, identification. Hardly ever set.
+/// Flags of a program's that `sahf` does not load: direction, nested task, alignment check,
+/// identification. Hardly ever set.
 const NOT_BY_SAHF: u32 = 1 << 10 | 1 << 14 | 1 << 18 | 1 << 21;
 
 macro_rules! general {
@@ -85,7 +88,8 @@ global_asm!(
     "jne 3f",
     "mov gs:[{CUR}], rax",
     "jmp [rax + {CRIP}]",
-    // Who goes on with a context that is bent comes here instead, and goes back to its own. Nobody was begun.
+    // Who goes on with a context that is bent comes here instead, and goes back to its own. Nobody
+    // was begun.
     ".globl gleaner_back",
     ".hidden gleaner_back",
     "gleaner_back:",
@@ -102,7 +106,8 @@ global_asm!(
     "call {deferred}",
     "jmp gleaner_tail",
     "",
-    // Home again: the stack is the program's. Signals are let in, and find it at its yield until it has gone on (`Area::parks`).
+    // Home again: the stack is the program's. Signals are let in, and find it at its yield until it
+    // has gone on (`Area::parks`).
     ".globl gleaner_parked",
     ".hidden gleaner_parked",
     "gleaner_parked:",
@@ -114,7 +119,8 @@ global_asm!(
     "mov eax, {SIGPROCMASK}",
     "syscall",
     "4: mov rax, gs:[{OWN}]",
-    // What its yield leaves in the slots: handlers are to find it. All others hold what nobody wants.
+    // What its yield leaves in the slots: handlers are to find it. All others hold what nobody
+    // wants.
     "mov rcx, [rax + {SLOT} + 8 * 1]",
     "mov rdx, [rax + {SLOT} + 8 * 2]",
     "mov rbx, [rax + {SLOT} + 8 * 3]",
@@ -135,7 +141,8 @@ global_asm!(
     "jne 7f",
     "mov r11, [rax + {STRAIGHT}]",
     "7: jmp r11",
-    // No signal may find it on our stack, which is too small for handlers. So they are blocked in front of it.
+    // No signal may find it on our stack, which is too small for handlers. So they are blocked in
+    // front of it.
     ".globl gleaner_park",
     ".hidden gleaner_park",
     "gleaner_park:",
@@ -166,9 +173,10 @@ global_asm!(
     "mov rax, gs:[{S0}]",
     "jmp gs:[{S1}]",
     "",
-    // A sibling's leave, at home or aboard. Flags and all registers but rax are the program's. At home it goes on; where it has
-    // guests, it comes to the control context before it runs one again, and says so. A handler (CUR is the quiet context) says nothing:
-    // what it interrupted may be in the midst of a yield.
+    // A sibling's leave, at home or aboard. Flags and all registers but rax are the program's. At
+    // home it goes on; where it has guests, it comes to the control context before it runs one
+    // again, and says so. A handler (CUR is the quiet context) says nothing: what it interrupted
+    // may be in the midst of a yield.
     ".globl gleaner_sibling_leave",
     ".hidden gleaner_sibling_leave",
     "gleaner_sibling_leave:",
@@ -216,7 +224,8 @@ global_asm!(
     "mov eax, dword ptr gs:[{XSAVE_MASK}]",
     "mov edx, dword ptr gs:[{XSAVE_MASK} + 4]",
     "xrstor64 [rbx + {XSAVE}]",
-    // At home a handler may come here, on the stack that rsp points to: so flags get on without ours, if they are those of arithmetic.
+    // At home a handler may come here, on the stack that rsp points to: so flags get on without
+    // ours, if they are those of arithmetic.
     "mov ecx, dword ptr [rbx + {FLAGS}]",
     "test ecx, {NOT_BY_SAHF}",
     "jne 8f",
@@ -253,12 +262,14 @@ global_asm!(
     ".hidden gleaner_restore_end",
     "gleaner_restore_end:",
     "",
-    // A handler of the primary's returns here: its frame is at rsp - 8, and the kernel takes it from there.
+    // A handler of the primary's returns here: its frame is at rsp - 8, and the kernel takes it
+    // from there.
     ".globl gleaner_signal_return",
     ".hidden gleaner_signal_return",
     ".cfi_startproc",
     ".cfi_signal_frame",
-    // CFA: the interrupted rsp, at offset 160 of the ucontext that rsp points to; rip at 168, the others in its order.
+    // CFA: the interrupted rsp, at offset 160 of the ucontext that rsp points to; rip at 168, the
+    // others in its order.
     ".cfi_escape 0x0f, 4, 0x77, 0xa0, 0x01, 0x06",
     ".cfi_escape 0x10, 16, 3, 0x77, 0xa8, 0x01",
     ".cfi_escape 0x10, 7, 3, 0x77, 0xa0, 0x01",
@@ -367,7 +378,8 @@ pub(crate) fn park_address() -> usize {
     gleaner_park as *const () as usize
 }
 
-/// Where a signal finds a scavenger at home at its yield: on the program's stack, the own context saved, nobody begun.
+/// Where a signal finds a scavenger at home at its yield: on the program's stack, the own context
+/// saved, nobody begun.
 pub(crate) fn park_ends() -> [u64; 2] {
     [gleaner_parked as *const () as u64, gleaner_park_end as *const () as u64]
 }

@@ -1,6 +1,7 @@
 //! What a standard library would bring: memory functions and the end of the line.
 //!
-//! The memory functions are for the compiler's own calls. They are hidden, so that they never become the program's.
+//! The memory functions are for the compiler's own calls. They are hidden, so that they never
+//! become the program's.
 
 use core::arch::global_asm;
 

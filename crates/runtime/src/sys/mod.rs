@@ -1,4 +1,5 @@
-//! System calls, without a libc in between: each returns what the kernel returned, an error as its negative number.
+//! System calls, without a libc in between: each returns what the kernel returned, an error as its
+//! negative number.
 //!
 //! To add one: a number, a function; safe where no argument can break memory.
 
@@ -140,7 +141,8 @@ pub(crate) fn open(path: &CStr, flags: usize) -> isize {
 pub(crate) const O_DIRECTORY: usize = 0o200000;
 const RLIMIT_NOFILE: usize = 7;
 
-/// The same file at a number where programs do not look, closed by those that are executed. An error is negative.
+/// The same file at a number where programs do not look, closed by those that are executed. An
+/// error is negative.
 pub(crate) fn keep_aside(fd: i32) -> isize {
     const F_DUPFD_CLOEXEC: usize = 1030;
     /// A table of descriptors is as large as the highest of them wants.
@@ -188,7 +190,8 @@ pub(crate) fn fstat(fd: i32) -> Option<Stat> {
 
 pub(crate) const RLIMIT_STACK: usize = 3;
 
-/// What the calling process may have of a resource, and what it may allow itself; nothing where the kernel does not tell.
+/// What the calling process may have of a resource, and what it may allow itself; nothing where the
+/// kernel does not tell.
 pub(crate) fn limit(resource: usize) -> [u64; 2] {
     let mut now = [0; 2];
     // SAFETY: the kernel writes one `struct rlimit64`.
@@ -276,7 +279,8 @@ pub(crate) fn prepare_barrier() -> bool {
     plain(nr::MEMBARRIER, [REGISTER_PRIVATE_EXPEDITED, 0, 0]) == 0
 }
 
-/// Every processor that runs a thread of this address space passes a memory barrier. Whether they did.
+/// Every processor that runs a thread of this address space passes a memory barrier. Whether they
+/// did.
 pub(crate) fn pass_barrier() -> bool {
     const PRIVATE_EXPEDITED: usize = 1 << 3;
     plain(nr::MEMBARRIER, [PRIVATE_EXPEDITED, 0, 0]) == 0
@@ -317,7 +321,8 @@ pub(crate) const FUTEX_WAKE: usize = 1;
 
 /// Sleeps while `word` is `value`; ends early at a signal.
 pub(crate) fn futex_wait(word: &AtomicU32, value: u32) {
-    // SAFETY: the kernel reads the word. Not a private futex: waker and sleeper are different processes.
+    // SAFETY: the kernel reads the word. Not a private futex: waker and sleeper are different
+    // processes.
     unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, 0, 0, 0]) };
 }
 

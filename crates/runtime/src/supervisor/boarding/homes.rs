@@ -1,5 +1,5 @@
-//! The scavengers' threads, round by round: guests that left are woken at home, parked contexts are boarded, and further
-//! homes are asked to park while there is room.
+//! The scavengers' threads, round by round: guests that left are woken at home, parked contexts are
+//! boarded, and further homes are asked to park while there is room.
 
 use crate::layout::area::{Area, Context, kind, state};
 use crate::layout::page;
@@ -50,7 +50,8 @@ impl Supervisor {
         let looked = self.now.saturating_sub(area.looked_at.load(Relaxed));
         if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
             area.looked_at.store(self.now, Relaxed);
-            // Only signals that the parked thread blocks. Where the kernel does not tell, it goes home to see.
+            // Only signals that the parked thread blocks. Where the kernel does not tell, it goes
+            // home to see.
             if signals_wait(area).unwrap_or(true) {
                 own.recall.store(trip::RECALL as u32, Relaxed);
             }
@@ -86,10 +87,12 @@ impl Supervisor {
         census
     }
 
-    /// Whether a home's thread would take CPU time from a primary, so that it is parked most of the time. Either it may use
-    /// no processor but those where a primary's thread busy-waits, and would get slices of some milliseconds there: the
-    /// kernel prefers threads that wake up, and a busy-waiting one never does. Or it is on a processor for which a primary's
-    /// thread waits: the kernel shares processors out among sessions, so a home's time counts against the primary's share.
+    /// Whether a home's thread would take CPU time from a primary, so that it is parked most of the
+    /// time. Either it may use no processor but those where a primary's thread busy-waits, and
+    /// would get slices of some milliseconds there: the kernel prefers threads that wake up, and a
+    /// busy-waiting one never does. Or it is on a processor for which a primary's thread waits: the
+    /// kernel shares processors out among sessions, so a home's time counts against the primary's
+    /// share.
     fn is_in_the_way(&self, area: &Area) -> bool {
         let only_there = || {
             let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
@@ -190,7 +193,8 @@ impl Supervisor {
                 }
                 self.recall_to_signals(area);
                 let host = own.host.load(Relaxed);
-                // Repeated: a hook that meets a thread on its way out of the control context is lost.
+                // Repeated: a hook that meets a thread on its way out of the control context is
+                // lost.
                 // SAFETY: areas are never unmapped.
                 if let Some(host) = unsafe { host.as_ref() } {
                     if own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
@@ -220,8 +224,8 @@ impl Supervisor {
         self.moved = true;
     }
 
-    /// A home's process has ended or executed another program: takes its context out of a ring. Returns whether it is still
-    /// in one.
+    /// A home's process has ended or executed another program: takes its context out of a ring.
+    /// Returns whether it is still in one.
     pub(crate) fn bury(&mut self, slot: usize, area: &'static Area) -> bool {
         let own = area.own();
         let host = own.host.load(Relaxed);

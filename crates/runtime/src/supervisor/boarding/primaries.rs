@@ -17,7 +17,8 @@ const POLL_THREAD_NS: u64 = 1_000_000;
 const AFTER_SLEEP_NS: u64 = 2_000_000;
 
 impl Supervisor {
-    /// Polls all threads, and takes the guests of those that sleep or are gone. Returns how many more guests find room.
+    /// Polls all threads, and takes the guests of those that sleep or are gone. Returns how many
+    /// more guests find room.
     pub(crate) fn primaries(&mut self) -> u32 {
         if !self.processes.primary_lives() {
             for area in self.areas(kind::PRIMARY) {
@@ -85,7 +86,8 @@ impl Supervisor {
             .min_by_key(|area| area.guests.load(Relaxed))
     }
 
-    /// Polls a thread: takes its guests if it sleeps, is stopped, or comes to no yield. Returns whether it is gone.
+    /// Polls a thread: takes its guests if it sleeps, is stopped, or comes to no yield. Returns
+    /// whether it is gone.
     fn poll_thread(&mut self, area: &'static Area) -> bool {
         if self.now.saturating_sub(area.looked_at.load(Relaxed)) < POLL_THREAD_NS {
             return false;
@@ -129,7 +131,8 @@ impl Supervisor {
         };
         let before = area.slept.swap(away, Relaxed);
         let slept = before != 0 || sleep == SleepState::Asleep { throughout: true };
-        // A thread that waits for it to be alone (`interpose`) waits no longer than for this; counters go, too.
+        // A thread that waits for it to be alone (`interpose`) waits no longer than for this;
+        // counters go, too.
         let wanted_alone = area.closed.load(Acquire) != 0 && !ring::is_empty(area);
         if wanted_alone && !stopped && (asleep || away != 0) {
             self.steal(area);
@@ -152,15 +155,17 @@ impl Supervisor {
         false
     }
 
-    /// Takes the guests of a thread that sleeps in a system call, or is long in a handler (which it may have left by a jump;
-    /// then it yields no more). Under the lock, and hooked: a thread that wakes meanwhile comes to the control context before
-    /// it runs a guest, and finds the lock taken.
+    /// Takes the guests of a thread that sleeps in a system call, or is long in a handler (which it
+    /// may have left by a jump; then it yields no more). Under the lock, and hooked: a thread that
+    /// wakes meanwhile comes to the control context before it runs a guest, and finds the lock
+    /// taken.
     fn steal(&mut self, area: &'static Area) {
         if area.lock.compare_exchange(lock::FREE, lock::SUPERVISOR, AcqRel, Relaxed).is_err() {
             return;
         }
         ring::hook(area);
-        // Asleep after the hook: then all its earlier stores are seen, and CUR says which context it ran.
+        // Asleep after the hook: then all its earlier stores are seen, and CUR says which context
+        // it ran.
         fence(core::sync::atomic::Ordering::SeqCst);
         let asleep = Processes::activity(area) == ThreadActivity::Asleep;
         let cur = area.cur.load(Acquire);
@@ -191,8 +196,8 @@ impl Supervisor {
         }
     }
 
-    /// The thread is gone: its guests are at their yields, but for one that it was running. Its ring may be half changed, so
-    /// it is not read.
+    /// The thread is gone: its guests are at their yields, but for one that it was running. Its
+    /// ring may be half changed, so it is not read.
     fn gone(&mut self, area: &'static Area) {
         let here = core::ptr::from_ref(area).cast_mut();
         for home in self.areas(kind::HOME) {
@@ -212,7 +217,8 @@ impl Supervisor {
         }
     }
 
-    /// A guest of a thread that is gone goes home; one that is lost is about to be killed, and sleeps on.
+    /// A guest of a thread that is gone goes home; one that is lost is about to be killed, and
+    /// sleeps on.
     fn arrive_or_wait(&mut self, home: &'static Area, lost: bool) {
         if lost {
             home.kind.store(kind::CLAIMED, Release);

@@ -1,19 +1,24 @@
-//! Where a program's threads are each other's guests: which of them run at home, and which aboard another one.
+//! Where a program's threads are each other's guests: which of them run at home, and which aboard
+//! another one.
 //!
-//! Each thread is at home in its own kernel thread, as the kernel schedules it, unless more threads want to run than there
-//! are CPUs. Then the surplus is asked to park, and comes aboard those that stayed. A round is:
+//! Each thread is at home in its own kernel thread, as the kernel schedules it, unless more threads
+//! want to run than there are CPUs. Then the surplus is asked to park, and comes aboard those that
+//! stayed. A round is:
 //!
-//! 1. [`Supervisor::poll_siblings`]: what each thread does. A guest that left a ring is sent home; guests and newcomers are
-//!    taken from hosts that are gone, sleep, or stay outside of their twins.
-//! 2. [`Supervisor::even_out`]: with fewer hosts than CPUs, a guest goes home; with more than needed, a thread is asked to
-//!    park.
+//! 1. [`Supervisor::poll_siblings`]: what each thread does. A guest that left a ring is sent home;
+//!    guests and newcomers are taken from hosts that are gone, sleep, or stay outside of their
+//!    twins.
+//! 2. [`Supervisor::even_out`]: with fewer hosts than CPUs, a guest goes home; with more than
+//!    needed, a thread is asked to park.
 //! 3. [`Supervisor::seat`]: parked threads are given to hosts; one that finds no host goes home.
 //!
-//! No guest waits for a host without bound: whatever a host does, within [`OUTSIDE_NS`] and [`PARKED_WAIT_NS`] its guests are
-//! taken from it, and a guest that comes home soon after it went aboard is left at home for a time that doubles. A host
-//! that is in the midst of its twins runs its guests itself; the kernel preempts it as it does any thread.
+//! No guest waits for a host without bound: whatever a host does, within [`OUTSIDE_NS`] and
+//! [`PARKED_WAIT_NS`] its guests are taken from it, and a guest that comes home soon after it went
+//! aboard is left at home for a time that doubles. A host that is in the midst of its twins runs
+//! its guests itself; the kernel preempts it as it does any thread.
 //!
-//! To add a rule for threads that may not take part: `has_own_rules`. For those that should stay at home: `may_park`.
+//! To add a rule for threads that may not take part: `has_own_rules`. For those that should stay at
+//! home: `may_park`.
 
 use super::homes;
 use crate::layout::area::{Area, Context, asked, kind, lock, settled, state};
@@ -27,11 +32,13 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::{SCAVENGERS, ThreadRow, trip};
 
-/// Between two rounds while something moves: longer than without siblings, since much moves all the time.
+/// Between two rounds while something moves: longer than without siblings, since much moves all the
+/// time.
 const POLL_ACTIVE_NS: u64 = 100_000;
 /// The longest sleep while a parked thread waits for a host.
 const POLL_PARKED_NS: u64 = 400_000;
-/// The longest sleep: shorter than without siblings, since the pace of all threads depends on the supervisor.
+/// The longest sleep: shorter than without siblings, since the pace of all threads depends on the
+/// supervisor.
 const POLL_IDLE_NS: u64 = 1_000_000;
 pub(crate) const INTERVALS: PollIntervals =
     PollIntervals { active: POLL_ACTIVE_NS, parked: POLL_PARKED_NS, idle: POLL_IDLE_NS };
@@ -210,7 +217,8 @@ impl Supervisor {
         }
     }
 
-    /// A thread does not come to the control context: what was asked of it is taken back, and nothing is asked for a while.
+    /// A thread does not come to the control context: what was asked of it is taken back, and
+    /// nothing is asked for a while.
     fn withdraw(&mut self, area: &'static Area) {
         area.asked_at.store(0, Relaxed);
         cancel(area);
@@ -247,8 +255,8 @@ impl Supervisor {
         }
     }
 
-    /// Under the lock. A thread outside, or in a handler, comes to the control context before it runs a guest, and finds the
-    /// lock taken, or an empty ring.
+    /// Under the lock. A thread outside, or in a handler, comes to the control context before it
+    /// runs a guest, and finds the lock taken, or an empty ring.
     fn take_guests(&mut self, area: &'static Area) {
         if area.lock.compare_exchange(lock::FREE, lock::SUPERVISOR, AcqRel, Relaxed).is_err() {
             return;
@@ -285,7 +293,8 @@ impl Supervisor {
         guest.state.store(state::PARKED, Release);
     }
 
-    /// Threads with an affinity, a scheduling policy or a priority of their own run as the program said, and alone.
+    /// Threads with an affinity, a scheduling policy or a priority of their own run as the program
+    /// said, and alone.
     fn has_own_rules(&self, area: &Area, tid: i32) {
         if self.now.saturating_sub(area.own_rules_at.load(Relaxed)) < POLL_RULES_NS {
             return;

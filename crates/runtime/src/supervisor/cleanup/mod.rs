@@ -1,9 +1,10 @@
 //! The memory of a scavenger that is gone is unmapped once nothing can need it any more.
 //!
-//! That is: its process has ended, or executed another program; all its areas are given back, so that no context of it is
-//! in a ring or on its way; and for a while there was no process in this address space that may be a child of it, which
-//! would share its memory until it executes something ([`vfork_children`]). Only what is known for certain to be the
-//! scavenger's is unmapped, see [`crate::mappings`].
+//! That is: its process has ended, or executed another program; all its areas are given back, so
+//! that no context of it is in a ring or on its way; and for a while there was no process in this
+//! address space that may be a child of it, which would share its memory until it executes
+//! something ([`vfork_children`]). Only what is known for certain to be the scavenger's is
+//! unmapped, see [`crate::mappings`].
 
 mod vfork_children;
 
@@ -25,8 +26,8 @@ const SEARCH_EVERY_MOST_NS: u64 = 5_000_000_000;
 const SEARCHES: u32 = 2;
 /// Unmapping takes this much of a round at most: meanwhile the supervisor does nothing else.
 const UNMAP_ROUND_NS: u64 = 1_000_000;
-/// Bytes unmapped by one call at least; it adapts so that a call, in which no thread can map anything, takes about a quarter
-/// of that.
+/// Bytes unmapped by one call at least; it adapts so that a call, in which no thread can map
+/// anything, takes about a quarter of that.
 const UNMAP_LEAST: usize = 1 << 20;
 /// Pieces of memory that are known at a time.
 const PIECES: usize = 64;
@@ -39,8 +40,8 @@ enum CleanupStep {
     Lives,
     /// It is gone; `without` searches for vfork children found none.
     Left { search_at: u64, pause: u64, without: u32 },
-    /// It is unmapped piece by piece. What lies below `from` has been; other mappings may lie there by now, so it is not
-    /// asked for again.
+    /// It is unmapped piece by piece. What lies below `from` has been; other mappings may lie there
+    /// by now, so it is not asked for again.
     Unmapped { from: usize },
     /// Nothing more can be done, or known.
     Done,
@@ -94,7 +95,8 @@ impl Supervisor {
         &self.region.belongings[index]
     }
 
-    /// Its process is gone from this address space for certain, and none of its contexts is in a ring.
+    /// Its process is gone from this address space for certain, and none of its contexts is in a
+    /// ring.
     fn has_left_all(&self, index: usize) -> bool {
         let gone = self.processes.left(index) || self.processes.ended_for_certain(index);
         let is_its = |slot: usize| {
@@ -139,7 +141,8 @@ impl Supervisor {
         while self.cleanup.known > 0 && before - begin < UNMAP_ROUND_NS {
             let piece = &mut self.cleanup.pieces[self.cleanup.known - 1];
             let size = (piece.1 - piece.0).min(self.cleanup.at_once);
-            // SAFETY: the scavenger's, by the kernel's own word or as it mapped it, and no process is left that knows of it.
+            // SAFETY: the scavenger's, by the kernel's own word or as it mapped it, and no process
+            // is left that knows of it.
             let result = unsafe { sys::munmap(piece.0, size) };
             // Sealed memory stays.
             piece.0 = if result < 0 { piece.1 } else { piece.0 + size };

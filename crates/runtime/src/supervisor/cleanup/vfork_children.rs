@@ -1,5 +1,5 @@
-//! Processes in this address space that the supervisor does not know: what a scavenger made by `vfork`, or with
-//! `CLONE_VM`, and left behind.
+//! Processes in this address space that the supervisor does not know: what a scavenger made by
+//! `vfork`, or with `CLONE_VM`, and left behind.
 
 use crate::layout::region::SIZE;
 use crate::supervisor::processes::Stat;
@@ -9,8 +9,8 @@ use crate::sys::decimal::{decimal, number};
 const FOLDER: &core::ffi::CStr = c"/proc";
 const ME: &core::ffi::CStr = c"/proc/self";
 
-/// Whether there are none for certain. `me` is the supervisor; `here` says whether a process is known to be in this address
-/// space, and lives.
+/// Whether there are none for certain. `me` is the supervisor; `here` says whether a process is
+/// known to be in this address space, and lives.
 pub(crate) fn are_none(me: i32, here: impl Fn(i32) -> bool) -> bool {
     let Some(born) = Stat::of(me).map(|stat| stat.born).filter(|_| is_ours(me)) else { return false };
     let fd = sys::open(FOLDER, sys::O_RDONLY | sys::O_DIRECTORY | sys::O_CLOEXEC) as i32;
@@ -53,8 +53,8 @@ fn may_be_one(me: i32, pid: i32, born: u64, here: &impl Fn(i32) -> bool) -> bool
     let Some(stat) = Stat::of(pid) else { return sys::kill(pid, 0) != sys::ESRCH };
     // A process whose first thread has ended says nothing by it; others may go on.
     let headless = stat.size == 0 && stat.threads > 1;
-    // The kernel may not let us ask. But a process older than the supervisor is no child of a scavenger, and one in this
-    // address space has mapped at least the region.
+    // The kernel may not let us ask. But a process older than the supervisor is no child of a
+    // scavenger, and one in this address space has mapped at least the region.
     let elsewhere = match same {
         _ if stat.born < born => true,
         _ if headless => false,

@@ -1,8 +1,9 @@
 //! Single sites of the primary that do not pay are switched off.
 //!
-//! [`crate::counting::count`] counts how often the yield after a site's came too soon for a miss. Where that is so nearly
-//! always, and other sites pay, primary and guests lose by the site: it is switched off, and tried again later, after a
-//! time that doubles. Where no site pays, all stay on, and the slowdown controller decides whether guests are worth it.
+//! [`crate::counting::count`] counts how often the yield after a site's came too soon for a miss.
+//! Where that is so nearly always, and other sites pay, primary and guests lose by the site: it is
+//! switched off, and tried again later, after a time that doubles. Where no site pays, all stay on,
+//! and the slowdown controller decides whether guests are worth it.
 
 pub(crate) mod switches;
 
@@ -28,7 +29,8 @@ fn row_of(page: &'static Control, of: &SwitchedYield) -> Option<&'static SiteRow
     site_rows(of.resume).map(|at| &page.site[at % SITES]).find(|row| row.resume.load(Relaxed) == of.resume)
 }
 
-/// The outcomes counted at a yield, and whether they say that it does not pay. `None`: none were counted.
+/// The outcomes counted at a yield, and whether they say that it does not pay. `None`: none were
+/// counted.
 fn judged(page: &'static Control, of: &SwitchedYield) -> Option<(u64, bool)> {
     let row = row_of(page, of)?;
     let [visits, soon] = [(&row.visits, of.visits), (&row.soon, of.soon)]
@@ -37,8 +39,9 @@ fn judged(page: &'static Control, of: &SwitchedYield) -> Option<(u64, bool)> {
 }
 
 impl Supervisor {
-    /// Judges the sites now and then. At once where the primary is awaited at a yield and does not come: then all single
-    /// sites are switched on again, since it may run where there are no others.
+    /// Judges the sites now and then. At once where the primary is awaited at a yield and does not
+    /// come: then all single sites are switched on again, since it may run where there are no
+    /// others.
     pub(crate) fn judge_sites(&mut self) {
         if !self.switches.are_on() || self.now < self.judge_at && !self.waited_for {
             return;

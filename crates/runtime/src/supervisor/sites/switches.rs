@@ -1,13 +1,15 @@
 //! The primary's yields are switched on only while guests may be met there.
 //!
-//! Each yield has a switch byte: with one value it does nothing, with the other it is a jump to the yield
-//! (`docs/harvest-abi.md`). The byte is changed while the primary's threads run; each fetches the one or the other value. A
-//! single byte is written through `/proc/self/mem`, which needs no writable mapping, else its page is made writable for that
-//! time. Where all bytes of a file are written at once it is the other way round: two calls to `mprotect` for the code that
-//! they lie in, where single writes would take two each.
+//! Each yield has a switch byte: with one value it does nothing, with the other it is a jump to the
+//! yield (`docs/harvest-abi.md`). The byte is changed while the primary's threads run; each fetches
+//! the one or the other value. A single byte is written through `/proc/self/mem`, which needs no
+//! writable mapping, else its page is made writable for that time. Where all bytes of a file are
+//! written at once it is the other way round: two calls to `mprotect` for the code that they lie
+//! in, where single writes would take two each.
 //!
-//! Yields are switched off again when no guest has been there for a while, so that a guest that is home for a moment costs
-//! nothing; and those that do not pay, while others do, one by one ([`super`]).
+//! Yields are switched off again when no guest has been there for a while, so that a guest that is
+//! home for a moment costs nothing; and those that do not pay, while others do, one by one
+//! ([`super`]).
 
 use crate::layout::page;
 use crate::sys;
@@ -16,12 +18,13 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU8, fence};
 use runtime_abi::control::{Control, ON, SwitchRow};
 
-/// Without guests for this long, and for a number of times what switching took, yields are switched off.
+/// Without guests for this long, and for a number of times what switching took, yields are switched
+/// off.
 const LINGER_NS: u64 = 2_000_000;
 /// That number where the supervisor has a CPU of its own.
 const LINGER_OWN_CPU: u64 = 10;
-/// The same where switching takes the primary's CPU time: thousands of yields, one by one, take some ten milliseconds, and
-/// would cost the primary a fifth of its pace while no guest is there.
+/// The same where switching takes the primary's CPU time: thousands of yields, one by one, take
+/// some ten milliseconds, and would cost the primary a fifth of its pace while no guest is there.
 const LINGER_SHARED_CPU: u64 = 100;
 /// From this many yields of a file on they are written at once.
 const AT_ONCE_LEAST: usize = 8;
@@ -48,7 +51,8 @@ pub(crate) struct SwitchedYield {
 /// The yields of one file.
 struct FileYields {
     yields: Range<usize>,
-    /// The pages from the first to the last of them, if they are one segment of code; empty: not known.
+    /// The pages from the first to the last of them, if they are one segment of code; empty: not
+    /// known.
     pages: Range<usize>,
 }
 
@@ -60,9 +64,11 @@ pub(crate) struct YieldSwitches {
     on: bool,
     /// How often single yields were switched.
     pub(crate) changes: u32,
-    /// A thread of the primary may meet guests at its sites, or its pace is sampled there. Set in each round.
+    /// A thread of the primary may meet guests at its sites, or its pace is sampled there. Set in
+    /// each round.
     pub(crate) wanted: bool,
-    /// A thread that lost its guests since it came to no yield is to be noticed when it does. Set in each round.
+    /// A thread that lost its guests since it came to no yield is to be noticed when it does. Set
+    /// in each round.
     pub(crate) awaited: bool,
     /// [`LINGER_OWN_CPU`] or [`LINGER_SHARED_CPU`].
     linger: u64,
@@ -106,7 +112,8 @@ impl YieldSwitches {
             for (row, of) in rows.iter().zip(yields[file.yields.clone()].iter_mut()) {
                 of.place = bias.wrapping_add(row.place) as usize;
                 of.resume = bias.wrapping_add(row.resume);
-                // SAFETY: code of the program that was started, or of a library of its, which have just begun.
+                // SAFETY: code of the program that was started, or of a library of its, which have
+                // just begun.
                 let byte = unsafe { AtomicU8::from_ptr(of.place as *mut u8) }.load(Relaxed);
                 of.off = if matches!(byte, 0x0f | 0xb8..=0xbf | 0x3d) { byte } else { 0 };
             }
@@ -155,7 +162,8 @@ impl YieldSwitches {
 
     fn switch_file(&self, file: &FileYields, on: bool) {
         let Range { start, end } = file.pages;
-        // SAFETY: code of the program, which stays what it is but for the bytes below, and may be run all the time.
+        // SAFETY: code of the program, which stays what it is but for the bytes below, and may be
+        // run all the time.
         let protect = |protection| unsafe { sys::mprotect(start, end - start, protection) };
         let writable =
             file.yields.len() >= AT_ONCE_LEAST && start < end && protect(RUN | sys::PROT_WRITE) == 0;
@@ -165,7 +173,8 @@ impl YieldSwitches {
             if !writable {
                 self.set(index, on);
             } else if of.off != 0 {
-                // SAFETY: as above; it is one byte, either value of it is right, and any other is a debugger's breakpoint.
+                // SAFETY: as above; it is one byte, either value of it is right, and any other is a
+                // debugger's breakpoint.
                 let byte = unsafe { AtomicU8::from_ptr(of.place as *mut u8) };
                 let (before, after) = if on { (of.off, ON) } else { (ON, of.off) };
                 let _ = byte.compare_exchange(before, after, Relaxed, Relaxed);
@@ -207,7 +216,8 @@ impl YieldSwitches {
             return 0;
         }
         let begin = at & !(PAGE - 1);
-        // SAFETY: code of the program, which stays what it is but for that byte, and may be run all the time.
+        // SAFETY: code of the program, which stays what it is but for that byte, and may be run all
+        // the time.
         let result = unsafe { sys::mprotect(begin, PAGE, RUN | sys::PROT_WRITE) };
         if result < 0 {
             return -result as i32;

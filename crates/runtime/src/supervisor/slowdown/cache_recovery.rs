@@ -1,12 +1,13 @@
 //! What guests displaced from the shared caches, measured.
 //!
-//! Cache contents come back slowly: a primary sampled a moment after its guests left is still slower than it would be
-//! without them. So now and then guests wait for a *cache recovery*, a pause long enough for the primary's cache contents
-//! to come back. How much faster the primary is at its end tells which share of its pace it *keeps* in ordinary solo
-//! samples. Pure: time and paces in, that share out.
+//! Cache contents come back slowly: a primary sampled a moment after its guests left is still
+//! slower than it would be without them. So now and then guests wait for a *cache recovery*, a
+//! pause long enough for the primary's cache contents to come back. How much faster the primary is
+//! at its end tells which share of its pace it *keeps* in ordinary solo samples. Pure: time and
+//! paces in, that share out.
 //!
-//! Paces differ by some percent from one sample to the next, so a share counts only as far as all recoveries together
-//! show it: what may as well be chance is not held against guests.
+//! Paces differ by some percent from one sample to the next, so a share counts only as far as all
+//! recoveries together show it: what may as well be chance is not held against guests.
 
 /// How long a recovery is.
 const RECOVERY_NS: u64 = 100_000_000;
@@ -16,11 +17,13 @@ pub(crate) const STEP_NS: u64 = 4_000_000;
 const FIRST_AFTER_NS: u64 = 250_000_000;
 /// The interval between recoveries doubles up to this: then they take a fortieth of the time.
 const INTERVAL_MOST_NS: u64 = 4_000_000_000;
-/// Recoveries are rarer by this factor where guests may cost what they like, and only the run record has a use for them.
+/// Recoveries are rarer by this factor where guests may cost what they like, and only the run
+/// record has a use for them.
 const UNBOUNDED_FACTOR: u64 = 32;
 /// After guests left, the primary is taken to be short of its caches for this long.
 pub(crate) const CACHES_SHORT_NS: u64 = RECOVERY_NS / 2;
-/// Samples needed after [`CACHES_SHORT_NS`]. Where the primary sleeps often, each takes ten milliseconds or more.
+/// Samples needed after [`CACHES_SHORT_NS`]. Where the primary sleeps often, each takes ten
+/// milliseconds or more.
 const SAMPLES_LEAST: u32 = 3;
 /// Solo samples needed before the recovery, to compare with.
 const SOLO_SAMPLES_LEAST: u32 = 4;
@@ -37,20 +40,23 @@ pub(crate) struct CacheRecovery {
     every: u64,
     longest: u64,
     began: u64,
-    /// Solo samples at the beginning of guest phases: how many, and their mean, the latest counting most.
+    /// Solo samples at the beginning of guest phases: how many, and their mean, the latest counting
+    /// most.
     solo_samples: u32,
     before: f64,
     /// Samples in this recovery once the caches are back: how many, and their sum.
     samples: u32,
     sum: f64,
-    /// Recoveries: how many, the mean of the kept share, and the mean square of the distances from it.
+    /// Recoveries: how many, the mean of the kept share, and the mean square of the distances from
+    /// it.
     recoveries: f64,
     mean: f64,
     square: f64,
 }
 
 impl CacheRecovery {
-    /// Guests come for the first time, or the primary turns to other work. `unbounded`: they may cost what they like.
+    /// Guests come for the first time, or the primary turns to other work. `unbounded`: they may
+    /// cost what they like.
     pub(crate) fn begin_anew(now: u64, unbounded: bool) -> Self {
         let factor = if unbounded { UNBOUNDED_FACTOR } else { 1 };
         let (every, longest) = (factor * FIRST_AFTER_NS, factor * INTERVAL_MOST_NS);
@@ -71,7 +77,8 @@ impl CacheRecovery {
         (self.began, self.samples, self.sum) = (now, 0, 0.0);
     }
 
-    /// Adds a sample in a recovery (`None`: it tells nothing). Returns whether the recovery is over.
+    /// Adds a sample in a recovery (`None`: it tells nothing). Returns whether the recovery is
+    /// over.
     pub(crate) fn add_sample(&mut self, now: u64, ticks: Option<f64>) -> bool {
         if let Some(ticks) = ticks.filter(|_| now >= self.began + CACHES_SHORT_NS) {
             self.sum += ticks;
@@ -106,7 +113,8 @@ impl CacheRecovery {
         self.square += (away * away * (1.0 - weight) - self.square) * weight;
     }
 
-    /// The share of its pace that the primary keeps in solo samples a moment after guests; 1 where nothing else is certain.
+    /// The share of its pace that the primary keeps in solo samples a moment after guests; 1 where
+    /// nothing else is certain.
     pub(crate) fn kept(&self) -> f64 {
         /// The error of a single recovery.
         const ERROR_OF_ONE: f64 = 0.1;
@@ -132,8 +140,8 @@ fn root(of: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Some seconds of a primary that keeps a share of its pace after guests, and whose samples differ by 4 %. Returns the
-    /// time spent in recoveries.
+    /// Some seconds of a primary that keeps a share of its pace after guests, and whose samples
+    /// differ by 4 %. Returns the time spent in recoveries.
     fn live(recovery: &mut CacheRecovery, from: u64, seconds: f64, kept: impl Fn(f64) -> f64) -> u64 {
         let mut noise = from | 1;
         let mut look = |ticks: f64| {

@@ -1,24 +1,31 @@
-//! How many guests a primary's thread may have, and when, so that it becomes slower by no more than `--max-slowdown`,
-//! whatever the primary and its guests do. Pure: time and samples in, decisions out.
+//! How many guests a primary's thread may have, and when, so that it becomes slower by no more than
+//! `--max-slowdown`, whatever the primary and its guests do. Pure: time and samples in, decisions
+//! out.
 //!
-//! A *credit* of lost time keeps the promise. It grows by the share of time that may be lost; what guests cost, as it is
-//! measured, is taken from it. Without credit guests wait. So the sum is right even where nothing else helps, and the
-//! length of the ring only decides how much work is done for it:
+//! A *credit* of lost time keeps the promise. It grows by the share of time that may be lost; what
+//! guests cost, as it is measured, is taken from it. Without credit guests wait. So the sum is
+//! right even where nothing else helps, and the length of the ring only decides how much work is
+//! done for it:
 //!
-//! - the ring gets shorter while each sample costs more than the share, longer where that would still cost less;
-//! - where many guests cost hardly more than few, since the first ones displace what the others would, it does not get
-//!   shorter: many guests for a part of the time get more done than few all the time;
-//! - where guests cost nearly all the time, they go home for a time that doubles with each such case.
+//! - the ring gets shorter while each sample costs more than the share, longer where that would
+//!   still cost less;
+//! - where many guests cost hardly more than few, since the first ones displace what the others
+//!   would, it does not get shorter: many guests for a part of the time get more done than few all
+//!   the time;
+//! - where guests cost nearly all the time, they go home for a time that doubles with each such
+//!   case.
 //!
-//! Example, with 5 % allowed: the share is 0.9 * 0.05 / (1 + 0.9 * 0.05) = 4.3 %, so 12 ms without guests give credit
-//! for the first trial of 0.5 ms. Guests that cost 8.6 % while they are aboard are aboard half of the time.
+//! Example, with 5 % allowed: the share is 0.9 * 0.05 / (1 + 0.9 * 0.05) = 4.3 %, so 12 ms without
+//! guests give credit for the first trial of 0.5 ms. Guests that cost 8.6 % while they are aboard
+//! are aboard half of the time.
 //!
-//! To change the rules: here, and in the simulated worlds of the tests below, in which they must hold.
+//! To change the rules: here, and in the simulated worlds of the tests below, in which they must
+//! hold.
 
 /// Of the slowdown that was asked for, this part is used; the rest is for what is not measured.
 const USED_PART: f64 = 0.9;
-/// Where response times matter, guests may cost this many times the share while they are aboard: then the requests that
-/// are answered later are few enough, and not much later.
+/// Where response times matter, guests may cost this many times the share while they are aboard:
+/// then the requests that are answered later are few enough, and not much later.
 const RESPONSE_TIME_FACTOR: f64 = 3.0;
 /// Credit is limited to what this time gives: what was not lost long ago may not be lost now.
 const CREDIT_NS: f64 = 1e9;
@@ -28,10 +35,11 @@ const SPARED_PART: f64 = 0.75;
 const HOPELESS_SHARE: f64 = 0.75;
 /// The first guest phase, of which nothing is known.
 const TRIAL_NS: f64 = 5e5;
-/// What the credit for a later guest phase pays for at least: long, since guests and primary cost each other more in the
-/// first milliseconds.
+/// What the credit for a later guest phase pays for at least: long, since guests and primary cost
+/// each other more in the first milliseconds.
 const PHASE_LEAST_NS: f64 = 16e6;
-/// The same where response times matter: shorter, so that fewer requests in a row are answered later.
+/// The same where response times matter: shorter, so that fewer requests in a row are answered
+/// later.
 const PHASE_LEAST_RESPONSE_NS: f64 = 4e6;
 /// Hopeless guests stay at home this long at first.
 const HOLD_NS: u64 = 50_000_000;
@@ -80,7 +88,8 @@ pub(crate) struct SlowdownController {
     credit: f64,
     /// What guests cost after they left, by the cache contents that they displaced.
     debt: f64,
-    /// Response times matter: no guest phase may cost much more than the share, whatever all of them cost together.
+    /// Response times matter: no guest phase may cost much more than the share, whatever all of
+    /// them cost together.
     answers: bool,
     pub(crate) ring: u32,
     longest: u32,
@@ -125,8 +134,9 @@ impl SlowdownController {
         }
     }
 
-    /// Guests take part in another way from now on: their cost is learnt anew, the credit stays. `answers`: response times
-    /// matter, so the share is not exceeded by far for a while to be kept on average, as would do for a pace.
+    /// Guests take part in another way from now on: their cost is learnt anew, the credit stays.
+    /// `answers`: response times matter, so the share is not exceeded by far for a while to be kept
+    /// on average, as would do for a pace.
     pub(crate) fn begin_anew(&mut self, answers: bool) {
         *self = Self { share: self.share, credit: self.credit, answers, ..Self::new(0.0, self.longest) };
     }
@@ -176,8 +186,9 @@ impl SlowdownController {
         now < self.home_until || self.share <= 0.0
     }
 
-    /// Nearly the full credit is left, so a dear sample, or a longer ring that turns out dear, does not break the promise.
-    /// Without this a burst of a millisecond now and then would keep rings short for good.
+    /// Nearly the full credit is left, so a dear sample, or a longer ring that turns out dear, does
+    /// not break the promise. Without this a burst of a millisecond now and then would keep rings
+    /// short for good.
     fn has_spared(&self) -> bool {
         !self.answers && self.credit > SPARED_PART * self.share * CREDIT_NS
     }
@@ -240,7 +251,8 @@ impl SlowdownController {
             && self.ring < self.longest
             && (spared || now >= self.short_until)
         {
-            // The cost of a longer ring is a guess, so it doubles only where that leaves much to spare.
+            // The cost of a longer ring is a guess, so it doubles only where that leaves much to
+            // spare.
             let bound = USED_PART * self.share;
             // Where guests run in a primary's waits, the first one costs most.
             let times = |ring: u32| f64::from(ring) / f64::from(self.ring);
@@ -277,7 +289,8 @@ impl SlowdownController {
             KnownCost { ring: self.ring, at: now, cost: known.cost + (lost - known.cost) * weight, ..*known };
     }
 
-    /// The work done by a ring of this length at this cost: guests are aboard for as much of the time as the cost allows.
+    /// The work done by a ring of this length at this cost: guests are aboard for as much of the
+    /// time as the cost allows.
     fn worth(&self, ring: u32, cost: f64) -> f64 {
         f64::from(ring) * (self.share / cost.max(self.share)).min(1.0)
     }
@@ -343,252 +356,4 @@ fn of_length(ring: u32) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::supervisor::slowdown::samples::PaceMean;
-    use crate::supervisor::slowdown::solo_pace::SoloPace;
-
-    /// A primary that loses a share of its time by the number of its guests, and the supervisor's way of looking at it: a check
-    /// every 5 ms, a time alone of 0.8 ms every 64 ms. Returns by how much it became slower, the mean length of its ring, and the
-    /// share of time with guests.
-    fn live(slowdown: f64, longest: u32, seconds: f64, cost: impl FnMut(f64, u32) -> f64) -> (f64, f64, f64) {
-        live_with([5e5, 5e6, 8e5], slowdown, longest, seconds, cost)
-    }
-
-    /// The same where the first look with guests takes so long, each other, and one alone.
-    fn live_with(
-        looks: [f64; 3],
-        slowdown: f64,
-        longest: u32,
-        seconds: f64,
-        mut cost: impl FnMut(f64, u32) -> f64,
-    ) -> (f64, f64, f64) {
-        let mut controller = SlowdownController::new(slowdown, longest);
-        let (mut lost, mut guests, mut with, mut now) = (0.0, 0.0, 0.0, 0.0);
-        let end = seconds * 1e9;
-        let mut noise = 1_u64;
-        while now < end {
-            let mut step = 4e5;
-            if controller.allows(now as u64) {
-                let mut check = looks[0]; // the first comes soon
-                let mut spell = 0.0;
-                loop {
-                    let share = cost(now, controller.ring);
-                    noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    let seen = share + ((noise >> 40) as f64 / f64::from(1 << 24) - 0.5) * 0.06;
-                    controller.passes(check);
-                    controller.charge(check, seen.clamp(-0.5, 1.0));
-                    lost += check * share;
-                    guests += check * f64::from(controller.ring);
-                    with += check;
-                    now += check;
-                    spell += check;
-                    if controller.sample(now as u64, seen) != Verdict::GoOn || spell > 6.4e7 || now >= end {
-                        break;
-                    }
-                    check = looks[1];
-                }
-                step = looks[2];
-            }
-            controller.passes(step);
-            now += step;
-        }
-        (lost / (now - lost), guests / with.max(1.0), with / now)
-    }
-
-    /// A primary whose looks differ by 8 %, alone and with guests, for no reason of its own; each spell is compared with its pace alone
-    /// as far as that is known. Returns by how much it became slower, and how many guests it had, in the mean of all time.
-    fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64, f64) {
-        let (mut controller, mut reference) =
-            (SlowdownController::new(slowdown, longest), SoloPace::default());
-        let (mut lost, mut guests, mut now) = (0.0, 0.0, 0.0);
-        let mut state = 1_u64;
-        let mut look = |ticks: f64| {
-            // About normal: the sum of six.
-            let sum: f64 = std::iter::repeat_with(|| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                (state >> 40) as f64 / f64::from(1 << 24) - 0.5
-            })
-            .take(6)
-            .sum();
-            ticks * (1.0 + 0.08 * 1.41 * sum)
-        };
-        while now < 20e9 {
-            if controller.allows(now as u64) {
-                let own = look(1.0);
-                reference.add_sample(Some(PaceMean { ticks: [own; 2], error: 0.0 }), false);
-                let own = reference.mean().expect("a look").ticks[0];
-                let (mut spell, mut step) = (0.0, 5e5);
-                loop {
-                    let share = cost(controller.ring);
-                    let seen = 1.0 - own / look(1.0 / (1.0 - share));
-                    controller.passes(step);
-                    controller.charge(step, seen);
-                    lost += step * share;
-                    guests += step * f64::from(controller.ring);
-                    now += step;
-                    spell += step;
-                    if controller.sample(now as u64, seen) != Verdict::GoOn || spell > 6.4e7 {
-                        break;
-                    }
-                    step = if spell < 5e6 { 1e6 } else { 5e6 };
-                }
-            }
-            controller.passes(1.5e6);
-            now += 1.5e6;
-        }
-        (lost / (now - lost), guests / now)
-    }
-
-    #[test]
-    fn where_looks_differ_for_no_reason_the_promise_is_kept_and_used() {
-        // What a guest costs beyond the first, and what the first costs more; at best so many could be there in the mean.
-        for (slowdown, first, each, best) in
-            [(0.05, 0.15, 0.002, 2.9), (0.05, 0.0, 0.01, 4.3), (0.1, 0.04, 0.02, 3.5), (0.2, 0.04, 0.02, 6.5)]
-        {
-            let (slower, guests) = live_in_noise(slowdown, 12, |ring| first + each * f64::from(ring));
-            assert!(slower < 1.1 * slowdown, "{slower} of {slowdown}: {first} {each}");
-            assert!(guests > 0.75 * best, "{guests} of {best}: {first} {each}");
-        }
-    }
-
-    #[test]
-    fn a_guest_that_costs_everything_stays_within_the_promise() {
-        for slowdown in [0.01, 0.05, 0.2] {
-            let (slower, _, with) = live(slowdown, 1, 5.0, |_, _| 0.999);
-            assert!(slower < slowdown, "{slower} of {slowdown}");
-            assert!(with < 0.02, "hopeless guests are tried seldom: {with}");
-        }
-    }
-
-    #[test]
-    fn the_promise_holds_where_each_look_takes_long() {
-        // Of one that sleeps often: from one nap to another.
-        let looks = [6e6; 3];
-        for slowdown in [0.01, 0.05, 0.2] {
-            let (slower, _, with) = live_with(looks, slowdown, 4, 20.0, |_, _| 0.999);
-            assert!(slower < slowdown && with < 0.03, "{slower} of {slowdown}: {with}");
-            let (slower, ring, with) =
-                live_with(looks, slowdown, 8, 20.0, |_, ring| 0.2 * slowdown * f64::from(ring));
-            assert!(slower < slowdown, "{slower} of {slowdown}");
-            assert!(ring * with > 2.0, "{slowdown}: {ring} {with}");
-        }
-    }
-
-    #[test]
-    fn a_ring_that_is_too_long_is_made_shorter() {
-        // Each guest costs a percent: four are what 5 % allow.
-        let (slower, ring, with) = live(0.05, 16, 10.0, |_, ring| 0.01 * f64::from(ring));
-        assert!(slower < 0.05, "{slower}");
-        assert!((2.0..7.0).contains(&ring) && with > 0.8, "{ring} {with}");
-    }
-
-    #[test]
-    fn one_guest_that_costs_too_much_takes_turns_with_none() {
-        let (slower, ring, with) = live(0.05, 1, 10.0, |_, _| 0.3);
-        assert!(slower < 0.055, "{slower}");
-        assert!(ring < 1.5 && (0.05..0.3).contains(&with), "{ring} {with}");
-    }
-
-    #[test]
-    fn where_answers_are_waited_for_one_guest_that_costs_far_too_much_is_out_for_longer_and_longer() {
-        let mut controller = SlowdownController::new(0.05, 4);
-        controller.begin_anew(true);
-        controller.passes(1e9);
-        let mut outs = Vec::new();
-        let mut now = 0;
-        for _ in 0..60 {
-            now += 5_000_000;
-            if controller.wants_them_home(now) {
-                continue;
-            }
-            // Credit there is enough of: it would pay for all of this.
-            if controller.sample(now, 0.2) == Verdict::Wait {
-                outs.push((controller.home_until - now) / 1_000_000);
-            }
-        }
-        assert_eq!(controller.ring, 1);
-        assert_eq!(outs[..2], [50, 100]);
-        // Cheap again, they stay.
-        now = controller.home_until;
-        for _ in 0..40 {
-            now += 5_000_000;
-            assert_eq!(controller.sample(now, 0.01), Verdict::GoOn);
-        }
-        assert!(controller.ring > 1);
-    }
-
-    #[test]
-    fn guests_that_cost_nothing_are_aboard_nearly_always() {
-        let (slower, ring, with) = live(0.05, 12, 10.0, |_, _| 0.005);
-        assert!(slower < 0.01 && ring > 11.5 && with > 0.95, "{slower} {ring} {with}");
-    }
-
-    #[test]
-    fn phases_are_followed() {
-        // A second of waiting for memory, a second without.
-        let bad = |now: f64| (now / 1e9) as u64 % 2 == 1;
-        let (slower, _, with) =
-            live(0.05, 8, 20.0, |now, ring| if bad(now) { 0.95 } else { 0.002 * f64::from(ring) });
-        assert!(slower < 0.05, "{slower}");
-        assert!((0.2..0.55).contains(&with), "{with}");
-    }
-
-    #[test]
-    fn a_ring_is_long_again_soon_after_guests_that_set_up() {
-        // Three seconds in which all of them together cost nearly everything, then a thousandth each.
-        let mut reached = f64::MAX;
-        live(0.2, 32, 6.0, |now, ring| {
-            if now < 3e9 {
-                return 1.0 - 0.02 / f64::from(ring);
-            }
-            if ring == 32 {
-                reached = reached.min(now - 3e9);
-            }
-            0.001 * f64::from(ring)
-        });
-        assert!(reached < 3.5e8, "{reached}");
-    }
-
-    #[test]
-    fn a_burst_now_and_then_keeps_no_ring_short() {
-        // Guests that cost a thousandth each, and for one look of 25 most of the time.
-        let mut looks = 0;
-        let (slower, ring, with) = live(0.2, 8, 10.0, |_, ring| {
-            looks += 1;
-            if looks % 25 == 0 { 0.7 } else { 0.001 * f64::from(ring) }
-        });
-        assert!(slower < 0.05, "{slower}");
-        assert!(ring > 7.0 && with > 0.9, "{ring} {with}");
-    }
-
-    #[test]
-    fn a_ring_is_as_long_as_what_may_be_lost_allows_in_the_end() {
-        // Cheap up to six, then of a sudden far too dear.
-        let (slower, ring, _) = live(0.1, 12, 20.0, |_, ring| if ring > 6 { 0.4 } else { 0.01 });
-        assert!(slower < 0.1, "{slower}");
-        assert!((4.5..9.0).contains(&ring), "{ring}");
-    }
-
-    #[test]
-    fn where_many_cost_hardly_more_than_few_there_are_many_for_a_part_of_the_time() {
-        let (slower, ring, with) = live(0.05, 16, 20.0, |_, ring| 0.09 + 0.002 * f64::from(ring));
-        assert!(slower < 0.05, "{slower}");
-        assert!(ring * with > 4.0, "{ring} {with}: one guest is worth a half");
-        // And where each costs as much as the one before, there are few.
-        let (slower, ring, with) = live(0.05, 16, 20.0, |_, ring| 0.012 * f64::from(ring));
-        assert!(slower < 0.05 && with > 0.6 && ring * with > 3.0, "{slower} {ring} {with}");
-    }
-
-    #[test]
-    fn where_everything_may_be_lost_nobody_has_to_go() {
-        let (_, ring, with) = live(10_000.0, 24, 1.0, |_, _| 0.97);
-        assert!(ring > 23.9 && with > 0.9, "{ring} {with}");
-    }
-
-    #[test]
-    fn nothing_is_allowed_where_nothing_may_be_lost() {
-        let (slower, _, with) = live(0.0, 8, 1.0, |_, _| 0.5);
-        assert!(slower < 1e-9 && with < 1e-9);
-    }
-}
+mod tests;

@@ -1,12 +1,14 @@
 //! Primaries that sleep often and shortly, as servers do between two requests.
 //!
-//! Guests stay aboard over such short sleeps: to take them away and bring them back costs more than they would get done
-//! at home meanwhile. A thread that sleeps most of the time, or slept from one poll to the next, is taken for asleep.
+//! Guests stay aboard over such short sleeps: to take them away and bring them back costs more than
+//! they would get done at home meanwhile. A thread that sleeps most of the time, or slept from one
+//! poll to the next, is taken for asleep.
 //!
-//! How long a number of yields takes on the clock tells nothing there, since sleep makes most of it. So pace is the CPU
-//! time that the thread runs for a number of yields: what it runs longer for the same work is what it answers later. The
-//! kernel tells CPU time exactly only of a thread that does not run. So a sample lasts from one sleep to another, and
-//! [`SAMPLE_NS`] at least. Pure: what was seen in, what follows out.
+//! How long a number of yields takes on the clock tells nothing there, since sleep makes most of
+//! it. So pace is the CPU time that the thread runs for a number of yields: what it runs longer for
+//! the same work is what it answers later. The kernel tells CPU time exactly only of a thread that
+//! does not run. So a sample lasts from one sleep to another, and [`SAMPLE_NS`] at least. Pure:
+//! what was seen in, what follows out.
 
 /// A thread without guests is asleep from this share of its time asleep on.
 const ASLEEP_SHARE: f64 = 0.75;
@@ -18,14 +20,15 @@ const SLEEPS_OFTEN_FROM: f64 = 0.1;
 const SLEEPS_OFTEN_UNTIL: f64 = 0.05;
 /// The share asleep is of about this much time.
 const SLEEP_MEMORY_NS: f64 = 3e7;
-/// The kernel tells the CPU time of a running thread up to some tick, milliseconds ago: over this much time that does not
-/// matter.
+/// The kernel tells the CPU time of a running thread up to some tick, milliseconds ago: over this
+/// much time that does not matter.
 const NEARLY_EXACT_NS: u64 = 120_000_000;
 /// A processor is crowded where the thread waits for it from this share of its runnable time on.
 const CROWDED_FROM: f64 = 0.1;
 /// And no more below this share.
 const CROWDED_UNTIL: f64 = 0.05;
-/// Each wait for a crowded processor is this long at least; every thread that is woken waits some microseconds.
+/// Each wait for a crowded processor is this long at least; every thread that is woken waits some
+/// microseconds.
 const CROWDED_WAIT_NS: f64 = 200_000.0;
 /// A thread on a crowded processor waited and slept this long of late.
 const CROWDED_LATELY_NS: f64 = 1e6;
@@ -33,7 +36,8 @@ const CROWDED_LATELY_NS: f64 = 1e6;
 const CROWDED_SLEEP_SHARE: f64 = 0.1;
 /// Waits and sleeps of late are of about this much time.
 const CROWD_MEMORY_NS: f64 = 1e8;
-/// A thread that neither slept nor ran for this long is starved: the kernel counts its wait only once that is over.
+/// A thread that neither slept nor ran for this long is starved: the kernel counts its wait only
+/// once that is over.
 const STARVED_NS: u64 = 20_000_000;
 /// A sample lasts at least this long, and until the next sleep.
 pub(crate) const SAMPLE_NS: u64 = 5_000_000;
@@ -44,7 +48,8 @@ const BEGIN_MOST_NS: u64 = 10_000_000;
 /// Fewer yields are no sample.
 const YIELDS_LEAST: u64 = 64;
 
-/// What the kernel says of a thread up to now: how long it ran, how long it waited for a processor, how often it got one.
+/// What the kernel says of a thread up to now: how long it ran, how long it waited for a processor,
+/// how often it got one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTime {
     pub(crate) ns: u64,
@@ -63,8 +68,8 @@ pub(crate) enum SleepState {
     },
 }
 
-/// What a thread did of late, older times counting less: nanoseconds that it ran, waited for a processor, and slept, and
-/// how often it got a processor.
+/// What a thread did of late, older times counting less: nanoseconds that it ran, waited for a
+/// processor, and slept, and how often it got a processor.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lately {
     ran: f64,
@@ -105,7 +110,8 @@ pub(crate) struct SleepPattern {
 }
 
 impl SleepPattern {
-    /// A poll: whether the thread sleeps now, its CPU time so far (`None`: the kernel does not tell), whether it has guests.
+    /// A poll: whether the thread sleeps now, its CPU time so far (`None`: the kernel does not
+    /// tell), whether it has guests.
     pub(crate) fn poll(
         &mut self,
         now: u64,
@@ -154,15 +160,16 @@ impl SleepPattern {
         self.often = self.asleep > if self.often { SLEEPS_OFTEN_UNTIL } else { SLEEPS_OFTEN_FROM };
     }
 
-    /// Whether the kernel is asked how often it went to sleep: before anything is known of it, and while it seems to sleep
-    /// often.
+    /// Whether the kernel is asked how often it went to sleep: before anything is known of it, and
+    /// while it seems to sleep often.
     pub(crate) fn is_doubtful(&self, now: u64) -> bool {
         self.asked_at == 0
             || (self.often || self.crowded) && now.saturating_sub(self.asked_at) > NEARLY_EXACT_NS / 2
     }
 
-    /// It went to sleep `times` times up to now, if the kernel tells. A thread that never did meanwhile does not sleep often,
-    /// whatever is missing of its time: a hypervisor that takes the processor away leaves no other trace in its CPU time.
+    /// It went to sleep `times` times up to now, if the kernel tells. A thread that never did
+    /// meanwhile does not sleep often, whatever is missing of its time: a hypervisor that takes the
+    /// processor away leaves no other trace in its CPU time.
     pub(crate) fn slept(&mut self, now: u64, times: Option<u64>) {
         let sleeps = times.map_or(0, |times| times + 1);
         if sleeps != 0 && sleeps == self.sleeps {
@@ -225,8 +232,8 @@ impl SampleWindow {
         self.opened != 0
     }
 
-    /// The thread was seen, asleep or not, with this CPU time and count of yields. Returns what it did, where the sample is
-    /// over.
+    /// The thread was seen, asleep or not, with this CPU time and count of yields. Returns what it
+    /// did, where the sample is over.
     pub(crate) fn poll(&mut self, now: u64, asleep: bool, ran: u64, yields: u64) -> Option<WindowWork> {
         if self.began == 0 {
             if asleep || now.saturating_sub(self.opened) > BEGIN_MOST_NS {
@@ -266,8 +273,9 @@ impl SampleWindow {
 mod tests {
     use super::*;
 
-    /// A server whose requests come at their times: each makes it run for as long as its yields take, then it sleeps until the next.
-    /// What the kernel tells of it is what was true when it slept last, or at the last tick.
+    /// A server whose requests come at their times: each makes it run for as long as its yields
+    /// take, then it sleeps until the next. What the kernel tells of it is what was true when it
+    /// slept last, or at the last tick.
     struct Server {
         between: f64,
         yields: u64,
@@ -318,7 +326,8 @@ mod tests {
             self.until <= self.now
         }
 
-        /// Looked at every millisecond or so, for a second: how often it was taken for asleep, and whether it naps.
+        /// Looked at every millisecond or so, for a second: how often it was taken for asleep, and
+        /// whether it naps.
         fn watched(&mut self, guests: bool) -> (usize, bool) {
             let (mut naps, mut away) = (SleepPattern::default(), 0);
             for look in 1..=1000_u64 {
@@ -394,8 +403,9 @@ mod tests {
         }
     }
 
-    /// Of a thread that runs all the time, on a processor of which a hypervisor takes a quarter and others a moment now and then:
-    /// whether it is taken for one that naps, where the kernel says that it went to sleep so often in each 0.1 s.
+    /// Of a thread that runs all the time, on a processor of which a hypervisor takes a quarter and
+    /// others a moment now and then: whether it is taken for one that naps, where the kernel says
+    /// that it went to sleep so often in each 0.1 s.
     fn robbed(sleeps: Option<u64>) -> bool {
         let (mut naps, mut often) = (SleepPattern::default(), 0);
         for ms in 1..3000_u64 {
@@ -429,8 +439,8 @@ mod tests {
         assert_eq!(naps.poll(901_000_000, 1, true, ran(2_700_000, 7), false), SleepState::Awake);
     }
 
-    /// Whether a thread's processor is crowded after half a second in each millisecond of which it ran and waited, and was given it so often;
-    /// what is left it sleeps.
+    /// Whether a thread's processor is crowded after half a second in each millisecond of which it
+    /// ran and waited, and was given it so often; what is left it sleeps.
     fn crowded(naps: &mut SleepPattern, each: CpuTime) -> bool {
         for ms in 0..500 {
             let ran = CpuTime { ns: 1 + ms * each.ns, waited: ms * each.waited, times: 1 + ms * each.times };

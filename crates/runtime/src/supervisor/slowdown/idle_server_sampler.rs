@@ -1,4 +1,5 @@
-//! Samples of a primary's thread that sleeps often ([`super::idle_server`]): when it is polled, and what guests cost it.
+//! Samples of a primary's thread that sleeps often ([`super::idle_server`]): when it is polled, and
+//! what guests cost it.
 
 use super::idle_server::SampleWindow;
 use super::sampler::{MOST_DOUBT, Phase, SampleStep, ThreadPace};
@@ -38,7 +39,8 @@ impl SampleStep {
         work.is_some()
     }
 
-    /// The share lost with guests, the doubt about it, and whether it was compared with a solo pace.
+    /// The share lost with guests, the doubt about it, and whether it was compared with a solo
+    /// pace.
     pub(crate) fn lost_by_work(&self, pace: &ThreadPace) -> (f64, f64, bool) {
         let Some(work) = pace.work else {
             // It did not come to a yield: it runs, or one guest does. Or it slept too soon to tell.

@@ -1,7 +1,8 @@
 //! Guests that stay aboard longer than others, or longer than `--max-absence` allows.
 //!
-//! Each guest in turn has its stays timed ([`crate::counting::count`]); one whose stays are too long is banned: it goes
-//! home and is not boarded for a time that doubles with each offence and is forgotten with good conduct.
+//! Each guest in turn has its stays timed ([`crate::counting::count`]); one whose stays are too
+//! long is banned: it goes home and is not boarded for a time that doubles with each offence and is
+//! forgotten with good conduct.
 
 use super::sampler::{SampleStep, ThreadPace};
 use crate::counting::count::{self, row};
@@ -19,10 +20,11 @@ const FORGIVEN_AFTER_BANS: u64 = 2;
 /// Stays of one guest beyond the limit, of [`count::SAMPLES`] samples, that are no accident.
 const TOO_LONG: usize = 3;
 
-/// Whether stays are too long where all stays are timed, not a sample of them: `long` of `of` were beyond the limit.
+/// Whether stays are too long where all stays are timed, not a sample of them: `long` of `of` were
+/// beyond the limit.
 ///
-/// There are tens of thousands then, and each preemption by the kernel or a hypervisor makes one of them long, which is
-/// no guest's fault. So the same share is asked as of samples.
+/// There are tens of thousands then, and each preemption by the kernel or a hypervisor makes one of
+/// them long, which is no guest's fault. So the same share is asked as of samples.
 pub(crate) fn are_too_long(long: u32, of: u32) -> bool {
     let (long, of) = (u64::from(long), u64::from(of));
     long >= TOO_LONG as u64 && long * count::SAMPLES as u64 >= TOO_LONG as u64 * of
@@ -33,7 +35,8 @@ fn ban_ns(times: u32) -> u64 {
     (BAN_NS << times.saturating_sub(1).min(16)).min(BAN_MOST_NS)
 }
 
-/// How many of `times` offences still count after `good` nanoseconds without one: accidents hours apart do not add up.
+/// How many of `times` offences still count after `good` nanoseconds without one: accidents hours
+/// apart do not add up.
 fn not_forgiven(mut times: u32, mut good: u64) -> u32 {
     // Offences beyond those of the longest ban say nothing more.
     times = times.min((BAN_MOST_NS / BAN_NS).ilog2() + 2);
@@ -129,7 +132,8 @@ mod tests {
     fn interruptions_are_nobodys_fault() {
         assert!(!are_too_long(2, 2), "may be accidents");
         assert!(are_too_long(3, 64) && !are_too_long(3, 65), "as many as of samples");
-        // Four others on the processor: away once in three milliseconds, in a turn of half a microsecond.
+        // Four others on the processor: away once in three milliseconds, in a turn of half a
+        // microsecond.
         assert!(!are_too_long(10, 60_000));
         assert!(are_too_long(u32::MAX, u32::MAX));
     }

@@ -1,4 +1,5 @@
-//! The pace of each of the primary's threads: with guests and without in turns, compared, and what follows for its guests.
+//! The pace of each of the primary's threads: with guests and without in turns, compared, and what
+//! follows for its guests.
 //!
 //! ```text
 //!            credit               a sample                   every 5 ms
@@ -9,42 +10,45 @@
 //!    +--------------------------------------------+---------------------------+
 //! ```
 //!
-//! A guest phase begins with a sample without guests, and has a sample with guests every few milliseconds;
-//! [`super::controller`] says what follows. Between two guest phases guests are aside for a moment, so that caches are the
-//! primary's again when its solo pace is sampled. The thread counts by itself ([`crate::counting::count`]); here is what is
-//! made of its samples. Pace is ticks for a number of yields, and nothing else is compared, so a primary that does other
-//! work when it has guests would mislead it.
+//! A guest phase begins with a sample without guests, and has a sample with guests every few
+//! milliseconds; [`super::controller`] says what follows. Between two guest phases guests are aside
+//! for a moment, so that caches are the primary's again when its solo pace is sampled. The thread
+//! counts by itself ([`crate::counting::count`]); here is what is made of its samples. Pace is
+//! ticks for a number of yields, and nothing else is compared, so a primary that does other work
+//! when it has guests would mislead it.
 //!
-//! A primary that busy-waits for a good part of its time has its guests in its waits, where they cost it little, and
-//! nowhere else: guests are aside in its guest phases, its other yields are switched off (if all threads are like that),
-//! and its pace is that of its work between waits ([`crate::counting::busy_waits`]). There response times matter: where a
-//! load is served slower by a share, a request of a primary that waits a share `i` of its time takes longer by that share
+//! A primary that busy-waits for a good part of its time has its guests in its waits, where they
+//! cost it little, and nowhere else: guests are aside in its guest phases, its other yields are
+//! switched off (if all threads are like that), and its pace is that of its work between waits
+//! ([`crate::counting::busy_waits`]). There response times matter: where a load is served slower by
+//! a share, a request of a primary that waits a share `i` of its time takes longer by that share
 //! over `i`.
 //!
-//! The pace of a thread that sleeps often and shortly is its CPU time for a number of yields ([`super::idle_server`]), and
-//! so are credit and charge.
+//! The pace of a thread that sleeps often and shortly is its CPU time for a number of yields
+//! ([`super::idle_server`]), and so are credit and charge.
 //!
-//! Of samples two means are taken: of all, and of the lower three quarters. Idle times, in which a program waits without
-//! sleeping, hide in the first what it loses while it works; rare losses are missing in the second. Where there may be
-//! such times the worse of both counts, else the first: solo samples have a longer tail than those with guests, and the
-//! second mean would take that for a loss.
+//! Of samples two means are taken: of all, and of the lower three quarters. Idle times, in which a
+//! program waits without sleeping, hide in the first what it loses while it works; rare losses are
+//! missing in the second. Where there may be such times the worse of both counts, else the first:
+//! solo samples have a longer tail than those with guests, and the second mean would take that for
+//! a loss.
+
+mod guest_sample;
 
 use super::cache_recovery::{self, CacheRecovery};
-use super::controller::{SlowdownController, Verdict};
+use super::controller::SlowdownController;
 use super::idle_server::{SampleWindow, SleepPattern, WindowWork};
-use super::long_stays::are_too_long;
 use super::samples::PaceMean;
 use super::solo_pace::SoloPace;
 use crate::counting::busy_waits;
-use crate::counting::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
+use crate::counting::count::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
 use crate::layout::area::{Area, closed};
-use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::processes::{Processes, ThreadActivity};
 use crate::switching::ring;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use runtime_abi::control::{AreaRow, Control, trip};
+use runtime_abi::control::{AreaRow, Control};
 
 /// Solo, until caches are nearly the primary's again.
 const CACHES_SETTLE_NS: u64 = 300_000;
@@ -68,7 +72,8 @@ const UNBOUNDED_FACTOR: u64 = 4;
 const WAIT_ABOARD_NS: u64 = 5_000_000;
 /// The same where the primary busy-waits: its guests are soon wanted again.
 const WAIT_ABOARD_BUSY_WAITS_NS: u64 = 200_000_000;
-/// The most doubt about a lost share: where paces differ by much more, the program has turned to other work.
+/// The most doubt about a lost share: where paces differ by much more, the program has turned to
+/// other work.
 pub(crate) const MOST_DOUBT: f64 = 0.25;
 /// A primary that busy-waits for this share of its time or more has its guests only there.
 const BUSY_WAIT_SHARE: f64 = 0.1;
@@ -119,7 +124,8 @@ pub(crate) struct ThreadPace {
     phase_began: u64,
     /// Nanoseconds with guests that are not charged yet.
     pub(crate) uncharged: f64,
-    /// Of this guest phase, as far as it was sampled: nanoseconds, and the part of them that was lost.
+    /// Of this guest phase, as far as it was sampled: nanoseconds, and the part of them that was
+    /// lost.
     phase_ns: f64,
     phase_lost_ns: f64,
     pub(crate) solo: SoloPace,
@@ -151,7 +157,8 @@ impl Supervisor {
     /// Samples the pace of an area's thread, and says how many guests it may have.
     pub(crate) fn pace(&mut self, area: &'static Area, slot: usize, shown: Option<&AreaRow>) -> u32 {
         if area.closed.load(Acquire) & (closed::CANCELLED | closed::CANCELLABLE) != 0 {
-            // Nothing is ordered any more; it comes to the control context once more, to be rid of its guests.
+            // Nothing is ordered any more; it comes to the control context once more, to be rid of
+            // its guests.
             self.switches.wanted |= area.guests.load(Relaxed) > 0 || ring::is_hooked(area);
             return 0;
         }
@@ -277,8 +284,8 @@ impl ThreadPace {
         }
     }
 
-    /// Whether its yields shall be on: it may meet guests there, or is counted there. While guests wait for credit, a yield
-    /// without guests would only cost it what it runs ahead of its misses.
+    /// Whether its yields shall be on: it may meet guests there, or is counted there. While guests
+    /// wait for credit, a yield without guests would only cost it what it runs ahead of its misses.
     fn meets_guests(&self, area: &Area, now: u64) -> bool {
         let waits = self.phase == Phase::Solo && !self.controller.allows(now) && !ring::is_hooked(area);
         !self.busy_waits && !waits && area.slept.load(Relaxed) == 0
@@ -305,7 +312,8 @@ impl SampleStep {
     fn go(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) -> u32 {
         self.follow(pace, region);
         match pace.phase {
-            // Where the only CPU is the one it busy-waits on, guests at home would take slices of it, which delay its answers.
+            // Where the only CPU is the one it busy-waits on, guests at home would take slices of
+            // it, which delay its answers.
             Phase::Solo
                 if pace.busy_waits && (!self.spare || self.now < pace.until + WAIT_ABOARD_BUSY_WAITS_NS) =>
             {
@@ -423,8 +431,9 @@ impl SampleStep {
         }
     }
 
-    /// Whether it busy-waits, or is to be sampled as if it did: for which share of its time it does only samples of its work
-    /// tell, since a primary that is behind with its work goes round its loop once between two pieces of work.
+    /// Whether it busy-waits, or is to be sampled as if it did: for which share of its time it does
+    /// only samples of its work tell, since a primary that is behind with its work goes round its
+    /// loop once between two pieces of work.
     fn waits(&self, pace: &ThreadPace) -> bool {
         let turns = || self.area.turned.load(Relaxed) != 0 && self.now > pace.turned_at + pace.try_for;
         self.is_obeyed() && if pace.busy_waits { self.idle() > BUSY_WAIT_SHARE } else { turns() }
@@ -505,129 +514,6 @@ impl SampleStep {
 
     pub(crate) fn is_obeyed(&self) -> bool {
         self.area.obeyed.load(Acquire) == self.area.order.load(Relaxed)
-    }
-
-    /// The sample with guests is done, or was given up.
-    fn looked(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) {
-        let area = self.area;
-        pace.phase = Phase::Guests;
-        pace.until = self.now + GUEST_SAMPLE_EVERY_NS;
-        let gone = area.slept.load(Relaxed) != 0 || area.guests.load(Relaxed) == 0;
-        if gone && pace.work.is_none() {
-            return; // then no guest cost anything
-        }
-        if pace.sleeps_often {
-            let (lost, doubt, compared) = self.lost_by_work(pace);
-            return self.conclude(pace, region, lost, doubt, compared);
-        }
-        let waited = self.now.saturating_sub(pace.ordered_at).max(1) as f64;
-        // Guests that cannot be compared cost at most what they may stay, each time.
-        let bound = |yields: f64| (yields * self.page.max_absence_ns as f64 / waited).min(1.0);
-        let alone = area.cur.load(Acquire) == area.own().pointer();
-        let few = f64::from(2 * count::FEW);
-        let with = self
-            .mean(row::ABOARD, self.lap(usize::from(!pace.busy_waits)))
-            .filter(|_| self.is_obeyed() && self.are_enough());
-        let (lost, doubt, compared) = match (pace.solo.mean(), with) {
-            (Some(own), Some(with)) => {
-                let kept = if pace.busy_waits { 1.0 } else { pace.recovery.kept() };
-                let lost = [0, 1].map(|i| (1.0 - kept * own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
-                let idles = if pace.busy_waits { 1.0 } else { own.idles() };
-                (
-                    lost[0] + idles * (lost[1] - lost[0]).max(0.0),
-                    (own.error / with.ticks[0]).min(MOST_DOUBT),
-                    true,
-                )
-            }
-            // It did not come to a yield: it runs, or one guest does.
-            (_, None) if !self.is_obeyed() => (f64::from(u8::from(!alone)), 0.0, false),
-            // At most the time that it did not busy-wait was lost.
-            (_, None) if pace.busy_waits => (1.0 - self.idle(), 0.0, false),
-            // Yields are suddenly frequent: a solo sample first.
-            (None, Some(_)) => {
-                pace.controller.charge(pace.uncharged, 1.0);
-                self.note(pace, 1.0, 0.0, false);
-                return self.leave_alone(pace);
-            }
-            (Some(own), None) => {
-                ((1.0 - own.ticks[0] * few / (waited * self.rate)).clamp(0.0, 1.0), 0.0, false)
-            }
-            (None, None) => (bound(few), 0.0, false),
-        };
-        self.conclude(pace, region, lost, doubt, compared);
-    }
-
-    /// With guests the share `lost` was lost: what follows.
-    fn conclude(
-        &self,
-        pace: &mut ThreadPace,
-        region: &'static crate::layout::region::Region,
-        lost: f64,
-        doubt: f64,
-        compared: bool,
-    ) {
-        let area = self.area;
-        // A primary that waits for requests delays its callers by the lost share over its idle share. A gain by guests is no
-        // credit: something else held up the primary in its solo sample.
-        let strain = if pace.busy_waits {
-            (lost / pace.busy_wait_share.max(BUSY_WAIT_SHARE)).clamp(-MOST_GAIN, 1.0)
-        } else {
-            lost
-        };
-        pace.controller.charge(pace.uncharged, strain);
-        self.note(pace, lost, doubt, compared);
-        let suspect = self.judge(region);
-        if pace.busy_waits && are_too_long(area.long_turns.load(Relaxed), area.all_turns.load(Relaxed)) {
-            match self.guests(region).next() {
-                Some(home) if area.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
-                _ => pace.controller.make_shorter(self.now),
-            }
-        }
-        match pace.controller.sample(self.now, strain) {
-            Verdict::GoOn => {
-                // Samples of work take longer, and there is no other measure.
-                let first = self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
-                let soon = pace.busy_waits || pace.sleeps_often || first;
-                pace.until = self.now + if soon { FIRST_GUEST_SAMPLE_NS } else { GUEST_SAMPLE_EVERY_NS };
-            }
-            Verdict::Wait => self.leave_alone(pace),
-            Verdict::Hopeless => {
-                self.leave_alone(pace);
-                let guests = area.guests.load(Relaxed);
-                let alone = || self.guests(region).next().filter(|_| guests == 1);
-                if let Some(home) = suspect.or_else(alone) {
-                    self.ban(home, trip::SLOWED);
-                    pace.controller.try_others();
-                }
-            }
-        }
-    }
-
-    /// Adds to the record: of the uncharged time the share `lost` was lost.
-    pub(crate) fn note(&self, pace: &mut ThreadPace, lost: f64, doubt: f64, compared: bool) {
-        let sums = &self.page.slowdown;
-        let time = core::mem::take(&mut pace.uncharged);
-        add(&sums.lost, time * lost);
-        add(&sums.doubt, time * doubt);
-        page::add(&sums.spells, u64::from(pace.phase_ns <= 0.0 && time > 0.0));
-        let squares = |pace: &ThreadPace| {
-            let (time, lost) = (pace.phase_ns, pace.phase_lost_ns);
-            [time * time, time * lost, lost * lost]
-        };
-        let before = squares(pace);
-        pace.phase_ns += time;
-        pace.phase_lost_ns += time * lost;
-        for (sum, (after, before)) in sums.squares.iter().zip(squares(pace).into_iter().zip(before)) {
-            add(sum, after - before);
-        }
-        page::add(&sums.samples, 1);
-        page::add(&sums.bounded, u64::from(!compared));
-        let tid = self.area.tid.load(Relaxed);
-        if let Some(row) = self.page.area.iter().find(|row| row.tid.load(Relaxed) == tid) {
-            let slower = (lost / (1.0 - lost).max(1e-3)).clamp(0.0, 1000.0);
-            row.slower.store((slower * 1e6) as u32, Relaxed);
-            row.known.store(1, Relaxed);
-        }
     }
 }
 

@@ -13,13 +13,15 @@ pub(crate) struct PaceMean {
     pub(crate) error: f64,
 }
 
-/// Where the mean of all samples is this many times the mean of the lower three quarters, the tail may be idle time.
+/// Where the mean of all samples is this many times the mean of the lower three quarters, the tail
+/// may be idle time.
 const TAIL_MAY_BE_IDLE: f64 = 1.2;
 /// From this ratio on the tail is idle time.
 const TAIL_IS_IDLE: f64 = 1.5;
 
 impl PaceMean {
-    /// How likely it is, from 0 to 1, that idle times are in it: samples that differ for other reasons have a shorter tail.
+    /// How likely it is, from 0 to 1, that idle times are in it: samples that differ for other
+    /// reasons have a shorter tail.
     pub(crate) fn idles(&self) -> f64 {
         let tail = self.ticks[0] / self.ticks[1];
         ((tail - TAIL_MAY_BE_IDLE) / (TAIL_IS_IDLE - TAIL_MAY_BE_IDLE)).clamp(0.0, 1.0)
@@ -27,7 +29,8 @@ impl PaceMean {
 }
 
 impl SampleStep {
-    /// The mean of a row of samples of `lap` yields each, without those that only an interruption explains.
+    /// The mean of a row of samples of `lap` yields each, without those that only an interruption
+    /// explains.
     pub(crate) fn mean(&self, row: usize, lap: i32) -> Option<PaceMean> {
         let mut sorted = [0_u32; count::SAMPLES];
         let mut many = 0;
@@ -66,7 +69,8 @@ mod tests {
     #[test]
     fn idle_times_are_told_from_a_tail() {
         let idles = |all, most| PaceMean { ticks: [all, most], error: 0.0 }.idles();
-        // As a chase has it in a guest of a guest; and a program that waits for a third of its time.
+        // As a chase has it in a guest of a guest; and a program that waits for a third of its
+        // time.
         assert_eq!((idles(349.0, 301.0), idles(450.0, 300.0)), (0.0, 1.0));
         assert!((0.2..0.8).contains(&idles(405.0, 300.0)));
     }

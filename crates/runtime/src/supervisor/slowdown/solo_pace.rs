@@ -1,9 +1,10 @@
 //! The pace of a primary's thread without guests, from samples of it. Pure: samples in, a pace out.
 //!
-//! Samples differ by a tenth for reasons that are not the thread's: what the memory does meanwhile, and the host. All
-//! samples of one guest phase are compared with one solo pace; were that the last sample alone, one phase would seem
-//! dear and the next one cheap. Cheap phases last longer, so more would be lost than the samples show. So several
-//! samples count, the latest most, until one differs by far: then the thread has turned to other work.
+//! Samples differ by a tenth for reasons that are not the thread's: what the memory does meanwhile,
+//! and the host. All samples of one guest phase are compared with one solo pace; were that the last
+//! sample alone, one phase would seem dear and the next one cheap. Cheap phases last longer, so
+//! more would be lost than the samples show. So several samples count, the latest most, until one
+//! differs by far: then the thread has turned to other work.
 
 use super::samples::PaceMean;
 
@@ -30,7 +31,8 @@ impl SoloPace {
         self.samples
     }
 
-    /// Adds a sample; `None`: yields were too rare for one. `single`: it has one reading, so its error is how samples differ.
+    /// Adds a sample; `None`: yields were too rare for one. `single`: it has one reading, so its
+    /// error is how samples differ.
     pub(crate) fn add_sample(&mut self, new: Option<PaceMean>, single: bool) {
         let same =
             |(old, new): &(PaceMean, PaceMean)| (new.ticks[0] / old.ticks[0] - 1.0).abs() <= OTHER_WORK;

@@ -1,9 +1,11 @@
-//! A primary's thread that comes to no yield for long: it runs code that it compiled itself, a library, or a loop without
-//! loads; or it is stopped. Its guests stand still in its ring meanwhile, so they are taken from it
-//! ([`crate::switching::redirect`]) and run at home, and it gets none before it comes to a yield again.
+//! A primary's thread that comes to no yield for long: it runs code that it compiled itself, a
+//! library, or a loop without loads; or it is stopped. Its guests stand still in its ring
+//! meanwhile, so they are taken from it ([`crate::switching::redirect`]) and run at home, and it
+//! gets none before it comes to a yield again.
 //!
-//! Whether it comes to yields is seen by what it counts anyway: the yields at which it meets a context. Where it
-//! busy-waits it meets them uncounted, and guests may be aside. So it is hooked first, and polled once more.
+//! Whether it comes to yields is seen by what it counts anyway: the yields at which it meets a
+//! context. Where it busy-waits it meets them uncounted, and guests may be aside. So it is hooked
+//! first, and polled once more.
 
 use crate::counting::count;
 use crate::layout::area::{Area, kind, lock, state};
@@ -18,8 +20,8 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
 
-/// A thread without a yield for this much CPU time is hooked. A hypervisor's steal counts as CPU time, too, and takes some
-/// milliseconds at once.
+/// A thread without a yield for this much CPU time is hooked. A hypervisor's steal counts as CPU
+/// time, too, and takes some milliseconds at once.
 const HOOK_AFTER_CPU_NS: u64 = 4_000_000;
 /// Hooked, and without a yield for this much CPU time, it loses its guests.
 const TAKE_AFTER_CPU_NS: u64 = 20_000_000;
@@ -117,8 +119,8 @@ impl Supervisor {
         taken
     }
 
-    /// Makes all other contexts of the ring lead back to the thread's own, if no other context runs; else leaves them as they
-    /// were. Under the lock, hooked. Returns whether it did.
+    /// Makes all other contexts of the ring lead back to the thread's own, if no other context
+    /// runs; else leaves them as they were. Under the lock, hooked. Returns whether it did.
     fn bend_all(&self, area: &'static Area) -> bool {
         let here = core::ptr::from_ref(area).cast_mut();
         let counters = [area.front(), area.back(), area.turns()];
@@ -147,7 +149,8 @@ impl Supervisor {
         bent
     }
 
-    /// Whether the thread that a home's context was taken from may still meet it. If not, it leads on again.
+    /// Whether the thread that a home's context was taken from may still meet it. If not, it leads
+    /// on again.
     pub(crate) fn may_be_met(&self, home: &Area) -> bool {
         // SAFETY: areas are never unmapped.
         let Some(host) = (unsafe { home.bent_by.load(Relaxed).as_ref() }) else { return false };

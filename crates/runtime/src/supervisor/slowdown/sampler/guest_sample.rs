@@ -1,0 +1,139 @@
+//! What a sample with guests says about their cost, and what follows: charge, ring length, bans,
+//! and the sums of the run record.
+
+use super::{
+    BUSY_WAIT_SHARE, FIRST_GUEST_SAMPLE_NS, GUEST_SAMPLE_EVERY_NS, MOST_DOUBT, MOST_GAIN, Phase, SampleStep,
+    ThreadPace, add,
+};
+use crate::counting::count::{self, row};
+use crate::layout::page;
+use crate::supervisor::slowdown::controller::Verdict;
+use crate::supervisor::slowdown::long_stays::are_too_long;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use runtime_abi::control::trip;
+
+impl SampleStep {
+    /// The sample with guests is done, or was given up.
+    pub(super) fn looked(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) {
+        let area = self.area;
+        pace.phase = Phase::Guests;
+        pace.until = self.now + GUEST_SAMPLE_EVERY_NS;
+        let gone = area.slept.load(Relaxed) != 0 || area.guests.load(Relaxed) == 0;
+        if gone && pace.work.is_none() {
+            return; // then no guest cost anything
+        }
+        if pace.sleeps_often {
+            let (lost, doubt, compared) = self.lost_by_work(pace);
+            return self.conclude(pace, region, lost, doubt, compared);
+        }
+        let waited = self.now.saturating_sub(pace.ordered_at).max(1) as f64;
+        // Guests that cannot be compared cost at most what they may stay, each time.
+        let bound = |yields: f64| (yields * self.page.max_absence_ns as f64 / waited).min(1.0);
+        let alone = area.cur.load(Acquire) == area.own().pointer();
+        let few = f64::from(2 * count::FEW);
+        let with = self
+            .mean(row::ABOARD, self.lap(usize::from(!pace.busy_waits)))
+            .filter(|_| self.is_obeyed() && self.are_enough());
+        let (lost, doubt, compared) = match (pace.solo.mean(), with) {
+            (Some(own), Some(with)) => {
+                let kept = if pace.busy_waits { 1.0 } else { pace.recovery.kept() };
+                let lost = [0, 1].map(|i| (1.0 - kept * own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
+                let idles = if pace.busy_waits { 1.0 } else { own.idles() };
+                (
+                    lost[0] + idles * (lost[1] - lost[0]).max(0.0),
+                    (own.error / with.ticks[0]).min(MOST_DOUBT),
+                    true,
+                )
+            }
+            // It did not come to a yield: it runs, or one guest does.
+            (_, None) if !self.is_obeyed() => (f64::from(u8::from(!alone)), 0.0, false),
+            // At most the time that it did not busy-wait was lost.
+            (_, None) if pace.busy_waits => (1.0 - self.idle(), 0.0, false),
+            // Yields are suddenly frequent: a solo sample first.
+            (None, Some(_)) => {
+                pace.controller.charge(pace.uncharged, 1.0);
+                self.note(pace, 1.0, 0.0, false);
+                return self.leave_alone(pace);
+            }
+            (Some(own), None) => {
+                ((1.0 - own.ticks[0] * few / (waited * self.rate)).clamp(0.0, 1.0), 0.0, false)
+            }
+            (None, None) => (bound(few), 0.0, false),
+        };
+        self.conclude(pace, region, lost, doubt, compared);
+    }
+
+    /// With guests the share `lost` was lost: what follows.
+    fn conclude(
+        &self,
+        pace: &mut ThreadPace,
+        region: &'static crate::layout::region::Region,
+        lost: f64,
+        doubt: f64,
+        compared: bool,
+    ) {
+        let area = self.area;
+        // A primary that waits for requests delays its callers by the lost share over its idle
+        // share. A gain by guests is no credit: something else held up the primary in its solo
+        // sample.
+        let strain = if pace.busy_waits {
+            (lost / pace.busy_wait_share.max(BUSY_WAIT_SHARE)).clamp(-MOST_GAIN, 1.0)
+        } else {
+            lost
+        };
+        pace.controller.charge(pace.uncharged, strain);
+        self.note(pace, lost, doubt, compared);
+        let suspect = self.judge(region);
+        if pace.busy_waits && are_too_long(area.long_turns.load(Relaxed), area.all_turns.load(Relaxed)) {
+            match self.guests(region).next() {
+                Some(home) if area.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
+                _ => pace.controller.make_shorter(self.now),
+            }
+        }
+        match pace.controller.sample(self.now, strain) {
+            Verdict::GoOn => {
+                // Samples of work take longer, and there is no other measure.
+                let first = self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
+                let soon = pace.busy_waits || pace.sleeps_often || first;
+                pace.until = self.now + if soon { FIRST_GUEST_SAMPLE_NS } else { GUEST_SAMPLE_EVERY_NS };
+            }
+            Verdict::Wait => self.leave_alone(pace),
+            Verdict::Hopeless => {
+                self.leave_alone(pace);
+                let guests = area.guests.load(Relaxed);
+                let alone = || self.guests(region).next().filter(|_| guests == 1);
+                if let Some(home) = suspect.or_else(alone) {
+                    self.ban(home, trip::SLOWED);
+                    pace.controller.try_others();
+                }
+            }
+        }
+    }
+
+    /// Adds to the record: of the uncharged time the share `lost` was lost.
+    pub(crate) fn note(&self, pace: &mut ThreadPace, lost: f64, doubt: f64, compared: bool) {
+        let sums = &self.page.slowdown;
+        let time = core::mem::take(&mut pace.uncharged);
+        add(&sums.lost, time * lost);
+        add(&sums.doubt, time * doubt);
+        page::add(&sums.spells, u64::from(pace.phase_ns <= 0.0 && time > 0.0));
+        let squares = |pace: &ThreadPace| {
+            let (time, lost) = (pace.phase_ns, pace.phase_lost_ns);
+            [time * time, time * lost, lost * lost]
+        };
+        let before = squares(pace);
+        pace.phase_ns += time;
+        pace.phase_lost_ns += time * lost;
+        for (sum, (after, before)) in sums.squares.iter().zip(squares(pace).into_iter().zip(before)) {
+            add(sum, after - before);
+        }
+        page::add(&sums.samples, 1);
+        page::add(&sums.bounded, u64::from(!compared));
+        let tid = self.area.tid.load(Relaxed);
+        if let Some(row) = self.page.area.iter().find(|row| row.tid.load(Relaxed) == tid) {
+            let slower = (lost / (1.0 - lost).max(1e-3)).clamp(0.0, 1000.0);
+            row.slower.store((slower * 1e6) as u32, Relaxed);
+            row.known.store(1, Relaxed);
+        }
+    }
+}
