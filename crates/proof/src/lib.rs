@@ -144,9 +144,10 @@ mod yields;
 
 use code::patches::Patched;
 use code::unit::{Scratch, View};
+use container::elf::Elf;
+pub use container::elf::ElfError;
 use container::mapping::{Mapping, Note};
 use container::relocations::Relocations;
-use image::{Image, ImageError};
 use rayon::prelude::*;
 use rule::Findings;
 pub use rule::{Place, Rule, Violation};
@@ -184,9 +185,9 @@ impl Counts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the original cannot be read: {0}")]
-    Original(ImageError),
+    Original(ElfError),
     #[error("the rewritten file cannot be read: {0}")]
-    Rewritten(ImageError),
+    Rewritten(ElfError),
     #[error("the second file is not a rewritten one: it has no note of a rewriter")]
     NotRewritten,
     #[error("a rewrite of a kind this checker does not know, number {0}")]
@@ -209,8 +210,8 @@ fn told(violations: &[Violation], total: usize) -> String {
 
 /// What all units are looked at with.
 pub(crate) struct Context<'d> {
-    pub(crate) original: Image<'d>,
-    pub(crate) rewritten: Image<'d>,
+    pub(crate) original: Elf<'d>,
+    pub(crate) rewritten: Elf<'d>,
     pub(crate) position_independent: bool,
     pub(crate) note: Note,
     pub(crate) mapping: Mapping<'d>,
@@ -249,8 +250,8 @@ pub fn check(original: &[u8], rewritten: &[u8]) -> Result<Counts, Refusal> {
 
 fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings), Refusal> {
     let nothing = Counts::default();
-    let original = Image::parse(old).map_err(Refusal::Original)?;
-    let rewritten = Image::parse(new).map_err(Refusal::Rewritten)?;
+    let original = Elf::parse(old).map_err(Refusal::Original)?;
+    let rewritten = Elf::parse(new).map_err(Refusal::Rewritten)?;
     let note = Note::of(&rewritten, &findings).ok_or(Refusal::NotRewritten)?;
     if !note.mode_is_known() {
         return Err(Refusal::UnknownMode(note.mode));
@@ -305,7 +306,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let bare: Vec<_> = bare.map(|(_, unit)| (unit.start, unit.start + unit.code.len() as u64)).collect();
     let context = Context {
         position_independent: original.is_position_independent(),
-        data: code::references::data(&original),
+        data: original.data_among_code(),
         named,
         known,
         met: bare.iter().map(|_| AtomicBool::new(false)).collect(),

@@ -7,6 +7,7 @@
 use crate::Context;
 use crate::code::computed;
 use crate::code::unit::View;
+use crate::container::elf::{self, Elf};
 use crate::container::mapping::{IDENTITY, POISON};
 use crate::container::read::number;
 use crate::container::relocations::Relocations;
@@ -17,10 +18,9 @@ use crate::rule::Rule;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
-use image::Image;
-use image::elf::abi::{
+use object::elf::{
     DT_FINI, DT_FINI_ARRAY, DT_FINI_ARRAYSZ, DT_INIT, DT_INIT_ARRAY, DT_INIT_ARRAYSZ, DT_PREINIT_ARRAY,
-    DT_PREINIT_ARRAYSZ, SHT_DYNSYM, SHT_SYMTAB,
+    DT_PREINIT_ARRAYSZ, SHT_DYNSYM, SHT_SYMTAB, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, SymbolBind,
 };
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -33,7 +33,7 @@ const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 const GENERAL: Set = 0xffff;
 
 /// Where functions begin by what symbols, headers and relocations say: those that are [`known`], and what has a name at all. Ascending.
-pub(crate) fn named(original: &Image<'_>, known: &[u64]) -> Vec<u64> {
+pub(crate) fn named(original: &Elf<'_>, known: &[u64]) -> Vec<u64> {
     let mut found = known.to_vec();
     found.extend(functions(original, |_| true));
     found.sort_unstable();
@@ -42,9 +42,8 @@ pub(crate) fn named(original: &Image<'_>, known: &[u64]) -> Vec<u64> {
 }
 
 /// Where functions begin of which others may know: all but what a local symbol alone names. Ascending.
-pub(crate) fn known(original: &Image<'_>, relocations: &Relocations) -> Vec<u64> {
-    const LOCAL: u8 = 0;
-    let mut found = vec![original.entry().0];
+pub(crate) fn known(original: &Elf<'_>, relocations: &Relocations) -> Vec<u64> {
+    let mut found = vec![original.entry()];
     found.extend([DT_INIT, DT_FINI].into_iter().filter_map(|tag| original.dynamic_value(tag)));
     for (at, size) in [
         (DT_INIT_ARRAY, DT_INIT_ARRAYSZ),
@@ -59,21 +58,20 @@ pub(crate) fn known(original: &Image<'_>, relocations: &Relocations) -> Vec<u64>
         found.extend(bytes.chunks_exact(8).filter_map(|word| number(word, 0, 8)));
     }
     found.extend(relocations.addresses.iter().map(|address| address.1));
-    found.extend(functions(original, |binding| binding != LOCAL));
+    found.extend(functions(original, |binding| binding != STB_LOCAL));
     found.sort_unstable();
     found.dedup();
     found
 }
 
 /// Addresses of function symbols whose binding is right.
-fn functions(original: &Image<'_>, is_right: impl Fn(u8) -> bool) -> Vec<u64> {
-    let tables = original.sections().iter().filter(|s| s.kind == SHT_SYMTAB || s.kind == SHT_DYNSYM);
-    let symbols =
-        tables.filter_map(|section| original.section_bytes(section)).flat_map(|bytes| bytes.chunks_exact(24));
-    symbols
-        .filter(|symbol| matches!(symbol[4] & 0xf, 2 | 10) && number(symbol, 6, 2) != Some(0))
-        .filter(|symbol| is_right(symbol[4] >> 4))
-        .filter_map(|symbol| number(symbol, 8, 8))
+fn functions(original: &Elf<'_>, is_right: impl Fn(SymbolBind) -> bool) -> Vec<u64> {
+    let tables = original.symbol_tables(SHT_SYMTAB).chain(original.symbol_tables(SHT_DYNSYM));
+    tables
+        .flat_map(|table| table.symbols)
+        .filter(|symbol| matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC) && elf::is_defined(symbol))
+        .filter(|symbol| is_right(symbol.st_bind()))
+        .map(elf::value)
         .collect()
 }
 
@@ -123,7 +121,10 @@ impl View<'_, '_> {
         if unit.code.len() < SHORTEST
             || unit.code.starts_with(&SIGNAL_RETURN)
             || context.named.binary_search(&unit.start).is_err()
-            || context.original.load_at(Svma(unit.start)).is_none_or(image::elf::Segment::is_writable)
+            || context
+                .original
+                .load_at(Svma(unit.start))
+                .is_none_or(crate::container::elf::Segment::is_writable)
         {
             wrong(unit.start, "neither by a frame description nor by anything else known to be a function");
         }

@@ -1,8 +1,8 @@
 //! Rule R2: entry patches, and the bytes that nothing may refer to because of them.
 
+use crate::container::elf::Elf;
 use crate::container::mapping::Mapping;
 use crate::rule::{Findings, Rule};
-use image::Image;
 use units::Svma;
 
 /// How long an entry patch is: `jmp rel32`.
@@ -22,9 +22,9 @@ struct Span {
 }
 
 impl Patched {
-    pub(crate) fn of(original: &Image<'_>, mapping: &Mapping<'_>) -> Self {
+    pub(crate) fn of(original: &Elf<'_>, mapping: &Mapping<'_>) -> Self {
         let code = original.loads().iter().filter(|load| load.is_executable());
-        let span = |load: &image::elf::Segment| Span {
+        let span = |load: &crate::container::elf::Segment| Span {
             start: load.address,
             size: load.file_size,
             bits: vec![0; (load.file_size / 64 + 1) as usize],
@@ -65,7 +65,7 @@ impl Span {
 
 /// Where patches lie in the file: offset and size, ascending. What is wrong with them alone is said here; what refers
 /// into them is found where references are looked at.
-pub(crate) fn places(original: &Image<'_>, mapping: &Mapping<'_>, findings: &Findings) -> Vec<(u64, u64)> {
+pub(crate) fn places(original: &Elf<'_>, mapping: &Mapping<'_>, findings: &Findings) -> Vec<(u64, u64)> {
     let mut places = Vec::new();
     for unit in &mapping.units {
         let Some(offset) = unit.patch else { continue };

@@ -1,18 +1,19 @@
 //! What refers to code from outside the units that have twins (rule R2): other code, relocations, data, symbols.
 
 use crate::code::patches::Patched;
+use crate::container::elf::{self, Elf};
 use crate::container::mapping::Mapping;
 use crate::container::read::number;
 use crate::container::relocations::Relocations;
 use crate::rule::{Findings, Rule};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use image::Image;
-use image::elf::abi::{DT_FINI, DT_INIT, SHF_ALLOC, SHF_EXECINSTR, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB};
+use object::LittleEndian as LE;
+use object::elf::{DT_FINI, DT_INIT, SHN_ABS, SHT_DYNSYM, SHT_SYMTAB, STT_TLS};
 use rayon::prelude::*;
 
 /// Looks for whatever would lead into the inside of a patch. `functions` are described; others begin at `named`, at least.
 pub(crate) fn look(
-    original: &Image<'_>,
+    original: &Elf<'_>,
     mapping: &Mapping<'_>,
     functions: &[(u64, u64)],
     named: &[u64],
@@ -21,20 +22,19 @@ pub(crate) fn look(
     findings: &Findings,
 ) {
     let check = |from: u64, to: u64, what: &str| refers(patched, findings, (from, to), what);
-    check(0, original.entry().0, "the ELF header");
+    check(0, original.entry(), "the ELF header");
     for tag in [DT_INIT, DT_FINI] {
         check(0, original.dynamic_value(tag).unwrap_or(0), "the dynamic section");
     }
     for &(place, to) in &relocations.addresses {
         check(place, to, "the relocation");
     }
-    let tables = original.sections().iter().filter(|s| s.kind == SHT_SYMTAB || s.kind == SHT_DYNSYM);
-    for bytes in tables.filter_map(|section| original.section_bytes(section)) {
-        bytes.par_chunks_exact(24).for_each(|symbol| {
-            // Not the undefined, the absolute and the thread-local ones: those are no addresses.
-            let section = number(symbol, 6, 2).unwrap_or(0);
-            if section != 0 && section != 0xfff1 && symbol[4] & 0xf != 6 {
-                check(0, number(symbol, 8, 8).unwrap_or(0), "a symbol, which cannot be");
+    for table in original.symbol_tables(SHT_SYMTAB).chain(original.symbol_tables(SHT_DYNSYM)) {
+        table.symbols.par_iter().for_each(|symbol| {
+            // Undefined, absolute and thread-local symbols are no addresses.
+            let is_absolute = symbol.st_shndx.get(LE) == SHN_ABS;
+            if elf::is_defined(symbol) && !is_absolute && symbol.st_type() != STT_TLS {
+                check(0, elf::value(symbol), "a symbol, which cannot be");
             }
         });
     }
@@ -64,7 +64,7 @@ pub(crate) fn look(
 }
 
 /// Where branches and calls lead of code without twins that is none of `known` functions; gaps in units included.
-pub(crate) fn targets(original: &Image<'_>, mapping: &Mapping<'_>, known: &[(u64, u64)]) -> Vec<u64> {
+pub(crate) fn targets(original: &Elf<'_>, mapping: &Mapping<'_>, known: &[(u64, u64)]) -> Vec<u64> {
     let mut ranges = other_code(original, mapping, known, &[]);
     ranges.retain(|range| !hold(known, range.0));
     let mut items = Vec::new();
@@ -93,28 +93,6 @@ pub(crate) fn targets(original: &Image<'_>, mapping: &Mapping<'_>, known: &[(u64
     found.flatten_iter().collect()
 }
 
-/// What sections say is data in segments that are executable, by ascending address.
-pub(crate) fn data(original: &Image<'_>) -> Vec<(u64, u64)> {
-    let data = original.sections().iter().filter(|section| {
-        section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC
-            && section.kind != SHT_NOBITS
-            && section.size > 0
-            && original.is_code(units::Svma(section.address))
-    });
-    let mut ranges: Vec<(u64, u64)> =
-        data.map(|section| (section.address, section.address.saturating_add(section.size))).collect();
-    ranges.sort_unstable();
-    // Nothing lies in two of them.
-    ranges.dedup_by(|next, last| {
-        let meets = next.0 <= last.1;
-        if meets {
-            last.1 = last.1.max(next.1);
-        }
-        meets
-    });
-    ranges
-}
-
 /// Whether one of the ranges holds an address.
 pub(crate) fn hold(ranges: &[(u64, u64)], address: u64) -> bool {
     let after = ranges.partition_point(|range| range.0 <= address);
@@ -124,13 +102,13 @@ pub(crate) fn hold(ranges: &[(u64, u64)], address: u64) -> bool {
 /// The executable ranges that have no twins and that no section says is data, cut where functions begin and end; and
 /// where there is a name outside of them, for data may stand before it, that ends in the middle of an instruction.
 fn other_code(
-    original: &Image<'_>,
+    original: &Elf<'_>,
     mapping: &Mapping<'_>,
     functions: &[(u64, u64)],
     named: &[u64],
 ) -> Vec<(u64, u64)> {
     let mut ranges = Vec::new();
-    let data = data(original);
+    let data = original.data_among_code();
     let mut cuts: Vec<u64> = functions.iter().chain(&data).flat_map(|&(start, end)| [start, end]).collect();
     cuts.extend(named.iter().filter(|&&start| !hold(functions, start)));
     cuts.sort_unstable();

@@ -1,9 +1,9 @@
 //! Relays: a switch that is a `nop` leads, while it is a jump, to one of these, which leads on into its cold part.
 
 use crate::container::Added;
+use crate::container::elf::Elf;
 use crate::container::mapping::Mapping;
 use crate::rule::{Findings, Rule};
-use image::Image;
 
 /// The size of a jump, and of the `nop` that may become one.
 pub(crate) const SIZE: u64 = 5;
@@ -19,7 +19,7 @@ pub(crate) struct Relay {
 
 /// Those of all switches that are listed, in the order of these.
 pub(crate) fn read(
-    rewritten: &Image<'_>,
+    rewritten: &Elf<'_>,
     added: &Added,
     mapping: &Mapping<'_>,
     findings: &Findings,

@@ -1,14 +1,14 @@
 //! Rule R12, of restartable sequences: code that the kernel knows by its place (`rseq`), and begins anew where the thread was
 //! interrupted in it. What it begins anew there is not what runs in a twin, so no unit that a descriptor names has one.
 
+use crate::container::elf::Elf;
 use crate::container::mapping::Mapping;
 use crate::container::read::number;
 use crate::container::relocations::Relocations;
 use crate::rule::{Findings, Rule};
-use image::Image;
 
 pub(crate) fn check(
-    original: &Image<'_>,
+    original: &Elf<'_>,
     mapping: &Mapping<'_>,
     relocations: &Relocations,
     findings: &Findings,

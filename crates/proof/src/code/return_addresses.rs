@@ -285,7 +285,7 @@ fn is_behind_a_call(before: impl Iterator<Item = Instruction>) -> bool {
 }
 
 fn is_code(context: &Context<'_>, address: u64) -> bool {
-    context.original.load_at(units::Svma(address)).is_some_and(image::elf::Segment::is_executable)
+    context.original.load_at(units::Svma(address)).is_some_and(crate::container::elf::Segment::is_executable)
 }
 
 /// Where the pieces begin that use their return addresses, ascending.

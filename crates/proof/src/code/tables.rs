@@ -1,9 +1,9 @@
 //! Rule R8: jump tables of twins.
 
 use crate::code::unit::{Scratch, View};
+use crate::container::elf::Elf;
 use crate::container::mapping::{Mapping, Table};
 use crate::rule::{Findings, Rule};
-use image::Image;
 use units::Svma;
 
 /// R8 for all tables together: those of twins lie in the new data, apart from each other.
@@ -95,7 +95,7 @@ impl View<'_, '_> {
 }
 
 /// The part of the new data where tables may lie.
-pub(crate) fn room(rewritten: &Image<'_>, data: &image::elf::Segment) -> (u64, u64) {
+pub(crate) fn room(rewritten: &Elf<'_>, data: &crate::container::elf::Segment) -> (u64, u64) {
     let span = |address: u64, size: u64| (address, address.saturating_add(size));
     let section = rewritten.section(".rodata.twin").map(|section| span(section.address, section.size));
     section.unwrap_or_else(|| span(data.address, data.file_size))

@@ -2,9 +2,9 @@
 //! before another rule has looked at it; here it is only made sure that it hangs together.
 
 use crate::code::relays::Relay;
+use crate::container::elf::Elf;
 use crate::container::read::{Reader, number};
 use crate::rule::{Findings, Rule};
-use image::Image;
 
 pub(crate) const IDENTITY: u32 = 1;
 pub(crate) const POISON: u32 = 2;
@@ -49,7 +49,7 @@ impl Note {
     }
 
     /// `None`: there is no such note, so the file is no rewritten one.
-    pub(crate) fn of(rewritten: &Image<'_>, findings: &Findings) -> Option<Self> {
+    pub(crate) fn of(rewritten: &Elf<'_>, findings: &Findings) -> Option<Self> {
         let mut ours = rewritten.notes().filter(|(owner, kind, _)| *owner == b"Gleaner\0" && *kind == 1);
         let (_, _, contents) = ours.next()?;
         let word = |at| number(contents, at, 4).unwrap_or(0) as u32;
@@ -160,8 +160,8 @@ impl<'d> Mapping<'d> {
 
     /// Reads the mapping; `None` if nothing more can be said about the file.
     pub(crate) fn read(
-        original: &Image<'d>,
-        rewritten: &Image<'d>,
+        original: &Elf<'d>,
+        rewritten: &Elf<'d>,
         note: &Note,
         findings: &Findings,
     ) -> Option<Self> {

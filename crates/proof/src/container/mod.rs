@@ -1,5 +1,6 @@
 //! Rules R1 and R3: the bytes and headers of the file around the twins.
 
+pub(crate) mod elf;
 pub(crate) mod mapping;
 pub(crate) mod names;
 pub(crate) mod read;
@@ -7,12 +8,12 @@ pub(crate) mod relocations;
 pub(crate) mod stream;
 
 use crate::code::relays::SIZE;
+use crate::container::elf::{Elf, Section, Segment};
 use crate::container::mapping::{Mapping, Note};
-use crate::container::read::number;
 use crate::rule::{Findings, Rule};
-use image::Image;
-use image::elf::abi::{PF_R, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE, PT_PHDR, SHT_NOBITS};
-use image::elf::{Section, Segment};
+use object::elf::{
+    PF_R, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS,
+};
 use rayon::prelude::*;
 
 /// Fields of the ELF header that a rewrite may change: offset and size.
@@ -68,8 +69,8 @@ pub(crate) fn unchanged(
 const LARGEST_HOLE: u64 = 64 << 20;
 
 /// R3 for program headers: the original's, with what the format names changed, and two new segments that are sound.
-pub(crate) fn segments(original: &Image<'_>, rewritten: &Image<'_>, findings: &Findings) -> Option<Added> {
-    let table = rewritten.header().program_headers.0;
+pub(crate) fn segments(original: &Elf<'_>, rewritten: &Elf<'_>, findings: &Findings) -> Option<Added> {
+    let table = rewritten.segment_table();
     let wrong = |index: usize, what: &str| {
         findings.in_file(Rule::Headers, table.saturating_add(56 * index as u64), what);
         None
@@ -159,8 +160,8 @@ fn inside(part: &Segment, load: &Segment) -> bool {
 }
 
 /// R3 for section headers: the original's, but for names, symbols and strings that moved; new ones agree with segments.
-pub(crate) fn sections(original: &Image<'_>, rewritten: &Image<'_>, added: &Added, findings: &Findings) {
-    let table = rewritten.header().section_headers.0;
+pub(crate) fn sections(original: &Elf<'_>, rewritten: &Elf<'_>, added: &Added, findings: &Findings) {
+    let table = rewritten.section_table();
     let (old, new) = (original.sections(), rewritten.sections());
     let wrong = |index: usize, what: &str| {
         findings.in_file(Rule::Headers, table.saturating_add(64 * index as u64), what);
@@ -168,7 +169,7 @@ pub(crate) fn sections(original: &Image<'_>, rewritten: &Image<'_>, added: &Adde
     if new.len() < old.len() {
         return wrong(new.len(), "section headers are missing");
     }
-    let named = original.header().section_names;
+    let named = original.section_names();
     let moved = |index: usize, section: &Section<'_>| {
         let symbols = old.iter().find(|section| section.name == b".symtab");
         index == named || section.name == b".symtab" || symbols.is_some_and(|s| s.link as usize == index)
@@ -197,13 +198,13 @@ pub(crate) fn sections(original: &Image<'_>, rewritten: &Image<'_>, added: &Adde
         if section.offset < size && section.size > 0 || end.is_none_or(|end| end > whole) {
             return wrong(index, "a new section does not lie in the new part of the file");
         }
-        let load = if section.flags & 4 != 0 { &added.text } else { &added.data };
-        let loaded = section.flags & 2 != 0;
+        let load = if section.flags.contains(SHF_EXECINSTR) { &added.text } else { &added.data };
+        let loaded = section.flags.contains(SHF_ALLOC);
         let distance = section.address.wrapping_sub(load.address);
         if loaded
             && (section.offset.wrapping_sub(load.offset) != distance
                 || distance.checked_add(section.size).is_none_or(|end| end > load.file_size)
-                || section.flags & 1 != 0)
+                || section.flags.contains(SHF_WRITE))
         {
             return wrong(index, "a new section does not agree with its segment");
         }
@@ -212,8 +213,8 @@ pub(crate) fn sections(original: &Image<'_>, rewritten: &Image<'_>, added: &Adde
 
 /// R3: what lies between the original, the new segments and the rest is zero; between twins, traps.
 pub(crate) fn padding(
-    original: &Image<'_>,
-    rewritten: &Image<'_>,
+    original: &Elf<'_>,
+    rewritten: &Elf<'_>,
     added: &Added,
     mapping: &Mapping<'_>,
     findings: &Findings,
@@ -250,13 +251,12 @@ pub(crate) fn padding(
 }
 
 /// R3: the fields of the ELF header that changed.
-pub(crate) fn header(original: &Image<'_>, rewritten: &Image<'_>, findings: &Findings) {
-    let data = rewritten.data();
-    if number(data, 54, 2) != Some(56) || number(data, 58, 2) != Some(64) {
+pub(crate) fn header(original: &Elf<'_>, rewritten: &Elf<'_>, findings: &Findings) {
+    if rewritten.entry_sizes() != (56, 64) {
         findings.in_file(Rule::Headers, 54, "header entries of an unknown size");
     }
     let size = original.data().len() as u64;
-    if rewritten.header().program_headers.0 < size || rewritten.header().section_headers.0 < size {
+    if rewritten.segment_table() < size || rewritten.section_table() < size {
         findings.in_file(Rule::Headers, 32, "headers do not lie in the new part of the file");
     }
 }

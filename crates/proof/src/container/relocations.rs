@@ -2,19 +2,16 @@
 //! and no patch.
 
 use crate::code::patches::PATCH;
+use crate::container::elf::{self, Elf, Relocation};
 use crate::container::mapping::Mapping;
 use crate::container::read::number;
 use crate::rule::{Findings, Rule};
-use image::Image;
-use image::elf::abi::{
-    DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_X86_64_GLOB_DAT, R_X86_64_IRELATIVE, R_X86_64_JUMP_SLOT,
-    R_X86_64_RELATIVE, SHF_ALLOC, SHT_RELA,
+use object::elf::{
+    DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, R_X86_64_GLOB_DAT, R_X86_64_IRELATIVE,
+    R_X86_64_JUMP_SLOT, R_X86_64_NONE, R_X86_64_RELATIVE, R_X86_64_TLSDESC, RelocationType, SHF_ALLOC,
+    SHT_RELA,
 };
 use units::Svma;
-
-const DT_RELRSZ: u64 = 35;
-const DT_RELR: u64 = 36;
-const R_X86_64_TLSDESC: u32 = 36;
 
 /// Where the loader writes, and which addresses it writes.
 #[derive(Default)]
@@ -32,7 +29,7 @@ pub(crate) struct Relocations {
 #[derive(Clone, Copy)]
 struct Slot {
     place: u64,
-    kind: u32,
+    kind: RelocationType,
     symbol: u32,
 }
 
@@ -47,13 +44,9 @@ pub(crate) enum Holds {
 }
 
 impl Relocations {
-    pub(crate) fn of(image: &Image<'_>) -> Self {
+    pub(crate) fn of(image: &Elf<'_>) -> Self {
         let mut found = Self::default();
-        let table = |start, size| {
-            let start = image.dynamic_value(start)?;
-            let size = image.dynamic_value(size)?;
-            Some((start, image.bytes_at(Svma(start), size as usize)?))
-        };
+        let table = |start, size| image.dynamic_table(start, size);
         let mut seen: Vec<u64> = Vec::new();
         for (start, bytes) in [table(DT_RELA, DT_RELASZ), table(DT_JMPREL, DT_PLTRELSZ)].into_iter().flatten()
         {
@@ -62,7 +55,9 @@ impl Relocations {
         }
         // Static programs relocate themselves, without a dynamic section.
         for section in image.sections() {
-            if section.kind == SHT_RELA && section.flags & SHF_ALLOC != 0 && !seen.contains(&section.address)
+            if section.kind == SHT_RELA
+                && section.flags.contains(SHF_ALLOC)
+                && !seen.contains(&section.address)
             {
                 found.explicit(image.section_bytes(section).unwrap_or(&[]));
             }
@@ -84,25 +79,22 @@ impl Relocations {
         })
     }
     fn explicit(&mut self, bytes: &[u8]) {
-        for entry in bytes.chunks_exact(24) {
-            let field = |at| number(entry, at, 8).unwrap_or(0);
-            let (place, kind) = (field(0), field(8) as u32);
-            if kind == 0 {
+        for Relocation { place, kind, symbol, addend } in elf::relocations(bytes) {
+            if kind == R_X86_64_NONE {
                 continue;
             }
             self.places.push(place);
             if matches!(kind, R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT | R_X86_64_IRELATIVE | R_X86_64_TLSDESC)
             {
-                let symbol = number(entry, 12, 4).unwrap_or(0) as u32;
                 self.slots.push(Slot { place, kind, symbol });
             }
             if kind == R_X86_64_RELATIVE || kind == R_X86_64_IRELATIVE {
-                self.addresses.push((place, field(16)));
+                self.addresses.push((place, addend));
             }
         }
     }
     /// The packed form: an address, then bitmaps of the 63 words behind.
-    fn compact(&mut self, image: &Image<'_>, bytes: &[u8]) {
+    fn compact(&mut self, image: &Elf<'_>, bytes: &[u8]) {
         let mut next = 0u64;
         let mut add = |place: u64| {
             self.places.push(place);

@@ -1,13 +1,13 @@
 //! What `crypto/internal/fips140/check` reads: 16 bytes that say so, a sum of 32, the place of all this, and four pairs of addresses.
 
 use super::original::is_marked;
+use crate::container::elf::Elf;
 use crate::container::read::Reader;
-use image::Image;
 
 const SAYS_SO: &[u8] = b"\xff Go fipsinfo \xff\0";
 
 /// All ranges that are read for a checksum, whatever they are.
-pub(super) fn ranges(original: &Image<'_>) -> Vec<(u64, u64)> {
+pub(super) fn ranges(original: &Elf<'_>) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     if !is_marked(original) {
         return found;

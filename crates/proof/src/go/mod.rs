@@ -9,11 +9,11 @@ mod shape;
 mod tables;
 
 use crate::container::Added;
+use crate::container::elf::Elf;
 use crate::container::mapping::{IDENTITY, Mapping, POISON};
 use crate::container::read::number;
 use crate::container::relocations::Relocations;
 use crate::rule::{Findings, Rule};
-use image::Image;
 use original::{Function, HEADER, Original, whole_record};
 use shape::Field;
 use units::Svma;
@@ -38,10 +38,9 @@ const EMPTY: u64 = 64;
 
 impl<'d> Go<'d> {
     /// R20 for what the program compares with a checksum.
-    pub(crate) fn checked(original: &Image<'d>, rewritten: &Image<'d>, findings: &Findings) {
+    pub(crate) fn checked(original: &Elf<'d>, rewritten: &Elf<'d>, findings: &Findings) {
         for (from, to) in checked::ranges(original) {
-            let bytes =
-                |image: &Image<'d>| image.bytes_at(Svma(from), to.checked_sub(from)?.try_into().ok()?);
+            let bytes = |image: &Elf<'d>| image.bytes_at(Svma(from), to.checked_sub(from)?.try_into().ok()?);
             let (old, new) = (bytes(original), bytes(rewritten));
             if old.is_none() || old != new {
                 findings.at(Rule::Go, from, "what the program compares with a checksum is not what it was");
@@ -51,8 +50,8 @@ impl<'d> Go<'d> {
 
     /// R20 for all but what is said of single functions. `None` where there is nothing of Go, or nothing more to be said.
     pub(crate) fn of(
-        original: &Image<'d>,
-        rewritten: &Image<'d>,
+        original: &Elf<'d>,
+        rewritten: &Elf<'d>,
         mapping: &Mapping<'_>,
         added: &Added,
         relocations: &Relocations,
@@ -114,7 +113,7 @@ impl<'d> Go<'d> {
     }
 
     /// Where the one word of data lies that is changed, in the file.
-    pub(crate) fn link(&self, original: &Image<'_>) -> Option<(u64, u64)> {
+    pub(crate) fn link(&self, original: &Elf<'_>) -> Option<(u64, u64)> {
         let next = self.original.module + self.original.shape.offset(Field::Next) as u64;
         original.file_offset(Svma(next)).map(|place| (place.0, 8))
     }

@@ -1,8 +1,8 @@
 //! Reading what Go's linker wrote for Go's runtime, as the runtime reads it.
 
 use super::shape::{Field, Shape};
+use crate::container::elf::Elf;
 use crate::container::read::{Reader, number};
-use image::Image;
 use units::Svma;
 
 /// The tables of the original.
@@ -36,7 +36,7 @@ const BUILD: &[u8] = b"\xff Go buildinf:";
 
 impl<'d> Original<'d> {
     /// `None` of what has nothing of Go; why it is not understood, if so.
-    pub(crate) fn of(image: &Image<'d>) -> Result<Option<Self>, &'static str> {
+    pub(crate) fn of(image: &Elf<'d>) -> Result<Option<Self>, &'static str> {
         if !is_marked(image) {
             return Ok(None);
         }
@@ -48,7 +48,7 @@ impl<'d> Original<'d> {
         Self::read(image, shape, module, head).map(Some).ok_or("a Go program with tables of an unknown form")
     }
 
-    fn read(image: &Image<'d>, shape: Shape, module: u64, head: u64) -> Option<Self> {
+    fn read(image: &Elf<'d>, shape: Shape, module: u64, head: u64) -> Option<Self> {
         let bytes = image.bytes_at(Svma(module), shape.size())?;
         let word = |at| number(bytes, at, 8);
         let constant = |address: u64, size: usize| {
@@ -193,7 +193,7 @@ pub(crate) fn whole_record(bytes: &[u8], shape: Shape) -> Option<&[u8]> {
 }
 
 /// Whether anything says that there is code of Go.
-pub(super) fn is_marked(image: &Image<'_>) -> bool {
+pub(super) fn is_marked(image: &Elf<'_>) -> bool {
     let is_named = |name: &[u8]| {
         name.ends_with(b".gopclntab") || name.starts_with(b".go.") || name == b".note.go.buildid"
     };
@@ -201,7 +201,7 @@ pub(super) fn is_marked(image: &Image<'_>) -> bool {
         || image.notes().any(|(owner, kind, _)| owner == b"Go\0\0" && kind == 4)
 }
 
-fn version(image: &Image<'_>) -> Option<u32> {
+fn version(image: &Elf<'_>) -> Option<u32> {
     let mut all = Vec::new();
     for load in image.loads().iter().filter(|load| !load.is_executable()) {
         let bytes = image.segment_bytes(load)?;
@@ -226,7 +226,7 @@ fn version(image: &Image<'_>) -> Option<u32> {
 }
 
 /// The address of the only module there is, and that of its head.
-fn one_module(image: &Image<'_>, shape: Shape) -> Option<(u64, u64)> {
+fn one_module(image: &Elf<'_>, shape: Shape) -> Option<(u64, u64)> {
     let mut heads = Vec::new();
     let mut found = None;
     for is_written in [false, true] {

@@ -26,7 +26,12 @@ impl View<'_, '_> {
         let Some((function, record)) = go.records(index, unit.start) else {
             return wrong(unit.twin, "Go's tables have no record of this twin");
         };
-        if self.context.original.load_at(Svma(unit.start)).is_none_or(image::elf::Segment::is_writable) {
+        if self
+            .context
+            .original
+            .load_at(Svma(unit.start))
+            .is_none_or(crate::container::elf::Segment::is_writable)
+        {
             wrong(unit.start, "a function of Go in memory that may be written to");
         }
         let old = function.record;

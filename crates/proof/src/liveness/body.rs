@@ -4,9 +4,9 @@ use super::effects::Effect;
 use super::set::{ALL, RED_ZONE, STACK_POINTER, STATUS_FLAGS, Set, is_one_register, whole};
 use super::steps::{End, Step};
 use super::{Code, Room};
+use crate::container::elf::Elf;
 use crate::container::read::Reader;
 use crate::unwind::lsda::Site;
-use image::Image;
 
 /// A place in code, by the number of its body and the offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,7 +208,7 @@ impl Builder<'_, '_, '_> {
     }
     fn entries(&self, table: u32) -> Vec<Option<u64>> {
         let table = &self.code.tables(self.own)[table as usize];
-        let image: &Image<'_> = self.code.original;
+        let image: &Elf<'_> = self.code.original;
         let bytes = image.bytes_at(units::Svma(table.original), table.size() as usize).unwrap_or(&[]);
         let target = |entry: &[u8]| {
             let distance = Reader::new(entry, 0).signed(entry.len())?;

@@ -1,17 +1,14 @@
 //! What calls and jumps lead to that leave the module, or never come back.
 
+use crate::container::elf::{self, Elf};
 use crate::container::read::{Reader, number};
 use crate::container::relocations::{Holds, Relocations};
-use image::Image;
-use image::elf::abi::{SHT_DYNSYM, SHT_SYMTAB};
+use object::elf::{DT_STRTAB, DT_SYMTAB, SHT_DYNSYM, SHT_SYMTAB, STB_LOCAL, STT_FUNC};
 use std::collections::HashSet;
 use units::Svma;
 
-const DT_STRTAB: u64 = 5;
-const DT_SYMTAB: u64 = 6;
-
 pub(crate) struct Linkage<'c, 'd> {
-    original: &'c Image<'d>,
+    original: &'c Elf<'d>,
     relocations: &'c Relocations,
     /// Functions of the module that never return, by name.
     dead_ends: HashSet<u64>,
@@ -26,17 +23,13 @@ pub(crate) enum Outside {
 }
 
 impl<'c, 'd> Linkage<'c, 'd> {
-    pub(crate) fn of(original: &'c Image<'d>, relocations: &'c Relocations) -> Self {
+    pub(crate) fn of(original: &'c Elf<'d>, relocations: &'c Relocations) -> Self {
         let mut dead_ends = HashSet::new();
-        for section in original.sections().iter().filter(|s| s.kind == SHT_SYMTAB || s.kind == SHT_DYNSYM) {
-            let strings = original.sections().get(section.link as usize);
-            let strings = strings.and_then(|strings| original.section_bytes(strings)).unwrap_or(&[]);
-            for symbol in original.section_bytes(section).unwrap_or(&[]).chunks_exact(24) {
-                let (at, address) = (number(symbol, 0, 4).unwrap_or(0), number(symbol, 8, 8).unwrap_or(0));
-                let name = Reader::new(strings, at as usize).text().unwrap_or(&[]);
-                let (kind, is_global) = (symbol[4] & 0xf, symbol[4] >> 4 != 0);
-                if address != 0 && kind == 2 && is_dead_end(name) && is_reserved(name, is_global) {
-                    dead_ends.insert(address);
+        for table in original.symbol_tables(SHT_SYMTAB).chain(original.symbol_tables(SHT_DYNSYM)) {
+            for symbol in table.symbols.iter().filter(|symbol| symbol.st_type() == STT_FUNC) {
+                let (name, is_global) = (table.name(symbol), symbol.st_bind() != STB_LOCAL);
+                if elf::value(symbol) != 0 && is_dead_end(name) && is_reserved(name, is_global) {
+                    dead_ends.insert(elf::value(symbol));
                 }
             }
         }

@@ -55,13 +55,13 @@ pub(crate) mod solve;
 pub(crate) mod steps;
 pub(crate) mod unread;
 
+use crate::container::elf::Elf;
 use crate::container::mapping::{Mapping, Table};
 use crate::container::relocations::Relocations;
 use crate::container::stream::{self, Item};
 use crate::unwind::Tables;
 use crate::unwind::lsda::Site;
 use body::{Body, Place};
-use image::Image;
 use linkage::Linkage;
 use order::Functions;
 use rayon::prelude::*;
@@ -71,7 +71,7 @@ use steps::{Source, Step};
 
 /// Code that liveness looks at: units first, then functions that have none.
 pub(crate) struct Code<'c, 'd> {
-    pub(crate) original: &'c Image<'d>,
+    pub(crate) original: &'c Elf<'d>,
     pub(crate) mapping: &'c Mapping<'d>,
     pub(crate) unwind: &'c Tables<'d>,
     pub(crate) linkage: Linkage<'c, 'd>,
@@ -92,7 +92,7 @@ pub(crate) struct Room {
 
 impl<'c, 'd> Code<'c, 'd> {
     fn of(
-        original: &'c Image<'d>,
+        original: &'c Elf<'d>,
         mapping: &'c Mapping<'d>,
         unwind: &'c Tables<'d>,
         relocations: &'c Relocations,
@@ -207,7 +207,7 @@ pub(crate) struct Dead<'c, 'd> {
 
 impl<'c, 'd> Dead<'c, 'd> {
     pub(crate) fn of(
-        original: &'c Image<'d>,
+        original: &'c Elf<'d>,
         mapping: &'c Mapping<'d>,
         unwind: &'c Tables<'d>,
         relocations: &'c Relocations,

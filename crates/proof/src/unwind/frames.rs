@@ -1,8 +1,8 @@
 //! Reading `.eh_frame` and `.eh_frame_hdr`: descriptions of frames, as a list.
 
+use crate::container::elf::Elf;
 use crate::container::read::{Reader, number};
-use image::Image;
-use image::elf::abi::PT_GNU_EH_FRAME;
+use object::elf::PT_GNU_EH_FRAME;
 use units::Svma;
 
 /// What several frame descriptions share.
@@ -92,7 +92,7 @@ impl Index<'_> {
 
 impl<'d> Frames<'d> {
     /// Reads them all; says where reading failed.
-    pub(crate) fn of(image: &Image<'d>) -> Result<Self, (u64, &'static str)> {
+    pub(crate) fn of(image: &Elf<'d>) -> Result<Self, (u64, &'static str)> {
         let segment = image.segments().iter().find(|segment| segment.kind == PT_GNU_EH_FRAME);
         let header = segment.map(|segment| index(image, segment.address)).transpose()?;
         let section = image.section(".eh_frame").filter(|section| section.size > 0);
@@ -226,7 +226,7 @@ fn rest<'d>(reader: &mut Reader<'d>) -> Option<&'d [u8]> {
 }
 
 /// Where the unwind table is, and the index, of `.eh_frame_hdr`.
-fn index<'d>(image: &Image<'d>, address: u64) -> Result<(u64, Option<Index<'d>>), (u64, &'static str)> {
+fn index<'d>(image: &Elf<'d>, address: u64) -> Result<(u64, Option<Index<'d>>), (u64, &'static str)> {
     let malformed = (address, "a malformed unwind header");
     let bytes = image.bytes_from(Svma(address)).ok_or(malformed)?;
     let mut reader = Reader::new(bytes, 0);

@@ -6,12 +6,12 @@ pub(crate) mod lsda;
 
 use crate::code::relays::SIZE;
 use crate::code::unit::{Scratch, View};
+use crate::container::elf::Elf;
 use crate::container::mapping::Mapping;
 use crate::rule::{Findings, Rule};
 use crate::unwind::cfa::Rows;
 use crate::unwind::frames::{Fde, Frames};
 use crate::unwind::lsda::{Lsda, Site, Sites};
-use image::Image;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use units::Svma;
@@ -35,8 +35,8 @@ pub(crate) struct Tables<'d> {
 impl<'d> Tables<'d> {
     /// R9 for the tables as a whole: old entries kept, one more for each twin, the index sorted and complete.
     pub(crate) fn read(
-        original: &Image<'d>,
-        rewritten: &Image<'d>,
+        original: &Elf<'d>,
+        rewritten: &Elf<'d>,
         mapping: &Mapping<'_>,
         findings: &Findings,
     ) -> Option<Self> {
@@ -135,7 +135,7 @@ impl<'d> Tables<'d> {
         Some(tables)
     }
 
-    fn index(&self, rewritten: &Image<'d>, findings: &Findings) {
+    fn index(&self, rewritten: &Elf<'d>, findings: &Findings) {
         let Some(index) = &self.new.index else {
             if !self.new.list.is_empty() {
                 findings.at(Rule::Unwind, self.new.address, "no sorted index of frame descriptions");
@@ -166,7 +166,7 @@ impl<'d> Tables<'d> {
     }
 
     /// Landing pads of every unit, with or without twin: where unwinding may enter code (rule R2).
-    pub(crate) fn pads(&self, image: &Image<'d>, fde: usize) -> Vec<u64> {
+    pub(crate) fn pads(&self, image: &Elf<'d>, fde: usize) -> Vec<u64> {
         let fde = &self.old.list[fde];
         let table = exceptions(image, fde, fde.start, fde.size);
         let Some(Ok(table)) = table else { return Vec::new() };
@@ -197,7 +197,7 @@ impl<'d> Tables<'d> {
         Rows::new(&self.old.shared[fde.shared as usize], fde)
     }
     /// Where exceptions land by one of the original's descriptions; `None` if that cannot be read.
-    pub(crate) fn sites(&self, image: &Image<'d>, fde: u32) -> Option<Vec<Site>> {
+    pub(crate) fn sites(&self, image: &Elf<'d>, fde: u32) -> Option<Vec<Site>> {
         let fde = &self.old.list[fde as usize];
         exceptions(image, fde, fde.start, fde.size).map_or(Some(Vec::new()), |table| Some(table.ok()?.sites))
     }
@@ -217,7 +217,7 @@ impl<'d> Tables<'d> {
 }
 
 fn exceptions<'d>(
-    image: &Image<'d>,
+    image: &Elf<'d>,
     fde: &Fde<'d>,
     start: u64,
     size: u64,

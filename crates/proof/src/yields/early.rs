@@ -4,35 +4,32 @@
 //! may come before the runtime's. What these call or jump to directly is looked at too, linkage stubs that lead back
 //! included. So is what a program exports in the place of the C library's memory and environment functions.
 
+use crate::container::elf::{self, Elf, SymbolTable};
 use crate::container::mapping::Mapping;
-use crate::container::read::number;
 use crate::container::relocations::{Holds, Relocations};
 use crate::container::stream::{self, Item};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
-use image::Image;
-use image::elf::abi::{
-    DT_INIT, DT_INIT_ARRAY, DT_INIT_ARRAYSZ, DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ, SHT_DYNSYM, SHT_SYMTAB,
+use object::elf::{
+    DT_INIT, DT_INIT_ARRAY, DT_INIT_ARRAYSZ, DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ, DynamicTag, PT_INTERP,
+    SHT_DYNSYM, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC,
 };
 use units::Svma;
-
-const PT_INTERP: u32 = 3;
-const STT_FUNC: u8 = 2;
-const STT_GNU_IFUNC: u8 = 10;
 
 /// Names under which libraries call functions of a program, from their constructors too.
 const BORROWED: &[&[u8]] =
     &[b"malloc", b"calloc", b"realloc", b"free", b"memalign", b"aligned_alloc", b"posix_memalign", b"getenv"];
 
 /// For each unit, whether it may run early.
-pub(crate) fn units(original: &Image<'_>, mapping: &Mapping<'_>, relocations: &Relocations) -> Vec<bool> {
+pub(crate) fn units(original: &Elf<'_>, mapping: &Mapping<'_>, relocations: &Relocations) -> Vec<bool> {
     let mut early = vec![false; mapping.units.len()];
-    let dynamic = Symbols::of(original, SHT_DYNSYM);
-    let mut waiting = begins(original, relocations, &dynamic);
+    let dynamic = original.symbol_tables(SHT_DYNSYM).next();
+    let dynamic = dynamic.as_ref();
+    let mut waiting = begins(original, relocations, dynamic);
     let mut items: Vec<Item> = Vec::new();
     let mut insn = Instruction::default();
     while let Some(address) = waiting.pop() {
         let Some(index) = mapping.index_at(address) else {
-            waiting.extend(behind_stub(original, relocations, &dynamic, address));
+            waiting.extend(behind_stub(original, relocations, dynamic, address));
             continue;
         };
         let unit = &mapping.units[index];
@@ -52,25 +49,21 @@ pub(crate) fn units(original: &Image<'_>, mapping: &Mapping<'_>, relocations: &R
     early
 }
 
-fn begins(original: &Image<'_>, relocations: &Relocations, dynamic: &Symbols<'_>) -> Vec<u64> {
+fn begins(original: &Elf<'_>, relocations: &Relocations, dynamic: Option<&SymbolTable<'_>>) -> Vec<u64> {
     let is_program = original.segments().iter().any(|segment| segment.kind == PT_INTERP);
     let resolved = |&&(place, _): &&(u64, u64)| relocations.slot(place) == Some(Holds::Resolved);
     let mut found: Vec<u64> = relocations.addresses.iter().filter(resolved).map(|&(_, to)| to).collect();
-    for symbols in [dynamic, &Symbols::of(original, SHT_SYMTAB)] {
-        for entry in symbols.entries.chunks_exact(24) {
-            if entry[4] & 0xf == STT_GNU_IFUNC {
-                found.extend(number(entry, 8, 8));
-            }
-        }
+    for table in original.symbol_tables(SHT_DYNSYM).chain(original.symbol_tables(SHT_SYMTAB)) {
+        let resolvers = table.symbols.iter().filter(|symbol| symbol.st_type() == STT_GNU_IFUNC);
+        found.extend(resolvers.map(elf::value));
     }
-    if is_program {
-        for (at, entry) in dynamic.entries.chunks_exact(24).enumerate() {
-            if entry[4] & 0xf == STT_FUNC && BORROWED.contains(&dynamic.name(entry)) {
-                found.extend(dynamic.defined(at));
-            }
-        }
+    if let Some(dynamic) = dynamic.filter(|_| is_program) {
+        let defined = dynamic.symbols.iter().filter(|symbol| elf::is_defined(symbol));
+        let borrowed =
+            defined.filter(|symbol| symbol.st_type() == STT_FUNC && BORROWED.contains(&dynamic.name(symbol)));
+        found.extend(borrowed.map(elf::value));
     }
-    let mut array = |at: u64, size: u64| {
+    let mut array = |at: DynamicTag, size: DynamicTag| {
         let (Some(at), Some(size)) = (original.dynamic_value(at), original.dynamic_value(size)) else {
             return;
         };
@@ -91,9 +84,9 @@ fn begins(original: &Image<'_>, relocations: &Relocations, dynamic: &Symbols<'_>
 
 /// Where a linkage stub leads, if that is in this module.
 fn behind_stub(
-    original: &Image<'_>,
+    original: &Elf<'_>,
     relocations: &Relocations,
-    dynamic: &Symbols<'_>,
+    dynamic: Option<&SymbolTable<'_>>,
     address: u64,
 ) -> Option<u64> {
     let code = original.bytes_at(Svma(address), 16)?;
@@ -103,35 +96,7 @@ fn behind_stub(
         return None;
     }
     match relocations.slot(jump.ip_rel_memory_address())? {
-        Holds::Named(symbol) => dynamic.defined(symbol as usize),
+        Holds::Named(symbol) => dynamic?.defined(symbol as usize),
         _ => None,
-    }
-}
-
-struct Symbols<'d> {
-    entries: &'d [u8],
-    strings: &'d [u8],
-}
-
-impl<'d> Symbols<'d> {
-    fn of(image: &Image<'d>, kind: u32) -> Self {
-        let section = image.sections().iter().find(|section| section.kind == kind);
-        let bytes = |index: Option<usize>| {
-            let section = index.and_then(|index| image.sections().get(index));
-            section.and_then(|section| image.section_bytes(section)).unwrap_or(&[])
-        };
-        Self {
-            entries: section.and_then(|section| image.section_bytes(section)).unwrap_or(&[]),
-            strings: bytes(section.map(|section| section.link as usize)),
-        }
-    }
-    fn name(&self, entry: &[u8]) -> &'d [u8] {
-        let at = number(entry, 0, 4).unwrap_or(0) as usize;
-        crate::container::read::Reader::new(self.strings, at).text().unwrap_or(&[])
-    }
-    /// The address of a symbol that the module itself defines.
-    fn defined(&self, index: usize) -> Option<u64> {
-        let entry = self.entries.get(24 * index..24 * index + 24)?;
-        (number(entry, 6, 2)? != 0).then(|| number(entry, 8, 8)).flatten()
     }
 }

@@ -4,17 +4,16 @@
 //! To find an address in one more place: a source in [`known_addresses`]. Too many are no harm.
 
 use crate::code::references::{self, hold};
+use crate::container::elf::{self, Elf};
 use crate::container::read::number;
 use crate::container::relocations::Relocations;
 use crate::liveness::Dead;
 use crate::liveness::body::Body;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
-use image::Image;
-use image::elf::abi::{DT_FINI, DT_INIT, SHT_DYNSYM, SHT_SYMTAB};
+use object::elf::{DT_FINI, DT_INIT, DT_PLTGOT, DT_SYMTAB, SHT_DYNSYM, SHT_SYMTAB};
 use rayon::prelude::*;
 use units::Svma;
 
-const DT_PLTGOT: u64 = 3;
 /// Longer tables of distances do not lead to functions in one piece.
 const LONGEST_TABLE: usize = 1 << 12;
 
@@ -70,19 +69,15 @@ pub(super) fn of(dead: &Dead<'_, '_>, relocations: &Relocations) -> Vec<Callers>
     callers
 }
 
-const DT_SYMTAB: u64 = 6;
-
 /// What headers, relocations, symbols, unwind tables and data name.
 fn known_addresses(dead: &Dead<'_, '_>, relocations: &Relocations, found: &Found<'_>, taken: &mut Vec<u32>) {
     let image = dead.code.original;
-    let mut values = vec![image.entry().0];
+    let mut values = vec![image.entry()];
     values.extend([DT_INIT, DT_FINI].into_iter().filter_map(|tag| image.dynamic_value(tag)));
     values.extend(relocations.addresses.iter().map(|address| address.1));
     values.extend(dead.code.unwind.personalities());
-    for section in image.sections().iter().filter(|section| section.kind == SHT_DYNSYM) {
-        let symbols = image.section_bytes(section).unwrap_or(&[]).chunks_exact(24);
-        values
-            .extend(symbols.filter(|symbol| number(symbol, 6, 2) != Some(0)).filter_map(|s| number(s, 8, 8)));
+    for table in image.symbol_tables(SHT_DYNSYM) {
+        values.extend(table.symbols.iter().filter(|symbol| elf::is_defined(symbol)).map(elf::value));
     }
     taken.extend(values.into_iter().filter_map(|value| found.body(value)));
     // Unwind tables name every function, each word from its own place.
@@ -93,7 +88,7 @@ fn known_addresses(dead: &Dead<'_, '_>, relocations: &Relocations, found: &Found
         ranges
     };
     let step = if image.is_position_independent() { 4 } else { 1 };
-    let data = references::data(image);
+    let data = image.data_among_code();
     let loads = image.loads().iter().filter(|load| !load.is_executable());
     let whole = loads.filter_map(|load| Some((load.address, image.segment_bytes(load)?)));
     let among =
@@ -158,7 +153,7 @@ fn undecoded(dead: &Dead<'_, '_>) -> Vec<(u64, u64)> {
                 .map(move |block| (start + u64::from(block.at), start + u64::from(block.end_at)))
         })
         .collect();
-    known.extend(references::data(dead.code.original));
+    known.extend(dead.code.original.data_among_code());
     known.par_sort_unstable();
     let mut gaps = Vec::new();
     for load in dead.code.original.loads().iter().filter(|load| load.is_executable()) {
@@ -257,8 +252,8 @@ impl Said {
     }
 
     /// Distances from here, as jump tables have them that nobody listed: some lead to other functions.
-    fn table(&mut self, base: u64, image: &Image<'_>, found: &Found<'_>) {
-        if image.is_code(Svma(base)) && !hold(&references::data(image), base) {
+    fn table(&mut self, base: u64, image: &Elf<'_>, found: &Found<'_>) {
+        if image.is_code(Svma(base)) && !hold(&image.data_among_code(), base) {
             return;
         }
         let bytes = image.bytes_from(Svma(base)).unwrap_or(&[]);
