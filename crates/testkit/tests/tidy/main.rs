@@ -3,11 +3,15 @@
 //! To add one: a function from text to complaints, a test that runs it over the repository, and a test that shows it
 //! complain. What a rule looks for is put together with `concat!` here, so that it does not find itself.
 
+mod columns;
+mod cycles;
+mod pending;
 mod prose;
 mod rooms;
 mod shell;
 mod source;
 mod tree;
+mod words;
 
 use std::path::PathBuf;
 

@@ -8,12 +8,15 @@ use crate::{complaint, none, root};
 use regex::Regex;
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
+
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[\w.*<>{}$/:~-]*[\w*>}]\.(?:rs|md|toml|sh|c|cc|h|S|py|json)\b").expect("a pattern")
+});
 
 /// Files named in this line of prose.
 fn cited(line: &str) -> Vec<&str> {
-    let name =
-        Regex::new(r"[\w.*<>{}$/:~-]*[\w*>}]\.(?:rs|md|toml|sh|c|cc|h|S|py|json)\b").expect("a pattern");
-    name.find_iter(line)
+    NAME.find_iter(line)
         .map(|found| found.as_str().trim_start_matches("./"))
         .filter(|path| !path.contains(['*', '<', '{', '$', ':', '~']) && !path.starts_with('/'))
         // A record's or report's file in an example is the user's, unless a directory of ours is named with it.
