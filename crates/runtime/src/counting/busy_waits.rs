@@ -12,7 +12,8 @@
 //! ([`crate::supervisor`]).
 
 use crate::counting::count::{self, SAMPLES, row};
-use crate::layout::area::{Area, Context};
+use crate::layout::area::Area;
+use crate::layout::context::Context;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A work is longer than so many of the shortest turns, and than such a part of what works are.
@@ -30,13 +31,13 @@ const DRIFT: u64 = 32;
 
 /// The stage begins.
 pub(crate) fn begin(area: &Area) {
-    area.laps[0].store(1, Relaxed);
-    for word in [&area.away, &area.turned, &area.lap_ticks] {
+    area.counting.laps[0].store(1, Relaxed);
+    for word in [&area.counting.away, &area.counting.turned, &area.counting.lap_ticks] {
         word.store(0, Relaxed);
     }
-    let shortest = area.shortest_turn.load(Relaxed);
-    area.shortest_turn.store(shortest + shortest / DRIFT, Relaxed);
-    area.count.store(1, Relaxed);
+    let shortest = area.counting.shortest_turn.load(Relaxed);
+    area.counting.shortest_turn.store(shortest + shortest / DRIFT, Relaxed);
+    area.counting.count.store(1, Relaxed);
 }
 
 /// Puts the counter behind those aside. The thread's, under the lock.
@@ -61,44 +62,45 @@ pub(crate) fn unlink(area: &Area) {
 }
 
 fn last_aside(area: &Area) -> Option<&'static Context> {
-    let some = !area.aside.load(Relaxed).is_null();
+    let some = !area.thread.aside.load(Relaxed).is_null();
     // SAFETY: contexts of a ring are alive.
-    some.then(|| unsafe { &*area.aside_last.load(Relaxed) })
+    some.then(|| unsafe { &*area.thread.aside_last.load(Relaxed) })
 }
 
 /// It waits, and turns round.
 pub(crate) fn turned(area: &'static Area, now: u64) {
-    let returned = area.away.swap(0, Relaxed);
-    let before = area.turned.swap(now, Relaxed);
-    area.idle_until.store(now, Relaxed);
+    let returned = area.counting.away.swap(0, Relaxed);
+    let before = area.counting.turned.swap(now, Relaxed);
+    area.counting.idle_until.store(now, Relaxed);
     // Without the one or the other it was at the control context meanwhile, or ran a handler.
     if before != 0 && returned >= before {
         let (guests, own) = (returned - before, now.saturating_sub(returned));
         // Zero while none is known. A primary that is behind with its work turns round once between
         // two works, and never shorter.
-        let shortest = area.shortest_turn.load(Relaxed).wrapping_sub(1).min(own.saturating_sub(1)) + 1;
-        area.shortest_turn.store(shortest, Relaxed);
-        let usual = area.usual_work.load(Relaxed).max(TURNS * shortest);
+        let shortest =
+            area.counting.shortest_turn.load(Relaxed).wrapping_sub(1).min(own.saturating_sub(1)) + 1;
+        area.counting.shortest_turn.store(shortest, Relaxed);
+        let usual = area.counting.usual_work.load(Relaxed).max(TURNS * shortest);
         let works = own > (TURNS * shortest).max(usual / PART);
         if works {
             // An interruption is no work: it counts for little here, and is left out later.
             let usual = usual + own.min(4 * usual) / 8 - usual / 8;
-            area.usual_work.store(usual, Relaxed);
+            area.counting.usual_work.store(usual, Relaxed);
             add(area, own + guests / 2);
         }
         let idle = guests + if works { 0 } else { own };
-        area.idle.store(area.idle.load(Relaxed) + idle, Relaxed);
-        if area.obeyed.load(Relaxed) & count::SPINS != 0 {
+        area.counting.idle.store(area.counting.idle.load(Relaxed) + idle, Relaxed);
+        if area.counting.obeyed.load(Relaxed) & count::SPINS != 0 {
             count::absent(area, guests);
         }
     }
-    let spent = now.saturating_sub(area.stage_began.load(Relaxed));
-    let stage = area.stage_ticks.load(Relaxed);
-    let works = area.taken.load(Relaxed) as i32 * area.laps[0].load(Relaxed);
+    let spent = now.saturating_sub(area.counting.stage_began.load(Relaxed));
+    let stage = area.orders.stage_ticks();
+    let works = area.counting.taken.load(Relaxed) as i32 * area.counting.laps[0].load(Relaxed);
     if spent > STAGES_MOST * stage || spent > STAGES_LEAST * stage && works >= ENOUGH {
         if works == 0 {
             // What works are like is to be learnt anew.
-            area.usual_work.store(0, Relaxed);
+            area.counting.usual_work.store(0, Relaxed);
         }
         count::advance(area);
     }
@@ -106,15 +108,15 @@ pub(crate) fn turned(area: &'static Area, now: u64) {
 
 /// Adds a work to the samples, which are of so many works each that they all have room.
 fn add(area: &Area, ticks: u64) {
-    let sum = area.lap_ticks.load(Relaxed) + ticks;
-    let left = area.count.load(Relaxed) - 1;
-    area.count.store(left, Relaxed);
-    area.lap_ticks.store(sum, Relaxed);
+    let sum = area.counting.lap_ticks.load(Relaxed) + ticks;
+    let left = area.counting.count.load(Relaxed) - 1;
+    area.counting.count.store(left, Relaxed);
+    area.counting.lap_ticks.store(sum, Relaxed);
     if left > 0 {
         return;
     }
     let samples = area.samples(row::PLAIN);
-    let mut taken = area.taken.load(Relaxed) as usize;
+    let mut taken = area.counting.taken.load(Relaxed) as usize;
     samples[taken % SAMPLES].store(u32::try_from(sum).unwrap_or(u32::MAX).max(1), Relaxed);
     taken += 1;
     if taken >= SAMPLES {
@@ -126,9 +128,9 @@ fn add(area: &Area, ticks: u64) {
             sample.store(0, Relaxed);
         }
         taken = SAMPLES / 2;
-        area.laps[0].store(area.laps[0].load(Relaxed).saturating_mul(2), Relaxed);
+        area.counting.laps[0].store(area.counting.laps[0].load(Relaxed).saturating_mul(2), Relaxed);
     }
-    area.taken.store(taken as u32, Relaxed);
-    area.lap_ticks.store(0, Relaxed);
-    area.count.store(area.laps[0].load(Relaxed), Relaxed);
+    area.counting.taken.store(taken as u32, Relaxed);
+    area.counting.lap_ticks.store(0, Relaxed);
+    area.counting.count.store(area.counting.laps[0].load(Relaxed), Relaxed);
 }

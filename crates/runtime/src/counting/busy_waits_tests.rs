@@ -3,7 +3,8 @@
 
 use crate::counting::count::{self, ALONE, COUNTING, GUESTS, SAMPLES, SPINS, WAITS, row};
 use crate::counting::count_tests::{met_at_turns, ordered, sorted, taken};
-use crate::layout::area::{Area, Context};
+use crate::layout::area::Area;
+use crate::layout::context::Context;
 use crate::switching::ring;
 use crate::switching::ring_tests::{board, order, pointers, world};
 use core::sync::atomic::Ordering::Relaxed;
@@ -13,8 +14,8 @@ fn waiting(what: u32) -> (&'static Area, Vec<&'static Context>) {
     for guest in guests.iter().rev() {
         board(area, guest, ring::modes());
     }
-    area.stage_ticks.store(u64::MAX / 256, Relaxed);
-    area.absence_ticks.store(1000, Relaxed);
+    area.orders.for_test().stage_ticks.store(u64::MAX / 256, Relaxed);
+    area.orders.for_test().absence_ticks.store(1000, Relaxed);
     ordered(area, what | COUNTING | WAITS);
     (area, guests)
 }
@@ -22,7 +23,7 @@ fn waiting(what: u32) -> (&'static Area, Vec<&'static Context>) {
 /// It turns round at `now`, and is with guests for so long.
 fn turn(area: &'static Area, now: u64, guests: u64) -> *mut Context {
     let next = count::turned(area, now);
-    area.away.store(now + guests, Relaxed);
+    area.counting.away.store(now + guests, Relaxed);
     next
 }
 
@@ -54,12 +55,12 @@ fn works_are_told_from_turns() {
     let works: Vec<u32> =
         area.samples(row::PLAIN).iter().map(|at| at.load(Relaxed)).take_while(|at| *at != 0).collect();
     assert_eq!(works, [2015; 10]);
-    assert_eq!(area.idle.load(Relaxed), 50 * 30 + 40 * 50);
-    assert_eq!(area.long_turns.load(Relaxed), 0);
+    assert_eq!(area.counting.idle.load(Relaxed), 50 * 30 + 40 * 50);
+    assert_eq!(area.counting.long_turns.load(Relaxed), 0);
     // Guests that stay are told of, and are no work.
     turn(area, now + 80, 5000);
     turn(area, now + 80 + 5000 + 50, 30);
-    assert_eq!((area.long_turns.load(Relaxed), area.taken.load(Relaxed)), (1, 10));
+    assert_eq!((area.counting.long_turns.load(Relaxed), area.counting.taken.load(Relaxed)), (1, 10));
 }
 
 #[test]
@@ -67,14 +68,14 @@ fn one_that_is_behind_works_all_the_time() {
     let (area, _) = waiting(ALONE);
     turn(area, 1_000_000, 10);
     turn(area, 1_000_060, 10);
-    let known = area.shortest_turn.load(Relaxed);
+    let known = area.counting.shortest_turn.load(Relaxed);
     assert_eq!(known, 50);
     // In the next look it only turns round once between two works.
     ordered(area, ALONE | COUNTING | WAITS);
     for round in 0..20 {
         turn(area, 2_000_000 + round * 2010, 10);
     }
-    assert_eq!((area.taken.load(Relaxed), area.idle.load(Relaxed)), (19, 19 * 10));
+    assert_eq!((area.counting.taken.load(Relaxed), area.counting.idle.load(Relaxed)), (19, 19 * 10));
 }
 
 #[test]
@@ -86,9 +87,9 @@ fn there_is_room_for_any_number_of_works() {
         turn(area, now + 60, 10);
         now += 60 + 10 + 2000;
     }
-    let lap = area.laps[0].load(Relaxed);
+    let lap = area.counting.laps[0].load(Relaxed);
     assert_eq!(lap, 16);
-    let taken = area.taken.load(Relaxed) as usize;
+    let taken = area.counting.taken.load(Relaxed) as usize;
     assert_eq!(taken, 999 / 16);
     let samples = area.samples(row::PLAIN);
     assert!(samples[..taken].iter().all(|sample| sample.load(Relaxed) == 16 * 2005));
@@ -99,10 +100,10 @@ fn there_is_room_for_any_number_of_works() {
 fn a_stage_that_ends_leaves_all_as_it_was() {
     for what in [SPINS, ALONE] {
         let (area, guests) = waiting(what);
-        area.stage_ticks.store(1, Relaxed);
+        area.orders.for_test().stage_ticks.store(1, Relaxed);
         turn(area, 1_000_000, 10);
         let mut next = turn(area, u64::MAX / 4, 10);
-        assert_eq!(area.done.load(Relaxed), area.order.load(Relaxed));
+        assert_eq!(area.counting.done.load(Relaxed), area.orders.order());
         // Whoever was about to go on there comes back to the primary.
         for _ in 0..10 {
             if next == area.own().pointer() {

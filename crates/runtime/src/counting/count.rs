@@ -26,7 +26,8 @@
 //! place in [`after`].
 
 use crate::counting::busy_waits;
-use crate::layout::area::{Area, Context, lock};
+use crate::layout::area::{Area, lock};
+use crate::layout::context::Context;
 use crate::signals::frame::Registers;
 use crate::switching::ring;
 use core::arch::global_asm;
@@ -126,7 +127,7 @@ pub(crate) fn pass_over_clock(area: &Area, registers: &mut Registers) -> bool {
     if unsafe { *(registers.rip as *const [u8; 2]) } != RDTSC {
         return false;
     }
-    area.no_clock.store(1, Relaxed);
+    area.counting.no_clock.store(1, Relaxed);
     (registers.rax, registers.rdx) = (0, 0);
     registers.rip += RDTSC.len() as u64;
     true
@@ -139,21 +140,21 @@ fn is_linked(counter: &Context) -> bool {
 /// Sets how many yields the primary passes by, less one; keeps account of those it met. The
 /// thread's.
 fn pass(area: &Area, many: i64) {
-    area.met.store(yields(area), Relaxed);
-    area.passes_were.store(many, Relaxed);
-    area.passes.store(many, Release);
+    area.counting.met.store(yields(area), Relaxed);
+    area.counting.passes_were.store(many, Relaxed);
+    area.twin.passes.store(many, Release);
 }
 
 /// How many yields the thread met while somebody was in its ring, be it a counter.
 pub(crate) fn yields(area: &Area) -> u64 {
-    let since = area.passes_were.load(Relaxed).wrapping_sub(area.passes.load(Acquire));
-    area.met.load(Relaxed).wrapping_add(since as u64)
+    let since = area.counting.passes_were.load(Relaxed).wrapping_sub(area.twin.passes.load(Acquire));
+    area.counting.met.load(Relaxed).wrapping_add(since as u64)
 }
 
 /// Takes the counters out. Under the lock.
 fn unlink(area: &Area) {
     pass(area, -1);
-    if area.stage.load(Relaxed) == WORK {
+    if area.counting.stage.load(Relaxed) == WORK {
         return busy_waits::unlink(area);
     }
     for counter in [area.front(), area.back()] {
@@ -166,10 +167,10 @@ fn unlink(area: &Area) {
 /// A ring as if nothing were counted and nobody were aside. The thread's, hooked, under the lock.
 pub(crate) fn gather(area: &Area) {
     unlink(area);
-    let first = area.aside.swap(null_mut(), Relaxed);
+    let first = area.thread.aside.swap(null_mut(), Relaxed);
     if !first.is_null() {
         area.control().next.store(first, Release);
-        area.own().prev.store(area.aside_last.load(Relaxed), Relaxed);
+        area.own().prev.store(area.thread.aside_last.load(Relaxed), Relaxed);
     }
 }
 
@@ -181,47 +182,47 @@ pub(crate) fn is_counter(area: &Area, context: *mut Context) -> bool {
 /// A ring as the supervisor ordered it. The thread's, hooked, under the lock, behind [`gather`].
 pub(crate) fn arrange(area: &Area) {
     let own = area.own();
-    let order = area.order.load(Acquire);
+    let order = area.orders.order();
     let first = area.control().next.load(Acquire);
     if order & GUESTS == 0 && first != own.pointer() {
-        area.aside.store(first, Relaxed);
-        area.aside_last.store(own.prev.load(Relaxed), Relaxed);
+        area.thread.aside.store(first, Relaxed);
+        area.thread.aside_last.store(own.prev.load(Relaxed), Relaxed);
         area.control().next.store(own.pointer(), Release);
         own.prev.store(own.pointer(), Relaxed);
     }
-    if area.obeyed.load(Relaxed) != order {
-        area.stage.store(NOTHING, Relaxed);
+    if area.counting.obeyed.load(Relaxed) != order {
+        area.counting.stage.store(NOTHING, Relaxed);
         if order & COUNTING != 0 {
             for sample in (0..ROWS).flat_map(|row| area.samples(row)) {
                 sample.store(0, Relaxed);
             }
-            area.turned.store(0, Relaxed);
-            area.long_turns.store(0, Relaxed);
-            area.all_turns.store(0, Relaxed);
-            area.idle.store(0, Relaxed);
+            area.counting.turned.store(0, Relaxed);
+            area.counting.long_turns.store(0, Relaxed);
+            area.counting.all_turns.store(0, Relaxed);
+            area.counting.idle.store(0, Relaxed);
             begin(area, after(NOTHING, order));
-            area.idle_since.store(area.stage_began.load(Relaxed), Relaxed);
-            area.idle_until.store(area.stage_began.load(Relaxed), Relaxed);
+            area.counting.idle_since.store(area.counting.stage_began.load(Relaxed), Relaxed);
+            area.counting.idle_until.store(area.counting.stage_began.load(Relaxed), Relaxed);
         }
-        area.obeyed.store(order, Release);
+        area.counting.obeyed.store(order, Release);
     }
     if area.closed.load(Acquire) != 0 {
         // It is to come here no more, nor to a counter.
-        area.stage.store(NOTHING, Relaxed);
+        area.counting.stage.store(NOTHING, Relaxed);
     }
     link(area);
 }
 
 fn begin(area: &Area, stage: u32) {
     match stage {
-        PLAIN => area.laps[0].store(FEW, Relaxed),
-        ABOARD => area.laps[1].store(FEW, Relaxed),
+        PLAIN => area.counting.laps[0].store(FEW, Relaxed),
+        ABOARD => area.counting.laps[1].store(FEW, Relaxed),
         WORK => busy_waits::begin(area),
         _ => {}
     }
-    area.stage.store(stage, Relaxed);
-    area.taken.store(0, Relaxed);
-    area.stage_began.store(ticks(), Relaxed);
+    area.counting.stage.store(stage, Relaxed);
+    area.counting.taken.store(0, Relaxed);
+    area.counting.stage_began.store(ticks(), Relaxed);
 }
 
 /// Puts in the counters of the present stage, if there is one. Under the lock.
@@ -230,17 +231,20 @@ fn link(area: &Area) {
     let code = |counter: &Context, at: unsafe extern "C" fn()| {
         counter.rip.store(at as *const () as u64, Relaxed);
     };
-    match area.stage.load(Relaxed) {
+    match area.counting.stage.load(Relaxed) {
         NOTHING => return,
         YIELDS => {
-            let alone = area.obeyed.load(Relaxed) & GUESTS == 0;
+            let alone = area.counting.obeyed.load(Relaxed) & GUESTS == 0;
             code(back, if alone { gleaner_lap } else { gleaner_count });
             ring::append(area, back);
         }
-        _ if area.no_clock.load(Relaxed) != 0 => return finish(area),
+        _ if area.counting.no_clock.load(Relaxed) != 0 => return finish(area),
         WORK => return busy_waits::link(area, gleaner_away),
         PLAIN | SITE => {
-            code(back, if area.stage.load(Relaxed) == SITE { gleaner_visited } else { gleaner_timed });
+            code(
+                back,
+                if area.counting.stage.load(Relaxed) == SITE { gleaner_visited } else { gleaner_timed },
+            );
             ring::append(area, back);
         }
         ABSENCE => {
@@ -253,7 +257,7 @@ fn link(area: &Area) {
             ring::append(area, back);
         }
         STAY => {
-            let suspect = area.suspect.load(Acquire);
+            let suspect = area.orders.suspect();
             if !ring::holds(area, suspect) {
                 return finish(area);
             }
@@ -270,18 +274,18 @@ fn link(area: &Area) {
         }
     }
     // Jumps have to be learnt first: what was not resumed is no sample.
-    area.resumed.store(0, Relaxed);
-    area.away.store(0, Relaxed);
+    area.counting.resumed.store(0, Relaxed);
+    area.counting.away.store(0, Relaxed);
     start_lap(area);
 }
 
 /// The counter that ends a lap is behind so many yields.
 fn start_lap(area: &Area) {
-    match area.stage.load(Relaxed) {
-        PLAIN => pass(area, i64::from(area.laps[0].load(Relaxed)) - 1),
-        YIELDS if area.obeyed.load(Relaxed) & GUESTS == 0 => pass(area, BLIND - 1),
-        YIELDS => area.count.store(i32::MAX, Relaxed),
-        _ => area.count.store(area.laps[1].load(Relaxed), Relaxed),
+    match area.counting.stage.load(Relaxed) {
+        PLAIN => pass(area, i64::from(area.counting.laps[0].load(Relaxed)) - 1),
+        YIELDS if area.counting.obeyed.load(Relaxed) & GUESTS == 0 => pass(area, BLIND - 1),
+        YIELDS => area.counting.count.store(i32::MAX, Relaxed),
+        _ => area.counting.count.store(area.counting.laps[1].load(Relaxed), Relaxed),
     }
 }
 
@@ -290,49 +294,51 @@ fn start_lap(area: &Area) {
 fn lengthen(area: &Area, stage: u32, ticks: u64) -> bool {
     let (which, laps, most) = match stage {
         PLAIN => (0, SOLO_LAPS, MANY),
-        ABOARD => (1, GUEST_LAPS, area.laps[0].load(Relaxed)),
+        ABOARD => (1, GUEST_LAPS, area.counting.laps[0].load(Relaxed)),
         _ => return false,
     };
-    let lap = area.laps[which].load(Relaxed);
-    let part = area.stage_ticks.load(Relaxed) / laps;
+    let lap = area.counting.laps[which].load(Relaxed);
+    let part = area.orders.stage_ticks() / laps;
     let wanted = (part.saturating_mul(lap as u64) / ticks.max(1)).min(most as u64) as i32;
     // Near enough is a sample.
     let longer = wanted > lap + lap / 2;
     if longer {
-        area.laps[which].store(wanted, Relaxed);
+        area.counting.laps[which].store(wanted, Relaxed);
     }
     longer
 }
 
 fn finish(area: &Area) {
-    if area.obeyed.load(Relaxed) & NAPS != 0 {
+    if area.counting.obeyed.load(Relaxed) & NAPS != 0 {
         begin(area, YIELDS);
         return link(area);
     }
-    area.stage.store(NOTHING, Relaxed);
-    area.done.store(area.obeyed.load(Relaxed), Release);
+    area.counting.stage.store(NOTHING, Relaxed);
+    area.counting.done.store(area.counting.obeyed.load(Relaxed), Release);
 }
 
 /// A counter has something to say, at this tick. Returns whom to go on with.
 pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context {
-    let stage = area.stage.load(Relaxed);
+    let stage = area.counting.stage.load(Relaxed);
     let next = area.back().next.load(Relaxed);
     if stage == YIELDS {
         start_lap(area);
         return next;
     }
-    let since = if matches!(stage, ABSENCE | STAY | SITE) { &area.away } else { &area.resumed }.load(Relaxed);
-    let mut taken = area.taken.load(Relaxed) as usize;
-    let timed = area.no_clock.load(Relaxed) == 0;
+    let since =
+        if matches!(stage, ABSENCE | STAY | SITE) { &area.counting.away } else { &area.counting.resumed }
+            .load(Relaxed);
+    let mut taken = area.counting.taken.load(Relaxed) as usize;
+    let timed = area.counting.no_clock.load(Relaxed) == 0;
     let gone = now.saturating_sub(since);
-    area.idle_until.store(now, Relaxed);
+    area.counting.idle_until.store(now, Relaxed);
     let longer = timed && since != 0 && taken == 0 && lengthen(area, stage, gone);
     if timed && since != 0 && taken < SAMPLES && !longer {
         taken += 1;
-        area.taken.store(taken as u32, Relaxed);
+        area.counting.taken.store(taken as u32, Relaxed);
         let page = area.region().page();
         if stage == SITE {
-            visit(page, area.visited.load(Relaxed), gone < area.soon_ticks.load(Relaxed));
+            visit(page, area.counting.visited.load(Relaxed), gone < area.orders.soon_ticks());
         } else {
             let sample = u32::try_from(gone).unwrap_or(u32::MAX).max(1);
             area.samples(row_of(stage))[taken - 1].store(sample, Relaxed);
@@ -341,19 +347,19 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
             tell_absence(page, gone);
         }
     }
-    let spent = now.saturating_sub(area.stage_began.load(Relaxed));
-    let limit = area.stage_ticks.load(Relaxed);
+    let spent = now.saturating_sub(area.counting.stage_began.load(Relaxed));
+    let limit = area.orders.stage_ticks();
     // Where yields are rare, one sample is worth waiting for.
     if !timed || taken >= SAMPLES || spent > if taken == 0 { 8 * limit } else { limit } {
         advance(area);
     }
     if stage == SITE {
         // From yield to yield, this included: meanwhile its line is on its way.
-        area.visited.store(area.own().rip.load(Relaxed), Relaxed);
-        area.away.store(now, Relaxed);
+        area.counting.visited.store(area.own().rip.load(Relaxed), Relaxed);
+        area.counting.away.store(now, Relaxed);
     }
     start_lap(area);
-    area.resumed.store(ticks(), Relaxed);
+    area.counting.resumed.store(ticks(), Relaxed);
     next
 }
 
@@ -378,9 +384,9 @@ fn tell_absence(page: &Control, ticks: u64) {
 /// Guests had the thread for so long, where it waits.
 pub(crate) fn absent(area: &Area, ticks: u64) {
     tell_absence(area.region().page(), ticks);
-    let long = ticks > area.absence_ticks.load(Relaxed);
-    area.long_turns.store(area.long_turns.load(Relaxed) + u32::from(long), Relaxed);
-    area.all_turns.store(area.all_turns.load(Relaxed).saturating_add(1), Relaxed);
+    let long = ticks > area.orders.absence_ticks();
+    area.counting.long_turns.store(area.counting.long_turns.load(Relaxed) + u32::from(long), Relaxed);
+    area.counting.all_turns.store(area.counting.all_turns.load(Relaxed).saturating_add(1), Relaxed);
 }
 
 /// To the next stage, if the ring may be changed now; else at the next occasion.
@@ -389,7 +395,7 @@ pub(crate) fn advance(area: &'static Area) {
         return;
     }
     unlink(area);
-    match after(area.stage.load(Relaxed), area.obeyed.load(Relaxed)) {
+    match after(area.counting.stage.load(Relaxed), area.counting.obeyed.load(Relaxed)) {
         NOTHING => finish(area),
         stage => {
             begin(area, stage);
@@ -404,9 +410,9 @@ pub(crate) fn advance(area: &'static Area) {
 /// thread's.
 pub(crate) fn at_turns(area: &Area) -> *mut Context {
     let own = area.own().pointer();
-    let counting = area.stage.load(Relaxed) != NOTHING;
-    let order = area.obeyed.load(Relaxed);
-    let aside = area.aside.load(Relaxed);
+    let counting = area.counting.stage.load(Relaxed) != NOTHING;
+    let order = area.counting.obeyed.load(Relaxed);
+    let aside = area.thread.aside.load(Relaxed);
     let first = match order {
         _ if !aside.is_null() && order & SPINS != 0 => aside,
         _ if !counting && order & (GUESTS | SPINS) == GUESTS | SPINS => ring::first(area),
@@ -417,7 +423,8 @@ pub(crate) fn at_turns(area: &Area) -> *mut Context {
     }
     let turns = area.turns();
     turns.rip.store(gleaner_turned as *const () as u64, Relaxed);
-    let first = if first == own && area.stage.load(Relaxed) == WORK { area.back().pointer() } else { first };
+    let first =
+        if first == own && area.counting.stage.load(Relaxed) == WORK { area.back().pointer() } else { first };
     turns.next.store(first, Relaxed);
     turns.pointer()
 }
@@ -432,27 +439,27 @@ pub(crate) fn turn_to(area: &Area, guest: *mut Context, next: *mut Context) {
 /// so, without a yield between, was no work, and is left out of what is counted; its last turn, in
 /// which what it waited for came, is not.
 pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
-    if area.stage.load(Relaxed) == WORK {
+    if area.counting.stage.load(Relaxed) == WORK {
         busy_waits::turned(area, now);
         return area.turns().next.load(Relaxed);
     }
-    let before = area.turned.swap(now, Relaxed);
-    let (passes, count) = (area.passes.load(Relaxed), area.count.load(Relaxed));
-    let unchanged = area.turned_passes.swap(passes, Relaxed) == passes
-        && area.turned_count.swap(count, Relaxed) == count
-        && before >= area.resumed.load(Relaxed);
+    let before = area.counting.turned.swap(now, Relaxed);
+    let (passes, count) = (area.twin.passes.load(Relaxed), area.counting.count.load(Relaxed));
+    let unchanged = area.counting.turned_passes.swap(passes, Relaxed) == passes
+        && area.counting.turned_count.swap(count, Relaxed) == count
+        && before >= area.counting.resumed.load(Relaxed);
     if before != 0 && unchanged {
         let turn = now.saturating_sub(before);
-        for since in [&area.resumed, &area.away] {
+        for since in [&area.counting.resumed, &area.counting.away] {
             let at = since.load(Relaxed);
             since.store(if at == 0 { 0 } else { at + turn }, Relaxed);
         }
-        area.idle.store(area.idle.load(Relaxed) + turn, Relaxed);
-        if area.obeyed.load(Relaxed) & SPINS != 0 {
+        area.counting.idle.store(area.counting.idle.load(Relaxed) + turn, Relaxed);
+        if area.counting.obeyed.load(Relaxed) & SPINS != 0 {
             absent(area, turn);
         }
     }
-    area.idle_until.store(now, Relaxed);
+    area.counting.idle_until.store(now, Relaxed);
     area.turns().next.load(Relaxed)
 }
 
@@ -512,8 +519,8 @@ global_asm!(
     "mov rax, rbx",
     "jmp gleaner_tail",
     NEXT = const c::NEXT, SELF = const a::SELF,
-    COUNT = const offset_of!(Area, count), AWAY = const offset_of!(Area, away),
-    SLOW_STACK = const offset_of!(Area, slow_stack),
+    COUNT = const offset_of!(Area, counting.count), AWAY = const offset_of!(Area, counting.away),
+    SLOW_STACK = const offset_of!(Area, switching.slow_stack),
     counted = sym counted, turned = sym turned,
 );
 

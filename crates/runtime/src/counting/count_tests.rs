@@ -2,15 +2,16 @@
 //! when.
 
 use crate::counting::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS};
-use crate::layout::area::{Area, Context, closed};
+use crate::layout::area::{Area, closed};
+use crate::layout::context::Context;
 use crate::switching::ring;
 use crate::switching::ring_tests::{board, order, pointers, world};
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::trip;
 
 pub(crate) fn ordered(area: &'static Area, what: u32) {
-    let number = area.order.load(Relaxed) & !(NUMBER - 1);
-    area.order.store((number + NUMBER) | what, Relaxed);
+    let number = area.orders.order() & !(NUMBER - 1);
+    area.orders.for_test().order.store((number + NUMBER) | what, Relaxed);
     ring::hook(area);
     ring::control(area);
 }
@@ -69,12 +70,12 @@ fn all_are_taken_also_from_aside() {
 /// Lets the counters have their say so often, and returns the orders that were seen, each once.
 fn run(area: &'static Area, times: u64) -> Vec<Vec<*mut Context>> {
     let mut seen: Vec<Vec<*mut Context>> = vec![order(area)];
-    area.stage_ticks.store(u64::MAX / 16, Relaxed);
+    area.orders.for_test().stage_ticks.store(u64::MAX / 16, Relaxed);
     for tick in 1..=times {
-        if area.done.load(Relaxed) == area.order.load(Relaxed) {
+        if area.counting.done.load(Relaxed) == area.orders.order() {
             break;
         }
-        area.away.store(tick * 1000, Relaxed);
+        area.counting.away.store(tick * 1000, Relaxed);
         count::counted(area, tick * 1000 + 100);
         let now = order(area);
         if seen.last() != Some(&now) {
@@ -91,16 +92,16 @@ fn stages_follow_each_other_and_leave_the_ring_as_it_was() {
     let [a, b, c] = [0, 1, 2].map(|i| guests[i].pointer());
     ordered(area, ALONE | COUNTING);
     assert_eq!(run(area, 300), [vec![back], vec![]]);
-    assert_eq!(area.done.load(Relaxed), area.order.load(Relaxed));
+    assert_eq!(area.counting.done.load(Relaxed), area.orders.order());
     assert!(area.samples(count::row::PLAIN).iter().all(|sample| sample.load(Relaxed) != 0));
 
-    area.suspect.store(b, Relaxed);
+    area.orders.for_test().suspect.store(b, Relaxed);
     ordered(area, GUESTS | COUNTING);
     assert_eq!(
         run(area, 300),
         [vec![a, b, c, back], vec![front, a, b, c, back], vec![a, front, b, back, c], vec![a, b, c]]
     );
-    assert_eq!(area.done.load(Relaxed), area.order.load(Relaxed));
+    assert_eq!(area.counting.done.load(Relaxed), area.orders.order());
     assert!(area.samples(count::row::STAY).iter().all(|sample| sample.load(Relaxed) == 100));
     let page = area.region().page();
     assert_eq!(page.absences[runtime_abi::control::bucket(100)].load(Relaxed), count::SAMPLES as u64);
@@ -109,7 +110,8 @@ fn stages_follow_each_other_and_leave_the_ring_as_it_was() {
 /// So many yields of the primary, as inserted code does them.
 fn yields(area: &'static Area, many: usize) {
     for _ in 0..many {
-        if area.own().next.load(Relaxed) == area.own().pointer() || area.passes.fetch_sub(1, Relaxed) > 0 {
+        if area.own().next.load(Relaxed) == area.own().pointer() || area.twin.passes.fetch_sub(1, Relaxed) > 0
+        {
             continue;
         }
         if area.own().next.load(Relaxed) == area.control().pointer() {
@@ -127,7 +129,7 @@ fn yields_of_one_that_naps_are_counted_alone_and_with_guests() {
     let [a, b, c] = [0, 1, 2].map(|i| guests[i].pointer());
     ordered(area, ALONE | COUNTING | NAPS);
     assert_eq!(run(area, 300), [vec![back]]);
-    assert_eq!(area.stage.load(Relaxed), count::YIELDS);
+    assert_eq!(area.counting.stage.load(Relaxed), count::YIELDS);
     let before = count::yields(area);
     yields(area, 1000);
     assert_eq!(count::yields(area) - before, 1000);
@@ -137,7 +139,7 @@ fn yields_of_one_that_naps_are_counted_alone_and_with_guests() {
     assert!(!ring::is_hooked(area));
     assert_eq!(count::yields(area) - before, 1064);
 
-    area.suspect.store(b, Relaxed);
+    area.orders.for_test().suspect.store(b, Relaxed);
     ordered(area, GUESTS | COUNTING | NAPS);
     assert_eq!(run(area, 300), [vec![front, a, b, c, back], vec![a, front, b, back, c], vec![a, b, c, back]]);
     let before = count::yields(area);
@@ -175,7 +177,7 @@ fn a_hook_in_the_midst_of_counting_loses_nobody() {
 #[test]
 fn a_guest_that_leaves_while_it_is_timed_is_no_trouble() {
     let (area, guests) = three();
-    area.suspect.store(guests[1].pointer(), Relaxed);
+    area.orders.for_test().suspect.store(guests[1].pointer(), Relaxed);
     ordered(area, GUESTS | COUNTING);
     run(area, 140);
     assert_eq!(order(area)[1], area.front().pointer());
@@ -217,7 +219,7 @@ fn a_hook_is_met_where_the_primary_turns_round() {
     ring::hook(area);
     assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
     // Whatever somebody who leaves does about it.
-    count::turn_to(area, area.aside.load(Relaxed), area.own().pointer());
+    count::turn_to(area, area.thread.aside.load(Relaxed), area.own().pointer());
     assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
 }
 
@@ -248,25 +250,25 @@ fn turning_round_is_left_out_of_what_is_counted() {
     let (area, guests) = three();
     ordered(area, SPINS | COUNTING);
     // So short that no lap is to be longer.
-    area.stage_ticks.store(1, Relaxed);
-    area.absence_ticks.store(150, Relaxed);
+    area.orders.for_test().stage_ticks.store(1, Relaxed);
+    area.orders.for_test().absence_ticks.store(150, Relaxed);
     let back = area.back().pointer();
     assert_eq!(order(area), [back]);
-    area.resumed.store(1000, Relaxed);
+    area.counting.resumed.store(1000, Relaxed);
     // Work until 1100, three turns of 100 and one of 200, of which the last brings what it waited
     // for: work again.
     for now in [1100, 1200, 1300, 1500] {
         assert_eq!(count::turned(area, now), guests[0].pointer());
     }
-    area.passes.fetch_sub(1, Relaxed);
+    area.twin.passes.fetch_sub(1, Relaxed);
     count::turned(area, 1700);
     count::counted(area, 1800);
     assert_eq!(area.samples(count::row::PLAIN)[0].load(Relaxed), 800 - 400);
-    assert_eq!(area.idle.load(Relaxed), 400);
-    assert_eq!(area.long_turns.load(Relaxed), 1);
+    assert_eq!(area.counting.idle.load(Relaxed), 400);
+    assert_eq!(area.counting.long_turns.load(Relaxed), 1);
     // What was counted meanwhile is no turn.
     count::turned(area, u64::MAX / 32);
-    assert_eq!(area.idle.load(Relaxed), 400);
+    assert_eq!(area.counting.idle.load(Relaxed), 400);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //!
 //! [`count`] counts at yields, [`busy_waits`] between waits.
 
+pub(crate) mod area_words;
 pub(crate) mod busy_waits;
 #[cfg(test)]
 mod busy_waits_tests;

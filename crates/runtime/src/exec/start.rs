@@ -67,7 +67,7 @@ pub(crate) fn scavenger(region: &'static Region, index: usize) -> Option<i32> {
         return None;
     };
     row.life.store(life::STARTING, Relaxed);
-    let stack = home.slow_stack.load(Relaxed) as usize;
+    let stack = home.switching.slow_stack.load(Relaxed) as usize;
     // SAFETY: the slow stack of an area that no thread has yet.
     let pid = unsafe { process(stack, become_scavenger, home.address()) };
     if pid < 0 {

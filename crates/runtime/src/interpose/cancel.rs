@@ -74,7 +74,7 @@ extern "C" fn cancels(thread: u64) -> usize {
         // A scavenger's thread is cancelled at home only, a sibling has no guests while that may
         // be.
         let region = area.region();
-        let primary = area.guest.load(Relaxed) != 0 && region.siblings.load(Relaxed) == 0;
+        let primary = area.twin.guest.load(Relaxed) != 0 && region.siblings.load(Relaxed) == 0;
         if primary && sys::getpid() == region.primary.load(Relaxed) {
             leave_alone(region, thread, &mut Patience::default());
         }
@@ -130,8 +130,8 @@ fn leave_alone(region: &'static Region, thread: u64, patience: &mut Patience) {
     // It may be about to begin: then it is not known yet whose area is its.
     let begins = |area: &Area| {
         area.kind.load(Acquire) == kind::CLAIMED
-            && area.guest.load(Relaxed) != 0
-            && area.start[0].load(Relaxed) != 0
+            && area.twin.guest.load(Relaxed) != 0
+            && area.thread.start[0].load(Relaxed) != 0
     };
     while areas().any(begins) && region.has_supervisor() && patience.nap(region) {}
     // Every libc calls a thread by where its storage is. Threads that ended a moment ago may have
@@ -238,39 +238,41 @@ fn wait_for_guests(area: &'static Area, patience: &mut Patience) {
     let round = Round::of(region);
     until(&|| round.is_over());
     while ring::unhook(area) {
-        let (asked, came) = (sys::now_ns(), area.visits.load(Acquire));
-        until(&|| (sys::now_ns() > asked + NAP || area.visits.load(Acquire) != came) && is_alone(area));
+        let (asked, came) = (sys::now_ns(), area.thread.visits.load(Acquire));
+        until(&|| {
+            (sys::now_ns() > asked + NAP || area.thread.visits.load(Acquire) != came) && is_alone(area)
+        });
     }
 }
 
 /// Whether a thread runs its own code.
 fn is_at_home(area: &Area) -> bool {
-    let cur = area.cur.load(Acquire);
+    let cur = area.twin.cur.load(Acquire);
     cur == area.own().pointer() || cur == area.quiet().pointer()
 }
 
 /// The same, and it meets nobody, as long as nobody is given to it.
 fn is_alone(area: &Area) -> bool {
-    let visits = area.visits.load(Acquire);
+    let visits = area.thread.visits.load(Acquire);
     let free = || area.lock.load(Acquire) == lock::FREE;
     // The supervisor hooks a sibling that it has asked for something, or believes to have guests.
     let sibling = area.sibling.load(Relaxed) != 0
-        && (area.guests.load(Acquire) != 0
-            || area.asked_at.load(Acquire) != 0
+        && (area.supervisor.guests() != 0
+            || area.supervisor.asked_at() != 0
             || area.asked.load(Acquire) != asked::NOTHING);
     // In this order: whoever takes itself out of the ring runs until it is out.
     free()
         && ring::is_empty(area)
         && is_at_home(area)
         && free()
-        && area.visits.load(Acquire) == visits
+        && area.thread.visits.load(Acquire) == visits
         && !sibling
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::area::{Context, state};
+    use crate::layout::context::{Context, state};
     use crate::switching::ring_tests::{board, world};
     use runtime_abi::control::stage;
     use std::sync::mpsc::channel;
@@ -321,14 +323,14 @@ mod tests {
     #[test]
     fn a_guest_that_runs_is_waited_for_however_long_that_takes() {
         let (area, guests) = thread(1);
-        area.cur.store(guests[0].pointer(), Relaxed);
+        area.twin.cur.store(guests[0].pointer(), Relaxed);
         let canceller = canceller(area, true);
         assert!(waits(&canceller));
         // It comes to its yield, and its host to the next.
         assert!(ring::is_hooked(area), "no supervisor is needed for that");
-        area.cur.store(area.control().pointer(), Relaxed);
+        area.twin.cur.store(area.control().pointer(), Relaxed);
         let next = ring::control(area);
-        area.cur.store(next, Relaxed);
+        area.twin.cur.store(next, Relaxed);
         canceller.join().expect("an end");
         assert_eq!(guests[0].state.load(Relaxed), state::LEAVING);
         assert!(!ring::is_hooked(area) && next == area.own().pointer());
@@ -407,7 +409,7 @@ mod tests {
         };
         let other = area.region().claim(&purpose).expect("an area");
         assert_eq!(canceller(area, false).join().expect("an end").until, 0);
-        other.start[0].store(1, Relaxed);
+        other.thread.start[0].store(1, Relaxed);
         let canceller = canceller(area, false);
         assert!(waits(&canceller));
         area.region().adopt(other, 1, kind::PRIMARY);

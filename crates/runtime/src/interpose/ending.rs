@@ -42,7 +42,7 @@ pub(crate) fn everybody_home() {
 }
 
 fn runs_guest(area: &Area) -> bool {
-    let cur = area.cur.load(Acquire);
+    let cur = area.twin.cur.load(Acquire);
     cur != area.own().pointer() && cur != area.quiet().pointer()
 }
 

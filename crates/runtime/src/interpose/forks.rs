@@ -46,7 +46,7 @@ pub(super) fn forked(next: impl FnOnce() -> i32) -> i32 {
     if child == 0 {
         area.pid.store(sys::getpid(), Relaxed);
         area.region().forked(area, sys::gettid());
-        area.lent.store(0, Relaxed);
+        area.thread.lent.store(0, Relaxed);
         let sibling = area.sibling.load(Relaxed) != 0;
         if !primary || sibling {
             area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
@@ -139,13 +139,13 @@ extern "C" fn before_vfork() -> Pair {
     if area.kind.load(Relaxed) == kind::PRIMARY {
         close(area, closed::FORKS);
     }
-    let was_lent = area.lent.swap(1, Relaxed);
+    let was_lent = area.thread.lent.swap(1, Relaxed);
     Pair { start: area.address() as u64, argument: u64::from(was_closed << 1 | was_lent) }
 }
 
 extern "C" fn after_vfork(area: Option<&'static Area>, before: u32) {
     if let Some(area) = area {
-        area.lent.store(before & 1, Relaxed);
+        area.thread.lent.store(before & 1, Relaxed);
         if before >> 1 & closed::FORKS == 0 {
             area.closed.fetch_and(!closed::FORKS, AcqRel);
         }

@@ -166,7 +166,7 @@ unsafe extern "C" fn sigaltstack(new: *const SignalStack, old: *mut SignalStack)
             (new, old), else fail(EINVAL));
     };
     let here = 0_u8;
-    let mut before = area.program_stack();
+    let mut before = area.signals.program_stack();
     if before.holds(&raw const here as u64) {
         before.flags |= SS_ONSTACK;
     }
@@ -181,7 +181,7 @@ unsafe extern "C" fn sigaltstack(new: *const SignalStack, old: *mut SignalStack)
         if wanted.flags & SS_DISABLE == 0 && wanted.size < MINIMUM {
             return fail(ENOMEM);
         }
-        area.ask_stack(&SignalStack { flags: wanted.flags & !SS_ONSTACK, ..wanted });
+        area.signals.ask_stack(&SignalStack { flags: wanted.flags & !SS_ONSTACK, ..wanted });
     }
     if !old.is_null() {
         // SAFETY: as above.
@@ -200,7 +200,7 @@ pub(super) unsafe fn change_mask(how: i32, new: *const u64, old: *mut u64) -> Op
     const SIG_UNBLOCK: i32 = 1;
     const RT_SIGPROCMASK: usize = sys::nr::RT_SIGPROCMASK;
     let area = mine().filter(|area| area.kind.load(Relaxed) == kind::PRIMARY)?;
-    let blocked = area.blocked_faults.load(Relaxed);
+    let blocked = area.signals.blocked_faults();
     // SAFETY: the program's pointers, as the call takes them; they may be one.
     let wanted = unsafe { new.as_ref() }.copied();
     let mut kernels_old = 0_u64;
@@ -219,7 +219,7 @@ pub(super) unsafe fn change_mask(how: i32, new: *const u64, old: *mut u64) -> Op
             SIG_UNBLOCK => blocked & !mask,
             _ => mask,
         };
-        area.blocked_faults.store(now, Relaxed);
+        area.signals.block_faults(now);
     }
     if !old.is_null() {
         // SAFETY: as above.

@@ -142,8 +142,8 @@ extern "C" fn begin(wanted: &'static Wanted) -> Pair {
         fs: 0,
     };
     let area = region.claim_in_time(&purpose);
-    area.start[0].store(wanted.function.load(Relaxed), Relaxed);
-    area.start[1].store(wanted.value.load(Relaxed), Relaxed);
+    area.thread.start[0].store(wanted.function.load(Relaxed), Relaxed);
+    area.thread.start[1].store(wanted.value.load(Relaxed), Relaxed);
     threads::begin(area)
 }
 

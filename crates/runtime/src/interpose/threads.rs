@@ -35,7 +35,7 @@ pub(super) fn mine() -> Option<&'static Area> {
 /// The same, but not in a child that shares its parent's memory (`vfork`) and has signal handlers
 /// and masks of its own.
 pub(super) fn mine_for_signals() -> Option<&'static Area> {
-    mine().filter(|area| area.lent.load(Relaxed) == 0)
+    mine().filter(|area| area.thread.lent.load(Relaxed) == 0)
 }
 
 /// Makes the area of a thread to come, which will call `start` with `argument`.
@@ -51,9 +51,9 @@ pub(super) fn area_for(creator: &'static Area, start: usize, argument: usize) ->
         fs: 0,
     };
     let area = region.claim(&purpose)?;
-    area.start[0].store(start as u64, Relaxed);
-    area.start[1].store(argument as u64, Relaxed);
-    area.blocked_faults.store(creator.blocked_faults.load(Relaxed), Relaxed);
+    area.thread.start[0].store(start as u64, Relaxed);
+    area.thread.start[1].store(argument as u64, Relaxed);
+    area.signals.block_faults(creator.signals.blocked_faults());
     if primary
         && creator.closed.load(Relaxed) != 0
         && creator.pid.load(Relaxed) != region.primary.load(Relaxed)
@@ -71,7 +71,7 @@ pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
     let fs = gs::fs_base();
     area.own().fs.store(fs, Relaxed);
     area.quiet().fs.store(fs, Relaxed);
-    let primary = area.guest.load(Relaxed) != 0;
+    let primary = area.twin.guest.load(Relaxed) != 0;
     if primary {
         signals::entry::begin_thread(area);
     } else {
@@ -82,7 +82,7 @@ pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
     area.tid.store(tid, Relaxed);
     area.pid.store(sys::getpid(), Relaxed); // it may be a process, by clone()
     area.region().adopt(area, tid, if primary { kind::PRIMARY } else { kind::HOME });
-    Pair { start: area.start[0].load(Relaxed), argument: area.start[1].load(Relaxed) }
+    Pair { start: area.thread.start[0].load(Relaxed), argument: area.thread.start[1].load(Relaxed) }
 }
 
 /// Two words, which are returned in rax and rdx.
@@ -140,7 +140,7 @@ extern "C" fn clone(
     let Some(area) = area_for(creator, start, argument) else { return fail(EAGAIN) };
     if flags & CLONE_THREAD == 0 {
         // A process: it has signal handlers of its own, and may execute another program any time.
-        area.lent.store(1, Relaxed);
+        area.thread.lent.store(1, Relaxed);
         area.closed.store(closed::FORKS, Relaxed);
         area.settled.store(settled::FOR_GOOD, Relaxed);
     }

@@ -4,5 +4,6 @@
 //! in, [`page`] the control page, by which launcher and runtime exchange orders and counts.
 
 pub(crate) mod area;
+pub(crate) mod context;
 pub(crate) mod page;
 pub(crate) mod region;

@@ -7,7 +7,8 @@
 //! wants locked in memory (`mlockall`).
 
 use crate::counting::count;
-use crate::layout::area::{Area, CONTEXT_STRIDE, Context, SLOT, SLOW_STACK_TOP, kind};
+use crate::layout::area::{Area, SLOT, SLOW_STACK_TOP, kind};
+use crate::layout::context::{CONTEXT_STRIDE, Context};
 use crate::mappings::Belongings;
 use crate::switching::switch;
 use crate::sys;
@@ -205,7 +206,7 @@ impl Region {
         for slot in (0..self.slots()).filter(|slot| self.tid(*slot) > 0) {
             let area = self.area(slot);
             let whose = area.pid.load(Relaxed);
-            let idle = area.guests.load(Acquire) == 0 && (whose == pid || forked);
+            let idle = area.supervisor.guests() == 0 && (whose == pid || forked);
             let tid = self.tid(slot);
             if idle && sys::tgkill(whose, tid, 0) == sys::ESRCH {
                 self.release(slot, tid);
@@ -289,14 +290,14 @@ impl Region {
         }
         let (control, quiet) = area.inner_contexts();
         let here = core::ptr::from_ref(area).cast_mut();
-        area.this.store(here, Relaxed);
-        area.own.store(own, Relaxed);
-        area.cur.store(own, Relaxed);
+        area.twin.this.store(here, Relaxed);
+        area.twin.own.store(own, Relaxed);
+        area.twin.cur.store(own, Relaxed);
         area.control.store(control, Relaxed);
         area.quiet.store(quiet, Relaxed);
         area.region.store(core::ptr::from_ref(self).cast_mut(), Relaxed);
         let primary = purpose.primary;
-        area.guest.store(u8::from(primary), Relaxed);
+        area.twin.guest.store(u8::from(primary), Relaxed);
         let sibling = primary && self.siblings.load(Relaxed) != 0;
         let leave = match (primary, sibling) {
             (_, true) => switch::sibling_leave_address(),
@@ -304,87 +305,41 @@ impl Region {
             (false, false) => switch::stay_address(),
         };
         area.sibling.store(u32::from(sibling), Relaxed);
-        area.leave.store(leave as u64, Relaxed);
-        area.slow_stack.store((area.address() + SLOW_STACK_TOP) as u64, Relaxed);
-        area.compact.store(self.compact.load(Relaxed), Relaxed);
-        area.xsave_mask.store(self.xsave_mask.load(Relaxed), Relaxed);
+        area.twin.leave.store(leave as u64, Relaxed);
+        area.switching.slow_stack.store((area.address() + SLOW_STACK_TOP) as u64, Relaxed);
+        area.switching.compact.store(self.compact.load(Relaxed), Relaxed);
+        area.switching.xsave_mask.store(self.xsave_mask.load(Relaxed), Relaxed);
         area.inbox.store(core::ptr::null_mut(), Relaxed);
         area.pid.store(purpose.pid, Relaxed);
         area.tid.store(purpose.tid, Relaxed);
         area.row.store(purpose.row, Relaxed);
         for word in [
-            &area.deferred,
+            &area.switching.deferred,
             &area.lock,
-            &area.guests,
             &area.closed,
             &area.settled,
-            &area.free_hands,
-            &area.lent,
-            &area.order,
-            &area.obeyed,
-            &area.done,
-            &area.stage,
-            &area.taken,
-            &area.no_clock,
-            &area.offences,
-            &area.outside,
             &area.asked,
-            &area.visits,
-            &area.asked_visit,
-            &area.outside_visit,
-            &area.number,
-            &area.sleeps_seen,
-            &area.met_visits,
-            &area.probed,
-            &area.unmet,
+            &area.thread.lent,
+            &area.thread.outside,
+            &area.thread.visits,
         ] {
             word.store(0, Relaxed);
         }
-        area.slept.store(0, Relaxed);
-        area.start[0].store(0, Relaxed);
-        area.wrapped.store(core::ptr::null_mut(), Relaxed);
-        area.sleeps.iter().for_each(|end| end.store(0, Relaxed));
-        area.cpu.store(u32::MAX, Relaxed);
-        area.at_yield.store(0, Relaxed);
-        area.blocked_faults.store(0, Relaxed);
-        area.ask_stack(&crate::signals::frame::SignalStack::NONE);
-        for time in [
-            &area.rest_until,
-            &area.looked_at,
-            &area.parked_at,
-            &area.home_until,
-            &area.pause,
-            &area.asked_at,
-            &area.outside_since,
-            &area.own_rules_at,
-            &area.usual_work,
-            &area.shortest_turn,
-            &area.met_yields,
-            &area.met_at,
-            &area.met_ran,
-            &area.unmet_until,
-        ] {
-            time.store(0, Relaxed);
-        }
-        area.budget.store(0, Relaxed);
-        area.passes.store(-1, Relaxed);
-        area.passes_were.store(-1, Relaxed);
-        area.met.store(0, Relaxed);
-        for lap in &area.laps {
-            lap.store(crate::counting::count::FEW, Relaxed);
-        }
-        area.banned_until.store(0, Relaxed);
-        area.stay.store(0, Relaxed);
-        for pointer in [&area.aside, &area.aside_last, &area.suspect] {
+        area.thread.start[0].store(0, Relaxed);
+        area.thread.wrapped.store(core::ptr::null_mut(), Relaxed);
+        area.thread.sleeps.iter().for_each(|end| end.store(0, Relaxed));
+        for pointer in [&area.thread.aside, &area.thread.aside_last] {
             pointer.store(core::ptr::null_mut(), Relaxed);
         }
-        area.bent_by.store(core::ptr::null_mut(), Relaxed);
-        // Where nobody watches, guests are aboard from the first.
+        area.signals.reset();
+        area.supervisor.reset();
+        area.twin.budget.store(0, Relaxed);
+        area.twin.passes.store(-1, Relaxed);
+        // Where the pace is not kept, guests are aboard from the first.
         let watched = self.page().watched != 0 && !sibling;
         let order = if watched { count::ALONE } else { count::GUESTS | count::SPINS };
-        area.order.store(order, Relaxed);
-        area.obeyed.store(area.order.load(Relaxed), Relaxed);
-        area.most.store(u32::MAX, Relaxed);
+        area.orders.reset(order);
+        area.counting.reset(order);
         let counters = [area.front(), area.back(), area.turns()].map(Context::pointer);
         for context in [own, control, quiet].into_iter().chain(counters) {
             // SAFETY: contexts of this slot, in memory that holds atomics.
@@ -396,7 +351,7 @@ impl Region {
             context.host.store(core::ptr::null_mut(), Relaxed);
             context.link.store(core::ptr::null_mut(), Relaxed);
             context.fs.store(purpose.fs, Relaxed);
-            context.state.store(crate::layout::area::state::HOME, Relaxed);
+            context.state.store(crate::layout::context::state::HOME, Relaxed);
             context.recall.store(0, Relaxed);
             context.since.store(0, Relaxed);
             context.rip.store(0, Relaxed);
@@ -409,6 +364,6 @@ impl Region {
         let enter = if primary { switch::control_address() } else { switch::park_address() };
         area.control().rip.store(enter as u64, Relaxed);
         let parks = if primary { [0; 2] } else { switch::park_ends() };
-        area.parks.iter().zip(parks).for_each(|(end, at)| end.store(at, Relaxed));
+        area.thread.parks.iter().zip(parks).for_each(|(end, at)| end.store(at, Relaxed));
     }
 }

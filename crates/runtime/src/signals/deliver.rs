@@ -1,7 +1,8 @@
 //! Builds the frame of a handler of the primary's, as the kernel would have built it had the guests
 //! not been there.
 
-use crate::layout::area::{Area, Context};
+use crate::layout::area::Area;
+use crate::layout::context::Context;
 use crate::signals::action::{SA_NODEFER, SA_ONSTACK, bit};
 use crate::signals::forward;
 use crate::signals::frame::{
@@ -39,7 +40,7 @@ pub(super) unsafe fn at_yield(area: &Area, registers: &mut Registers) {
     registers.rsp = stack_of(area, captured);
     registers.rax = own.pointer() as u64;
     registers.flags &= !FLAGS_CLEARED;
-    area.cur.store(own.pointer(), Release);
+    area.twin.cur.store(own.pointer(), Release);
     if !captured {
         // SAFETY: the place where the program's yield goes on; the rest is the caller's.
         unsafe { forward::to_the_end_of_loads(area, registers) };
@@ -112,10 +113,10 @@ pub(super) unsafe fn into_handler(
     info: &SignalInfo,
     amid: bool,
 ) {
-    let stack = area.program_stack();
+    let stack = area.signals.program_stack();
     let interrupted = context.registers.rsp;
     let interrupted_general = context.registers.general();
-    let runs = area.cur.load(Relaxed) == area.own().pointer();
+    let runs = area.twin.cur.load(Relaxed) == area.own().pointer();
     // SAFETY: it runs here, if it does.
     let loading = if runs { unsafe { show_rax(area, &mut context.registers) } } else { None };
     let shown_general = context.registers.general();
@@ -143,8 +144,8 @@ pub(super) unsafe fn into_handler(
             context: shown,
             info: *info,
             ours: Interrupted {
-                cur: area.cur.load(Relaxed) as usize,
-                scratch: core::array::from_fn(|i| area.scratch[i].load(Relaxed)),
+                cur: area.twin.cur.load(Relaxed) as usize,
+                scratch: core::array::from_fn(|i| area.twin.scratch[i].load(Relaxed)),
                 general: shown_general,
                 slots: held(area),
                 loading,
@@ -160,14 +161,14 @@ pub(super) unsafe fn into_handler(
         registers.flags &= !FLAGS_CLEARED;
     }
     // In a handler inside a handler, what the outer one interrupted counts.
-    if area.cur.load(Relaxed) != area.quiet().pointer() {
+    if area.twin.cur.load(Relaxed) != area.quiet().pointer() {
         let holds =
             amid || interrupted_general.iter().any(|register| area.region().holds_context(area, *register));
-        area.free_hands.store(u32::from(area.sibling.load(Relaxed) != 0 || !holds), Relaxed);
+        area.signals.free_hands.store(u32::from(area.sibling.load(Relaxed) != 0 || !holds), Relaxed);
     }
     let own_bit = if action.flags & SA_NODEFER == 0 { bit(info.signal) } else { 0 };
     context.mask |= action.mask | own_bit;
-    area.cur.store(area.quiet().pointer(), Release);
+    area.twin.cur.store(area.quiet().pointer(), Release);
 }
 
 /// A handler has returned: its frame is about to be given back to the kernel.
@@ -179,7 +180,7 @@ pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
     let (frame, area) = unsafe { (&mut *frame, crate::switching::gs::area()) };
     // The kernel takes the signal stack from the frame: ours stays.
     frame.context.stack = area.signal_stack();
-    for (to, from) in area.scratch.iter().zip(frame.ours.scratch) {
+    for (to, from) in area.twin.scratch.iter().zip(frame.ours.scratch) {
         to.store(from, Relaxed);
     }
     if frame.ours.cur == area.own().pointer() as usize {
@@ -187,7 +188,7 @@ pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
         unsafe { into_slots(area.own(), &frame.ours.general, &frame.context.registers.general()) };
         go_on_loading(area, &mut frame.context.registers, frame.ours.loading);
     }
-    area.cur.store(frame.ours.cur as *mut crate::layout::area::Context, Release);
+    area.twin.cur.store(frame.ours.cur as *mut crate::layout::context::Context, Release);
 }
 
 /// What a handler changed in its frame reaches the context's slots too, for the next yield may load

@@ -1,7 +1,8 @@
 //! The one handler that the kernel knows.
 
 use crate::counting::count;
-use crate::layout::area::{Area, Context, kind};
+use crate::layout::area::{Area, kind};
+use crate::layout::context::Context;
 use crate::layout::region::Purpose;
 use crate::signals::action::{self, DEFAULT, FAULT_MASK, FAULTS, IGNORE, SA_RESETHAND, SIGTRAP, bit};
 pub(crate) use crate::signals::deliver::handler_returned;
@@ -36,7 +37,7 @@ pub(crate) fn begin_thread(area: &Area) {
 
 /// Sets up a thread of a scavenger: where it is parked it lets in what comes to us.
 pub(crate) fn begin_home(area: &Area) {
-    area.wrapped.store(core::ptr::from_ref(action::wrapped()).cast_mut(), Release);
+    area.thread.wrapped.store(core::ptr::from_ref(action::wrapped()).cast_mut(), Release);
 }
 
 /// Sets up the primary: ours for faults, whatever the program will want.
@@ -59,7 +60,7 @@ unsafe extern "C" fn on_signal(signal: i32, info: &SignalInfo, context: &mut Use
     let area = unsafe { gs::area() };
     // SAFETY: what the kernel passed.
     unsafe {
-        if area.guest.load(Relaxed) == 0 {
+        if area.twin.guest.load(Relaxed) == 0 {
             at_home(area, signal, info, context);
         } else {
             in_primary(area, signal, info, context);
@@ -75,12 +76,12 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
         // The program changed its mind between the kernel's decision and ours.
         return;
     }
-    let [from, to] = [0, 1].map(|end| area.sleeps[end].load(Relaxed));
+    let [from, to] = [0, 1].map(|end| area.thread.sleeps[end].load(Relaxed));
     if from != 0 && sys::gettid() == area.tid.load(Relaxed) {
         // Parked: the program is elsewhere, and is fetched. No other comes until then, but one may
         // have come in the midst of this.
         sys::set_signal_mask(u64::MAX);
-        if area.deferred.load(Relaxed) == 0 {
+        if area.switching.deferred.load(Relaxed) == 0 {
             area.put_off(info, context.mask);
         } else {
             send_again(info);
@@ -109,8 +110,8 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
         with_an_area(area, || unsafe { handler(signal, info, context) });
         return;
     }
-    let scratch: [u64; 3] = core::array::from_fn(|i| area.scratch[i].load(Relaxed));
-    let cur = area.cur.swap(area.quiet().pointer(), Relaxed);
+    let scratch: [u64; 3] = core::array::from_fn(|i| area.twin.scratch[i].load(Relaxed));
+    let cur = area.twin.cur.swap(area.quiet().pointer(), Relaxed);
     let ours = cur == area.own().pointer();
     if ours && (info.code <= 0 || !FAULTS.contains(&signal)) {
         // SAFETY: the kernel's registers, and the own context runs here.
@@ -128,17 +129,17 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
         unsafe { into_slots(area.own(), &before, &context.registers.general()) };
         go_on_loading(area, &mut context.registers, loading);
     }
-    for (to, from) in area.scratch.iter().zip(scratch) {
+    for (to, from) in area.twin.scratch.iter().zip(scratch) {
         to.store(from, Relaxed);
     }
-    area.cur.store(cur, Relaxed);
+    area.twin.cur.store(cur, Relaxed);
 }
 
 /// A handler that is asked for once only is so no more. Ours stays in a primary, for the faults of
 /// its guests.
 fn reset_if_once(area: &Area, signal: i32, action: &SigAction) {
     if action.flags & SA_RESETHAND != 0 {
-        let stays = FAULTS.contains(&signal) && area.guest.load(Relaxed) != 0;
+        let stays = FAULTS.contains(&signal) && area.twin.guest.load(Relaxed) != 0;
         action::set(signal, &SigAction { handler: DEFAULT, ..*action }, stays);
         if !stays {
             // SAFETY: the default is no code of ours.
@@ -155,7 +156,7 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
     // Told without a system call: a program that has forbidden itself most of them may have guests
     // that fault.
     let here = 0_u8;
-    let lent = area.lent.load(Relaxed) != 0;
+    let lent = area.thread.lent.load(Relaxed) != 0;
     if !lent && !area.signal_stack().holds(&raw const here as u64) {
         // SAFETY: the caller's.
         unsafe { by_itself(area, signal, info, context, faulted) };
@@ -167,7 +168,7 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
         // SAFETY: the kernel's registers.
         unsafe { place::of(area, &context.registers, faulted) }
     };
-    let cur = area.cur.load(Relaxed);
+    let cur = area.twin.cur.load(Relaxed);
     let mut amid = place != Place::Program;
     match place {
         Place::Program if lent || faulted || cur != area.own().pointer() => {}
@@ -247,14 +248,14 @@ fn with_an_area(creators: &Area, call: impl FnOnce()) {
     let region = creators.region();
     let purpose = Purpose {
         kind: kind::CLAIMED,
-        primary: creators.guest.load(Relaxed) != 0,
+        primary: creators.twin.guest.load(Relaxed) != 0,
         row: creators.row.load(Relaxed),
         pid: sys::getpid(),
         tid: -1,
         fs: gs::fs_base(),
     };
     let area = region.claim_in_time(&purpose);
-    area.cur.store(area.quiet().pointer(), Relaxed);
+    area.twin.cur.store(area.quiet().pointer(), Relaxed);
     // SAFETY: an area that is nobody else's, which stays until the handler is done; then that which
     // was there before.
     unsafe {
@@ -276,7 +277,7 @@ unsafe fn to_program(
     amid: bool,
 ) {
     let action = action::get(signal);
-    let blocked = area.blocked_faults.load(Relaxed) & bit(signal) != 0;
+    let blocked = area.signals.blocked_faults() & bit(signal) != 0;
     match action.handler {
         IGNORE if !faulted => {}
         handler if handler <= IGNORE || faulted && blocked => {
@@ -303,8 +304,8 @@ fn send_again(info: &SignalInfo) {
 /// A signal came for a thread of a scavenger while it was parked. All are blocked; it comes when
 /// they are not.
 pub(crate) fn send_put_off(area: &Area) {
-    if area.deferred.swap(0, Relaxed) != 0 {
-        send_again(&area.what_was_put_off().0);
+    if area.switching.deferred.swap(0, Relaxed) != 0 {
+        send_again(&area.signals.what_was_put_off().0);
     }
 }
 
@@ -320,12 +321,12 @@ fn die(signal: i32, info: &SignalInfo, again: bool) {
 /// A signal was put off while the runtime was at work; now the program is at its yield. Does not
 /// come back if it has a handler.
 pub(crate) fn catch_up(area: &'static Area) {
-    let (info, mask) = area.what_was_put_off();
+    let (info, mask) = area.signals.what_was_put_off();
     let own = area.own().pointer();
-    let cur = area.cur.swap(own, Relaxed);
-    area.at_yield.store(1, Release);
+    let cur = area.twin.cur.swap(own, Relaxed);
+    area.signals.at_yield.store(1, Release);
     send_again(&info);
     sys::set_signal_mask(mask);
-    area.at_yield.store(0, Relaxed);
-    area.cur.store(cur, Relaxed);
+    area.signals.at_yield.store(0, Relaxed);
+    area.twin.cur.store(cur, Relaxed);
 }

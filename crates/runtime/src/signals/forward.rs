@@ -7,7 +7,8 @@
 //! and RIP is put behind them. Vector registers are left to the code: where they are loaded, rax
 //! may hold the context still.
 
-use crate::layout::area::{Area, Context};
+use crate::layout::area::Area;
+use crate::layout::context::Context;
 use crate::signals::frame::Registers;
 use crate::signals::place;
 use core::sync::atomic::Ordering::Relaxed;
@@ -53,7 +54,7 @@ pub(super) unsafe fn to_the_end_of_loads(area: &Area, registers: &mut Registers)
             Step::Load { to: RSP } => registers.rsp = own.rsp.load(Relaxed),
             // SAFETY: the caller's.
             Step::Load { to } => *registers.at(to) = unsafe { slot(own, to) },
-            Step::Budget(cycles) => area.budget.store(cycles, Relaxed),
+            Step::Budget(cycles) => area.twin.budget.store(cycles, Relaxed),
         }
         registers.rip += length;
     }

@@ -11,6 +11,7 @@
 //! signal hit, [`forward`] what is left of an interrupted switch back.
 
 pub(crate) mod action;
+pub(crate) mod area_words;
 pub(crate) mod deliver;
 pub(crate) mod entry;
 mod forward;

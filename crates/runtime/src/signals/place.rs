@@ -4,7 +4,8 @@
 //! is wholly saved until its first instruction after the switch, there is nothing to capture and
 //! the registers are nobody's.
 
-use crate::layout::area::{Area, Context, XSAVE, XSAVE_SIZE};
+use crate::layout::area::{Area, XSAVE, XSAVE_SIZE};
+use crate::layout::context::Context;
 use crate::signals::deliver::RSP;
 use crate::signals::forward;
 use crate::signals::frame::{Registers, UserContext, VectorSize};
@@ -48,10 +49,10 @@ pub(super) unsafe fn stands(at: u64, bytes: &[u8]) -> bool {
 /// `registers` must be what the kernel saved of this thread; unless it `faulted`, its instruction
 /// was fetched.
 pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Place {
-    let cur = area.cur.load(Acquire);
+    let cur = area.twin.cur.load(Acquire);
     let own = area.own();
     let rip = registers.rip;
-    if area.at_yield.swap(0, Relaxed) != 0 {
+    if area.signals.at_yield.swap(0, Relaxed) != 0 {
         return Place::Yield;
     }
     if cur == area.quiet().pointer() {
@@ -91,7 +92,7 @@ pub(super) unsafe fn is_at_yield_at_home(area: &Area, registers: &Registers) -> 
     let within =
         |[from, to]: [&AtomicU64; 2]| (from.load(Relaxed)..to.load(Relaxed)).contains(&registers.rip);
     let (own, region) = (area.own(), area.region());
-    let cur = area.cur.load(Relaxed);
+    let cur = area.twin.cur.load(Relaxed);
     if cur == own.pointer() && within([&region.restore, &region.restore_end]) {
         // It may have put its own resume point back already.
         own.rip.store(region.restore.load(Relaxed), Release);
@@ -102,7 +103,7 @@ pub(super) unsafe fn is_at_yield_at_home(area: &Area, registers: &Registers) -> 
     let hooked = area.control().pointer();
     // SAFETY: as said.
     let follows = cur == hooked && registers.rax == hooked as u64 && unsafe { stands(registers.rip, &JUMP) };
-    follows || within(area.parks.each_ref())
+    follows || within(area.thread.parks.each_ref())
 }
 
 /// A note of registers in front of the place where a yield goes on, as `docs/harvest-abi.md` has
@@ -162,7 +163,7 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
     }
     frame.rip.store(registers.rip, Relaxed);
     frame.flags.store(registers.flags & !(TRAP | RESUME), Relaxed);
-    for (to, from) in frame.scratch.iter().zip(&area.scratch) {
+    for (to, from) in frame.scratch.iter().zip(&area.twin.scratch) {
         to.store(from.load(Relaxed), Relaxed);
     }
     let image = (home.address() + XSAVE) as *mut u8;

@@ -181,7 +181,7 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
     let purpose =
         Purpose { kind: kind::PRIMARY, primary: true, row: 0, pid, tid: sys::gettid(), fs: gs::fs_base() };
     let area = region.claim(&purpose).ok_or((refusal::MEMORY, 0))?;
-    area.blocked_faults.store(control.blocked & FAULT_MASK, Relaxed);
+    area.signals.block_faults(control.blocked & FAULT_MASK);
     // SAFETY: the area was made for this thread and is never unmapped.
     if !unsafe { gs::set_base(area.address()) } {
         return Err((refusal::GS_BASE, 0));

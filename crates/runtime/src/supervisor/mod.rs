@@ -18,6 +18,7 @@
 //! To add a policy: a struct with its state and a pure core in the room of its subject, its place
 //! in a round, and a reason in `runtime_abi::control::trip` if it sends guests home.
 
+pub(crate) mod area_words;
 mod boarding;
 mod cleanup;
 mod clock;
@@ -27,7 +28,8 @@ mod slowdown;
 mod stalls;
 
 use crate::exec::start;
-use crate::layout::area::{Area, state};
+use crate::layout::area::Area;
+use crate::layout::context::state;
 use crate::layout::page;
 use crate::layout::region::Region;
 use crate::switching::ring;

@@ -144,14 +144,14 @@ impl Processes {
     /// Closes what is open for an area's thread, before the area is given back.
     pub(crate) fn forget(area: &Area) {
         Stat::close(area);
-        close(&area.ran_fd);
+        close(&area.supervisor.ran_fd);
     }
 
     /// The CPU time of an area's thread; exact if the thread does not run now. `None`: the kernel
     /// does not tell.
     pub(crate) fn cpu_time(area: &Area) -> Option<CpuTime> {
         let mut text = [0_u8; 96];
-        parse_cpu_time(read(area, &area.ran_fd, b"/schedstat\0", &mut text)?)
+        parse_cpu_time(read(area, &area.supervisor.ran_fd, b"/schedstat\0", &mut text)?)
     }
 
     /// How often an area's thread went to sleep. `None`: the kernel does not tell.
@@ -165,7 +165,7 @@ impl Processes {
         let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
         let stat = Stat::read(area);
         if let Some(stat) = &stat {
-            area.cpu.store(stat.cpu, Relaxed);
+            area.supervisor.cpu.store(stat.cpu, Relaxed);
         }
         match stat.map(|stat| stat.state) {
             Some(b'S') => ThreadActivity::Asleep,
@@ -194,7 +194,9 @@ impl Processes {
         let areas = (0..region.slots().min(64)).map(|slot| region.area(slot));
         let mut busy = Cpus::NONE;
         areas
-            .filter(|area| area.kind.load(Relaxed) == kind::PRIMARY && area.slept.load(Relaxed) != ASLEEP)
+            .filter(|area| {
+                area.kind.load(Relaxed) == kind::PRIMARY && area.supervisor.slept.load(Relaxed) != ASLEEP
+            })
             .filter_map(Stat::read)
             .for_each(|stat| busy.add(stat.cpu));
         let free = allowed.without(&busy);
@@ -294,7 +296,7 @@ pub(crate) struct Stat {
 impl Stat {
     fn read(area: &'static Area) -> Option<Self> {
         let mut text = [0_u8; 512];
-        Self::parse(read(area, &area.stat_fd, b"/stat\0", &mut text)?)
+        Self::parse(read(area, &area.supervisor.stat_fd, b"/stat\0", &mut text)?)
     }
 
     /// Of a process's first thread.
@@ -306,7 +308,7 @@ impl Stat {
     }
 
     fn close(area: &Area) {
-        close(&area.stat_fd);
+        close(&area.supervisor.stat_fd);
     }
 
     /// The name in the second field may hold anything, also spaces and brackets.
@@ -333,7 +335,7 @@ pub(crate) fn signals_wait(area: &Area) -> Option<bool> {
     let mut text = [0_u8; 4096];
     let text = status(area, &mut text)?;
     let waiting = signal_set(text, b"SigPnd:")? | signal_set(text, b"ShdPnd:")?;
-    Some(waiting & !area.parked_mask.load(Relaxed) != 0)
+    Some(waiting & !area.thread.parked_mask.load(Relaxed) != 0)
 }
 
 /// `/proc/…/status` of the thread of an area.

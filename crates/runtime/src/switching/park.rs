@@ -1,6 +1,7 @@
 //! A scavenger's thread at home gives its context away and sleeps until it is back.
 
-use crate::layout::area::{Area, Context, asked, settled, state};
+use crate::layout::area::{Area, asked, settled};
+use crate::layout::context::{Context, state};
 use crate::signals::deliver::stack_at_home;
 use crate::signals::entry::send_put_off;
 use crate::switching::ring;
@@ -17,7 +18,7 @@ pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
     // A child that this process forked has a copy of the area, or (vfork) the area itself, and is
     // not the one to park.
     let mine = sys::getpid() == area.pid.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed);
-    let lent = area.lent.load(Relaxed) != 0; // until its thread has it again
+    let lent = area.thread.lent.load(Relaxed) != 0; // until its thread has it again
     if !mine && !lent {
         area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
     }
@@ -25,7 +26,7 @@ pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
         ring::abandon(area);
     } else if begins(area) {
         is_parked(area);
-        wait(area, area.parked_mask.load(Relaxed));
+        wait(area, area.thread.parked_mask.load(Relaxed));
         send_put_off(area);
     }
     stack_at_home(area)
@@ -50,10 +51,10 @@ fn begins(area: &Area) -> bool {
 /// its own, and has no guests. A signal that was put off on the way is handled first.
 pub(crate) fn sibling(area: &'static Area) -> *mut Context {
     let mine = sys::getpid() == area.pid.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed);
-    if mine && area.lent.load(Relaxed) == 0 && area.settled.load(Relaxed) == 0 {
+    if mine && area.thread.lent.load(Relaxed) == 0 && area.settled.load(Relaxed) == 0 {
         let mask = sys::set_signal_mask(u64::MAX);
-        if area.deferred.load(Relaxed) == 0 {
-            area.parked_mask.store(mask, Relaxed);
+        if area.switching.deferred.load(Relaxed) == 0 {
+            area.thread.parked_mask.store(mask, Relaxed);
             is_parked(area);
             supervisor_lost::wait(area);
         }
@@ -77,17 +78,25 @@ fn wait(area: &'static Area, mask: u64) {
     loop {
         match own.state.load(Acquire) {
             state::HOME => break,
-            now if area.deferred.load(Acquire) != 0 => sys::futex_wait(&own.state, now),
+            now if area.switching.deferred.load(Acquire) != 0 => sys::futex_wait(&own.state, now),
             now => {
                 let (from, to) = sleep_ends();
-                area.sleeps[1].store(to, Relaxed);
-                area.sleeps[0].store(from, Release);
+                area.thread.sleeps[1].store(to, Relaxed);
+                area.thread.sleeps[0].store(from, Release);
                 sys::set_signal_mask(!(open_to(area) & !mask));
                 // SAFETY: words of the area and its context, which are never unmapped.
-                unsafe { gleaner_sleep(own.state.as_ptr(), sys::FUTEX_WAIT, now, 0, area.deferred.as_ptr()) };
+                unsafe {
+                    gleaner_sleep(
+                        own.state.as_ptr(),
+                        sys::FUTEX_WAIT,
+                        now,
+                        0,
+                        area.switching.deferred.as_ptr(),
+                    );
+                };
                 sys::set_signal_mask(u64::MAX);
-                area.sleeps[0].store(0, Release);
-                if area.deferred.load(Acquire) != 0 {
+                area.thread.sleeps[0].store(0, Release);
+                if area.switching.deferred.load(Acquire) != 0 {
                     area.region().ring_bell();
                 }
             }
@@ -99,7 +108,7 @@ fn wait(area: &'static Area, mask: u64) {
 fn open_to(area: &Area) -> u64 {
     const ORDINARY: u64 = (1 << 31) - 1;
     // SAFETY: a static of the runtime's instance in its process, which stays; or none.
-    let wrapped = unsafe { area.wrapped.load(Acquire).as_ref() };
+    let wrapped = unsafe { area.thread.wrapped.load(Acquire).as_ref() };
     wrapped.map_or(0, |wrapped| wrapped.load(Relaxed)) & ORDINARY
 }
 

@@ -20,7 +20,7 @@
 //! next yield, and a signal that interrupts it in the midst of that finds what it had stored
 //! ([`goes_on`]).
 
-use crate::layout::area::Context;
+use crate::layout::context::Context;
 use crate::switching::switch;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 

@@ -22,7 +22,8 @@
 //! park does so from here.
 
 use crate::counting::count;
-use crate::layout::area::{Area, Context, asked, follow, lock, state};
+use crate::layout::area::{Area, asked, follow, lock};
+use crate::layout::context::{Context, state};
 use crate::switching::switch;
 use core::arch::asm;
 use core::ptr::null_mut;
@@ -84,12 +85,12 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     let next = guest.next.load(Relaxed);
     let prev = guest.prev.load(Relaxed);
     let own = area.own().pointer();
-    let aside = !area.aside.load(Relaxed).is_null() && !count::is_counter(area, guest.pointer());
+    let aside = !area.thread.aside.load(Relaxed).is_null() && !count::is_counter(area, guest.pointer());
     // A counter may stand behind those aside; it has no PREV.
     let is_last = next == own || next == area.back().pointer();
     if prev == own {
         if aside {
-            area.aside.store(if is_last { null_mut() } else { next }, Relaxed);
+            area.thread.aside.store(if is_last { null_mut() } else { next }, Relaxed);
         } else {
             set_first(area, guest.pointer(), next);
         }
@@ -99,7 +100,7 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
         unsafe { &*prev }.next.store(next, Release);
     }
     if aside && is_last {
-        area.aside_last.store(prev, Relaxed);
+        area.thread.aside_last.store(prev, Relaxed);
     } else {
         // SAFETY: as above.
         unsafe { &*next }.prev.store(prev, Relaxed);
@@ -137,7 +138,7 @@ pub(crate) fn is_empty(area: &Area) -> bool {
     let (own, spin) = (area.own().pointer(), area.own().spin.load(Acquire));
     first(area) == own
         && (spin == own || spin == area.control().pointer())
-        && area.aside.load(Acquire).is_null()
+        && area.thread.aside.load(Acquire).is_null()
         && area.inbox.load(Acquire).is_null()
 }
 
@@ -179,12 +180,12 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
         // The supervisor is taking the guests away. Still hooked, so ask again at the next yield,
         // and meet nobody before.
         if area.sibling.load(Relaxed) != 0 {
-            area.outside.store(1, Release);
+            area.thread.outside.store(1, Release);
         }
         return own.pointer();
     }
-    area.outside.store(0, Relaxed);
-    area.visits.store(area.visits.load(Relaxed).wrapping_add(1), Release);
+    area.thread.outside.store(0, Relaxed);
+    area.thread.visits.store(area.thread.visits.load(Relaxed).wrapping_add(1), Release);
     count::gather(area);
     let mut arrived = area.inbox.swap(null_mut(), AcqRel);
     if !arrived.is_null() {
@@ -234,7 +235,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
 /// The current guest of a primary's thread leaves; its registers are in its frame. Returns whom to
 /// go on with.
 pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
-    let guest = follow!(area.cur);
+    let guest = follow!(area.twin.cur);
     let next = take_out(area, guest);
     guest.home().frame().yield_rip.store(0, Relaxed);
     guest.rip.store(switch::restore_address() as u64, Relaxed);
@@ -245,7 +246,7 @@ pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
 /// A signal came meanwhile. Returns whom to go on with, if the program did not go on with its
 /// handler.
 pub(crate) extern "C" fn deferred(area: &'static Area, next: *mut Context) -> *mut Context {
-    area.deferred.store(0, Relaxed);
+    area.switching.deferred.store(0, Relaxed);
     crate::signals::entry::catch_up(area);
     next
 }
@@ -254,7 +255,7 @@ pub(crate) extern "C" fn deferred(area: &'static Area, next: *mut Context) -> *m
 /// Under the area's lock. Calls `each` with every one of them, at a yield and in no ring.
 pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
     let own = area.own();
-    for first in [first(area), area.aside.swap(null_mut(), Relaxed)] {
+    for first in [first(area), area.thread.aside.swap(null_mut(), Relaxed)] {
         let mut at = first;
         while !at.is_null() && at != own.pointer() {
             // SAFETY: as above.

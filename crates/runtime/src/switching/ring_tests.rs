@@ -1,6 +1,7 @@
 //! The ring without threads: every way in and out, hooked and not.
 
-use crate::layout::area::{Area, Context, kind, lock, state};
+use crate::layout::area::{Area, kind, lock};
+use crate::layout::context::{Context, state};
 use crate::layout::region::{Purpose, Region};
 use crate::switching::ring;
 use core::sync::atomic::Ordering::Relaxed;
@@ -157,13 +158,13 @@ fn who_is_outside_is_so_until_it_comes_to_the_control_context() {
     let (area, guests) = world(1);
     board(area, guests[0], ring::modes());
     ring::control(area);
-    let visits = area.visits.load(Relaxed);
-    area.outside.store(1, Relaxed);
+    let visits = area.thread.visits.load(Relaxed);
+    area.thread.outside.store(1, Relaxed);
     ring::hook(area);
     area.lock.store(lock::SUPERVISOR, Relaxed);
     assert_eq!(ring::control(area), area.own().pointer());
-    assert_eq!(area.outside.load(Relaxed), 1, "it is alone, and comes again");
+    assert_eq!(area.thread.outside.load(Relaxed), 1, "it is alone, and comes again");
     area.lock.store(lock::FREE, Relaxed);
     assert_eq!(ring::control(area), guests[0].pointer());
-    assert_eq!((area.outside.load(Relaxed), area.visits.load(Relaxed)), (0, visits + 1));
+    assert_eq!((area.thread.outside.load(Relaxed), area.thread.visits.load(Relaxed)), (0, visits + 1));
 }

@@ -7,7 +7,8 @@
 //! are taken as the supervisor would take them, under its lock, also where the supervisor died with
 //! the lock in its hands.
 
-use crate::layout::area::{Area, Context, kind, lock, state};
+use crate::layout::area::{Area, kind, lock};
+use crate::layout::context::{Context, state};
 use crate::switching::ring;
 use crate::sys;
 use core::ptr::null_mut;
@@ -64,10 +65,10 @@ fn take_guests(host: &'static Area) {
     if !supervisors && !locked(lock::FREE) {
         return;
     }
-    let cur = host.cur.load(Acquire);
-    let outside = host.outside.load(Acquire) != 0;
-    let in_handler = cur == host.quiet().pointer() && host.free_hands.load(Acquire) != 0;
-    let alone = ring::is_hooked(host) && (outside || in_handler && host.cur.load(Acquire) == cur);
+    let cur = host.twin.cur.load(Acquire);
+    let outside = host.thread.outside.load(Acquire) != 0;
+    let in_handler = cur == host.quiet().pointer() && host.signals.has_free_hands();
+    let alone = ring::is_hooked(host) && (outside || in_handler && host.twin.cur.load(Acquire) == cur);
     host.inbox.store(null_mut(), Relaxed);
     if alone {
         host.own().prev.store(host.own().pointer(), Relaxed);

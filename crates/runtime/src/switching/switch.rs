@@ -18,7 +18,8 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 use runtime_abi::{area as a, context as c};
 
-use crate::layout::area::{Area, Context, FRAME, Frame, XSAVE};
+use crate::layout::area::{Area, FRAME, Frame, XSAVE};
+use crate::layout::context::Context;
 use crate::sys;
 
 /// Flags of a program's that `sahf` does not load: direction, nested task, alignment check,
@@ -316,15 +317,15 @@ global_asm!(
     "jmp rax",
     SELF = const a::SELF, CUR = const a::CUR,
     S0 = const a::SCRATCH[0], S1 = const a::SCRATCH[1], S2 = const a::SCRATCH[2],
-    SLOW_STACK = const offset_of!(Area, slow_stack), RESUME = const offset_of!(Area, resume),
-    DEFERRED = const offset_of!(Area, deferred), COMPACT = const offset_of!(Area, compact),
-    XSAVE_MASK = const offset_of!(Area, xsave_mask),
+    SLOW_STACK = const offset_of!(Area, switching.slow_stack), RESUME = const offset_of!(Area, switching.resume),
+    DEFERRED = const offset_of!(Area, switching.deferred), COMPACT = const offset_of!(Area, switching.compact),
+    XSAVE_MASK = const offset_of!(Area, switching.xsave_mask),
     SLOT = const c::slot(0),
-    PARKED_MASK = const offset_of!(Area, parked_mask),
+    PARKED_MASK = const offset_of!(Area, thread.parked_mask),
     SIG_SETMASK = const sys::SIG_SETMASK, SIGPROCMASK = const sys::nr::RT_SIGPROCMASK,
     NOT_BY_SAHF = const NOT_BY_SAHF,
-    OWN = const a::OWN, NEXT = const c::NEXT, KEPT = const offset_of!(Area, kept),
-    CONTROL = const offset_of!(Area, control), OUTSIDE = const offset_of!(Area, outside),
+    OWN = const a::OWN, NEXT = const c::NEXT, KEPT = const offset_of!(Area, thread.kept),
+    CONTROL = const offset_of!(Area, control), OUTSIDE = const offset_of!(Area, thread.outside),
     CRIP = const c::RIP, STRAIGHT = const offset_of!(Context, straight), BACK = const offset_of!(Context, back), HOME = const offset_of!(Context, home), XSAVE = const XSAVE,
     RAX = const general!(0), RCX = const general!(1), RDX = const general!(2), RBX = const general!(3),
     RSP = const general!(4), RBP = const general!(5), RSI = const general!(6), RDI = const general!(7),

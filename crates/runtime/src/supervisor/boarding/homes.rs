@@ -1,7 +1,8 @@
 //! The scavengers' threads, round by round: guests that left are woken at home, parked contexts are
 //! boarded, and further homes are asked to park while there is room.
 
-use crate::layout::area::{Area, Context, kind, state};
+use crate::layout::area::{Area, kind};
+use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::{Census, Supervisor, send_home};
@@ -30,7 +31,7 @@ pub(crate) fn off(guest: &Context, now: u64) {
     }
     // SAFETY: areas are never unmapped.
     let host = unsafe { &*host };
-    host.guests.store(host.guests.load(Relaxed).saturating_sub(1), Relaxed);
+    host.supervisor.guests.store(host.supervisor.guests.load(Relaxed).saturating_sub(1), Relaxed);
     let home = guest.home();
     let row = home.scavenger();
     page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)));
@@ -38,7 +39,7 @@ pub(crate) fn off(guest: &Context, now: u64) {
 
 /// Whether a signal came for a home's thread.
 fn is_called(area: &Area) -> bool {
-    area.deferred.load(Acquire) != 0
+    area.switching.deferred.load(Acquire) != 0
 }
 
 impl Supervisor {
@@ -47,9 +48,9 @@ impl Supervisor {
         let own = area.own();
         let recall = self.page.recall_ns.load(Relaxed);
         let aboard = self.now.saturating_sub(own.since.load(Relaxed));
-        let looked = self.now.saturating_sub(area.looked_at.load(Relaxed));
+        let looked = self.now.saturating_sub(area.supervisor.looked_at.load(Relaxed));
         if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
-            area.looked_at.store(self.now, Relaxed);
+            area.supervisor.looked_at.store(self.now, Relaxed);
             // Only signals that the parked thread blocks. Where the kernel does not tell, it goes
             // home to see.
             if signals_wait(area).unwrap_or(true) {
@@ -75,7 +76,7 @@ impl Supervisor {
                 kind::HOME => self.home(slot, area, &mut free, &mut parked, &mut census),
                 // Its process ended before the thread it was for began.
                 kind::CLAIMED
-                    if area.guest.load(Relaxed) == 0
+                    if area.twin.guest.load(Relaxed) == 0
                         && self.processes.ended(area.row.load(Relaxed) as usize) =>
                 {
                     self.release(area, slot, self.region.tid(slot));
@@ -98,11 +99,13 @@ impl Supervisor {
             let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
             !cpus.is_empty() && cpus.without(&self.busy_waiting).is_empty()
         };
-        let among_many =
-            || self.now % HOME_SLICE_EVERY_NS >= HOME_SLICE_NS && self.crowded.holds(area.cpu.load(Relaxed));
+        let among_many = || {
+            self.now % HOME_SLICE_EVERY_NS >= HOME_SLICE_NS
+                && self.crowded.holds(area.supervisor.cpu.load(Relaxed))
+        };
         (!self.busy_waiting.is_empty() && only_there() || among_many())
             && area.settled.load(Relaxed) == 0
-            && area.bent_by.load(Relaxed).is_null()
+            && area.supervisor.bent_by.load(Relaxed).is_null()
             && self.processes.primary_lives()
     }
 
@@ -122,9 +125,9 @@ impl Supervisor {
             return;
         }
         if matches!(own.state.load(Acquire), state::HOME | state::PARKING)
-            && self.now.saturating_sub(area.looked_at.load(Relaxed)) > POLL_HOME_NS
+            && self.now.saturating_sub(area.supervisor.looked_at.load(Relaxed)) > POLL_HOME_NS
         {
-            area.looked_at.store(self.now, Relaxed);
+            area.supervisor.looked_at.store(self.now, Relaxed);
             let tid = self.region.tid(slot);
             if Processes::activity(area) == ThreadActivity::Gone {
                 if !self.may_be_met(area) {
@@ -139,7 +142,7 @@ impl Supervisor {
         census.threads[index] += 1;
         match own.state.load(Acquire) {
             state::HOME => {
-                let banned = area.banned_until.load(Relaxed) > self.now || self.may_be_met(area);
+                let banned = area.supervisor.banned_until.load(Relaxed) > self.now || self.may_be_met(area);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
                         ring::hook(area);
@@ -156,18 +159,18 @@ impl Supervisor {
                 *free = free.saturating_sub(1);
             }
             state::PARKED => {
-                if area.parked_at.load(Relaxed) == 0 {
-                    area.parked_at.store(self.now, Relaxed);
+                if area.supervisor.parked_at.load(Relaxed) == 0 {
+                    area.supervisor.parked_at.store(self.now, Relaxed);
                     self.moved = true;
                 }
                 census.away = true;
-                let banned = area.banned_until.load(Relaxed) > self.now || is_called(area);
+                let banned = area.supervisor.banned_until.load(Relaxed) > self.now || is_called(area);
                 if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);
                     own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
                     own.state.store(state::ABOARD, Release);
-                    host.guests.store(host.guests.load(Relaxed) + 1, Relaxed);
+                    host.supervisor.guests.store(host.supervisor.guests.load(Relaxed) + 1, Relaxed);
                     page::add(&row.boardings, 1);
                     self.moved = true;
                     ring::offer(host, own);
@@ -175,7 +178,7 @@ impl Supervisor {
                 } else {
                     let in_the_way = self.is_in_the_way(area);
                     *parked += u32::from(!in_the_way);
-                    let waited = self.now.saturating_sub(area.parked_at.load(Relaxed));
+                    let waited = self.now.saturating_sub(area.supervisor.parked_at.load(Relaxed));
                     let stays = waited <= if in_the_way { PARKED_WAIT_IN_THE_WAY_NS } else { PARKED_WAIT_NS }
                         && !is_called(area);
                     if !stays || !self.processes.primary_lives() {
@@ -215,7 +218,7 @@ impl Supervisor {
         if let Some(count) = why.and_then(|why| row.trips.get(why)) {
             page::add(count, 1);
         }
-        let since = area.parked_at.swap(0, Relaxed);
+        let since = area.supervisor.parked_at.swap(0, Relaxed);
         page::add(&row.parked_ns, self.now.saturating_sub(since));
         if self.is_in_the_way(area) {
             ring::hook(area); // it does what it came to do, and parks again
@@ -325,7 +328,7 @@ mod tests {
     #[test]
     fn who_is_where_a_primary_waits_for_its_turn_is_parked_meanwhile() {
         let (mut supervisor, home) = supervisor();
-        let cpu = home.cpu.load(Relaxed);
+        let cpu = home.supervisor.cpu.load(Relaxed);
         // Now and then it is let be.
         for (crowded, later, parked) in
             [(cpu, HOME_SLICE_NS, true), (cpu, 0, false), (cpu + 1, HOME_SLICE_NS, false)]

@@ -1,6 +1,7 @@
 //! The primary's threads, round by round: which of them take guests, and how many more.
 
-use crate::layout::area::{Area, kind, lock, state};
+use crate::layout::area::{Area, kind, lock};
+use crate::layout::context::state;
 use crate::layout::page;
 use crate::supervisor::processes::{ASLEEP, IN_HANDLER, Processes, STOPPED, ThreadActivity};
 use crate::supervisor::slowdown::idle_server::SleepState;
@@ -32,7 +33,7 @@ impl Supervisor {
             if self.poll_thread(area) {
                 continue;
             }
-            let guests = area.guests.load(Relaxed);
+            let guests = area.supervisor.guests.load(Relaxed);
             let page = self.page;
             let row = page.area.get(shown);
             let tid = area.tid.load(Relaxed);
@@ -44,7 +45,7 @@ impl Supervisor {
             }
             let slot = self.region.slot_of(area);
             if self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
-                self.crowded.add(area.cpu.load(Relaxed));
+                self.crowded.add(area.supervisor.cpu.load(Relaxed));
             }
             let ring = self.pace(area, slot, row);
             shown += 1;
@@ -70,7 +71,7 @@ impl Supervisor {
 
     fn takes_guests(&self, area: &Area) -> bool {
         area.closed.load(Relaxed) == 0
-            && area.rest_until.load(Relaxed) <= self.now
+            && area.supervisor.rest_until.load(Relaxed) <= self.now
             && self.comes_to_yields(area)
     }
 
@@ -80,31 +81,31 @@ impl Supervisor {
         if free == 0 {
             return None;
         }
-        let room = |area: &Area| ring.min(area.most.load(Relaxed));
+        let room = |area: &Area| ring.min(area.orders.most.load(Relaxed));
         self.areas(kind::PRIMARY)
-            .filter(|area| self.takes_guests(area) && area.guests.load(Relaxed) < room(area))
-            .min_by_key(|area| area.guests.load(Relaxed))
+            .filter(|area| self.takes_guests(area) && area.supervisor.guests.load(Relaxed) < room(area))
+            .min_by_key(|area| area.supervisor.guests.load(Relaxed))
     }
 
     /// Polls a thread: takes its guests if it sleeps, is stopped, or comes to no yield. Returns
     /// whether it is gone.
     fn poll_thread(&mut self, area: &'static Area) -> bool {
-        if self.now.saturating_sub(area.looked_at.load(Relaxed)) < POLL_THREAD_NS {
+        if self.now.saturating_sub(area.supervisor.looked_at.load(Relaxed)) < POLL_THREAD_NS {
             return false;
         }
-        area.looked_at.store(self.now, Relaxed);
+        area.supervisor.looked_at.store(self.now, Relaxed);
         let slot = self.region.slot_of(area);
         let tid = self.region.tid(slot);
         let seen = Processes::activity(area);
         if seen == ThreadActivity::Gone {
             self.gone(area);
-            if area.guests.load(Relaxed) == 0 {
+            if area.supervisor.guests.load(Relaxed) == 0 {
                 self.release(area, slot, tid);
             }
             return true;
         }
         let (asleep, stopped) = (seen == ThreadActivity::Asleep, seen == ThreadActivity::Stopped);
-        let (ran, guests) = (Processes::cpu_time(area), area.guests.load(Relaxed));
+        let (ran, guests) = (Processes::cpu_time(area), area.supervisor.guests.load(Relaxed));
         if seen == ThreadActivity::Unknown && guests > 0 {
             // It may run, so its guests leave by themselves.
             self.send_back(area, guests);
@@ -126,10 +127,10 @@ impl Supervisor {
         let away = match sleep {
             _ if stopped => STOPPED,
             SleepState::Asleep { .. } => ASLEEP,
-            SleepState::Awake if area.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
+            SleepState::Awake if area.twin.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
             SleepState::Awake => 0,
         };
-        let before = area.slept.swap(away, Relaxed);
+        let before = area.supervisor.slept.swap(away, Relaxed);
         let slept = before != 0 || sleep == SleepState::Asleep { throughout: true };
         // A thread that waits for it to be alone (`interpose`) waits no longer than for this;
         // counters go, too.
@@ -138,14 +139,16 @@ impl Supervisor {
             self.steal(area);
         }
         self.moved |= before != away;
-        if asleep && area.cur.load(Acquire) == area.own().pointer() {
-            area.sleeps_seen.store(area.sleeps_seen.load(Relaxed).wrapping_add(1), Relaxed);
+        if asleep && area.twin.cur.load(Acquire) == area.own().pointer() {
+            area.supervisor
+                .sleeps_seen
+                .store(area.supervisor.sleeps_seen.load(Relaxed).wrapping_add(1), Relaxed);
         }
         if away == 0 {
             self.look_for_yields(area, ran);
             return false;
         }
-        area.rest_until.store(self.now + AFTER_SLEEP_NS, Relaxed);
+        area.supervisor.rest_until.store(self.now + AFTER_SLEEP_NS, Relaxed);
         if stopped {
             // It may be at any instruction, and go on at any time.
             self.look_for_yields(area, ran);
@@ -168,8 +171,8 @@ impl Supervisor {
         // it ran.
         fence(core::sync::atomic::Ordering::SeqCst);
         let asleep = Processes::activity(area) == ThreadActivity::Asleep;
-        let cur = area.cur.load(Acquire);
-        let in_handler = cur == area.quiet().pointer() && area.free_hands.load(Acquire) != 0;
+        let cur = area.twin.cur.load(Acquire);
+        let in_handler = cur == area.quiet().pointer() && area.signals.has_free_hands();
         if ring::is_hooked(area) && (in_handler || asleep && cur == area.own().pointer()) {
             let count = strip(area, self.now);
             page::add(&self.page.stolen, u64::from(count));
@@ -188,7 +191,7 @@ impl Supervisor {
         for _ in asked.count() as u32..surplus {
             let staying = self.areas(kind::HOME).filter(aboard);
             let staying = staying.filter(|home| home.own().recall.load(Relaxed) == 0);
-            let Some(home) = staying.max_by_key(|home| home.stay.load(Relaxed)) else { break };
+            let Some(home) = staying.max_by_key(|home| home.supervisor.stay.load(Relaxed)) else { break };
             home.own().recall.store(trip::ENDED as u32, Relaxed);
         }
         if !ring::is_empty(area) {
@@ -205,7 +208,7 @@ impl Supervisor {
             if own.state.load(Acquire) != state::ABOARD || own.host.load(Relaxed) != here {
                 continue;
             }
-            if area.cur.load(Acquire) == own.pointer() {
+            if area.twin.cur.load(Acquire) == own.pointer() {
                 let row = home.scavenger();
                 row.lost.store(1, Relaxed);
                 sys::kill(home.pid.load(Relaxed), sys::SIGKILL);
@@ -213,7 +216,7 @@ impl Supervisor {
             own.next.store(own.pointer(), Relaxed);
             super::homes::off(own, self.now);
             own.state.store(state::PARKED, Release);
-            self.arrive_or_wait(home, area.cur.load(Acquire) == own.pointer());
+            self.arrive_or_wait(home, area.twin.cur.load(Acquire) == own.pointer());
         }
     }
 

@@ -21,7 +21,8 @@
 //! home: `may_park`.
 
 use super::homes;
-use crate::layout::area::{Area, Context, asked, kind, lock, settled, state};
+use crate::layout::area::{Area, asked, kind, lock, settled};
+use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::processes::{ASLEEP, Processes, ThreadActivity};
 use crate::supervisor::{Census, PollIntervals, Supervisor, send_home};
@@ -136,8 +137,8 @@ impl Supervisor {
                 state::HOME => self.at_home(slot, area, &mut polls, &mut tally),
                 state::PARKED => {
                     tally.parked += 1;
-                    if area.parked_at.load(Relaxed) == 0 {
-                        area.parked_at.store(self.now, Relaxed);
+                    if area.supervisor.parked_at.load(Relaxed) == 0 {
+                        area.supervisor.parked_at.store(self.now, Relaxed);
                         self.moved = true;
                     }
                 }
@@ -153,28 +154,28 @@ impl Supervisor {
 
     /// Gives a new thread its row in the table of threads.
     fn number(&self, area: &Area) {
-        if area.number.load(Relaxed) != 0 {
+        if area.supervisor.number.load(Relaxed) != 0 {
             return;
         }
         let number = self.page.threads.load(Relaxed) + 1;
         self.page.threads.store(number, Relaxed);
-        area.number.store(number as u32, Relaxed);
+        area.supervisor.number.store(number as u32, Relaxed);
         if let Some(row) = self.row(area) {
             row.tid.store(area.tid.load(Relaxed), Relaxed);
         }
     }
 
     fn row(&self, area: &Area) -> Option<&'static ThreadRow> {
-        self.page.thread.get((area.number.load(Relaxed) as usize).wrapping_sub(1))
+        self.page.thread.get((area.supervisor.number.load(Relaxed) as usize).wrapping_sub(1))
     }
 
     /// A thread in its own kernel thread, with or without guests.
     fn at_home(&mut self, slot: usize, area: &'static Area, polls: &mut u32, tally: &mut Tally) {
-        let slept = area.slept.load(Relaxed) == ASLEEP;
+        let slept = area.supervisor.slept.load(Relaxed) == ASLEEP;
         let every = if slept { POLL_ASLEEP_NS } else { POLL_AWAKE_NS };
-        if *polls > 0 && self.now.saturating_sub(area.looked_at.load(Relaxed)) >= every {
+        if *polls > 0 && self.now.saturating_sub(area.supervisor.looked_at.load(Relaxed)) >= every {
             *polls -= 1;
-            area.looked_at.store(self.now, Relaxed);
+            area.supervisor.looked_at.store(self.now, Relaxed);
             let tid = self.region.tid(slot);
             let seen = Processes::activity(area);
             if seen == ThreadActivity::Gone {
@@ -186,33 +187,34 @@ impl Supervisor {
             }
             let asleep =
                 if matches!(seen, ThreadActivity::Awake | ThreadActivity::Stopped) { 0 } else { ASLEEP };
-            self.moved |= area.slept.swap(asleep, Relaxed) != asleep && area.guests.load(Relaxed) > 0;
+            self.moved |= area.supervisor.slept.swap(asleep, Relaxed) != asleep
+                && area.supervisor.guests.load(Relaxed) > 0;
             self.has_own_rules(area, tid);
         }
-        let asleep = area.slept.load(Relaxed) == ASLEEP;
+        let asleep = area.supervisor.slept.load(Relaxed) == ASLEEP;
         let patience = ANSWER_NS * u64::from((tally.all / self.cpus()).clamp(1, 64));
-        let asked = area.asked_at.load(Relaxed);
+        let asked = area.supervisor.asked_at.load(Relaxed);
         if asked != 0 {
-            let came = area.visits.load(Acquire) != area.asked_visit.load(Relaxed);
+            let came = area.thread.visits.load(Acquire) != area.supervisor.asked_visit.load(Relaxed);
             if came && area.asked.load(Relaxed) != asked::TO_PARK {
-                area.asked_at.store(0, Relaxed);
+                area.supervisor.asked_at.store(0, Relaxed);
             } else if asleep || self.now.saturating_sub(asked) > patience {
                 self.withdraw(area);
             } else {
                 ring::hook(area); // a hook may be missed, and a request come too late
             }
         }
-        if area.guests.load(Relaxed) > 0 {
+        if area.supervisor.guests.load(Relaxed) > 0 {
             self.watch_host(area, asleep);
         }
-        let resting = area.rest_until.load(Relaxed) > self.now || in_handler(area);
+        let resting = area.supervisor.rest_until.load(Relaxed) > self.now || in_handler(area);
         if asleep || area.settled.load(Relaxed) != 0 || resting {
             return;
         }
         tally.awake += 1;
         if area.asked.load(Relaxed) == asked::TO_PARK {
             tally.asked += 1;
-        } else if area.closed.load(Relaxed) != 0 && area.guests.load(Relaxed) > 0 {
+        } else if area.closed.load(Relaxed) != 0 && area.supervisor.guests.load(Relaxed) > 0 {
             ring::hook(area);
         }
     }
@@ -220,33 +222,33 @@ impl Supervisor {
     /// A thread does not come to the control context: what was asked of it is taken back, and
     /// nothing is asked for a while.
     fn withdraw(&mut self, area: &'static Area) {
-        area.asked_at.store(0, Relaxed);
+        area.supervisor.asked_at.store(0, Relaxed);
         cancel(area);
         ring::take_inbox(area, |guest| self.takes(guest));
         self.leave_alone(area);
-        area.rest_until.store(area.home_until.load(Relaxed), Relaxed);
+        area.supervisor.rest_until.store(area.supervisor.home_until.load(Relaxed), Relaxed);
         self.moved = true;
     }
 
     /// Does not ask it to park for a while, which doubles each time.
     fn leave_alone(&self, area: &Area) {
-        let pause = (area.pause.load(Relaxed) * 2).clamp(LEFT_HOME_NS, LEFT_HOME_MOST_NS);
-        area.pause.store(pause, Relaxed);
-        area.home_until.store(self.now + pause, Relaxed);
+        let pause = (area.supervisor.pause.load(Relaxed) * 2).clamp(LEFT_HOME_NS, LEFT_HOME_MOST_NS);
+        area.supervisor.pause.store(pause, Relaxed);
+        area.supervisor.home_until.store(self.now + pause, Relaxed);
     }
 
     /// Takes the guests of a host that is outside of its twins and stays there, or in a handler.
     fn watch_host(&mut self, area: &'static Area, asleep: bool) {
-        if area.outside.load(Acquire) == 0 && !in_handler(area) {
-            area.outside_since.store(0, Relaxed);
+        if area.thread.outside.load(Acquire) == 0 && !in_handler(area) {
+            area.supervisor.outside_since.store(0, Relaxed);
             return;
         }
-        let visits = area.visits.load(Acquire);
-        let since = area.outside_since.load(Relaxed);
-        if since == 0 || area.outside_visit.load(Relaxed) != visits {
-            area.outside_since.store(self.now, Relaxed);
-            area.outside_visit.store(visits, Relaxed);
-            area.looked_at.store(0, Relaxed); // poll now whether it sleeps
+        let visits = area.thread.visits.load(Acquire);
+        let since = area.supervisor.outside_since.load(Relaxed);
+        if since == 0 || area.supervisor.outside_visit.load(Relaxed) != visits {
+            area.supervisor.outside_since.store(self.now, Relaxed);
+            area.supervisor.outside_visit.store(visits, Relaxed);
+            area.supervisor.looked_at.store(0, Relaxed); // poll now whether it sleeps
             self.moved = true;
         } else if asleep || self.now.saturating_sub(since) > OUTSIDE_NS {
             self.take_guests(area);
@@ -261,16 +263,16 @@ impl Supervisor {
         if area.lock.compare_exchange(lock::FREE, lock::SUPERVISOR, AcqRel, Relaxed).is_err() {
             return;
         }
-        let cur = area.cur.load(Acquire);
-        let in_handler = cur == area.quiet().pointer() && area.free_hands.load(Acquire) != 0;
+        let cur = area.twin.cur.load(Acquire);
+        let in_handler = cur == area.quiet().pointer() && area.signals.has_free_hands();
         if in_handler {
             ring::hook(area);
         }
-        let outside = area.outside.load(Acquire) != 0;
-        if ring::is_hooked(area) && (outside || in_handler && area.cur.load(Acquire) == cur) {
+        let outside = area.thread.outside.load(Acquire) != 0;
+        if ring::is_hooked(area) && (outside || in_handler && area.twin.cur.load(Acquire) == cur) {
             let count = self.strip(area);
             page::add(&self.page.stolen, u64::from(count));
-            area.rest_until.store(self.now + PARKED_WAIT_NS, Relaxed);
+            area.supervisor.rest_until.store(self.now + PARKED_WAIT_NS, Relaxed);
             self.moved = true;
         }
         area.lock.store(lock::FREE, Release);
@@ -296,10 +298,10 @@ impl Supervisor {
     /// Threads with an affinity, a scheduling policy or a priority of their own run as the program
     /// said, and alone.
     fn has_own_rules(&self, area: &Area, tid: i32) {
-        if self.now.saturating_sub(area.own_rules_at.load(Relaxed)) < POLL_RULES_NS {
+        if self.now.saturating_sub(area.supervisor.own_rules_at.load(Relaxed)) < POLL_RULES_NS {
             return;
         }
-        area.own_rules_at.store(self.now, Relaxed);
+        area.supervisor.own_rules_at.store(self.now, Relaxed);
         let usual = Cpus::of(tid) == *self.processes.allowed()
             && sys::policy(tid) == sys::policy(0)
             && sys::priority(tid) == sys::priority(0);
@@ -334,7 +336,7 @@ impl Supervisor {
             if stayed < WORTH_ABOARD_NS {
                 self.leave_alone(area);
             } else {
-                area.pause.store(0, Relaxed);
+                area.supervisor.pause.store(0, Relaxed);
             }
         }
         self.goes_home(area, Some(why));
@@ -349,7 +351,7 @@ impl Supervisor {
 
     /// Accounts for the time parked, aboard or not, of a context that goes home.
     fn account_parked(&self, area: &Area) {
-        let since = area.parked_at.swap(0, Relaxed);
+        let since = area.supervisor.parked_at.swap(0, Relaxed);
         let away = if since == 0 { 0 } else { self.now.saturating_sub(since) };
         page::add(&self.page.scavenger[0].parked_ns, away);
         if let Some(row) = self.row(area) {
@@ -372,9 +374,9 @@ impl Supervisor {
         if let Some(why) = why.and_then(|why| self.page.scavenger[0].trips.get(why)) {
             page::add(why, 1);
         }
-        area.slept.store(0, Relaxed);
-        area.looked_at.store(self.now, Relaxed);
-        area.asked_at.store(0, Relaxed);
+        area.supervisor.slept.store(0, Relaxed);
+        area.supervisor.looked_at.store(self.now, Relaxed);
+        area.supervisor.asked_at.store(0, Relaxed);
         send_home(area);
         self.moved = true;
     }
@@ -434,31 +436,31 @@ impl Supervisor {
 
     fn may_park(&self, area: &Area) -> bool {
         self.answers(area)
-            && area.guests.load(Relaxed) == 0
-            && area.home_until.load(Relaxed) <= self.now
-            && area.lent.load(Relaxed) == 0
+            && area.supervisor.guests.load(Relaxed) == 0
+            && area.supervisor.home_until.load(Relaxed) <= self.now
+            && area.thread.lent.load(Relaxed) == 0
     }
 
     /// At home, awake, and nothing is asked of it.
     fn answers(&self, area: &Area) -> bool {
         area.own().state.load(Acquire) == state::HOME
-            && area.slept.load(Relaxed) != ASLEEP
+            && area.supervisor.slept.load(Relaxed) != ASLEEP
             && area.settled.load(Relaxed) == 0
             && area.closed.load(Relaxed) == 0
             && !in_handler(area)
-            && area.rest_until.load(Relaxed) <= self.now
+            && area.supervisor.rest_until.load(Relaxed) <= self.now
             && area.asked.load(Relaxed) == asked::NOTHING
     }
 
     /// Notes when something is asked of a thread, which has [`ANSWER_NS`] to come for it.
     fn ask(&self, area: &Area) {
-        area.asked_visit.store(area.visits.load(Acquire), Relaxed);
-        area.asked_at.store(self.now, Relaxed);
+        area.supervisor.asked_visit.store(area.thread.visits.load(Acquire), Relaxed);
+        area.supervisor.asked_at.store(self.now, Relaxed);
     }
 
     /// Boards parked threads on hosts, and sends home those that find no host.
     fn seat(&mut self, hosts: u32) {
-        let has_guests = |area: &Area| area.guests.load(Relaxed) > 0;
+        let has_guests = |area: &Area| area.supervisor.guests.load(Relaxed) > 0;
         let mut seated = self.areas(kind::PRIMARY).filter(|area| has_guests(area)).count() as u32;
         let ring = self.page.ring.load(Relaxed);
         for area in self.areas(kind::PRIMARY) {
@@ -466,21 +468,21 @@ impl Supervisor {
             if own.state.load(Acquire) != state::PARKED {
                 continue;
             }
-            if area.parked_at.load(Relaxed) == 0 {
-                area.parked_at.store(self.now, Relaxed);
+            if area.supervisor.parked_at.load(Relaxed) == 0 {
+                area.supervisor.parked_at.store(self.now, Relaxed);
             }
             // Not every thread at home becomes a host: one without guests may be asked to park.
             let more = seated < hosts;
             let host = self
                 .areas(kind::PRIMARY)
-                .filter(|host| self.answers(host) && host.guests.load(Relaxed) < ring)
-                .min_by_key(|host| (has_guests(host) == more, host.guests.load(Relaxed)));
+                .filter(|host| self.answers(host) && host.supervisor.guests.load(Relaxed) < ring)
+                .min_by_key(|host| (has_guests(host) == more, host.supervisor.guests.load(Relaxed)));
             match host {
                 Some(host) => {
                     seated += u32::from(!has_guests(host));
                     self.board(own, host);
                 }
-                None if self.now.saturating_sub(area.parked_at.load(Relaxed)) > PARKED_WAIT_NS => {
+                None if self.now.saturating_sub(area.supervisor.parked_at.load(Relaxed)) > PARKED_WAIT_NS => {
                     self.goes_home(area, None);
                 }
                 None => {}
@@ -494,7 +496,7 @@ impl Supervisor {
         own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
         own.link.store(null_mut(), Relaxed);
         own.state.store(state::ABOARD, Release);
-        host.guests.store(host.guests.load(Relaxed) + 1, Relaxed);
+        host.supervisor.guests.store(host.supervisor.guests.load(Relaxed) + 1, Relaxed);
         page::add(&self.page.scavenger[0].boardings, 1);
         if let Some(row) = self.row(own.home()) {
             page::add(&row.boardings, 1);
@@ -502,7 +504,7 @@ impl Supervisor {
         if let Some(row) = self.row(host) {
             page::add(&row.hosted, 1);
         }
-        if host.asked_at.load(Relaxed) == 0 {
+        if host.supervisor.asked_at.load(Relaxed) == 0 {
             self.ask(host);
         }
         self.moved = true;
@@ -518,5 +520,5 @@ fn cancel(area: &Area) -> bool {
 
 /// Whether a thread runs a handler, or left one by a jump; then it meets no guests any more.
 fn in_handler(area: &Area) -> bool {
-    area.cur.load(Acquire) == area.quiet().pointer()
+    area.twin.cur.load(Acquire) == area.quiet().pointer()
 }

@@ -19,13 +19,13 @@ impl SampleStep {
     /// Polls it while its yields are counted; returns whether the sample is over.
     pub(crate) fn window_is_over(&self, pace: &mut ThreadPace, asleep: bool) -> bool {
         let area = self.area;
-        if !self.is_obeyed() || area.stage.load(Relaxed) != YIELDS {
+        if !self.is_obeyed() || area.counting.stage() != YIELDS {
             pace.window = SampleWindow::default();
             return false;
         }
         let yields = count::yields(area);
         if pace.phase == Phase::GuestSample
-            && (area.slept.load(Relaxed) != 0 || area.guests.load(Relaxed) == 0)
+            && (area.supervisor.slept.load(Relaxed) != 0 || area.supervisor.guests.load(Relaxed) == 0)
         {
             // Its guests left just now: what was seen up to now counts.
             pace.work = pace.window.close(pace.ran, yields);
@@ -44,7 +44,7 @@ impl SampleStep {
     pub(crate) fn lost_by_work(&self, pace: &ThreadPace) -> (f64, f64, bool) {
         let Some(work) = pace.work else {
             // It did not come to a yield: it runs, or one guest does. Or it slept too soon to tell.
-            let away = self.area.cur.load(Acquire) != self.area.own().pointer();
+            let away = self.area.twin.cur.load(Acquire) != self.area.own().pointer();
             let lost = if self.is_obeyed() { pace.controller.last() } else { f64::from(u8::from(away)) };
             return (lost, 0.0, false);
         };

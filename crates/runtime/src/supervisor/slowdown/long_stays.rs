@@ -6,7 +6,8 @@
 
 use super::sampler::{SampleStep, ThreadPace};
 use crate::counting::count::{self, row};
-use crate::layout::area::{Area, kind, state};
+use crate::layout::area::{Area, kind};
+use crate::layout::context::state;
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
@@ -50,29 +51,29 @@ fn not_forgiven(mut times: u32, mut good: u64) -> u32 {
 impl SampleStep {
     /// Judges the stays of the suspect. Returns it if it stays much longer than others.
     pub(crate) fn judge(&self, region: &'static crate::layout::region::Region) -> Option<&'static Area> {
-        let suspect = self.area.suspect.load(Relaxed);
+        let suspect = self.area.orders.suspect.load(Relaxed);
         let home = self.guests(region).find(|home| home.own().pointer() == suspect)?;
         let stays = self.area.samples(row::STAY);
         let many = stays.iter().filter(|stay| stay.load(Relaxed) != 0).count();
         let mean = self.mean(row::STAY, 1)?.ticks[0];
-        home.stay.store(mean as u64, Relaxed);
-        let bound = self.area.absence_ticks.load(Relaxed);
+        home.supervisor.stay.store(mean as u64, Relaxed);
+        let bound = self.area.orders.absence_ticks.load(Relaxed);
         let long = stays.iter().filter(|stay| u64::from(stay.load(Relaxed)) > bound).count();
         if many >= count::SAMPLES / 4 && long >= TOO_LONG {
             self.ban(home, trip::STAYED);
             return None;
         }
-        let guests = f64::from(self.area.guests.load(Relaxed).max(1));
+        let guests = f64::from(self.area.supervisor.guests.load(Relaxed).max(1));
         let all = self.mean(row::ABSENCE, 1)?.ticks[0];
         (guests > 1.0 && mean > 2.0 * all / guests).then_some(home)
     }
 
     /// Sends a guest home, and keeps it there for a while.
     pub(crate) fn ban(&self, home: &Area, why: usize) {
-        let good = self.now.saturating_sub(home.banned_until.load(Relaxed));
-        let times = not_forgiven(home.offences.load(Relaxed), good) + 1;
-        home.offences.store(times, Relaxed);
-        home.banned_until.store(self.now + ban_ns(times), Relaxed);
+        let good = self.now.saturating_sub(home.supervisor.banned_until.load(Relaxed));
+        let times = not_forgiven(home.supervisor.offences.load(Relaxed), good) + 1;
+        home.supervisor.offences.store(times, Relaxed);
+        home.supervisor.banned_until.store(self.now + ban_ns(times), Relaxed);
         home.own().recall.store(why as u32, Relaxed);
         ring::hook(self.area);
     }
@@ -83,11 +84,11 @@ impl SampleStep {
         pace: &mut ThreadPace,
         region: &'static crate::layout::region::Region,
     ) {
-        let guests = self.area.guests.load(Relaxed).max(1);
+        let guests = self.area.supervisor.guests.load(Relaxed).max(1);
         pace.turn = pace.turn.wrapping_add(1);
-        let new = self.guests(region).find(|home| home.stay.load(Relaxed) == 0);
+        let new = self.guests(region).find(|home| home.supervisor.stay.load(Relaxed) == 0);
         if let Some(home) = new.or_else(|| self.guests(region).nth((pace.turn % guests) as usize)) {
-            self.area.suspect.store(home.own().pointer(), Release);
+            self.area.orders.suspect.store(home.own().pointer(), Release);
         }
     }
 

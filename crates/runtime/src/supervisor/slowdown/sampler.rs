@@ -159,7 +159,7 @@ impl Supervisor {
         if area.closed.load(Acquire) & (closed::CANCELLED | closed::CANCELLABLE) != 0 {
             // Nothing is ordered any more; it comes to the control context once more, to be rid of
             // its guests.
-            self.switches.wanted |= area.guests.load(Relaxed) > 0 || ring::is_hooked(area);
+            self.switches.wanted |= area.supervisor.guests.load(Relaxed) > 0 || ring::is_hooked(area);
             return 0;
         }
         let ring = self.page.ring.load(Relaxed);
@@ -179,9 +179,9 @@ impl Supervisor {
             // Rarely, since the thread uses the same cache lines.
             pace.rate = self.clock.rate;
             let ticks = |ns: u64| (ns as f64 * self.clock.rate) as u64;
-            area.stage_ticks.store(ticks(STAGE_NS), Relaxed);
-            area.absence_ticks.store(ticks(self.page.max_absence_ns), Relaxed);
-            area.soon_ticks.store(ticks(self.page.soon_ns), Relaxed);
+            area.orders.stage_ticks.store(ticks(STAGE_NS), Relaxed);
+            area.orders.absence_ticks.store(ticks(self.page.max_absence_ns), Relaxed);
+            area.orders.soon_ticks.store(ticks(self.page.soon_ns), Relaxed);
         }
         pace.controller.limit(ring);
         let spare = self.processes.has_cpus_to_spare();
@@ -198,17 +198,18 @@ impl Supervisor {
             switched,
         };
         let most = step.go(pace, self.region);
-        let waits = area.obeyed.load(Acquire) != area.order.load(Relaxed) && area.slept.load(Relaxed) == 0;
+        let waits = area.counting.obeyed() != area.orders.order.load(Relaxed)
+            && area.supervisor.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP_NS;
-        if pace.busy_waits && area.slept.load(Relaxed) == 0 {
-            self.busy_waiting.add(area.cpu.load(Relaxed));
+        if pace.busy_waits && area.supervisor.slept.load(Relaxed) == 0 {
+            self.busy_waiting.add(area.supervisor.cpu.load(Relaxed));
         }
-        area.most.store(most, Relaxed);
+        area.orders.most.store(most, Relaxed);
         self.switches.wanted |= pace.meets_guests(area, self.now);
-        self.wake_at = self.wake_at.min(pace.poll_at(self.now, spare, area.guests.load(Relaxed)));
+        self.wake_at = self.wake_at.min(pace.poll_at(self.now, spare, area.supervisor.guests.load(Relaxed)));
         if let Some(row) = shown {
             row.ring.store(most, Relaxed);
-            let with = area.obeyed.load(Relaxed) & (GUESTS | SPINS) != 0;
+            let with = area.counting.obeyed() & (GUESTS | SPINS) != 0;
             row.aboard.store(u32::from(with), Relaxed);
         }
         most
@@ -260,7 +261,7 @@ impl ThreadPace {
             work: None,
             switched: 0,
         };
-        area.most.store(0, Relaxed);
+        area.orders.most.store(0, Relaxed);
     }
 
     /// Earlier samples shall not be compared with those from now on.
@@ -288,7 +289,7 @@ impl ThreadPace {
     /// wait for credit, a yield without guests would only cost it what it runs ahead of its misses.
     fn meets_guests(&self, area: &Area, now: u64) -> bool {
         let waits = self.phase == Phase::Solo && !self.controller.allows(now) && !ring::is_hooked(area);
-        !self.busy_waits && !waits && area.slept.load(Relaxed) == 0
+        !self.busy_waits && !waits && area.supervisor.slept.load(Relaxed) == 0
     }
 
     /// When to poll next.
@@ -344,8 +345,8 @@ impl SampleStep {
             self.refer_to_other_sites(pace);
         }
         pace.switched = self.switched;
-        let with = area.obeyed.load(Acquire) & (GUESTS | SPINS) != 0 && area.guests.load(Relaxed) > 0;
-        if area.slept.load(Relaxed) == 0 {
+        let with = area.counting.obeyed() & (GUESTS | SPINS) != 0 && area.supervisor.guests.load(Relaxed) > 0;
+        if area.supervisor.slept.load(Relaxed) == 0 {
             pace.controller.passes(gone);
             add(&self.page.slowdown.watched, gone);
             if with {
@@ -360,16 +361,16 @@ impl SampleStep {
                 add(&self.page.slowdown.lost, short * lost);
             }
         }
-        let order = area.order.load(Relaxed);
+        let order = area.orders.order.load(Relaxed);
         // Repeated, since a hook that meets a thread on its way out of the control context is lost.
-        if area.obeyed.load(Acquire) != order {
+        if area.counting.obeyed() != order {
             ring::hook(area);
         }
         let counted =
-            if in_window { self.window_is_over(pace, asleep) } else { area.done.load(Acquire) == order };
+            if in_window { self.window_is_over(pace, asleep) } else { area.counting.done() == order };
         let give_up = if pace.busy_waits || pace.sleeps_often { GIVE_UP_WAITING_NS } else { GIVE_UP_NS };
         let given_up = self.now.saturating_sub(pace.ordered_at) > give_up;
-        let guests = area.guests.load(Relaxed);
+        let guests = area.supervisor.guests.load(Relaxed);
         match pace.phase {
             Phase::Solo if guests > 0 && self.now >= pace.until && pace.controller.allows(self.now) => {
                 self.refer(pace);
@@ -393,7 +394,8 @@ impl SampleStep {
                 }
                 pace.solo.add_sample(alone, pace.sleeps_often);
                 let weight = if pace.solo.samples() > 1 { 0.125 } else { 1.0 };
-                pace.busy_wait_share += (self.idle() - pace.busy_wait_share) * weight;
+                pace.busy_wait_share +=
+                    (self.area.counting.busy_wait_share() - pace.busy_wait_share) * weight;
                 self.look(pace, region);
                 pace.phase_began = self.now;
             }
@@ -402,7 +404,7 @@ impl SampleStep {
                 pace.phase = Phase::RecoverySample;
             }
             Phase::RecoverySample if counted || given_up => {
-                let slept = area.slept.load(Relaxed) != 0;
+                let slept = area.supervisor.slept.load(Relaxed) != 0;
                 if slept {
                     pace.recovery.put_off(self.now);
                 }
@@ -435,8 +437,9 @@ impl SampleStep {
     /// only samples of its work tell, since a primary that is behind with its work goes round its
     /// loop once between two pieces of work.
     fn waits(&self, pace: &ThreadPace) -> bool {
-        let turns = || self.area.turned.load(Relaxed) != 0 && self.now > pace.turned_at + pace.try_for;
-        self.is_obeyed() && if pace.busy_waits { self.idle() > BUSY_WAIT_SHARE } else { turns() }
+        let turns = || self.area.counting.turned() != 0 && self.now > pace.turned_at + pace.try_for;
+        self.is_obeyed()
+            && if pace.busy_waits { self.area.counting.busy_wait_share() > BUSY_WAIT_SHARE } else { turns() }
     }
 
     /// Orders a sample without guests.
@@ -465,13 +468,6 @@ impl SampleStep {
         pace.phase = Phase::GuestSample;
     }
 
-    /// The share of the counted time for which it busy-waited.
-    fn idle(&self) -> f64 {
-        let [idle, since, until] = [&self.area.idle, &self.area.idle_since, &self.area.idle_until]
-            .map(|ticks| ticks.load(Relaxed) as f64);
-        if until > since { (idle / (until - since)).min(1.0) } else { 0.0 }
-    }
-
     fn order(&self, pace: &mut ThreadPace, what: u32) {
         let what = match what & COUNTING {
             COUNTING if pace.busy_waits => what | WAITS,
@@ -479,8 +475,8 @@ impl SampleStep {
             _ => what,
         };
         (pace.window, pace.work) = (SampleWindow::default(), None);
-        let number = self.area.order.load(Relaxed) & !(NUMBER - 1);
-        self.area.order.store(number.wrapping_add(NUMBER) | what, Release);
+        let number = self.area.orders.order.load(Relaxed) & !(NUMBER - 1);
+        self.area.orders.order.store(number.wrapping_add(NUMBER) | what, Release);
         pace.ordered_at = self.now;
         ring::hook(self.area);
     }
@@ -499,21 +495,21 @@ impl SampleStep {
             let ticks = pace.work.and_then(WindowWork::pace)?;
             return Some(PaceMean { ticks: [ticks; 2], error: 0.0 });
         }
-        if self.is_obeyed() { self.mean(row::PLAIN, self.lap(0)).filter(|_| self.are_enough()) } else { None }
+        if self.is_obeyed() {
+            self.mean(row::PLAIN, self.area.counting.lap(false)).filter(|_| self.are_enough())
+        } else {
+            None
+        }
     }
 
     /// Whether there were enough pieces of work to tell.
     fn are_enough(&self) -> bool {
-        self.area.obeyed.load(Relaxed) & WAITS == 0
-            || self.area.taken.load(Relaxed) as i32 * self.lap(0) >= busy_waits::FEW
-    }
-
-    fn lap(&self, guests: usize) -> i32 {
-        self.area.laps[guests].load(Relaxed)
+        self.area.counting.obeyed() & WAITS == 0
+            || self.area.counting.taken() as i32 * self.area.counting.lap(false) >= busy_waits::FEW
     }
 
     pub(crate) fn is_obeyed(&self) -> bool {
-        self.area.obeyed.load(Acquire) == self.area.order.load(Relaxed)
+        self.area.counting.obeyed() == self.area.orders.order.load(Relaxed)
     }
 }
 

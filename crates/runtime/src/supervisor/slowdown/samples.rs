@@ -44,8 +44,8 @@ impl SampleStep {
         let sorted = &mut sorted[..many];
         sorted.sort_unstable();
         let middle = f64::from(*sorted.get(many / 2)?);
-        let longest =
-            (4.0 * self.area.absence_ticks.load(Relaxed) as f64 * f64::from(count::FEW)).max(8.0 * middle);
+        let longest = (4.0 * self.area.orders.absence_ticks.load(Relaxed) as f64 * f64::from(count::FEW))
+            .max(8.0 * middle);
         let mean = |of: &[u32]| of.iter().map(|ticks| f64::from(*ticks)).sum::<f64>() / of.len() as f64;
         let kept = sorted.iter().filter(|ticks| f64::from(**ticks) <= longest).count().max(1);
         let most = (kept * 3).div_ceil(4);

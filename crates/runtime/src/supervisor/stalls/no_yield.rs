@@ -8,7 +8,8 @@
 //! first, and polled once more.
 
 use crate::counting::count;
-use crate::layout::area::{Area, kind, lock, state};
+use crate::layout::area::{Area, kind, lock};
+use crate::layout::context::state;
 use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::processes::STOPPED;
@@ -38,30 +39,30 @@ impl Supervisor {
     /// A thread that is awake, or stopped, was polled: takes its guests if it comes to no yield.
     pub(crate) fn look_for_yields(&mut self, area: &'static Area, ran: Option<CpuTime>) {
         // While something is counted, its busy-waits are known, too.
-        let yields = count::yields(area).wrapping_add(area.turned.load(Relaxed));
-        let visits = area.visits.load(Acquire);
+        let yields = count::yields(area).wrapping_add(area.counting.turned());
+        let visits = area.thread.visits.load(Acquire);
         let ran = ran.map_or(0, |ran| ran.ns);
-        let met = yields.wrapping_sub(area.met_yields.swap(yields, Relaxed));
-        let visited = area.met_visits.swap(visits, Relaxed) != visits;
+        let met = yields.wrapping_sub(area.supervisor.met_yields.swap(yields, Relaxed));
+        let visited = area.supervisor.met_visits.swap(visits, Relaxed) != visits;
         if met >= YIELDS_AGAIN {
-            area.unmet.store(0, Relaxed);
+            area.supervisor.unmet.store(0, Relaxed);
         }
         let now = self.now;
         let begin = |probed: u32| {
-            area.met_at.store(now, Relaxed);
-            area.met_ran.store(ran, Relaxed);
-            area.probed.store(probed, Relaxed);
+            area.supervisor.met_at.store(now, Relaxed);
+            area.supervisor.met_ran.store(ran, Relaxed);
+            area.supervisor.probed.store(probed, Relaxed);
         };
         let wanted_alone = area.closed.load(Acquire) != 0;
-        let nobody = area.guests.load(Relaxed) == 0 && !wanted_alone || ring::is_empty(area);
+        let nobody = area.supervisor.guests.load(Relaxed) == 0 && !wanted_alone || ring::is_empty(area);
         if nobody || met != 0 || visited {
             return begin(0);
         }
-        let probed = area.probed.load(Relaxed);
-        let long = area.slept.load(Relaxed) == STOPPED
-            || ran.saturating_sub(area.met_ran.load(Relaxed))
+        let probed = area.supervisor.probed.load(Relaxed);
+        let long = area.supervisor.slept.load(Relaxed) == STOPPED
+            || ran.saturating_sub(area.supervisor.met_ran.load(Relaxed))
                 >= if probed == 0 { HOOK_AFTER_CPU_NS } else { TAKE_AFTER_CPU_NS }
-            || self.now.saturating_sub(area.met_at.load(Relaxed)) >= AFTER_ELAPSED_NS;
+            || self.now.saturating_sub(area.supervisor.met_at.load(Relaxed)) >= AFTER_ELAPSED_NS;
         if !long && !wanted_alone {
             return;
         }
@@ -75,15 +76,15 @@ impl Supervisor {
 
     /// Whether a thread came to a yield since its guests were taken, if they ever were.
     pub(crate) fn comes_to_yields(&self, area: &Area) -> bool {
-        area.unmet.load(Relaxed) == 0
-            || area.unmet_visits.load(Relaxed) != area.visits.load(Acquire)
-                && area.unmet_until.load(Relaxed) <= self.now
+        area.supervisor.unmet.load(Relaxed) == 0
+            || area.supervisor.unmet_visits.load(Relaxed) != area.thread.visits.load(Acquire)
+                && area.supervisor.unmet_until.load(Relaxed) <= self.now
     }
 
     /// Whether its yields shall be on, and it hooked, so that it is noticed when it comes to one.
     pub(crate) fn is_awaited(&self, area: &Area) -> bool {
-        area.unmet.load(Relaxed) != 0
-            && area.unmet_visits.load(Relaxed) == area.visits.load(Acquire)
+        area.supervisor.unmet.load(Relaxed) != 0
+            && area.supervisor.unmet_visits.load(Relaxed) == area.thread.visits.load(Acquire)
             && !self.processes.all_scavengers_ended()
     }
 
@@ -101,17 +102,18 @@ impl Supervisor {
         if taken {
             ring::take_all(area, |guest| {
                 let home = guest.home();
-                home.bent_tid.store(area.tid.load(Relaxed), Relaxed);
-                home.bent_visits.store(area.visits.load(Acquire), Relaxed);
-                home.bent_sleeps.store(area.sleeps_seen.load(Relaxed), Relaxed);
-                home.bent_by.store(core::ptr::from_ref(area).cast_mut(), Relaxed);
+                home.supervisor.bent_tid.store(area.tid.load(Relaxed), Relaxed);
+                home.supervisor.bent_visits.store(area.thread.visits.load(Acquire), Relaxed);
+                home.supervisor.bent_sleeps.store(area.supervisor.sleeps_seen.load(Relaxed), Relaxed);
+                home.supervisor.bent_by.store(core::ptr::from_ref(area).cast_mut(), Relaxed);
                 page::add(&self.page.stolen, 1);
                 ring::dismiss(guest, trip::UNMET);
             });
-            let times = area.unmet.load(Relaxed);
-            area.unmet.store(times + 1, Relaxed);
-            area.unmet_visits.store(area.visits.load(Acquire), Relaxed);
-            area.unmet_until
+            let times = area.supervisor.unmet.load(Relaxed);
+            area.supervisor.unmet.store(times + 1, Relaxed);
+            area.supervisor.unmet_visits.store(area.thread.visits.load(Acquire), Relaxed);
+            area.supervisor
+                .unmet_until
                 .store(self.now + (NO_GUESTS_NS << times.min(16)).min(NO_GUESTS_MOST_NS), Relaxed);
         }
         area.lock.store(lock::FREE, Release);
@@ -131,13 +133,13 @@ impl Supervisor {
             };
             self.areas(kind::HOME).filter(aboard).map(Area::own)
         };
-        let all_bent = |mut bend: &mut dyn FnMut(&crate::layout::area::Context) -> bool| {
+        let all_bent = |mut bend: &mut dyn FnMut(&crate::layout::context::Context) -> bool| {
             let counters = counters.into_iter().all(&mut bend);
             counters && guests().all(&mut bend)
         };
         let bent = all_bent(&mut redirect::bend)
             && sys::pass_barrier()
-            && area.cur.load(Acquire) == area.own().pointer()
+            && area.twin.cur.load(Acquire) == area.own().pointer()
             && ring::is_hooked(area)
             // A context that ran when it was redirected has stored its RIP since.
             && all_bent(&mut redirect::is_bent);
@@ -153,18 +155,18 @@ impl Supervisor {
     /// on again.
     pub(crate) fn may_be_met(&self, home: &Area) -> bool {
         // SAFETY: areas are never unmapped.
-        let Some(host) = (unsafe { home.bent_by.load(Relaxed).as_ref() }) else { return false };
+        let Some(host) = (unsafe { home.supervisor.bent_by.load(Relaxed).as_ref() }) else { return false };
         let is_there = self.processes.primary_lives()
             && host.kind.load(Acquire) == kind::PRIMARY
-            && host.tid.load(Acquire) == home.bent_tid.load(Relaxed);
+            && host.tid.load(Acquire) == home.supervisor.bent_tid.load(Relaxed);
         if is_there
-            && host.visits.load(Acquire) == home.bent_visits.load(Relaxed)
-            && host.sleeps_seen.load(Relaxed) == home.bent_sleeps.load(Relaxed)
+            && host.thread.visits.load(Acquire) == home.supervisor.bent_visits.load(Relaxed)
+            && host.supervisor.sleeps_seen.load(Relaxed) == home.supervisor.bent_sleeps.load(Relaxed)
         {
             return true; // it is hooked still
         }
         redirect::straighten(home.own());
-        home.bent_by.store(null_mut(), Relaxed);
+        home.supervisor.bent_by.store(null_mut(), Relaxed);
         false
     }
 
@@ -177,7 +179,7 @@ impl Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::area::Context;
+    use crate::layout::context::Context;
     use crate::switching::ring_tests::{board, world};
     use crate::switching::switch;
 
@@ -194,7 +196,7 @@ mod tests {
             guest.home().tid.store(me, Relaxed);
             aboard(area, guest);
         }
-        area.guests.store(2, Relaxed);
+        area.supervisor.guests.store(2, Relaxed);
         ring::control(area);
         (supervisor, area, guests)
     }
@@ -242,7 +244,7 @@ mod tests {
     #[test]
     fn while_it_runs_a_guest_all_is_as_it_was() {
         let (mut supervisor, area, guests) = world_of_two();
-        area.cur.store(guests[1].pointer(), Relaxed);
+        area.twin.cur.store(guests[1].pointer(), Relaxed);
         assert!(!supervisor.take_back(area));
         assert!(guests.iter().all(|guest| leads_on(guest) && guest.state.load(Relaxed) == state::ABOARD));
         assert_eq!(area.lock.load(Relaxed), lock::FREE);
@@ -269,7 +271,7 @@ mod tests {
         // One is in the ring, and runs; the other one is offered.
         ring::take_out(area, guests[1]);
         aboard(area, guests[1]);
-        area.cur.store(guests[0].pointer(), Relaxed);
+        area.twin.cur.store(guests[0].pointer(), Relaxed);
         assert!(!supervisor.take_back(area));
         assert_eq!(guests[1].state.load(Relaxed), state::LEAVING);
         assert!(leads_on(guests[1]) && !supervisor.may_be_met(guests[1].home()));
@@ -285,7 +287,7 @@ mod tests {
         assert!(!supervisor.bury(supervisor.region.slot_of(home), home));
         assert_eq!(home.kind.load(Relaxed), kind::HOME);
         // It was seen asleep, so it is on its way to nobody.
-        area.sleeps_seen.store(1, Relaxed);
+        area.supervisor.sleeps_seen.store(1, Relaxed);
         supervisor.bury(supervisor.region.slot_of(home), home);
         assert_eq!(home.kind.load(Relaxed), kind::FREE);
     }
@@ -314,9 +316,9 @@ mod tests {
         look(&mut supervisor, TAKE_AFTER_CPU_NS);
         assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::LEAVING));
         // As soon as it comes to many, it has guests for as long as others.
-        assert_eq!(area.unmet.load(Relaxed), 1);
-        area.passes.store(area.passes.load(Relaxed) - YIELDS_AGAIN as i64, Relaxed);
+        assert_eq!(area.supervisor.unmet.load(Relaxed), 1);
+        area.twin.passes.store(area.twin.passes.load(Relaxed) - YIELDS_AGAIN as i64, Relaxed);
         look(&mut supervisor, 1);
-        assert_eq!(area.unmet.load(Relaxed), 0);
+        assert_eq!(area.supervisor.unmet.load(Relaxed), 0);
     }
 }

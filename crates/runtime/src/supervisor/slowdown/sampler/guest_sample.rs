@@ -18,7 +18,7 @@ impl SampleStep {
         let area = self.area;
         pace.phase = Phase::Guests;
         pace.until = self.now + GUEST_SAMPLE_EVERY_NS;
-        let gone = area.slept.load(Relaxed) != 0 || area.guests.load(Relaxed) == 0;
+        let gone = area.supervisor.slept.load(Relaxed) != 0 || area.supervisor.guests.load(Relaxed) == 0;
         if gone && pace.work.is_none() {
             return; // then no guest cost anything
         }
@@ -29,10 +29,10 @@ impl SampleStep {
         let waited = self.now.saturating_sub(pace.ordered_at).max(1) as f64;
         // Guests that cannot be compared cost at most what they may stay, each time.
         let bound = |yields: f64| (yields * self.page.max_absence_ns as f64 / waited).min(1.0);
-        let alone = area.cur.load(Acquire) == area.own().pointer();
+        let alone = area.twin.cur.load(Acquire) == area.own().pointer();
         let few = f64::from(2 * count::FEW);
         let with = self
-            .mean(row::ABOARD, self.lap(usize::from(!pace.busy_waits)))
+            .mean(row::ABOARD, self.area.counting.lap(!pace.busy_waits))
             .filter(|_| self.is_obeyed() && self.are_enough());
         let (lost, doubt, compared) = match (pace.solo.mean(), with) {
             (Some(own), Some(with)) => {
@@ -48,7 +48,7 @@ impl SampleStep {
             // It did not come to a yield: it runs, or one guest does.
             (_, None) if !self.is_obeyed() => (f64::from(u8::from(!alone)), 0.0, false),
             // At most the time that it did not busy-wait was lost.
-            (_, None) if pace.busy_waits => (1.0 - self.idle(), 0.0, false),
+            (_, None) if pace.busy_waits => (1.0 - self.area.counting.busy_wait_share(), 0.0, false),
             // Yields are suddenly frequent: a solo sample first.
             (None, Some(_)) => {
                 pace.controller.charge(pace.uncharged, 1.0);
@@ -84,9 +84,9 @@ impl SampleStep {
         pace.controller.charge(pace.uncharged, strain);
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
-        if pace.busy_waits && are_too_long(area.long_turns.load(Relaxed), area.all_turns.load(Relaxed)) {
+        if pace.busy_waits && are_too_long(area.counting.long_turns(), area.counting.all_turns()) {
             match self.guests(region).next() {
-                Some(home) if area.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
+                Some(home) if area.supervisor.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
                 _ => pace.controller.make_shorter(self.now),
             }
         }
@@ -100,7 +100,7 @@ impl SampleStep {
             Verdict::Wait => self.leave_alone(pace),
             Verdict::Hopeless => {
                 self.leave_alone(pace);
-                let guests = area.guests.load(Relaxed);
+                let guests = area.supervisor.guests.load(Relaxed);
                 let alone = || self.guests(region).next().filter(|_| guests == 1);
                 if let Some(home) = suspect.or_else(alone) {
                     self.ban(home, trip::SLOWED);

@@ -1,0 +1,179 @@
+//! The words of an area that belong to the supervisor; only this room writes them.
+
+use crate::layout::area::Area;
+use crate::layout::context::Context;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
+
+/// What the supervisor orders of the thread, which reads it: in a cache line that the supervisor
+/// seldom writes.
+#[repr(C, align(64))]
+pub(crate) struct OrderWords {
+    /// Whether guests take part, and what is counted: see [`crate::counting::count`].
+    pub(in crate::supervisor) order: AtomicU32,
+    /// The most guests that it may have, as its pace says.
+    pub(in crate::supervisor) most: AtomicU32,
+    /// The guest whose stays are to be timed.
+    pub(in crate::supervisor) suspect: AtomicPtr<Context>,
+    /// Ticks: the longest stage, the longest absence, and the most after which a yield came too
+    /// soon for a miss.
+    pub(in crate::supervisor) stage_ticks: AtomicU64,
+    pub(in crate::supervisor) absence_ticks: AtomicU64,
+    pub(in crate::supervisor) soon_ticks: AtomicU64,
+}
+
+impl OrderWords {
+    /// As of an area that is made, with this first order.
+    pub(crate) fn reset(&self, order: u32) {
+        self.suspect.store(null_mut(), Relaxed);
+        self.order.store(order, Relaxed);
+        self.most.store(u32::MAX, Relaxed);
+    }
+
+    pub(crate) fn order(&self) -> u32 {
+        self.order.load(Acquire)
+    }
+
+    pub(crate) fn suspect(&self) -> *mut Context {
+        self.suspect.load(Acquire)
+    }
+
+    pub(crate) fn stage_ticks(&self) -> u64 {
+        self.stage_ticks.load(Relaxed)
+    }
+
+    pub(crate) fn absence_ticks(&self) -> u64 {
+        self.absence_ticks.load(Relaxed)
+    }
+
+    pub(crate) fn soon_ticks(&self) -> u64 {
+        self.soon_ticks.load(Relaxed)
+    }
+
+    /// For tests of other rooms, which play the supervisor.
+    #[cfg(test)]
+    pub(crate) fn for_test(&self) -> TestOrders<'_> {
+        let Self { order, suspect, stage_ticks, absence_ticks, .. } = self;
+        TestOrders { order, suspect, stage_ticks, absence_ticks }
+    }
+}
+
+/// The words that tests of other rooms write in the supervisor's place.
+#[cfg(test)]
+pub(crate) struct TestOrders<'a> {
+    pub(crate) order: &'a AtomicU32,
+    pub(crate) suspect: &'a AtomicPtr<Context>,
+    pub(crate) stage_ticks: &'a AtomicU64,
+    pub(crate) absence_ticks: &'a AtomicU64,
+}
+
+#[repr(C, align(64))]
+pub(crate) struct SupervisorWords {
+    /// Guests in inbox and ring.
+    pub(in crate::supervisor) guests: AtomicU32,
+    /// Descriptor of its `/proc/…/stat`, plus one, in the supervisor's process.
+    pub(in crate::supervisor) stat_fd: AtomicI32,
+    /// The same of its `/proc/…/schedstat`.
+    pub(in crate::supervisor) ran_fd: AtomicI32,
+    /// The processor its thread was seen on last.
+    pub(in crate::supervisor) cpu: AtomicU32,
+    /// Sibling: `visits` when something was asked of it (`asked_at`), and when it was seen outside
+    /// first (`outside_since`).
+    pub(in crate::supervisor) asked_visit: AtomicU32,
+    pub(in crate::supervisor) outside_visit: AtomicU32,
+    /// Sibling: its row in the table of threads, plus one.
+    pub(in crate::supervisor) number: AtomicU32,
+    /// What it did when it was polled last: see [`super::processes`].
+    pub(in crate::supervisor) slept: AtomicU32,
+    pub(in crate::supervisor) asked_at: AtomicU64,
+    pub(in crate::supervisor) outside_since: AtomicU64,
+    /// Sibling: until when it is not asked to park, and for how long it was left alone last.
+    pub(in crate::supervisor) home_until: AtomicU64,
+    pub(in crate::supervisor) pause: AtomicU64,
+    /// Sibling: when it was asked last whether it has an affinity or a scheduling policy of its
+    /// own.
+    pub(in crate::supervisor) own_rules_at: AtomicU64,
+    /// Until when its thread takes no guests, since it slept.
+    pub(in crate::supervisor) rest_until: AtomicU64,
+    /// When it was polled last.
+    pub(in crate::supervisor) looked_at: AtomicU64,
+    /// How often it was seen asleep at no yield.
+    pub(in crate::supervisor) sleeps_seen: AtomicU32,
+    /// Its visits and yields when it was seen to come to one last, when that was, and its CPU time
+    /// then: see [`super::stalls::no_yield`], as for what follows.
+    pub(in crate::supervisor) met_visits: AtomicU32,
+    pub(in crate::supervisor) met_yields: AtomicU64,
+    pub(in crate::supervisor) met_at: AtomicU64,
+    pub(in crate::supervisor) met_ran: AtomicU64,
+    /// It was hooked since then, to see whether it comes to any yield at all.
+    pub(in crate::supervisor) probed: AtomicU32,
+    /// It came to none, and its guests were taken: how often in a row; zero: it came to one since.
+    /// Its visits then, and until when it gets none.
+    pub(in crate::supervisor) unmet: AtomicU32,
+    pub(in crate::supervisor) unmet_visits: AtomicU32,
+    /// Home: how often in a row it had to go, until when it is not boarded again.
+    pub(in crate::supervisor) offences: AtomicU32,
+    pub(in crate::supervisor) unmet_until: AtomicU64,
+    pub(in crate::supervisor) banned_until: AtomicU64,
+    /// Home: ticks that it stays aboard at a time, as measured last.
+    pub(in crate::supervisor) stay: AtomicU64,
+    /// Home: when its thread was seen parked.
+    pub(in crate::supervisor) parked_at: AtomicU64,
+    /// Home: the primary's area that its context may still be met in, and which thread's it was, at
+    /// which visit and sleep.
+    pub(in crate::supervisor) bent_by: AtomicPtr<Area>,
+    pub(in crate::supervisor) bent_tid: AtomicI32,
+    pub(in crate::supervisor) bent_visits: AtomicU32,
+    pub(in crate::supervisor) bent_sleeps: AtomicU32,
+}
+
+impl SupervisorWords {
+    /// As of an area that is made. Descriptors stay: they are closed when an area is given back.
+    pub(crate) fn reset(&self) {
+        for word in [
+            &self.guests,
+            &self.offences,
+            &self.asked_visit,
+            &self.outside_visit,
+            &self.number,
+            &self.sleeps_seen,
+            &self.met_visits,
+            &self.probed,
+            &self.unmet,
+            &self.slept,
+        ] {
+            word.store(0, Relaxed);
+        }
+        for time in [
+            &self.rest_until,
+            &self.looked_at,
+            &self.parked_at,
+            &self.home_until,
+            &self.pause,
+            &self.asked_at,
+            &self.outside_since,
+            &self.own_rules_at,
+            &self.met_yields,
+            &self.met_at,
+            &self.met_ran,
+            &self.unmet_until,
+            &self.banned_until,
+            &self.stay,
+        ] {
+            time.store(0, Relaxed);
+        }
+        self.cpu.store(u32::MAX, Relaxed);
+        self.bent_by.store(null_mut(), Relaxed);
+    }
+
+    /// Guests in inbox and ring.
+    pub(crate) fn guests(&self) -> u32 {
+        self.guests.load(Acquire)
+    }
+
+    /// When something was asked of a sibling; 0: nothing is.
+    pub(crate) fn asked_at(&self) -> u64 {
+        self.asked_at.load(Acquire)
+    }
+}
