@@ -110,11 +110,11 @@ pub(crate) struct SupervisorWords {
     pub(in crate::supervisor) probed: AtomicU32,
     /// It came to none, and its guests were taken: how often in a row; zero: it came to one since.
     /// Its visits then, and until when it gets none.
-    pub(in crate::supervisor) unmet: AtomicU32,
-    pub(in crate::supervisor) unmet_visits: AtomicU32,
+    pub(in crate::supervisor) no_yield_times: AtomicU32,
+    pub(in crate::supervisor) no_yield_visits: AtomicU32,
     /// Home: how often in a row it had to go, until when it is not boarded again.
     pub(in crate::supervisor) offences: AtomicU32,
-    pub(in crate::supervisor) unmet_until: AtomicU64,
+    pub(in crate::supervisor) no_guests_until: AtomicU64,
     pub(in crate::supervisor) banned_until: AtomicU64,
     /// Home: ticks that it stays aboard at a time, as measured last.
     pub(in crate::supervisor) stay: AtomicU64,
@@ -140,7 +140,7 @@ impl SupervisorWords {
             &self.sleeps_seen,
             &self.met_visits,
             &self.probed,
-            &self.unmet,
+            &self.no_yield_times,
             &self.slept,
         ] {
             word.store(0, Relaxed);
@@ -157,7 +157,7 @@ impl SupervisorWords {
             &self.met_yields,
             &self.met_at,
             &self.met_ran,
-            &self.unmet_until,
+            &self.no_guests_until,
             &self.banned_until,
             &self.stay,
         ] {

@@ -343,3 +343,17 @@ fn strip(area: &'static Area, now: u64) -> u32 {
     });
     count
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_supervisor_sleeps_longer_the_longer_nothing_moves() {
+        let after = |rounds| PollIntervals::DEFAULT.after(rounds, false);
+        assert_eq!((after(0), after(7), after(8), after(16)), (50_000, 50_000, 100_000, 200_000));
+        assert_eq!((after(1000), after(u32::MAX)), (POLL_IDLE_NS, POLL_IDLE_NS));
+        assert_eq!(PollIntervals::DEFAULT.after(1000, true), POLL_PARKED_NS);
+        assert_eq!(siblings::INTERVALS.after(1000, false), 1_000_000);
+    }
+}

@@ -5,6 +5,7 @@ use crate::layout::area::{Area, kind};
 use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
+use crate::supervisor::slowdown::long_stays::Bans;
 use crate::supervisor::{Census, Supervisor, send_home};
 use crate::switching::ring;
 use crate::sys::cpus::Cpus;
@@ -142,7 +143,7 @@ impl Supervisor {
         census.threads[index] += 1;
         match own.state.load(Acquire) {
             state::HOME => {
-                let banned = area.supervisor.banned_until.load(Relaxed) > self.now || self.may_be_met(area);
+                let banned = Bans::of(area).hold(self.now) || self.may_be_met(area);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
                         ring::hook(area);
@@ -164,7 +165,7 @@ impl Supervisor {
                     self.moved = true;
                 }
                 census.away = true;
-                let banned = area.supervisor.banned_until.load(Relaxed) > self.now || is_called(area);
+                let banned = Bans::of(area).hold(self.now) || is_called(area);
                 if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);
@@ -179,9 +180,8 @@ impl Supervisor {
                     let in_the_way = self.is_in_the_way(area);
                     *parked += u32::from(!in_the_way);
                     let waited = self.now.saturating_sub(area.supervisor.parked_at.load(Relaxed));
-                    let stays = waited <= if in_the_way { PARKED_WAIT_IN_THE_WAY_NS } else { PARKED_WAIT_NS }
-                        && !is_called(area);
-                    if !stays || !self.processes.primary_lives() {
+                    let patience = if in_the_way { PARKED_WAIT_IN_THE_WAY_NS } else { PARKED_WAIT_NS };
+                    if waited > patience || is_called(area) || !self.processes.primary_lives() {
                         self.arrive(area, None);
                     }
                 }

@@ -86,6 +86,37 @@ struct Tally {
     all: u32,
 }
 
+/// What a round does about the number of threads at home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HomePlan {
+    /// There are CPUs for this many more threads at home.
+    Fetch(u32),
+    /// This many threads are asked to park.
+    Park(u32),
+}
+
+impl Tally {
+    fn runnable(&self) -> u32 {
+        self.awake + self.parked + self.aboard
+    }
+
+    /// As many hosts as there are CPUs, and as many as it takes to have all other threads aboard.
+    fn hosts_wanted(&self, cpus: u32, ring: u32) -> u32 {
+        self.runnable().div_ceil(ring + 1).max(cpus.min(self.runnable()))
+    }
+
+    /// Brings the number of threads at home near to that of `hosts`. Pure.
+    fn plan(&self, cpus: u32, ring: u32, hosts: u32) -> HomePlan {
+        let busy = cpus.min(self.runnable());
+        let at_home = self.awake.saturating_sub(self.asked);
+        if at_home < busy {
+            return HomePlan::Fetch(busy - at_home);
+        }
+        let waiting = self.parked + self.asked + self.aboard;
+        HomePlan::Park(at_home.saturating_sub(hosts).min((hosts * ring).saturating_sub(waiting)))
+    }
+}
+
 impl Supervisor {
     pub(crate) fn siblings(&mut self) -> Census {
         let mut census =
@@ -95,7 +126,7 @@ impl Supervisor {
             return census; // all of them ended with it
         }
         let tally = self.poll_siblings();
-        let hosts = self.hosts_wanted(&tally);
+        let hosts = tally.hosts_wanted(self.cpus(), self.page.ring.load(Relaxed));
         self.even_out(&tally, hosts);
         self.seat(hosts);
         census.threads[0] = tally.all;
@@ -108,13 +139,6 @@ impl Supervisor {
 
     fn cpus(&self) -> u32 {
         self.processes.allowed().count().max(1)
-    }
-
-    /// As many hosts as there are CPUs, and as many as it takes to have all other threads aboard.
-    fn hosts_wanted(&self, tally: &Tally) -> u32 {
-        let runnable = tally.awake + tally.parked + tally.aboard;
-        let ring = self.page.ring.load(Relaxed);
-        runnable.div_ceil(ring + 1).max(self.cpus().min(runnable))
     }
 
     fn poll_siblings(&mut self) -> Tally {
@@ -383,15 +407,10 @@ impl Supervisor {
 
     /// Brings the number of threads at home near to that of hosts that are wanted.
     fn even_out(&mut self, tally: &Tally, hosts: u32) {
-        let busy = self.cpus().min(tally.awake + tally.parked + tally.aboard);
-        if tally.awake.saturating_sub(tally.asked) < busy {
-            self.fetch(busy - (tally.awake - tally.asked), tally);
-            return;
-        }
-        let surplus = (tally.awake - tally.asked).saturating_sub(hosts);
-        let ring = self.page.ring.load(Relaxed);
-        let waiting = tally.parked + tally.asked + tally.aboard;
-        let mut wanted = surplus.min((hosts * ring).saturating_sub(waiting));
+        let mut wanted = match tally.plan(self.cpus(), self.page.ring.load(Relaxed), hosts) {
+            HomePlan::Fetch(free) => return self.fetch(free, tally),
+            HomePlan::Park(wanted) => wanted,
+        };
         for area in self.areas(kind::PRIMARY) {
             if wanted == 0 {
                 break;
@@ -521,4 +540,39 @@ fn cancel(area: &Area) -> bool {
 /// Whether a thread runs a handler, or left one by a jump; then it meets no guests any more.
 fn in_handler(area: &Area) -> bool {
     area.twin.cur.load(Acquire) == area.quiet().pointer()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads that all want to run, on so many CPUs: plans are carried out until nothing changes.
+    /// Returns how many are at home and how many aboard.
+    fn settle(threads: u32, cpus: u32, ring: u32) -> (u32, u32) {
+        let mut tally = Tally { awake: threads, all: threads, ..Tally::default() };
+        for _ in 0..100 {
+            let hosts = tally.hosts_wanted(cpus, ring);
+            match tally.plan(cpus, ring, hosts) {
+                HomePlan::Fetch(free) => {
+                    (tally.awake, tally.aboard) = (tally.awake + free, tally.aboard - free);
+                }
+                HomePlan::Park(wanted) => {
+                    (tally.awake, tally.aboard) = (tally.awake - wanted, tally.aboard + wanted);
+                }
+            }
+        }
+        (tally.awake, tally.aboard)
+    }
+
+    #[test]
+    fn no_cpu_is_without_a_host_and_no_ring_is_longer_than_allowed() {
+        assert_eq!(settle(2, 4, 8), (2, 0));
+        assert_eq!(settle(4, 4, 8), (4, 0));
+        assert_eq!(settle(32, 4, 8), (4, 28));
+        // More than fit aboard: the rest stays at home, as the kernel schedules it.
+        assert_eq!(settle(100, 4, 3), (25, 75));
+        // Threads end: guests come home to the free CPUs.
+        let tally = Tally { awake: 1, aboard: 3, all: 4, ..Tally::default() };
+        assert_eq!(tally.plan(4, 8, tally.hosts_wanted(4, 8)), HomePlan::Fetch(3));
+    }
 }

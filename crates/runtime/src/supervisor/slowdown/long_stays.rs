@@ -48,6 +48,37 @@ fn not_forgiven(mut times: u32, mut good: u64) -> u32 {
     times
 }
 
+/// The offences of one guest, and until when it is banned. Pure; it is kept in the home's area.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bans {
+    offences: u32,
+    until: u64,
+}
+
+impl Bans {
+    pub(crate) fn of(home: &Area) -> Self {
+        let words = &home.supervisor;
+        Self { offences: words.offences.load(Relaxed), until: words.banned_until.load(Relaxed) }
+    }
+
+    fn keep(self, home: &Area) {
+        home.supervisor.offences.store(self.offences, Relaxed);
+        home.supervisor.banned_until.store(self.until, Relaxed);
+    }
+
+    /// Whether the guest may not be boarded now.
+    pub(crate) fn hold(self, now: u64) -> bool {
+        self.until > now
+    }
+
+    #[must_use]
+    fn after_offence(self, now: u64) -> Self {
+        let good = now.saturating_sub(self.until);
+        let offences = not_forgiven(self.offences, good) + 1;
+        Self { offences, until: now + ban_ns(offences) }
+    }
+}
+
 impl SampleStep {
     /// Judges the stays of the suspect. Returns it if it stays much longer than others.
     pub(crate) fn judge(&self, region: &'static crate::layout::region::Region) -> Option<&'static Area> {
@@ -70,10 +101,7 @@ impl SampleStep {
 
     /// Sends a guest home, and keeps it there for a while.
     pub(crate) fn ban(&self, home: &Area, why: usize) {
-        let good = self.now.saturating_sub(home.supervisor.banned_until.load(Relaxed));
-        let times = not_forgiven(home.supervisor.offences.load(Relaxed), good) + 1;
-        home.supervisor.offences.store(times, Relaxed);
-        home.supervisor.banned_until.store(self.now + ban_ns(times), Relaxed);
+        Bans::of(home).after_offence(self.now).keep(home);
         home.own().recall.store(why as u32, Relaxed);
         ring::hook(self.area);
     }
@@ -114,14 +142,19 @@ mod tests {
 
     #[test]
     fn who_offends_at_once_is_kept_longer_and_longer_and_accidents_are_forgiven() {
-        // How long it is kept at home each time, where so much time is between two offences.
+        // The bans in milliseconds, with `good` nanoseconds between the end of one and the next
+        // offence.
         let kept = |good: u64| {
-            let mut times = 0;
-            let bans = std::iter::repeat_with(|| {
-                times = not_forgiven(times, good) + 1;
-                ban_ns(times) / 1_000_000
+            let mut bans = Bans::default();
+            let mut now = 1_000_000_000;
+            let lengths = std::iter::repeat_with(|| {
+                bans = bans.after_offence(now);
+                assert!(bans.hold(now) && !bans.hold(bans.until));
+                let length = bans.until - now;
+                now = bans.until + good;
+                length / 1_000_000
             });
-            bans.take(9).collect::<Vec<_>>()
+            lengths.take(9).collect::<Vec<_>>()
         };
         assert_eq!(kept(1_000_000), [100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
         assert_eq!(kept(500_000_000), [100, 100, 100, 100, 100, 100, 100, 100, 100]);

@@ -35,56 +35,160 @@ const NO_GUESTS_MOST_NS: u64 = 512_000_000;
 /// This many yields between two polls say that it comes to yields for good.
 const YIELDS_AGAIN: u64 = 64;
 
+/// What a poll found of a thread.
+#[derive(Clone, Copy, Default)]
+struct YieldPoll {
+    /// Yields at which it met a context so far, and times it came to the control context.
+    yields: u64,
+    visits: u32,
+    /// Its CPU time so far; 0: the kernel does not tell.
+    cpu_ns: u64,
+    /// Something is in its ring that it should come to a yield for.
+    is_wanted: bool,
+    /// At once: another thread waits for it to be alone.
+    at_once: bool,
+    is_stopped: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum YieldVerdict {
+    Nothing,
+    /// To hook it, and to see whether it comes to any yield at all.
+    Hook,
+    /// To take its guests.
+    Take,
+}
+
+/// Whether a thread comes to its yields. Pure: polls in, verdicts out. It is kept in the area.
+#[derive(Clone, Copy, Default)]
+struct YieldWatch {
+    /// The last poll's.
+    yields: u64,
+    visits: u32,
+    /// When it was seen to come to a yield last, or was hooked, and its CPU time then.
+    since: u64,
+    since_cpu_ns: u64,
+    hooked: bool,
+    /// How often in a row its guests were taken; 0: it came to a yield since.
+    times: u32,
+    /// Its visits when they were taken last, and until when it gets none.
+    taken_visits: u32,
+    none_until: u64,
+}
+
+impl YieldWatch {
+    fn poll(&mut self, now: u64, seen: &YieldPoll) -> YieldVerdict {
+        let met = seen.yields.wrapping_sub(self.yields);
+        let visited = seen.visits != self.visits;
+        (self.yields, self.visits) = (seen.yields, seen.visits);
+        if met >= YIELDS_AGAIN {
+            self.times = 0;
+        }
+        if !seen.is_wanted || met != 0 || visited {
+            self.begin(now, seen.cpu_ns, false);
+            return YieldVerdict::Nothing;
+        }
+        let cpu_ns = if self.hooked { TAKE_AFTER_CPU_NS } else { HOOK_AFTER_CPU_NS };
+        let long = seen.is_stopped
+            || seen.cpu_ns.saturating_sub(self.since_cpu_ns) >= cpu_ns
+            || now.saturating_sub(self.since) >= AFTER_ELAPSED_NS;
+        match (long || seen.at_once, self.hooked) {
+            (false, _) => YieldVerdict::Nothing,
+            (true, true) => YieldVerdict::Take,
+            (true, false) => {
+                self.begin(now, seen.cpu_ns, true);
+                YieldVerdict::Hook
+            }
+        }
+    }
+
+    fn begin(&mut self, now: u64, cpu_ns: u64, hooked: bool) {
+        (self.since, self.since_cpu_ns, self.hooked) = (now, cpu_ns, hooked);
+    }
+
+    /// Its guests were taken.
+    fn taken(&mut self, now: u64, visits: u32) {
+        self.none_until = now + (NO_GUESTS_NS << self.times.min(16)).min(NO_GUESTS_MOST_NS);
+        self.times += 1;
+        self.taken_visits = visits;
+    }
+
+    /// Whether it came to a yield since its guests were taken, if they ever were, and may have some
+    /// again.
+    fn may_have_guests(&self, now: u64, visits: u32) -> bool {
+        self.times == 0 || self.taken_visits != visits && self.none_until <= now
+    }
+
+    /// Whether its guests were taken, and it has not come to a yield since.
+    fn is_awaited(&self, visits: u32) -> bool {
+        self.times != 0 && self.taken_visits == visits
+    }
+
+    fn of(area: &Area) -> Self {
+        let words = &area.supervisor;
+        Self {
+            yields: words.met_yields.load(Relaxed),
+            visits: words.met_visits.load(Relaxed),
+            since: words.met_at.load(Relaxed),
+            since_cpu_ns: words.met_ran.load(Relaxed),
+            hooked: words.probed.load(Relaxed) != 0,
+            times: words.no_yield_times.load(Relaxed),
+            taken_visits: words.no_yield_visits.load(Relaxed),
+            none_until: words.no_guests_until.load(Relaxed),
+        }
+    }
+
+    fn keep(&self, area: &Area) {
+        let words = &area.supervisor;
+        words.met_yields.store(self.yields, Relaxed);
+        words.met_visits.store(self.visits, Relaxed);
+        words.met_at.store(self.since, Relaxed);
+        words.met_ran.store(self.since_cpu_ns, Relaxed);
+        words.probed.store(u32::from(self.hooked), Relaxed);
+        words.no_yield_times.store(self.times, Relaxed);
+        words.no_yield_visits.store(self.taken_visits, Relaxed);
+        words.no_guests_until.store(self.none_until, Relaxed);
+    }
+}
+
 impl Supervisor {
     /// A thread that is awake, or stopped, was polled: takes its guests if it comes to no yield.
-    pub(crate) fn look_for_yields(&mut self, area: &'static Area, ran: Option<CpuTime>) {
-        // While something is counted, its busy-waits are known, too.
-        let yields = count::yields(area).wrapping_add(area.counting.turned());
-        let visits = area.thread.visits.load(Acquire);
-        let ran = ran.map_or(0, |ran| ran.ns);
-        let met = yields.wrapping_sub(area.supervisor.met_yields.swap(yields, Relaxed));
-        let visited = area.supervisor.met_visits.swap(visits, Relaxed) != visits;
-        if met >= YIELDS_AGAIN {
-            area.supervisor.unmet.store(0, Relaxed);
-        }
-        let now = self.now;
-        let begin = |probed: u32| {
-            area.supervisor.met_at.store(now, Relaxed);
-            area.supervisor.met_ran.store(ran, Relaxed);
-            area.supervisor.probed.store(probed, Relaxed);
+    pub(crate) fn look_for_yields(&mut self, area: &'static Area, cpu: Option<CpuTime>) {
+        let at_once = area.closed.load(Acquire) != 0;
+        let guests = area.supervisor.guests.load(Relaxed) != 0;
+        let seen = YieldPoll {
+            // While something is counted, its busy-waits are known, too.
+            yields: count::yields(area).wrapping_add(area.counting.turned()),
+            visits: area.thread.visits.load(Acquire),
+            cpu_ns: cpu.map_or(0, |cpu| cpu.ns),
+            is_wanted: (guests || at_once) && !ring::is_empty(area),
+            at_once,
+            is_stopped: area.supervisor.slept.load(Relaxed) == STOPPED,
         };
-        let wanted_alone = area.closed.load(Acquire) != 0;
-        let nobody = area.supervisor.guests.load(Relaxed) == 0 && !wanted_alone || ring::is_empty(area);
-        if nobody || met != 0 || visited {
-            return begin(0);
-        }
-        let probed = area.supervisor.probed.load(Relaxed);
-        let long = area.supervisor.slept.load(Relaxed) == STOPPED
-            || ran.saturating_sub(area.supervisor.met_ran.load(Relaxed))
-                >= if probed == 0 { HOOK_AFTER_CPU_NS } else { TAKE_AFTER_CPU_NS }
-            || self.now.saturating_sub(area.supervisor.met_at.load(Relaxed)) >= AFTER_ELAPSED_NS;
-        if !long && !wanted_alone {
-            return;
-        }
-        if probed == 0 {
-            ring::hook(area);
-            begin(1);
-        } else if self.take_back(area) {
-            begin(0);
+        let mut watch = YieldWatch::of(area);
+        let verdict = watch.poll(self.now, &seen);
+        watch.keep(area);
+        match verdict {
+            YieldVerdict::Nothing => {}
+            YieldVerdict::Hook => ring::hook(area),
+            YieldVerdict::Take => {
+                if self.take_back(area) {
+                    let mut watch = YieldWatch::of(area);
+                    watch.begin(self.now, seen.cpu_ns, false);
+                    watch.keep(area);
+                }
+            }
         }
     }
 
     /// Whether a thread came to a yield since its guests were taken, if they ever were.
     pub(crate) fn comes_to_yields(&self, area: &Area) -> bool {
-        area.supervisor.unmet.load(Relaxed) == 0
-            || area.supervisor.unmet_visits.load(Relaxed) != area.thread.visits.load(Acquire)
-                && area.supervisor.unmet_until.load(Relaxed) <= self.now
+        YieldWatch::of(area).may_have_guests(self.now, area.thread.visits.load(Acquire))
     }
 
     /// Whether its yields shall be on, and it hooked, so that it is noticed when it comes to one.
     pub(crate) fn is_awaited(&self, area: &Area) -> bool {
-        area.supervisor.unmet.load(Relaxed) != 0
-            && area.supervisor.unmet_visits.load(Relaxed) == area.thread.visits.load(Acquire)
+        YieldWatch::of(area).is_awaited(area.thread.visits.load(Acquire))
             && !self.processes.all_scavengers_ended()
     }
 
@@ -109,12 +213,9 @@ impl Supervisor {
                 page::add(&self.page.stolen, 1);
                 ring::dismiss(guest, trip::UNMET);
             });
-            let times = area.supervisor.unmet.load(Relaxed);
-            area.supervisor.unmet.store(times + 1, Relaxed);
-            area.supervisor.unmet_visits.store(area.thread.visits.load(Acquire), Relaxed);
-            area.supervisor
-                .unmet_until
-                .store(self.now + (NO_GUESTS_NS << times.min(16)).min(NO_GUESTS_MOST_NS), Relaxed);
+            let mut watch = YieldWatch::of(area);
+            watch.taken(self.now, area.thread.visits.load(Acquire));
+            watch.keep(area);
         }
         area.lock.store(lock::FREE, Release);
         self.moved = true;
@@ -292,6 +393,53 @@ mod tests {
         assert_eq!(home.kind.load(Relaxed), kind::FREE);
     }
 
+    /// A thread that is polled every millisecond for some seconds, and which share of the time it
+    /// comes to yields; `on` says when. Returns how long it had guests while it came to none, in
+    /// milliseconds, and how often they were taken.
+    fn live(seconds: u64, on: impl Fn(u64) -> bool) -> (u64, u32) {
+        let (mut watch, mut seen) = (YieldWatch::default(), YieldPoll { cpu_ns: 1, ..YieldPoll::default() });
+        let (mut guests, mut idle, mut taken) = (true, 0, 0);
+        for ms in 1..=seconds * 1000 {
+            let now = ms * 1_000_000;
+            seen.cpu_ns += 1_000_000;
+            if on(ms) {
+                (seen.yields, seen.visits) = (seen.yields + 1000, seen.visits + 1);
+            }
+            seen.is_wanted = guests;
+            idle += u64::from(guests && !on(ms));
+            if watch.poll(now, &seen) == YieldVerdict::Take {
+                watch.taken(now, seen.visits);
+                (guests, taken) = (false, taken + 1);
+            }
+            guests |= watch.may_have_guests(now, seen.visits);
+        }
+        (idle, taken)
+    }
+
+    #[test]
+    fn guests_stand_still_for_a_bounded_time_only() {
+        assert_eq!(live(5, |_| true), (0, 0));
+        let (idle, taken) = live(5, |_| false);
+        assert!(taken == 1 && (24..27).contains(&idle), "{idle} {taken}");
+        // Yields for half a second, none for half a second.
+        let (idle, taken) = live(10, |ms| ms / 500 % 2 == 0);
+        assert!(taken == 10 && idle < 10 * 27, "{idle} {taken}");
+        // A pause in its yields that is no longer than a slice of a processor.
+        assert_eq!(live(5, |ms| ms % 20 == 0).1, 0);
+    }
+
+    #[test]
+    fn a_stopped_thread_loses_its_guests_at_once_and_elapsed_time_counts_without_cpu_time() {
+        let seen = |is_stopped| YieldPoll { is_wanted: true, is_stopped, ..YieldPoll::default() };
+        let mut watch = YieldWatch { since: 1, ..YieldWatch::default() };
+        assert_eq!(watch.poll(2, &seen(true)), YieldVerdict::Hook);
+        assert_eq!(watch.poll(3, &seen(true)), YieldVerdict::Take);
+        let mut watch = YieldWatch { since: 1, ..YieldWatch::default() };
+        assert_eq!(watch.poll(AFTER_ELAPSED_NS, &seen(false)), YieldVerdict::Nothing);
+        assert_eq!(watch.poll(AFTER_ELAPSED_NS + 1, &seen(false)), YieldVerdict::Hook);
+        assert_eq!(watch.poll(2 * AFTER_ELAPSED_NS + 1, &seen(false)), YieldVerdict::Take);
+    }
+
     #[test]
     fn it_is_hooked_first_and_looked_at_again() {
         let (mut supervisor, area, guests) = world_of_two();
@@ -316,9 +464,9 @@ mod tests {
         look(&mut supervisor, TAKE_AFTER_CPU_NS);
         assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::LEAVING));
         // As soon as it comes to many, it has guests for as long as others.
-        assert_eq!(area.supervisor.unmet.load(Relaxed), 1);
+        assert_eq!(area.supervisor.no_yield_times.load(Relaxed), 1);
         area.twin.passes.store(area.twin.passes.load(Relaxed) - YIELDS_AGAIN as i64, Relaxed);
         look(&mut supervisor, 1);
-        assert_eq!(area.supervisor.unmet.load(Relaxed), 0);
+        assert_eq!(area.supervisor.no_yield_times.load(Relaxed), 0);
     }
 }
