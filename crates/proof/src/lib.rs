@@ -1,6 +1,7 @@
 //! The independent checker of rewritten ELF files. It is given the original and the rewritten file and knows nothing of
-//! how the second was made: it shares no code with the rewriter, decodes on its own, reads unwind tables on its own and
-//! has its own idea of what is dead. What it goes by is `docs/twin-format.md`.
+//! how the second was made: it shares no code with the rewriter but the layout of note and mapping (`twin-format`), whose
+//! every claim it checks; it decodes on its own, reads unwind tables on its own and has its own idea of what is dead. What
+//! it goes by is `docs/twin-format.md`.
 //!
 //! # The rules
 //!
@@ -55,6 +56,8 @@
 //!   restartable sequences (`__rseq_cs`) names. Twins do the same in the new code, which
 //!   holds relays behind them, and traps besides. An instruction stream lists instructions by this crate's decoder, in ascending order, and fills
 //!   its twin together with the cold parts, of which an instruction has at most one, and only behind other inserted code; with traps before what follows a gap.
+//!   Site yields and spin yields are listed, each as what its code does and for the instruction that it stands before, and
+//!   nothing else is.
 //! - **R13 yields.** What is inserted into primaries and scavengers consists of instructions of a closed list
 //!   (`yields/ops.rs`), each of which something leads to, and of jumps forward among them; the stretches of its cold part count as
 //!   standing behind the jumps that lead to them (`yields/run.rs`). It reads and writes nothing
@@ -72,8 +75,8 @@
 //!   lead to a *relay* then, which is a jump that leads on: both is looked at, and the
 //!   mapping lists each such byte with where its yield goes on, and nothing else. No
 //!   function (all its parts together) has both yields and x87, MMX or tile registers, `std`, `popf` or transactions.
-//! - **R14 prefetches.** What a yield fetches is the memory operand of some instruction behind it, with nothing but plain
-//!   instructions between them, none of which changes what the operand hangs on. In primaries every yield fetches, but for those that go to
+//! - **R14 prefetches.** What a yield fetches is the memory operand of the instruction behind it that its row names, with nothing
+//!   but plain instructions between them, none of which changes what the operand hangs on. In primaries every yield fetches, but for those that go to
 //!   whom the context names for turning round.
 //! - **R15 early.** Primaries do not yield in resolvers of indirect functions, in `.preinit_array`, in libraries'
 //!   constructors, in a program's `malloc` and its kin, nor in what these call or jump to directly. Programs whose
@@ -155,7 +158,7 @@ use std::sync::atomic::AtomicBool;
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise than before.
 pub const RULES: &str = "R1 to R21";
-pub const VERSION: u32 = 21;
+pub const VERSION: u32 = 22;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -252,10 +255,9 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     let nothing = Counts::default();
     let original = Elf::parse(old).map_err(Refusal::Original)?;
     let rewritten = Elf::parse(new).map_err(Refusal::Rewritten)?;
-    let note = Note::of(&rewritten, &findings).ok_or(Refusal::NotRewritten)?;
-    if !note.mode_is_known() {
-        return Err(Refusal::UnknownMode(note.mode));
-    }
+    let Some(note) = container::mapping::note(&rewritten, &findings)? else {
+        return Ok((nothing, findings));
+    };
     let Some(mut mapping) = Mapping::read(&original, &rewritten, &note, &findings) else {
         return Ok((nothing, findings));
     };

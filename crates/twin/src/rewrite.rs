@@ -238,7 +238,7 @@ fn refuse_early(module: &Module<'_>, choices: &mut [Choice]) {
 /// Modules that must not be rewritten at all.
 fn refuse_module(module: &Module<'_>, mode: Mode<'_>) -> Result<(), TwinError> {
     let image = &module.image;
-    if image.notes().any(|(owner, kind, _)| owner == map::NOTE_OWNER && kind == map::NOTE_TYPE) {
+    if image.notes().any(|(owner, kind, _)| twin_format::Note::is_ours(owner, kind)) {
         return Err(TwinError::AlreadyRewritten);
     }
     let is_go = image::go::is_go(image);

@@ -91,12 +91,13 @@ fn switches(pid: i32) -> Option<Vec<(u64, u8)>> {
     let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
     let map = file.windows(8).position(|window| window == b"GLNRTWIN")?;
     let (count, first) = (word(map + 48) as usize, map + word(map + 56) as usize);
-    let row = |row: usize| {
-        let place = word(first + 16 * row);
+    // Behind the yield's jump and where it goes on; 0: it is always on.
+    let places = (0..count).map(|row| word(first + 32 * row + 16)).filter(|&place| place != 0);
+    let with_byte = |place: u64| {
         let byte = file[image.file_offset(units::Svma(place)).expect("code").0 as usize];
         (bias + place, byte)
     };
-    Some((0..count).map(row).collect())
+    Some(places.map(with_byte).collect())
 }
 
 /// Waits until a primary's switches are on, or off.

@@ -1,19 +1,29 @@
 //! Which sites of the primary pay, as far as a run saw it.
 //!
 //! The runtime sees where the primary goes on behind its yields, as addresses of the rewritten file, and after which of them
-//! the next yield came too soon for a miss. Which site that is, is told by the rewritten file: its mapping
-//! (`docs/twin-format.md`) lists units, and in a unit's twin yields stand in the order of the plan's sites. Each has the two
-//! instructions that `docs/harvest-abi.md` fixes for the switch; it goes on behind them.
+//! the next yield came too soon for a miss. The file's mapping tells which loads each of its yields stands for
+//! (`docs/twin-format.md`): a site's outcome is that of the yields that stand for its load.
 
 use crate::launch::Visits;
-use crate::rewrite::rewritten::Mapping;
+use crate::rewrite::rewritten;
 use records::plan::{PlannedModule, Site};
 use records::run::{SiteRun, SwitchedOff};
 use runtime_abi::control::loses;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+use twin_format::{YieldKind, Yields};
 use units::{Estimate, Quantity, Unit};
 
-const SWITCH: [u8; 12] = [0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0, 0xff, 0x60, 0x08];
+/// What was seen at all yields that stand for one site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct SiteVisits {
+    visits: u64,
+    /// Of them, how often the next yield came too soon for a miss.
+    soon: u64,
+    /// How often one of the yields was switched off for that, and for how long in all.
+    offs: u64,
+    off: Duration,
+}
 
 /// What became of the planned sites of a primary whose rewritten file this is: of those that were seen, and of those that were
 /// switched off meanwhile.
@@ -23,9 +33,12 @@ pub(crate) fn sites(
     seen: &[Visits],
 ) -> (Vec<SiteRun>, Vec<SwitchedOff>) {
     let (mut found, mut off) = (Vec::new(), Vec::new());
-    let seen: HashMap<u64, &Visits> = seen.iter().rev().map(|visits| (visits.resume, visits)).collect();
-    for (site, resume) in matched(planned, rewritten) {
-        let Some(of) = seen.get(&resume) else { continue };
+    let yields = rewritten::yields(rewritten).unwrap_or_default();
+    let by_load = visits_by_load(&yields, seen);
+    let mut sites: Vec<&Site> = planned.sites.iter().collect();
+    sites.sort_by_key(|site| site.place.address);
+    for site in sites {
+        let Some(of) = by_load.get(&site.place.address) else { continue };
         found.push(run(planned, site, of.visits, of.soon));
         if of.offs > 0 {
             off.push(switched_off(planned, site, of));
@@ -34,7 +47,25 @@ pub(crate) fn sites(
     (found, off)
 }
 
-fn switched_off(planned: &PlannedModule, site: &Site, seen: &Visits) -> SwitchedOff {
+/// What was seen, by the load that it was seen for. A yield that serves several loads counts for each of them.
+fn visits_by_load(yields: &Yields, seen: &[Visits]) -> BTreeMap<u64, SiteVisits> {
+    // Of two rows of one yield, the first one counts.
+    let seen: HashMap<u64, &Visits> = seen.iter().rev().map(|visits| (visits.resume, visits)).collect();
+    let mut by_load: BTreeMap<u64, SiteVisits> = BTreeMap::new();
+    for (row, origins) in yields.iter().filter(|(row, _)| row.kind == YieldKind::Site) {
+        let Some(of) = seen.get(&row.resume) else { continue };
+        for &load in origins {
+            let all = by_load.entry(load).or_default();
+            all.visits += of.visits;
+            all.soon += of.soon;
+            all.offs += of.offs;
+            all.off += of.off;
+        }
+    }
+    by_load
+}
+
+fn switched_off(planned: &PlannedModule, site: &Site, seen: &SiteVisits) -> SwitchedOff {
     let times = if seen.offs == 1 { "once".to_owned() } else { format!("{} times", seen.offs) };
     SwitchedOff {
         file: planned.path.clone(),
@@ -73,55 +104,36 @@ fn wilson(some: u64, all: u64) -> Estimate {
     Estimate::new(p, (middle - half).max(0.0), (middle + half).min(1.0))
 }
 
-/// Sites with the places where the program goes on behind their yields; those of units in which yields and sites are not one
-/// for one are left out.
-fn matched<'p>(planned: &'p PlannedModule, rewritten: &[u8]) -> Vec<(&'p Site, u64)> {
-    // Large programs have tens of thousands of both: a unit's sites are looked up, not looked for.
-    let mut sites: Vec<&Site> = planned.sites.iter().collect();
-    sites.sort_by_key(|site| site.place.address);
-    let before = |address| sites.partition_point(|site| site.place.address < address);
-    let mut all = Vec::new();
-    for unit in units(rewritten).unwrap_or_default() {
-        let its = &sites[before(unit.original.start)..before(unit.original.end)];
-        if its.len() == unit.resumes.len() {
-            all.extend(its.iter().copied().zip(unit.resumes));
-        }
-    }
-    all
-}
-
-struct UnitOfFile {
-    original: std::ops::Range<u64>,
-    resumes: Vec<u64>,
-}
-
-fn units(rewritten: &[u8]) -> Option<Vec<UnitOfFile>> {
-    let mapping = Mapping::of(rewritten)?;
-    mapping
-        .rows(16, 32)
-        .map(|[start, twin, _, sizes, _]| {
-            let (size, twin_size) = (sizes & 0xffff_ffff, sizes >> 32);
-            let code = mapping.image.bytes_at(units::Svma(twin), twin_size as usize)?;
-            let resumes = code
-                .windows(SWITCH.len())
-                .enumerate()
-                .filter(|(at, window)| *window == SWITCH && !is_spin(code, *at))
-                .map(|(at, _)| twin + (at + SWITCH.len()) as u64)
-                .collect();
-            Some(UnitOfFile { original: start..start + size, resumes })
-        })
-        .collect()
-}
-
-/// Whether the switch at this place is one of waiting by turning round: in front of it stands `mov rax, [… + SPIN]`, where else a
-/// displacement is zero or missing.
-fn is_spin(code: &[u8], at: usize) -> bool {
-    at > 0 && i32::from(code[at - 1]) == runtime_abi::context::SPIN
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use twin_format::YieldRow;
+
+    #[test]
+    fn a_load_has_the_visits_of_every_yield_that_stands_for_it() {
+        let row = |kind, place| YieldRow { kind, place, resume: place + 3, switch: None };
+        let mut yields = Yields::default();
+        // Two functions; one of them has a load that gets a yield of its own, besides the site that it belongs to.
+        yields.push(row(YieldKind::Site, 0x5000), &[0x1000]);
+        yields.push(row(YieldKind::Site, 0x5010), &[0x1010, 0x1018]);
+        yields.push(row(YieldKind::Site, 0x5020), &[0x1018]);
+        yields.push(row(YieldKind::Spin, 0x5030), &[0x1030]);
+        yields.push(row(YieldKind::Site, 0x5040), &[0x2000]);
+        let seen =
+            |resume, visits, soon| Visits { resume, visits, soon, offs: 1, off: Duration::from_secs(2) };
+        let all = [
+            seen(0x5003, 10, 1),
+            seen(0x5013, 20, 2),
+            seen(0x5023, 30, 3),
+            seen(0x5033, 40, 4),
+            seen(0x5003, 50, 5),
+            seen(0x7777, 60, 6),
+        ];
+        let by_load = visits_by_load(&yields, &all);
+        let counts: Vec<_> = by_load.iter().map(|(&load, of)| (load, of.visits, of.soon, of.offs)).collect();
+        assert_eq!(counts, [(0x1000, 10, 1, 1), (0x1010, 20, 2, 1), (0x1018, 50, 5, 2)]);
+        assert_eq!(by_load[&0x1018].off, Duration::from_secs(4));
+    }
 
     #[test]
     fn few_visits_say_little() {

@@ -123,7 +123,7 @@ pub fn get(
     rewriter: Option<&mut Rewriter<'_>>,
 ) -> Result<Entry, TwinsError> {
     let recipe = Recipe::of(plan, module);
-    let key = Key::of(&[module.content.as_bytes(), &recipe.text(), &proof::VERSION.to_le_bytes()]);
+    let key = recipe.key(&module.content, [proof::VERSION, twin_format::VERSION]);
     cache.get(&key, &name_of(&records::path_of(&module.path)), || recipe.make(module, rewriter))
 }
 
@@ -256,6 +256,11 @@ impl Recipe {
         }
     }
 
+    /// A file of another version of the checker, or of the format, is another entry: it is made again.
+    fn key(&self, content: &str, [checker, format]: [u32; 2]) -> Key {
+        Key::of(&[content.as_bytes(), &self.text(), &checker.to_le_bytes(), &format.to_le_bytes()])
+    }
+
     fn text(&self) -> Vec<u8> {
         let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
         // The quantum is nothing to a primary.
@@ -340,4 +345,26 @@ pub fn settle(module: &mut PlannedModule, note: &Note) {
     }));
     module.rejected.sort_by_key(|rejected| rejected.place.address);
     module.counts = note.counts;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Old files in a user's cache lack what is read of the new ones.
+    #[test]
+    fn a_file_of_another_version_is_not_used() {
+        let recipe = Recipe {
+            sites: BTreeMap::new(),
+            spins: BTreeSet::new(),
+            role: Role::Primary,
+            quantum: 0,
+            width: VectorWidth::Sse,
+            spares: Spares::ALL,
+        };
+        let now = recipe.key("content", [proof::VERSION, twin_format::VERSION]);
+        assert_eq!(now, recipe.key("content", [proof::VERSION, twin_format::VERSION]));
+        assert_ne!(now, recipe.key("content", [proof::VERSION, twin_format::VERSION - 1]));
+        assert_ne!(now, recipe.key("content", [proof::VERSION - 1, twin_format::VERSION]));
+    }
 }

@@ -1,46 +1,35 @@
-//! What a rewritten file says of itself: its mapping, as far as it is needed here (`docs/twin-format.md`).
+//! What a rewritten file says of itself: its mapping, by [`twin_format`], as far as a harvest needs it.
 
 use image::Image;
 use image::elf::abi::{PF_R, PF_W, PF_X};
 use runtime_abi::control::SwitchRow;
+use twin_format::{Mapping, Note, Yields};
 
-/// A rewritten file's mapping.
-pub(crate) struct Mapping<'f> {
-    pub(crate) image: Image<'f>,
-    map: &'f [u8],
+/// A rewritten file, read. None where it is none, or one of another version of the format.
+struct RewrittenFile<'f> {
+    image: Image<'f>,
+    mapping: Mapping<'f>,
 }
 
-impl<'f> Mapping<'f> {
-    pub(crate) fn of(file: &'f [u8]) -> Option<Self> {
+impl<'f> RewrittenFile<'f> {
+    fn of(file: &'f [u8]) -> Option<Self> {
         let image = Image::parse(file).ok()?;
-        let (_, _, note) = image.notes().find(|(owner, kind, _)| *owner == b"Gleaner\0" && *kind == 1)?;
-        let offset = word(note, 8)? as usize;
-        let map = file.get(offset..offset.checked_add(word(note, 16)? as usize)?)?;
-        Some(Self { image, map })
-    }
-
-    /// Rows of eight-byte words: their number and the first one's offset are named at these places.
-    pub(crate) fn rows<const WORDS: usize>(
-        &self,
-        count: usize,
-        first: usize,
-    ) -> impl Iterator<Item = [u64; WORDS]> + use<'f, WORDS> {
-        let count = word(self.map, count).unwrap_or(0) as usize;
-        let rows = word(self.map, first).and_then(|first| self.map.get(first as usize..)).unwrap_or(&[]);
-        rows.chunks_exact(8 * WORDS)
-            .take(count)
-            .map(|row| std::array::from_fn(|at| word(row, 8 * at).unwrap_or(0)))
+        let (_, _, contents) = image.notes().find(|(owner, kind, _)| Note::is_ours(owner, *kind))?;
+        let mapping = Mapping::decode(Note::decode(contents).ok()?.mapping(file).ok()?).ok()?;
+        Some(Self { image, mapping })
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+/// The yields of a rewritten file, and what they stand for.
+pub(crate) fn yields(file: &[u8]) -> Option<Yields> {
+    Some(RewrittenFile::of(file)?.mapping.yields)
 }
 
 /// By what the yields of a primary are switched on and off.
 pub(crate) struct Switches {
     /// Where the program begins.
     pub(crate) entry: u64,
+    /// By ascending place.
     pub(crate) rows: Vec<SwitchRow>,
     /// The addresses of the segment that all of them are in, which is code and nothing else; 0 and 0: there is no such.
     pub(crate) code: [u64; 2],
@@ -48,12 +37,12 @@ pub(crate) struct Switches {
 
 impl Switches {
     pub(crate) fn of(file: &[u8]) -> Option<Self> {
-        let mapping = Mapping::of(file)?;
-        let rows: Vec<_> = mapping.rows(48, 56).map(|[place, resume]| SwitchRow { place, resume }).collect();
-        let codes =
-            mapping.image.loads().iter().filter(|load| load.flags & (PF_R | PF_W | PF_X) == PF_R | PF_X);
+        let RewrittenFile { image, mapping } = RewrittenFile::of(file)?;
+        let switched = mapping.yields.rows().iter().filter_map(|row| Some((row.switch?, row.resume)));
+        let rows: Vec<_> = switched.map(|(place, resume)| SwitchRow { place, resume }).collect();
+        let codes = image.loads().iter().filter(|load| load.flags & (PF_R | PF_W | PF_X) == PF_R | PF_X);
         let mut codes = codes.map(|load| [load.address, load.address.saturating_add(load.file_size)]);
         let code = codes.find(|[begin, end]| rows.iter().all(|row| (*begin..*end).contains(&row.place)));
-        Some(Self { entry: mapping.image.entry().0, rows, code: code.unwrap_or_default() })
+        Some(Self { entry: image.entry().0, rows, code: code.unwrap_or_default() })
     }
 }

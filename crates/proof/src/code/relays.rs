@@ -34,7 +34,7 @@ pub(crate) fn read(
         (from + SIZE).wrapping_add_signed(i64::from(i32::from_le_bytes(distance)))
     };
     let mut relays = Vec::new();
-    for &(switch, _) in &mapping.switches {
+    for switch in mapping.yields.rows().iter().filter_map(|row| row.switch) {
         let Some(nop @ [0x0f, 0x1f, 0x44, ..]) = five(switch) else { continue };
         let at = led(switch, nop);
         let Some(jump @ [0xe9, ..]) = five(at) else {

@@ -1,7 +1,7 @@
 //! The instruction streams of the mapping: which instruction of a unit stands where in its twin.
 
 use crate::container::mapping::Unit;
-use crate::container::read::Reader;
+use twin_format::stream::StreamReader;
 
 /// One instruction of the original that has a twin. Offsets are from the unit and from its twin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,19 +39,17 @@ const TRAP: u8 = 0xcc;
 /// Reads all items of a unit into `items`; says what is wrong with them, and where in the original.
 pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &'static str)> {
     items.clear();
-    let mut reader = Reader::new(unit.stream, 0);
+    let mut reader = StreamReader::new(unit.stream);
     let (size, twin_size) = (unit.code.len() as u64, unit.copy.len() as u64);
     let (mut at, mut place) = (0u64, 0u64);
     for _ in 0..unit.count {
-        let Some((head, [gap, inserted, resized])) = announced(&mut reader) else {
+        let Some(item) = reader.item() else {
             return Err((at as u32, "the instruction stream ends early"));
         };
-        let len = head & 0x0f;
-        let twin_len = if head & 0x40 != 0 { resized } else { u64::from(len) };
-        let escape = head & 0x80 != 0;
-        let (gap, room) = (gap >> 6, gap & 63);
+        let twin_format::stream::Item { len, inserted, twin_len, escape, .. } = item;
+        let (gap, room) = item.gap.map_or((0, 0), |gap| (gap.bytes, gap.padding));
         let first = at.saturating_add(gap);
-        if gap == 0 && head & 0x10 != 0 {
+        if gap == 0 && item.gap.is_some() {
             return Err((first as u32, "a gap of nothing"));
         }
         if room > 0 {
@@ -83,10 +81,10 @@ pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &
         (at, place) = (next, next_place);
     }
     let malformed = "the list of cold parts is malformed";
-    let count = reader.uleb().ok_or((at as u32, malformed))?;
+    let count = reader.cold_count().ok_or((at as u32, malformed))?;
     let mut index = 0u64;
     for nth in 0..count {
-        let (Some(delta), Some(cold)) = (reader.uleb(), reader.uleb()) else {
+        let Some((delta, cold)) = reader.cold_part() else {
             return Err((at as u32, malformed));
         };
         index = index.saturating_add(delta);
@@ -105,16 +103,4 @@ pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &
         return Err((at as u32, "the instruction stream does not fill its twin"));
     }
     Ok(())
-}
-
-/// An item's first byte and the numbers it announces, 0 for those it does not.
-fn announced(reader: &mut Reader<'_>) -> Option<(u8, [u64; 3])> {
-    let head = reader.byte()?;
-    let mut numbers = [0; 3];
-    for (bit, number) in numbers.iter_mut().enumerate() {
-        if head & (0x10 << bit) != 0 {
-            *number = reader.uleb()?;
-        }
-    }
-    Some((head, numbers))
 }

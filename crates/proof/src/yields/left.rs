@@ -47,7 +47,7 @@ impl Work<'_, '_> {
                 let live = live.get(index).copied().unwrap_or(crate::liveness::set::ALL);
                 // All else is R13's.
                 let here = Set::from((known.away | done.note.map_or(0, |note| note.registers)) & !now.away);
-                if state.lost(live, self.context.note.width) & here != 0 {
+                if state.lost(live, self.context.note.vector_bytes) & here != 0 {
                     wrong("what may be live is neither in its register nor in its slot");
                 }
                 if now.away != 0 && done.yields > 0 && (done.yields > 1 || done.note.is_none()) {

@@ -12,6 +12,7 @@ mod early;
 mod held;
 mod left;
 mod ops;
+mod rows;
 mod run;
 mod sparing;
 mod state;
@@ -36,9 +37,6 @@ use run::{Code, Done, Terms};
 use sparing::Sparing;
 use state::State;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// How far behind a yield the loads may be that it fetches for.
-const FARTHEST: usize = 256;
 
 /// Where each unit's twin is entered by others, as (unit, offset in the original), ascending; its start aside.
 pub(crate) fn entries(mapping: &Mapping<'_>, claims: &[Claim]) -> Vec<(u32, u32)> {
@@ -82,9 +80,9 @@ struct Work<'w, 'd> {
 /// What is counted over all units.
 #[derive(Default)]
 struct Found {
-    /// Switches that are listed.
-    switches: AtomicUsize,
-    /// Pieces that could not be run to their end, so that nobody knows what switches they have. Each of them is told of.
+    /// Yields that are listed.
+    yields: AtomicUsize,
+    /// Pieces that could not be run to their end, so that nobody knows what yields they have. Each of them is told of.
     cut_short: AtomicUsize,
 }
 
@@ -145,9 +143,9 @@ impl Context<'_> {
             },
         );
         let all_ran = found.cut_short.into_inner() == 0;
-        if all_ran && found.switches.into_inner() != self.mapping.switches.len() {
-            let first = self.mapping.switches.first().map_or(0, |switch| switch.0);
-            self.findings.at(Rule::Mapping, first, "a switch is listed where there is none, or twice");
+        if all_ran && found.yields.into_inner() != self.mapping.yields.len() {
+            let first = self.mapping.yields.rows().first().map_or(0, |row| row.place);
+            self.findings.at(Rule::Mapping, first, "a yield is listed where there is none, or twice");
         }
     }
 }
@@ -284,8 +282,9 @@ impl Work<'_, '_> {
         done: &mut Done,
     ) {
         let code = self.code(item);
-        let lost =
-            |done: &Done| done.state.as_ref().map_or(0, |state| state.lost(live, self.context.note.width));
+        let lost = |done: &Done| {
+            done.state.as_ref().map_or(0, |state| state.lost(live, self.context.note.vector_bytes))
+        };
         let first = run::run(&code, self.terms, &mut room.pieces, done, Known::NOTHING);
         if first.is_err() || lost(done) != 0 {
             // It may be stored already, or found already.
@@ -318,48 +317,11 @@ impl Work<'_, '_> {
                 self.wrong(Rule::Early, item, "a yield where there may be no area yet");
             }
         }
-        if let Some(switch) = done.switch {
-            let listed = self.context.mapping.switches.binary_search_by_key(&switch, |listed| listed.0);
-            let yields = listed.ok().map(|at| self.context.mapping.switches[at].1);
-            if yields.is_some() && yields == done.resume {
-                self.found.switches.fetch_add(1, Ordering::Relaxed);
-            } else {
-                self.wrong_at(
-                    Rule::Mapping,
-                    item,
-                    switch,
-                    "a switch that is not listed, or not as that of its yield",
-                );
-            }
-        }
+        self.rows(item, index, room, done);
         let fetches = !done.prefetches.is_empty();
         if fetches != (done.yields > done.spins) && (fetches || !self.terms.scavenger) {
             self.wrong(Rule::Prefetches, item, "a prefetch without a yield, or the other way round");
         }
-        if let Some(fetch) = done.prefetches.iter().find(|fetch| !self.is_announced(fetch, index, room)) {
-            let what = "fetches what no instruction behind it uses, or by other registers";
-            self.wrong_at(Rule::Prefetches, item, fetch.ip(), what);
-        }
-    }
-
-    /// R14: some instruction further on, before control can go elsewhere, has the same operand, and what it hangs on does
-    /// not change up to there.
-    fn is_announced(&self, fetch: &Instruction, index: usize, room: &mut Room) -> bool {
-        let mut factory = InstructionInfoFactory::new();
-        for at in index..self.items.len().min(index + FARTHEST) {
-            let insn = &room.instructions[at];
-            if aboard::same_operand(fetch, insn) {
-                return true;
-            }
-            let follows = self.items.get(at + 1).is_some_and(|next| next.at == self.items[at].end());
-            if insn.flow_control() != FlowControl::Next
-                || !follows
-                || aboard::changes(insn, fetch, &mut factory)
-            {
-                return false;
-            }
-        }
-        false
     }
 
     /// R16 and R17: what a guest may run, and what sends it home first.
@@ -418,7 +380,7 @@ impl Work<'_, '_> {
         if let Err((at, what)) = run::run(&code, self.terms, &mut room.pieces, &mut done, nothing) {
             return self.wrong_at(Rule::Aboard, item, at, what);
         }
-        let lost = done.state.map_or(ALL, |state| state.lost(ALL, self.context.note.width));
+        let lost = done.state.map_or(ALL, |state| state.lost(ALL, self.context.note.vector_bytes));
         if lost != 0 {
             self.wrong(Rule::Aboard, item, State::told(lost));
         }

@@ -12,6 +12,7 @@ use super::state::{Flags, Kept, State, Value};
 use crate::code::relays::Relay;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use runtime_abi::context;
+use std::ops::Range;
 
 /// What pieces are run with.
 #[derive(Clone, Copy)]
@@ -46,6 +47,8 @@ pub(crate) struct Done {
     pub(crate) switch: Option<u64>,
     /// Where it goes on behind a yield that is not by turning round.
     pub(crate) resume: Option<u64>,
+    /// Its yields, in the order of control.
+    pub(crate) recognised: Vec<RecognisedYield>,
     /// What is said of registers that its yield leaves in their slots.
     pub(crate) note: Option<Note>,
 }
@@ -57,7 +60,20 @@ impl Done {
         (self.charge, self.yields, self.spins) = (None, 0, 0);
         (self.switch, self.resume, self.note) = (None, None, None);
         self.prefetches.clear();
+        self.recognised.clear();
     }
+}
+
+/// A yield that was found in a piece.
+#[derive(Clone, Debug)]
+pub(crate) struct RecognisedYield {
+    /// Its jump to the next context, and where it goes on.
+    pub(crate) jump: u64,
+    pub(crate) resume: u64,
+    /// Whether it waits by turning round.
+    pub(crate) is_spin: bool,
+    /// What it fetches, in [`Done::prefetches`]: whatever is fetched behind the yield before it.
+    pub(crate) prefetches: Range<usize>,
 }
 
 /// Room for a piece.
@@ -438,9 +454,17 @@ impl Runner<'_> {
                 let rip = state.kept.rip.ok_or("switches without saying where to go on")?;
                 self.done.yields += 1;
                 self.done.spins += u32::from(to == Value::Spin);
+                let resume = self.code.parts[rip.part].1 + u64::from(rip.at);
                 if to == Value::Next {
-                    self.done.resume = Some(self.code.parts[rip.part].1 + u64::from(rip.at));
+                    self.done.resume = Some(resume);
                 }
+                let begin = self.done.recognised.last().map_or(0, |before| before.prefetches.end);
+                self.done.recognised.push(RecognisedYield {
+                    jump: insn.ip(),
+                    resume,
+                    is_spin: to == Value::Spin,
+                    prefetches: begin..self.done.prefetches.len(),
+                });
                 let resumed = state.resumed();
                 return self.wait(rip, resumed);
             }

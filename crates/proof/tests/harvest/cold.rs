@@ -102,11 +102,11 @@ fn the_mapping_lists_what_switches_yields() {
     assert!(get(&it.rewritten, count, 8) > 2);
     let mapping = |change: &dyn Fn(&mut [u8])| it.rejected(Rule::Mapping, change);
     assert!(mapping(&|new| add(new, count, 8, -1)), "the last one is missing");
-    assert!(mapping(&|new| add(new, first, 8, 1)), "another byte");
+    assert!(mapping(&|new| add(new, first + 16, 8, 1)), "another byte");
     assert!(mapping(&|new| add(new, first + 8, 8, 1)), "its yield goes on elsewhere");
-    assert!(mapping(&|new| new.copy_within(first..first + 16, first + 16)), "one of them twice");
-    assert!(mapping(&|new| new[first..first + 32].rotate_left(16)), "they do not ascend");
-    let resume = |new: &mut [u8]| new.copy_within(first + 24..first + 32, first + 8);
+    assert!(mapping(&|new| new.copy_within(first..first + 32, first + 32)), "one of them twice");
+    assert!(mapping(&|new| new[first..first + 64].rotate_left(32)), "they do not ascend");
+    let resume = |new: &mut [u8]| new.copy_within(first + 40..first + 48, first + 8);
     assert!(mapping(&resume), "another one's yield");
 }
 
@@ -116,7 +116,7 @@ impl Specimen {
         let bytes = &self.rewritten;
         let map = mapping(bytes).0;
         let ip = piece.copy.ip();
-        let record = (0..get(bytes, map + 16, 8) as usize).map(|unit| map + 64 + 40 * unit).find(|&record| {
+        let record = (0..get(bytes, map + 16, 8) as usize).map(|unit| map + 80 + 40 * unit).find(|&record| {
             let twin = get(bytes, record + 8, 8);
             (twin..twin + get(bytes, record + 28, 4)).contains(&ip)
         });

@@ -10,6 +10,7 @@ mod next;
 mod pieces;
 mod relays;
 mod reliance;
+mod rows;
 mod spins;
 mod yields;
 

@@ -6,7 +6,7 @@ use gleaner_proof::Rule::{Inserted, Mapping, Unchanged};
 
 pub(crate) const ALL: &[Wrong] = &[
     Wrong {
-        name: "switches where there are none",
+        name: "yields where there are none",
         rule: Mapping,
         make: |it, _, new| {
             // They lie where the first stream does.
@@ -15,10 +15,26 @@ pub(crate) const ALL: &[Wrong] = &[
         },
     },
     Wrong {
-        name: "switches ahead of the jump tables",
+        name: "yields ahead of the jump tables",
         rule: Mapping,
         make: |it, _, new| {
-            put(new, it.map + 56, 8, 64);
+            put(new, it.map + 56, 8, 80);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "origins where there are no yields",
+        rule: Mapping,
+        make: |it, _, new| {
+            put(new, it.map + 64, 8, 1);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "origins ahead of the yields",
+        rule: Mapping,
+        make: |it, _, new| {
+            put(new, it.map + 72, 8, 80);
             Some(())
         },
     },

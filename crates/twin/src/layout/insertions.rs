@@ -4,6 +4,7 @@
 //! then jumps over nothing where it is rarely needed.
 
 use crate::yields::relays::Thrown;
+use twin_format::YieldKind;
 
 /// What a piece of inserted code refers to outside of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +50,32 @@ impl Part {
     }
 }
 
+/// A place in a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// In the cold part, or in what stands before the instruction.
+    pub cold: bool,
+    /// Bytes behind the begin of that part.
+    pub at: u32,
+}
+
+/// A yield that the mapping lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListedYield {
+    pub kind: YieldKind,
+    /// The jump to the next context, and where the yield goes on when it has its turn again.
+    pub jump: Spot,
+    pub resume: Spot,
+    pub switch: Option<Switch>,
+    /// Addresses of the instructions of the original that it stands for.
+    pub origins: Box<[u64]>,
+}
+
 /// An instruction by which a yield is switched on and off while the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Switch {
     /// The byte that changes, from the begin of what stands before the instruction.
     pub at: u32,
-    /// Where the yield goes on, from the begin of the cold part.
-    pub resume: u32,
     /// Where the jump that it is while switched on leads by way of a relay, from the begin of the cold part; and what becomes of exceptions there.
     pub by_relay: Option<(u32, Thrown)>,
 }
@@ -67,24 +87,28 @@ pub(crate) struct Piece {
     pub hot: Part,
     /// What lies behind the unit.
     pub cold: Part,
-    /// At most one of a piece's yields can be switched off.
-    pub switch: Option<Switch>,
+    /// In the order of control; at most one of them can be switched off.
+    pub yields: Vec<ListedYield>,
 }
 
 impl Piece {
     pub(crate) fn clear(&mut self) {
         self.hot.clear();
         self.cold.clear();
-        self.switch = None;
+        self.yields.clear();
     }
     pub(crate) fn append(&mut self, other: &Self) {
         let (hot, cold) = (self.hot.bytes.len() as u32, self.cold.bytes.len() as u32);
-        let moved = |switch: Switch| Switch {
-            at: hot + switch.at,
-            resume: cold + switch.resume,
-            by_relay: switch.by_relay.map(|(to, thrown)| (cold + to, thrown)),
-        };
-        self.switch = self.switch.or(other.switch.map(moved));
+        let moved = |spot: Spot| Spot { at: spot.at + if spot.cold { cold } else { hot }, ..spot };
+        self.yields.extend(other.yields.iter().map(|listed| ListedYield {
+            jump: moved(listed.jump),
+            resume: moved(listed.resume),
+            switch: listed.switch.map(|switch| Switch {
+                at: hot + switch.at,
+                by_relay: switch.by_relay.map(|(to, thrown)| (cold + to, thrown)),
+            }),
+            ..listed.clone()
+        }));
         self.hot.append(&other.hot, cold);
         self.cold.append(&other.cold, hot);
     }
@@ -100,7 +124,7 @@ pub(crate) struct Insertions {
     cold_ends: Vec<(u32, u32)>,
     cold: Part,
     /// By the index of the instruction, ascending.
-    switches: Vec<(u32, Switch)>,
+    yields: Vec<(u32, ListedYield)>,
     /// Instructions that take the place of the original's, by index.
     replaced: Vec<(u32, Vec<u8>)>,
 }
@@ -114,10 +138,11 @@ impl Insertions {
     pub(crate) fn push_piece(&mut self, piece: &Piece) {
         // References across are from the begin of the piece.
         self.hot.append(&piece.hot, 0);
-        self.switches.extend(piece.switch.map(|switch| (self.ends.len() as u32, switch)));
+        let index = self.ends.len() as u32;
+        self.yields.extend(piece.yields.iter().map(|listed| (index, listed.clone())));
         if !piece.cold.bytes.is_empty() {
             self.cold.append(&piece.cold, 0);
-            self.cold_ends.push((self.ends.len() as u32, self.cold.bytes.len() as u32));
+            self.cold_ends.push((index, self.cold.bytes.len() as u32));
         }
         self.ends.push(self.hot.bytes.len() as u32);
     }
@@ -129,7 +154,7 @@ impl Insertions {
         }
         self.ends.shrink_to_fit();
         self.cold_ends.shrink_to_fit();
-        self.switches.shrink_to_fit();
+        self.yields.shrink_to_fit();
     }
     /// Replaces an instruction; indices ascend.
     pub(crate) fn replace(&mut self, index: usize, bytes: Vec<u8>) {
@@ -164,9 +189,9 @@ impl Insertions {
         let end = self.cold_ends[nth].1 as usize;
         (&self.cold.bytes[begin..end], references(&self.cold, begin, end))
     }
-    /// What yields are switched by, with the instructions they stand before.
-    pub(crate) fn switches(&self) -> &[(u32, Switch)] {
-        &self.switches
+    /// Yields that the mapping lists, with the indices of the instructions they stand before.
+    pub(crate) fn yields(&self) -> &[(u32, ListedYield)] {
+        &self.yields
     }
     pub(crate) fn replaced(&self) -> &[(u32, Vec<u8>)] {
         &self.replaced

@@ -5,7 +5,7 @@
 //! scavenger it sends guests home where its bound yields would be.
 
 use crate::layout::emit::is_movable;
-use crate::layout::insertions::{Insertions, Part, Piece};
+use crate::layout::insertions::{Insertions, Piece};
 use crate::report::{Harvested, SiteRefusal};
 use crate::select::before_runtime::early;
 use crate::select::hazards::{acts_on_the_thread, uses_unswitched_state};
@@ -18,7 +18,7 @@ use crate::yields::operands::{self, Operand};
 use crate::yields::relays;
 use crate::yields::sunk_restores::Left;
 use crate::yields::tls;
-use crate::yields::{Kind, Yield, assemble_yield, dead, load_left, store_ahead};
+use crate::yields::{Fetch, Kind, Yield, assemble_yield, dead, load_left, store_ahead};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, Register};
 use image::Module;
 use image::code::effects::effect;
@@ -61,8 +61,8 @@ struct Work<'u> {
     instructions: Vec<Instruction>,
     live: Cow<'u, [RegSet]>,
     tables: &'u [JumpTable],
-    /// For each instruction, the prefetches of its site, if it is one.
-    sites: Vec<Option<Part>>,
+    /// For each instruction, what its yield fetches, if it is a site.
+    sites: Vec<Option<Fetch>>,
     bounds: Vec<Bound>,
     kept: Kept,
     left: Left,
@@ -148,7 +148,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
 
     fn insert(&self, mut work: Work<'_>) -> (Insertions, Harvested) {
         let mut insertions = Insertions::default();
-        let nothing = Part::default();
+        let nothing = Fetch::default();
         let mut next_bound = 0;
         let mut piece = Piece::default();
         // Yields of scavengers are never switched, so it is not asked there.
@@ -157,7 +157,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
             piece.clear();
             let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
             let base = work.kept.base(index);
-            let yields = |kind, prefetches: &Part| {
+            let yields = |kind, fetch: &Fetch| {
                 assemble_yield(&Yield {
                     kind,
                     live: if self.sites.spares.dead { live } else { RegSet::ALL },
@@ -166,7 +166,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     left: work.left.around(index).copied().filter(|_| kind == Kind::Site),
                     asks_once: self.only_guest,
                     even: self.sites.spares.even,
-                    prefetches,
+                    fetch,
                     width: self.sites.width,
                     thrown: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
@@ -186,11 +186,12 @@ impl<'a, 'd> Harvest<'a, 'd> {
                 }
             }
             if self.spins_at(&work, index) {
-                piece.append(&yields(Kind::Spin, &nothing));
+                let spin = Fetch { origins: vec![work.instructions[index].ip()], ..Fetch::default() };
+                piece.append(&yields(Kind::Spin, &spin));
                 work.done.spins += 1;
             }
-            if let Some(prefetches) = &work.sites[index] {
-                piece.append(&yields(Kind::Site, prefetches));
+            if let Some(fetch) = &work.sites[index] {
+                piece.append(&yields(Kind::Site, fetch));
                 work.done.sites += 1;
             }
             let (ahead, begins) = (work.kept.ahead(index), work.kept.begins(index));
@@ -329,9 +330,13 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     if !operand.is_read || (*reach == Reach::Usual && !usual) {
                         continue;
                     }
-                    match refusal {
-                        Some(why) => *work.done.left_out.entry(why).or_default() += 1,
-                        None => work.sites[index] = Some(operands::prefetch(instruction, &operand, None)),
+                    let fetch = match refusal {
+                        Some(why) => Err(why),
+                        None => operands::fetch(instruction, &operand, None),
+                    };
+                    match fetch {
+                        Err(why) => *work.done.left_out.entry(why).or_default() += 1,
+                        Ok(fetch) => work.sites[index] = Some(fetch),
                     }
                 }
             }
@@ -339,13 +344,17 @@ impl<'a, 'd> Harvest<'a, 'd> {
                 let mut covered = vec![false; count];
                 for (&address, site) in listed.range(start..end) {
                     let index = index_at(insns, (address - start) as u32);
-                    let operand = match (refusal, index) {
+                    let fetch = match (refusal, index) {
                         (Some(why), _) => Err(why),
                         (None, None) => Err(SiteRefusal::NoTwin),
-                        (None, Some(index)) => Operand::of(&work.instructions[index], &mut factory),
+                        (None, Some(index)) => {
+                            let instruction = &work.instructions[index];
+                            Operand::of(instruction, &mut factory)
+                                .and_then(|operand| operands::fetch(instruction, &operand, site.prefetch))
+                        }
                     };
-                    let (index, operand) = match (index, operand) {
-                        (Some(index), Ok(operand)) => (index, operand),
+                    let (index, mut fetch) = match (index, fetch) {
+                        (Some(index), Ok(fetch)) => (index, fetch),
                         (_, Err(why)) => {
                             work.done.leave_out(address, why);
                             continue;
@@ -355,7 +364,6 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     if covered[index] {
                         continue;
                     }
-                    let mut piece = operands::prefetch(&work.instructions[index], &operand, site.prefetch);
                     for &other in &site.with {
                         let next = index_at(insns, other.wrapping_sub(start) as u32)
                             .filter(|_| (start..end).contains(&other));
@@ -364,23 +372,25 @@ impl<'a, 'd> Harvest<'a, 'd> {
                             continue;
                         };
                         let instruction = &work.instructions[next];
-                        match Operand::of(instruction, &mut factory) {
+                        let of_next = Operand::of(instruction, &mut factory)
+                            .and_then(|operand| Ok((operand, operands::fetch(instruction, &operand, None)?)));
+                        match of_next {
                             Err(why) => work.done.leave_out(other, why),
-                            Ok(operand) => {
+                            Ok((operand, of_next)) => {
                                 if cfg.block_of(index) == cfg.block_of(next)
                                     && known_before(work, index, next, &operand, &mut factory)
                                 {
-                                    piece.extend(&operands::prefetch(instruction, &operand, None));
+                                    fetch.extend(&of_next);
                                     covered[next] = true;
                                     work.sites[next] = None;
                                     work.done.coalesced += 1;
                                 } else if !covered[next] && work.sites[next].is_none() {
-                                    work.sites[next] = Some(operands::prefetch(instruction, &operand, None));
+                                    work.sites[next] = Some(of_next);
                                 }
                             }
                         }
                     }
-                    work.sites[index] = Some(piece);
+                    work.sites[index] = Some(fetch);
                 }
             }
         }

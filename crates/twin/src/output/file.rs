@@ -78,7 +78,7 @@ impl Places {
         };
         let places = Self {
             program_headers: span(PROGRAM_HEADER_SIZE * new_header_count(image) as u64, 8),
-            note: span(crate::output::map::NOTE_SIZE, 8),
+            note: span(twin_format::NOTE_SIZE as u64, 8),
             unwind_header: span(sizes.unwind_header, 4),
             frames: span(sizes.frames, 8),
             exceptions: span(sizes.exceptions, 4),

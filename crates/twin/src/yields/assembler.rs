@@ -1,10 +1,11 @@
 //! The few instructions that inserted code of harvest twins is made of, as bytes. (A general assembler would take most
 //! of the time of a rewrite.) The tests read them back with a decoder.
 
-use crate::layout::insertions::{Part, Piece, Reference, Switch};
+use crate::layout::insertions::{ListedYield, Part, Piece, Reference, Spot, Switch};
 use crate::modes::mode::VectorWidth;
 use crate::yields::relays::{NOTHING, Thrown};
 use runtime_abi::context;
+use twin_format::YieldKind;
 
 /// A general register by its number in instructions.
 pub(crate) type Register = u32;
@@ -56,6 +57,8 @@ pub(crate) struct Assembler {
     labels: usize,
     open: Vec<Open>,
     too_far: bool,
+    /// The switch of the yield that is being written.
+    switch: Option<Switch>,
 }
 
 /// Assembles with short jumps if they reach, else with long ones.
@@ -68,6 +71,7 @@ pub(crate) fn assemble(mut write: impl FnMut(&mut Assembler)) -> Piece {
             labels: 0,
             open: Vec::new(),
             too_far: false,
+            switch: None,
         };
         write(&mut assembler);
         debug_assert!(assembler.open.is_empty(), "a label without a place");
@@ -279,7 +283,7 @@ impl Assembler {
         let at = self.here() as u32;
         let to = self.piece.cold.bytes.len() as u32;
         let by_relay = if let Inert::Nothing(thrown) = inert { Some((to, thrown)) } else { None };
-        self.piece.switch = Some(Switch { at, resume: 0, by_relay });
+        self.switch = Some(Switch { at, by_relay });
         match inert {
             Inert::Nothing(_) => self.raw(&NOTHING),
             Inert::Loads(register) => self.raw(&[0xb8 | register as u8 & 7, 0, 0, 0, 0]), // mov register, distance
@@ -290,12 +294,14 @@ impl Assembler {
         }
         self.go_cold(true);
     }
-    /// Here the program goes on behind the piece's site yield.
-    pub(crate) fn resumes(&mut self) {
-        let here = self.here() as u32;
-        if let Some(switch) = &mut self.piece.switch {
-            switch.resume = here;
-        }
+    /// Where it is.
+    pub(crate) fn spot(&mut self) -> Spot {
+        Spot { cold: self.cold, at: self.here() as u32 }
+    }
+    /// The yield that goes on here is one that the mapping lists; its jump is at `jump`.
+    pub(crate) fn list(&mut self, kind: YieldKind, jump: Spot, origins: &[u64]) {
+        let (resume, switch) = (self.spot(), self.switch.take());
+        self.piece.yields.push(ListedYield { kind, jump, resume, switch, origins: origins.into() });
     }
     /// What no way leads to: which registers are left in their slots from before one instruction to another one.
     pub(crate) fn note_left(&mut self, registers: u16, first: u32, behind: u32) {

@@ -26,6 +26,7 @@ use crate::yields::relays::Thrown;
 use crate::yields::sunk_restores::Loop;
 use image::code::regs::{Flag, RegSet};
 use runtime_abi::{area, context};
+use twin_format::YieldKind;
 
 /// What a yield is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,23 @@ pub(crate) enum Kind {
     Spin,
     /// Taken when the budget is used up by so many cycles.
     Bound(u32),
+}
+
+/// What a site or spin yield stands for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fetch {
+    /// Prefetches, whose operands use only what is live; a spin yield has none.
+    pub prefetches: Part,
+    /// Addresses of the instructions that it stands for: one for each prefetch, in their order.
+    pub origins: Vec<u64>,
+}
+
+impl Fetch {
+    /// Fetches for another load, too.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.prefetches.extend(&other.prefetches);
+        self.origins.extend_from_slice(&other.origins);
+    }
 }
 
 /// A yield to be written.
@@ -52,8 +70,8 @@ pub(crate) struct Yield<'a> {
     pub asks_once: bool,
     /// Of what slots hold, so much is stored again that loads do not outnumber stores.
     pub even: bool,
-    /// Prefetches, whose operands use only what is live.
-    pub prefetches: &'a Part,
+    /// What it stands for; of a bound yield: nothing.
+    pub fetch: &'a Fetch,
     pub width: VectorWidth,
     /// What becomes of exceptions that are thrown at the instruction: where they land, its switch has no relay.
     pub thrown: Thrown,
@@ -162,6 +180,7 @@ impl Yield<'_> {
             None => asm.load(RAX, base, self.next()),
         }
         asm.store_area(area::CUR, RAX);
+        let jump = asm.spot();
         asm.jump_through(RAX, context::RIP);
         if let Some(left) = self.left {
             let registers = (0..16).filter(|&register| left.registers.contains(RegSet::general(register)));
@@ -169,7 +188,11 @@ impl Yield<'_> {
             asm.note_left(bits, left.first as u32, left.behind as u32);
         }
         asm.place(resume);
-        asm.resumes();
+        match self.kind {
+            Kind::Site => asm.list(YieldKind::Site, jump, &self.fetch.origins),
+            Kind::Spin => asm.list(YieldKind::Spin, jump, &self.fetch.origins),
+            Kind::Bound(_) => {}
+        }
     }
 
     /// Everything but rax, the context being there.
@@ -294,7 +317,7 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
         asm.jump_if_equal(skip);
     }
     wanted.pass_by(asm, past);
-    asm.append(wanted.prefetches);
+    asm.append(&wanted.fetch.prefetches);
     for register in wanted.stored() {
         asm.store(base, context::slot(register as u8), register);
     }
@@ -325,7 +348,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
     if let Some(by) = switched {
         asm.switch(by);
     }
-    asm.append(wanted.prefetches);
+    asm.append(&wanted.fetch.prefetches);
     if rax_lives {
         asm.store_area(kept, RAX);
     }

@@ -3,6 +3,7 @@
 use crate::layout::insertions::{Part, Reference};
 use crate::report::SiteRefusal;
 use crate::select::sites::Prefetch;
+use crate::yields::Fetch;
 use crate::yields::tls::uses_segment;
 use iced_x86::{
     Code, Encoder, Instruction, InstructionInfoFactory, MemoryOperand, Mnemonic, OpAccess, OpKind, Register,
@@ -80,7 +81,11 @@ pub(crate) fn has_frame_pointer(instructions: &[Instruction]) -> bool {
 }
 
 /// The prefetch of an instruction's operand.
-pub(crate) fn prefetch(instruction: &Instruction, operand: &Operand, wanted: Option<Prefetch>) -> Part {
+pub(crate) fn fetch(
+    instruction: &Instruction,
+    operand: &Operand,
+    wanted: Option<Prefetch>,
+) -> Result<Fetch, SiteRefusal> {
     let what = wanted.unwrap_or(if operand.is_written { Prefetch::Write } else { Prefetch::Read });
     let code = match what {
         Prefetch::Read => Code::Prefetcht0_m8,
@@ -104,19 +109,17 @@ pub(crate) fn prefetch(instruction: &Instruction, operand: &Operand, wanted: Opt
         false,
         Register::None,
     );
-    let mut piece = Part::default();
-    let Ok(fetch) = Instruction::with1(code, memory) else { return piece };
+    let fetch = Instruction::with1(code, memory).map_err(|_| SiteRefusal::OddOperand)?;
     let mut encoder = Encoder::new(64);
     // As if it stood where its operand is; the distance is filled in later.
-    if encoder.encode(&fetch, instruction.ip()).is_err() {
-        return piece;
-    }
-    piece.bytes = encoder.take_buffer();
+    encoder.encode(&fetch, instruction.ip()).map_err(|_| SiteRefusal::OddOperand)?;
+    let mut prefetches = Part { bytes: encoder.take_buffer(), references: Vec::new() };
     if relative {
-        let at = piece.bytes.len() - 4;
-        piece.references.push((at as u32, Reference::Address(instruction.ip_rel_memory_address())));
+        let at = prefetches.bytes.len() - 4;
+        let address = instruction.ip_rel_memory_address();
+        prefetches.references.push((at as u32, Reference::Address(address)));
     }
-    piece
+    Ok(Fetch { prefetches, origins: vec![instruction.ip()] })
 }
 
 #[cfg(test)]
@@ -127,8 +130,9 @@ mod tests {
     fn fetched(bytes: &[u8]) -> Result<String, SiteRefusal> {
         let instruction = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode();
         let operand = Operand::of(&instruction, &mut InstructionInfoFactory::new())?;
-        let piece = prefetch(&instruction, &operand, None);
-        Ok(Decoder::with_ip(64, &piece.bytes, 0, DecoderOptions::NONE).decode().to_string())
+        let fetch = fetch(&instruction, &operand, None)?;
+        assert_eq!(fetch.origins, [0x1000]);
+        Ok(Decoder::with_ip(64, &fetch.prefetches.bytes, 0, DecoderOptions::NONE).decode().to_string())
     }
 
     #[test]

@@ -70,7 +70,8 @@ pub(crate) fn place(twins: &Twins<'_, '_>, end: u64) -> Result<(Vec<Relay>, u64)
     let mut free = Free::behind(end);
     for (unit, twin) in twins.twins.iter().enumerate() {
         let Some(twin) = twin else { continue };
-        for &(index, switch) in twin.inserted.switches() {
+        for &(index, ref listed) in twin.inserted.yields() {
+            let Some(switch) = listed.switch else { continue };
             let Some((to, thrown)) = switch.by_relay else { continue };
             let cold = twin.layout.cold_of(index);
             let from = twin.address + u64::from(twin.layout.offsets[index as usize] + switch.at) + SIZE;

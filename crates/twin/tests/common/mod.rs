@@ -83,7 +83,12 @@ pub(crate) fn switched_on(file: &[u8]) -> Vec<u8> {
     let at = file.windows(8).position(|window| window == b"GLNRTWIN").expect("a mapping");
     let (count, first) = (u64_at(file, at + 48) as usize, u64_at(file, at + 56) as usize);
     for row in 0..count {
-        let place = units::Svma(u64_at(file, at + first + 16 * row));
+        // Behind the yield's jump and where it goes on; 0: it is always on.
+        let switch = u64_at(file, at + first + 32 * row + 16);
+        if switch == 0 {
+            continue;
+        }
+        let place = units::Svma(switch);
         let byte = &mut on[image.file_offset(place).unwrap().0 as usize];
         assert!(matches!(*byte, 0x0f | 0xb8..=0xbf | 0x3d), "{place}: {byte:#x}");
         *byte = JUMP;
