@@ -139,6 +139,7 @@
 
 mod code;
 mod container;
+mod decode;
 mod go;
 mod liveness;
 mod rule;
@@ -333,6 +334,7 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     if context.note.mode != container::mapping::IDENTITY {
         let (original, mapping) = (&context.original, &context.mapping);
         let dead = liveness::Dead::of(original, mapping, &context.unwind, &context.relocations);
+        context.decoders_agree_on_others(&dead);
         match context.note.mode {
             container::mapping::POISON => context.poison(&dead),
             _ => context.harvest(&dead, &entries),

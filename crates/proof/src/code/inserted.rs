@@ -3,6 +3,7 @@
 use crate::Context;
 use crate::container::mapping::Unit;
 use crate::container::stream::Item;
+use crate::decode::{Opinion, Second};
 use crate::liveness::set::{RED_ZONE, Set, names};
 use crate::liveness::{Dead, Room, effects};
 use crate::rule::Rule;
@@ -14,26 +15,38 @@ impl Context<'_> {
     /// instruction it stands before.
     pub(crate) fn poison(&self, dead: &Dead<'_, '_>) {
         dead.functions().par_iter().with_min_len(16).for_each_init(
-            || (Room::default(), InstructionInfoFactory::new()),
-            |(room, factory), members| {
+            || (Room::default(), InstructionInfoFactory::new(), Second::default()),
+            |(room, factory, second), members| {
                 dead.live(members, room, |unit, items, live| {
-                    self.inserted(&self.mapping.units[unit as usize], items, live, factory);
+                    self.inserted(&self.mapping.units[unit as usize], items, live, (factory, second));
                 });
             },
         );
     }
 
-    fn inserted(&self, unit: &Unit<'_>, items: &[Item], live: &[Set], factory: &mut InstructionInfoFactory) {
+    fn inserted(
+        &self,
+        unit: &Unit<'_>,
+        items: &[Item],
+        live: &[Set],
+        (factory, second): (&mut InstructionInfoFactory, &mut Second),
+    ) {
         let mut insn = Instruction::default();
         for (item, &live) in items.iter().zip(live).filter(|(item, _)| item.inserted > 0) {
             let place = item.place as usize;
             let code = &unit.copy[place..place + item.inserted as usize];
             let mut decoder = Decoder::with_ip(64, code, unit.twin + place as u64, DecoderOptions::NONE);
             while decoder.can_decode() {
+                let at = decoder.position();
                 decoder.decode_out(&mut insn);
                 let wrong = |what: String| self.findings.at(Rule::Inserted, insn.ip(), what);
                 if insn.is_invalid() || !is_poison(&insn) {
                     wrong("inserted code that is not of the closed list".to_owned());
+                    break;
+                }
+                let effect = effects::of(&insn, factory);
+                if let Opinion::Contradicts(what) = second.opinion(&code[at..], &insn, Some(&effect)) {
+                    wrong(format!("the decoders read this instruction differently: {what}"));
                     break;
                 }
                 let hit = written(&insn, factory) & live;

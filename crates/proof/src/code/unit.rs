@@ -8,6 +8,7 @@ use crate::code::references;
 use crate::container::mapping::{IDENTITY, Table, Unit};
 use crate::container::read::Reader;
 use crate::container::stream::{self, Item};
+use crate::decode::{Opinion, Second};
 use crate::rule::Rule;
 use crate::yields;
 use crate::{Context, Counts};
@@ -22,6 +23,7 @@ pub(crate) struct Scratch {
     /// The tables by the instructions that read them: places of both.
     loads: Vec<(u64, u32)>,
     jumps: Vec<u64>,
+    second: Second,
     pub(crate) claims: Vec<Claim>,
     pub(crate) counts: Counts,
 }
@@ -78,6 +80,9 @@ impl View<'_, '_> {
                 );
                 return false;
             }
+            if !self.both_decoders_agree(&insn, item, scratch) {
+                return false;
+            }
             jumps_anywhere |= self.instruction(&decoder, &insn, item, items.get(index + 1), scratch);
             true
         });
@@ -88,6 +93,29 @@ impl View<'_, '_> {
         scratch.counts.instructions += items.len();
         scratch.items = items;
         sound
+    }
+
+    /// R12: the second decoder reads the instruction and its copy as the first one does; where liveness counts, it says the
+    /// same of what the instruction reads and overwrites.
+    fn both_decoders_agree(&self, insn: &Instruction, item: &Item, scratch: &mut Scratch) -> bool {
+        let second = &mut scratch.second;
+        let effect = (self.context.note.mode != IDENTITY).then(|| second.effect(insn));
+        let opinion = second.opinion(&self.unit.code[item.at as usize..], insn, effect.as_ref());
+        if let Opinion::Contradicts(what) = opinion {
+            let what = format!("the decoders read this instruction differently: {what}");
+            self.context.findings.at(Rule::Mapping, insn.ip(), what);
+            return false;
+        }
+        let (from, to) = (item.copy() as usize, item.copy_end() as usize);
+        let copy = &self.unit.copy[from..to];
+        if *copy == self.unit.code[item.at as usize..item.end() as usize] {
+            return true;
+        }
+        // A copy in several instructions is a branch, which is compared byte by byte.
+        let first = Decoder::with_ip(64, copy, self.unit.twin + from as u64, DecoderOptions::NONE).decode();
+        let Opinion::Contradicts(what) = second.opinion(copy, &first, None) else { return true };
+        self.wrong(Rule::Copy, item, format!("the decoders read this copy differently: {what}"));
+        false
     }
 
     fn wrong(&self, rule: Rule, item: &Item, what: impl Into<String>) {

@@ -125,6 +125,12 @@ pub(crate) fn whole(set: Set) -> Set {
     set | vectors((set >> LOW_AT | set >> HIGH_AT | set >> TOP_AT) & 0xffff_ffff)
 }
 
+/// The vector registers (a bit each) of which the set has any part, and the mask registers.
+pub(crate) fn numbers_of_vectors_and_masks(set: Set) -> (u32, u8) {
+    let vectors = set >> LOW_AT | set >> HIGH_AT | set >> TOP_AT;
+    ((vectors & 0xffff_ffff) as u32, (set >> MASKS_AT) as u8)
+}
+
 /// For people.
 pub(crate) fn names(set: Set) -> String {
     const GENERAL: [&str; 16] = [

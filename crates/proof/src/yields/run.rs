@@ -10,6 +10,7 @@ use super::held::{Known, Note};
 use super::ops::{Field, General, Op, RAX, When, Word, field, op};
 use super::state::{Flags, Kept, State, Value};
 use crate::code::relays::Relay;
+use crate::decode::{Opinion, Second};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use runtime_abi::context;
 use std::ops::Range;
@@ -81,6 +82,7 @@ pub(crate) struct RecognisedYield {
 pub(crate) struct Room {
     /// For each part, ways that wait for control to come by their place, ascending.
     waiting: [Vec<(u32, State)>; 2],
+    second: Second,
 }
 
 /// A piece's bytes.
@@ -124,16 +126,9 @@ pub(crate) fn run(
     }
     let mut decoders =
         code.parts.map(|(bytes, address)| Decoder::with_ip(64, bytes, address, DecoderOptions::NONE));
-    let mut runner = Runner {
-        code,
-        terms,
-        waiting: &mut room.waiting,
-        next: [0; 2],
-        done,
-        state: Some(state),
-        away: known.away,
-        said: None,
-    };
+    let Room { waiting, second } = room;
+    let mut runner =
+        Runner { code, terms, waiting, next: [0; 2], done, state: Some(state), away: known.away, said: None };
     runner.waiting.iter_mut().for_each(Vec::clear);
     let mut insn = Instruction::default();
     let mut part = HOT;
@@ -150,8 +145,12 @@ pub(crate) fn run(
             break;
         }
         decoder.decode_out(&mut insn);
+        let bytes = &code.parts[part].0[runner.next[part] as usize..];
         runner.next[part] = decoder.position() as u32;
         let wrong = |what| (insn.ip(), what);
+        if let Opinion::Contradicts(_) = second.opinion(bytes, &insn, None) {
+            return Err(wrong("the decoders read inserted code differently"));
+        }
         let op = (!insn.is_invalid()).then(|| op(&insn)).flatten();
         let op = op.ok_or(wrong("inserted code that is not of the closed list"))?;
         let Some(state) = runner.state.take() else {
