@@ -9,12 +9,13 @@
 # make test-torture  random schedules of misbehaving scavengers, a hundred of them (some minutes)
 # make soak      threads that come and go under scavengers for a long time (MINUTES=20)
 # make regenerate  writes what is generated and committed: schemas, man pages, completions, help texts
-# make install   the binary, man pages and completions below PREFIX
+# make install   the binary, man pages and completions below PREFIX (make build first; then sudo make install needs no cargo)
+# make uninstall  removes them again
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour test test-long test-numa test-nofsgsbase test-random fuzz test-harvest test-torture soak regenerate install
+.PHONY: help build tour test test-long test-numa test-nofsgsbase test-random fuzz test-harvest test-torture soak regenerate install uninstall
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -74,9 +75,20 @@ regenerate:
 		GLEANER_REGENERATE=$$write cargo test --package gleaner-testkit --test tidy; \
 	done
 
-install: build
+# Installs what `make build` built, and builds nothing: root needs no toolchain, and leaves no files of its own in target/.
+INSTALLED := bin/gleaner share/bash-completion/completions/gleaner share/zsh/site-functions/_gleaner \
+	share/fish/vendor_completions.d/gleaner.fish $(patsubst docs/man/%,share/man/man1/%,$(wildcard docs/man/*.1))
+
+install:
+	@test -x $(TARGET)/release/gleaner || { \
+	  echo "make install: there is no $(TARGET)/release/gleaner; run 'make build' first, as the user who may use cargo" >&2; exit 1; }
 	install -D -m 755 $(TARGET)/release/gleaner $(DESTDIR)$(PREFIX)/bin/gleaner
+	@if command -v strip >/dev/null; then strip $(DESTDIR)$(PREFIX)/bin/gleaner; \
+	  else echo "make install: no strip (binutils): gleaner keeps its debug information, 100 MB" >&2; fi
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 docs/man/*.1
 	install -D -m 644 completions/gleaner.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gleaner
 	install -D -m 644 completions/_gleaner $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_gleaner
 	install -D -m 644 completions/gleaner.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/gleaner.fish
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(INSTALLED))

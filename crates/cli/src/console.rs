@@ -1,12 +1,14 @@
 //! Where output goes: text for people, the record for programs, remarks beside both.
 
 use crate::failure::OutputError;
+use crate::plain;
 use crate::progress::{self, Progress};
 use records::{Document, Record};
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-/// Narrower terminals are not written for.
+/// Text is not wrapped for narrower terminals, in columns.
 const NARROWEST: usize = 40;
 
 /// How this run talks.
@@ -15,15 +17,16 @@ pub(crate) struct Console {
     json: bool,
     quiet: bool,
     colour: bool,
+    /// Text for people has ASCII characters alone.
+    ascii: bool,
 }
 
 impl Console {
     pub(crate) fn new(json: bool, quiet: bool) -> Self {
         let text_on_terminal = if json { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
         // https://no-color.org: any value but the empty one means no.
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
-            || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-        Self { json, quiet, colour: text_on_terminal && !refused }
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || plain::is_dumb();
+        Self { json, quiet, colour: text_on_terminal && !refused, ascii: plain::only_ascii() }
     }
 
     /// The console of a run whose record goes to this file: `-` means what `--json` means.
@@ -42,18 +45,21 @@ impl Console {
         self.colour
     }
 
-    /// How wide text for people may be: as wide as the terminal, and in files and pipes as wide as it likes.
+    /// How wide text for people may be: as wide as the terminal; in files and pipes as `COLUMNS` says, or as it likes.
     pub(crate) fn width(&self) -> usize {
         let size = if self.json {
             terminal_size::terminal_size_of(io::stderr())
         } else {
             terminal_size::terminal_size_of(io::stdout())
         };
-        size.map_or(usize::MAX, |(width, _)| usize::from(width.0).max(NARROWEST))
+        let asked = || std::env::var("COLUMNS").ok()?.parse::<usize>().ok().filter(|&columns| columns > 0);
+        let width = size.map(|(width, _)| usize::from(width.0)).or_else(asked);
+        width.map_or(usize::MAX, |width| width.max(NARROWEST))
     }
 
     /// The verb's answer as text for people. It makes way for the record: with `--json` it goes to standard error.
     pub(crate) fn text(&self, text: &str) -> Result<(), OutputError> {
+        let text = &*self.shown(text);
         if !self.json {
             return self.stdout(text);
         }
@@ -63,9 +69,19 @@ impl Console {
         Ok(())
     }
 
+    /// In the characters that this terminal has.
+    fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.ascii { plain::ascii(text).into() } else { text.into() }
+    }
+
     /// The verb's record, on standard output if `--json` was given.
     pub(crate) fn document<R: Record>(&self, document: &Document<R>) -> Result<(), OutputError> {
-        if self.json { self.stdout(&document.to_json()) } else { Ok(()) }
+        if self.json { self.stdout(&plain::escaped_json(&document.to_json())) } else { Ok(()) }
+    }
+
+    /// Something of a record, on standard output.
+    pub(crate) fn value(&self, value: &serde_json::Value) -> Result<(), OutputError> {
+        self.stdout(&plain::escaped_json(&format!("{value:#}\n")))
     }
 
     /// Something for standard output whatever the options: JSON that was asked for, or a format other tools read.
@@ -76,15 +92,17 @@ impl Console {
         Ok(stdout.flush()?)
     }
 
-    /// A remark beside the answer: one line on standard error, none with `--quiet`.
+    /// A remark beside the answer: a line on standard error, none with `--quiet`. It may name files and programs, and
+    /// so hold control characters.
     pub(crate) fn remark(&self, line: &str) {
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "{line}"); // a remark that cannot be told is no reason to stop
+            let line = plain::escaped_lines(line);
+            let _ = writeln!(io::stderr(), "{}", self.shown(&line)); // one that cannot be told is no reason to stop
         }
     }
 
     /// Progress on standard error: one line with the time left on a terminal, plain lines elsewhere, nothing if quiet.
     pub(crate) fn progress(&self) -> Box<dyn Progress> {
-        progress::on_stderr(self.quiet, io::stderr().is_terminal())
+        progress::on_stderr(self.quiet, io::stderr().is_terminal() && !plain::is_dumb())
     }
 }

@@ -1,4 +1,4 @@
-//! `gleaner doctor`: what works on this host, what does not and why, what would fix it.
+//! `gleaner doctor`: what works on this host, what does not and why, and what would help.
 
 mod caches;
 mod page;
@@ -8,15 +8,15 @@ mod sections;
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use clap::Args;
+use host::Source;
 use host::probe::{Prober, RecordedProber};
-use host::{Source, Tree};
 use page::Style;
 use std::path::{Path, PathBuf};
 
 /// Tell what works on this host, what does not and why, and what would help
 ///
-/// Counters, watchpoints and prefetcher switches are found by trying them, siblings by running two CPUs at once; nothing is
-/// changed. What else is told of the hardware is what it claims: measuring is for 'gleaner measure'.
+/// Counters, watchpoints and prefetcher controls are tried, and pairs of CPUs are run at once to find those that share a
+/// core; no setting is changed. Everything else is what the hardware claims: 'gleaner measure' measures it.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Look at another machine: a directory laid out like /, or a file written by --record
@@ -42,43 +42,45 @@ pub(crate) fn run(args: &DoctorArgs, console: &Console) -> anyhow::Result<Exit> 
         crate::live::try_siblings(&mut host);
     }
     if console.json() {
-        console.stdout(&format!("{:#}\n", serde_json::to_value(&host)?))?;
+        console.value(&serde_json::to_value(&host)?)?;
     } else {
-        console.text(&sections::render(&host, Style { colour: console.colour(), width: width() }))?;
+        let style = Style { colour: console.colour(), width: width(console) };
+        console.text(&sections::render(&host, style))?;
     }
     Ok(Exit::Done)
 }
 
 fn open(root: &Path) -> Result<Source, Refusal> {
-    let refuse = |why: String| Refusal::wrong_use(format!("--root {}", root.display()), why);
-    let kind = std::fs::metadata(root).map_err(|e| refuse(records::plain(&e)))?;
-    if kind.is_dir() {
-        return Ok(Source::open(root));
-    }
-    let bytes = std::fs::read(root).map_err(|e| refuse(records::plain(&e)))?;
-    Tree::parse(&String::from_utf8_lossy(&bytes)).map(Source::recorded).map_err(|e| refuse(e.to_string()))
+    Source::open_checked(root)
+        .map_err(|e| Refusal::wrong_use(format!("--root {}", root.display()), e.to_string()))
 }
 
 fn record(text: &str, file: &Path, console: &Console) -> anyhow::Result<()> {
     if file == Path::new("-") {
         return Ok(console.stdout(text)?);
     }
-    records::write_bytes_atomically(file, text.as_bytes())
-        .map_err(|e| Refusal::failed(format!("cannot write {}", file.display()), records::plain(&e.why)))?;
+    crate::save::bytes(file, text.as_bytes())?;
     console.remark(&format!("wrote {}; gleaner doctor --root {0} looks at it", file.display()));
     Ok(())
 }
 
 /// The terminal's width, within what reads well; half of the narrowest is left for the text.
-fn width() -> usize {
-    terminal_size::terminal_size().map_or(100, |(w, _)| usize::from(w.0)).clamp(NARROWEST, 120)
+fn width(console: &Console) -> usize {
+    match console.width() {
+        usize::MAX => IN_FILES,
+        width => width.clamp(NARROWEST, WIDEST),
+    }
 }
 
+/// Widths of the page, in characters.
+const IN_FILES: usize = 100;
+const WIDEST: usize = 120;
 const NARROWEST: usize = 40;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host::Tree;
 
     fn machines() -> Vec<PathBuf> {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/fixtures");

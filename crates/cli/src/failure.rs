@@ -8,7 +8,7 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
-    /// The thing measured failed, or what was measured could not be kept.
+    /// The thing measured failed: an experiment, a program, a rewrite.
     Failed = 1,
     WrongUse = 2,
     NotPossibleHere = 3,
@@ -84,6 +84,8 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     }
     let code = if let Some(refusal) = error.downcast_ref::<Refusal>() {
         refusal.code
+    } else if let Some(OutputError(why)) = output {
+        unwritable("standard output", why).code
     } else if error.is::<records::ReadError>() {
         Exit::WrongUse // the wrong file was named
     } else {
@@ -99,6 +101,17 @@ pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
     refusal.code.into()
 }
 
+/// Exit 2 or 3: a file that could not be written. It was the wrong one, or this host has no room for it.
+pub(crate) fn unwritable(what: impl Into<String>, why: &io::Error) -> Refusal {
+    use io::ErrorKind as Kind;
+    let host = matches!(
+        why.kind(),
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::ReadOnlyFilesystem
+    ) || why.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+    let refuse = if host { Refusal::not_possible_here } else { Refusal::wrong_use };
+    refuse(what.into(), records::plain(why))
+}
+
 /// What stands in several lines, as arguments of programs may, in one.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -106,7 +119,8 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// `gleaner: …` on standard error, in one line whatever stands in the text.
 pub(crate) fn tell(text: &str) {
-    let line = one_line(text);
+    let line = crate::plain::escaped(&one_line(text));
+    let line = if crate::plain::only_ascii() { crate::plain::ascii(&line) } else { line };
     // Where standard error is gone too, the exit code is all that is left to say.
     let _ = writeln!(io::stderr(), "gleaner: {line}");
 }

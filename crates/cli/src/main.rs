@@ -1,9 +1,10 @@
 //! The `gleaner` binary: one file a verb, no logic.
 //!
 //! To add a verb: a file with its arguments (`clap::Args`) and `run(&Args, &Console) -> anyhow::Result<Exit>`; its
-//! `mod` line here; a variant of [`Verb`] and a line in [`run`]. Text for people goes through [`Console::text`], a
-//! record through [`Console::document`], never through `println!`: a reader that has seen enough must not make us
-//! panic, and `--json` must find nothing but the record on standard output. What cannot be done is a [`Refusal`].
+//! `mod` line here; a variant of [`Verb`] and a line in [`run`]; its page in `generate/pages.rs`. Text for people goes
+//! through [`Console::text`], a record through [`Console::document`], never through `println!`: `gleaner … | head`
+//! must not panic, and `--json` writes nothing but the record to standard output. A command that cannot be carried out
+//! returns a [`Refusal`].
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)] // see above
 
@@ -14,10 +15,13 @@ mod doctor;
 mod failure;
 mod generate;
 mod harvest;
+mod help;
 mod live;
 mod measure;
+mod plain;
 mod progress;
 mod proof;
+mod results;
 mod room;
 mod save;
 mod show;
@@ -34,17 +38,18 @@ use failure::Exit;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 the thing measured failed; 2 wrong use; 3 not possible on this host.";
+Exit codes: 0 done; 1 the thing measured failed; 2 wrong use; 3 not possible on this host. After 'gleaner harvest' the
+exit code is that of the program which was run.";
 
-/// Measures how long a core waits on memory, shows which loads make it wait, and puts the waiting to work.
+/// Measures how long a core stalls on memory, and runs other programs in a program's memory stalls
 #[derive(Debug, Parser)]
 #[command(name = "gleaner", version, max_term_width = 100, disable_help_subcommand = true, after_help = EXIT_CODES)]
 struct Cli {
-    /// Put the verb's record on standard output as JSON, and everything else on standard error
+    /// Write the result to standard output as JSON, and text to standard error
     #[arg(long, global = true, help_heading = "Options of every verb")]
     json: bool,
 
-    /// No progress and no remarks; errors are still told
+    /// Print no progress and no remarks, only the result and errors
     #[arg(long, short, global = true, help_heading = "Options of every verb")]
     quiet: bool,
 
@@ -61,6 +66,7 @@ enum Verb {
     Twin(twin::TwinArgs),
     Proof(proof::ProofArgs),
     Show(show::ShowArgs),
+    Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
 
@@ -73,6 +79,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Twin(args) => threads::shared(|| twin::run(args, console)),
         Verb::Proof(args) => threads::shared(|| proof::run(args, console)),
         Verb::Show(args) => show::run(args, console),
+        Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::console::Console;
 use crate::failure::{self, Exit, OutputError, Refusal};
-use crate::{cpu, csv, live, save};
-use clap::builder::PossibleValuesParser;
+use crate::{cpu, csv, live, results, save, summary};
+use ::harvest::machine_record::{self, Kept};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
+use experiments::choices::{self, CpuChoice, LEAST_MEMORY, MemoryRefused};
 use experiments::{Refused, Request, catalogue};
 use lab::stop::Stop;
 use records::Document;
@@ -14,57 +16,42 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use units::Bytes;
 
-/// Below this, areas beyond the caches cannot be measured at all.
-const LEAST_MEMORY: Bytes = Bytes::mib(16);
+/// The experiments by name, in the order in which they run, each with a line on what it finds.
+fn experiment_values() -> Vec<PossibleValue> {
+    let help = |entry: &catalogue::Entry| match entry.needs {
+        Some(needs) => format!("{} (needs {needs})", entry.about),
+        None => entry.about.to_owned(),
+    };
+    catalogue::ALL.iter().map(|entry| PossibleValue::new(entry.name).help(help(entry))).collect()
+}
 
-/// Addresses that this program takes itself, threads' stacks and heaps among them: 64 MiB for the heap of each thread but
-/// the first that allocates, and few allocate.
-const ADDRESSES: Bytes = Bytes::mib(128);
-
-/// Memory that this program takes itself, tables and results among it: 4 MiB were too few.
-const BESIDE_AREAS: Bytes = Bytes::mib(16);
-
-/// The experiments by name, in the order in which they are told.
-pub(crate) const EXPERIMENTS: [&str; 13] = [
-    "clock",
-    "latency",
-    "tlb",
-    "mlp",
-    "rob",
-    "stride",
-    "prefetch",
-    "numa",
-    "threads",
-    "bandwidth",
-    "windows",
-    "c2c",
-    "yield",
-];
-
-/// Measure this machine: latencies and sizes of each level, TLBs, parallelism, bandwidth and more
+/// Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism, bandwidth and more
+///
+/// Without -o or --json the record goes to machine.json in gleaner's cache directory, where 'gleaner harvest' looks for
+/// it. It replaces an older record there unless this run was stopped, or measured less of what 'gleaner harvest' needs.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
-    /// What to measure; all of it if none is named
-    #[arg(value_name = "EXPERIMENT", value_parser = PossibleValuesParser::new(EXPERIMENTS))]
+    /// What to measure [default: everything]
+    #[arg(value_name = "EXPERIMENT", value_parser = PossibleValuesParser::new(experiment_values()))]
     pub(crate) experiments: Vec<String>,
 
-    /// Fewer points and blocks: everything within a minute
+    /// Measure fewer points, and each less often: everything takes a minute
     #[arg(long, conflicts_with = "thorough")]
     pub(crate) quick: bool,
 
-    /// More points and blocks, for narrower intervals
+    /// Measure more points, and each more often, for narrower intervals: everything takes twenty minutes
     #[arg(long)]
     pub(crate) thorough: bool,
 
-    /// Measure on this CPU
+    /// Measure on this CPU [default: the last one on which no other gleaner measures]
     #[arg(long, value_name = "N")]
     pub(crate) cpu: Option<usize>,
 
-    /// Repeat the random choices of an earlier run, whose record names its seed
+    /// Repeat the random choices of an earlier run; its record has the seed
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// How to tell the results
+    /// How to print the results
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 
@@ -72,18 +59,22 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write the record to this file ('-' for standard output); a run that is stopped replaces no finished one's: it
-    /// writes NAME.interrupted.json beside it
+    /// Write the record to this file ('-' for standard output); a run that is stopped does not replace the record of one
+    /// that was not, and writes NAME.interrupted.json beside it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
     /// Use no more memory than this, for example 512M
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_memory: Option<Bytes>,
+
+    /// Leave the record where 'gleaner harvest' looks for it, too.
+    #[arg(skip)]
+    pub(crate) for_harvest: bool,
 }
 
 impl MeasureArgs {
-    /// Everything, quickly, into this file.
+    /// Everything, quickly, into this file, and where 'gleaner harvest' looks for it.
     pub(crate) fn quickly(output: &Path) -> Self {
         Self {
             experiments: Vec::new(),
@@ -95,15 +86,16 @@ impl MeasureArgs {
             csv: None,
             output: Some(output.to_owned()),
             max_memory: None,
+            for_harvest: true,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// A summary for people
+    /// A summary
     Text,
-    /// Two columns, as the tool of that name prints them: size in MB and latency in ns
+    /// Two columns, as lmbench's lat_mem_rd prints them: size in MB and latency in ns
     #[value(name = "lat_mem_rd")]
     LatMemRd,
     /// Every point of every experiment
@@ -127,7 +119,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
         return Err(Refusal::wrong_use("--format lat_mem_rd", "needs the latency experiment").into());
     }
     let host = live::host();
-    let request = request(args, &host, console)?;
+    let (request, _claim) = request(args, &host, console)?;
     let mut progress = console.progress();
     let machine = experiments::measure(&request, &host, &mut Adapter(progress.as_mut()))
         .map_err(|refused| refusal("measure", refused))?;
@@ -150,11 +142,25 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     kept?;
     told.map_err(|error| rescued(args, error, &document))?;
     if let (Some(asked), Some(path)) = (&args.output, &output) {
-        let other = if path == asked { String::new() } else { format!("; {} is as it was", asked.display()) };
+        let other = if path == asked { String::new() } else { format!("; {} is unchanged", asked.display()) };
         console.remark(&format!("wrote {}{other}", path.display()));
+    }
+    if args.for_harvest || args.output.is_none() && !console.json() {
+        for_harvest(&document, console);
     }
     let exit = ended(&catalogue::endings(&document.body.experiments), interrupted)?;
     Ok(if interrupted { Exit::Failed } else { exit })
+}
+
+/// Leaves the record where a harvest looks for it, and says so. A run does not fail because that place is not to be had.
+fn for_harvest(document: &Document<Machine>, console: &Console) {
+    console.remark(&match machine_record::keep(document) {
+        Kept::Written(path) => format!("wrote {}, which gleaner harvest uses", path.display()),
+        Kept::Older(path, why) => {
+            format!("{} is unchanged, as {why}; -o FILE writes this record elsewhere", path.display())
+        }
+        Kept::Nowhere(why) => format!("no record is left for gleaner harvest: {why}; -o FILE writes one"),
+    });
 }
 
 /// Writes the record and the tables; where one of them cannot be written, the other still is.
@@ -176,9 +182,9 @@ fn keep(
 fn tell(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> anyhow::Result<()> {
     match args.format {
         Format::Text => {
-            console.text(&crate::summary::of(&document.body, console.colour(), console.width()))?;
+            console.text(&summary::of(&document.body, console.colour(), console.width()))?;
         }
-        Format::LatMemRd => match csv::lat_mem_rd(&document.body) {
+        Format::LatMemRd => match results::lat_mem_rd(&document.body) {
             Some(columns) => console.text(&columns)?,
             None => return Err(no_curve(&document.body).into()),
         },
@@ -191,13 +197,12 @@ fn tell(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> 
     Ok(console.document(document)?)
 }
 
-/// What nobody got to see and no file holds is kept, unless its reader left of his own will.
+/// A record that was neither read nor written to a file is kept, unless its reader closed the pipe.
 fn rescued(args: &MeasureArgs, error: anyhow::Error, document: &Document<Machine>) -> anyhow::Error {
     let in_a_file = args.output.as_ref().is_some_and(|path| path.as_os_str() != "-");
     match error.downcast_ref::<OutputError>() {
         Some(OutputError(why)) if !in_a_file && why.kind() != ErrorKind::BrokenPipe => {
-            save::rescued(Refusal::failed("cannot write to standard output", records::plain(why)), document)
-                .into()
+            save::rescued(failure::unwritable("cannot write to standard output", why), document).into()
         }
         _ => error,
     }
@@ -225,65 +230,52 @@ fn because(ending: &Ending<'_>, refuse: fn(String, String) -> Refusal) -> Refusa
     }
 }
 
-fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result<Request> {
+/// What is to be measured; and the CPU, which stays claimed while the choice lives.
+fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result<(Request, CpuChoice)> {
     let experiments: Vec<_> = if args.experiments.is_empty() {
         catalogue::ALL.iter().collect()
     } else {
         catalogue::ALL.iter().filter(|e| args.experiments.iter().any(|n| n == e.name)).collect()
     };
-    let cpu = match args.cpu {
-        Some(cpu) => cpu,
-        None => default_cpu()?,
-    };
-    let usable = usable(host);
-    if let Some(asked) = args.max_memory.filter(|&m| m < LEAST_MEMORY) {
-        return Err(Refusal::wrong_use(
-            format!("--max-memory {asked}"),
-            format!("at least {LEAST_MEMORY} are needed"),
-        )
-        .into());
-    }
-    if usable < LEAST_MEMORY {
-        return Err(Refusal::not_possible_here("measure", format!("only {usable} of memory can be had"))
-            .would_help(format!(
-                "free some, or raise the limit of the control group or the shell (ulimit -v), to {LEAST_MEMORY} at least"
-            ))
-            .into());
-    }
-    let most = most_of(usable);
-    if let Some(asked) = args.max_memory.filter(|&m| m > most) {
+    let chosen = choices::cpu(args.cpu).map_err(|refused| refusal("measure", refused))?;
+    if chosen.claim.is_none() {
         console.remark(&format!(
-            "--max-memory {asked}: {usable} can be had here, of which at most {most} are used"
+            "another gleaner measures on CPU {}: both will find blocks void; wait for it, or choose another CPU by --cpu",
+            chosen.cpu
         ));
     }
-    let max_memory = args.max_memory.unwrap_or(Bytes(usable.0 / 2)).min(most);
-    Ok(Request {
+    let memory = choices::memory(args.max_memory, host).map_err(|why| match why {
+        MemoryRefused::AskedForTooLittle => {
+            let asked = args.max_memory.unwrap_or_default();
+            Refusal::wrong_use(format!("--max-memory {asked}"), format!("at least {LEAST_MEMORY} are needed"))
+        }
+        MemoryRefused::TooLittleHere(usable) => {
+            Refusal::not_possible_here("measure", format!("only {usable} of memory can be had")).would_help(
+                format!(
+                    "free some, or raise the limit of the control group or the shell (ulimit -v), to {LEAST_MEMORY} at least"
+                ),
+            )
+        }
+    })?;
+    if let Some(asked) = args.max_memory.filter(|&asked| asked > memory.most) {
+        console.remark(&format!(
+            "--max-memory {asked}: {} can be had here, of which at most {} are used",
+            memory.usable, memory.most
+        ));
+    }
+    let request = Request {
         experiments,
         effort: match (args.quick, args.thorough) {
             (true, _) => Effort::Quick,
             (_, true) => Effort::Thorough,
             _ => Effort::Normal,
         },
-        cpu,
-        seed: args.seed.unwrap_or_else(fresh_seed),
-        max_memory,
+        cpu: chosen.cpu,
+        seed: args.seed.unwrap_or_else(choices::seed),
+        max_memory: memory.areas,
         stop: Stop::on_signals(),
-    })
-}
-
-/// What areas may take of it at most: a control group would kill us for what this program takes beside them.
-fn most_of(usable: Bytes) -> Bytes {
-    let beside = Bytes(usable.0.saturating_sub(BESIDE_AREAS.0));
-    Bytes(usable.0 / 10 * 9).min(beside).max(Bytes(usable.0 / 2))
-}
-
-/// What areas may take: free memory, and no more addresses than the shell allows this process.
-fn usable(host: &Host) -> Bytes {
-    let memory = host.memory.usable().unwrap_or(Bytes::gib(1));
-    match host.limits.address_space.value().flatten() {
-        Some(limit) => memory.min(Bytes(limit.0.saturating_sub(ADDRESSES.0))),
-        None => memory,
-    }
+    };
+    Ok((request, chosen))
 }
 
 /// Why `--format lat_mem_rd` has nothing to print.
@@ -295,18 +287,6 @@ fn no_curve(machine: &Machine) -> Refusal {
         }
         None => Refusal::failed(what, "stopped before the latency experiment"),
     }
-}
-
-/// The last CPU that may be used: the first one often serves interrupts.
-fn default_cpu() -> anyhow::Result<usize> {
-    let allowed = lab::pin::allowed().map_err(|error| refusal("measure", error.into()))?;
-    allowed.last().copied().ok_or_else(|| anyhow::anyhow!("no CPU may be used"))
-}
-
-fn fresh_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    // Short enough to be typed again.
-    (now.as_nanos() as u64 ^ u64::from(std::process::id())) % 1_000_000_000
 }
 
 fn refusal(what: &str, refused: Refused) -> Refusal {
@@ -337,13 +317,6 @@ impl experiments::Progress for Adapter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn areas_leave_room_for_the_program() {
-        assert_eq!(most_of(Bytes::mib(1000)), Bytes::mib(900));
-        assert_eq!(most_of(Bytes::mib(40)), Bytes::mib(24));
-        assert_eq!(most_of(Bytes::mib(18)), Bytes::mib(9));
-    }
 
     fn code(statuses: &[Status], interrupted: bool) -> (Exit, String) {
         let endings: Vec<Ending<'_>> = statuses

@@ -2,6 +2,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
+use crate::save::read;
 use ::proof::check;
 use ::proof::{Counts, Refusal as Unproven, Violation};
 use clap::Args;
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &ProofArgs, console: &Console) -> anyhow::Result<Exit> {
     let (original, rewritten) = (read(&args.original)?, read(&args.rewritten)?);
     let found = check(&original, &rewritten);
     if console.json() {
-        console.stdout(&format!("{:#}\n", document(&found)))?;
+        console.value(&document(&found))?;
     }
     match found {
         Ok(counts) => {
@@ -45,10 +46,6 @@ pub(crate) fn run(args: &ProofArgs, console: &Console) -> anyhow::Result<Exit> {
         Err(Unproven::Original(error)) => Err(refused(&args.original, &error)),
         Err(unreadable) => Err(refused(&args.rewritten, &unreadable)),
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
-    std::fs::read(path).map_err(|e| Refusal::wrong_use(path.display().to_string(), records::plain(&e)))
 }
 
 fn refused(path: &Path, why: &impl ToString) -> anyhow::Error {

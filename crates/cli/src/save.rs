@@ -1,4 +1,4 @@
-//! `-o FILE`: looked at before a long run, so that it need not end in vain; and nothing lost if it fails after all.
+//! `-o FILE`: tried before a long run, so that the run need not end in vain; and nothing is lost if it fails after all.
 
 use crate::failure::{self, Refusal};
 use lab::stop::Stop;
@@ -14,7 +14,8 @@ pub(crate) fn check(path: &Path) -> Result<(), Refusal> {
     records::check_writable(path).map_err(|e| refusal(path, &e.why))
 }
 
-/// Writes the record; not to `-`, which is the console's business. Where that fails (a full disk), the record is kept in the directory for temporary files.
+/// Writes the record; not to `-`, which the console does. Where that fails (a full disk), the record is kept in the
+/// directory for temporary files.
 pub(crate) fn record<R: Record>(path: &Path, document: &Document<R>) -> Result<(), Refusal> {
     if path.as_os_str() == "-" {
         return Ok(());
@@ -27,17 +28,14 @@ fn record_or_rescue<R: Record>(path: &Path, document: &Document<R>, rescue: &Pat
     Err(rescued_in(refusal(path, &error.why), document, rescue))
 }
 
-/// A pipe's reader may come later than the record: he is waited for, as everywhere, but not without a word, nor against Ctrl-C.
+/// A pipe's reader may come later than the record: it is waited for, as everywhere, but with a message, and until Ctrl-C.
 fn written<R: Record>(path: &Path, document: &Document<R>, stop: Stop) -> Result<(), records::WriteError> {
     let mut told = false;
     loop {
         match records::write_atomically(path, document) {
             Err(error) if error.nobody_reads() && !stop.asked() => {
                 if !told {
-                    failure::tell(&format!(
-                        "nobody reads the pipe {}; waiting for somebody who does",
-                        path.display()
-                    ));
+                    failure::tell(&format!("no program reads the pipe {}; waiting for one", path.display()));
                     told = true;
                 }
                 std::thread::sleep(Duration::from_millis(50));
@@ -47,8 +45,8 @@ fn written<R: Record>(path: &Path, document: &Document<R>, stop: Stop) -> Result
     }
 }
 
-/// Where the record of a stopped run goes: what a whole run left there is worth more, and so is whatever else stands there.
-/// The record of another stopped run may be replaced.
+/// Where the record of a stopped run goes: beside a file that is there already, unless that is the record of another
+/// stopped run.
 pub(crate) fn beside_finished(path: &Path) -> PathBuf {
     let streams = ["-", "/dev/stdout", "/dev/stderr"].map(Path::new);
     let stream = streams.contains(&path) || path.starts_with("/dev/fd") || path.starts_with("/proc");
@@ -78,22 +76,41 @@ fn rescued_in<R: Record>(refusal: Refusal, document: &Document<R>, directory: &P
 }
 
 fn refusal(path: &Path, why: &std::io::Error) -> Refusal {
-    let why = if why.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) {
-        "nobody reads this pipe".to_owned()
-    } else {
-        records::plain(why)
-    };
-    Refusal::failed(format!("cannot write {}", path.display()), why)
+    let refusal = failure::unwritable(format!("cannot write {}", path.display()), why);
+    if why.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) {
+        return Refusal { why: "no program reads this pipe".to_owned(), ..refusal };
+    }
+    refusal
+}
+
+/// Writes what is no record, whole or not at all.
+pub(crate) fn bytes(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
+    records::write_bytes_atomically(path, bytes).map_err(|e| refusal(path, &e.why))
+}
+
+/// Writes a file that may be run by those who may run one of this mode.
+pub(crate) fn program(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Refusal> {
+    records::write_program_atomically(path, bytes, mode).map_err(|e| refusal(path, &e.why))
+}
+
+/// Reads a file, and nothing that may never end or never begin.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
+    let refuse = |why: String| Refusal::wrong_use(path.display().to_string(), why);
+    let metadata = std::fs::metadata(path).map_err(|e| refuse(records::plain(&e)))?;
+    if !metadata.is_file() && !metadata.is_dir() {
+        return Err(refuse("not a regular file".to_owned()));
+    }
+    std::fs::read(path).map_err(|e| refuse(records::plain(&e)))
 }
 
 /// Makes this directory, and those above it.
 pub(crate) fn directory(path: &Path) -> Result<(), Refusal> {
     std::fs::create_dir_all(path).map_err(|error| {
-        let why = match error.kind() {
-            ErrorKind::AlreadyExists => "a directory is wanted, and this is none".to_owned(),
-            _ => records::plain(&error),
-        };
-        Refusal::failed(format!("cannot create {}", path.display()), why)
+        let refusal = failure::unwritable(format!("cannot create {}", path.display()), &error);
+        match error.kind() {
+            ErrorKind::AlreadyExists => Refusal { why: "it is not a directory".to_owned(), ..refusal },
+            _ => refusal,
+        }
     })
 }
 

@@ -6,6 +6,7 @@ mod tree;
 
 use crate::console::Console;
 use crate::failure::Exit;
+use crate::plain::escaped;
 use crate::wrap;
 use clap::Args;
 use records::AnyRecord;
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &ShowArgs, console: &Console) -> anyhow::Result<Exit> {
         None => (&whole, ""),
     };
     if console.json() {
-        console.stdout(&format!("{shown:#}\n"))?;
+        console.value(shown)?;
         return Ok(Exit::Done);
     }
     let style = tree::Style {
@@ -60,9 +61,8 @@ fn whole(record: &AnyRecord) -> Value {
 
 fn summary(record: &AnyRecord, style: &tree::Style) -> String {
     let header = &record.header;
-    let head = format!(
-        "{} record, version {}, written by gleaner {} at {}\n",
-        header.kind, header.version, header.gleaner, header.created
-    );
+    let [kind, gleaner, created] = [&header.kind, &header.gleaner, &header.created].map(|text| escaped(text));
+    let head =
+        format!("{kind} record, version {}, written by gleaner {gleaner} at {created}\n", header.version);
     head + &tree::draw(&record.body, style)
 }

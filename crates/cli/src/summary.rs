@@ -1,66 +1,29 @@
-//! A machine record as text that a person enjoys reading.
-//!
-//! To add an experiment's part: a file in `summary/` with `pub(super) fn lines(&Machine, usize) -> Option<String>` (`None` where
-//! there is nothing to tell; tables and curves keep to the width given), and a line in [`parts`].
+//! A machine record as text for people: its head, a part for each experiment (`results/`), what is odd, and the grade.
 
-mod bandwidth;
-mod c2c;
-mod clock;
 mod grade;
 mod head;
-mod levels;
-mod mlp;
-mod numa;
-mod odd;
-mod plot;
-mod prefetch;
-mod rob;
-mod stride;
-mod table;
-mod threads;
-mod tlb;
-mod windows;
-mod yields;
+pub(crate) mod plot;
+pub(crate) mod table;
 
+use crate::{results, wrap};
 use records::machine::{Machine, Outcome, Status};
 use std::fmt::Write;
 use units::Quantity;
 
-type Part = fn(&Machine, usize) -> Option<String>;
-
-/// The parts, in the order in which they are told.
-fn parts() -> Vec<(&'static str, Part)> {
-    vec![
-        ("Levels", levels::lines),
-        ("Translation", tlb::lines),
-        ("Parallelism", mlp::lines),
-        ("Look-ahead", rob::lines),
-        ("Strides", stride::lines),
-        ("Prefetchers", prefetch::lines),
-        ("NUMA", numa::lines),
-        ("Threads", threads::lines),
-        ("Bandwidth", bandwidth::lines),
-        ("Windows", windows::lines),
-        ("From cache to cache", c2c::lines),
-        ("Letting others run", yields::lines),
-        ("Clock", clock::lines),
-    ]
-}
-
 /// The summary, in lines of at most `width` characters where words allow it.
 pub(crate) fn of(machine: &Machine, colour: bool, width: usize) -> String {
     let mut text = head::lines(machine);
-    for (title, part) in parts() {
-        if let Some(lines) = part(machine, width) {
-            let _ = write!(text, "\n{}\n{lines}", heading(title, colour));
+    for results in results::IN_SUMMARY {
+        if let Some(lines) = (results.lines)(machine, width) {
+            let _ = write!(text, "\n{}\n{lines}", heading(results.title, colour));
         }
     }
-    let odd = odd::lines(machine);
+    let odd = experiments::odd::findings(machine);
     if !odd.is_empty() {
-        let _ = write!(text, "\n{}\n{odd}", heading("Odd", colour));
+        let _ = write!(text, "\n{}\n  {}\n", heading("Odd", colour), odd.join("\n  "));
     }
     let _ = write!(text, "\n{}", grade::lines(machine, colour));
-    crate::wrap::lines(&text, width)
+    wrap::lines(&text, width)
 }
 
 fn heading(title: &str, colour: bool) -> String {
@@ -69,7 +32,7 @@ fn heading(title: &str, colour: bool) -> String {
 
 /// A figure with its interval, short enough for a table: `4.00 [3.99, 4.02]`; `~` before it where other work on the
 /// machine shone through. Claims have no interval.
-pub(super) fn figure(quantity: &Quantity) -> String {
+pub(crate) fn figure(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Resolved { value, lo, hi, disturbed, .. } => {
             let mark = if disturbed.is_some() { "~" } else { "" };
@@ -84,7 +47,7 @@ pub(super) fn figure(quantity: &Quantity) -> String {
 }
 
 /// Why there is no figure; nothing where there is one.
-fn why(quantity: &Quantity) -> String {
+pub(crate) fn why(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Unresolved { unresolved } => unresolved.clone(),
         Quantity::Resolved { .. } => String::new(),
@@ -101,7 +64,7 @@ fn digits(value: f64, wide: f64) -> String {
 }
 
 /// One line for an experiment that gave nothing, or not all of it.
-pub(super) fn trouble<T>(name: &str, outcome: Option<&Outcome<T>>) -> Option<String> {
+pub(crate) fn trouble<T>(name: &str, outcome: Option<&Outcome<T>>) -> Option<String> {
     let outcome = outcome?;
     let what = match outcome.status {
         Status::Done => return None,

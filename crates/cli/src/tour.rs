@@ -1,18 +1,19 @@
-//! `gleaner tour`: what Gleaner can do here, done once.
+//! `gleaner tour`: a first look: what this host allows, and a quick measurement of all.
 
 use crate::console::Console;
 use crate::failure::Exit;
 use crate::measure::{self, MeasureArgs};
+use crate::plain::escaped_lines;
 use crate::wrap;
 use clap::Args;
 use records::host::Ability;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// See what Gleaner does: what works on this host, then everything it measures, in about a minute
+/// See what works on this host and what 'gleaner measure' finds, in about a minute
 #[derive(Debug, Args)]
 pub(crate) struct TourArgs {
-    /// Where the record goes; created if need be
+    /// Write the record into this directory, which is created if necessary
     #[arg(long, value_name = "DIR", default_value = "gleaner-tour")]
     directory: PathBuf,
 }
@@ -20,22 +21,22 @@ pub(crate) struct TourArgs {
 pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
     crate::save::directory(&args.directory)?;
     let host = crate::live::host();
-    let mut text = String::from("What this host allows (more: gleaner doctor; profiling is not built yet)\n");
+    let mut text = String::from("What this host allows (gleaner doctor tells more)\n");
     tell(&mut text, "measure", &host.verdict.measure);
-    for (backend, ability) in &host.verdict.profile {
-        tell(&mut text, &format!("profile by {backend}"), ability);
-    }
     tell(&mut text, "harvest", &host.verdict.harvest);
-    console.text(&wrap::lines(&format!("{text}\nMeasuring, about a minute.\n\n"), console.width()))?;
+    let text = format!("{}\nMeasuring, about a minute.\n\n", escaped_lines(&text));
+    console.text(&wrap::lines(&text, console.width()))?;
 
     let record = args.directory.join("machine.json");
     let exit = measure::run(&MeasureArgs::quickly(&record), console)?;
     if exit == Exit::Done {
         let path = record.display();
-        console.text(&format!(
+        let text = format!(
             "\nThe record is {path}\n  gleaner show {path} '.levels[0].latency'    one figure of it, with its interval\n  \
-             gleaner measure -o machine.json             the same with more blocks, in six minutes\n",
-        ))?;
+             gleaner measure    the same with more blocks, in six minutes\n  gleaner harvest --help    run other programs \
+             in a program's memory stalls\n",
+        );
+        console.text(&wrap::lines(&text, console.width()))?;
     }
     Ok(exit)
 }

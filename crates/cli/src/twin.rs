@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use records::plan::Plan;
 use std::fmt::Write;
 use std::fs::Metadata;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -110,9 +110,9 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
         Some(plan) => by_plan(args, plan, &data, console)?,
         None => by_mode(args, &data, console)?,
     };
-    write(&args.output, &bytes, metadata.mode())?;
+    crate::save::program(&args.output, &bytes, metadata.mode())?;
     if console.json() {
-        console.stdout(&format!("{:#}\n", serde_json::to_value(&coverage)?))?;
+        console.value(&serde_json::to_value(&coverage)?)?;
     } else {
         console.text(&table(&coverage))?;
     }
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
 
 /// Rewrites in one of the modes that need no plan.
 fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten, Refusal> {
-    let debug = args.debug.as_deref().map(read_debug).transpose()?;
+    let debug = args.debug.as_deref().map(crate::save::read).transpose()?;
     if let Some(loads) = args.every_load {
         let reach = match loads {
             Loads::All => Reach::All,
@@ -191,22 +191,6 @@ fn prove(binary: &Path, original: &[u8], rewritten: &[u8]) -> Result<(), Refusal
         )
         .would_help("please report this program as a fault of Gleaner")
     })
-}
-
-fn read_debug(path: &Path) -> Result<Vec<u8>, Refusal> {
-    std::fs::read(path).map_err(|e| Refusal::wrong_use(path.display().to_string(), records::plain(&e)))
-}
-
-/// Writes the file, which may be run by those who may run the original.
-fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Refusal> {
-    let failed =
-        |e: &std::io::Error| Refusal::failed(format!("cannot write {}", path.display()), records::plain(e));
-    records::write_bytes_atomically(path, bytes).map_err(|e| failed(&e.why))?;
-    // Devices and pipes keep theirs.
-    if !std::fs::metadata(path).is_ok_and(|written| written.is_file()) {
-        return Ok(());
-    }
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o777)).map_err(|e| failed(&e))
 }
 
 fn table(coverage: &Coverage) -> String {

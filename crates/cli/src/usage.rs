@@ -1,7 +1,9 @@
 //! Wrong use, told in one line: clap's own report has five.
 
-use crate::failure::{self, Exit, OutputError};
+use crate::failure::{self, Exit, OutputError, Refusal};
+use crate::plain;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Prints help or the version as asked, or tells what is wrong with the command line.
@@ -9,7 +11,12 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // Clap colours it itself, for a terminal only, and hears NO_COLOR.
-            match error.print() {
+            let printed = if plain::only_ascii() {
+                io::stdout().write_all(plain::ascii(&error.render().to_string()).as_bytes())
+            } else {
+                error.print()
+            };
+            match printed {
                 Ok(()) => Exit::Done.into(),
                 Err(e) => failure::report(&OutputError(e).into()),
             }
@@ -23,6 +30,11 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
             Exit::WrongUse.into()
         }
     }
+}
+
+/// What is wrong with a command line that was put together here.
+pub(crate) fn refusal(error: &clap::Error) -> Refusal {
+    Refusal::wrong_use("help", one_line(error))
 }
 
 fn one_line(error: &clap::Error) -> String {

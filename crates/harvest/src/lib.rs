@@ -8,6 +8,7 @@
 
 pub mod find;
 pub mod launch;
+pub mod machine_record;
 pub mod plan;
 pub mod report;
 pub mod rewrite;

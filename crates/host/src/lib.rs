@@ -36,7 +36,7 @@ mod virtualization;
 
 pub use recorder::record;
 pub use records::host::Host;
-pub use source::Source;
+pub use source::{Source, SourceError};
 pub use tree::{Tree, TreeError};
 
 use records::host::Fact;
@@ -48,7 +48,7 @@ pub fn read(root: &Path) -> Host {
     read_with(&source, &probe::RecordedProber::of(&source))
 }
 
-/// The same, with somebody who tries what no file tells.
+/// The same, with a prober that tries what no file tells.
 pub fn read_with(source: &Source, prober: &dyn probe::Prober) -> Host {
     let cpuid = cpuid::Cpuid::of(source);
     let cpus = topology::cpus(source);

@@ -16,13 +16,28 @@ pub(crate) fn verdict(host: &Host) -> Verdict {
         Some(false) => Ability::no("kernels and twins exist for x86-64 only", remedies::architecture(host)),
         None => Ability::unknown("the architecture is not known"),
     };
-    let mut profile = BTreeMap::new();
-    profile.insert("probe".into(), code(&|| Ability::yes("times single loads in a twin: needs no counters")));
-    profile.insert("trace".into(), code(&|| Ability::yes("follows addresses in a twin: needs no counters")));
-    profile.insert("pebs".into(), host.counters.pebs.clone());
-    profile.insert("ibs".into(), host.counters.ibs.clone());
-    profile.insert("spe".into(), host.counters.spe.clone());
+    let c = &host.counters;
+    let profile = BTreeMap::from(
+        [
+            ("probe", code(&|| Ability::yes("times single loads in a twin: needs no counters"))),
+            ("trace", code(&|| Ability::yes("follows addresses in a twin: needs no counters"))),
+            ("pebs", c.pebs.clone()),
+            ("ibs", c.ibs.clone()),
+            ("spe", c.spe.clone()),
+        ]
+        .map(|(name, ability)| (name.to_owned(), not_built(ability))),
+    );
     Verdict { measure: code(&|| measure(host)), profile, harvest: code(&|| harvest(host, &place)) }
+}
+
+/// This host would allow it, but no sampler is built yet that uses it.
+fn not_built(ability: Ability) -> Ability {
+    match ability {
+        Ability::Yes { .. } => {
+            Ability::no("profiling is not built yet", "a later gleaner; this host allows it")
+        }
+        no_or_unknown => no_or_unknown,
+    }
 }
 
 fn measure(host: &Host) -> Ability {
@@ -51,7 +66,7 @@ fn measure(host: &Host) -> Ability {
         text += &format!(" but {}", without.join(", "));
     }
     if matches!(host.clocks.counter_invariant, Ability::No { .. }) {
-        text += "; look at the drift that clock reports, as the counter is not said to be invariant";
+        text += "; check the drift that clock reports, since the counter is not known to be invariant";
     }
     if host.limits.cpu_quota_milli.value().flatten().is_some() {
         text += "; the CPU quota will void blocks";
@@ -70,12 +85,12 @@ fn harvest(host: &Host, place: &Place<'_>) -> Ability {
         return Ability::no(why, "boot Linux 5.3 or later");
     }
     let dumps = if kernel.is_some_and(|kernel| kernel < (5, 16)) {
-        "; nobody in it leaves a memory dump (Linux before 5.16)"
+        "; programs in a harvest leave no core dumps (Linux before 5.16)"
     } else {
         ""
     };
-    let company = if place.is_guest() { "; siblings cannot be trusted in a guest" } else { "" };
-    Ability::yes(format!("switches cost no system call{company}{dumps}"))
+    let cores = if place.is_guest() { "; a guest is not told reliably which CPUs share a core" } else { "" };
+    Ability::yes(format!("switches take no system call{cores}{dumps}"))
 }
 
 /// The first two numbers of a kernel's release.
@@ -86,7 +101,15 @@ fn version(release: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::version;
+    use super::{not_built, version};
+    use records::host::Ability;
+
+    #[test]
+    fn only_what_is_built_is_possible() {
+        assert!(!not_built(Ability::yes("it would")).is_yes());
+        let no = Ability::no("no counters", "bare metal");
+        assert_eq!(not_built(no.clone()), no);
+    }
 
     #[test]
     fn releases_begin_with_two_numbers() {

@@ -17,6 +17,7 @@ pub mod begin;
 mod breadth;
 pub mod campaign;
 pub mod chain;
+pub mod claim;
 pub mod code;
 pub mod crew;
 mod fault;

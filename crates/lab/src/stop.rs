@@ -1,7 +1,9 @@
-//! One flag that says "stop": set by Ctrl-C, SIGTERM, SIGHUP or the limit on CPU time (SIGXCPU), looked at between blocks.
+//! One flag that says "stop": set by Ctrl-C, SIGTERM, SIGHUP or the limit on CPU time (SIGXCPU), looked at between
+//! blocks.
 //!
 //! The first signal asks for a clean stop; a second one gives the signal its default effect back, so that a third
-//! kills.
+//! kills. A signal that was ignored when this process began stays ignored: `nohup` ignores SIGHUP, and a shell ignores
+//! SIGINT in what a script runs in the background.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -18,7 +20,9 @@ impl Stop {
     /// Installs the handlers (once is enough) and returns the process-wide flag.
     pub fn on_signals() -> Self {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGXCPU] {
-            crate::sys::on_signal(signal, handler);
+            if crate::sys::ignored(signal) == 0 {
+                crate::sys::on_signal(signal, handler);
+            }
         }
         Self { flag: &ASKED }
     }
@@ -28,7 +32,7 @@ impl Stop {
         Self { flag: &ASKED }
     }
 
-    /// A flag that nobody sets.
+    /// A flag that is never set.
     pub fn never() -> Self {
         static NEVER: AtomicBool = AtomicBool::new(false);
         Self { flag: &NEVER }

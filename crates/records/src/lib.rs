@@ -9,6 +9,7 @@ mod envelope;
 mod exact;
 pub mod host;
 mod kinds;
+mod links;
 pub mod machine;
 pub mod plan;
 mod read;
@@ -19,7 +20,9 @@ pub use envelope::{Document, Header, Record, Upgrade};
 pub use exact::{path_of, text_of};
 pub use kinds::{AnyRecord, KINDS, Kind, read_any};
 pub use read::{Problem, ReadError, parse, read};
-pub use write::{WriteError, check_writable, write_atomically, write_bytes_atomically};
+pub use write::{
+    WriteError, check_writable, write_atomically, write_bytes_atomically, write_program_atomically,
+};
 
 /// The system's words for an error, without its number: for a line that a person reads.
 pub fn plain(error: &std::io::Error) -> String {

@@ -1,12 +1,17 @@
 //! Writing: at any moment, whatever ends the program, the file is the old one or the new one, whole.
 //!
-//! The new text goes to a file beside the old one, to disk, and takes the old one's name in a single step. Mode, owner
-//! and group of the old file are kept, and a symbolic link stays one. A second hard link keeps the old text. A killed
-//! run can leave a file `.NAME.….tmp` behind, never a damaged one. What is no file (a pipe, a terminal, `-` for
-//! standard output) is written as it comes; a pipe that nobody reads is an error, [told apart](WriteError::nobody_reads), and
-//! not waited for.
+//! The new text goes to a file beside the old one, to disk, and takes the old one's name in one step (`rename`). Mode,
+//! owner and group of the old file are kept, and a symbolic link stays one. A second hard link keeps the old text. A
+//! killed run can leave a file `.NAME.….tmp` behind, never a damaged one.
+//!
+//! What is no file (a pipe, a terminal, a device, `/dev/fd/N`, `-` for standard output) is written as it comes. A pipe
+//! without a reader is an error, [told apart](WriteError::nobody_reads), and not waited for.
+//!
+//! Symbolic links and files of other users are refused where `links.rs` says so.
 
 use crate::envelope::{Document, Record};
+use crate::links::{self, Followed};
+use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -36,11 +41,20 @@ pub fn write_atomically<R: Record>(path: &Path, document: &Document<R>) -> Resul
 
 /// The same for what is not a record.
 pub fn write_bytes_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    written(path, None, bytes)
+}
+
+/// The same for a program: a file gets this mode, whatever its old one was. Devices and pipes keep theirs.
+pub fn write_program_atomically(path: &Path, bytes: &[u8], mode: u32) -> Result<(), WriteError> {
+    written(path, Some(mode & 0o777), bytes)
+}
+
+fn written(path: &Path, mode: Option<u32>, bytes: &[u8]) -> Result<(), WriteError> {
     Destination::of(path)
         .and_then(|destination| match destination {
             Destination::Stdout => write_all(&mut io::stdout().lock(), bytes),
             Destination::Stream(mut stream) => write_all(&mut stream, bytes),
-            Destination::File { path, old } => replace(&path, old.as_ref(), bytes),
+            Destination::File { path, old } => replace(&path, old.as_ref(), mode, bytes),
         })
         .map_err(|why| WriteError { path: path.to_owned(), why })
 }
@@ -76,27 +90,28 @@ impl Destination {
         if path.as_os_str() == "-" || path == Path::new("/dev/stdout") {
             return Ok(Self::Stdout);
         }
-        let descriptor = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
-        let path = if descriptor { path.to_owned() } else { follow_links(path)? };
-        match fs::metadata(&path) {
-            Ok(old) if old.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
-            Ok(old) if old.file_type().is_fifo() => {
-                // Opened as usual, it would make us wait for a reader, without a word and perhaps for ever.
-                let flags = rustix::fs::OFlags::NONBLOCK;
-                let pipe =
-                    OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open(&path)?;
-                let flags = rustix::fs::fcntl_getfl(&pipe)?.difference(flags);
-                rustix::fs::fcntl_setfl(&pipe, flags)?;
-                Ok(Self::Stream(pipe))
+        let path = match links::followed(path)? {
+            Followed::Descriptor(path) => {
+                return Ok(Self::Stream(OpenOptions::new().write(true).open(path)?));
             }
+            Followed::Name(path) => path,
+        };
+        // Of the name itself: a link that takes its place from now on is not followed.
+        match fs::symlink_metadata(&path) {
+            Ok(old) if old.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(old) => {
-                // Opened for writing even where the name alone will be replaced: a file that is write-protected stays.
-                let file = OpenOptions::new().write(true).open(&path)?;
-                if old.is_file() && !descriptor {
-                    Ok(Self::File { path, old: Some(old) })
-                } else {
-                    Ok(Self::Stream(file))
+                links::refuse_planted(&path, &old)?;
+                // A pipe opened as usual would make us wait for a reader, without a word and perhaps for ever. A file
+                // is opened even though its name alone is replaced: one that is write-protected stays as it is.
+                let wait = if old.file_type().is_fifo() { OFlags::NONBLOCK } else { OFlags::empty() };
+                let flags = (wait | OFlags::NOFOLLOW | OFlags::NOCTTY).bits().cast_signed();
+                let file = OpenOptions::new().write(true).custom_flags(flags).open(&path)?;
+                if old.is_file() {
+                    return Ok(Self::File { path, old: Some(old) });
                 }
+                let flags = rustix::fs::fcntl_getfl(&file)?.difference(wait);
+                rustix::fs::fcntl_setfl(&file, flags)?;
+                Ok(Self::Stream(file))
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::File { path, old: None }),
             Err(e) => Err(e),
@@ -104,24 +119,14 @@ impl Destination {
     }
 }
 
-/// The file that a chain of symbolic links names, whether or not it is there.
-fn follow_links(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_owned();
-    for _ in 0..40 {
-        match fs::read_link(&path) {
-            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
-            Err(_) => return Ok(path),
-        }
-    }
-    Err(io::Error::from(rustix::io::Errno::LOOP))
-}
-
-fn replace(path: &Path, old: Option<&fs::Metadata>, bytes: &[u8]) -> io::Result<()> {
+fn replace(path: &Path, old: Option<&fs::Metadata>, mode: Option<u32>, bytes: &[u8]) -> io::Result<()> {
     let mut new = beside(path)?;
     new.write_all(bytes)?;
     if let Some(old) = old {
         keep_owner(new.as_file(), old);
-        new.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
+    }
+    if let Some(mode) = mode.or(old.map(|old| old.mode() & 0o7777)) {
+        new.as_file().set_permissions(Permissions::from_mode(mode))?;
     }
     new.as_file().sync_all()?;
     new.persist(path).map_err(|e| e.error)?;
@@ -144,7 +149,7 @@ fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
         .map_err(|e| e.raw_os_error().map_or(e, io::Error::from_raw_os_error)) // without the temporary name
 }
 
-fn directory_of(path: &Path) -> &Path {
+pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

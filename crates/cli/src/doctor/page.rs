@@ -1,5 +1,6 @@
 //! The page that doctor prints: sections of marked lines, wrapped to the terminal.
 
+use crate::plain::{escaped, escaped_lines};
 use records::host::{Ability, Fact};
 use std::fmt::{Display, Write as _};
 
@@ -66,6 +67,7 @@ impl Page {
     pub(crate) fn line(&mut self, mark: Mark, label: &str, text: &str) {
         let (glyph, colour) = mark.glyph();
         let glyph = self.paint(glyph, colour);
+        let label = escaped(label);
         let mut lines = wrap(text, self.style.width - INDENT).into_iter();
         let first = lines.next().unwrap_or_default();
         let head = format!("  {glyph} {label:<LABEL$} {first}");
@@ -103,11 +105,13 @@ impl Page {
     }
 }
 
+/// What is shown may come from a record of another machine: control characters are escaped.
+///
 /// Breaks between words, but not inside `commands` that fit on a line, so that they can be copied. A word longer than
 /// the line stands alone.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
-    for word in words(text, width) {
+    for word in words(&escaped_lines(text), width) {
         let line = lines.last_mut().expect("never empty");
         if line.is_empty() {
             line.push_str(&word);
@@ -146,5 +150,6 @@ mod tests {
         assert_eq!(wrap("as root: `echo 1 > /x`, or so", 14), ["as root:", "`echo 1 > /x`,", "or so"]);
         assert_eq!(wrap("`a much longer command`", 8), ["`a much", "longer", "command`"]);
         assert_eq!(wrap("", 8), [""]);
+        assert_eq!(wrap("a\u{1b}[2J b", 20), ["a\\u{1b}[2J b"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::page::{Mark, Page, Style};
 use super::{caches, rights};
-use records::host::{Ability, CoreKind, CpuList, Fact, Host, HugetlbPool, ThpMode};
+use records::host::{CoreKind, CpuList, Fact, Host, HugetlbPool, ThpMode};
 use units::Bytes;
 
 pub(crate) fn render(host: &Host, style: Style) -> String {
@@ -355,22 +355,6 @@ fn sentence(text: &str) -> String {
 fn verdict(page: &mut Page, host: &Host) {
     page.section("Verdict: what this host allows");
     page.ability("measure", &host.verdict.measure);
-    let able = |name: &&String| host.verdict.profile.get(*name).is_some_and(Ability::is_yes);
-    let names: Vec<&String> = host.verdict.profile.keys().collect();
-    let yes: Vec<&str> = names.iter().copied().filter(able).map(String::as_str).collect();
-    let unknown: Vec<&str> = host
-        .verdict
-        .profile
-        .iter()
-        .filter(|(_, a)| matches!(a, Ability::Unknown { .. }))
-        .map(|(n, _)| n.as_str())
-        .collect();
-    let not_tried =
-        if unknown.is_empty() { String::new() } else { format!("; not tried: {}", unknown.join(", ")) };
-    if yes.is_empty() {
-        page.line(Mark::Unknown, "profile", &format!("no backend is known to work{not_tried}"));
-    } else {
-        page.line(Mark::Yes, "profile", &format!("by {}{not_tried}", yes.join(", ")));
-    }
+    page.line(Mark::Plain, "profile", "not built yet");
     page.ability("harvest", &host.verdict.harvest);
 }

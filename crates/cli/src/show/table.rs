@@ -1,6 +1,7 @@
 //! A list of like things as a table: a line each, a column for each field.
 
-use super::tree::{clean, one_line};
+use super::tree::one_line;
+use crate::plain::escaped;
 use serde_json::Value;
 
 /// Wider tables are harder to read than what they stand for.
@@ -14,7 +15,7 @@ pub(super) fn rows(elements: &[Value], width: usize) -> Option<Vec<String>> {
         return None;
     }
     let mut table =
-        vec![std::iter::once(String::new()).chain(first.keys().map(|k| clean(k))).collect::<Vec<_>>()];
+        vec![std::iter::once(String::new()).chain(first.keys().map(|k| escaped(k))).collect::<Vec<_>>()];
     for (index, element) in elements.iter().enumerate() {
         let fields = element.as_object().filter(|fields| fields.keys().eq(first.keys()))?;
         let mut row = vec![format!("[{index}]")];

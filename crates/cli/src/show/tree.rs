@@ -3,6 +3,7 @@
 //! To show another small shape in one line (as quantities are): a case in [`known_shape`].
 
 use super::table;
+use crate::plain::escaped;
 use serde_json::{Map, Value};
 use units::Quantity;
 
@@ -44,7 +45,7 @@ fn below(out: &mut String, value: &Value, depth: usize, style: &Style) {
                 .max()
                 .unwrap_or(0);
             for (name, value) in fields {
-                entry(out, &clean(name), width, value, depth, style);
+                entry(out, &escaped(name), width, value, depth, style);
             }
         }
         Value::Array(elements) => {
@@ -105,7 +106,7 @@ pub(super) fn one_line(value: &Value) -> Option<String> {
         Value::Bool(yes) => Some(if *yes { "yes" } else { "no" }.to_owned()),
         Value::Number(number) => Some(number.to_string()),
         Value::String(text) if text.is_empty() => Some("(empty)".to_owned()),
-        Value::String(text) => Some(clean(text)),
+        Value::String(text) => Some(escaped(text)),
         Value::Array(elements) if elements.is_empty() => Some("(none)".to_owned()),
         Value::Object(fields) if fields.is_empty() => Some("(none)".to_owned()),
         Value::Array(elements) => {
@@ -124,7 +125,7 @@ pub(super) fn one_line(value: &Value) -> Option<String> {
             if fields.len() > 4 || !fields.values().all(flat) {
                 return None;
             }
-            short(fields.iter().filter_map(|(name, v)| Some(format!("{} {}", clean(name), one_line(v)?))))
+            short(fields.iter().filter_map(|(name, v)| Some(format!("{} {}", escaped(name), one_line(v)?))))
         }),
     }
 }
@@ -136,10 +137,10 @@ fn short(parts: impl Iterator<Item = String>) -> Option<String> {
 
 /// Quantities, facts that are not known, and abilities.
 fn known_shape(fields: &Map<String, Value>) -> Option<String> {
-    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(clean);
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(escaped);
     if fields.contains_key("unit") || fields.contains_key("unresolved") {
         let quantity: Quantity = serde_json::from_value(Value::Object(fields.clone())).ok()?;
-        return Some(clean(&quantity.to_string()));
+        return Some(escaped(&quantity.to_string()));
     }
     if fields.len() == 1 {
         return text("unknown").map(|why| format!("unknown: {why}"));
@@ -150,11 +151,6 @@ fn known_shape(fields: &Map<String, Value>) -> Option<String> {
         "unknown" => Some(format!("unknown: {}", text("why")?)),
         _ => None,
     }
-}
-
-/// A text from a file must not steer the terminal.
-pub(super) fn clean(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Which machine this is, in a line or two.
 
+use crate::plain::escaped;
 use records::machine::{Effort, Machine, Memory};
 use units::Bytes;
 
@@ -28,7 +29,7 @@ pub(super) fn lines(machine: &Machine) -> String {
     };
     format!(
         "{}\nmeasured on CPU {}{of} in {:.1} s{} ({effort}, seed {})\n",
-        parts.join(", "),
+        escaped(&parts.join(", ")),
         machine.run.cpu,
         machine.run.seconds,
         memory(&machine.run.memory),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// Columns of a curve that is so wide where there is room, in lines of so many characters.
-pub(super) fn columns(most: usize, width: usize) -> usize {
+pub(crate) fn columns(most: usize, width: usize) -> usize {
     most.min(width.saturating_sub(LABELS)).max(8)
 }
 
@@ -11,7 +11,7 @@ pub(super) fn columns(most: usize, width: usize) -> usize {
 const LABELS: usize = 11;
 
 /// Draws points (both coordinates positive) into `columns` × `rows` characters, with a scale at the left and below.
-pub(super) fn log_log(
+pub(crate) fn log_log(
     points: &[(f64, f64)],
     columns: usize,
     rows: usize,

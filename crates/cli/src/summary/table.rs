@@ -2,7 +2,7 @@
 
 /// Rows of cells, left-aligned, two blanks between columns; empty columns vanish. Where the table is wider than `width`,
 /// its columns follow one another in groups that fit, each group behind the first column.
-pub(super) fn draw(rows: &[Vec<String>], width: usize) -> String {
+pub(crate) fn draw(rows: &[Vec<String>], width: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let wide = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(wide).collect();
@@ -46,7 +46,7 @@ fn lines(rows: &[Vec<String>], columns: &[usize], widths: &[usize]) -> String {
 }
 
 /// A row from anything that can be shown.
-pub(super) fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+pub(crate) fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.iter().map(|&c| c.to_owned()).collect()
 }
 

@@ -105,6 +105,30 @@ pub const LIMIT: u64 = 2 << 30;
 const NOTE: &str = "note.json";
 const LOCKS: usize = 16;
 
+/// Makes this directory, and makes sure that no other user can put files into it: it is ours alone, and so is its
+/// parent, in which another user could put another directory in its place. The parent may be root's or sticky.
+pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
+    let named = |at: &Path, e: &io::Error| {
+        io::Error::new(e.kind(), format!("{}: {}", at.display(), records::plain(e)))
+    };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|e| named(directory, &e))?;
+    let own = rustix::process::geteuid().as_raw();
+    let check = |at: &Path, is_safe: &dyn Fn(&fs::Metadata) -> bool| {
+        let metadata = fs::metadata(at).map_err(|e| named(at, &e))?;
+        if is_safe(&metadata) { Ok(()) } else { Err(named(at, &io::Error::other("others may write to it"))) }
+    };
+    check(directory, &|it| it.uid() == own && it.mode() & OTHERS_WRITE == 0)?;
+    let parent = directory.canonicalize().map_err(|e| named(directory, &e))?;
+    check(parent.parent().unwrap_or(Path::new("/")), &|it| {
+        [own, ROOT].contains(&it.uid()) && (it.mode() & OTHERS_WRITE == 0 || it.mode() & STICKY != 0)
+    })
+}
+
+const ROOT: u32 = 0;
+/// Bits of a directory's mode: group or others may write to it; they may not rename or remove what is not theirs.
+const OTHERS_WRITE: u32 = 0o022;
+const STICKY: u32 = 0o1000;
+
 impl Cache {
     /// The user's. Not to be had where there is no home, where others could put files into it, or where nothing may be
     /// run from.
@@ -119,14 +143,7 @@ impl Cache {
 
     /// One in this directory, which is made if it is not there.
     pub fn at(directory: &Path, limit: u64) -> io::Result<Self> {
-        let named = |e: io::Error| {
-            io::Error::new(e.kind(), format!("{}: {}", directory.display(), records::plain(&e)))
-        };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(named)?;
-        let metadata = fs::metadata(directory).map_err(named)?;
-        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-            return Err(named(io::Error::other("others may write to it")));
-        }
+        private_directory(directory)?;
         may_run_from(directory)?;
         Ok(Self { directory: directory.to_owned(), limit, temporary: None })
     }
@@ -357,6 +374,28 @@ mod tests {
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let why = format!("{}: others may write to it", directory.path().display());
         assert_eq!(Cache::at(directory.path(), LIMIT).unwrap_err().to_string(), why);
+    }
+
+    #[test]
+    fn nor_is_one_whose_parent_others_may_write_to() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("twins");
+        let set = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let why = format!("{}: others may write to it", parent.path().canonicalize().unwrap().display());
+        let refused = || Cache::at(&directory, LIMIT).err().map(|e| e.to_string());
+        for mode in [0o777, 0o770] {
+            set(mode);
+            assert_eq!(refused().as_ref(), Some(&why));
+        }
+        set(0o1777);
+        assert_eq!(refused(), None);
+        set(0o700);
+        assert_eq!(refused(), None);
+        // Only root may give it away.
+        if chown(parent.path(), Some(4321), None).is_ok() {
+            assert_eq!(refused(), Some(why));
+        }
     }
 
     #[test]

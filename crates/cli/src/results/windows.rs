@@ -1,11 +1,16 @@
 //! Time per window over area: a small curve, and how much the largest area costs over the smallest.
 
-use super::table::row;
-use super::{figure, plot, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, plot, table, trouble};
 use records::machine::{Machine, WindowCurve};
+use std::fmt::Write;
 use units::Bytes;
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+pub(super) const RESULTS: Results = Results { name: "windows", title: "Windows", lines, csv };
+
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.windows.as_ref()?;
     let mut text = trouble("windows", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -35,4 +40,31 @@ fn ends(curve: &WindowCurve) -> Vec<String> {
     };
     let name = if curve.vectorised { format!("{}, vectors", curve.window) } else { curve.window.to_string() };
     vec![name, curve.pages.asked.clone(), cost(curve.points.first()), cost(curve.points.last())]
+}
+
+/// Time per window over area.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.windows.as_ref()?.result.as_ref()?;
+    let mut text = String::from(
+        "window_bytes,vectorised,pages,area_bytes,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi,ticks,ticks_lo,ticks_hi,\
+         blocks,voided\n",
+    );
+    for curve in &result.curves {
+        for p in &curve.points {
+            let _ = writeln!(
+                text,
+                "{},{},{},{},{},{},{},{},{}",
+                curve.window.0,
+                curve.vectorised,
+                curve.pages.asked,
+                p.area.0,
+                cells(&p.cost.ns),
+                cells(&p.cost.cycles),
+                cells(&p.cost.ticks),
+                p.blocks,
+                p.voided
+            );
+        }
+    }
+    Some(text)
 }

@@ -1,10 +1,15 @@
 //! How far the core looks ahead: a row for each filler.
 
-use super::table::row;
-use super::{figure, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, table, trouble};
 use records::machine::{Machine, RunsOut};
+use std::fmt::Write;
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+pub(super) const RESULTS: Results = Results { name: "rob", title: "Look-ahead", lines, csv };
+
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.rob.as_ref()?;
     let mut text = trouble("rob", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -33,4 +38,16 @@ pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
 
 fn known(figure: &str) -> String {
     if figure == "not resolved" { "-".to_owned() } else { figure.to_owned() }
+}
+
+/// The time of a pair of misses over the gap, for every filler.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.rob.as_ref()?.result.as_ref()?;
+    let mut text = String::from("filler,gap,cycles,cycles_lo,cycles_hi\n");
+    for cliff in &result.cliffs {
+        for point in &cliff.points {
+            let _ = writeln!(text, "{},{},{}", cliff.filler, point.gap, cells(&point.cycles));
+        }
+    }
+    Some(text)
 }

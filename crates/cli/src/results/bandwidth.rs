@@ -1,11 +1,16 @@
 //! Bandwidth by cache and operation, the platform's maximum, and latency under load.
 
-use super::{figure, plot, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, plot, table, trouble};
 use records::machine::{Bandwidth, LoadedCurve, Machine, StreamKind};
-use table::row;
+use std::fmt::Write;
 use units::{Estimate, Quantity, Unit};
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+pub(super) const RESULTS: Results = Results { name: "bandwidth", title: "Bandwidth", lines, csv };
+
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.bandwidth.as_ref()?;
     let mut text = String::new();
     if let Some(result) = &outcome.result {
@@ -75,4 +80,37 @@ fn giga(rate: &Quantity) -> String {
     let Quantity::Resolved { value, lo, hi, disturbed, .. } = rate else { return figure(rate) };
     let scaled = Estimate::new(value / 1e9, lo / 1e9, hi / 1e9);
     figure(&Quantity::measured(scaled, Unit::BytesPerSecond).disturbed_by(disturbed.clone()))
+}
+
+/// Rates of streams, and latency under load, in one table: `loaded` rows have a latency and a pause.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.bandwidth.as_ref()?.result.as_ref()?;
+    let mut text = String::from(
+        "what,operation,within,size_bytes,threads,pause,bytes_per_s,bytes_per_s_lo,bytes_per_s_hi,ns,ns_lo,ns_hi\n",
+    );
+    for s in &result.streams {
+        let operation = s.operation.word();
+        let _ = writeln!(
+            text,
+            "stream,{operation},{},{},{},,{},,,",
+            s.within,
+            s.size.0,
+            s.threads,
+            cells(&s.rate)
+        );
+    }
+    for curve in &result.loaded {
+        for p in &curve.points {
+            let pause = p.pause.map_or(String::new(), |p| p.to_string());
+            let streams = if p.pause.is_some() { curve.streams } else { 0 };
+            let _ = writeln!(
+                text,
+                "loaded,{},DRAM,,{streams},{pause},{},{}",
+                curve.traffic.word(),
+                cells(&p.rate),
+                cells(&p.latency.ns)
+            );
+        }
+    }
+    Some(text)
 }

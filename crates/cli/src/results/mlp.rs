@@ -1,14 +1,19 @@
 //! How many misses overlap, with huge pages and without.
 
-use super::table::row;
-use super::{figure, plot, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, plot, table, trouble};
 use records::machine::{Machine, MlpOfPages};
-use units::Quantity;
+use std::fmt::Write;
+use units::{Latency, Quantity};
+
+pub(super) const RESULTS: Results = Results { name: "mlp", title: "Parallelism", lines, csv };
 
 /// A figure of one kind of page.
 type Cell = fn(&MlpOfPages) -> String;
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.mlp.as_ref()?;
     let mut text = trouble("mlp", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -92,4 +97,42 @@ fn notes(kind: &MlpOfPages) -> String {
         text.push_str(&format!("; an empty shot takes {}\n", figure(&kind.empty.ticks)));
     }
     text
+}
+
+/// Every shot and every number of chains, in one table.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.mlp.as_ref()?.result.as_ref()?;
+    let mut text = String::from(
+        "combination,pages,what,accesses,gap,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi,ticks,ticks_lo,ticks_hi\n",
+    );
+    for kind in &result.kinds {
+        let mut line = |what: &str, accesses: u32, gap: u32, time: &Latency| {
+            let _ = writeln!(
+                text,
+                "{},{},{what},{accesses},{gap},{},{},{}",
+                kind.combination,
+                kind.pages.asked,
+                cells(&time.ns),
+                cells(&time.cycles),
+                cells(&time.ticks)
+            );
+        };
+        line("empty", 0, 0, &kind.empty);
+        for shot in &kind.bursts {
+            line("burst", shot.accesses, 1, &shot.time);
+        }
+        for shot in kind.translated.iter().flat_map(|t| &t.bursts) {
+            line("translated burst", shot.accesses, 1, &shot.time);
+        }
+        for shot in &kind.gaps {
+            line("gap", 2, shot.gap, &shot.time);
+        }
+        for shot in &kind.sequence {
+            line("sequence", shot.accesses, 0, &shot.time);
+        }
+        for point in &kind.chains {
+            line("chains", point.chains, 0, &point.round);
+        }
+    }
+    Some(text)
 }

@@ -1,16 +1,21 @@
 //! Latency over stride: a row a size, and what the strides reveal.
 
-use super::table::row;
-use super::{figure, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, table, trouble};
 use records::machine::{Direction, Machine, Stride, StridePoint};
+use std::fmt::Write;
 use units::{Bytes, Quantity};
+
+pub(super) const RESULTS: Results = Results { name: "stride", title: "Strides", lines, csv };
 
 /// Intervals that reach further, as a share, are shown.
 const WIDE: f64 = 0.05;
 /// Sizes that are shown: the table is for a terminal, the record has all.
 const ROWS: usize = 5;
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.stride.as_ref()?;
     let mut text = trouble("stride", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -41,7 +46,7 @@ pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
 fn reach(q: &Quantity) -> String {
     match q.estimate() {
         Some(e) => format!("{} (not {})", Bytes(e.value as u64), Bytes(e.hi as u64)),
-        None => super::why(q),
+        None => crate::summary::why(q),
     }
 }
 
@@ -79,4 +84,27 @@ fn grid(result: &Stride, width: usize) -> String {
         rows.push(cells);
     }
     table::draw(&rows, width)
+}
+
+/// Latency over stride and size.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.stride.as_ref()?.result.as_ref()?;
+    let mut text = String::from(
+        "direction,size_bytes,stride_bytes,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi,ticks,ticks_lo,ticks_hi,blocks,voided\n",
+    );
+    for p in &result.points {
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{},{},{}",
+            p.direction.word(),
+            p.size.0,
+            p.stride.0,
+            cells(&p.latency.ns),
+            cells(&p.latency.cycles),
+            cells(&p.latency.ticks),
+            p.blocks,
+            p.voided
+        );
+    }
+    Some(text)
 }

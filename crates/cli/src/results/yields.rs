@@ -1,11 +1,16 @@
 //! What it costs to let somebody else run.
 
-use super::table::row;
-use super::{figure, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, table, trouble};
 use records::machine::{Call, HandOverBy, Machine, UserSwitch};
+use std::fmt::Write;
 use units::Latency;
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+pub(super) const RESULTS: Results = Results { name: "yield", title: "Yields and switches", lines, csv };
+
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.yields.as_ref()?;
     let mut text = trouble("yield", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -51,4 +56,26 @@ fn user_switch(user: &UserSwitch) -> String {
         n => what.push_str(&format!(", at {n} sites")),
     }
     what
+}
+
+/// What it costs to let somebody else run.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.yields.as_ref()?.result.as_ref()?;
+    let mut text = String::from(
+        "what,live,flags,vectors,sites,partner_cpu,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi,ticks,ticks_lo,ticks_hi\n",
+    );
+    let mut row = |what: &str, details: String, cost: &Latency| {
+        let (ns, cycles, ticks) = (cells(&cost.ns), cells(&cost.cycles), cells(&cost.ticks));
+        let _ = writeln!(text, "{what},{details},{ns},{cycles},{ticks}");
+    };
+    for u in &result.user {
+        row("switch", format!("{},{},{},{},", u.live, u.flags, u.vectors, u.sites), &u.cost);
+    }
+    for k in &result.kernel {
+        row(k.by.word(), format!(",,,,{}", k.partner_cpu), &k.cost);
+    }
+    for c in &result.calls {
+        row(c.what.word(), ",,,,".to_owned(), &c.cost);
+    }
+    Some(text)
 }

@@ -1,13 +1,18 @@
 //! Hand-overs between CPUs, as a matrix where they are few, and the price of false sharing.
 
-use super::{figure, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, table, trouble};
 use records::machine::{CacheToCache, FalseSharing, Machine};
-use table::row;
+use std::fmt::Write;
+
+pub(super) const RESULTS: Results = Results { name: "c2c", title: "From cache to cache", lines, csv };
 
 /// A matrix of more CPUs does not fit on a line.
 const MATRIX: usize = 8;
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.c2c.as_ref()?;
     let mut text = String::new();
     if let Some(result) = &outcome.result {
@@ -74,6 +79,38 @@ fn classes(result: &CacheToCache, width: usize) -> String {
         ]);
     }
     table::draw(&rows, width)
+}
+
+/// Hand-overs between CPUs, a row a pair; and false sharing.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.c2c.as_ref()?.result.as_ref()?;
+    let mut text = String::from("what,from,to,nearness,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi\n");
+    for p in &result.pairs {
+        let _ = writeln!(
+            text,
+            "transfer,{},{},{},{},{}",
+            p.from,
+            p.to,
+            p.nearness.words(),
+            cells(&p.latency.ns),
+            cells(&p.latency.cycles)
+        );
+    }
+    for f in &result.false_sharing {
+        let how = if f.locked { "locked" } else { "plain" };
+        for (where_, latency) in [("apart", &f.apart), ("together", &f.together)] {
+            let _ = writeln!(
+                text,
+                "{how} {where_},{},{},{},{},{}",
+                f.cpus[0],
+                f.cpus[1],
+                f.nearness.words(),
+                cells(&latency.ns),
+                cells(&latency.cycles)
+            );
+        }
+    }
+    Some(text)
 }
 
 #[cfg(test)]

@@ -1,10 +1,15 @@
 //! Placements and the matrix of nodes.
 
-use super::{figure, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, table, trouble};
 use records::machine::{Machine, Numa, PlacementKind};
-use table::row;
+use std::fmt::Write;
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+pub(super) const RESULTS: Results = Results { name: "numa", title: "NUMA", lines, csv };
+
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.numa.as_ref()?;
     let mut text = String::new();
     if let Some(result) = &outcome.result {
@@ -59,4 +64,28 @@ fn matrix(result: &Numa, width: usize) -> String {
         rows.push(cells);
     }
     format!("\n{}", table::draw(&rows, width))
+}
+
+/// Placements, and every node against every node.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.numa.as_ref()?.result.as_ref()?;
+    let mut text = String::from(
+        "what,from,to,ns,ns_lo,ns_hi,parallel_ns,parallel_ns_lo,parallel_ns_hi,bytes_per_s,bytes_per_s_lo,bytes_per_s_hi\n",
+    );
+    for p in &result.placements {
+        let what = match p.kind {
+            PlacementKind::Local => "local",
+            PlacementKind::Remote => "remote",
+            PlacementKind::Interleaved => "interleaved",
+            PlacementKind::Off => "off",
+        };
+        let nodes: Vec<String> = p.nodes.iter().map(u32::to_string).collect();
+        let (to, latency) = (nodes.join(" "), cells(&p.latency.ns));
+        let _ = writeln!(text, "{what},{},{to},{latency},{},,,", result.local, cells(&p.parallel.ns));
+    }
+    for p in &result.matrix {
+        let (latency, rate) = (cells(&p.latency.ns), cells(&p.read_rate));
+        let _ = writeln!(text, "matrix,{},{},{latency},,,,{rate}", p.from, p.to);
+    }
+    Some(text)
 }

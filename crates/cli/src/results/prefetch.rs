@@ -1,11 +1,16 @@
 //! What the prefetchers do.
 
-use super::table::row;
-use super::{figure, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, table, trouble};
 use records::machine::{Machine, PrefetchState, Prefetching, Probe};
+use std::fmt::Write;
 use units::{Bytes, Quantity};
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+pub(super) const RESULTS: Results = Results { name: "prefetch", title: "Prefetchers", lines, csv };
+
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.prefetch.as_ref()?;
     let mut text = trouble("prefetch", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -43,7 +48,7 @@ fn between(q: &Quantity, word: impl Fn(f64) -> String) -> String {
     match q.estimate() {
         Some(e) if e.hi > e.value => format!("{} (to {})", word(e.value), word(e.hi)),
         Some(e) => word(e.value),
-        None => super::why(q),
+        None => crate::summary::why(q),
     }
 }
 
@@ -69,4 +74,32 @@ fn states(result: &Prefetching, width: usize) -> String {
         rows.push(cells);
     }
     table::draw(&rows, width)
+}
+
+/// Every pattern under every state of the prefetchers.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.prefetch.as_ref()?.result.as_ref()?;
+    let mut text = String::from(
+        "state,setting,size_bytes,pattern,number,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi,ticks,ticks_lo,ticks_hi,\
+         blocks,voided\n",
+    );
+    for state in &result.states {
+        for p in &state.probes {
+            let (pattern, number) = p.probe.word();
+            let _ = writeln!(
+                text,
+                "{},{},{},{pattern},{},{},{},{},{},{}",
+                state.name,
+                state.setting.as_deref().unwrap_or(""),
+                p.size.0,
+                number.map_or(String::new(), |n| n.to_string()),
+                cells(&p.latency.ns),
+                cells(&p.latency.cycles),
+                cells(&p.latency.ticks),
+                p.blocks,
+                p.voided
+            );
+        }
+    }
+    Some(text)
 }

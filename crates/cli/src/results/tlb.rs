@@ -1,11 +1,16 @@
 //! Translation buffers: a row for each.
 
-use super::table::row;
-use super::{figure, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, table, trouble};
 use records::machine::{AfterMiss, Machine, Tlb};
+use std::fmt::Write;
 use units::Quantity;
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+pub(super) const RESULTS: Results = Results { name: "tlb", title: "Translation", lines, csv };
+
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.tlb.as_ref()?;
     let mut text = trouble("tlb", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
@@ -72,4 +77,19 @@ fn scattered(tlb: &Tlb) -> String {
         }
     }
     text
+}
+
+/// Pairs of chains, spread over pages and packed, of every pass.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.tlb.as_ref()?.result.as_ref()?;
+    let mut text = String::from(
+        "pages,pass,count,spread_cycles,spread_cycles_lo,spread_cycles_hi,packed_cycles,packed_cycles_lo,packed_cycles_hi\n",
+    );
+    for kind in &result.kinds {
+        for p in &kind.points {
+            let (spread, packed) = (cells(&p.spread), cells(&p.packed));
+            let _ = writeln!(text, "{},{},{},{spread},{packed}", kind.pages.asked, p.pass, p.pages);
+        }
+    }
+    Some(text)
 }

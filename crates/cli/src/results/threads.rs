@@ -1,10 +1,15 @@
 //! Several threads at once: what each pays, and which caches are common.
 
-use super::{figure, table, trouble};
+use super::Results;
+use crate::csv::cells;
+use crate::summary::table::row;
+use crate::summary::{figure, table, trouble};
 use records::machine::{Crowd, Machine, Sharing, Threads};
-use table::row;
+use std::fmt::Write;
 
-pub(super) fn lines(machine: &Machine, width: usize) -> Option<String> {
+pub(super) const RESULTS: Results = Results { name: "threads", title: "Threads", lines, csv };
+
+fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.threads.as_ref()?;
     let mut text = String::new();
     if let Some(result) = &outcome.result {
@@ -60,6 +65,18 @@ fn shared(s: &Sharing) -> String {
     let claim =
         if s.shared.is_none() && s.claimed == Some(true) { "; the host claims common" } else { claim };
     format!("{} of CPU {a} and {b}: {found}{claim} (ratio {})", s.level, figure(&s.ratio))
+}
+
+/// Latency of each thread, for each size and number of threads.
+fn csv(machine: &Machine) -> Option<String> {
+    let result = machine.experiments.threads.as_ref()?.result.as_ref()?;
+    let mut text = String::from("within,size_bytes,threads,cpu,ns,ns_lo,ns_hi\n");
+    for c in &result.crowds {
+        for t in &c.per_thread {
+            let _ = writeln!(text, "{},{},{},{},{}", c.within, c.size.0, c.threads, t.cpu, cells(&t.ns));
+        }
+    }
+    Some(text)
 }
 
 #[cfg(test)]

@@ -1,0 +1,128 @@
+//! What a man page says beyond the definition of the command line: examples, files, variables, related pages.
+//!
+//! To add a verb: a case in [`examples`], and in [`files`] and [`see_also`] if it has any. A test looks for examples.
+
+/// Something that a page names, and a sentence on it.
+pub(super) type Entry = (&'static str, &'static str);
+
+/// Commands with what they do, for the page of this verb; for that of `gleaner` itself, a way through all.
+pub(super) fn examples(verb: &str) -> &'static [Entry] {
+    match verb {
+        "gleaner" => &[
+            ("gleaner doctor", "Show what works on this host, and what would help where something does not."),
+            ("gleaner measure", "Measure this machine, in six minutes, for all that follows."),
+            (
+                "gleaner harvest --scavenger 'gzip -k big.log' ./server --port 8080",
+                "Run a server, and gzip in its memory stalls.",
+            ),
+        ],
+        "gleaner-tour" => {
+            &[("gleaner tour", "Take a first look; the record goes to gleaner-tour/machine.json.")]
+        }
+        "gleaner-doctor" => &[
+            ("gleaner doctor", "Show what works on this host."),
+            ("gleaner doctor --record machine.tree", "Record this machine, to look at it elsewhere."),
+            ("gleaner doctor --root machine.tree", "Show the page of the recorded machine."),
+            ("gleaner doctor --json | jq .verdict", "Ask for the verdict alone, from a script."),
+        ],
+        "gleaner-measure" => &[
+            ("gleaner measure", "Measure everything; 'gleaner harvest' uses the record from now on."),
+            ("gleaner measure --quick latency mlp", "Measure two experiments only, with fewer points."),
+            ("gleaner measure -o machine.json --csv points", "Choose the file, and write all points as CSV."),
+            (
+                "gleaner measure --cpu 3 --seed 42",
+                "Measure on CPU 3, with the random choices of an earlier run.",
+            ),
+        ],
+        "gleaner-harvest" => &[
+            (
+                "gleaner harvest --scavenger 'gzip -k big.log' ./server --port 8080",
+                "Run ./server, and gzip in its memory stalls.",
+            ),
+            (
+                "gleaner harvest --scavengers '4 x ./scan data' --max-slowdown 2% --record run.json ./search",
+                "Run four copies of a scan, let the search lose 2% at most, and record how it went.",
+            ),
+            (
+                "gleaner harvest --dry-run --scavenger ./scan ./search",
+                "Explain which loads would yield, and why; run nothing.",
+            ),
+        ],
+        "gleaner-twin" => &[
+            (
+                "gleaner twin --identity -o ls.twin /bin/ls",
+                "Give every function a copy, and change nothing else.",
+            ),
+            ("gleaner twin --plan plan.json -o search.twin ./search", "Rewrite a program as a plan says."),
+        ],
+        "gleaner-proof" => {
+            &[("gleaner proof /bin/ls ls.twin", "Check the rewritten file against its original.")]
+        }
+        "gleaner-show" => &[
+            ("gleaner show machine.json", "Show the record as a tree."),
+            (
+                "gleaner show machine.json '.levels[-1].latency.ns'",
+                "Show the latency of memory, with its interval.",
+            ),
+            ("gleaner show --json run.json .slowdown", "Print a part of a record as JSON."),
+        ],
+        "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
+        _ => &[],
+    }
+}
+
+const MACHINE: Entry = (
+    "~/.cache/gleaner/machine.json",
+    "The machine record that 'gleaner measure' leaves and 'gleaner harvest' uses (below XDG_CACHE_HOME, if that is set).",
+);
+const TWINS: Entry =
+    ("~/.cache/gleaner/twins/", "Rewritten programs, kept from run to run; may be removed at any time.");
+
+pub(super) fn files(verb: &str) -> &'static [Entry] {
+    match verb {
+        "gleaner" | "gleaner-harvest" => &[MACHINE, TWINS],
+        "gleaner-measure" => &[
+            MACHINE,
+            (
+                "NAME.interrupted.json",
+                "Where a run that is stopped writes, if NAME.json holds the record of a whole one.",
+            ),
+            ("/tmp/gleaner-machine-*.json", "A record that could not be written where it was meant to go."),
+        ],
+        "gleaner-tour" => &[("gleaner-tour/machine.json", "The machine record."), MACHINE],
+        _ => &[],
+    }
+}
+
+const HOME: Entry =
+    ("XDG_CACHE_HOME, HOME", "Where the cache directory is: $XDG_CACHE_HOME, or else $HOME/.cache.");
+const TMPDIR: Entry = ("TMPDIR", "Where temporary files go; /tmp if not set.");
+const OUTPUT: [Entry; 4] = [
+    ("NO_COLOR", "If set and not empty, text has no colours."),
+    ("TERM", "If 'dumb', text is ASCII without escape sequences."),
+    (
+        "LC_ALL, LC_CTYPE, LANG",
+        "The first of them that is set names the locale; in one that is not UTF-8, text is ASCII.",
+    ),
+    ("COLUMNS", "The width of text that does not go to a terminal."),
+];
+
+pub(super) fn environment(verb: &str) -> Vec<Entry> {
+    let own: &[Entry] = match verb {
+        "gleaner" | "gleaner-harvest" | "gleaner-measure" | "gleaner-tour" => &[HOME, TMPDIR],
+        _ => &[],
+    };
+    own.iter().chain(&OUTPUT).copied().collect()
+}
+
+/// Pages of other programs; those of Gleaner's own are known.
+pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
+    match verb {
+        "gleaner-measure" | "gleaner-tour" => &["perf(1)", "numactl(8)", "taskset(1)"],
+        "gleaner-doctor" => &["lscpu(1)", "perf(1)"],
+        "gleaner-twin" | "gleaner-proof" => &["objdump(1)", "readelf(1)", "elf(5)"],
+        "gleaner-harvest" => &["nice(1)", "taskset(1)", "sched(7)"],
+        "gleaner-show" => &["jq(1)"],
+        _ => &["perf(1)"],
+    }
+}

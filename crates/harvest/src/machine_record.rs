@@ -1,0 +1,121 @@
+//! The machine record that a harvest uses when none is named: where `gleaner measure` leaves it, and when it replaces
+//! an older one.
+
+use crate::plan::prices::{from_machine, usual_place};
+use crate::rewrite::cache::private_directory;
+use records::Document;
+use records::machine::Machine;
+use std::path::{Path, PathBuf};
+
+/// What became of a new record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    Written(PathBuf),
+    /// The older one stays, since …
+    Older(PathBuf, String),
+    /// No place for it, since …
+    Nowhere(String),
+}
+
+/// Leaves the record where a harvest looks for it.
+pub fn keep(document: &Document<Machine>) -> Kept {
+    match usual_place() {
+        Some(path) => keep_at(&path, document),
+        None => Kept::Nowhere("neither XDG_CACHE_HOME nor HOME is set".to_owned()),
+    }
+}
+
+fn keep_at(path: &Path, document: &Document<Machine>) -> Kept {
+    let older = records::read::<Machine>(path).ok();
+    if let Some(why) = older.and_then(|older| better(&older, document)) {
+        return Kept::Older(path.to_owned(), why);
+    }
+    let directory = path.parent().unwrap_or(Path::new("."));
+    if let Err(why) = private_directory(directory) {
+        return Kept::Nowhere(records::plain(&why));
+    }
+    match records::write_atomically(path, document) {
+        Ok(()) => Kept::Written(path.to_owned()),
+        Err(why) => Kept::Nowhere(why.to_string()),
+    }
+}
+
+/// Why the older record is the better one, if it is: it has figures for plans that the newer one lacks, or as many of a
+/// run that was not stopped. A record of another processor is never better.
+fn better(older: &Document<Machine>, newer: &Document<Machine>) -> Option<String> {
+    let processor = |record: &Document<Machine>| {
+        let processor = &record.body.host.processor;
+        [&processor.name, &processor.microarchitecture].map(|fact| fact.get().cloned())
+    };
+    if processor(older) != processor(newer) {
+        return None;
+    }
+    let assumed = |record: &Document<Machine>| from_machine(Path::new(""), record).assumed;
+    let (with_older, with_newer) = (assumed(older), assumed(newer));
+    if with_newer.len() > with_older.len() {
+        let figure = |line: &String| line.split(" (").next().unwrap_or_default().to_owned();
+        let had: Vec<String> = with_older.iter().map(figure).collect();
+        let lacks: Vec<String> = with_newer.iter().map(figure).filter(|name| !had.contains(name)).collect();
+        return Some(format!("this run did not measure {}", lacks.join(", ")));
+    }
+    let stopped = newer.body.run.interrupted && !older.body.run.interrupted;
+    (stopped && with_newer.len() == with_older.len()).then(|| "this run was stopped".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::host::Fact;
+    use records::machine::Level;
+    use units::{Latency, Quantity, Unit};
+
+    fn record() -> Document<Machine> {
+        records::parse(include_bytes!("../../records/fixtures/machine.v1.interrupted.json")).unwrap()
+    }
+
+    fn whole() -> Document<Machine> {
+        let mut whole = record();
+        whole.body.run.interrupted = false;
+        whole
+    }
+
+    #[test]
+    fn a_worse_record_does_not_replace_a_better_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("gleaner/machine.json");
+        assert_eq!(keep_at(&path, &record()), Kept::Written(path.clone()));
+        assert_eq!(keep_at(&path, &whole()), Kept::Written(path.clone()));
+        assert_eq!(keep_at(&path, &record()), Kept::Older(path.clone(), "this run was stopped".to_owned()));
+        assert_eq!(records::read::<Machine>(&path).unwrap(), whole());
+        assert_eq!(keep_at(&path, &whole()), Kept::Written(path.clone()));
+        // Another processor's says nothing of this one.
+        let mut elsewhere = record();
+        elsewhere.body.host.processor.name = Fact::Known("another".to_owned());
+        assert_eq!(keep_at(&path, &elsewhere), Kept::Written(path.clone()));
+        std::fs::write(&path, "damaged").unwrap();
+        assert_eq!(keep_at(&path, &record()), Kept::Written(path));
+    }
+
+    #[test]
+    fn a_record_with_more_figures_is_better() {
+        let (mut without, with) = (whole(), whole());
+        without.body.levels.clear();
+        without.body.experiments = Default::default();
+        let mut latencies = with.clone();
+        latencies.body.run.interrupted = true;
+        let level = |name: &str, cycles: f64| Level {
+            name: name.to_owned(),
+            size: Quantity::unresolved("not measured"),
+            size_claimed: Quantity::unresolved("not measured"),
+            latency: Latency {
+                cycles: Quantity::claimed(cycles, Unit::Cycles),
+                ns: Quantity::unresolved("not measured"),
+                ticks: Quantity::unresolved("not measured"),
+            },
+            note: None,
+        };
+        latencies.body.levels = vec![level("L1", 4.0), level("L2", 14.0)];
+        assert_eq!(better(&latencies, &without).as_deref(), Some("this run did not measure latencies"));
+        assert_eq!(better(&without, &latencies), None, "it was stopped, but knows more");
+    }
+}
