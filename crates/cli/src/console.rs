@@ -45,7 +45,8 @@ impl Console {
         self.colour
     }
 
-    /// How wide text for people may be: as wide as the terminal; in files and pipes as `COLUMNS` says, or as it likes.
+    /// How wide text for people may be: as wide as the terminal; in files and pipes as `COLUMNS`
+    /// says, or as it likes.
     pub(crate) fn width(&self) -> usize {
         let size = if self.json {
             terminal_size::terminal_size_of(io::stderr())
@@ -57,7 +58,8 @@ impl Console {
         width.map_or(usize::MAX, |width| width.max(NARROWEST))
     }
 
-    /// The verb's answer as text for people. It makes way for the record: with `--json` it goes to standard error.
+    /// The verb's answer as text for people. It makes way for the record: with `--json` it goes to
+    /// standard error.
     pub(crate) fn text(&self, text: &str) -> Result<(), OutputError> {
         let text = &*self.shown(text);
         if !self.json {
@@ -84,7 +86,8 @@ impl Console {
         self.stdout(&plain::escaped_json(&format!("{value:#}\n")))
     }
 
-    /// Something for standard output whatever the options: JSON that was asked for, or a format other tools read.
+    /// Something for standard output whatever the options: JSON that was asked for, or a format
+    /// other tools read.
     #[expect(clippy::unused_self, reason = "asked of the console like all output, so that it can be found")]
     pub(crate) fn stdout(&self, text: &str) -> Result<(), OutputError> {
         let mut stdout = io::stdout().lock();
@@ -92,8 +95,8 @@ impl Console {
         Ok(stdout.flush()?)
     }
 
-    /// A remark beside the answer: a line on standard error, none with `--quiet`. It may name files and programs, and
-    /// so hold control characters.
+    /// A remark beside the answer: a line on standard error, none with `--quiet`. It may name files
+    /// and programs, and so hold control characters.
     pub(crate) fn remark(&self, line: &str) {
         if !self.quiet {
             let line = plain::escaped_lines(line);
@@ -101,7 +104,8 @@ impl Console {
         }
     }
 
-    /// Progress on standard error: one line with the time left on a terminal, plain lines elsewhere, nothing if quiet.
+    /// Progress on standard error: one line with the time left on a terminal, plain lines
+    /// elsewhere, nothing if quiet.
     pub(crate) fn progress(&self) -> Box<dyn Progress> {
         progress::on_stderr(self.quiet, io::stderr().is_terminal() && !plain::is_dumb())
     }

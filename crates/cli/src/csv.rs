@@ -1,4 +1,5 @@
-//! Every point of every experiment as comma-separated values: one table an experiment, `DIR/NAME.csv`.
+//! Every point of every experiment as comma-separated values: one table an experiment,
+//! `DIR/NAME.csv`.
 
 use crate::failure::Refusal;
 use crate::{results, save};
@@ -20,7 +21,8 @@ pub(crate) fn check(directory: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Writes each table to `DIR/NAME.csv`; those of a stopped run to `DIR/interrupted` if there are tables already.
+/// Writes each table to `DIR/NAME.csv`; those of a stopped run to `DIR/interrupted` if there are
+/// tables already.
 pub(crate) fn save(machine: &Machine, directory: &Path) -> Result<(), Refusal> {
     let tables = of(machine);
     let there = tables.iter().any(|(name, _)| directory.join(file(name)).exists());

@@ -13,18 +13,19 @@ use host::probe::{Prober, RecordedProber};
 use page::Style;
 use std::path::{Path, PathBuf};
 
-/// Tell what works on this host, what does not and why, and what would help
+/// Show what works on this host, what does not and why, and what would help
 ///
-/// Counters, watchpoints and prefetcher controls are tried, and pairs of CPUs are run at once to find those that share a
-/// core; no setting is changed. Everything else is what the hardware claims: 'gleaner measure' measures it.
+/// Counters, watchpoints and prefetcher controls are tried, and pairs of CPUs are run at once to
+/// find those that share a core; no setting is changed. Everything else is what the hardware
+/// claims: 'gleaner measure' measures it.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Look at another machine: a directory laid out like /, or a file written by --record
+    /// Show another machine: a directory laid out like /, or a file written by --record
     #[arg(long, value_name = "PATH", default_value = "/")]
     root: PathBuf,
 
-    /// Write what was read to FILE ('-' for standard output), so that it can be looked at elsewhere with --root; it
-    /// holds no host name, no serial number and no command line, but the paths of control groups
+    /// Write what was read to FILE ('-' for standard output), to be shown elsewhere by --root; it has no host name, serial
+    /// numbers or command lines, but the paths of control groups
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }

@@ -95,13 +95,15 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     code.into()
 }
 
-/// As [`report`], where there is little stack: any other error may look for how it came about (`RUST_BACKTRACE`), which takes more.
+/// As [`report`], where there is little stack: any other error may look for how it came about
+/// (`RUST_BACKTRACE`), which takes more.
 pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
     tell(&refusal.to_string());
     refusal.code.into()
 }
 
-/// Exit 2 or 3: a file that could not be written. It was the wrong one, or this host has no room for it.
+/// Exit 2 or 3: a file that could not be written. It was the wrong one, or this host has no room
+/// for it.
 pub(crate) fn unwritable(what: impl Into<String>, why: &io::Error) -> Refusal {
     use io::ErrorKind as Kind;
     let host = matches!(

@@ -1,4 +1,5 @@
-//! `gleaner generate`: man pages and shell completions, made from the definition of the command line.
+//! `gleaner generate`: man pages and shell completions, made from the definition of the command
+//! line.
 //!
 //! For packagers, and for the test that keeps the committed ones current.
 

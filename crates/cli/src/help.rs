@@ -1,4 +1,4 @@
-//! `gleaner help`: the help that `--help` gives, for those who ask as they ask git or perf.
+//! `gleaner help`: the help that `--help` gives, as git and perf have it.
 
 use crate::Cli;
 use crate::console::Console;

@@ -1,10 +1,11 @@
 //! The `gleaner` binary: one file a verb, no logic.
 //!
-//! To add a verb: a file with its arguments (`clap::Args`) and `run(&Args, &Console) -> anyhow::Result<Exit>`; its
-//! `mod` line here; a variant of [`Verb`] and a line in [`run`]; its page in `generate/pages.rs`. Text for people goes
-//! through [`Console::text`], a record through [`Console::document`], never through `println!`: `gleaner … | head`
-//! must not panic, and `--json` writes nothing but the record to standard output. A command that cannot be carried out
-//! returns a [`Refusal`].
+//! To add a verb: a file with its arguments (`clap::Args`) and `run(&Args, &Console) ->
+//! anyhow::Result<Exit>`; its `mod` line here; a variant of [`Verb`] and a line in [`run`]; its
+//! page in `generate/pages.rs`. Text for people goes through [`Console::text`], a record through
+//! [`Console::document`], never through `println!`: `gleaner … | head` must not panic, and `--json`
+//! writes nothing but the record to standard output. A command that cannot be carried out returns a
+//! [`Refusal`].
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)] // see above
 

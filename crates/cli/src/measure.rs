@@ -25,10 +25,12 @@ fn experiment_values() -> Vec<PossibleValue> {
     catalogue::ALL.iter().map(|entry| PossibleValue::new(entry.name).help(help(entry))).collect()
 }
 
-/// Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism, bandwidth and more
+/// Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism,
+/// bandwidth and more
 ///
-/// Without -o or --json the record goes to machine.json in gleaner's cache directory, where 'gleaner harvest' looks for
-/// it. It replaces an older record there unless this run was stopped, or measured less of what 'gleaner harvest' needs.
+/// Without -o or --json the record goes to machine.json in gleaner's cache directory, where
+/// 'gleaner harvest' looks for it. It replaces an older record there unless this run was stopped,
+/// or measured less of what 'gleaner harvest' needs.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
     /// What to measure [default: everything]
@@ -39,7 +41,8 @@ pub(crate) struct MeasureArgs {
     #[arg(long, conflicts_with = "thorough")]
     pub(crate) quick: bool,
 
-    /// Measure more points, and each more often, for narrower intervals: everything takes twenty minutes
+    /// Measure more points, and each more often, for narrower intervals: everything takes twenty
+    /// minutes
     #[arg(long)]
     pub(crate) thorough: bool,
 
@@ -59,8 +62,8 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write the record to this file ('-' for standard output); a run that is stopped does not replace the record of one
-    /// that was not, and writes NAME.interrupted.json beside it
+    /// Write the record to this file ('-' for standard output); a run that is stopped does not
+    /// replace the record of one that was not, and writes NAME.interrupted.json beside it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -136,7 +139,8 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
         .output
         .as_deref()
         .map(|path| if interrupted { save::beside_finished(path) } else { path.into() });
-    // Files first, for the reader of the text may leave; the text even if they fail, for it may be all that remains.
+    // Files first, for the reader of the text may leave; the text even if they fail, for it may be
+    // all that remains.
     let kept = keep(args, output.as_deref(), console, &document);
     let told = tell(args, console, &document);
     kept?;
@@ -152,7 +156,8 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     Ok(if interrupted { Exit::Failed } else { exit })
 }
 
-/// Leaves the record where a harvest looks for it, and says so. A run does not fail because that place is not to be had.
+/// Leaves the record where a harvest looks for it, and says so. A run does not fail because that
+/// place is not to be had.
 fn for_harvest(document: &Document<Machine>, console: &Console) {
     console.remark(&match machine_record::keep(document) {
         Kept::Written(path) => format!("wrote {}, which gleaner harvest uses", path.display()),
@@ -208,7 +213,7 @@ fn rescued(args: &MeasureArgs, error: anyhow::Error, document: &Document<Machine
     }
 }
 
-/// The record tells what went wrong; scripts read the exit code, and people who look at neither read a line.
+/// The record tells what went wrong; scripts read the exit code, and people read a line.
 fn ended(endings: &[Ending<'_>], interrupted: bool) -> anyhow::Result<Exit> {
     let mut refusals: Vec<Refusal> =
         endings.iter().filter(|e| e.status == Status::Failed).map(|e| because(e, Refusal::failed)).collect();

@@ -15,7 +15,8 @@ fn escaped_but(text: &str, kept: &[char]) -> String {
     text.chars().flat_map(|c| if escape(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// JSON escapes most control characters itself, but not DEL and those above U+0080, which terminals obey as well.
+/// JSON escapes most control characters itself, but not DEL and those above U+0080, which terminals
+/// obey as well.
 pub(crate) fn escaped_json(json: &str) -> String {
     let escape = |c: char| (c.is_control() && c != '\n') || turns_direction(c);
     let mut text = String::with_capacity(json.len());
@@ -34,7 +35,8 @@ fn turns_direction(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether text for people is ASCII alone: in a locale that is not UTF-8, and on a terminal that can do nothing.
+/// Whether text for people is ASCII alone: in a locale that is not UTF-8, and on a terminal that
+/// can do nothing.
 pub(crate) fn only_ascii() -> bool {
     let value = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     ascii_by(is_dumb(), ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(value).as_deref())
@@ -53,7 +55,8 @@ fn ascii_by(dumb: bool, locale: Option<&str>) -> bool {
     dumb || !utf8
 }
 
-/// The text in ASCII: signs by what comes close, a curve of Braille dots by asterisks, and `?` for the rest.
+/// The text in ASCII: signs by what comes close, a curve of Braille dots by asterisks, and `?` for
+/// the rest.
 pub(crate) fn ascii(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {

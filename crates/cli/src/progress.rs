@@ -1,7 +1,7 @@
 //! How far a run has come, and how long it will still take.
 //!
-//! Drawn by whoever calls, at most a few times a second: no thread of its own, for a thread that draws would disturb
-//! what is being measured.
+//! Drawn by the caller's thread, at most a few times a second: a thread of its own would disturb
+//! what is measured.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};

@@ -8,17 +8,17 @@ use ::proof::{Counts, Refusal as Unproven, Violation};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Check that a rewritten program is its original with twins, and nothing else
+/// Check that a rewritten file is its original plus twins, and nothing else
 ///
-/// The checker shares no code with the rewriter. It looks at every byte of the file and every instruction of every twin,
-/// and says which rule is broken where.
+/// The checker shares no code with the rewriter. It looks at every byte of the file and every
+/// instruction of every twin, and says which rule is broken where.
 #[derive(Debug, Args)]
 pub(crate) struct ProofArgs {
-    /// The program as it was
+    /// The original file
     #[arg(value_name = "ORIGINAL")]
     original: PathBuf,
 
-    /// The program as `gleaner twin` rewrote it
+    /// The file that 'gleaner twin' made of it
     #[arg(value_name = "REWRITTEN")]
     rewritten: PathBuf,
 }
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ProofArgs, console: &Console) -> anyhow::Result<Exit> {
         }
         Err(Unproven::Wrong { violations, total }) => {
             if !console.json() {
-                console.text(&listed(&violations))?;
+                console.text(&crate::plain::escaped_lines(&listed(&violations)))?;
             }
             let what = args.rewritten.display().to_string();
             Err(Refusal::failed(what, format!("{total} violations: not what a rewrite may be")).into())

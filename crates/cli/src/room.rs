@@ -4,20 +4,22 @@ use crate::failure::Refusal;
 use rustix::process::{Resource, getrlimit};
 use units::Bytes;
 
-/// The program itself, its libraries, a stack and what every verb reads: 22 MiB were too few, 30 enough.
+/// The program itself, its libraries, a stack and what every verb reads: 22 MiB were too few, 30
+/// enough.
 const LEAST: Bytes = Bytes::mib(32);
 
 /// 64 KiB of stack were too few to measure, 128 enough.
 const LEAST_STACK: Bytes = Bytes::kib(128);
 
-/// The areas of a harvest take 272 MiB of the primary's (`docs/harvest-abi.md`); what looks through programs gets along with that.
+/// The areas of a harvest take 272 MiB of the primary's (`docs/harvest-abi.md`); what looks through
+/// programs gets along with that.
 const LEAST_HARVEST: Bytes = Bytes::mib(288);
 
 /// 12 MB were enough to look through small programs, 8 too few.
 const LEAST_DATA: Bytes = Bytes::mib(16);
 
-/// Where one of these is too small, the program would be aborted without a word on the cause: by its arguments already, where it
-/// is the stack.
+/// Where one of these is too small, the program would be aborted without a word on the cause: by
+/// its arguments already, where it is the stack.
 pub(crate) fn look_for_stack() -> Result<(), Refusal> {
     enough(Resource::Stack, LEAST_STACK, "stack is", "-s", "would do")
 }

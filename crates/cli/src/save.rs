@@ -1,4 +1,5 @@
-//! `-o FILE`: tried before a long run, so that the run need not end in vain; and nothing is lost if it fails after all.
+//! `-o FILE`: tried before a long run, so that the run need not end in vain; and nothing is lost if
+//! it fails after all.
 
 use crate::failure::{self, Refusal};
 use lab::stop::Stop;
@@ -14,8 +15,8 @@ pub(crate) fn check(path: &Path) -> Result<(), Refusal> {
     records::check_writable(path).map_err(|e| refusal(path, &e.why))
 }
 
-/// Writes the record; not to `-`, which the console does. Where that fails (a full disk), the record is kept in the
-/// directory for temporary files.
+/// Writes the record; not to `-`, which the console does. Where that fails (a full disk), the
+/// record is kept in the directory for temporary files.
 pub(crate) fn record<R: Record>(path: &Path, document: &Document<R>) -> Result<(), Refusal> {
     if path.as_os_str() == "-" {
         return Ok(());
@@ -28,12 +29,13 @@ fn record_or_rescue<R: Record>(path: &Path, document: &Document<R>, rescue: &Pat
     Err(rescued_in(refusal(path, &error.why), document, rescue))
 }
 
-/// A pipe's reader may come later than the record: it is waited for, as everywhere, but with a message, and until Ctrl-C.
+/// A pipe's reader may come later than the record: it is waited for, as everywhere, but with a
+/// message, and until Ctrl-C.
 fn written<R: Record>(path: &Path, document: &Document<R>, stop: Stop) -> Result<(), records::WriteError> {
     let mut told = false;
     loop {
         match records::write_atomically(path, document) {
-            Err(error) if error.nobody_reads() && !stop.asked() => {
+            Err(error) if error.has_no_reader() && !stop.asked() => {
                 if !told {
                     failure::tell(&format!("no program reads the pipe {}; waiting for one", path.display()));
                     told = true;
@@ -45,8 +47,8 @@ fn written<R: Record>(path: &Path, document: &Document<R>, stop: Stop) -> Result
     }
 }
 
-/// Where the record of a stopped run goes: beside a file that is there already, unless that is the record of another
-/// stopped run.
+/// Where the record of a stopped run goes: beside a file that is there already, unless that is the
+/// record of another stopped run.
 pub(crate) fn beside_finished(path: &Path) -> PathBuf {
     let streams = ["-", "/dev/stdout", "/dev/stderr"].map(Path::new);
     let stream = streams.contains(&path) || path.starts_with("/dev/fd") || path.starts_with("/proc");
@@ -88,7 +90,7 @@ pub(crate) fn bytes(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
     records::write_bytes_atomically(path, bytes).map_err(|e| refusal(path, &e.why))
 }
 
-/// Writes a file that may be run by those who may run one of this mode.
+/// Writes a program, with this mode.
 pub(crate) fn program(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Refusal> {
     records::write_program_atomically(path, bytes, mode).map_err(|e| refusal(path, &e.why))
 }

@@ -13,16 +13,17 @@ use records::AnyRecord;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Show a record, or one figure of it
+/// Show a record, or a part of it
 ///
-/// PATH picks a part of the record by field names and indices, as in .levels[0].latency.cycles.value
+/// PATH picks a part of the record by field names and indices, as in
+/// .levels[0].latency.cycles.value
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The record ('-' for standard input)
+    /// A machine, plan or run record ('-' for standard input)
     #[arg(value_name = "RECORD")]
     record: PathBuf,
 
-    /// What to show of it; all of it if not given
+    /// The part to show [default: all of it]
     #[arg(value_name = "PATH")]
     path: Option<String>,
 }

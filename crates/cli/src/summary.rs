@@ -1,4 +1,5 @@
-//! A machine record as text for people: its head, a part for each experiment (`results/`), what is odd, and the grade.
+//! A machine record as text for people: its head, a part for each experiment (`results/`), what is
+//! odd, and the grade.
 
 mod grade;
 mod head;
@@ -30,8 +31,8 @@ fn heading(title: &str, colour: bool) -> String {
     if colour { format!("\x1b[1m{title}\x1b[0m") } else { title.to_owned() }
 }
 
-/// A figure with its interval, short enough for a table: `4.00 [3.99, 4.02]`; `~` before it where other work on the
-/// machine shone through. Claims have no interval.
+/// A figure with its interval, short enough for a table: `4.00 [3.99, 4.02]`; `~` before it where
+/// other work on the machine shone through. Claims have no interval.
 pub(crate) fn figure(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Resolved { value, lo, hi, disturbed, .. } => {

@@ -2,8 +2,8 @@
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Runs this with as many threads as there are CPUs; where the limit on processes, or a container's rules, allow none, with this one
-/// alone. They are gone afterwards, and count towards no limit.
+/// Runs this with as many threads as there are CPUs; where the limit on processes, or a container's
+/// rules, allow none, with this one alone. They are gone afterwards, and count towards no limit.
 pub(crate) fn shared<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if let Ok(pool) = ThreadPoolBuilder::new().build() {
         return pool.install(work);

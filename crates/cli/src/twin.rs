@@ -1,4 +1,4 @@
-//! `gleaner twin`: rewrites a program so that every function has a twin.
+//! `gleaner twin`: rewrites one file so that every function has a twin.
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
@@ -13,10 +13,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original
+/// Rewrite a program or library so that every function has a twin: a second copy, beside the
+/// untouched original
 ///
-/// The result is an ordinary ELF file. It is checked by 'gleaner proof' before it is kept. What could not be rewritten
-/// runs as it did; it is listed with its reasons.
+/// The result is an ordinary ELF file. It is checked by 'gleaner proof' before it is kept. What
+/// could not be rewritten runs as it did; it is listed with its reasons.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub(crate) struct TwinArgs {
@@ -24,35 +25,35 @@ pub(crate) struct TwinArgs {
     #[arg(value_name = "BINARY")]
     binary: PathBuf,
 
-    /// Twins are copies, with nothing put in
+    /// Twins are plain copies, without yields
     #[arg(long, group = "mode")]
     identity: bool,
 
-    /// Fill whatever is claimed dead with garbage before every instruction: a test of those claims
+    /// Fill registers and flags that are found dead with garbage before every instruction: tests liveness
     #[arg(long, group = "mode")]
     poison: bool,
 
-    /// Yield before every load: a test of yields. 'all' means also those from the stack and from fixed places
+    /// Yield before every load: tests yields; 'all' includes loads from the stack and from fixed addresses
     #[arg(long, group = "mode", value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
     every_load: Option<Loads>,
 
-    /// Yield where this plan says; it must be for this very file
+    /// Yield where this plan says; the plan must be for this file, by build id
     #[arg(long, group = "mode", value_name = "FILE")]
     plan: Option<PathBuf>,
 
-    /// What the program will be in a harvest [default: what the plan says; without one, primary]
+    /// The program's role in a harvest [default: as the plan says; without a plan, primary]
     #[arg(long, conflicts_with_all = ["identity", "poison"])]
     role: Option<Role>,
 
-    /// Cycles, by static estimate, between two yields of a scavenger
+    /// Cycles between two yields of a scavenger, by static estimate
     #[arg(long, requires = "every_load", value_name = "CYCLES", default_value_t = Bounds::default().quantum)]
     quantum: u32,
 
-    /// Separate debug information of the binary, for the names in it
+    /// Separate debug information of the binary, for its symbols
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]
     debug: Option<PathBuf>,
 
-    /// Where the rewritten file goes
+    /// Write the rewritten file here
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -60,20 +61,20 @@ pub(crate) struct TwinArgs {
 /// Which loads are yielded at.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Loads {
-    /// Those whose address is computed
+    /// Loads whose address is computed
     Usual,
-    /// All
+    /// All loads
     All,
 }
 
-/// Who a program is in a harvest.
+/// What a program is in a harvest.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Role {
-    /// Others run while it waits for memory
+    /// Other programs run in its memory stalls
     Primary,
-    /// It runs while others wait
+    /// It runs in the memory stalls of another program
     Scavenger,
-    /// Its threads run while others of them wait
+    /// Its threads run in each other's memory stalls
     Sibling,
 }
 
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
     }
     if metadata.mode() & 0o6000 != 0 {
         return Err(
-            refuse("setuid or setgid: a rewritten copy would run without its rights".to_owned()).into()
+            refuse("setuid or setgid: a rewritten copy would run without these rights".to_owned()).into()
         );
     }
     if args.output.as_os_str() == "-" {
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
     }
     crate::save::check(&args.output)?;
     if is_same_file(&metadata, &args.output) {
-        return Err(refuse("the output would take its place".to_owned()).into());
+        return Err(refuse("the output would replace it".to_owned()).into());
     }
     let data = std::fs::read(&args.binary).map_err(|e| refuse(records::plain(&e)))?;
     let Rewritten { bytes, coverage } = match &args.plan {
@@ -152,7 +153,7 @@ fn refusal(args: &TwinArgs, error: TwinsError) -> Refusal {
         TwinsError::Refused { why, .. } => Refusal::wrong_use(binary, why),
         TwinsError::Unproven { why, .. } => {
             Refusal::failed(binary, format!("the rewrite was not proven, and not kept: {why}"))
-                .would_help("please report this program as a fault of Gleaner")
+                .would_help("please report it: this is a fault of Gleaner")
         }
         error => Refusal::failed(binary, error.to_string()),
     }
@@ -189,7 +190,7 @@ fn prove(binary: &Path, original: &[u8], rewritten: &[u8]) -> Result<(), Refusal
             binary.display().to_string(),
             format!("the rewrite was not proven, and not kept: {why}"),
         )
-        .would_help("please report this program as a fault of Gleaner")
+        .would_help("please report it: this is a fault of Gleaner")
     })
 }
 
@@ -199,7 +200,7 @@ fn table(coverage: &Coverage) -> String {
     let c = coverage;
     let _ = writeln!(
         text,
-        "functions     {} of {} twinned ({:.2}%), {} entries lead to their twins",
+        "functions     {} of {} have twins ({:.2}%), {} entries jump to their twins",
         c.functions_twinned,
         c.functions,
         share(c.functions_twinned, c.functions),
@@ -207,18 +208,19 @@ fn table(coverage: &Coverage) -> String {
     );
     let _ = writeln!(
         text,
-        "instructions  {} of {} ({:.2}%)",
+        "instructions  {} of {} have twins ({:.2}%)",
         c.instructions_twinned,
         c.instructions_known,
         share(c.instructions_twinned, c.instructions_known),
     );
-    let _ = writeln!(text, "jump tables   {} of {} indirect jumps", c.jump_tables, c.indirect_jumps);
+    let _ =
+        writeln!(text, "jump tables   known for {} of {} indirect jumps", c.jump_tables, c.indirect_jumps);
     let added = c.bytes_after.saturating_sub(c.bytes_before);
-    let _ = writeln!(text, "bytes         {} became {}: {added} added", c.bytes_before, c.bytes_after);
+    let _ = writeln!(text, "size          {} bytes, was {}: {added} added", c.bytes_after, c.bytes_before);
     if c.needs_linux_5_18 {
         let _ = writeln!(
             text,
-            "runs on       Linux 5.18 and later: so much zeroed memory lies between it and its twins"
+            "runs on       Linux 5.18 and later only, because of the size of its zeroed memory (.bss)"
         );
     }
     for (reason, count) in &c.refusals {
@@ -229,8 +231,9 @@ fn table(coverage: &Coverage) -> String {
     }
     if let Some(harvest) = &c.harvest {
         let spins =
-            if harvest.spins > 0 { format!(", {} in turning round", harvest.spins) } else { String::new() };
-        let _ = writeln!(text, "yields        {} sites, {} bounds{spins}", harvest.sites, harvest.bounds);
+            if harvest.spins > 0 { format!(", {} in busy-waits", harvest.spins) } else { String::new() };
+        let _ =
+            writeln!(text, "yields        {} at sites, {} at bounds{spins}", harvest.sites, harvest.bounds);
         let _ = writeln!(
             text,
             "going home    {} leaves, {} return checks",
@@ -239,7 +242,7 @@ fn table(coverage: &Coverage) -> String {
         let through = harvest.thread_local;
         let _ = writeln!(
             text,
-            "thread-local  {through} by way of contexts, {} at home",
+            "thread-local  {through} accesses through contexts, {} at home",
             harvest.thread_local_left
         );
         for (reason, count) in &harvest.left_out {

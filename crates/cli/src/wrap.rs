@@ -1,7 +1,8 @@
 //! Text for people, in lines that fit the terminal.
 
-/// Breaks lines between words where they are longer than `width`; what follows stands two blanks further in. Spaces inside
-/// a line stay as they are, for columns' sake. A word longer than a line stands alone.
+/// Breaks lines between words where they are longer than `width`; what follows stands two blanks
+/// further in. Spaces inside a line stay as they are, for columns' sake. A word longer than a line
+/// stands alone.
 pub(crate) fn lines(text: &str, width: usize) -> String {
     text.split_inclusive('\n').map(|line| wrapped(line, width)).collect()
 }

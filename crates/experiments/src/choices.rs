@@ -1,4 +1,5 @@
-//! What a measurement chooses where nothing is asked for: the CPU, the memory for its areas, the seed.
+//! What a measurement chooses where nothing is asked for: the CPU, the memory for its areas, the
+//! seed.
 
 use crate::context::Refused;
 use lab::claim::Claim;
@@ -8,8 +9,8 @@ use units::Bytes;
 /// Below this, areas beyond the caches cannot be measured at all.
 pub const LEAST_MEMORY: Bytes = Bytes::mib(16);
 
-/// Addresses that this program takes itself, threads' stacks and heaps among them: 64 MiB for the heap of each thread
-/// but the first that allocates, and few allocate.
+/// Addresses that this program takes itself, threads' stacks and heaps among them: 64 MiB for the
+/// heap of each thread but the first that allocates, and few allocate.
 const ADDRESSES: Bytes = Bytes::mib(128);
 
 /// Memory that this program takes itself, tables and results among it: 4 MiB were too few.
@@ -23,8 +24,8 @@ pub struct CpuChoice {
     pub claim: Option<Claim>,
 }
 
-/// The CPU that was asked for, or else the last one that may be used and that no other measurement has: the first one
-/// often serves interrupts. Where each has a measurement, the last one.
+/// The CPU that was asked for, or else the last one that may be used and that no other measurement
+/// has: the first one often serves interrupts. Where each has a measurement, the last one.
 pub fn cpu(asked: Option<usize>) -> Result<CpuChoice, Refused> {
     let choice = |cpu| CpuChoice { cpu, claim: Claim::on(cpu) };
     if let Some(cpu) = asked {
@@ -70,7 +71,8 @@ pub fn memory(asked: Option<Bytes>, host: &Host) -> Result<MemoryChoice, MemoryR
     Ok(MemoryChoice { areas: asked.unwrap_or(Bytes(usable.0 / 2)).min(most), usable, most })
 }
 
-/// What areas may take of it at most: a control group would kill us for what this program takes beside them.
+/// What areas may take of it at most: a control group would kill us for what this program takes
+/// beside them.
 fn most_of(usable: Bytes) -> Bytes {
     let beside = Bytes(usable.0.saturating_sub(BESIDE_AREAS.0));
     Bytes(usable.0 / 10 * 9).min(beside).max(Bytes(usable.0 / 2))

@@ -1,11 +1,12 @@
-//! Claims of the host that a measurement contradicts: what a reader of the figures should know before he believes either.
+//! Claims of the host that a measurement contradicts: what a reader of the figures should know
+//! before he believes either.
 
 use records::machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Bytes;
 
-/// A level holds data at its speed up to well above its size where it is not shared, and up to far less where it is:
-/// within these factors of the claim, nothing is odd.
+/// A level holds data at its speed up to well above its size where it is not shared, and up to far
+/// less where it is: within these factors of the claim, nothing is odd.
 const SIZE_ABOVE: f64 = 1.25;
 const SIZE_BELOW: f64 = 0.5;
 
@@ -47,7 +48,8 @@ fn translation(machine: &Machine) -> Vec<String> {
     let tlb = machine.experiments.tlb.as_ref().and_then(|o| o.result.as_ref());
     let kinds = tlb.map_or(&[][..], |t| &t.kinds);
     for kind in kinds {
-        // Scattered pages are held against the same buffers' entries for pages that lie together: the summary does.
+        // Scattered pages are held against the same buffers' entries for pages that lie together:
+        // the summary does.
         if kind.pages.asked == "4K" && kinds.iter().any(|k| k.pages.asked == "4K-cut") {
             continue;
         }

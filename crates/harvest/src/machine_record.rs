@@ -1,5 +1,5 @@
-//! The machine record that a harvest uses when none is named: where `gleaner measure` leaves it, and when it replaces
-//! an older one.
+//! The machine record that a harvest uses when none is named: where `gleaner measure` leaves it,
+//! and when it replaces an older one.
 
 use crate::plan::prices::{from_machine, usual_place};
 use crate::rewrite::cache::private_directory;
@@ -40,8 +40,8 @@ fn keep_at(path: &Path, document: &Document<Machine>) -> Kept {
     }
 }
 
-/// Why the older record is the better one, if it is: it has figures for plans that the newer one lacks, or as many of a
-/// run that was not stopped. A record of another processor is never better.
+/// Why the older record is the better one, if it is: it has figures for plans that the newer one
+/// lacks, or as many of a run that was not stopped. A record of another processor is never better.
 fn better(older: &Document<Machine>, newer: &Document<Machine>) -> Option<String> {
     let processor = |record: &Document<Machine>| {
         let processor = &record.body.host.processor;

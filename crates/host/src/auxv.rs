@@ -3,7 +3,8 @@
 use crate::source::Source;
 use records::host::Fact;
 
-/// The value of one key, or 0 if the kernel left it out of a vector that is there, which means just that for a bit set.
+/// The value of one key, or 0 if the kernel left it out of a vector that is there, which means just
+/// that for a bit set.
 pub(crate) fn bits(source: &Source, key: u64) -> Fact<u64> {
     const AT_PAGESZ: u64 = 6; // never left out
     entry(source, key).or_else(|| entry(source, AT_PAGESZ).map(|_| 0))

@@ -40,7 +40,7 @@ fn one(source: &Source, directory: &str, cpu: u32) -> Option<Cache> {
         line: source.value(&file("coherency_line_size")).map(Bytes),
         ways: source.value(&file("ways_of_associativity")),
         sets: source.value(&file("number_of_sets")),
-        // A cache that lists nobody, or somebody else, still serves the CPU it hangs under.
+        // A cache that lists no CPU, or only others, still serves the CPU it hangs under.
         shared_by: if shared_by.contains(cpu) { shared_by } else { CpuList::from_iter([cpu]) },
     })
 }

@@ -1,4 +1,5 @@
-//! Limits of the control groups around this process, of version 1 or 2, from the group itself up to the root.
+//! Limits of the control groups around this process, of version 1 or 2, from the group itself up to
+//! the root.
 
 use crate::source::Source;
 use records::host::Fact;
@@ -88,8 +89,9 @@ fn statistics_of(limit: &str) -> String {
     limit.replace("memory.max", "memory.stat").replace("memory.limit_in_bytes", "memory.stat")
 }
 
-/// What counts as used by the group but is only copies of files, which the kernel drops when the group wants the memory:
-/// without this, whoever has read large files seems to have none left. Half of what was read repeatedly may be missed.
+/// What counts as used by the group but is only copies of files, which the kernel drops when the
+/// group wants the memory: without this, a group that has read large files seems to have none left.
+/// Half of what was read repeatedly may be missed.
 fn cached(source: &Source, limit: &str) -> u64 {
     let Fact::Known(text) = source.text(&statistics_of(limit)) else { return 0 };
     let count = |name: &str| {
@@ -106,7 +108,8 @@ fn no_groups(source: &Source) -> bool {
     source.text("proc/self/cgroup").get().is_some_and(|t| t.lines().all(|l| l.trim_end().ends_with(":/")))
 }
 
-/// Contents of the files of these names, in the process's group of a controller and every group above it.
+/// Contents of the files of these names, in the process's group of a controller and every group
+/// above it.
 fn places(source: &Source, controller: &str, files: &[&str]) -> Vec<(String, String)> {
     let text = source.text("proc/self/cgroup").get().cloned().unwrap_or_default();
     let mut found = Vec::new();

@@ -83,7 +83,8 @@ fn counter_rate(cpuid: &Cpuid, cpuinfo: &str) -> (Fact<u64>, Fact<String>) {
     if let Some(hz) = field(cpuinfo, "timebase").and_then(|t| t.parse().ok()) {
         return known(hz, "/proc/cpuinfo");
     }
-    // The kernel's own calibration: bogomips is twice the counter's rate where loops are timed by it.
+    // The kernel's own calibration: bogomips is twice the counter's rate where loops are timed by
+    // it.
     let flags = field(cpuinfo, "flags").unwrap_or_default();
     let by_counter =
         cpuinfo.contains("CPU implementer") || flags.split_whitespace().any(|f| f == "constant_tsc");

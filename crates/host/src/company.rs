@@ -1,4 +1,4 @@
-//! Who else is on the machine, as far as a process inside can tell.
+//! What else runs on the machine, as far as a process inside can tell.
 
 use crate::source::{Source, garbled};
 use records::host::{Company, Fact};

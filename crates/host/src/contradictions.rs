@@ -1,7 +1,8 @@
 //! Claims that cannot all be true, and which one to believe.
 //!
-//! To add one: a function here that compares two sources and says which wins and why. Differences with an innocent
-//! reading (a leaf that counts the package, a bound that is rounded up) are not contradictions.
+//! To add one: a function here that compares two sources and says which wins and why. Differences
+//! with an innocent reading (a leaf that counts the package, a bound that is rounded up) are not
+//! contradictions.
 
 use crate::cpuid::Cpuid;
 use crate::microarchitecture;
@@ -100,7 +101,7 @@ fn threads_per_core(host: &Host, cpuid: &Cpuid) -> Option<Contradiction> {
     (cpuid > kernel && !switched_off && cpuid <= 8).then(|| Contradiction {
         about: "threads a core".into(),
         claims: vec![("CPUID leaf 0xB".into(), cpuid.to_string()), ("the kernel".into(), kernel.to_string())],
-        judgement: "believe neither before measuring: siblings may be hidden, or sold to somebody else"
+        judgement: "believe neither before measuring: siblings may be hidden, or belong to another guest"
             .into(),
     })
 }

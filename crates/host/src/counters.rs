@@ -1,6 +1,7 @@
 //! Which hardware counters can be had, found by opening them.
 //!
-//! A PMU in sysfs promises nothing: guests list PMUs whose events cannot be opened, and open events that never count.
+//! A PMU in sysfs promises nothing: guests list PMUs whose events cannot be opened, and open events
+//! that never count.
 
 use crate::cpuid::Cpuid;
 use crate::probe::{EventSpec, Prober, Refusal, errno, errno_name};
@@ -101,7 +102,7 @@ impl Trial<'_> {
                 "boot a kernel with CONFIG_PERF_EVENTS, outside any sandbox that hides the call",
             ),
             errno::EBUSY => Ability::no(
-                format!("taken by somebody else ({name})"),
+                format!("in use by another process ({name})"),
                 "end other profilers, and `sysctl kernel.nmi_watchdog=0`",
             ),
             _ => Ability::no(format!("the event cannot be opened ({name})"), absent()),
@@ -201,7 +202,8 @@ fn ibs(cpuid: &Cpuid, trial: &Trial<'_>, devices: &[PmuDevice]) -> Ability {
         return Ability::no("the kernel shows no IBS", remedies::load_sampling(trial.place, "IBS"));
     };
     let event = EventSpec { name: "ibs_op", kind, period: Some(0x10000), ..blank() };
-    // Older kernels cannot leave the kernel out and say EINVAL; with the kernel it takes more rights.
+    // Older kernels cannot leave the kernel out and say EINVAL; with the kernel it takes more
+    // rights.
     let tried = match trial.prober.event(&event) {
         Err(Refusal::Errno(errno::EINVAL)) => EventSpec { exclude_kernel: false, ..event },
         _ => event,

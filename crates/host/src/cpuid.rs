@@ -15,7 +15,8 @@ pub struct Registers {
     pub edx: u32,
 }
 
-/// Leaves of the processor that was asked. Leaves beyond those it has are `None`, not the last leaf's contents.
+/// Leaves of the processor that was asked. Leaves beyond those it has are `None`, not the last
+/// leaf's contents.
 #[derive(Clone, Debug, Default)]
 pub struct Cpuid {
     leaves: BTreeMap<(u32, u32), Registers>,
@@ -75,8 +76,8 @@ impl Cpuid {
         Self { leaves }
     }
 
-    /// Reads `cpuid -r` text: `0x80000008 0x00: eax=0x00003030 ebx=…`. Only the first CPU's block is taken; lines of
-    /// another form are skipped.
+    /// Reads `cpuid -r` text: `0x80000008 0x00: eax=0x00003030 ebx=…`. Only the first CPU's block
+    /// is taken; lines of another form are skipped.
     pub fn parse(text: &str) -> Self {
         let mut leaves = BTreeMap::new();
         for line in text.lines() {
@@ -95,7 +96,8 @@ impl Cpuid {
         cpuid
     }
 
-    /// The text that [`Cpuid::parse`] reads. Leaves of nothing but zeroes are left out: they say nothing.
+    /// The text that [`Cpuid::parse`] reads. Leaves of nothing but zeroes are left out: they say
+    /// nothing.
     pub fn dump(&self) -> String {
         use std::fmt::Write as _;
         let mut text = String::from("CPU 0:\n");

@@ -1,4 +1,5 @@
-//! Caches and translation buffers as CPUID claims them, leaf by leaf, whether or not the leaves agree.
+//! Caches and translation buffers as CPUID claims them, leaf by leaf, whether or not the leaves
+//! agree.
 
 use crate::cpuid::{Cpuid, Registers};
 use records::host::{CacheClaim, CacheKind, TlbClaim};
@@ -7,7 +8,8 @@ use units::Bytes;
 pub(crate) fn cache_claims(cpuid: &Cpuid) -> Vec<CacheClaim> {
     let mut claims = Vec::new();
     if cpuid.is_amd() {
-        // Leaf 0x8000001D exists only with the topology extensions; the same numbers mean something else elsewhere.
+        // Leaf 0x8000001D exists only with the topology extensions; the same numbers mean something
+        // else elsewhere.
         let extended = cpuid.leaf(0x8000_0001).is_some_and(|r| r.ecx >> 22 & 1 == 1);
         if extended {
             claims.extend(deterministic(cpuid, 0x8000_001d));
@@ -122,8 +124,9 @@ fn amd_tlbs(cpuid: &Cpuid) -> Vec<TlbClaim> {
     claims
 }
 
-/// What one stands for in the second level's counts of entries. Since Zen 5, whose 4096 would not fit its twelve bits, it
-/// is 32, and a bit says so; hypervisors of that time do not pass the bit on, so the family says it, too.
+/// What one stands for in the second level's counts of entries. Since Zen 5, whose 4096 would not
+/// fit its twelve bits, it is 32, and a bit says so; hypervisors of that time do not pass the bit
+/// on, so the family says it, too.
 fn amd_l2_tlb_unit(cpuid: &Cpuid) -> u32 {
     let told = cpuid.leaf(0x8000_0021).is_some_and(|r| r.eax >> 14 & 1 == 1);
     let zen5_or_later = cpuid.signature().is_some_and(|(family, ..)| family >= 0x1a);
@@ -159,8 +162,8 @@ fn intel_tlb(r: Registers) -> Option<TlbClaim> {
     .filter(|t| t.entries > 0 && !t.pages.is_empty())
 }
 
-/// Descriptor bytes of the server and client cores since Nehalem. To add one: a line, by the table in the manual's
-/// entry for CPUID leaf 2.
+/// Descriptor bytes of the server and client cores since Nehalem. To add one: a line, by the table
+/// in the manual's entry for CPUID leaf 2.
 const DESCRIPTORS: [(u8, u32, CacheKind, &[&str], u32); 17] = [
     (0x03, 1, CacheKind::Data, &["4K"], 64),
     (0x5a, 1, CacheKind::Data, &["2M", "4M"], 32),

@@ -56,7 +56,8 @@ fn distribution(source: &Source) -> Fact<String> {
     }
 }
 
-/// The live machine's is known from the build; a recorded one's shows in the shape of its `/proc/cpuinfo`.
+/// The live machine's is known from the build; a recorded one's shows in the shape of its
+/// `/proc/cpuinfo`.
 fn architecture(source: &Source) -> Fact<String> {
     if source.is_live() {
         return Fact::Known(std::env::consts::ARCH.to_owned());

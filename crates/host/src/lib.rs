@@ -1,13 +1,14 @@
 //! What this machine is and can.
 //!
-//! Everything is read under a root, so that recorded machines are test data and a user's trouble can be replayed from
-//! the file that `gleaner doctor --record` writes. What no file tells comes through two doors: [`cpuid::Cpuid`] (an
-//! instruction, or a dump of it) and [`probe::Prober`] (opening counters, reading model-specific registers; its live
-//! side is in the lab, where `unsafe` has a room).
+//! Everything is read under a root, so that recorded machines are test data and a user's trouble
+//! can be replayed from the file that `gleaner doctor --record` writes. What no file tells comes
+//! through two doors: [`cpuid::Cpuid`] (an instruction, or a dump of it) and [`probe::Prober`]
+//! (opening counters, reading model-specific registers; its live side is in the lab, where `unsafe`
+//! has a room).
 //!
-//! To add a fact: its field in `records::host`, a reader here in the file of its kind (never a panic: every reader is
-//! fed garbage in `tests/garbage.rs`), its file in `recorder.rs`, its line in `gleaner doctor`, and its value in the
-//! tests of the recorded machines.
+//! To add a fact: its field in `records::host`, a reader here in the file of its kind (never a
+//! panic: every reader is fed garbage in `tests/garbage.rs`), its file in `recorder.rs`, its line
+//! in `gleaner doctor`, and its value in the tests of the recorded machines.
 #![forbid(unsafe_code)]
 
 mod auxv;
@@ -82,7 +83,8 @@ pub fn read_with(source: &Source, prober: &dyn probe::Prober) -> Host {
     host
 }
 
-/// Hypervisors that hide the microcode show a number of their own: KVM's for AMD and Intel guests, Hyper-V's.
+/// Hypervisors that hide the microcode show a number of their own: KVM's for AMD and Intel guests,
+/// Hyper-V's.
 fn invented_microcode(host: &mut Host) {
     let guest = host.virtualization.hypervisor.get().is_some_and(|h| h != virtualization::name::NONE);
     if let (true, Some(shown)) = (guest, host.processor.microcode.get()) {

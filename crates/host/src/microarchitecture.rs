@@ -1,17 +1,20 @@
 //! Names of microarchitectures, by the numbers that processors carry.
 //!
-//! To add one: a line in the table of its vendor. An unknown processor stays unknown; nothing else depends on a name.
+//! To add one: a line in the table of its vendor. An unknown processor stays unknown; nothing else
+//! depends on a name.
 
 use records::host::Processor;
 
-/// Features that tell of a processor by its vendor: which came with it, and what has them since. Hypervisors show their guests numbers
-/// of other processors and leave features out, but they cannot make any up.
+/// Features that tell of a processor by its vendor: which came with it, and what has them since.
+/// Hypervisors show their guests numbers of other processors and leave features out, but they
+/// cannot make any up.
 const CAME_WITH: [(&str, &str, &str, &[&str]); 2] = [
     ("GenuineIntel", "amx_tile", "Sapphire Rapids", &["Sapphire Rapids", "Emerald Rapids", "Granite Rapids"]),
     ("AuthenticAMD", "avx512f", "Zen 4", &["Zen 4", "Zen 4c", "Zen 5", "Zen 5c"]),
 ];
 
-/// What the processor's numbers say cannot be, for it has this feature; with what came with that one first.
+/// What the processor's numbers say cannot be, for it has this feature; with what came with that
+/// one first.
 pub(crate) fn belied(p: &Processor, name: &str) -> Option<(&'static str, &'static str)> {
     let vendor = p.vendor.get()?;
     let has = |feature: &str| p.features.iter().any(|f| f == feature);

@@ -46,7 +46,8 @@ pub(crate) fn prefetch(
         return register(&INTEL, prober, place, cpu);
     }
     if cpuid.is_amd() {
-        // Leaf 0x80000021 says whether the register is there; asking a processor without it is an error.
+        // Leaf 0x80000021 says whether the register is there; asking a processor without it is an
+        // error.
         let present = cpuid.leaf(0x8000_0021).is_some_and(|r| r.eax >> 13 & 1 == 1);
         if present {
             return register(&AMD, prober, place, cpu);

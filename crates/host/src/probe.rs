@@ -1,7 +1,7 @@
 //! What can only be found out by trying: opening perf events, reading model-specific registers.
 //!
-//! The live side is in the lab, where system calls have a room. Answers can be recorded with a tree and replayed, so
-//! the reasoning about them is tested without the hardware.
+//! The live side is in the lab, where system calls have a room. Answers can be recorded with a tree
+//! and replayed, so the reasoning about them is tested without the hardware.
 
 use crate::source::Source;
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ pub struct EventSpec {
     pub config1: u64,
     /// Skid that is bearable, `precise_ip`: 0 any, 2 none asked for.
     pub precise: u8,
-    /// Sample every so many; `None` counts.
+    /// Events from one sample to the next; `None` counts.
     pub period: Option<u64>,
     pub exclude_kernel: bool,
     /// Another event of the same PMU that must lead the group.
@@ -34,14 +34,14 @@ pub struct EventSpec {
 pub enum Refusal {
     /// The kernel said no, with this error number.
     Errno(i32),
-    /// Nobody tried, and why.
+    /// It was not tried, and why.
     NotTried(String),
 }
 
 /// Tries things. Implementations must leave nothing open and nothing changed behind them.
 pub trait Prober {
-    /// Opens the event for the calling thread, lets it see some work (loads, and writes to the watched variable),
-    /// and closes it. The count it read at the end.
+    /// Opens the event for the calling thread, lets it see some work (loads, and writes to the
+    /// watched variable), and closes it. The count it read at the end.
     fn event(&self, event: &EventSpec) -> Result<u64, Refusal>;
 
     /// Reads a model-specific register.
@@ -143,7 +143,8 @@ fn msr_key(cpu: u32, register: u32) -> String {
     format!("msr {register:#x} cpu {cpu}")
 }
 
-/// Error numbers that say something about perf events and registers; the same on every Linux Gleaner knows.
+/// Error numbers that say something about perf events and registers; the same on every Linux
+/// Gleaner knows.
 pub(crate) mod errno {
     pub(crate) const EPERM: i32 = 1;
     pub(crate) const ENOENT: i32 = 2;

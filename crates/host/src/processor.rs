@@ -7,7 +7,8 @@ use records::host::{Ability, Fact, Processor};
 
 const CPUINFO: &str = "proc/cpuinfo";
 
-/// Flags that change what Gleaner can do or how it measures. To add one: a word as `/proc/cpuinfo` spells it.
+/// Flags that change what Gleaner can do or how it measures. To add one: a word as `/proc/cpuinfo`
+/// spells it.
 const FEATURES: [&str; 40] = [
     // x86: clocks and counters
     "constant_tsc",

@@ -1,6 +1,7 @@
 //! Writes down what the readers read, so that a machine can be looked at elsewhere.
 //!
-//! Only files named here are taken: no command lines, no environment, no serial numbers, no host name.
+//! Only files named here are taken: no command lines, no environment, no serial numbers, no host
+//! name.
 
 use crate::cpuid::{self, Cpuid};
 use crate::probe::{self, Prober};

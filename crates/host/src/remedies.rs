@@ -1,7 +1,8 @@
-//! What would turn a "no" into a "yes": one sentence that somebody can act on, for the hypervisor, cloud and
-//! permissions at hand.
+//! What would turn a "no" into a "yes": one sentence that a user can act on, for the hypervisor,
+//! cloud and permissions at hand.
 //!
-//! To add a hypervisor or cloud: an arm in each function where it differs. Say only what its documentation says.
+//! To add a hypervisor or cloud: an arm in each function where it differs. Say only what its
+//! documentation says.
 
 use crate::virtualization::name;
 use records::host::{Host, Limits, Virtualization};
@@ -69,7 +70,7 @@ pub(crate) fn counters(place: &Place<'_>) -> String {
              the firmware)"
                 .into()
         }
-        _ => "ask whoever runs the hypervisor to pass the performance counters on, or run on bare metal".into(),
+        _ => "ask the operator of the hypervisor to pass the performance counters on, or run on bare metal".into(),
     }
 }
 

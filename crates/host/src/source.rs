@@ -1,8 +1,10 @@
-//! Where facts are read from: the live system, a directory laid out like one, or a recorded tree in one file.
+//! Where facts are read from: the live system, a directory laid out like one, or a recorded tree in
+//! one file.
 //!
-//! All readers take paths without a leading slash. Nothing here fails hard: what cannot be read is [`Fact::Unknown`]
-//! with the reason, because half of these files are missing on any given machine. Only regular files are read, as
-//! those of procfs and sysfs are: a pipe under a foreign root would make us wait for ever, a device need not end.
+//! All readers take paths without a leading slash. Nothing here fails hard: what cannot be read is
+//! [`Fact::Unknown`] with the reason, because half of these files are missing on any given machine.
+//! Only regular files are read, as those of procfs and sysfs are: a pipe under a foreign root would
+//! make us wait for ever, a device need not end.
 
 use crate::tree::{Tree, TreeError};
 use records::host::{CpuList, Fact};
@@ -13,7 +15,8 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// No file of interest is larger; a garbled tree, or a device posing as a file, must not eat memory.
+/// No file of interest is larger; a garbled tree, or a device posing as a file, must not eat
+/// memory.
 const LARGEST_FILE: u64 = 4 << 20;
 
 /// Recorded machines take some 100 KiB; one of a thousand CPUs stays far below.
@@ -36,8 +39,8 @@ enum Files {
 pub enum SourceError {
     #[error("{}", records::plain(.0))]
     Unreadable(io::Error),
-    #[error("a pipe that nobody writes to")]
-    NobodyWrites,
+    #[error("a pipe that no program writes to")]
+    NoWriter,
     #[error("neither a directory nor a file written by --record")]
     Device,
     #[error("larger than any recorded machine")]
@@ -47,8 +50,9 @@ pub enum SourceError {
 }
 
 impl Source {
-    /// `/` for the live system, another directory laid out like it, or a file written by `gleaner doctor --record`.
-    /// A file that is no tree reads as a machine of which nothing is known; use [`Tree::parse`] to find out why.
+    /// `/` for the live system, another directory laid out like it, or a file written by `gleaner
+    /// doctor --record`. A file that is no tree reads as a machine of which nothing is known; use
+    /// [`Tree::parse`] to find out why.
     pub fn open(root: &Path) -> Self {
         if root.is_file() {
             let text = std::fs::read_to_string(root).unwrap_or_default();
@@ -57,8 +61,8 @@ impl Source {
         Self { files: Files::Directory(root.to_owned()) }
     }
 
-    /// As [`Source::open`], but a path that is no machine is an error. A recorded machine may come by a pipe, if
-    /// someone writes to it (`--root <(zcat machine.gz)`).
+    /// As [`Source::open`], but a path that is no machine is an error. A recorded machine may come
+    /// by a pipe, if someone writes to it (`--root <(zcat machine.gz)`).
     pub fn open_checked(root: &Path) -> Result<Self, SourceError> {
         let kind = std::fs::metadata(root).map_err(SourceError::Unreadable)?.file_type();
         if kind.is_dir() {
@@ -174,8 +178,8 @@ impl Source {
     }
 }
 
-/// Opens a file to read it, and nothing else: opening some devices has effects, so it is looked at first, and again
-/// once it is open.
+/// Opens a file to read it, and nothing else: opening some devices has effects, so it is looked at
+/// first, and again once it is open.
 fn open_regular(path: &Path) -> io::Result<File> {
     let other = || io::Error::other("not a regular file");
     if !std::fs::metadata(path)?.is_file() {
@@ -195,10 +199,11 @@ fn tree_bytes(path: &Path, pipe: bool) -> Result<Vec<u8>, SourceError> {
     let mut bytes = Vec::new();
     let mut file = open_at_once(path).map_err(SourceError::Unreadable)?;
     if pipe {
-        // The first byte tells a pipe without a writer (its end) from one whose writer is slow (nothing yet).
+        // The first byte tells a pipe without a writer (its end) from one whose writer is slow
+        // (nothing yet).
         let mut first = [0];
         match file.read(&mut first) {
-            Ok(0) => return Err(SourceError::NobodyWrites),
+            Ok(0) => return Err(SourceError::NoWriter),
             Ok(_) => bytes.push(first[0]),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
             Err(e) => return Err(SourceError::Unreadable(e)),
@@ -212,7 +217,8 @@ fn tree_bytes(path: &Path, pipe: bool) -> Result<Vec<u8>, SourceError> {
     if bytes.len() as u64 > LARGEST_TREE { Err(SourceError::TooLarge) } else { Ok(bytes) }
 }
 
-/// The value of `key` in a file of `key: value` lines, such as `/proc/meminfo` or `/proc/self/status`.
+/// The value of `key` in a file of `key: value` lines, such as `/proc/meminfo` or
+/// `/proc/self/status`.
 pub(crate) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (k, v) = line.split_once(':')?;
@@ -275,7 +281,7 @@ mod tests {
         let told = |path: &Path| Source::open_checked(path).unwrap_err().to_string();
         let path = directory.path().join("pipe");
         pipe(&path);
-        assert_eq!(told(&path), "a pipe that nobody writes to");
+        assert_eq!(told(&path), "a pipe that no program writes to");
         assert_eq!(told(Path::new("/dev/zero")), "neither a directory nor a file written by --record");
         assert_eq!(told(&directory.path().join("absent")), "No such file or directory");
     }

@@ -10,9 +10,10 @@
 //! proc/self/auxv<TAB>!hex 1000000000000000fffb8b17
 //! ```
 //!
-//! A line that does not start with a tab names a file; what follows the first tab is its only line. Lines that start
-//! with a tab are its lines otherwise. One `{LIST}` in a path, numbers as the kernel writes CPU lists, stands for as
-//! many files of the same content. `!hex` marks bytes that are no text. `#` starts a comment, blank lines are skipped.
+//! A line that does not start with a tab names a file; what follows the first tab is its only line.
+//! Lines that start with a tab are its lines otherwise. One `{LIST}` in a path, numbers as the
+//! kernel writes CPU lists, stands for as many files of the same content. `!hex` marks bytes that
+//! are no text. `#` starts a comment, blank lines are skipped.
 
 use records::host::CpuList;
 use std::collections::{BTreeMap, BTreeSet};
@@ -192,8 +193,8 @@ fn write_content(text: &mut String, content: &[u8]) {
     text.push('\n');
 }
 
-/// The first run of digits that follows a letter and ends a path component (`cpu12`, `node0`), the parts around it.
-/// Written so that reading expands it back to the same path.
+/// The first run of digits that follows a letter and ends a path component (`cpu12`, `node0`), the
+/// parts around it. Written so that reading expands it back to the same path.
 fn number_in(path: &str) -> Option<(&str, u32, &str)> {
     if path.contains(['{', '}']) {
         return None;

@@ -1,10 +1,10 @@
 //! What stands between this process and the silicon: hypervisor, cloud, container.
 //!
-//! Each conclusion keeps its evidence, because every single mark can be absent or forged: a KVM guest can wear
-//! Hyper-V's signature, and a virtual machine can boot from a container's image.
+//! Each conclusion keeps its evidence, because every single mark can be absent or forged: a KVM
+//! guest can wear Hyper-V's signature, and a virtual machine can boot from a container's image.
 //!
-//! To add a hypervisor: its CPUID signature in [`SIGNATURES`] or its maker in [`MAKERS`], and what would help there in
-//! `remedies.rs`.
+//! To add a hypervisor: its CPUID signature in [`SIGNATURES`] or its maker in [`MAKERS`], and what
+//! would help there in `remedies.rs`.
 
 use crate::cpuid::Cpuid;
 use crate::identity::dmi;
@@ -145,7 +145,8 @@ fn hypervisor(
     if cpuinfo.is_empty() {
         return Fact::unknown("neither CPUID nor /proc/cpuinfo can be read");
     }
-    // On Arm nothing says "bare metal"; firmware of physical machines names a maker, that of guests a hypervisor.
+    // On Arm nothing says "bare metal"; firmware of physical machines names a maker, that of guests
+    // a hypervisor.
     match dmi(source, "sys_vendor") {
         Some(vendor) => {
             evidence.push(format!("DMI names the maker {vendor} and nothing names a hypervisor"));
@@ -160,7 +161,8 @@ fn hypervisor(
 fn by_cpuid(cpuid: &Cpuid, evidence: &mut Vec<String>) -> Option<&'static str> {
     let signature = cpuid.hypervisor()?;
     evidence.push(format!("CPUID leaf 0x40000000 says {signature:?}"));
-    // KVM puts Hyper-V's leaves first when it poses as Hyper-V, and its own at 0x40000100; the range asked ends before.
+    // KVM puts Hyper-V's leaves first when it poses as Hyper-V, and its own at 0x40000100; the
+    // range asked ends before.
     Some(SIGNATURES.iter().find(|(s, _)| *s == signature).map_or(name::OTHER, |(_, n)| n))
 }
 

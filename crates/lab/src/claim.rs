@@ -1,8 +1,9 @@
 //! Which CPU is being measured on: so that two measurements at once choose different ones.
 //!
-//! A claim is a socket bound to an abstract name (`@gleaner/measure/cpu/3`). The kernel gives a name to one process at
-//! a time, whoever its user is, and takes it back when that process ends, however it ends: nothing is left over. A
-//! network namespace has names of its own, so measurements in two containers do not see each other.
+//! A claim is a socket bound to an abstract name (`@gleaner/measure/cpu/3`). The kernel gives a
+//! name to one process at a time, whoever its user is, and takes it back when that process ends,
+//! however it ends: nothing is left over. A network namespace has names of its own, so measurements
+//! in two containers do not see each other.
 //!
 //! A claim is a courtesy, not a right: a measurement whose CPU is claimed goes on, and says so.
 

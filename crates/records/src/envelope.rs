@@ -1,8 +1,10 @@
-//! What every record begins with: `{"kind":"machine","version":1,"gleaner":"0.1.0","created":"2026-01-31T12:00:00Z",…}`.
+//! What every record begins with:
+//! `{"kind":"machine","version":1,"gleaner":"0.1.0","created":"2026-01-31T12:00:00Z",…}`.
 //!
-//! To change a released kind so that older files no longer fit: raise its `VERSION`, append to its `UPGRADES` a
-//! function that turns the JSON of the version before into the new one, and put an example of the old version into
-//! `crates/records/fixtures/`. A field that is only added, with a default, needs none of this.
+//! To change a released kind so that older files no longer fit: raise its `VERSION`, append to its
+//! `UPGRADES` a function that turns the JSON of the version before into the new one, and put an
+//! example of the old version into `crates/records/fixtures/`. A field that is only added, with a
+//! default, needs none of this.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,7 @@ pub trait Record: Serialize + DeserializeOwned {
     const UPGRADES: &'static [Upgrade] = &[];
 }
 
-/// Who wrote a record, when, and what it is.
+/// What a record is, when it was written, and by which version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Header {
     pub kind: String,

@@ -1,6 +1,7 @@
 //! Paths in records: JSON has text only, and names of files may be any bytes but zero.
 //!
-//! What is text stays as it is. A byte that is not stands as `\\xHH`, and so does a backslash that would be read as the begin of that.
+//! What is text stays as it is. A byte that is not stands as `\\xHH`, and so does a backslash that
+//! would be read as the begin of that.
 
 use std::ffi::OsString;
 use std::fmt::Write;

@@ -1,9 +1,9 @@
 //! What a machine is and can, as the machine record holds it.
 //!
-//! Everything here is *claimed* (by CPUID, sysfs, procfs, the hypervisor) unless its name says otherwise; what the lab
-//! measures stands elsewhere in the record, beside it. A fact that could not be had is `{"unknown": "why"}`, never a
-//! guess and never left out. To add a fact: a field here with [`Fact`] around it, its reader in the `host` crate, its
-//! line in `gleaner doctor`.
+//! Everything here is *claimed* (by CPUID, sysfs, procfs, the hypervisor) unless its name says
+//! otherwise; what the lab measures stands elsewhere in the record, beside it. A fact that could
+//! not be had is `{"unknown": "why"}`, never a guess and never left out. To add a fact: a field
+//! here with [`Fact`] around it, its reader in the `host` crate, its line in `gleaner doctor`.
 
 mod cpulist;
 mod fact;
@@ -53,7 +53,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// CPUs that are online and that this process may run on, ascending. Empty only when neither could be read.
+    /// CPUs that are online and that this process may run on, ascending. Empty only when neither
+    /// could be read.
     pub fn usable_cpus(&self) -> Vec<u32> {
         let online = self.topology.online.get();
         let allowed = self.topology.allowed.get();
@@ -80,8 +81,9 @@ impl Host {
         self.caches_of(cpu).into_iter().filter(|c| c.kind != CacheKind::Instruction).collect()
     }
 
-    /// Sizes of the data caches a CPU reaches, nearest first, for choosing what to measure: as sysfs lists them, or where it
-    /// lists none, as CPUID does, which does not say who else reaches them.
+    /// Sizes of the data caches a CPU reaches, nearest first, for choosing what to measure: as
+    /// sysfs lists them, or where it lists none, as CPUID does, which does not say which other CPUs
+    /// reach them.
     pub fn data_cache_sizes_of(&self, cpu: u32) -> Vec<DataCacheSize> {
         let listed = self.data_caches_of(cpu);
         if !listed.is_empty() {

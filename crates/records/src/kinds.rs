@@ -1,4 +1,4 @@
-//! Every kind of record that this program knows, for those who take any of them.
+//! Every kind of record that this program knows, for verbs that take any of them.
 //!
 //! To add a kind: a line in [`KINDS`].
 

@@ -1,8 +1,9 @@
-//! The documents that pass between verbs: what is in them, how they are read, written and kept readable.
+//! The documents that pass between verbs: what is in them, how they are read, written and kept
+//! readable.
 //!
-//! To add a kind of record: a module with its types, `impl Record` for the outermost one, a line in `kinds.rs`, an
-//! example in `crates/records/fixtures/`; then `make regenerate` writes its JSON Schema. To change a kind that has been
-//! released: see `envelope.rs`.
+//! To add a kind of record: a module with its types, `impl Record` for the outermost one, a line in
+//! `kinds.rs`, an example in `crates/records/fixtures/`; then `make regenerate` writes its JSON
+//! Schema. To change a kind that has been released: see `envelope.rs`.
 #![forbid(unsafe_code)]
 
 mod envelope;

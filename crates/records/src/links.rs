@@ -1,9 +1,11 @@
-//! Which symbolic links are followed to the file that is written, and which files of other users are left alone.
+//! Which symbolic links are followed to the file that is written, and which files of other users
+//! are left alone.
 //!
-//! In a directory that everybody may write to (mode `1777`, as `/tmp` has it), another user can plant a link under the
-//! name that we are about to write: `/tmp/machine.json -> /etc/shadow`. The kernel refuses to follow it
-//! (`fs.protected_symlinks`), but only where the kernel follows it; a file that is replaced by `rename` needs its last
-//! name, so links are followed here, and the rule is applied here, whatever that setting is:
+//! In a directory that everybody may write to (mode `1777`, as `/tmp` has it), another user can
+//! plant a link under the name that we are about to write: `/tmp/machine.json -> /etc/shadow`. The
+//! kernel refuses to follow it (`fs.protected_symlinks`), but only where the kernel follows it; a
+//! file that is replaced by `rename` needs its last name, so links are followed here, and the rule
+//! is applied here, whatever that setting is:
 //!
 //! | in a sticky directory that everybody may write to | |
 //! |---|---|
@@ -56,7 +58,8 @@ pub(crate) fn followed(path: &Path) -> io::Result<Followed> {
 
 /// What the link of this name says, if it is one; an error if it may not be followed.
 ///
-/// Owner and target are asked of one descriptor, so that no other link can take its place in between.
+/// Owner and target are asked of one descriptor, so that no other link can take its place in
+/// between.
 fn link_at(path: &Path) -> io::Result<Option<PathBuf>> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(link) = rustix::fs::openat(CWD, path, flags, Mode::empty()) else { return Ok(None) };
@@ -108,10 +111,11 @@ mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 
-    /// Another user, who owns nothing here.
+    /// Another user, without anything here.
     const STRANGER: u32 = 4321;
 
-    /// A directory like `/tmp`, and what stands beside it; nothing where this process may give no files away.
+    /// A directory like `/tmp`, and what stands beside it; nothing where this process may give no
+    /// files away.
     fn shared() -> Option<(tempfile::TempDir, PathBuf)> {
         let outer = tempfile::tempdir().unwrap();
         let shared = outer.path().join("shared");
@@ -169,7 +173,7 @@ mod tests {
         chown(&file, Some(STRANGER), None).unwrap();
         assert!(refused(&file));
         assert_eq!(fs::read_to_string(&file).unwrap(), "old");
-        // Not everybody may write here: then whoever put it there was allowed to.
+        // Where not everybody may write, the file was put there by right.
         fs::set_permissions(&shared, Permissions::from_mode(0o755)).unwrap();
         write_bytes_atomically(&file, b"new").unwrap();
     }

@@ -1,7 +1,7 @@
 //! The machine record: what one machine is, and what was measured of it.
 //!
-//! To add an experiment: a file in `machine/` with its result type, a field in [`Experiments`], and the experiment
-//! itself in the crate of that name.
+//! To add an experiment: a file in `machine/` with its result type, a field in [`Experiments`], and
+//! the experiment itself in the crate of that name.
 
 mod bandwidth;
 mod c2c;

@@ -1,4 +1,5 @@
-//! The plan record: which loads of which modules give way, what that is expected to gain, and what was left alone.
+//! The plan record: which loads of which modules give way, what that is expected to gain, and what
+//! was left alone.
 //!
 //! To add a reason for leaving a load alone: a variant of [`Because`], and its test in the planner.
 
@@ -39,7 +40,7 @@ impl Record for Plan {
     const VERSION: u32 = 1;
 }
 
-/// Who a program is in a harvest.
+/// What a program is in a harvest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -65,7 +66,7 @@ pub struct PlannedModule {
     pub size: Bytes,
     pub counts: Counts,
     pub sites: Vec<Site>,
-    /// Of a primary: loops that only wait by turning round, where it gives way too.
+    /// Of a primary: loops that busy-wait, where it yields too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spins: Vec<Spin>,
     pub rejected: Vec<Rejected>,
@@ -76,7 +77,8 @@ pub struct PlannedModule {
 #[serde(default)]
 pub struct Counts {
     pub functions: usize,
-    /// Instructions that access memory by an address computed at run time, in code that twins can have.
+    /// Instructions that access memory by an address computed at run time, in code that twins can
+    /// have.
     pub accesses: usize,
     pub candidates: usize,
     pub sites: usize,

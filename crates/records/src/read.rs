@@ -1,6 +1,7 @@
 //! Reading: a record comes back whole, or one line says what is the matter with the file.
 //!
-//! To add a way in which a file can be wrong: a variant of [`Problem`], and a case in this file's tests.
+//! To add a way in which a file can be wrong: a variant of [`Problem`], and a case in this file's
+//! tests.
 
 use crate::envelope::{Document, Header, Record, Upgrade};
 use serde_json::{Map, Value};
@@ -78,7 +79,8 @@ pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, Problem> {
         Box::new(File::open(path).map_err(Problem::Unreadable)?)
     };
     let mut bytes = Vec::new();
-    // A look at the beginning first: what is no record at all is told before a gigabyte of it has been read.
+    // A look at the beginning first: what is no record at all is told before a gigabyte of it has
+    // been read.
     source.by_ref().take(4096).read_to_end(&mut bytes).map_err(Problem::Unreadable)?;
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None if bytes.len() < 4096 => return Err(Problem::Empty),
@@ -93,7 +95,8 @@ pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// Header and body. Nothing of the body has been looked at; of the header only what every version must have.
+/// Header and body. Nothing of the body has been looked at; of the header only what every version
+/// must have.
 pub(crate) fn open(bytes: &[u8]) -> Result<(Header, Value), Problem> {
     let value: Value = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
         serde_json::error::Category::Eof => Problem::CutShort { line: error.line() },
@@ -161,7 +164,8 @@ mod tests {
     use super::*;
     use serde::{Deserialize, Serialize};
 
-    /// A kind in its third version: `depth` was called `deep` in the first, and counted from one in the second.
+    /// A kind in its third version: `depth` was called `deep` in the first, and counted from one in
+    /// the second.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Well {
         depth: u64,

@@ -1,7 +1,7 @@
 //! The run record: what became of a harvest.
 //!
-//! Figures that a run could not have are `{"unresolved": "why"}`. To add one: a field in the part it belongs to, and the
-//! place in the crate `harvest` that puts the record together.
+//! Figures that a run could not have are `{"unresolved": "why"}`. To add one: a field in the part
+//! it belongs to, and the place in the crate `harvest` that puts the record together.
 
 mod absence;
 mod program;

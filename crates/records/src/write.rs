@@ -1,11 +1,14 @@
-//! Writing: at any moment, whatever ends the program, the file is the old one or the new one, whole.
+//! Writing: at any moment, whatever ends the program, the file is the old one or the new one,
+//! whole.
 //!
-//! The new text goes to a file beside the old one, to disk, and takes the old one's name in one step (`rename`). Mode,
-//! owner and group of the old file are kept, and a symbolic link stays one. A second hard link keeps the old text. A
-//! killed run can leave a file `.NAME.….tmp` behind, never a damaged one.
+//! The new text goes to a file beside the old one, to disk, and takes the old one's name in one
+//! step (`rename`). Mode, owner and group of the old file are kept, and a symbolic link stays one.
+//! A second hard link keeps the old text. A killed run can leave a file `.NAME.….tmp` behind, never
+//! a damaged one.
 //!
-//! What is no file (a pipe, a terminal, a device, `/dev/fd/N`, `-` for standard output) is written as it comes. A pipe
-//! without a reader is an error, [told apart](WriteError::nobody_reads), and not waited for.
+//! What is no file (a pipe, a terminal, a device, `/dev/fd/N`, `-` for standard output) is written
+//! as it comes. A pipe without a reader is an error, [told apart](WriteError::has_no_reader), and
+//! not waited for.
 //!
 //! Symbolic links and files of other users are refused where `links.rs` says so.
 
@@ -28,8 +31,8 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    /// It is a named pipe, and there may yet come somebody.
-    pub fn nobody_reads(&self) -> bool {
+    /// It is a named pipe, and a reader may yet come.
+    pub fn has_no_reader(&self) -> bool {
         self.why.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
     }
 }
@@ -44,7 +47,8 @@ pub fn write_bytes_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteErro
     written(path, None, bytes)
 }
 
-/// The same for a program: a file gets this mode, whatever its old one was. Devices and pipes keep theirs.
+/// The same for a program: a file gets this mode, whatever its old one was. Devices and pipes keep
+/// theirs.
 pub fn write_program_atomically(path: &Path, bytes: &[u8], mode: u32) -> Result<(), WriteError> {
     written(path, Some(mode & 0o777), bytes)
 }
@@ -59,8 +63,8 @@ fn written(path: &Path, mode: Option<u32>, bytes: &[u8]) -> Result<(), WriteErro
         .map_err(|why| WriteError { path: path.to_owned(), why })
 }
 
-/// Finds out whether a later write can be expected to succeed, so that a long run need not end in vain. Leaves
-/// everything as it was.
+/// Finds out whether a later write can be expected to succeed, so that a long run need not end in
+/// vain. Leaves everything as it was.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     // A pipe's reader would find its end as soon as it is closed again.
     if fs::metadata(path).is_ok_and(|what| what.file_type().is_fifo()) {
@@ -101,8 +105,9 @@ impl Destination {
             Ok(old) if old.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(old) => {
                 links::refuse_planted(&path, &old)?;
-                // A pipe opened as usual would make us wait for a reader, without a word and perhaps for ever. A file
-                // is opened even though its name alone is replaced: one that is write-protected stays as it is.
+                // A pipe opened as usual would make us wait for a reader, without a word and
+                // perhaps for ever. A file is opened even though its name alone is replaced: one
+                // that is write-protected stays as it is.
                 let wait = if old.file_type().is_fifo() { OFlags::NONBLOCK } else { OFlags::empty() };
                 let flags = (wait | OFlags::NOFOLLOW | OFlags::NOCTTY).bits().cast_signed();
                 let file = OpenOptions::new().write(true).custom_flags(flags).open(&path)?;
@@ -130,7 +135,8 @@ fn replace(path: &Path, old: Option<&fs::Metadata>, mode: Option<u32>, bytes: &[
     }
     new.as_file().sync_all()?;
     new.persist(path).map_err(|e| e.error)?;
-    // The name too should outlive a power cut. Where the file system cannot promise that, the file is there all the same.
+    // The name too should outlive a power cut. Where the file system cannot promise that, the file
+    // is there all the same.
     let _ = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
     Ok(())
 }
@@ -209,10 +215,10 @@ mod tests {
         check_writable(&pipe).unwrap();
         let long = vec![b'x'; 1 << 20]; // more than a pipe holds
         while let Err(error) = write_bytes_atomically(&pipe, &long) {
-            assert!(error.nobody_reads(), "{error}");
+            assert!(error.has_no_reader(), "{error}");
         }
         assert_eq!(reader.join().unwrap(), long);
-        assert!(write_bytes_atomically(&pipe, b"text").unwrap_err().nobody_reads(), "not waited for");
+        assert!(write_bytes_atomically(&pipe, b"text").unwrap_err().has_no_reader(), "not waited for");
     }
 
     #[test]

@@ -107,8 +107,8 @@ impl Page {
 
 /// What is shown may come from a record of another machine: control characters are escaped.
 ///
-/// Breaks between words, but not inside `commands` that fit on a line, so that they can be copied. A word longer than
-/// the line stands alone.
+/// Breaks between words, but not inside `commands` that fit on a line, so that they can be copied.
+/// A word longer than the line stands alone.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in words(&escaped_lines(text), width) {

@@ -1,4 +1,4 @@
-//! Doctor's lines about what this process may do, and about who else is on the machine.
+//! Doctor's lines about what this process may do, and about other work on the machine.
 
 use super::page::{Mark, Page};
 use super::sections::is_guest;
@@ -7,13 +7,13 @@ use records::host::{Fact, Host};
 pub(super) fn rights(page: &mut Page, host: &Host) {
     page.section("Rights");
     let l = &host.limits;
-    let who = l.uid.value().map(|uid| if uid == 0 { "root".to_owned() } else { format!("user {uid}") });
+    let user = l.uid.value().map(|uid| if uid == 0 { "root".to_owned() } else { format!("user {uid}") });
     let capabilities =
         l.capabilities.get().filter(|c| !c.is_empty()).map(|c| format!("with {}", c.join(", ")));
-    match who {
-        Some(who) => {
+    match user {
+        Some(user) => {
             let what = capabilities.unwrap_or_else(|| "without capabilities that matter here".into());
-            page.line(Mark::Plain, "runs as", &format!("{who} {what}"));
+            page.line(Mark::Plain, "runs as", &format!("{user} {what}"));
         }
         None => page.fact(Mark::Plain, "runs as", &l.uid),
     }
@@ -66,12 +66,12 @@ pub(super) fn company(page: &mut Page, host: &Host) {
         (Some(true), Some(ppm)) => page.line(
             if ppm > 1000 { Mark::Odd } else { Mark::Plain },
             "steal",
-            &format!("{:.2}% of CPU time went to somebody else{since}", ppm as f64 / 1e4),
+            &format!("{:.2}% of CPU time went to other guests of this host{since}", ppm as f64 / 1e4),
         ),
         (Some(false), _) if is_guest(host) => {
             page.line(Mark::Plain, "steal", &format!("none{since}, or the hypervisor does not tell"));
         }
-        (Some(false), _) => page.line(Mark::Yes, "steal", "none: nobody else is below"),
+        (Some(false), _) => page.line(Mark::Yes, "steal", "none: no other guest takes CPU time"),
         _ => page.fact(Mark::Plain, "steal", &c.steal_ppm),
     }
     let load = c.load_milli.value().map(|l| l.map(|m| format!("{:.2}", m as f64 / 1000.0)).join(" "));

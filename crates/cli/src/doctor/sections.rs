@@ -1,5 +1,6 @@
-//! Doctor's sections, one function each. To add a line: where its like stand; what it says comes from `records::host`
-//! alone, so that the page of a recorded machine is the page that machine would show.
+//! Doctor's sections, one function each. To add a line: where its like stand; what it says comes
+//! from `records::host` alone, so that the page of a recorded machine is the page that machine
+//! would show.
 
 use super::page::{Mark, Page, Style};
 use super::{caches, rights};
@@ -221,7 +222,8 @@ fn hugetlb(page: &mut Page, pool: &HugetlbPool) {
         }
         (Some(total), _) => {
             let why = if total == 0 { "none reserved".to_owned() } else { format!("all {total} in use") };
-            // Enough for the smallest areas worth measuring; large pages are gone soon after the start.
+            // Enough for the smallest areas worth measuring; large pages are gone soon after the
+            // start.
             let wanted = total + (Bytes::mib(256).0 / pool.size.0.max(1)).max(1);
             let when = if pool.size < Bytes::mib(256) { "" } else { ", best right after boot" };
             let help = format!("as root: `echo {wanted} > /{}/nr_hugepages`{when}", pool.path);

@@ -1,11 +1,14 @@
-//! What a man page says beyond the definition of the command line: examples, files, variables, related pages.
+//! What a man page says beyond the definition of the command line: examples, files, variables,
+//! related pages.
 //!
-//! To add a verb: a case in [`examples`], and in [`files`] and [`see_also`] if it has any. A test looks for examples.
+//! To add a verb: a case in [`examples`], and in [`files`] and [`see_also`] if it has any. A test
+//! looks for examples.
 
 /// Something that a page names, and a sentence on it.
 pub(super) type Entry = (&'static str, &'static str);
 
-/// Commands with what they do, for the page of this verb; for that of `gleaner` itself, a way through all.
+/// Commands with what they do, for the page of this verb; for that of `gleaner` itself, a way
+/// through all.
 pub(super) fn examples(verb: &str) -> &'static [Entry] {
     match verb {
         "gleaner" => &[

@@ -16,7 +16,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
     if let Some(result) = &outcome.result {
         text.push_str(&rates(result, width));
         text.push_str(&format!(
-            "  memory's maximum: {} GB/s ({}), one CPU's: {} GB/s ({})\n",
+            "  memory: at most {} GB/s ({}); from one CPU {} GB/s ({})\n",
             giga(&result.platform_maximum),
             result.platform_maximum_by,
             giga(&result.single_maximum),
@@ -82,7 +82,8 @@ fn giga(rate: &Quantity) -> String {
     figure(&Quantity::measured(scaled, Unit::BytesPerSecond).disturbed_by(disturbed.clone()))
 }
 
-/// Rates of streams, and latency under load, in one table: `loaded` rows have a latency and a pause.
+/// Rates of streams, and latency under load, in one table: `loaded` rows have a latency and a
+/// pause.
 fn csv(machine: &Machine) -> Option<String> {
     let result = machine.experiments.bandwidth.as_ref()?.result.as_ref()?;
     let mut text = String::from(

@@ -7,7 +7,7 @@ use crate::summary::{figure, table, trouble};
 use records::machine::{CacheToCache, FalseSharing, Machine};
 use std::fmt::Write;
 
-pub(super) const RESULTS: Results = Results { name: "c2c", title: "From cache to cache", lines, csv };
+pub(super) const RESULTS: Results = Results { name: "c2c", title: "Cache to cache", lines, csv };
 
 /// A matrix of more CPUs does not fit on a line.
 const MATRIX: usize = 8;
@@ -23,7 +23,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
         });
         if result.pairs.len() < result.pairs_possible {
             text.push_str(&format!(
-                "  {} of {} pairs were measured, drawn from each kind\n",
+                "  {} of {} pairs were measured, some of each kind\n",
                 result.pairs.len(),
                 result.pairs_possible
             ));
@@ -55,7 +55,7 @@ fn false_sharing(f: &FalseSharing) -> String {
 fn matrix(result: &CacheToCache, width: usize) -> String {
     let mut cpus = result.cpus.clone();
     cpus.sort_unstable();
-    let mut head = row(["ns a hand-over"]);
+    let mut head = row(["ns per transfer"]);
     head.extend(cpus.iter().map(|c| format!("CPU {c}")));
     let mut rows = vec![head];
     for &from in &cpus {
@@ -70,7 +70,7 @@ fn matrix(result: &CacheToCache, width: usize) -> String {
 }
 
 fn classes(result: &CacheToCache, width: usize) -> String {
-    let mut rows = vec![row(["ns a hand-over", "median [lowest, highest]", "pairs"])];
+    let mut rows = vec![row(["ns per transfer", "median [lowest, highest]", "pairs"])];
     for class in &result.classes {
         rows.push(vec![
             class.nearness.words().to_owned(),

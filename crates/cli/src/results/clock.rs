@@ -26,7 +26,8 @@ fn lines(machine: &Machine, _width: usize) -> Option<String> {
     ))
 }
 
-/// Clocks wander by far more than their intervals are wide: three decimals are enough where those hold both ends.
+/// Clocks wander by far more than their intervals are wide: three decimals are enough where those
+/// hold both ends.
 fn giga(hertz: &Quantity) -> String {
     let Some(e) = hertz.estimate() else { return "not resolved".to_owned() };
     let [value, lo, hi] = [e.value, e.lo, e.hi].map(|hz| format!("{:.3}", hz / 1e9));

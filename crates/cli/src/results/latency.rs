@@ -8,7 +8,7 @@ use records::machine::{Access, Curve, Machine, Pattern};
 use std::fmt::Write;
 use units::{Bytes, Quantity};
 
-pub(super) const RESULTS: Results = Results { name: "latency", title: "Levels", lines, csv };
+pub(super) const RESULTS: Results = Results { name: "latency", title: "Latency by level", lines, csv };
 
 fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.latency.as_ref()?;

@@ -8,7 +8,7 @@ use records::machine::{Machine, MlpOfPages};
 use std::fmt::Write;
 use units::{Latency, Quantity};
 
-pub(super) const RESULTS: Results = Results { name: "mlp", title: "Parallelism", lines, csv };
+pub(super) const RESULTS: Results = Results { name: "mlp", title: "Memory-level parallelism", lines, csv };
 
 /// A figure of one kind of page.
 type Cell = fn(&MlpOfPages) -> String;
@@ -20,14 +20,14 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
     let rows: [(&str, Cell); 9] = [
         ("effective parallelism", |k| figure(&k.effective)),
         ("  without page walks", |k| k.translated.as_ref().map_or(String::new(), |t| figure(&t.effective))),
-        ("  against two kept apart by fillers", |k| {
+        ("  against two misses kept apart by filler instructions", |k| {
             k.effective_by_gap.as_ref().map_or(String::new(), figure)
         }),
-        ("  and 2000 of them, their time included", |k| {
+        ("  kept apart by 2000, their time included", |k| {
             k.effective_by_far_gap.as_ref().map_or(String::new(), figure)
         }),
-        ("  with CPUID for a fence", |k| k.effective_by_cpuid.as_ref().map_or(String::new(), figure)),
-        ("chains until throughput stands still", |k| figure(&k.saturation)),
+        ("  with CPUID as the fence", |k| k.effective_by_cpuid.as_ref().map_or(String::new(), figure)),
+        ("chains at which throughput saturates", |k| figure(&k.saturation)),
         ("accesses in flight then", |k| figure(&k.sustained)),
         ("ns per access then", |k| figure(&k.per_access.ns)),
         ("ns per access in sequence", |k| figure(&k.line.per_access.ns)),
@@ -94,7 +94,7 @@ fn notes(kind: &MlpOfPages) -> String {
                 figure(&line.constant.ticks)
             )),
         }
-        text.push_str(&format!("; an empty shot takes {}\n", figure(&kind.empty.ticks)));
+        text.push_str(&format!("; a shot without accesses takes {}\n", figure(&kind.empty.ticks)));
     }
     text
 }

@@ -1,7 +1,8 @@
-//! How the results of each experiment are shown: one file an experiment, with its part of the summary and its table.
+//! How the results of each experiment are shown: one file an experiment, with its part of the
+//! summary and its table.
 //!
-//! To add an experiment: a file here with a [`Results`], and its name in [`IN_SUMMARY`]. A test compares the names with
-//! those of the experiments' catalogue.
+//! To add an experiment: a file here with a [`Results`], and its name in [`IN_SUMMARY`]. A test
+//! compares the names with those of the experiments' catalogue.
 
 mod bandwidth;
 mod c2c;
@@ -28,7 +29,8 @@ pub(crate) struct Results {
     pub(crate) name: &'static str,
     /// Of its part of the summary.
     pub(crate) title: &'static str,
-    /// That part, with tables and curves at most this many characters wide; none where there is nothing to tell.
+    /// That part, with tables and curves at most this many characters wide; none where there is
+    /// nothing to tell.
     pub(crate) lines: fn(&Machine, usize) -> Option<String>,
     /// Every point as comma-separated values, the names of the columns first.
     pub(crate) csv: fn(&Machine) -> Option<String>,

@@ -22,7 +22,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
 }
 
 fn placements(result: &Numa, width: usize) -> String {
-    let mut rows = vec![row(["memory on", "ns", "ns of many at once", "at once", ""])];
+    let mut rows = vec![row(["memory on", "ns", "ns with many under way", "under way", ""])];
     for p in &result.placements {
         let nodes: Vec<String> = p.nodes.iter().map(u32::to_string).collect();
         let nodes = nodes.join(", ");
@@ -31,7 +31,7 @@ fn placements(result: &Numa, width: usize) -> String {
                 PlacementKind::Local => format!("this node ({nodes})"),
                 PlacementKind::Remote => format!("node {nodes}"),
                 PlacementKind::Interleaved => format!("nodes {nodes} in turn"),
-                PlacementKind::Off => "whatever node touched it first".to_owned(),
+                PlacementKind::Off => "the node that touched it first".to_owned(),
             },
             figure(&p.latency.ns),
             figure(&p.parallel.ns),

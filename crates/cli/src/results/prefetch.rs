@@ -16,7 +16,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
     let Some(result) = &outcome.result else { return Some(text) };
     for r in &result.revealed {
         text.push_str(&format!(
-            "  in {}: {} lines on their way at once ascending, {} descending; learnt after {} lines\n",
+            "  in {}: {} lines under way at once when ascending, {} when descending; recognised after {} lines\n",
             r.size,
             figure(&r.ahead_forward),
             figure(&r.ahead_backward),
@@ -35,9 +35,9 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
     if result.control.switched {
         text.push_str(&states(result, width));
     } else {
-        text.push_str(&format!("  not switched: {}\n", result.control.detail));
+        text.push_str(&format!("  prefetchers were not switched: {}\n", result.control.detail));
         if let Some(help) = &result.control.would_help {
-            text.push_str(&format!("    to see each prefetcher by itself: {help}\n"));
+            text.push_str(&format!("    would help to see each prefetcher by itself: {help}\n"));
         }
     }
     Some(text)

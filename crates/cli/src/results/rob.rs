@@ -7,18 +7,18 @@ use crate::summary::{figure, table, trouble};
 use records::machine::{Machine, RunsOut};
 use std::fmt::Write;
 
-pub(super) const RESULTS: Results = Results { name: "rob", title: "Look-ahead", lines, csv };
+pub(super) const RESULTS: Results = Results { name: "rob", title: "Out-of-order window", lines, csv };
 
 fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.rob.as_ref()?;
     let mut text = trouble("rob", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
     text.push_str(&format!(
-        "  re-order buffer: {} entries; no-operations to an entry: {}\n",
+        "  re-order buffer: {} entries; nops per entry: {}\n",
         figure(&result.entries),
         figure(&result.nops_per_entry)
     ));
-    let mut rows = vec![row(["filler", "misses part at", "entries", "what runs out"])];
+    let mut rows = vec![row(["filler", "misses overlap up to", "entries", "limit"])];
     for cliff in &result.cliffs {
         rows.push(vec![
             cliff.filler.replace('_', " "),

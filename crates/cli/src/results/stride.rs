@@ -19,16 +19,16 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.stride.as_ref()?;
     let mut text = trouble("stride", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
-    text.push_str("  ns a load, ascending by so many bytes; every line of the area is visited;\n  ± how far its interval reaches, where that is more than 5%\n");
+    text.push_str("  ns per load by stride in bytes, ascending; every line of the area is visited;\n  ± half the interval, where that is more than 5%\n");
     text.push_str(&grid(result, width));
     text.push_str(&format!(
-        "  a line has {} bytes (claimed: {})\n",
+        "  cache line: {} bytes (claimed: {})\n",
         figure(&result.line),
         figure(&result.line_claimed)
     ));
     for f in result.followed.iter().rev().take(1) {
         text.push_str(&format!(
-            "  in {}: strides followed ascending: {}; descending: {}; the best is {} times faster than random\n",
+            "  in {}: strides that prefetchers follow: ascending {}, descending {}; the best is {} times faster than random\n",
             f.size,
             reach(&f.forward),
             reach(&f.backward),
@@ -50,7 +50,8 @@ fn reach(q: &Quantity) -> String {
     }
 }
 
-/// A figure of a table that has no room for intervals: with the larger half of it where that is wide.
+/// A figure of a table that has no room for intervals: with the larger half of it where that is
+/// wide.
 fn short(quantity: &Quantity) -> String {
     let Some(e) = quantity.estimate() else { return "-".to_owned() };
     let half = (e.hi - e.value).max(e.value - e.lo);

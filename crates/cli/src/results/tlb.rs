@@ -8,13 +8,13 @@ use records::machine::{AfterMiss, Machine, Tlb};
 use std::fmt::Write;
 use units::Quantity;
 
-pub(super) const RESULTS: Results = Results { name: "tlb", title: "Translation", lines, csv };
+pub(super) const RESULTS: Results = Results { name: "tlb", title: "TLBs", lines, csv };
 
 fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.tlb.as_ref()?;
     let mut text = trouble("tlb", Some(outcome)).map(|line| format!("  {line}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
-    let mut rows = vec![row(["", "pages", "entries", "claimed", "a miss costs, cycles", "ns", "then"])];
+    let mut rows = vec![row(["", "pages", "entries", "claimed", "miss, cycles", "ns", "then"])];
     let mut notes = String::new();
     for kind in &result.kinds {
         let pages = &kind.pages.asked;
@@ -42,7 +42,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
         }
         if kind.levels.is_empty() {
             let most = kind.points.iter().map(|p| p.pages).max().unwrap_or(0);
-            notes.push_str(&format!("  {pages} pages: no buffer's end was seen up to {most} pages\n"));
+            notes.push_str(&format!("  {pages} pages: no capacity was found up to {most} pages\n"));
         }
     }
     notes.push_str(&scattered(result));
@@ -59,7 +59,8 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
     Some(text)
 }
 
-/// What small pages lose that lie all over the memory, as they usually do, against such as lie together.
+/// What small pages lose that lie all over the memory, as they usually do, against such as lie
+/// together.
 fn scattered(tlb: &Tlb) -> String {
     let of = |asked: &str| tlb.kinds.iter().find(|k| k.pages.asked == asked);
     let (Some(cut), Some(small)) = (of("4K-cut"), of("4K")) else { return String::new() };

@@ -1,4 +1,4 @@
-//! What it costs to let somebody else run.
+//! What a switch costs: between contexts in user space, and between threads by way of the kernel.
 
 use super::Results;
 use crate::csv::cells;
@@ -33,9 +33,9 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
     for call in &result.calls {
         let what = match call.what {
             Call::Function => "calling a function",
-            Call::ReadTsc => "reading the counter, fenced",
+            Call::ReadTsc => "reading the time stamp counter, fenced",
             Call::SystemCall => "an empty system call",
-            Call::YieldToNobody => "sched_yield, nobody there",
+            Call::YieldToNobody => "sched_yield, no other thread ready",
         };
         add(what.to_owned(), &call.cost);
     }
@@ -58,7 +58,7 @@ fn user_switch(user: &UserSwitch) -> String {
     what
 }
 
-/// What it costs to let somebody else run.
+/// A row for each kind of switch and call.
 fn csv(machine: &Machine) -> Option<String> {
     let result = machine.experiments.yields.as_ref()?.result.as_ref()?;
     let mut text = String::from(

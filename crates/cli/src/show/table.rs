@@ -7,8 +7,8 @@ use serde_json::Value;
 /// Wider tables are harder to read than what they stand for.
 const WIDEST: usize = 120;
 
-/// The lines of the table, a head first; nothing unless all rows have the same fields, each short enough, and
-/// fit into `width` together.
+/// The lines of the table, a head first; nothing unless all rows have the same fields, each short
+/// enough, and fit into `width` together.
 pub(super) fn rows(elements: &[Value], width: usize) -> Option<Vec<String>> {
     let first = elements.first()?.as_object()?;
     if elements.len() < 2 {

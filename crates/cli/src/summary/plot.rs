@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Columns of a curve that is so wide where there is room, in lines of so many characters.
+/// Columns of a curve: `most` where lines of `width` characters have room for them.
 pub(crate) fn columns(most: usize, width: usize) -> usize {
     most.min(width.saturating_sub(LABELS)).max(8)
 }
@@ -10,7 +10,8 @@ pub(crate) fn columns(most: usize, width: usize) -> usize {
 /// What stands before the curve in each line.
 const LABELS: usize = 11;
 
-/// Draws points (both coordinates positive) into `columns` × `rows` characters, with a scale at the left and below.
+/// Draws points (both coordinates positive) into `columns` × `rows` characters, with a scale at the
+/// left and below.
 pub(crate) fn log_log(
     points: &[(f64, f64)],
     columns: usize,
@@ -87,7 +88,8 @@ mod tests {
         assert_eq!(lines.len(), 5);
         assert!(lines[0].trim_start().starts_with("16") && lines[3].trim_start().starts_with('1'));
         for (row, line) in lines[..4].iter().enumerate() {
-            // Behind the scale: blanks, then one character with dots, further left the further down.
+            // Behind the scale: blanks, then one character with dots, further left the further
+            // down.
             let cells: Vec<char> = line.chars().skip(11).collect();
             let dotted: Vec<usize> = (0..cells.len()).filter(|&i| cells[i] != '\u{2800}').collect();
             assert_eq!(dotted, [3 - row], "{text}");

@@ -1,7 +1,8 @@
 //! Columns that line up.
 
-/// Rows of cells, left-aligned, two blanks between columns; empty columns vanish. Where the table is wider than `width`,
-/// its columns follow one another in groups that fit, each group behind the first column.
+/// Rows of cells, left-aligned, two blanks between columns; empty columns vanish. Where the table
+/// is wider than `width`, its columns follow one another in groups that fit, each group behind the
+/// first column.
 pub(crate) fn draw(rows: &[Vec<String>], width: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let wide = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);

@@ -121,7 +121,7 @@ fn files_that_may_not_be_long_are_told_of_in_a_line() {
 }
 
 #[test]
-fn a_record_that_nobody_reads_is_waited_for_no_longer_than_asked() {
+fn a_record_that_no_program_reads_is_waited_for_no_longer_than_asked() {
     let place = place();
     assert!(place.command("mkfifo").arg("pipe").status().unwrap().success());
     let mut harvest = place.harvest(&["--record", "pipe", "--", "./p"]);
@@ -130,12 +130,12 @@ fn a_record_that_nobody_reads_is_waited_for_no_longer_than_asked() {
     let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut errors, &mut line).unwrap();
-    assert_eq!(line, "gleaner: nobody reads the pipe pipe; waiting for somebody who does\n");
+    assert_eq!(line, "gleaner: no program reads the pipe pipe; waiting for one\n");
     assert!(testkit::kill("TERM", &child.id().to_string()));
     line.clear();
     std::io::BufRead::read_line(&mut errors, &mut line).unwrap();
     assert!(
-        line.starts_with("gleaner: cannot write pipe: nobody reads this pipe; the record is kept in "),
+        line.starts_with("gleaner: cannot write pipe: no program reads this pipe; the record is kept in "),
         "{line}"
     );
     // How the primary ended counts.

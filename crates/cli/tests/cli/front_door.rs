@@ -89,7 +89,7 @@ fn a_cpu_that_is_not_there_is_refused() {
 #[test]
 fn an_output_that_cannot_be_written_is_refused_before_the_work() {
     let (code, line) = refused(&["measure", "-o", "/no/such/place/machine.json"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert_eq!(line, "cannot write /no/such/place/machine.json: No such file or directory");
 }
 
@@ -100,13 +100,13 @@ fn a_directory_for_tables_that_cannot_be_is_refused_before_the_work() {
     std::fs::write(&file, "kept").unwrap();
     let below = file.join("tables");
     let (code, line) = refused(&["measure", "--csv", below.to_str().unwrap()]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert_eq!(line, format!("cannot create {}: Not a directory", below.display()));
     let name = file.to_str().unwrap();
     for args in [["measure", "--csv", name], ["tour", "--directory", name]] {
         let (code, line) = refused(&args);
-        assert_eq!(code, Some(1));
-        assert_eq!(line, format!("cannot create {name}: a directory is wanted, and this is none"));
+        assert_eq!(code, Some(2));
+        assert_eq!(line, format!("cannot create {name}: it is not a directory"));
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept");
 }
@@ -221,7 +221,7 @@ fn standard_output_that_takes_nothing_is_told() {
     let output = Command::new(env!("CARGO_BIN_EXE_gleaner")).arg("--help").stdout(full).output().unwrap();
     assert_eq!(
         refusal(&output),
-        (Some(1), "cannot write to standard output: No space left on device".to_owned())
+        (Some(3), "cannot write to standard output: No space left on device".to_owned())
     );
 }
 
@@ -262,7 +262,7 @@ fn on_a_full_disk_the_old_file_stays() {
         return;
     };
     let stdout = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(stdout, "exit 1\noldfill\ngleaner.bash\n");
+    assert_eq!(stdout, "exit 3\noldfill\ngleaner.bash\n");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(stderr, "gleaner: cannot write ./gleaner.bash: No space left on device\n");
 }
@@ -288,5 +288,5 @@ fn the_doctor_records_this_machine() {
     let text = gleaner(&["doctor", "--root", name]);
     assert!(String::from_utf8_lossy(&text.stdout).contains("Verdict"));
     let (code, line) = refused(&["doctor", "--record", "/dev/full"]);
-    assert_eq!((code, line.as_str()), (Some(1), "cannot write /dev/full: No space left on device"));
+    assert_eq!((code, line.as_str()), (Some(3), "cannot write /dev/full: No space left on device"));
 }

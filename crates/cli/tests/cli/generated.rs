@@ -4,8 +4,12 @@ use std::path::Path;
 use std::process::Command;
 
 fn stdout(args: &[&str]) -> String {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_gleaner")).args(args).env("COLUMNS", "100").output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_gleaner"))
+        .args(args)
+        .env("COLUMNS", "100")
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }

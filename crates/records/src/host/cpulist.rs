@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 #[schemars(with = "String")]
 pub struct CpuList(BTreeSet<u32>);
 
-/// Larger numbers than any kernel's `NR_CPUS`; a list that names them is garbled, and expanding it would eat memory.
+/// Larger numbers than any kernel's `NR_CPUS`; a list that names them is garbled, and expanding it
+/// would eat memory.
 const LIMIT: u32 = 1 << 16;
 
 /// Why a text is not a CPU list.

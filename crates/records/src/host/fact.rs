@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something the host tells, or why it could not be had. JSON: the bare value, or `{"unknown": "why"}`.
+/// Something the host tells, or why it could not be had. JSON: the bare value, or `{"unknown":
+/// "why"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Fact<T> {
-    // First, so that a map with this key is never taken for a value of a type whose fields all have defaults.
+    // First, so that a map with this key is never taken for a value of a type whose fields all have
+    // defaults.
     Unknown { unknown: String },
     Known(T),
 }
@@ -72,7 +74,7 @@ pub enum Ability {
     },
     No {
         why: String,
-        /// One sentence somebody can act on.
+        /// One sentence that a user can act on.
         would_help: String,
     },
     /// Not tried, or tried with an answer that settles nothing.

@@ -78,7 +78,8 @@ pub struct Memory {
     pub available: Fact<Bytes>,
     /// The tightest limit of the control groups around this process; `null` when there is none.
     pub cgroup_limit: Fact<Option<Bytes>>,
-    /// What the control group of that limit uses already and would not give back: copies of files do not count.
+    /// What the control group of that limit uses already and would not give back: copies of files
+    /// do not count.
     pub cgroup_used: Fact<Bytes>,
     pub swap: Fact<Bytes>,
     /// `vm.overcommit_memory`.

@@ -31,7 +31,8 @@ pub struct Virtualization {
     pub container: Option<String>,
     /// What the above was concluded from, one observation each.
     pub evidence: Vec<String>,
-    /// Whether the memory behind guest pages is backed by huge pages: not visible from inside, so named by convention.
+    /// Whether the memory behind guest pages is backed by huge pages: not visible from inside, so
+    /// named by convention.
     pub host_backing: Fact<String>,
 }
 
@@ -46,7 +47,8 @@ pub struct Processor {
     pub microcode: Fact<String>,
     /// `Zen 4`, `Haswell`, `Neoverse V1`: from family and model, where known.
     pub microarchitecture: Fact<String>,
-    /// Feature flags that change what Gleaner can do or how it measures, of those the processor has.
+    /// Feature flags that change what Gleaner can do or how it measures, of those the processor
+    /// has.
     pub features: Vec<String>,
     /// User programs may read and write FS and GS bases (`AT_HWCAP2` bit 1 on x86).
     pub fsgsbase: super::Ability,
@@ -75,7 +77,8 @@ pub struct Smt {
     pub threads_per_core: Fact<u32>,
     /// The kernel's switch: `on`, `off`, `forceoff`, `notsupported`, …
     pub control: Fact<String>,
-    /// Pairs of CPUs that slow each other down when both run, as found by running them. Filled in by the lab.
+    /// Pairs of CPUs that slow each other down when both run, as found by running them. Filled in
+    /// by the lab.
     pub measured: Fact<Vec<CpuList>>,
 }
 
@@ -154,7 +157,8 @@ pub struct TlbClaim {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Clocks {
-    /// The time stamp counter (x86), the generic timer (Arm) or the timebase (POWER) ticks at a constant rate.
+    /// The time stamp counter (x86), the generic timer (Arm) or the timebase (POWER) ticks at a
+    /// constant rate.
     pub counter_invariant: super::Ability,
     /// Its claimed rate.
     pub counter_hz: Fact<u64>,

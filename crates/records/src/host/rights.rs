@@ -1,11 +1,13 @@
-//! What a process may do here: counters, prefetch controls, limits; and who else is on the machine.
+//! What a process may do here: counters, prefetch controls, limits; and what else runs on the
+//! machine.
 
 use super::{Ability, CpuList, Fact};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
-/// Hardware counters and what samples with them. Each ability was found by opening the event, not by listing it.
+/// Hardware counters and what samples with them. Each ability was found by opening the event, not
+/// by listing it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Counters {
@@ -77,11 +79,11 @@ pub struct Limits {
     pub lockdown: Fact<String>,
 }
 
-/// Who else is on the machine.
+/// What else runs on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Company {
-    /// Millionths of the CPU time since boot that the hypervisor gave to somebody else.
+    /// Millionths of the CPU time since boot that the hypervisor gave to other guests.
     pub steal_ppm: Fact<u64>,
     /// Steal is reported at all: bare metal has none, and some hypervisors do not tell.
     pub steal_seen: Fact<bool>,

@@ -6,7 +6,8 @@ use units::{Bytes, Latency, Quantity};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bandwidth {
-    /// The most that the CPUs of this run drew from memory by any operation, in bytes that the program moves.
+    /// The most that the CPUs of this run drew from memory by any operation, in bytes that the
+    /// program moves.
     pub platform_maximum: Quantity,
     /// Which operation that was, on how many threads.
     pub platform_maximum_by: String,
@@ -61,12 +62,13 @@ pub struct Counting {
     pub operation: StreamKind,
     /// Bytes that the program loads and stores: these make the bandwidths here.
     pub moved: u32,
-    /// Bytes that are read besides because a line is fetched before it is overwritten, where the processor does not
-    /// avoid that. Not counted.
+    /// Bytes that are read besides because a line is fetched before it is overwritten, where the
+    /// processor does not avoid that. Not counted.
     pub write_allocate: u32,
 }
 
-/// What starting each pass over the arrays costs is part of it, which matters in a first-level cache only.
+/// What starting each pass over the arrays costs is part of it, which matters in a first-level
+/// cache only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamRate {
     pub operation: StreamKind,
@@ -96,7 +98,8 @@ pub struct LoadedCurve {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadedPoint {
-    /// Core cycles, at least, that each stream pauses for each 256 bytes of each array; absent where nothing streams.
+    /// Core cycles, at least, that each stream pauses for each 256 bytes of each array; absent
+    /// where nothing streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<u32>,
     /// Streams and chaser together, in bytes that the programs move.

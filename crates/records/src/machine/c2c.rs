@@ -1,4 +1,5 @@
-//! From cache to cache: what handing a line to another CPU costs, and what sharing a line by mistake does.
+//! From cache to cache: what handing a line to another CPU costs, and what sharing a line by
+//! mistake does.
 
 use super::Nearness;
 use schemars::JsonSchema;
@@ -20,8 +21,9 @@ pub struct CacheToCache {
     pub notes: Vec<String>,
 }
 
-/// A line handed over and back, half a round trip: the other side's store is seen, and the line is then taken over to
-/// be written, which are two messages on most processors. Over many lines, as their addresses matter.
+/// A line handed over and back, half a round trip: the other side's store is seen, and the line is
+/// then taken over to be written, which are two messages on most processors. Over many lines, as
+/// their addresses matter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Transfer {
     /// The CPU that has the first turn.

@@ -18,11 +18,12 @@ pub struct Clock {
     pub core: Quantity,
     /// Core cycles in one tick.
     pub cycles_per_tick: Quantity,
-    /// The same ratio from a chain of multiplications, whose latency is three cycles on every core of the last decade:
-    /// a check on the adds.
+    /// The same ratio from a chain of multiplications, whose latency is three cycles on every core
+    /// of the last decade: a check on the adds.
     pub cycles_per_tick_by_muls: Quantity,
     /// How much the core clock moved while it was watched: (highest - lowest) / median.
     pub core_wander: Quantity,
-    /// How far the counter drifts from the kernel's raw clock between the first and the second half of the watch.
+    /// How far the counter drifts from the kernel's raw clock between the first and the second half
+    /// of the watch.
     pub drift: Quantity,
 }

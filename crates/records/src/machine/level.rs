@@ -13,7 +13,8 @@ pub struct Level {
     /// What the host claims.
     pub size_claimed: Quantity,
     pub latency: Latency,
-    /// What a reader should know of these figures: a slope instead of a plateau, a share instead of a whole cache.
+    /// What a reader should know of these figures: a slope instead of a plateau, a share instead of
+    /// a whole cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

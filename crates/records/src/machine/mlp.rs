@@ -16,8 +16,8 @@ pub struct Mlp {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MlpOfPages {
     pub pages: PageSupply,
-    /// Huge pages on host and guest: `H0G1` means enabled on the host and disabled in the guest; `?` where nobody can
-    /// tell from inside, and no `G` where there is no guest.
+    /// Huge pages on host and guest: `H0G1` means enabled on the host and disabled in the guest;
+    /// `?` where no program can tell from inside, and no `G` where there is no guest.
     pub combination: String,
     /// The area that is accessed.
     pub area: Bytes,
@@ -25,12 +25,12 @@ pub struct MlpOfPages {
     pub effective: Quantity,
     /// Two accesses in sequence: the second one depends on the first.
     pub in_sequence: Latency,
-    /// The same number, where the two in sequence are independent ones so far apart in the program that the core cannot
-    /// hold both, as the experiment was first published.
+    /// The same number, where the two in sequence are independent ones so far apart in the program
+    /// that the core cannot hold both, as the experiment was first published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_by_gap: Option<Quantity>,
-    /// As `effective_by_gap`, with the two not just beyond the cliff but 2000 fillers apart, where sweeps over the gap end:
-    /// larger, for the time that so many fillers take counts as that of the two.
+    /// As `effective_by_gap`, with the two not just beyond the cliff but 2000 fillers apart, where
+    /// sweeps over the gap end: larger, for the time of 2000 fillers counts as that of the two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_by_far_gap: Option<Quantity>,
     /// N independent accesses, by N. Times of shots include reading the clock: see `empty`.
@@ -42,7 +42,8 @@ pub struct MlpOfPages {
     /// As `effective`, with CPUID for a fence as the experiment was first published; not on guests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_by_cpuid: Option<Quantity>,
-    /// The same experiment with the translations of all accesses at hand, so that no page walk mixes in.
+    /// The same experiment with the translations of all accesses at hand, so that no page walk
+    /// mixes in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub translated: Option<Translated>,
     /// What a shot without any access takes.
@@ -54,7 +55,8 @@ pub struct MlpOfPages {
     pub chains: Vec<ChainsPoint>,
     /// The fewest chains that come within a twentieth of the highest throughput.
     pub saturation: Quantity,
-    /// Accesses in flight on average at the highest throughput: a lone access's time over the time per access then.
+    /// Accesses in flight on average at the highest throughput: a lone access's time over the time
+    /// per access then.
     pub sustained: Quantity,
     /// Time per access at the highest throughput.
     pub per_access: Latency,
@@ -89,7 +91,7 @@ pub struct SequenceLine {
     pub per_access: Latency,
     /// C: what comes to every shot, however many accesses.
     pub constant: Latency,
-    /// No line meets all intervals: each half of an interval was made wider by so many ticks.
+    /// No line meets all intervals: the ticks by which each half of an interval was made wider.
     pub widened: Quantity,
     /// The numbers of accesses whose intervals contradict each other most; empty where none do.
     pub conflict: Vec<u32>,

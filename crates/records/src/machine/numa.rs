@@ -47,7 +47,8 @@ pub struct PlacementResult {
     pub nodes: Vec<u32>,
     /// Where a sample of the pages was found, as the kernel says (`move_pages`).
     pub found: Vec<NodePages>,
-    /// All of them where they were asked to be; for several nodes, all on these and none of these without any.
+    /// All of them where they were asked to be; for several nodes, all on these and none of these
+    /// without any.
     pub as_asked: bool,
     /// Random loads, one after the other.
     pub latency: Latency,

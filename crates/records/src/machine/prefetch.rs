@@ -1,4 +1,5 @@
-//! Prefetchers: what each of them does where they can be switched, and what patterns reveal of them where not.
+//! Prefetchers: what each of them does where they can be switched, and what patterns reveal of them
+//! where not.
 
 use super::PageSupply;
 use schemars::JsonSchema;
@@ -52,21 +53,21 @@ pub enum Probe {
     Random,
     /// Random inside pages, page after page at random.
     RandomInPages,
-    /// Every so many lines, ascending, until all are visited.
+    /// Every n-th line, ascending, until all are visited.
     Forward {
         lines: u64,
     },
     Backward {
         lines: u64,
     },
-    /// So many neighbouring lines, then elsewhere.
+    /// Runs of n neighbouring lines, each run elsewhere.
     Run {
         lines: u64,
     },
     RunBackward {
         lines: u64,
     },
-    /// So many ascending streams, a step of each in turn.
+    /// n ascending streams, a step of each in turn.
     Streams {
         count: u64,
     },
@@ -75,7 +76,8 @@ pub enum Probe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Revealed {
     pub size: Bytes,
-    /// Random latency over that of an ascending stream: so many lines are on their way at once, on average.
+    /// Random latency over that of an ascending stream: the lines that are under way at once, on
+    /// average.
     pub ahead_forward: Quantity,
     pub ahead_backward: Quantity,
     /// Neighbouring lines that are loaded at full cost before the next ones come early.

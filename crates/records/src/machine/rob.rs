@@ -20,7 +20,8 @@ pub struct Rob {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cliff {
-    /// `nop1` to `nop9`, `int_add`, `vector_add`, `alternating`, `mixed`, `load`, `store`, `branch`, `taken_branch`, `cmp`.
+    /// `nop1` to `nop9`, `int_add`, `vector_add`, `alternating`, `mixed`, `load`, `store`,
+    /// `branch`, `taken_branch`, `cmp`.
     pub filler: String,
     /// Fillers between two misses beyond which these no longer overlap.
     pub gap: Quantity,

@@ -34,7 +34,8 @@ pub enum Effort {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Memory {
-    /// The largest area that was measured in: all that one experiment held at a time, for all of its threads together.
+    /// The largest area that was measured in: all that one experiment held at a time, for all of
+    /// its threads together.
     pub largest_area: Bytes,
     /// The experiment that it belongs to.
     pub largest_in: String,
@@ -54,7 +55,8 @@ pub struct Blocks {
     pub clock_moved: usize,
     /// Valid ones that ran while other tasks were ready to run.
     pub in_company: usize,
-    /// Valid ones during which another hyperthread of the core was at work, whether of this system or a stranger's.
+    /// Valid ones during which another hyperthread of the core was at work, whether of this system
+    /// or a stranger's.
     pub core_shared: usize,
 }
 

@@ -15,10 +15,11 @@ pub struct Stride {
     pub points: Vec<StridePoint>,
     /// Two neighbouring words at a random place, over their distance.
     pub pairs: Vec<PairPoint>,
-    /// How far strides may reach for prefetchers to follow, for each size that the first cache does not hold.
+    /// How far strides may reach for prefetchers to follow, for each size that the first cache does
+    /// not hold.
     pub followed: Vec<StrideFollowed>,
-    /// What a stream through memory saves at each page boundary against one that has to begin anew in each page, in
-    /// nanoseconds: about nothing where prefetchers stop at pages.
+    /// What a stream through memory saves at each page boundary against one that has to begin anew
+    /// in each page, in nanoseconds: about nothing where prefetchers stop at pages.
     pub page_boundary: Quantity,
 }
 
@@ -54,7 +55,8 @@ pub struct PairPoint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StrideFollowed {
     pub size: Bytes,
-    /// The longest ascending stride that is faster than a random order; the interval ends where it no longer is.
+    /// The longest ascending stride that is faster than a random order; the interval ends where it
+    /// no longer is.
     pub forward: Quantity,
     pub backward: Quantity,
     /// How many times faster than a random order the best one is.

@@ -1,4 +1,5 @@
-//! Several threads at once, each chasing its own chain: what they take from each other, and which caches they share.
+//! Several threads at once, each chasing its own chain: what they take from each other, and which
+//! caches they share.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ pub struct Threads {
     pub notes: Vec<String>,
 }
 
-/// So many threads at once, each over its own memory of this size.
+/// Several threads at once, each over its own memory of this size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Crowd {
     /// The level that a thread's memory lies in when it is alone, by what the host claims.
@@ -49,7 +50,8 @@ pub struct Sharing {
     pub test: SharingTest,
     /// Of the first CPU's chain.
     pub size: Bytes,
-    /// The first CPU's latency in that test, against its latency while the second one keeps to a few lines of its own.
+    /// The first CPU's latency in that test, against its latency while the second one keeps to a
+    /// few lines of its own.
     pub ratio: Quantity,
     /// What the ratio says; absent where it settles nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,10 +65,11 @@ pub struct Sharing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SharingTest {
-    /// Both CPUs' chains fill more than half of what is claimed: a slow-down says that they meet in one cache.
+    /// Both CPUs' chains fill more than half of what is claimed: a slow-down says that they meet in
+    /// one cache.
     PushedOut,
-    /// The second CPU has just written the lines that the first one reads: they are near if the cache is common to
-    /// both, and far away if not. A slow-down says that they do *not* share it.
+    /// The second CPU has just written the lines that the first one reads: they are near if the
+    /// cache is common to both, and far away if not. A slow-down says that they do *not* share it.
     HandedOn,
 }
 

@@ -1,4 +1,5 @@
-//! Windows drawn at random from areas: the points that a model of the memory hierarchy is fitted to.
+//! Windows drawn at random from areas: the points that a model of the memory hierarchy is fitted
+//! to.
 
 use super::PageSupply;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! What it costs to let somebody else run.
+//! What a switch to other work costs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,8 @@ pub struct UserSwitch {
     pub flags: bool,
     /// 128-bit vector registers.
     pub vectors: u32,
-    /// Places in the program where a context gives way, in turn: at one alone, its jump is easy to predict.
+    /// Places in the program where a context gives way, in turn: at one alone, its jump is easy to
+    /// predict.
     pub sites: u32,
     /// Of one switch.
     pub cost: Latency,
@@ -43,7 +44,8 @@ pub struct HandOver {
     pub same_cpu: bool,
     /// Of one hand-over, half a round trip.
     pub cost: Latency,
-    /// For `sched_yield`: calls for each hand-over; more than one where the kernel let the same thread go on.
+    /// For `sched_yield`: calls for each hand-over; more than one where the kernel let the same
+    /// thread go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Quantity>,
 }
@@ -57,7 +59,7 @@ pub enum Call {
     ReadTsc,
     /// The system call that does least: `getppid`.
     SystemCall,
-    /// `sched_yield` with nobody to yield to.
+    /// `sched_yield` with no other thread ready to run.
     YieldToNobody,
 }
 

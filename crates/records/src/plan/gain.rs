@@ -1,4 +1,5 @@
-//! What a yield is expected to gain: P(miss) × what a miss costs − yield cost − pollution, in cycles for each execution.
+//! What a yield is expected to gain: P(miss) × what a miss costs − yield cost − pollution, in
+//! cycles for each execution.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,8 +14,8 @@ pub struct Gain {
     pub miss: Quantity,
     /// The level the miss is served from.
     pub miss_level: String,
-    /// So many such misses are served at once, since the rounds of its loop do not wait for one another: each costs a part of
-    /// its time.
+    /// So many such misses are served at once, since the rounds of its loop do not wait for one
+    /// another: each costs a part of its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<Quantity>,
     /// Switching away and back.
@@ -28,7 +29,7 @@ pub struct Gain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// Assumed for all loads of its class: nobody has watched this program.
+    /// Assumed for all loads of its class: this program was not profiled.
     Prior,
     /// Seen while the program ran.
     Profile,

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 pub enum Part {
     /// The quantum after which a scavenger gives way wherever it is: without it only its sites do.
     Bounds,
-    /// What is known of dead registers: without it each yield saves and loads all there are, and the next two are gone, too.
+    /// What is known of dead registers: without it each yield saves and loads all there are, and
+    /// the next two are gone, too.
     LiveRegisters,
-    /// What a loop does not change is saved once, before it: without it, at each yield, and the next one is gone, too.
+    /// What a loop does not change is saved once, before it: without it, at each yield, and the
+    /// next one is gone, too.
     SavingAhead,
     /// What a scavenger's loop does not use is loaded once, behind it: without it, at each yield.
     LeftInSlots,

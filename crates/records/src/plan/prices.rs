@@ -18,7 +18,8 @@ pub struct Prices {
     pub reach: Quantity,
     /// The core clock, to turn cycles into time.
     pub clock: Quantity,
-    /// What a guest costs the one it interrupts besides the switch: lines and predictions it displaces.
+    /// What a guest costs the one it interrupts besides the switch: lines and predictions it
+    /// displaces.
     pub pollution: Quantity,
     /// Figures that were not measured here, and what was taken in their place.
     #[serde(default)]

@@ -20,7 +20,7 @@ pub struct Site {
     pub gain: Gain,
 }
 
-/// A loop that only waits by turning round: before this instruction its program gives way, as long as it waits.
+/// A loop that busy-waits: before this instruction its program yields, as long as it waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spin {
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub struct Spin {
 pub enum WaitsFor {
     /// A time.
     Clock,
-    /// Memory that somebody else writes.
+    /// Memory that another thread or program writes.
     Memory,
     /// It says `pause`: whatever it is.
     Pause,
@@ -140,7 +140,7 @@ pub enum Because {
     NoTwin,
     /// The plan was limited to fewer sites.
     Limit,
-    /// It was switched off by hand.
+    /// The user excluded it.
     Excluded,
 }
 

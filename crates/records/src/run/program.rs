@@ -89,7 +89,8 @@ pub struct Times {
     /// Its own thread on a processor.
     #[serde(default = "not_told")]
     pub running: Quantity,
-    /// Its own thread waiting for a processor: it comes behind everybody else. It may be aboard already, and only on its way to sleep.
+    /// Its own thread waiting for a processor: it comes behind everybody else. It may be aboard
+    /// already, and only on its way to sleep.
     #[serde(default = "not_told")]
     pub waiting: Quantity,
 }

@@ -8,7 +8,8 @@ use units::Quantity;
 pub struct Slowdown {
     /// By this share, over the time watched: 0.05 is 5% slower than alone.
     pub share: Quantity,
-    /// Time for which threads of the primary were watched, but for what they slept; of several, the sum.
+    /// Time for which threads of the primary were watched, but for what they slept; of several, the
+    /// sum.
     pub watched: Quantity,
     /// Of it, with guests.
     pub with_guests: Quantity,
