@@ -96,12 +96,12 @@ fn is_planted(path: &Path, owner: u32) -> io::Result<bool> {
 fn is_descriptor(path: &Path) -> bool {
     let mut names = path.iter().skip(1).map(OsStr::as_bytes);
     path.is_absolute()
-        && match (names.next(), names.next(), names.next()) {
-            (Some(b"dev"), Some(b"stdin" | b"stdout" | b"stderr"), None) => true,
-            (Some(b"dev"), Some(b"fd"), Some(_)) => true,
-            (Some(b"proc"), Some(_), Some(b"fd")) => true,
-            _ => false,
-        }
+        && matches!(
+            (names.next(), names.next(), names.next()),
+            (Some(b"dev"), Some(b"stdin" | b"stdout" | b"stderr"), None)
+                | (Some(b"dev"), Some(b"fd"), Some(_))
+                | (Some(b"proc"), Some(_), Some(b"fd"))
+        )
 }
 
 #[cfg(test)]
