@@ -14,7 +14,7 @@ pub const GUEST: u32 = 0x2c;
 pub const LEAVE: u32 = 0x30;
 /// The context of the thread whose area this is.
 pub const OWN: u32 = 0x38;
-/// So many yields of a primary's are passed by though somebody is in the ring, this one included,
+/// The yields of a primary to pass by although another context is in the ring, this one included,
 /// less one; negative: none. 64 bits.
 pub const PASSES: u32 = 0x40;
 /// From here on everything is the runtime's.

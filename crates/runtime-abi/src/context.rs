@@ -1,5 +1,5 @@
 //! A context: what can be switched to. Offsets in bytes from its address, which is that of the
-//! middle of its first 256 bytes, so that one-byte displacements reach all that is hot.
+//! middle of its first 256 bytes, so that one-byte displacements reach all hot words.
 
 /// The next context of the ring; itself where nobody else is in it.
 pub const NEXT: i32 = 0x00;
@@ -11,8 +11,8 @@ pub const RSP: i32 = 0x10;
 pub const FS: i32 = 0x18;
 /// `lahf` in bits 8 to 15, `seto` in bits 0 to 7.
 pub const FLAGS: i32 = 0x20;
-/// In a thread's own context: whom it goes on with while it waits by turning round; itself where
-/// nobody is to run then.
+/// In a thread's own context: the context to go on with while it busy-waits; itself where none is
+/// to run then.
 pub const SPIN: i32 = 0x28;
 /// From here to [`vector`]`(0)` everything is the runtime's.
 pub const RUNTIME: i32 = 0x30;

@@ -1,12 +1,13 @@
 //! The control page: one shared mapping (a memfd) through which launcher and runtime speak.
 //!
-//! The launcher fills it before the primary starts; from then on it only writes what stands under
-//! *orders* and reads the rest. It works on it with `pread` and `pwrite` at `offset_of!`, so that
-//! it needs no mapping; the runtime maps it. Strings stand behind the structure, each ended by a
-//! zero, and are named by their offset from the page's beginning; 0 is none. Whatever counts time
-//! counts nanoseconds of `CLOCK_MONOTONIC`.
+//! The launcher fills it before the primary starts; from then on it writes only the words under
+//! *orders*, and reads the rest. It uses `pread` and `pwrite` at `offset_of!`, so that it needs no
+//! mapping; the runtime maps it. Strings stand behind the structure, each ended by a zero, and are
+//! named by their offset from the page's beginning; 0 is none. Times are nanoseconds of
+//! `CLOCK_MONOTONIC`.
 //!
-//! To add a figure: a field here, who counts it in the runtime, a field of the launcher's snapshot.
+//! To add a figure: a field here, the code in the runtime that counts it, a field of the launcher's
+//! snapshot.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
@@ -20,6 +21,8 @@ pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Variables whose names begin with this bring the primary entries of its environment that the
 /// launcher's means have no place for: what stands behind the sign.
 pub const ASIDE: &str = "GLEANER_HARVEST_ASIDE_";
+/// The name of the supervisor's process, as `ps` shows it: that of earlier releases.
+pub const SUPERVISOR_NAME: &core::ffi::CStr = c"gleaner-butler";
 /// Most scavengers of one harvest.
 pub const SCAVENGERS: usize = 64;
 /// Forked children that are known at a time.
@@ -34,8 +37,9 @@ pub fn site_rows(resume: u64) -> core::ops::Range<usize> {
     let first = (resume >> 2 ^ resume >> 10) as usize;
     first..first + 8
 }
-/// Whether a site does not pay: so many visits tell something, and of them so many were without a
-/// miss, nine of ten by the lower end of a 95 % interval (Wilson's), here without its root.
+/// Whether a site does not pay: `visits` outcomes are enough to tell, and `soon` of them were
+/// without a miss, nine of ten by the lower end of a 95 % interval (Wilson's), here without its
+/// root.
 pub fn loses(visits: u64, soon: u64) -> bool {
     const ENOUGH: u64 = 100;
     const HITS: f64 = 0.9;
@@ -47,10 +51,10 @@ pub fn loses(visits: u64, soon: u64) -> bool {
     let above = p + Z * Z / (2.0 * n) - HITS * (1.0 + Z * Z / n);
     above > 0.0 && above * above > Z * Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n))
 }
-/// Absences are counted by length: so many buckets, four for each doubling. See [`bucket`].
+/// Absences are counted by length, in this many buckets, four for each doubling. See [`bucket`].
 pub const BUCKETS: usize = 256;
 
-/// The bucket of an absence of so many ticks.
+/// The bucket of an absence of `ticks`.
 pub const fn bucket(ticks: u64) -> usize {
     let ticks = if ticks < 4 { 4 } else { ticks };
     let exponent = 63 - ticks.leading_zeros() as usize;
@@ -152,7 +156,7 @@ pub mod trip {
     /// A sibling: there is a processor for its own thread.
     pub const FREE: usize = 7;
     /// The primary's thread came to no yield for long.
-    pub const UNMET: usize = 8;
+    pub const NO_YIELD: usize = 8;
     pub const COUNT: usize = 9;
 }
 
@@ -263,7 +267,7 @@ pub struct SwitchRow {
     pub resume: u64,
 }
 
-/// A rewritten file in somebody's memory: the primary's own, or a library's.
+/// A rewritten file in the memory of a primary or scavenger: the program itself, or a library.
 #[repr(C)]
 pub struct ModuleRow {
     /// What its loader calls it; 0: the program itself.
@@ -305,8 +309,8 @@ pub struct Slowdown {
     pub lost: AtomicU64,
     /// By how much it may be wrong, since the pace without is known only so well.
     pub doubt: AtomicU64,
-    /// Sums over spells, since samples of one are compared with the same pace alone: of T², T·L,
-    /// L², where T is its time and L what was lost of it.
+    /// Sums over guest phases, since samples of one phase are compared with the same solo pace: of
+    /// T², T·L, L², where T is a phase's time and L what was lost of it.
     pub squares: [AtomicU64; 3],
     /// How many spells, and how many samples.
     pub spells: AtomicU64,
@@ -369,11 +373,10 @@ pub struct Control {
     // Orders, which may change while it runs.
     /// Most guests in one area's ring; 0: no harvest, everybody stays at home.
     pub ring: AtomicU32,
-    /// How often, in nanoseconds, it is looked whether signals wait for a guest, so that it goes
-    /// home for them; 0: never.
+    /// Nanoseconds between two polls of whether signals wait for a guest, so that it goes home for
+    /// them; 0: never.
     pub recall_ns: AtomicU64,
-    /// The supervisor was killed. Who is away fetches itself home, where threads are each other's
-    /// guests.
+    /// The supervisor was killed. Siblings that are away fetch themselves home.
     pub supervisor_lost: AtomicU32,
 
     // The runtime's answers.
@@ -382,15 +385,15 @@ pub struct Control {
     pub errno: AtomicI32,
     pub primary: AtomicI32,
     pub supervisor: AtomicI32,
-    /// How many children the primary has forked, and their children, and who the last of them are,
-    /// in turn.
+    /// How many children the primary has forked, and their children, and the process ids of the
+    /// last of them, in turn.
     pub forks: AtomicU64,
     pub forked: [AtomicI32; FORKED],
     /// Threads of the primary that have areas.
     pub areas: AtomicU32,
     /// Why the primary's yields cannot be switched; 0: they can.
     pub switch_errno: AtomicI32,
-    /// Times the supervisor looked around.
+    /// Rounds of the supervisor.
     pub rounds: AtomicU64,
     /// Guests taken from a primary's thread that slept, or came to no yield for long.
     pub stolen: AtomicU64,

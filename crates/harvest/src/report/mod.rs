@@ -271,7 +271,7 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
         (trip::SLOWED, "with it aboard the primary was much slower than it may be"),
         (trip::STAYED, "it stayed aboard for longer than the primary may be away"),
         (trip::FREE, "there was a processor for its own thread"),
-        (trip::UNMET, "the primary's thread came to no yield for long"),
+        (trip::NO_YIELD, "the primary's thread came to no yield for long"),
     ];
     WHY.into_iter()
         .map(|(index, because)| HomeTrip { because: because.to_owned(), count: figures.trips[index] })

@@ -1,11 +1,12 @@
-//! A launcher as a program of its own: `[--ring N] [--finish] [--cpus LIST] [--show] [--disturb SEED] [--watch FILE]
-//! [--report FILE] [--output FILE] PRIMARY ARG… [-- SCAVENGER ARG…]…`, with files that are twins already.
+//! A launcher as a program of its own: `[--ring N] [--finish] [--cpus LIST] [--show] [--disturb
+//! SEED] [--watch FILE] [--report FILE] [--output FILE] PRIMARY ARG… [-- SCAVENGER ARG…]…`, with
+//! files that are twins already.
 //!
-//! `--disturb` sends scavengers signals at random: some end by them, some stop and go on. `--watch` writes, again and again,
-//! how long it ran, how many guests were stolen, and how many mappings the primary has. Once somebody was aboard and somebody
-//! was stolen, there is a file of that name with `.both` behind it.
-//! Scavengers' output is added to the file of `--output`, else to standard error. The report has a line for each
-//! scavenger: how it ended, boardings, trips home by reason.
+//! `--disturb` sends scavengers signals at random: some end by them, some stop and go on. `--watch`
+//! writes, again and again, how long it ran, how many guests were stolen, and how many mappings the
+//! primary has. Once a guest was aboard and one was stolen, there is a file of that name with
+//! `.both` behind it. Scavengers' output is added to the file of `--output`, else to standard
+//! error. The report has a line for each scavenger: how it ended, boardings, trips home by reason.
 
 use gleaner_harvest::launch::{After, Harvest, Program, Promise, Scavenger, Snapshot, Stream, launch};
 use rustix::process::{Pid, Signal, kill_process};
@@ -51,7 +52,7 @@ fn is_ours(pid: i32) -> bool {
     parent.is_some_and(|parent| parent.trim() == std::process::id().to_string())
 }
 
-/// Once somebody is aboard the supervisor is killed. Whether it was.
+/// Once a guest is aboard the supervisor is killed. Whether it was.
 fn kill_supervisor(snapshot: &Snapshot) -> bool {
     let aboard = snapshot.scavengers.iter().any(|scavenger| scavenger.boardings > 0);
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -73,7 +74,7 @@ fn disturb(random: &mut Random, snapshot: &Snapshot) {
     }
 }
 
-/// So many percent slower, and times that programs in caches stay below now and then.
+/// Percents slower, and times that programs in caches stay below now and then.
 fn promise(percent: &str) -> Promise {
     let percent: f64 = percent.parse().expect("a number");
     Promise { slowdown: percent / 100.0, absence: Duration::from_micros(10), soon: Duration::from_nanos(60) }

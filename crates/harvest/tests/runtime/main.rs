@@ -1,10 +1,12 @@
-//! The runtime at work: real processes, with yields that are written by hand (crates/runtime/tests/programs/yields.h), so that
-//! nothing of the rewriter is needed.
+//! The runtime at work: real processes, with yields that are written by hand
+//! (crates/runtime/tests/programs/yields.h), so that nothing of the rewriter is needed.
 //!
-//! Whatever scavengers do, the primary prints what it prints alone and ends as it ends alone; so does each scavenger.
-//! The test program is its own launcher, since a primary has its launcher's standard output.
+//! Whatever scavengers do, the primary prints what it prints alone and ends as it ends alone; so
+//! does each scavenger. The test program is its own launcher, since a primary has its launcher's
+//! standard output.
 //!
-//! To add a case: a mode in crates/runtime/tests/programs/guest.c or crates/runtime/tests/programs/host.c, its name in the list here.
+//! To add a case: a mode in crates/runtime/tests/programs/guest.c or
+//! crates/runtime/tests/programs/host.c, its name in the list here.
 
 mod launcher;
 mod places;
@@ -115,7 +117,8 @@ fn guest(world: &World, mode: &str) -> Result<(), Failed> {
     world::same("the scavenger's end", &harvest.ends, &vec![alone.end_in_words()])
 }
 
-/// A primary that works as long as its scavenger does has it aboard: also one that may be cancelled anywhere, or sleeps often.
+/// A primary that works as long as its scavenger does has it aboard: also one that may be cancelled
+/// anywhere, or sleeps often.
 fn company(world: &World, modes: &[&str]) -> Result<(), Failed> {
     let harvest = world.harvest(&["--finish"], modes, &[vec!["nothing", "3000000"]]);
     world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
@@ -125,8 +128,8 @@ fn company(world: &World, modes: &[&str]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A primary that only waits by turning round has its scavenger aboard meanwhile, watched or not. On a busy machine a scavenger may be done
-/// before anybody takes it aboard.
+/// A primary that only busy-waits has its scavenger aboard meanwhile, watched or not. On a busy
+/// machine a scavenger may be done before anybody takes it aboard.
 fn waits(world: &World) -> Result<(), Failed> {
     for options in [&["--finish", "--show"][..], &["--finish", "--show", "--promise", "10"]] {
         let (mut boardings, mut stories) = (0, Vec::new());
@@ -146,7 +149,8 @@ fn waits(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Who is aboard is fetched for a signal that it has a handler for, though nobody looks whether one waits.
+/// Who is aboard is fetched for a signal that it has a handler for, though nobody looks whether one
+/// waits.
 fn called(world: &World) -> Result<(), Failed> {
     let crowd = [vec!["called"], vec!["forever"]];
     // It works until the first of them is done.
@@ -155,7 +159,7 @@ fn called(world: &World) -> Result<(), Failed> {
 }
 
 /// Nothing of what they had mapped is left when they have ended, whatever they did.
-fn estates(world: &World) -> Result<(), Failed> {
+fn leftovers(world: &World) -> Result<(), Failed> {
     const AT_ONCE: usize = 8;
     for some in GUESTS.chunks(AT_ONCE) {
         let crowd: Vec<Vec<&str>> = some.iter().map(|mode| vec![*mode, "2000"]).collect();
@@ -194,7 +198,8 @@ fn unhurt(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Programs that were never rewritten run as scavengers, too; what cannot is refused, and nobody else is hurt.
+/// Programs that were never rewritten run as scavengers, too; what cannot is refused, and nobody
+/// else is hurt.
 fn any_program(world: &World) -> Result<(), Failed> {
     let alone = world.alone("host", &["work"]);
     let harvest = world.harvest_programs(
@@ -226,7 +231,8 @@ fn environment(world: &World) -> Result<(), Failed> {
     world::same("the scavenger", &harvest.output, &alone.output)
 }
 
-/// One of random crowds before one of random primaries, with all that is known of it where it fails.
+/// One of random crowds before one of random primaries, with all that is known of it where it
+/// fails.
 fn round(world: &World, seed: u64) -> Result<(), Failed> {
     let mut random = launcher::Random::new(seed);
     let modes: Vec<&str> =
@@ -252,7 +258,8 @@ fn round(world: &World, seed: u64) -> Result<(), Failed> {
     let harvest = world.harvest(&options, &modes, &crowd);
     let right = world::same("the primary", &harvest.primary, &alone).and_then(|()| world.nobody_left());
     right.map_err(|why| {
-        // Whether it is the program's own doing that it comes out in another way, and whether it does so again.
+        // Whether it is the program's own doing that it comes out in another way, and whether it
+        // does so again.
         let again = world.alone("host", &modes) == alone;
         let harvested_again = world.harvest(&options, &modes, &crowd).primary == alone;
         let told = |same: bool| if same { "the same" } else { "something else" };
@@ -267,8 +274,8 @@ fn round(world: &World, seed: u64) -> Result<(), Failed> {
     })
 }
 
-/// Random crowds before random primaries. `GLEANER_TORTURE` is how many (default 4), `GLEANER_SEED` the first one's seed; a failure
-/// tells its own.
+/// Random crowds before random primaries. `GLEANER_TORTURE` is how many (default 4), `GLEANER_SEED`
+/// the first one's seed; a failure tells its own.
 fn torture(world: &World) -> Result<(), Failed> {
     let rounds = std::env::var("GLEANER_TORTURE").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
     let seed = std::env::var("GLEANER_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or_else(|| {
@@ -304,7 +311,7 @@ fn main() -> ExitCode {
     add("waits".to_owned(), Box::new(waits));
     add("called".to_owned(), Box::new(called));
     add("unhurt".to_owned(), Box::new(unhurt));
-    add("estates".to_owned(), Box::new(estates));
+    add("leftovers".to_owned(), Box::new(leftovers));
     add("any_program".to_owned(), Box::new(any_program));
     add("environment".to_owned(), Box::new(environment));
     for (name, test) in places::TESTS {

@@ -1,5 +1,6 @@
-//! Where a harvest is run: what a container forbids, limits, and a launcher that is killed. Each is told in one line or makes no
-//! difference. And a long time: `GLEANER_SOAK` is how many seconds (default 3).
+//! Where a harvest is run: what a container forbids, limits, and a launcher that is killed. Each is
+//! told in one line or makes no difference. And a long time: `GLEANER_SOAK` is how many seconds
+//! (default 3).
 //!
 //! To add a place: a function and its line in [`TESTS`].
 
@@ -29,7 +30,8 @@ const SET_SCHEDULER: &str = "144";
 const KCMP: &str = "312";
 const MEMFD_CREATE: &str = "319";
 const PIDFD_OPEN: &str = "434";
-/// By which it is waited, slept and woken. (Without `poll` the standard library does not come as far as `main`.)
+/// By which it is waited, slept and woken. (Without `poll` the standard library does not come as
+/// far as `main`.)
 const WAITING: [(&str, &str); 4] =
     [("35", "nanosleep"), ("61", "wait4"), ("202", "futex"), ("230", "clock_nanosleep")];
 
@@ -97,8 +99,8 @@ fn little_address_space(world: &World) -> Result<(), Failed> {
     same("its line", &world.errors().lines().next(), &Some(line))
 }
 
-/// Guests are not left with threads that sleep where not all of these can be watched by a descriptor that is kept, be there room for more
-/// above the primary's limit or not.
+/// Guests are not left with threads that sleep where not all of these can be watched by a
+/// descriptor that is kept, be there room for more above the primary's limit or not.
 fn few_descriptors(world: &World) -> Result<(), Failed> {
     for limit in ["ulimit -n 40", "ulimit -Sn 40"] {
         let limited = ["/bin/sh", "-c", &format!("rm -f done; {limit}; exec \"$@\""), "sh"];
@@ -112,7 +114,7 @@ fn few_descriptors(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The primary goes on as it would if whoever started it were killed; everybody else ends.
+/// The primary goes on as it would if its parent were killed; all other processes end.
 fn launcher_killed(world: &World) -> Result<(), Failed> {
     let alone = world.alone("host", &["work"]);
     for round in 0..4 {
@@ -140,7 +142,8 @@ fn launcher_killed(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whoever cancels threads of a primary waits for their guests, not for a supervisor that was killed.
+/// A thread that cancels threads of a primary waits for their guests, not for a supervisor that was
+/// killed.
 fn supervisor_killed(world: &World) -> Result<(), Failed> {
     let modes = ["cancels", "cancels", "cancels"];
     let alone = world.alone("host", &modes);
@@ -149,12 +152,12 @@ fn supervisor_killed(world: &World) -> Result<(), Failed> {
     same("the primary", &harvest.primary, &alone)
 }
 
-/// Threads of primary and scavengers come and go, and guests are stolen from those that sleep. What the address space holds does
-/// not grow with time.
+/// Threads of primary and scavengers come and go, and guests are stolen from those that sleep. What
+/// the address space holds does not grow with time.
 fn soak(world: &World) -> Result<(), Failed> {
     let seconds = std::env::var("GLEANER_SOAK").unwrap_or_else(|_| "3".to_owned());
     let patience = PATIENCE + Duration::from_secs(seconds.parse()?);
-    // On a busy machine it takes its time until somebody comes aboard.
+    // On a busy machine it takes its time until a guest comes aboard.
     let awaited = format!("SOAK_FOR={}", world.directory.join("watched.both").display());
     let world = World {
         before: vec!["/usr/bin/env".to_owned(), format!("SOAK={seconds}"), awaited],

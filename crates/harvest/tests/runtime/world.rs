@@ -10,7 +10,8 @@ use std::time::Duration;
 
 /// First argument that makes the test program a launcher.
 pub(crate) const LAUNCH: &str = "launch";
-/// After which a harvest hangs. Generous: machines may be busy, and scavengers at home run where nobody else wants to. Waited in naps, of which a machine that sleeps takes one.
+/// After which a harvest hangs. Generous: machines may be busy, and scavengers at home run where
+/// nobody else wants to. Waited in naps, of which a machine that sleeps takes one.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 const NAP: Duration = Duration::from_millis(2);
 
@@ -221,8 +222,8 @@ impl World {
         Ok(threads.map(line).collect())
     }
 
-    /// No process of ours is left, neither running nor waiting to be reaped. What the programs leave behind on purpose
-    /// (children that outlive them) is none.
+    /// No process of ours is left, neither running nor waiting to be reaped. What the programs
+    /// leave behind on purpose (children that outlive them) is none.
     pub(crate) fn nobody_left(&self) -> Result<(), Failed> {
         let mut left = Vec::new();
         for _ in 0..1000 {

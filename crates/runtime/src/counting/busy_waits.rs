@@ -1,14 +1,19 @@
-//! What a primary that waits by turning round does between its waits, counted: how long it works
-//! until it waits again.
+//! What a primary that busy-waits does between its waits, counted: how long it works until it waits
+//! again.
+//!
+//! ```text
+//!            guests      own: a round that found nothing     guests     own: a piece of work
+//!   turns ──────────► back ──────────────────────────► turns ────► back ───────────────────► turns
+//! ```
 //!
 //! No yield but those in its waits is needed for it. While it is counted, one counter stands in
-//! front of the guests it goes on with there ([`Area::turns`]), one behind them: so it is known how
-//! long they had the thread, and how long it had it itself until it came to the next turn. The
-//! times are of two kinds, those of a turn that found nothing, and longer ones: *works*. A work
-//! counts with half of what guests took in the turn before: by so much it was late, since what it
-//! waited for came at some moment of it.
+//! front of the guests that it goes on with there ([`Area::turns`]), one behind them; they tell how
+//! long guests had the thread, and how long it ran itself until the next round. The times are of
+//! two kinds: those of a round that found nothing, and longer ones, *pieces of work*. A piece of
+//! work counts with half of what guests took in the round before: by that much it was late on
+//! average, since what the primary waited for came at some moment of that round.
 //!
-//! The same works at the same pace alone and with guests is all that is compared
+//! The same work at the same pace, with guests and without, is all that is compared
 //! ([`crate::supervisor`]).
 
 use crate::counting::count::{self, SAMPLES, row};
@@ -16,7 +21,8 @@ use crate::layout::area::Area;
 use crate::layout::context::Context;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-/// A work is longer than so many of the shortest turns, and than such a part of what works are.
+/// A piece of work is longer than [`TURNS`] of the shortest rounds, and than 1/[`PART`] of the
+/// usual piece of work.
 const TURNS: u64 = 4;
 const PART: u64 = 8;
 /// A stage lasts as long as this many other stages,
@@ -24,9 +30,9 @@ const STAGES_LEAST: u64 = 12;
 /// or longer, up to this many, until there were [`ENOUGH`] pieces of work.
 const STAGES_MOST: u64 = 60;
 const ENOUGH: i32 = 64;
-/// Fewer works are no sample.
+/// Fewer pieces of work are no sample.
 pub(crate) const FEW: i32 = 16;
-/// By such a part the shortest turn may be longer in each stage: waits may be others by then.
+/// By 1/[`DRIFT`] the shortest round grows with each stage: waits may be others by then.
 const DRIFT: u64 = 32;
 
 /// The stage begins.
@@ -40,7 +46,7 @@ pub(crate) fn begin(area: &Area) {
     area.counting.count.store(1, Relaxed);
 }
 
-/// Puts the counter behind those aside. The thread's, under the lock.
+/// Puts the counter behind the guests aside. The thread's, under the lock.
 pub(crate) fn link(area: &Area, code: unsafe extern "C" fn()) {
     let back = area.back();
     back.rip.store(code as *const () as u64, Relaxed);
@@ -55,7 +61,7 @@ pub(crate) fn unlink(area: &Area) {
     if let Some(last) = last_aside(area) {
         last.next.store(area.own().pointer(), Release);
     }
-    // It may be on its way there.
+    // It may be on its way to the counter.
     let (back, own) = (area.back().pointer(), area.own().pointer());
     let _ = area.turns().next.compare_exchange(back, own, Relaxed, Relaxed);
     area.back().next.store(back, Relaxed);
@@ -67,23 +73,23 @@ fn last_aside(area: &Area) -> Option<&'static Context> {
     some.then(|| unsafe { &*area.thread.aside_last.load(Relaxed) })
 }
 
-/// It waits, and turns round.
+/// The primary went round its busy-wait.
 pub(crate) fn turned(area: &'static Area, now: u64) {
     let returned = area.counting.away.swap(0, Relaxed);
     let before = area.counting.turned.swap(now, Relaxed);
     area.counting.idle_until.store(now, Relaxed);
-    // Without the one or the other it was at the control context meanwhile, or ran a handler.
+    // Without either it was at the control context meanwhile, or ran a handler.
     if before != 0 && returned >= before {
         let (guests, own) = (returned - before, now.saturating_sub(returned));
-        // Zero while none is known. A primary that is behind with its work turns round once between
-        // two works, and never shorter.
+        // Zero while none is known. A primary that is behind with its work goes round once between
+        // two pieces of work, and never shorter.
         let shortest =
             area.counting.shortest_turn.load(Relaxed).wrapping_sub(1).min(own.saturating_sub(1)) + 1;
         area.counting.shortest_turn.store(shortest, Relaxed);
         let usual = area.counting.usual_work.load(Relaxed).max(TURNS * shortest);
         let works = own > (TURNS * shortest).max(usual / PART);
         if works {
-            // An interruption is no work: it counts for little here, and is left out later.
+            // An interruption is no work: it counts little here, and is left out later.
             let usual = usual + own.min(4 * usual) / 8 - usual / 8;
             area.counting.usual_work.store(usual, Relaxed);
             add(area, own + guests / 2);
@@ -99,14 +105,15 @@ pub(crate) fn turned(area: &'static Area, now: u64) {
     let works = area.counting.taken.load(Relaxed) as i32 * area.counting.laps[0].load(Relaxed);
     if spent > STAGES_MOST * stage || spent > STAGES_LEAST * stage && works >= ENOUGH {
         if works == 0 {
-            // What works are like is to be learnt anew.
+            // The usual piece of work is learnt anew.
             area.counting.usual_work.store(0, Relaxed);
         }
         count::advance(area);
     }
 }
 
-/// Adds a work to the samples, which are of so many works each that they all have room.
+/// Adds a piece of work to the samples; each sample is of as many pieces as it takes for all to
+/// have room.
 fn add(area: &Area, ticks: u64) {
     let sum = area.counting.lap_ticks.load(Relaxed) + ticks;
     let left = area.counting.count.load(Relaxed) - 1;

@@ -1,5 +1,5 @@
-//! Works between waits without threads: what is a work, what a stage leaves behind, who is met
-//! where.
+//! Work between busy-waits, without threads: what is a piece of work, what a stage leaves behind,
+//! which contexts are met where.
 
 use crate::counting::count::{self, ALONE, COUNTING, GUESTS, SAMPLES, SPINS, WAITS, row};
 use crate::counting::count_tests::{met_at_turns, ordered, sorted, taken};
@@ -20,7 +20,7 @@ fn waiting(what: u32) -> (&'static Area, Vec<&'static Context>) {
     (area, guests)
 }
 
-/// It turns round at `now`, and is with guests for so long.
+/// It goes round its busy-wait at `now`, and guests run for `guests` ticks.
 fn turn(area: &'static Area, now: u64, guests: u64) -> *mut Context {
     let next = count::turned(area, now);
     area.counting.away.store(now + guests, Relaxed);
@@ -45,8 +45,7 @@ fn counters_stand_around_those_it_meets() {
 fn works_are_told_from_turns() {
     let (area, _) = waiting(SPINS);
     let mut now = 1_000_000;
-    // Turns of 50, in each of which guests take 30; every fifth time there is something to do for
-    // 2000.
+    // Rounds of 50, in each of which guests take 30; every fifth time there is work for 2000.
     for round in 0..50 {
         turn(area, now, 30);
         now += 30 + if round % 5 == 4 { 2000 } else { 50 };
@@ -70,7 +69,7 @@ fn one_that_is_behind_works_all_the_time() {
     turn(area, 1_000_060, 10);
     let known = area.counting.shortest_turn.load(Relaxed);
     assert_eq!(known, 50);
-    // In the next look it only turns round once between two works.
+    // In the next sample it goes round only once between two pieces of work.
     ordered(area, ALONE | COUNTING | WAITS);
     for round in 0..20 {
         turn(area, 2_000_000 + round * 2010, 10);
@@ -104,7 +103,7 @@ fn a_stage_that_ends_leaves_all_as_it_was() {
         turn(area, 1_000_000, 10);
         let mut next = turn(area, u64::MAX / 4, 10);
         assert_eq!(area.counting.done.load(Relaxed), area.orders.order());
-        // Whoever was about to go on there comes back to the primary.
+        // A thread that was about to go on there comes back to the primary.
         for _ in 0..10 {
             if next == area.own().pointer() {
                 break;

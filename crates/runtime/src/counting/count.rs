@@ -1,25 +1,32 @@
-//! Spells with guests and without, and counting in them: by this the supervisor knows how much
-//! slower guests make a primary.
+//! Counting on a primary's thread, in guest phases and solo phases: by this the supervisor knows
+//! how much slower guests make a primary.
 //!
 //! A thread's *order* says whether its guests take part. Where they do not, they are *aside*:
 //! aboard, but out of the ring. An order may ask for counting too. Then *counters* are linked into
-//! the ring, contexts like a guest's whose code is here: one behind all guests sees every yield of
-//! the primary, one in front of them sees it go away. Nothing counts while none is linked, and
-//! yields are as they were.
+//! the ring: contexts like a guest's, whose code is here.
 //!
-//! Stages of counting without guests: [`PLAIN`], ticks for a *lap* of yields, all but the last of
-//! which the primary passes by: a switch would cost it what it runs ahead of its misses. [`SITE`],
-//! from which yields the next one follows so soon that their loads missed nothing. With guests:
-//! [`ABOARD`], ticks for a lap with all guests; [`ABSENCE`], how long each time the primary is
-//! away; [`STAY`], how long one guest stays. A lap is as long as a part of a stage is, for this
-//! program at this time.
+//! ```text
+//!   own ─► front ─► guest 1 ─► guest 2 ─► back ─► own
+//!          notes when the primary goes away       sees every yield of the primary, takes the time
+//! ```
 //!
-//! Where the primary waits by turning round, another counter stands in front of those it goes on
-//! with there ([`turned`]): such times are left out, since they are as long as what it waits for
-//! lets them, with guests or without. A stage of its own, [`WORK`], counts what it does between its
-//! waits, and needs no other yields ([`crate::counting::busy_waits`]). Where it sleeps often, times
-//! tell nothing: [`YIELDS`] counts how many there are, with guests or without, until something else
-//! is ordered.
+//! Nothing is counted while none is linked, and yields are as they were.
+//!
+//! | stage | guests | one sample is |
+//! |---|---|---|
+//! | [`PLAIN`] | no | ticks of a *lap* of yields; the primary passes by all but the last |
+//! | [`SITE`] | no | whether the next yield came too soon for a miss |
+//! | [`ABOARD`] | yes | ticks of a lap with all guests |
+//! | [`ABSENCE`] | yes | how long the primary is away |
+//! | [`STAY`] | yes | how long one guest stays |
+//! | [`WORK`] | either | ticks of work between busy-waits ([`crate::counting::busy_waits`]) |
+//! | [`YIELDS`] | either | no time: how many yields there are, until something else is ordered |
+//!
+//! A switch at each yield of a lap would cost the primary what it runs ahead of its misses. A lap
+//! is as long as a part of a stage is, for this program at this time. Where the primary busy-waits,
+//! another counter stands in front of the contexts that it goes on with there ([`turned`]): such
+//! times are left out, since they are as long as what it waits for makes them. [`YIELDS`] is for a
+//! primary that sleeps often, where times tell nothing.
 //!
 //! All of it happens on the primary's thread, between two yields, under the lock where the ring
 //! changes. To add a stage: a number, its counters in [`link`], its sample in [`counted`], its
@@ -43,13 +50,13 @@ pub(crate) const ALONE: u32 = 0;
 pub(crate) const GUESTS: u32 = 1;
 /// Of an order: something is to be counted.
 pub(crate) const COUNTING: u32 = 2;
-/// Of an order: guests take part where the primary waits by turning round, also if they are aside.
+/// Of an order: guests take part where the primary busy-waits, also if they are aside.
 pub(crate) const SPINS: u32 = 4;
-/// Of an order: what is counted is what the primary does between its waits.
+/// Of an order: the primary's work between busy-waits is counted.
 pub(crate) const WAITS: u32 = 8;
-/// Of an order: what is counted is how many yields the primary meets.
+/// Of an order: yields are counted, not timed, since the primary sleeps often.
 pub(crate) const NAPS: u32 = 16;
-/// Above it stands the order's number.
+/// The bits from here on are the order's number.
 pub(crate) const NUMBER: u32 = 32;
 
 /// Stages.
@@ -69,7 +76,7 @@ const MANY: i32 = 4096;
 const SOLO_LAPS: u64 = 32;
 /// Laps in a stage with guests at least, of as many yields as without if that leaves this many.
 const GUEST_LAPS: u64 = 8;
-/// A lap where only yields are counted: for so many it does not see that it is hooked.
+/// Yields in a lap where only yields are counted; for that long the thread does not see a hook.
 const BLIND: i64 = 64;
 /// Most samples of a stage; rows of samples.
 pub(crate) const SAMPLES: usize = 64;
@@ -119,8 +126,8 @@ fn ticks() -> u64 {
 }
 
 /// A thread may be forbidden to read the time stamp counter (by strict seccomp, by `PR_SET_TSC`),
-/// and nobody can ask about that without a system call, which may be forbidden too. So it is tried;
-/// here is where it failed. Whether that is what the fault is about.
+/// and to ask takes a system call, which may be forbidden too. So the runtime tries, and comes here
+/// when it faults. Returns whether the fault is of that kind.
 pub(crate) fn pass_over_clock(area: &Area, registers: &mut Registers) -> bool {
     const RDTSC: [u8; 2] = [0x0f, 0x31];
     // SAFETY: the thread was in the runtime's code, of which this is some.
@@ -137,7 +144,7 @@ fn is_linked(counter: &Context) -> bool {
     counter.next.load(Relaxed) != counter.pointer()
 }
 
-/// Sets how many yields the primary passes by, less one; keeps account of those it met. The
+/// Sets how many yields the primary passes by, less one, and adds up those that met a context. The
 /// thread's.
 fn pass(area: &Area, many: i64) {
     area.counting.met.store(yields(area), Relaxed);
@@ -145,7 +152,7 @@ fn pass(area: &Area, many: i64) {
     area.twin.passes.store(many, Release);
 }
 
-/// How many yields the thread met while somebody was in its ring, be it a counter.
+/// How many of the thread's yields met another context in its ring, a guest or a counter.
 pub(crate) fn yields(area: &Area) -> u64 {
     let since = area.counting.passes_were.load(Relaxed).wrapping_sub(area.twin.passes.load(Acquire));
     area.counting.met.load(Relaxed).wrapping_add(since as u64)
@@ -164,7 +171,8 @@ fn unlink(area: &Area) {
     }
 }
 
-/// A ring as if nothing were counted and nobody were aside. The thread's, hooked, under the lock.
+/// Makes the ring as if nothing were counted and no guest were aside. The thread's, hooked, under
+/// the lock.
 pub(crate) fn gather(area: &Area) {
     unlink(area);
     let first = area.thread.aside.swap(null_mut(), Relaxed);
@@ -179,7 +187,8 @@ pub(crate) fn is_counter(area: &Area, context: *mut Context) -> bool {
     context == area.front().pointer() || context == area.back().pointer()
 }
 
-/// A ring as the supervisor ordered it. The thread's, hooked, under the lock, behind [`gather`].
+/// Makes the ring as the supervisor ordered it. The thread's, hooked, under the lock, behind
+/// [`gather`].
 pub(crate) fn arrange(area: &Area) {
     let own = area.own();
     let order = area.orders.order();
@@ -207,7 +216,7 @@ pub(crate) fn arrange(area: &Area) {
         area.counting.obeyed.store(order, Release);
     }
     if area.closed.load(Acquire) != 0 {
-        // It is to come here no more, nor to a counter.
+        // It shall come here no more, nor to a counter.
         area.counting.stage.store(NOTHING, Relaxed);
     }
     link(area);
@@ -273,13 +282,13 @@ fn link(area: &Area) {
             ring::append(area, back);
         }
     }
-    // Jumps have to be learnt first: what was not resumed is no sample.
+    // The branch predictor learns first: a lap that did not begin behind a resumption is no sample.
     area.counting.resumed.store(0, Relaxed);
     area.counting.away.store(0, Relaxed);
     start_lap(area);
 }
 
-/// The counter that ends a lap is behind so many yields.
+/// Sets after how many yields the counter ends the lap.
 fn start_lap(area: &Area) {
     match area.counting.stage.load(Relaxed) {
         PLAIN => pass(area, i64::from(area.counting.laps[0].load(Relaxed)) - 1),
@@ -289,8 +298,7 @@ fn start_lap(area: &Area) {
     }
 }
 
-/// After a first lap that took so many ticks: whether laps are to be longer, so that it was no
-/// sample.
+/// After a first lap of `ticks`: whether laps get longer, so that it was no sample.
 fn lengthen(area: &Area, stage: u32, ticks: u64) -> bool {
     let (which, laps, most) = match stage {
         PLAIN => (0, SOLO_LAPS, MANY),
@@ -317,7 +325,7 @@ fn finish(area: &Area) {
     area.counting.done.store(area.counting.obeyed.load(Relaxed), Release);
 }
 
-/// A counter has something to say, at this tick. Returns whom to go on with.
+/// A counter was reached at tick `now`. Returns the context to go on with.
 pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context {
     let stage = area.counting.stage.load(Relaxed);
     let next = area.back().next.load(Relaxed);
@@ -354,7 +362,7 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
         advance(area);
     }
     if stage == SITE {
-        // From yield to yield, this included: meanwhile its line is on its way.
+        // From yield to yield, this one included: its cache line is on its way meanwhile.
         area.counting.visited.store(area.own().rip.load(Relaxed), Relaxed);
         area.counting.away.store(now, Relaxed);
     }
@@ -363,7 +371,7 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
     next
 }
 
-/// Keeps account of a yield. Where there are too many places, some are left out.
+/// Counts the outcome of a yield. Where there are too many yields for the table, some are left out.
 fn visit(page: &Control, resume: u64, soon: bool) {
     for at in site_rows(resume) {
         let row = &page.site[at % SITES];
@@ -381,7 +389,7 @@ fn tell_absence(page: &Control, ticks: u64) {
     page.longest_absence.fetch_max(ticks, Relaxed);
 }
 
-/// Guests had the thread for so long, where it waits.
+/// Guests had the thread for `ticks` in a busy-wait.
 pub(crate) fn absent(area: &Area, ticks: u64) {
     tell_absence(area.region().page(), ticks);
     let long = ticks > area.orders.absence_ticks();
@@ -406,8 +414,7 @@ pub(crate) fn advance(area: &'static Area) {
     area.lock.store(lock::FREE, Release);
 }
 
-/// Whom the primary goes on with where it waits by turning round, unless it is hooked. The
-/// thread's.
+/// The context that the primary goes on with in a busy-wait, unless it is hooked. The thread's.
 pub(crate) fn at_turns(area: &Area) -> *mut Context {
     let own = area.own().pointer();
     let counting = area.counting.stage.load(Relaxed) != NOTHING;
@@ -429,14 +436,14 @@ pub(crate) fn at_turns(area: &Area) -> *mut Context {
     turns.pointer()
 }
 
-/// A guest is no longer the first one: whoever led to it there leads to the next.
+/// A guest is no longer the first one: what led to it in busy-waits leads to the next one.
 pub(crate) fn turn_to(area: &Area, guest: *mut Context, next: *mut Context) {
     let _ = area.own().spin.compare_exchange(guest, next, AcqRel, Relaxed);
     let _ = area.turns().next.compare_exchange(guest, next, Relaxed, Relaxed);
 }
 
-/// The primary waits by turning round, while something is counted. What passed since it last did
-/// so, without a yield between, was no work, and is left out of what is counted; its last turn, in
+/// The primary went round a busy-wait while something is counted. The time since its last round,
+/// without a yield between, was no work, and is left out of what is counted; the last round, in
 /// which what it waited for came, is not.
 pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
     if area.counting.stage.load(Relaxed) == WORK {
@@ -474,8 +481,8 @@ global_asm!(
     "mov rax, [rax + {NEXT}]",
     "jmp gleaner_tail",
     "",
-    // What the last site loads is to be there: else a miss is told of a later one, whose yield
-    // waits for it.
+    // The last site's load must be complete: else its miss is taken for that of a later site, whose
+    // yield waits for it.
     ".globl gleaner_visited",
     ".hidden gleaner_visited",
     "gleaner_visited:",
@@ -496,7 +503,7 @@ global_asm!(
     "call {counted}",
     "jmp gleaner_tail",
     "",
-    // Where it waits by turning round.
+    // In a busy-wait.
     ".globl gleaner_turned",
     ".hidden gleaner_turned",
     "gleaner_turned:",

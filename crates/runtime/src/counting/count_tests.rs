@@ -1,5 +1,5 @@
-//! Spells and counting without threads: who is in the ring in which order, whatever is ordered
-//! when.
+//! Phases and counting, without threads: which contexts are in the ring in which order, whatever is
+//! ordered when.
 
 use crate::counting::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS};
 use crate::layout::area::{Area, closed};
@@ -107,7 +107,7 @@ fn stages_follow_each_other_and_leave_the_ring_as_it_was() {
     assert_eq!(page.absences[runtime_abi::control::bucket(100)].load(Relaxed), count::SAMPLES as u64);
 }
 
-/// So many yields of the primary, as inserted code does them.
+/// Yields of the primary, as inserted code does them.
 fn yields(area: &'static Area, many: usize) {
     for _ in 0..many {
         if area.own().next.load(Relaxed) == area.own().pointer() || area.twin.passes.fetch_sub(1, Relaxed) > 0
@@ -186,7 +186,7 @@ fn a_guest_that_leaves_while_it_is_timed_is_no_trouble() {
     assert_eq!(order(area), pointers(&[guests[0], guests[2]]));
 }
 
-/// Whom the primary meets where it waits by turning round, up to itself.
+/// The contexts that the primary meets in a busy-wait, up to itself.
 pub(crate) fn met_at_turns(area: &Area) -> Vec<*mut Context> {
     let own = area.own().pointer();
     let (mut at, mut met) = (area.own().spin.load(Relaxed), Vec::new());
@@ -200,7 +200,7 @@ pub(crate) fn met_at_turns(area: &Area) -> Vec<*mut Context> {
 }
 
 #[test]
-fn guests_aside_are_met_only_where_the_primary_turns_round() {
+fn guests_aside_are_met_only_where_the_primary_busy_waits() {
     let (area, guests) = three();
     ordered(area, ALONE);
     assert_eq!((order(area), met_at_turns(area)), (vec![], vec![]));
@@ -213,12 +213,12 @@ fn guests_aside_are_met_only_where_the_primary_turns_round() {
 }
 
 #[test]
-fn a_hook_is_met_where_the_primary_turns_round() {
+fn a_hook_is_met_where_the_primary_busy_waits() {
     let (area, _) = three();
     ordered(area, SPINS);
     ring::hook(area);
     assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
-    // Whatever somebody who leaves does about it.
+    // Also where a guest leaves meanwhile.
     count::turn_to(area, area.thread.aside.load(Relaxed), area.own().pointer());
     assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
 }
@@ -246,7 +246,7 @@ fn guests_leave_from_aside_in_any_order() {
 }
 
 #[test]
-fn turning_round_is_left_out_of_what_is_counted() {
+fn busy_waits_are_left_out_of_what_is_counted() {
     let (area, guests) = three();
     ordered(area, SPINS | COUNTING);
     // So short that no lap is to be longer.
@@ -255,7 +255,7 @@ fn turning_round_is_left_out_of_what_is_counted() {
     let back = area.back().pointer();
     assert_eq!(order(area), [back]);
     area.counting.resumed.store(1000, Relaxed);
-    // Work until 1100, three turns of 100 and one of 200, of which the last brings what it waited
+    // Work until 1100, three rounds of 100 and one of 200, of which the last brings what it waited
     // for: work again.
     for now in [1100, 1200, 1300, 1500] {
         assert_eq!(count::turned(area, now), guests[0].pointer());
@@ -272,7 +272,7 @@ fn turning_round_is_left_out_of_what_is_counted() {
 }
 
 #[test]
-fn all_are_taken_from_a_primary_that_turns_round() {
+fn all_are_taken_from_a_primary_that_busy_waits() {
     for hooked in [false, true] {
         let (area, guests) = three();
         ordered(area, SPINS);

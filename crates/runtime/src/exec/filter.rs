@@ -3,29 +3,29 @@
 //!
 //! - `brk` moves the one heap end that the primary's malloc works with. It fails with ENOMEM, and
 //!   malloc maps memory instead.
-//! - What else is said of the address space as a whole would hold for the primary: that it is
-//!   locked in memory (`mlockall`; it fails, and to unlock it does nothing), where its parts are
+//! - Settings of the address space as a whole would hold for the primary: that it is locked in
+//!   memory (`mlockall`; it fails, and `munlockall` does nothing), where its parts are
 //!   (`PR_SET_MM`), that nothing becomes executable (`PR_SET_MDWE`), that it has no large pages
 //!   (`PR_SET_THP_DISABLE`). They fail as where the caller has no right to them, or the kernel does
 //!   not know them.
 //! - System calls are not handed to the program itself (`PR_SET_SYSCALL_USER_DISPATCH`, see
 //!   [`crate::interpose::dispatch`]).
-//! - A program without a dynamic loader sets its FS base by `arch_prctl`, and its twins reach
-//!   thread-local storage by way of the context: the call is trapped (SIGSYS) and done by
-//!   [`on_trap`], which tells the context, too. Only that of this program: what it executes later
-//!   is elsewhere and not asked. One that sets its GS base ends there ([`bases`]).
-//! - `rt_sigprocmask` of such a program is trapped, too: what is trapped while SIGSYS is blocked
-//!   ends the process. So it never is.
-//! - `rt_sigaction` of such a program is trapped likewise: nothing of ours stands between its
-//!   handlers and its yields, so once it has a handler it stays at home. Of SIGSYS itself it finds
-//!   and changes nothing (`posix_spawn` in a child puts back what has one).
-//! - A new thread of a program without a dynamic loader would share its creator's area, since
-//!   nothing of ours is in it to give it one. `clone` with `CLONE_THREAD` fails with EAGAIN, as if
-//!   there were too many; that of this program is trapped, too, so that the launcher is told.
-//! - `execve` and `readlink` of such a program are trapped for its own file's sake, and
-//!   [`onward`]'s.
-//! - `mmap`, `munmap`, `mremap` and `shmat` of such a program are trapped to be done as
-//!   [`mappings::call`] does it.
+//!
+//! Of a program without a dynamic loader these are trapped (SIGSYS) and done by [`on_trap`]. Only
+//! calls of this program are: what it executes later lies elsewhere and is not asked.
+//!
+//! - `arch_prctl`, by which it sets its FS base: its twins reach thread-local storage through the
+//!   context, so the context is told, too. A program that sets its GS base ends there ([`bases`]).
+//! - `rt_sigprocmask`: a call that is trapped while SIGSYS is blocked ends the process. So SIGSYS
+//!   never is.
+//! - `rt_sigaction`: nothing of ours stands between its handlers and its yields, so once it has a
+//!   handler it stays at home. Of SIGSYS itself it finds and changes nothing (`posix_spawn` in a
+//!   child resets signals with handlers).
+//! - `clone` with `CLONE_THREAD`: a new thread would share its creator's area, since nothing of
+//!   ours is there to give it one. It fails with EAGAIN, as if there were too many threads, and the
+//!   launcher is told.
+//! - `execve` and `readlink`, for its own file's sake, and [`onward`]'s.
+//! - `mmap`, `munmap`, `mremap` and `shmat`, to be done as [`mappings::call`] does them.
 
 use crate::exec::onward;
 use crate::interpose::bases;
@@ -53,7 +53,7 @@ const fn load(offset: u32) -> Instruction {
     Instruction { code: 0x20, if_true: 0, if_false: 0, value: offset }
 }
 
-/// Goes on with the next instruction if equal, else skips so many.
+/// Goes on with the next instruction if equal, else skips `else_skip`.
 const fn equal(value: u32, else_skip: u8) -> Instruction {
     Instruction { code: 0x15, if_true: 0, if_false: else_skip, value }
 }
@@ -91,7 +91,7 @@ const POINTER: u32 = 8;
 const FIRST_ARGUMENT: u32 = 16;
 const X86_64: u32 = 0xc000003e;
 
-/// For all of them: whoever comes behind it has the call's number loaded.
+/// For all programs: what follows finds the call's number loaded.
 const SHARED: [Instruction; 21] = [
     load(ARCHITECTURE),
     Instruction { code: 0x15, if_true: 1, if_false: 0, value: X86_64 },

@@ -59,7 +59,7 @@ pub(crate) fn load_interpreter(home: &Area, path: &CStr) -> Result<Image, Failur
     let image = load_with(home, path, PAGE)?;
     let (start, end) = image.code;
     let flags = sys::MAP_FIXED;
-    if home.belongings().are_marked() && start < end {
+    if home.mappings().are_marked() && start < end {
         // SAFETY: the page behind its last one, which was reserved, and code that is mapped; it
         // does not run yet.
         unsafe {
@@ -97,7 +97,7 @@ pub(super) fn fixed_span(fd: i32) -> Option<elf::Span> {
     (!file.is_movable() && is_alone).then(|| elf::span(headers)).flatten()
 }
 
-/// With so many bytes behind it that nobody has.
+/// Maps it with `spare` unused bytes behind it.
 fn load_with(home: &Area, path: &CStr, spare: usize) -> Result<Image, Failure> {
     let fd = sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC);
     if fd < 0 {
@@ -145,7 +145,8 @@ fn load_open(home: &Area, fd: i32, spare: usize) -> Result<Image, Failure> {
     })
 }
 
-/// Takes the addresses, and so many behind them; returns what is to be added to those in the file.
+/// Reserves the addresses, and `more` bytes behind them; returns what is to be added to those in
+/// the file.
 fn reserve(home: &Area, file: &FileHeader, span: elf::Span, more: usize) -> Result<usize, Failure> {
     let size = (span.end - span.first) as usize + more;
     let flags = sys::MAP_NORESERVE;

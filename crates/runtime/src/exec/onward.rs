@@ -1,5 +1,4 @@
-//! What a program without a loader executes: nothing of ours stands in front of its `execve` but
-//! the filter.
+//! What a program without a loader executes: only the filter stands in front of its `execve`.
 //!
 //! What is executed inherits the filter without the handler, so a call that is trapped would be its
 //! end. Calls are trapped by where they are made, and another program is elsewhere, unless both are
@@ -19,7 +18,7 @@ const FIRST_LINE: usize = 256;
 /// The addresses that the program of this scavenger is fixed to, if nothing but the filter stands
 /// before its calls.
 pub(super) fn note(area: &Area, (start, end): (usize, usize)) {
-    let fixed = &area.belongings().fixed;
+    let fixed = &area.mappings().fixed;
     fixed[0].store(start as u64, Relaxed);
     fixed[1].store(end as u64, Relaxed);
 }
@@ -52,7 +51,7 @@ pub(super) unsafe fn execute(area: &Area, mask: u64, mut arguments: [usize; 6]) 
 /// Whether what is executed by this path is linked to addresses of the scavenger's program; also if
 /// a script names it.
 fn is_in_the_way(area: &Area, path: &CStr) -> bool {
-    let [start, end] = [0, 1].map(|at| area.belongings().fixed[at].load(Relaxed));
+    let [start, end] = [0, 1].map(|at| area.mappings().fixed[at].load(Relaxed));
     if start == end {
         return false;
     }

@@ -40,15 +40,15 @@ impl<'a> Stack<'a> {
         Ok(self.memory.as_ptr() as u64 + at as u64)
     }
 
-    /// Room for so many bytes of strings, the first of which is the lowest: programs that write
+    /// Room for `size` bytes of strings, the first of which is the lowest: programs that write
     /// their title over their arguments rely on that.
     pub(crate) fn strings(&mut self, size: usize) -> Result<Strings<'_>, Full> {
         let at = self.room(size)?;
         Ok(Strings { memory: &mut self.memory[at..at + size], at: 0 })
     }
 
-    /// So many words, the first of them where the program's stack pointer will be. Strings must be
-    /// there already.
+    /// Room for `count` words, the first of them where the program's stack pointer will be. Strings
+    /// must be there already.
     pub(crate) fn words(&mut self, count: usize) -> Result<&mut [u64], Full> {
         self.room(count * 8)?;
         let down = (self.memory.as_ptr() as usize + self.at) % 16;

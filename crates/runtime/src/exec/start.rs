@@ -146,7 +146,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
             onward::note(home, image.range);
         }
         // By the filter.
-        home.belongings().sees(mappings::seen::ALL);
+        home.mappings().sees(mappings::seen::ALL);
     }
     filter::install(interpreter.is_some(), image.range).map_err(|errno| (failure::SECCOMP, errno))?;
     region.adopt(home, pid, kind::HOME);
@@ -165,8 +165,8 @@ fn die_with_launcher(control: &runtime_abi::control::Control) {
     }
 }
 
-/// The launcher is everybody's parent. Whether it is not any more, and those who depend on it are
-/// to end.
+/// Whether the launcher, the parent of all these processes, is gone, so that those that depend on
+/// it must end.
 pub(crate) fn launcher_gone(control: &runtime_abi::control::Control) -> bool {
     control.outlive_launcher == 0 && sys::getppid() != control.launcher as i32
 }
@@ -249,7 +249,7 @@ fn program_stack(
     fill(stack, strings, control, row, file, image, interpreter).map_err(|Full| (failure::ARGUMENTS, 0))
 }
 
-/// Fills it, with arguments and environment of so many bytes; returns the stack pointer.
+/// Fills the stack, with `size` bytes of arguments and environment; returns the stack pointer.
 fn fill(
     memory: &mut [u8],
     strings: usize,

@@ -1,10 +1,12 @@
-//! Threads that may be cancelled at any moment, and not only where they wait: libc's signal for
-//! that is handled on whatever stack the thread has, and unwinds it. So they are nobody's guests as
-//! long as that lasts, and siblings have none. A primary's thread has guests until somebody cancels
-//! it (servers say for their threads that they may be cancelled anywhere, so that what is left of a
-//! crash can be told in peace): whoever does so waits until they are gone, however long one of them
-//! runs there, unless there is no supervisor any more. Nothing else of cancellation needs us: it
-//! happens inside system calls, where a thread is its own.
+//! Threads that may be cancelled at any moment, and not only where they wait. Libc's signal for
+//! that is handled on whatever stack the thread has, and unwinds it. So such threads are no guests
+//! as long as that lasts, and as siblings have none.
+//!
+//! A primary's thread has guests until it is cancelled: servers say for their threads that they may
+//! be cancelled anywhere, so that what is left of a crash can be told in peace. `pthread_cancel`
+//! waits until they are gone, however long one of them runs there, unless there is no supervisor
+//! any more. Nothing else of cancellation needs us: it happens inside system calls, where a thread
+//! is its own.
 
 use crate::interpose::next::Next;
 use crate::interpose::threads::mine;
@@ -24,8 +26,7 @@ const ASYNCHRONOUS: i32 = 1;
 const PATIENCE: u64 = 2_000_000_000;
 const NAP: u64 = 50_000;
 
-/// Goes on to libc's by a jump: that may unwind its caller at once, and knows nothing of a frame of
-/// ours.
+/// Goes on to libc's by a jump: libc may unwind its caller at once, and knows no frame of ours.
 #[cfg(freestanding)]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -47,7 +48,7 @@ extern "C" fn pthread_setcanceltype(wanted: i32, before: *mut i32) -> i32 {
     )
 }
 
-/// Likewise: who cancels itself is unwound at once.
+/// Likewise: a thread that cancels itself is unwound at once.
 #[cfg(freestanding)]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -65,11 +66,12 @@ extern "C" fn pthread_cancel(thread: usize) -> i32 {
     )
 }
 
-/// Somebody is about to be cancelled. Returns libc's function.
+/// A thread is about to be cancelled. Returns libc's function.
 #[cfg(freestanding)]
 extern "C" fn cancels(thread: u64) -> usize {
     static NEXT: Next = Next::new(c"pthread_cancel");
-    // Who cancels itself is at home. A thread that has its creator's area may cancel the creator.
+    // A thread that cancels itself is at home. A thread that has its creator's area may cancel the
+    // creator.
     if let Some(area) = mine().filter(|_| thread != crate::switching::gs::thread_pointer()) {
         // A scavenger's thread is cancelled at home only, a sibling has no guests while that may
         // be.
@@ -82,7 +84,7 @@ extern "C" fn cancels(thread: u64) -> usize {
     NEXT.address()
 }
 
-/// For all that is waited for, from when it has to be.
+/// The time limit of a wait, from its beginning on.
 #[derive(Default)]
 struct Patience {
     until: u64,
@@ -251,7 +253,7 @@ fn is_at_home(area: &Area) -> bool {
     cur == area.own().pointer() || cur == area.quiet().pointer()
 }
 
-/// The same, and it meets nobody, as long as nobody is given to it.
+/// The same, and it meets no context, as long as no guest is given to it.
 fn is_alone(area: &Area) -> bool {
     let visits = area.thread.visits.load(Acquire);
     let free = || area.lock.load(Acquire) == lock::FREE;
@@ -260,7 +262,7 @@ fn is_alone(area: &Area) -> bool {
         && (area.supervisor.guests() != 0
             || area.supervisor.asked_at() != 0
             || area.asked.load(Acquire) != asked::NOTHING);
-    // In this order: whoever takes itself out of the ring runs until it is out.
+    // In this order: a guest that takes itself out of the ring runs until it is out.
     free()
         && ring::is_empty(area)
         && is_at_home(area)
@@ -278,8 +280,8 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// A thread that may be cancelled anywhere, with so many guests in its ring. Its supervisor
-    /// lives, and naps.
+    /// A thread that may be cancelled anywhere, with `guests` in its ring. Its supervisor lives,
+    /// and naps.
     fn thread(guests: usize) -> (&'static Area, Vec<&'static Context>) {
         let (area, guests) = world(guests);
         for guest in &guests {
@@ -288,14 +290,14 @@ mod tests {
         ring::control(area);
         area.settled.store(settled::CANCELLABLE, Relaxed);
         area.own().fs.store(77, Relaxed);
-        // Somebody who lives, be it somebody else's.
+        // A process that lives, be it another one.
         area.pid.store(1, Relaxed);
         area.region().supervisor.store(sys::getpid(), Relaxed);
         area.region().round.store(2, Relaxed);
         (area, guests)
     }
 
-    /// Somebody who is about to cancel it; ends when that may be. `out_of_time`: has waited for
+    /// A thread that is about to cancel it; ends when that may be. `out_of_time`: has waited for
     /// long.
     fn canceller(area: &'static Area, out_of_time: bool) -> std::thread::JoinHandle<Patience> {
         let mut patience = Patience { until: u64::from(out_of_time) };

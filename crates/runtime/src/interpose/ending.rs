@@ -1,5 +1,5 @@
-//! A primary ends: nobody comes aboard any more, and guests on its other threads are given time to
-//! come to a yield.
+//! A primary ends: no guest comes aboard any more, and guests on its other threads are given time
+//! to come to a yield.
 
 use crate::interpose::next::call_next;
 // A child that shares its parent's memory (`vfork`) ends itself, not its parent's harvest.

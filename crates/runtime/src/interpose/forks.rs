@@ -31,7 +31,7 @@ pub(super) fn close(area: &'static Area, why: u32) {
             sys::sleep_ns(NAP);
         }
     }
-    // It was killed with the lock in its hands. Nobody is met any more.
+    // It was killed with the lock in its hands. No context is met any more.
     ring::abandon(area);
 }
 

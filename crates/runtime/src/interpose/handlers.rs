@@ -1,4 +1,5 @@
-//! `sigaction` and its kin: the program's wishes are kept, the kernel gets ours.
+//! `sigaction` and its kin: the runtime keeps what the program asks for, and registers its own
+//! handler.
 
 use crate::interpose::next::{call_next, fail};
 use crate::interpose::threads::mine_for_signals as mine;
@@ -50,9 +51,9 @@ pub(super) fn register(area_kind: u32, signal: i32, wanted: &SigAction) -> i32 {
     unsafe { -sys::sigaction(signal, Some(&kernels), None) as i32 }
 }
 
-/// Libc's own signals that it sends to every thread, whoever runs there. In a primary that may be a
-/// guest, whose stack may have no room left: the kernel would end the primary. Libc registers its
-/// handler at the first thread, past ours, so it is looked for after each.
+/// Libc's own signals that it sends to every thread, whichever context runs there. In a primary
+/// that may be a guest, whose stack may have no room left: the kernel would end the primary. Libc
+/// registers its handler at the first thread, past ours, so it is looked for after each.
 pub(super) fn take_over_libcs(area: &Area) {
     /// All threads are to call `setuid` or one of its kin.
     const SETXID: i32 = 33;

@@ -1,10 +1,10 @@
 //! A program asks for its own file, or executes it anew. `/proc/self/exe` is the rewritten copy,
-//! and in a scavenger the primary's: a copy cannot run where nothing of ours is, and nobody shall
-//! see it. So whoever reads the link is told the file that was rewritten, and whoever executes it,
-//! or the copy by its name, gets that one.
+//! and in a scavenger the primary's: a copy cannot run outside of a harvest, and no program shall
+//! see it. So reading the link gives the file that was rewritten, and executing it, or the copy by
+//! its name, executes that file.
 //!
-//! To add a function that takes a path first: a line of [`by_path`]. They go on to libc's by a
-//! jump, with all arguments.
+//! To add a function that takes a path first: a line of `by_path`. They go on to libc's by a jump,
+//! with all arguments.
 
 use crate::interpose::next::{Next, call_next, fail};
 use crate::interpose::threads::{Pair, mine};

@@ -1,8 +1,8 @@
-//! Functions of libc that the runtime stands in front of, in primaries and in scavengers that have
-//! a dynamic loader.
+//! Functions of libc that the runtime interposes, in primaries and in scavengers with a dynamic
+//! loader.
 //!
-//! They are exported only from the shared object. Where the calling process is no part of a
-//! harvest, they call on.
+//! They are exported only from the shared object. In a process that is no part of a harvest they
+//! call libc's.
 //!
 //! To add one: a function in the file of its subject, with `#[cfg_attr(freestanding,
 //! unsafe(no_mangle))]`, and here why it cannot be left alone:
@@ -15,7 +15,7 @@
 //! - [`forks`]: a forked child has no supervisor; its guests would be copies.
 //! - [`ending`]: guests that run on other threads of a primary when it ends would be lost.
 //! - [`itself`]: a program's own file is the one that was rewritten, not the copy that runs.
-//! - [`bases`]: a program that sets the GS base takes from its yields what they find everything by.
+//! - [`bases`]: a program that sets the GS base takes the area from its yields.
 //! - [`dispatch`]: a program that has system calls handed to itself would get the runtime's.
 //! - [`cancel`]: a thread that is cancelled in the midst of a guest would unwind the guest's stack.
 

@@ -1,6 +1,6 @@
 //! Threads that libc makes by itself, to call a function of the program's in each (`SIGEV_THREAD`):
-//! they come with the GS base of whoever asked for them, whose area is in use. So the function is
-//! called by way of [`notified`], which gets an area first.
+//! they come with the GS base of the thread that asked for them, whose area is in use. So the
+//! function is called by way of [`notified`], which gets an area first.
 //!
 //! To add a call that takes a `struct sigevent`: a function at the end.
 

@@ -17,7 +17,7 @@ const THRD_ERROR: i32 = 2;
 
 type Start = unsafe extern "C" fn();
 
-/// This process is part of a harvest: whatever thread of it runs finds an area in GS, be it its
+/// This process is part of a harvest: each of its threads finds an area in GS, its own or its
 /// creator's. Written once, by the constructor; asked in place of the kernel, since a program may
 /// have forbidden itself what asks it.
 static TAKES_PART: AtomicBool = AtomicBool::new(false);
@@ -116,7 +116,7 @@ fn next_create(thread: *mut c_void, attributes: *const c_void, start: usize, arg
         (thread, attributes, start, argument), else EAGAIN)
 }
 
-/// Libc's `clone`: whoever shares the memory needs an area, be it a thread or a process.
+/// Libc's `clone`: a thread or process that shares the memory needs an area.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn clone(
     start: usize,

@@ -1,7 +1,6 @@
-//! Areas and contexts as the runtime sees them: what inserted code knows of them, and what is ours
-//! behind it.
+//! The area of a kernel thread: what inserted code knows of it, and what the runtime keeps behind.
 //!
-//! A thread's *slot* is its area with all that belongs to it and is cold:
+//! A thread's *slot* is its area with all that belongs to it and is rarely used:
 //!
 //! ```text
 //! 0x0000  Area                      0x1000  XSAVE image of a captured context
@@ -11,18 +10,28 @@
 //! 0x0800  frame: registers of a
 //!         captured context
 //! 0x0a00  samples
-//! 0x0d00  counter of turns
+//! 0x0d00  counter of busy-waits
+//! ```
+//!
+//! An area's words lie in parts, by which side writes them. The type of a part is in the room of
+//! its owner, and only that room can write its fields:
+//!
+//! ```text
+//! 0x000  TwinWords     inserted code       0x118  SignalWords       signals
+//! 0x048  SwitchWords   switching           0x200  CountingWords     counting
+//! 0x068  (shared)      thread, supervisor  0x2c0  OrderWords        supervisor (thread reads)
+//! 0x0b0  ThreadWords   the thread          0x300  SupervisorWords   supervisor
 //! ```
 //!
 //! The context that inserted code uses lies elsewhere, in a dense table
 //! ([`crate::layout::region`]): a ring's contexts are touched in turn all the time, and at a stride
 //! of 64 KiB they would share one set of each cache.
 //!
-//! To add a field: its doc says who writes it, and when.
+//! To add a field: to the part of the side that writes it; its doc says when.
 
 use super::context::Context;
 use crate::counting::area_words::CountingWords;
-use crate::mappings::Belongings;
+use crate::mappings::ScavengerMappings;
 use crate::signals::area_words::SignalWords;
 use crate::signals::frame::SignalStack;
 use crate::supervisor::area_words::{OrderWords, SupervisorWords};
@@ -44,7 +53,7 @@ pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
 pub(crate) const SIGNAL_STACK: usize = 0x8000;
 pub(crate) const SIGNAL_STACK_SIZE: usize = 0x8000;
 
-/// Whose an area is.
+/// What an area is used for.
 pub(crate) mod kind {
     pub(crate) const FREE: u32 = 0;
     /// Taken, and not yet in order.
@@ -61,7 +70,7 @@ pub(crate) mod closed {
     pub(crate) const ENDS: u32 = 2;
     /// A sibling that may be cancelled at any moment.
     pub(crate) const CANCELLABLE: u32 = 4;
-    /// It is being cancelled. Written by who does that.
+    /// It is being cancelled. Written by the thread that cancels it.
     pub(crate) const CANCELLED: u32 = 8;
 }
 
@@ -87,7 +96,7 @@ pub(crate) mod settled {
     pub(crate) const RULES: u32 = 4;
 }
 
-/// Who works on the ring of a primary's area.
+/// Which side works on the ring of a primary's area.
 pub(crate) mod lock {
     pub(crate) const FREE: u32 = 0;
     pub(crate) const SUPERVISOR: u32 = 1;
@@ -272,8 +281,8 @@ impl Area {
         &self.region().page().scavenger[self.row.load(Ordering::Relaxed) as usize]
     }
 
-    pub(crate) fn belongings(&self) -> &'static Belongings {
-        &self.region().belongings[self.row.load(Ordering::Relaxed) as usize]
+    pub(crate) fn mappings(&self) -> &'static ScavengerMappings {
+        &self.region().scavenger_mappings[self.row.load(Ordering::Relaxed) as usize]
     }
 
     pub(crate) fn frame(&self) -> &Frame {
@@ -299,7 +308,7 @@ impl Area {
         unsafe { &*((self.address() + BACK) as *const Context) }
     }
 
-    /// Stands in front of guests while something is counted, where it waits by turning round.
+    /// Stands in front of guests while something is counted, where the primary busy-waits.
     pub(crate) fn turns(&self) -> &'static Context {
         // SAFETY: as above.
         unsafe { &*((self.address() + TURNS) as *const Context) }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  -0x80  register slots      written by yields, or by whatever captures a guest
-//!   0x00  NEXT RIP RSP FS FLAGS SPIN prev home      one cache line, which stays with the host's core
+//!   0x00  NEXT RIP RSP FS FLAGS SPIN prev home      one cache line, kept by the host's core
 //!   0x40  state why link modes recall since host …  what the supervisor polls and writes
 //!   0x80  vector slots, masks
 //! ```
@@ -55,15 +55,15 @@ pub(crate) struct Context {
     /// Written when its thread starts.
     pub(crate) fs: AtomicU64,
     pub(crate) flags: AtomicU64,
-    /// Of an area's own context: whom it goes on with while it waits by turning round. Written as
-    /// `next`, by [`crate::switching::ring`] and [`crate::counting::count`].
+    /// Of an area's own context: the context to go on with while it busy-waits. Written as `next`,
+    /// by [`crate::switching::ring`] and [`crate::counting::count`].
     pub(crate) spin: AtomicPtr<Context>,
     /// In a ring: the one before. Written as `next`, but never by the supervisor's hook.
     pub(crate) prev: AtomicPtr<Context>,
     /// The area of its thread; of a control or quiet context too. Written once.
     pub(crate) home: AtomicPtr<Area>,
-    // What is in front of this is one cache line, which stays with the core that runs the ring; the
-    // supervisor looks at what follows.
+    // The words above are one cache line, which stays with the core that runs the ring; the
+    // supervisor polls those that follow.
     pub(crate) state: AtomicU32,
     /// Why it is [`state::LEAVING`], an index of [`runtime_abi::control::trip`].
     pub(crate) why: AtomicU32,
@@ -79,8 +79,8 @@ pub(crate) struct Context {
     pub(crate) since: AtomicU64,
     /// The primary's area it is aboard. The supervisor's.
     pub(crate) host: AtomicPtr<Area>,
-    /// Where it goes on while its RIP leads back ([`crate::switching::redirect`]), and what RIP is
-    /// then: at home, that is another instance's. The supervisor's.
+    /// Where it goes on while it is redirected ([`crate::switching::redirect`]), and what RIP is
+    /// then: at home, an address in another instance. The supervisor's.
     pub(crate) straight: AtomicU64,
     pub(crate) back: AtomicU64,
 }

@@ -36,7 +36,7 @@ pub(crate) fn string(page: &'static Control, offset: u32) -> Option<&'static CSt
         .then(|| unsafe { CStr::from_ptr(core::ptr::from_ref(page).cast::<i8>().add(offset as usize)) })
 }
 
-/// So many strings, one behind the other.
+/// `count` strings, one behind the other.
 pub(crate) fn strings(page: &'static Control, first: u32, count: u32) -> impl Iterator<Item = &'static CStr> {
     let mut at = first;
     (0..count).map_while(move |_| {
@@ -61,14 +61,13 @@ pub(crate) fn switches(page: &'static Control, row: &ModuleRow) -> &'static [Swi
     behind(page, row.first_switch, row.switches)
 }
 
-/// So many rows that the launcher wrote behind the structure.
+/// `count` rows that the launcher wrote behind the structure.
 fn behind<T>(page: &'static Control, first: u32, count: u32) -> &'static [T] {
     if count == 0 {
         return &[];
     }
     let page = core::ptr::from_ref(page).cast::<u8>();
-    // SAFETY: the launcher wrote so many there, aligned; nobody changes them but for what is
-    // atomic.
+    // SAFETY: the launcher wrote that many there, aligned; only what is atomic changes.
     unsafe { core::slice::from_raw_parts(page.add(first as usize).cast(), count as usize) }
 }
 

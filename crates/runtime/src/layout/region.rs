@@ -1,15 +1,15 @@
 //! The memory in which all areas and contexts of a harvest lie: mapped once by the primary, never
 //! unmapped.
 //!
-//! It is private memory: a child that the primary or a scavenger forks gets a copy, and nobody else
-//! works in that. The kernel gives pages only to slots that are used. Those that never were may not
-//! even be touched: so they count neither as data of the program (`RLIMIT_DATA`), nor as what it
-//! wants locked in memory (`mlockall`).
+//! It is private memory: a child that the primary or a scavenger forks gets a copy, in which no
+//! other process works. The kernel gives pages only to slots that are used. Unused slots may not
+//! even be touched, so that they count neither as data of the program (`RLIMIT_DATA`), nor as
+//! memory to be locked (`mlockall`).
 
 use crate::counting::count;
 use crate::layout::area::{Area, SLOT, SLOW_STACK_TOP, kind};
 use crate::layout::context::{CONTEXT_STRIDE, Context};
-use crate::mappings::Belongings;
+use crate::mappings::ScavengerMappings;
 use crate::switching::switch;
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -25,7 +25,7 @@ const HUGE: usize = 2 << 20;
 const MADV_HUGEPAGE: usize = 14;
 const CONTEXTS: usize = (CONTEXT_STRIDE * SLOTS).next_multiple_of(HUGE);
 pub(crate) const SIZE: usize = HUGE + CONTEXTS + SLOT * SLOTS;
-/// So many slots are opened at a time.
+/// Slots that are opened at a time.
 const OPENED: usize = 64;
 
 /// Its header; contexts and slots follow.
@@ -36,10 +36,10 @@ pub(crate) struct Region {
     slots: AtomicU64,
     pub(crate) primary: AtomicI32,
     pub(crate) supervisor: AtomicI32,
-    /// Rung by whoever wants the supervisor to look around at once.
+    /// Rung by threads that want the supervisor to begin its next round at once.
     bell: AtomicU32,
-    /// Odd while the supervisor looks around: until it is even, or another, it may go by what it
-    /// saw before. The supervisor's.
+    /// Odd while a round of the supervisor's is under way: until it changes, the supervisor may act
+    /// on what it saw before. The supervisor's.
     pub(crate) round: AtomicU32,
     /// Slots from here on were never used.
     pub(crate) used: AtomicU32,
@@ -56,12 +56,12 @@ pub(crate) struct Region {
     forked: AtomicU32,
     pub(crate) xsave_mask: AtomicU64,
     /// Where contexts that were captured whole go on: in the primary's instance of the runtime,
-    /// whoever's asks.
+    /// whichever instance asks.
     pub(crate) restore: AtomicU64,
     /// Where that code ends.
     pub(crate) restore_end: AtomicU64,
-    pub(crate) belongings: [Belongings; SCAVENGERS],
-    /// Thread ids by slot, 0 where a slot is free: to look through them without touching the slots.
+    pub(crate) scavenger_mappings: [ScavengerMappings; SCAVENGERS],
+    /// Thread ids by slot, 0 where a slot is free: they are searched without touching the slots.
     tids: [AtomicI32; SLOTS],
 }
 
@@ -134,7 +134,7 @@ impl Region {
         sys::futex_wake(&self.bell);
     }
 
-    /// The supervisor sleeps for so long, unless the bell rings or has rung since.
+    /// The supervisor sleeps, unless the bell rings or has rung since.
     pub(crate) fn sleep_to_bell(&self, bell: u32, nanoseconds: u64) {
         sys::futex_wait_for(&self.bell, bell, nanoseconds);
     }
@@ -144,7 +144,7 @@ impl Region {
         (table + slot * CONTEXT_STRIDE + context::BEFORE) as *mut Context
     }
 
-    /// Whether this may be the address of somebody else's context.
+    /// Whether this may be the address of another area's context.
     pub(crate) fn holds_context(&self, area: &Area, address: u64) -> bool {
         self.in_table(address) && address != area.own().pointer() as u64
     }
@@ -155,7 +155,7 @@ impl Region {
         (first..first + (CONTEXT_STRIDE * SLOTS) as u64).contains(&address)
     }
 
-    /// Whether an address is that of anybody's context, also of one that lies in a slot.
+    /// Whether an address is that of any context, also of one that lies in a slot.
     pub(crate) fn is_context(&self, address: u64) -> bool {
         self.in_table(address) || self.contains(address as usize)
     }
@@ -187,7 +187,7 @@ impl Region {
         })
     }
 
-    /// The same where nobody can be told that there are too many threads: waits for one that ends.
+    /// The same where a failure cannot be reported: waits for a thread that ends.
     pub(crate) fn claim_in_time(&self, purpose: &Purpose) -> &'static Area {
         const NAP: u64 = 1_000_000;
         loop {
@@ -199,8 +199,8 @@ impl Region {
     }
 
     /// Gives back areas of this process whose threads are gone: the supervisor is slower, and a
-    /// forked child has none. There nobody looks after areas of processes that share its memory,
-    /// either, and those of threads that it left behind are nobody's.
+    /// forked child has none. In a forked child this includes areas of processes that share its
+    /// memory, and of threads that it left behind.
     fn reclaim(&self, pid: i32) {
         let forked = self.forked.load(Relaxed) != 0;
         for slot in (0..self.slots()).filter(|slot| self.tid(*slot) > 0) {
@@ -221,7 +221,7 @@ impl Region {
         self.forked.store(1, Relaxed);
     }
 
-    /// A new thread has this id, so whoever had it is gone; the supervisor will not find it.
+    /// A new thread has this id, so the one that had it is gone; the supervisor will not find it.
     pub(crate) fn supersede(&self, tid: i32, area: &Area) {
         for slot in (0..self.slots()).filter(|slot| self.tid(*slot) == tid) {
             let other = self.area(slot);
@@ -255,8 +255,8 @@ impl Region {
             return true;
         }
         let (first, end) = (self.slots.load(Relaxed) as usize, (slot / OPENED + 1) * OPENED);
-        // SAFETY: slots of the region, which nobody may touch yet; another thread may do the same
-        // right now.
+        // SAFETY: slots of the region, which no thread may touch yet; another thread may do the
+        // same right now.
         let result = unsafe {
             let (at, size) = (first + opened * SLOT, (end - opened) * SLOT);
             sys::mprotect(at, size, sys::PROT_READ | sys::PROT_WRITE)
@@ -273,8 +273,8 @@ impl Region {
         area.kind.store(kind, Release);
     }
 
-    /// Gives back an area whose thread, which had this id, is gone, and whose ring is empty. Once,
-    /// whoever comes to it first: the supervisor, or a thread that looks for a free one.
+    /// Gives back an area whose thread, which had this id, is gone, and whose ring is empty. Once:
+    /// supervisor and threads that look for a free area may both try.
     pub(crate) fn release(&self, slot: usize, tid: i32) {
         if self.tids[slot].compare_exchange(tid, 0, AcqRel, Relaxed).is_ok() {
             self.area(slot).kind.store(kind::FREE, Release);

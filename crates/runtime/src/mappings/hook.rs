@@ -1,13 +1,13 @@
-//! [`super`]'s functions in the place of a scavenger's own system calls, in its private copy of the
-//! code, before any of it runs.
+//! Replaces a scavenger's own system calls for mappings by [`super`]'s functions, in its private
+//! copy of the code, before any of it runs.
 //!
-//! Malloc, the threads' stacks and the loader map by calls inside their libraries, which nothing
-//! preloaded sees. So the system call itself is replaced: where libc's function does it, and in the
-//! loader, whose functions have no names outside, where it is the only one of its kind. A libc that
-//! is its own loader (musl) is that, too.
+//! Malloc, thread stacks and the loader map by calls inside their libraries, which nothing
+//! preloaded sees. So the system call itself is replaced: in libc's function, and in the loader,
+//! whose functions have no names outside, where it is the only one of its kind. A libc that is its
+//! own loader (musl) is both.
 //!
-//! Of `mov eax, NUMBER; syscall` only the first instruction is: whoever comes to the second by
-//! another way, as twins do, has the call as it is.
+//! Of `mov eax, NUMBER; syscall` only the first instruction is replaced: code that comes to the
+//! second by another way, as twins do, makes the call as it is.
 
 use crate::interpose;
 use crate::layout::area::Area;
@@ -18,7 +18,7 @@ use crate::sys;
 use core::arch::naked_asm;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// What brings the number, without it: `mov eax, …`.
+/// The opcode of `mov eax, NUMBER`.
 const NUMBER: u8 = 0xb8;
 const BEFORE: usize = 5;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -59,7 +59,7 @@ fn find(code: &[u8], number: usize) -> Option<(Call, usize)> {
 /// changed.
 ///
 /// # Safety
-/// It must be code that nobody runs now, all of it mapped, of this process alone.
+/// It must be code that no thread runs now, all of it mapped, of this process alone.
 unsafe fn write_code(at: usize, code: &[u8]) -> bool {
     let first = at & !(PAGE - 1);
     let size = (at + code.len()).next_multiple_of(PAGE) - first;
@@ -85,7 +85,7 @@ unsafe fn replace(code: &[u8], call: Call, spare: usize) -> bool {
     let Ok(distance) = i32::try_from(spare as i64 - (at + BEFORE) as i64) else { return false };
     let kept = &code[call.at..call.at + call.size - SYSCALL.len()];
     // What is in front of the call; mov rcx, back; mov r11, ours; jmp r11: the kernel changes both,
-    // so nobody has anything in them.
+    // so they hold nothing.
     let mut way = [0_u8; WAY];
     let mut end = 0;
     let mut put = |bytes: &[u8]| {
@@ -118,7 +118,7 @@ pub(crate) unsafe fn loader(area: &Area, code: &'static [u8], spare: usize) {
         [(sys::nr::MMAP, spare, seen::LOADER_MAPS), (sys::nr::MUNMAP, spare + WAY, seen::LOADER_UNMAPS)]
     {
         if only(number, spare) {
-            area.belongings().sees(seen);
+            area.mappings().sees(seen);
         }
     }
 }
@@ -129,7 +129,7 @@ pub(crate) unsafe fn loader(area: &Area, code: &'static [u8], spare: usize) {
 /// Before the program runs, and any thread of it.
 pub(crate) unsafe fn libc(area: &Area) {
     const LONGEST: usize = 256;
-    if !area.belongings().are_marked() {
+    if !area.mappings().are_marked() {
         return;
     }
     // SAFETY: a new mapping, most likely near the libraries, which are the last that were mapped.
@@ -149,7 +149,7 @@ pub(crate) unsafe fn libc(area: &Area) {
                 .is_some_and(|(call, _)| ways.next().is_some_and(|way| replace(code, call, way)))
         }
     };
-    let own = area.belongings();
+    let own = area.mappings();
     own.libc.store(spans::inode_at(area, errno), Relaxed);
     if errno != 0 && spans::is_loaders(area, errno) {
         // One and the same. Where threads unmap their own stacks it does so by a call of its own,
@@ -163,7 +163,7 @@ pub(crate) unsafe fn libc(area: &Area) {
         }
         return;
     }
-    // Of these the first is of use alone, too.
+    // The first of these is of use alone, too.
     let all = [
         (c"mmap", sys::nr::MMAP),
         (c"munmap", sys::nr::MUNMAP),
@@ -175,7 +175,7 @@ pub(crate) unsafe fn libc(area: &Area) {
     }
 }
 
-/// In the place of the system call: as it, this changes no register but rax, rcx and r11, and no
+/// In place of the system call: like it, this changes no register but rax, rcx and r11, and no
 /// memory below the stack pointer.
 #[unsafe(naked)]
 extern "C" fn called() {

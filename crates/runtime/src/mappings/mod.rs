@@ -1,21 +1,20 @@
 //! What a scavenger has mapped, so that it can be unmapped once the scavenger has ended.
 //!
-//! In an address space that several processes share, the kernel keeps no note of who asked for a
-//! mapping. But of one that is made of a file it tells the file and the offset (`/proc/PID/maps`),
-//! wherever it is moved to and however it is cut. And what is mapped of `/dev/zero` with
-//! `MAP_PRIVATE` *is* anonymous memory: large pages, `mremap`, `madvise`, `mprotect`. So a
-//! scavenger's anonymous memory is mapped of that, at an offset that nobody else has: its owner
-//! and, since neighbours of one owner are to become one mapping as those without a file do, its
-//! address.
+//! In an address space that several processes share, the kernel keeps no note of which process
+//! asked for a mapping. But of a mapping of a file it tells file and offset (`/proc/PID/maps`),
+//! wherever it is moved to and however it is cut. And a `MAP_PRIVATE` mapping of `/dev/zero` *is*
+//! anonymous memory: large pages, `mremap`, `madvise`, `mprotect`. So a scavenger's anonymous
+//! memory is mapped of that file, at an offset that no other process uses: the owner's number, and
+//! the address, so that neighbours of one owner become one mapping as those without a file do.
 //!
 //! - [`call`] is `mmap` with such a mark. [`hook`] puts it in the place of libc's and of the
 //!   loader's own; for a program that has no loader, the filter traps the call ([`crate::exec`]).
 //! - What is mapped of other files is noted in [`spans`], where all that it maps and unmaps is
 //!   seen.
-//! - [`maps`] reads what the kernel tells; the supervisor unmaps it (`estate` there).
+//! - [`maps`] reads what the kernel tells; the supervisor unmaps it (`supervisor::cleanup`).
 //!
 //! Where there is no `/dev/zero`, or the program closes the descriptor, anonymous memory is mapped
-//! as it asks, and stays.
+//! as the program asks, and stays.
 
 pub(crate) mod hook;
 pub(crate) mod maps;
@@ -30,7 +29,7 @@ use spans::Spans;
 
 pub(crate) const PAGE: usize = 4096;
 
-/// The last bits of the offset are the address, which has at most so many.
+/// The low bits of the offset are the address, which has at most this many.
 const ADDRESS: u32 = 56;
 
 const TYPE: usize = 0xf;
@@ -40,7 +39,7 @@ const MAP_POPULATE: usize = 0x8000;
 /// `MAP_UNINITIALIZED`.
 const NOT_OF_A_FILE: usize = 0x100 | 0x40000 | 0x4000000;
 
-/// Whose calls are seen; bits.
+/// The libraries whose calls are seen; bits.
 pub(crate) mod seen {
     pub(crate) const LOADER_MAPS: u32 = 1;
     pub(crate) const LOADER_UNMAPS: u32 = 2;
@@ -48,9 +47,9 @@ pub(crate) mod seen {
     pub(crate) const ALL: u32 = 7;
 }
 
-/// Of one scavenger.
+/// The mappings of one scavenger.
 #[repr(C)]
-pub(crate) struct Belongings {
+pub(crate) struct ScavengerMappings {
     /// The descriptor of `/dev/zero` in its process, plus one. 0: none, so nothing is marked.
     zero: AtomicI32,
     /// That file, as [`maps`] tells it.
@@ -67,7 +66,7 @@ pub(crate) struct Belongings {
     pub(crate) fixed: [AtomicU64; 2],
 }
 
-impl Belongings {
+impl ScavengerMappings {
     /// The descriptor, if it still is what it was: it is the program's to close.
     fn zero(&self) -> Option<usize> {
         const KIND: u64 = 0o170000;
@@ -78,7 +77,7 @@ impl Belongings {
         (stat.mode & KIND == CHARACTERS && stat.device == ZERO).then_some(fd)
     }
 
-    /// From here on all calls that these make are.
+    /// From here on all calls that these make are seen.
     pub(crate) fn sees(&self, whose: u32) {
         self.seen.fetch_or(whose, Relaxed);
     }
@@ -91,7 +90,7 @@ impl Belongings {
         self.seen.load(Relaxed) & whose == whose
     }
 
-    /// Whether anything of it can be told from what others have.
+    /// Whether any of its memory can be told from that of other processes.
     pub(crate) fn are_marked(&self) -> bool {
         self.inode.load(Acquire) != 0
     }
@@ -114,7 +113,7 @@ fn mark(row: u32, at: usize) -> u64 {
 /// From here on what the calling process maps is marked, if that is possible. It has no descriptors
 /// yet but the standard ones.
 pub(crate) fn begin(area: &Area) {
-    let own = area.belongings();
+    let own = area.mappings();
     let row = area.row.load(Relaxed);
     let fd = sys::open(c"/dev/zero", sys::O_RDWR | sys::O_CLOEXEC);
     if fd < 0 {
@@ -136,10 +135,10 @@ pub(crate) fn begin(area: &Area) {
 
 /// Whether the kernel tells such a mapping by its offset. One that may not be executed may be no
 /// other memory, as where `/dev` is mounted with `noexec`.
-fn is_told(own: &Belongings, row: u32) -> bool {
+fn is_told(own: &ScavengerMappings, row: u32) -> bool {
     let Some(fd) = own.zero() else { return false };
     let offset = mark(row, 0);
-    // SAFETY: a new mapping, which nobody knows of but this function.
+    // SAFETY: a new mapping, which only this function knows of.
     unsafe {
         let protection = sys::PROT_READ | sys::PROT_EXEC;
         let Ok(at) = sys::mmap(0, PAGE, protection, sys::MAP_PRIVATE, fd as i32, offset) else {
@@ -198,15 +197,15 @@ pub(crate) unsafe fn call(area: &Area, number: usize, arguments: [usize; 6]) -> 
     let result = unsafe {
         if number == sys::nr::MMAP { map(area, arguments) } else { sys::syscall(number, arguments) }
     };
-    let own = area.belongings();
+    let own = area.mappings();
     let Ok(place) = sys::address(result) else { return result };
     if !own.has_seen(seen::ALL) {
         return result;
     }
     match number {
         sys::nr::MREMAP if place != at => {
-            // What nobody has touched yet gets a new offset with its new place: the address, and no
-            // owner.
+            // Memory that was not touched yet gets a new offset with its new place: the address,
+            // and no owner.
             spans::mapped(area, place, third, own.file(), place as u64);
         }
         sys::nr::MMAP if flags & sys::MAP_ANONYMOUS == 0 => {
@@ -238,7 +237,7 @@ unsafe fn map(area: &Area, arguments: [usize; 6]) -> isize {
     let call = |arguments| unsafe { sys::syscall(sys::nr::MMAP, arguments) };
     let private = flags & (TYPE | sys::MAP_ANONYMOUS) == sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
     let plain = private && flags & NOT_OF_A_FILE == 0 && at % PAGE == 0 && offset % PAGE == 0;
-    let own = area.belongings();
+    let own = area.mappings();
     let Some(zero) = own.zero().filter(|_| plain) else {
         return call(arguments);
     };
@@ -268,7 +267,7 @@ unsafe fn map(area: &Area, arguments: [usize; 6]) -> isize {
     }
     let plain = call([place, size, protection, fixed, none, 0]);
     if plain < 0 && !is_given(flags) {
-        // SAFETY: just mapped, and nobody's.
+        // SAFETY: just mapped, and not used yet.
         unsafe { sys::munmap(place, size) };
     }
     plain

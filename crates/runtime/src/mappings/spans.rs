@@ -1,9 +1,9 @@
 //! Where the files of a scavenger lie: itself, its loader, its libraries, what it maps.
 //!
-//! What it unmaps is taken out before it does, so what is mapped there by others afterwards is
-//! never taken for its own. For that its calls have to be seen ([`super::hook`]): those of its
-//! loader for libraries, and all of them for what it maps itself. And the kernel has to tell the
-//! same file there as was noted.
+//! What it unmaps is taken out of the list before it does, so what other processes map there
+//! afterwards is never taken for its own. For that its calls have to be seen ([`super::hook`]):
+//! those of its loader for libraries, and all of them for what it maps itself. And the kernel has
+//! to tell the same file there as was noted.
 
 use crate::exec::elf::{self, FileHeader, ProgramHeader};
 use crate::layout::area::Area;
@@ -33,7 +33,7 @@ mod kind {
 #[derive(Default)]
 struct Span {
     start: AtomicU64,
-    /// 0: not known, and nothing of it is anybody's.
+    /// 0: not known, and nothing of it is the scavenger's.
     end: AtomicU64,
     device: AtomicU64,
     /// 0: any of that device, which is that of shared memory without a name.
@@ -94,9 +94,9 @@ impl Span {
 #[repr(C)]
 pub(crate) struct Spans {
     count: AtomicU32,
-    /// Held by who changes it.
+    /// Held by the thread that changes it.
     lock: AtomicU32,
-    /// Somebody could not change it, so it tells nothing any more.
+    /// A thread could not change it, so it tells nothing any more.
     spoiled: AtomicU32,
     all: [Span; MOST],
 }
@@ -110,8 +110,8 @@ impl Spans {
         self.each().find(free).or_else(|| self.all.get(self.count.fetch_add(1, AcqRel) as usize))
     }
 
-    /// Not for two at a time. A handler may find the lock held by whom it interrupted, and a forked
-    /// child by a thread that is not there: then nothing is to be known any more.
+    /// Not for two at a time. A handler may find the lock held by the code that it interrupted, and
+    /// a forked child by a thread that is not there: then nothing is known any more.
     fn change(&self, change: impl FnOnce()) {
         const LOOKS: u32 = 1000;
         if self.spoiled.load(Relaxed) != 0 {
@@ -139,7 +139,7 @@ impl Spans {
         parts.min().filter(|_| self.spoiled.load(Acquire) == 0)
     }
 
-    /// Where it lies itself.
+    /// Where the list itself lies.
     pub(crate) fn range(&self) -> (usize, usize) {
         let start = core::ptr::from_ref(self) as usize;
         (start, start + SIZE)
@@ -148,14 +148,14 @@ impl Spans {
 
 fn of(area: &Area) -> Option<&'static Spans> {
     // SAFETY: set once, to memory that stays until all areas of the scavenger are given back.
-    unsafe { area.belongings().spans.load(Acquire).as_ref() }
+    unsafe { area.mappings().spans.load(Acquire).as_ref() }
 }
 
 pub(super) fn begin(area: &Area) {
     let protection = sys::PROT_READ | sys::PROT_WRITE;
     // SAFETY: a new mapping, of zeroes, which are values of atomics.
     if let Ok(at) = unsafe { memory(area, 0, SIZE, protection, 0) } {
-        area.belongings().spans.store(at as *mut Spans, Release);
+        area.mappings().spans.store(at as *mut Spans, Release);
     }
 }
 
@@ -344,7 +344,7 @@ mod tests {
         let home = guests[0].home();
         assert!(core::ptr::eq(home.region(), area.region()));
         let list = Box::leak(vec![0_u64; SIZE / 8].into_boxed_slice());
-        home.belongings().spans.store(list.as_mut_ptr().cast(), Relaxed);
+        home.mappings().spans.store(list.as_mut_ptr().cast(), Relaxed);
         let spans = of(home).unwrap();
         let file = std::fs::File::open("/proc/self/exe").unwrap();
         let inode = sys::fstat(std::os::fd::AsRawFd::as_raw_fd(&file)).unwrap().inode;
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(told(0x50000, 0x58000, 0), Some((0x50000, 0x52000)));
         assert_eq!(told(0x52000, 0x53000, 0), None);
         assert_eq!(told(0x53000, 0x58000, 0), Some((0x53000, 0x58000)));
-        // Held by somebody who does not go on.
+        // Held by a thread that does not go on.
         mapped(home, 0x10000, 0x1000, file, 0x1000);
         spans.lock.store(1, Relaxed);
         forget(home, 0x10000, 0x1000);

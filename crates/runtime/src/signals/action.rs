@@ -34,8 +34,8 @@ pub(crate) const fn bit(signal: i32) -> u64 {
 pub(crate) const FAULT_MASK: u64 = bit(SIGILL) | bit(SIGTRAP) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGSEGV);
 
 struct Entry {
-    /// Odd while somebody writes; writers have all signals blocked, so no reader interrupts one in
-    /// its own thread.
+    /// Odd during a write; writers have all signals blocked, so no reader interrupts one in its own
+    /// thread.
     version: AtomicU32,
     /// The kernel's handler is ours.
     wrapped: AtomicU32,
@@ -54,17 +54,15 @@ static ENTRIES: [Entry; 65] = [const {
     }
 }; 65];
 
-/// Those for which ours stands in the kernel.
+/// Signals for which the kernel has our handler.
 static WRAPPED: AtomicU64 = AtomicU64::new(0);
 
-/// The same, to be read by who knows where it is: code of the primary's instance runs in
-/// scavengers, too.
+/// The same, by address, for code of the primary's instance that runs in scavengers.
 pub(crate) fn wrapped() -> &'static AtomicU64 {
     &WRAPPED
 }
 
-/// Those at which system calls are to end, as `siginterrupt` was told: `signal` sets its handlers
-/// so.
+/// Signals at which system calls end, as `siginterrupt` was told: `signal` sets its handlers so.
 static INTERRUPTING: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) fn is_to_interrupt(signal: i32) -> bool {

@@ -1,5 +1,5 @@
-//! Builds the frame of a handler of the primary's, as the kernel would have built it had the guests
-//! not been there.
+//! Builds the frame of a handler of the primary's, as the kernel would have built it without
+//! guests.
 
 use crate::layout::area::Area;
 use crate::layout::context::Context;

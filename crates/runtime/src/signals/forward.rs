@@ -2,10 +2,10 @@
 //! what the program had.
 //!
 //! Behind a switch back, registers come one by one from the own context's slots; until then they
-//! are the guest's. Whoever looks at a frame wants the program's: collectors look for pointers in
-//! it, unwinders follow `rbp`, others change registers there. So the loads are done here instead,
-//! and RIP is put behind them. Vector registers are left to the code: where they are loaded, rax
-//! may hold the context still.
+//! are the guest's. Readers of a frame want the program's: collectors look for pointers in it,
+//! unwinders follow `rbp`, handlers change registers there. So the loads are done here instead, and
+//! RIP is put behind them. Vector registers are left to the code: where they are loaded, rax may
+//! hold the context still.
 
 use crate::layout::area::Area;
 use crate::layout::context::Context;

@@ -2,7 +2,7 @@
 //!
 //! Inserted code is looked at instruction by instruction here: from the moment in which a context
 //! is wholly saved until its first instruction after the switch, there is nothing to capture and
-//! the registers are nobody's.
+//! the registers mean nothing.
 
 use crate::layout::area::{Area, XSAVE, XSAVE_SIZE};
 use crate::layout::context::Context;
@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(super) enum Place {
     /// The program's own code runs, possibly in a handler.
     Program,
-    /// The program is at its yield; whoever ran is saved, or was not yet begun.
+    /// The program is at its yield; the context that ran is saved, or had not begun.
     Yield,
     /// A guest runs.
     Guest,
@@ -98,8 +98,8 @@ pub(super) unsafe fn is_at_yield_at_home(area: &Area, registers: &Registers) -> 
         own.rip.store(region.restore.load(Relaxed), Release);
         return true;
     }
-    // The hook was followed: there is an instruction, since nobody who has a fault there comes with
-    // such a context.
+    // The hook was followed: there is an instruction, since no fault there comes with such a
+    // context.
     let hooked = area.control().pointer();
     // SAFETY: as said.
     let follows = cur == hooked && registers.rax == hooked as u64 && unsafe { stands(registers.rip, &JUMP) };
@@ -156,8 +156,8 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
     for (number, (to, from)) in frame.general.iter().zip(registers.general()).enumerate() {
         // SAFETY: the guest does not run, and nobody else uses its slots.
         let from = if left >> number & 1 == 1 { unsafe { forward::slot(guest, number as u8) } } else { from };
-        // Whom it was about to go on with is next to it no more where it goes on itself: so it is
-        // to go on with itself.
+        // The context that it was about to go on with is not next to it any more where it goes on:
+        // so it goes on with itself.
         let next = number != RSP && area.region().is_context(from) && from != guest.pointer() as u64;
         to.store(if next { guest.pointer() as u64 } else { from }, Relaxed);
     }

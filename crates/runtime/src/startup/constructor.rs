@@ -1,9 +1,9 @@
-//! The constructor: who are we in this process?
+//! The constructor finds out which role this process has:
 //!
-//! - GS is zero and the control page is named: we are in the primary. Its main thread gets an area,
-//!   the supervisor is started.
-//! - GS is set: we are in a scavenger, whose loader (ours) set it.
-//! - Neither: somebody else's process that inherited our name; we do nothing.
+//! - GS is zero and the control page is named: the primary. Its main thread gets an area, and the
+//!   supervisor is started.
+//! - GS is set: a scavenger, whose loader (ours) set it.
+//! - Neither: another process that inherited the variable; nothing is done.
 //!
 //! A primary that cannot be harvested ends with one line: its yields would fault.
 
@@ -30,7 +30,7 @@ const LIBRARIES: &str = "LD_LIBRARY_PATH";
 /// Called by the dynamic loader before any other constructor. musl passes nothing, so the arguments
 /// are only used where libc has not set its own variable.
 extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
-    // SAFETY: before anything else runs in this process, so nobody else looks at the environment.
+    // SAFETY: before anything else runs in this process, so no other code reads the environment.
     let Some(environment) = (unsafe { Environment::new(libc_environment().unwrap_or(envp)) }) else { return };
     if gs::base() != 0 {
         // SAFETY: a GS base in a process that preloads us is an area: our loader set it.
@@ -82,7 +82,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
     }
 }
 
-/// From here on what the program calls is looked at.
+/// From here on the program's calls are interposed.
 fn take_part() {
     interpose::itself::look_up();
     interpose::bases::look_up();
@@ -90,7 +90,7 @@ fn take_part() {
 }
 
 /// The scavenger's malloc is refused its first piece of memory here, since `brk` fails, and maps
-/// one: what that leaves in `errno` the program shall not find where it begins. Glibc's own,
+/// one: what that leaves in `errno` the program shall not find where it begins. Glibc's own malloc,
 /// whatever the program has in its place.
 fn begin_heap() {
     #[cfg(freestanding)]

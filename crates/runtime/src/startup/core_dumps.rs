@@ -1,12 +1,14 @@
 //! A scavenger that ends by a signal with a memory dump must not take the primary with it.
 //!
-//! Before Linux 5.16 whoever dumps its memory ends all processes that have that memory, be the dump
-//! wanted or not (a limit of no bytes on its size comes too late). Only where the memory may not be
-//! dumped at all is that left out. So there it may not, and nobody in the harvest leaves a dump.
+//! Before Linux 5.16 a process that dumps its memory ends all processes with that memory, be the
+//! dump wanted or not (a limit of no bytes on its size comes too late). Only where the memory may
+//! not be dumped at all it does not. So there it may not, and no process of the harvest leaves a
+//! dump.
 
 use crate::sys;
 
-/// As it is called, for an address space that others are to share.
+/// For an address space that other processes will share: forbids dumps, where the kernel is one of
+/// those.
 pub(crate) fn contain() {
     const PR_SET_DUMPABLE: usize = 4;
     let mut name = [[0_u8; 65]; 6];

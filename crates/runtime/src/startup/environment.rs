@@ -16,7 +16,7 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// # Safety
-    /// It must point to an environment that may be changed, and that nobody else looks at now.
+    /// It must point to an environment that may be changed, and that no other code reads now.
     pub(crate) unsafe fn new(first: *mut *mut u8) -> Option<Self> {
         (!first.is_null()).then_some(Self { first })
     }

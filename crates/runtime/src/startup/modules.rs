@@ -28,7 +28,7 @@ struct ForDebuggers {
     first: *mut Loaded,
 }
 
-/// Finds them in this process, which has not begun yet: nobody else reads the loader's list.
+/// Finds them in this process, which has not begun yet: no other code reads the loader's list.
 pub(crate) fn find(control: &'static Control, rows: &'static [ModuleRow]) {
     if rows.iter().any(|row| row.name == 0)
         && let Some(entry) = entry()

@@ -122,10 +122,10 @@ pub(crate) struct SupervisorWords {
     pub(in crate::supervisor) parked_at: AtomicU64,
     /// Home: the primary's area that its context may still be met in, and which thread's it was, at
     /// which visit and sleep.
-    pub(in crate::supervisor) bent_by: AtomicPtr<Area>,
-    pub(in crate::supervisor) bent_tid: AtomicI32,
-    pub(in crate::supervisor) bent_visits: AtomicU32,
-    pub(in crate::supervisor) bent_sleeps: AtomicU32,
+    pub(in crate::supervisor) redirected_by: AtomicPtr<Area>,
+    pub(in crate::supervisor) redirected_tid: AtomicI32,
+    pub(in crate::supervisor) redirected_visits: AtomicU32,
+    pub(in crate::supervisor) redirected_sleeps: AtomicU32,
 }
 
 impl SupervisorWords {
@@ -164,7 +164,7 @@ impl SupervisorWords {
             time.store(0, Relaxed);
         }
         self.cpu.store(u32::MAX, Relaxed);
-        self.bent_by.store(null_mut(), Relaxed);
+        self.redirected_by.store(null_mut(), Relaxed);
     }
 
     /// Guests in inbox and ring.

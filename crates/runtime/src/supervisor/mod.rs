@@ -38,7 +38,7 @@ use crate::sys::cpus::Cpus;
 use boarding::{homes, siblings};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use processes::Processes;
-use runtime_abi::control::{Control, SCAVENGERS, life, stage};
+use runtime_abi::control::{Control, SCAVENGERS, SUPERVISOR_NAME, life, stage};
 use sites::switches;
 use slowdown::{idle_server, sampler};
 
@@ -96,7 +96,7 @@ extern "C" fn serve(region: usize) -> ! {
     let region: &'static Region = unsafe { &*(region as *const Region) };
     let page = region.page();
     sys::set_signal_mask(u64::MAX);
-    sys::set_name(c"gleaner-butler");
+    sys::set_name(SUPERVISOR_NAME);
     if start::launcher_gone(page) {
         sys::exit_group(127);
     }

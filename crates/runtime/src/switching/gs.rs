@@ -19,7 +19,7 @@ pub(crate) fn base() -> usize {
 }
 
 /// # Safety
-/// From here on twin code of this thread works on what is there: it must be the thread's area, and
+/// From here on twin code of this thread uses what lies there: it must be the thread's area, and
 /// stay.
 pub(crate) unsafe fn set_base(base: usize) -> bool {
     // SAFETY: the caller's.

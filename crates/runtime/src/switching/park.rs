@@ -11,9 +11,9 @@ use core::arch::global_asm;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Entered from a yield at home by way of the supervisor's hook, on the slow stack; the own context
-/// is saved, and signals are blocked: its handlers would run beside the program, which is
-/// elsewhere, and wait until it is fetched home for them. Returns the program's stack pointer: it
-/// goes on there, and lets in what [`Area::parked_mask`] does.
+/// is saved, and signals are blocked: handlers would run beside the program, which is aboard, so
+/// signals wait until it is fetched home for them. Returns the program's stack pointer: it goes on
+/// there, and lets in what [`Area::parked_mask`] does.
 pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
     // A child that this process forked has a copy of the area, or (vfork) the area itself, and is
     // not the one to park.
@@ -32,15 +32,15 @@ pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
     stack_at_home(area)
 }
 
-/// Whether it is still wanted, and the supervisor knows that it is to be waited for: otherwise that
-/// may end before this sleeps.
+/// Whether it is still wanted, and the supervisor knows that it parks: else the supervisor may end
+/// before this thread sleeps.
 fn begins(area: &Area) -> bool {
     let own = area.own();
-    own.state.store(state::PARKING, Relaxed); // seen by whoever sees that the hook is off
+    own.state.store(state::PARKING, Relaxed); // seen by a reader that sees the hook gone
     let wanted = ring::unhook(area);
     if !wanted {
-        // It came by this one, on which a hook may have been left: put on as the other was taken
-        // off.
+        // It came by this context, on which a hook may be left that was put on while the other one
+        // was taken off.
         own.spin.store(own.pointer(), Release);
         own.state.store(state::HOME, Release);
     }
@@ -112,8 +112,8 @@ fn open_to(area: &Area) -> u64 {
     wrapped.map_or(0, |wrapped| wrapped.load(Relaxed)) & ORDINARY
 }
 
-// Sleeps while a word is what it was, unless another (in r8) is not zero. Whoever sets that, in a
-// handler that interrupts this, puts RIP to its end.
+// Sleeps while a word is what it was, unless another one (in r8) is not zero. A handler that
+// interrupts this and sets the other one puts RIP to its end.
 global_asm!(
     ".globl gleaner_sleep",
     ".hidden gleaner_sleep",

@@ -1,22 +1,25 @@
 //! The ring of a primary's area: its own context and the guests aboard.
 //!
-//! A circle of NEXT, with PREV beside it for taking one out. The primary's thread alone changes it,
-//! and only at its slow places: [`control`], [`leave`], and where a fault or signal is handled. The
-//! supervisor has two ways in:
+//! ```text
+//!   own ──NEXT──► guest 1 ──NEXT──► guest 2 ──NEXT──► own      PREV leads the other way
+//!   own ──NEXT──► control ──NEXT──► guest 1 …                  hooked: own.NEXT = control
+//! ```
 //!
-//! - It *hooks*: own.NEXT becomes the control context. So at its next yield the thread comes to
+//! Only the primary's thread changes it, and only at its slow places: [`control`], [`leave`], and
+//! where a fault or signal is handled. The supervisor has two ways in:
+//!
+//! - It *hooks*: own.NEXT becomes the control context, so at its next yield the thread comes to
 //!   [`control`]. The control context's NEXT is own's successor at all times, hooked or not, and
-//!   nobody but who works on the ring writes it ([`set_first`]): so anybody may hook, the thread
-//!   itself included ([`crate::switching::switch`], where a sibling leaves its twins).
+//!   only the side that works on the ring writes it ([`set_first`]). So every thread may hook, also
+//!   the ring's own ([`crate::switching::switch`], where a sibling leaves its twins).
 //! - It takes the whole chain of a thread that sleeps in the kernel ([`take_all`]), under the
 //!   area's lock, which the thread asks for before it goes beyond a hook, and without which it goes
 //!   on alone.
 //!
-//! While the primary is to be alone, guests are *aside*, out of the ring; while something is
-//! counted, counters are in it ([`crate::counting::count`]). Where the primary waits by turning
-//! round, it goes on with own.SPIN instead of own.NEXT: with the first guest of the ring, or the
-//! first of those aside, all of which lead back to own; with the control context where it is
-//! hooked; with nobody else.
+//! In a solo phase guests are *aside*, out of the ring; while something is counted, counters are in
+//! it ([`crate::counting::count`]). Where the primary busy-waits, it goes on with own.SPIN instead
+//! of own.NEXT: with the first guest of the ring, or the first of those aside, all of which lead
+//! back to own; with the control context where it is hooked; else with itself.
 //!
 //! No system calls here but for a signal that was put off, no waiting; a sibling that was asked to
 //! park does so from here.
@@ -39,16 +42,16 @@ pub(crate) fn is_hooked(area: &Area) -> bool {
     area.own().next.load(Acquire) == area.control().pointer()
 }
 
-/// The thread is to come to the control context at its next yield. One that is on its way out of
-/// there may miss it.
+/// Makes the thread come to the control context at its next yield. A thread on its way out of there
+/// may miss it.
 pub(crate) fn hook(area: &Area) {
     let (own, control) = (area.own(), area.control().pointer());
     own.next.swap(control, AcqRel);
     own.spin.swap(control, AcqRel); // behind the other: see `control`
 }
 
-/// Takes the hook of a home off, whoever comes first: the supervisor, which wants it no more, or
-/// its thread, which follows it. False if the other one did.
+/// Takes the hook of a home off. Supervisor (which does not want the home any more) and the home's
+/// thread (which follows the hook) both try; false for the second one.
 pub(crate) fn unhook(area: &Area) -> bool {
     let own = area.own();
     let mine = own.next.compare_exchange(area.control().pointer(), own.pointer(), AcqRel, Relaxed).is_ok();
@@ -58,8 +61,8 @@ pub(crate) fn unhook(area: &Area) -> bool {
     mine
 }
 
-/// Supervisor: whether the thread of a home that is wanted no more may yet wait for the supervisor.
-/// Its state tells what the hook does not any more, in this order.
+/// Supervisor: whether a home's thread may still park although it is not wanted any more. The
+/// state, read after the hook, tells what the hook does not tell any more.
 pub(crate) fn may_park(area: &Area) -> bool {
     is_hooked(area) && !unhook(area) || area.own().state.load(Acquire) != state::HOME
 }
@@ -72,7 +75,7 @@ fn set_first(area: &Area, from: *mut Context, to: *mut Context) {
     let _ = own.next.compare_exchange(from, to, AcqRel, Acquire);
 }
 
-/// Nobody is met any more, whoever holds the lock.
+/// Its yields meet no context any more, whichever side holds the lock.
 pub(crate) fn abandon(area: &Area) {
     area.control().next.store(area.own().pointer(), Release);
     area.own().spin.store(area.own().pointer(), Release);
@@ -133,7 +136,7 @@ pub(crate) fn insert(area: &Area, context: &Context, before: *mut Context) {
     next.prev.store(context.pointer(), Relaxed);
 }
 
-/// Whether nobody is met at its yields, nor about to be: no guest, no counter.
+/// Whether its yields meet no context, nor will soon: no guest, no counter.
 pub(crate) fn is_empty(area: &Area) -> bool {
     let (own, spin) = (area.own().pointer(), area.own().spin.load(Acquire));
     first(area) == own
@@ -142,7 +145,7 @@ pub(crate) fn is_empty(area: &Area) -> bool {
         && area.inbox.load(Acquire).is_null()
 }
 
-/// Whether somebody is in the ring. The thread's.
+/// Whether this context is in the ring. The thread's.
 pub(crate) fn holds(area: &Area, context: *mut Context) -> bool {
     let mut at = first(area);
     while at != area.own().pointer() {
@@ -173,12 +176,12 @@ pub(crate) fn modes() -> u64 {
 }
 
 /// A primary's thread follows the supervisor's hook: takes guests in, sends back those that are
-/// wanted at home. Returns whom to go on with.
+/// wanted at home. Returns the context to go on with.
 pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     let own = area.own();
     if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
-        // The supervisor is taking the guests away. Still hooked, so ask again at the next yield,
-        // and meet nobody before.
+        // The supervisor is taking the guests away. It stays hooked, asks again at the next yield,
+        // and meets no context before.
         if area.sibling.load(Relaxed) != 0 {
             area.thread.outside.store(1, Release);
         }
@@ -232,8 +235,8 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     first
 }
 
-/// The current guest of a primary's thread leaves; its registers are in its frame. Returns whom to
-/// go on with.
+/// The current guest of a primary's thread leaves; its registers are in its frame. Returns the
+/// context to go on with.
 pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     let guest = follow!(area.twin.cur);
     let next = take_out(area, guest);
@@ -243,8 +246,8 @@ pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     next
 }
 
-/// A signal came meanwhile. Returns whom to go on with, if the program did not go on with its
-/// handler.
+/// A signal came meanwhile. Returns the context to go on with, if the program did not go on with
+/// its handler.
 pub(crate) extern "C" fn deferred(area: &'static Area, next: *mut Context) -> *mut Context {
     area.switching.deferred.store(0, Relaxed);
     crate::signals::entry::catch_up(area);
@@ -279,7 +282,7 @@ pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
     take_inbox(area, each);
 }
 
-/// Takes back who has not joined the ring yet.
+/// Takes back the contexts that have not joined the ring yet.
 pub(crate) fn take_inbox(area: &Area, mut each: impl FnMut(&'static Context)) {
     let mut arrived = area.inbox.swap(null_mut(), AcqRel);
     while !arrived.is_null() {

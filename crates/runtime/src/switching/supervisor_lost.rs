@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_offered_to_a_thread_that_went_to_sleep_fetches_itself() {
+    fn a_guest_offered_to_a_thread_that_went_to_sleep_fetches_itself() {
         let threads = siblings(2);
         begin_to_board(threads[0], threads[1]);
         board(threads[0], threads[1].own(), ring::modes());

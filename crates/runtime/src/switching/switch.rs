@@ -1,18 +1,30 @@
-//! The runtime's side of switching: where a guest leaves, where a primary meets the supervisor's
-//! orders, where a scavenger parks, and how a context that was captured whole goes on.
+//! The assembly of a switch: where a guest leaves, where a primary comes to the control context,
+//! where a scavenger's thread parks, and how a captured context goes on.
 //!
-//! Everything here is entered by a jump from inserted code and left by a jump to a context. All of
-//! it is position independent and uses no stack but the slot's slow stack, which is small: handlers
-//! of a scavenger's, which run on the stack that they interrupt, are kept from it. Register use on
-//! entry is that of `docs/harvest-abi.md`:
+//! All of it is entered by a jump from inserted code and left by a jump to a context. It is
+//! position independent, and uses no stack but the slot's slow stack. That is small, so handlers of
+//! a scavenger's, which run on the stack that they interrupt, are kept from it.
 //!
-//! - `control`, `park`: rax and CUR are the control context, rsp is the program's; everything else
-//!   is dead, the own context is saved.
-//! - `leave`: everything is the guest's, but rax is in S0 and S1 is where it goes on.
-//! - `restore`: rax and CUR are a context whose registers are in its slot's frame.
+//! ```text
+//! operation  entered with                                     stack    left with
+//! control    rax = CUR = control context; own context saved   slow     tail
+//! park       the same, at home                                slow     on the program's stack
+//! leave      the guest's registers, rax in S0, RIP in S1      slow     tail
+//! restore    rax = CUR = a context, its registers in a frame  none     all the program's registers
+//! tail       rax = next context, all else dead                any      CUR = rax, jmp [rax + RIP]
+//! ```
 //!
-//! Each ends in `tail`: next context in rax, nothing else alive. Signal handlers ask [`is_tail`]
-//! and its kin where they interrupted.
+//! ```text
+//!  program's stack          slot of the thread (layout::area)
+//!  ┌────────────┐           0x0800 frame: captured registers   <- leave writes, restore reads
+//!  │ frames     │           0x1000 XSAVE image                 <- leave writes, restore reads
+//!  │ red zone   │ <- rsp    0x4000 slow stack, 16 KiB          <- rsp in control, park, leave
+//!  └────────────┘           0x8000 signal stack, 32 KiB
+//! ```
+//!
+//! Unwinding: nothing here can be unwound but [`signal_return_address`], whose frame description
+//! finds the interrupted registers in the signal frame. Everywhere else a signal handler asks
+//! [`is_tail`] and its kin where it interrupted, and shows the program at its yield.
 
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -85,12 +97,12 @@ global_asm!(
     "cmp dword ptr gs:[{DEFERRED}], 0",
     ".globl gleaner_tail_open",
     ".hidden gleaner_tail_open",
-    "gleaner_tail_open:", // from here on a signal finds the primary at its yield, also if it comes before the jump
+    "gleaner_tail_open:", // from here on a signal finds the primary at its yield
     "jne 3f",
     "mov gs:[{CUR}], rax",
     "jmp [rax + {CRIP}]",
-    // Who goes on with a context that is bent comes here instead, and goes back to its own. Nobody
-    // was begun.
+    // A redirected context leads here: the thread goes back to its own context. No other one has
+    // begun.
     ".globl gleaner_back",
     ".hidden gleaner_back",
     "gleaner_back:",
@@ -100,7 +112,7 @@ global_asm!(
     ".globl gleaner_tail_end",
     ".hidden gleaner_tail_end",
     "gleaner_tail_end:",
-    // Counters come here on the stack of whoever yielded, with its red zone below.
+    // Counters come here on the yielding program's stack, with its red zone below.
     "3: mov rsp, gs:[{SLOW_STACK}]",
     "mov rdi, gs:[{SELF}]",
     "mov rsi, rax",
@@ -120,8 +132,7 @@ global_asm!(
     "mov eax, {SIGPROCMASK}",
     "syscall",
     "4: mov rax, gs:[{OWN}]",
-    // What its yield leaves in the slots: handlers are to find it. All others hold what nobody
-    // wants.
+    // What its yield leaves in the slots: handlers shall find it. All other registers are dead.
     "mov rcx, [rax + {SLOT} + 8 * 1]",
     "mov rdx, [rax + {SLOT} + 8 * 2]",
     "mov rbx, [rax + {SLOT} + 8 * 3]",
@@ -136,14 +147,14 @@ global_asm!(
     "mov r14, [rax + {SLOT} + 8 * 14]",
     "mov r15, [rax + {SLOT} + 8 * 15]",
     "mov gs:[{CUR}], rax",
-    // At home nobody leads back to it, whoever it was aboard.
+    // At home no context leads back, whichever primary it was aboard.
     "mov r11, [rax + {CRIP}]",
     "cmp r11, [rax + {BACK}]",
     "jne 7f",
     "mov r11, [rax + {STRAIGHT}]",
     "7: jmp r11",
-    // No signal may find it on our stack, which is too small for handlers. So they are blocked in
-    // front of it.
+    // No signal may find it on our stack, which is too small for handlers. So signals are blocked
+    // before.
     ".globl gleaner_park",
     ".hidden gleaner_park",
     "gleaner_park:",
@@ -196,7 +207,7 @@ global_asm!(
     "mov gs:[{KEPT}], rax",
     "mov rax, gs:[{CONTROL}]",
     "mov [rcx + {NEXT}], rax",
-    "mov dword ptr gs:[{OUTSIDE}], 1", // behind the hook: who sees this sees that
+    "mov dword ptr gs:[{OUTSIDE}], 1", // behind the hook: a reader of this sees the hook
     "mov rax, gs:[{KEPT}]",
     "5: mov rcx, gs:[{S2}]",
     "add al, 0x7f",
@@ -364,7 +375,7 @@ pub(crate) fn leave_address() -> usize {
     gleaner_leave as *const () as usize
 }
 
-/// Where a primary meets the supervisor's orders.
+/// Where a primary follows the supervisor's hook.
 pub(crate) fn control_address() -> usize {
     gleaner_control as *const () as usize
 }
@@ -380,7 +391,7 @@ pub(crate) fn park_address() -> usize {
 }
 
 /// Where a signal finds a scavenger at home at its yield: on the program's stack, the own context
-/// saved, nobody begun.
+/// saved, no context begun.
 pub(crate) fn park_ends() -> [u64; 2] {
     [gleaner_parked as *const () as u64, gleaner_park_end as *const () as u64]
 }
@@ -390,7 +401,7 @@ pub(crate) fn sibling_leave_address() -> usize {
     gleaner_sibling_leave as *const () as usize
 }
 
-/// A leave of somebody who is at home.
+/// The leave of a thread at home.
 pub(crate) fn stay_address() -> usize {
     gleaner_stay as *const () as usize
 }
@@ -426,7 +437,7 @@ pub(crate) fn is_ours(rip: usize) -> bool {
     (&raw const __ehdr_start as usize..&raw const _end as usize).contains(&rip)
 }
 
-/// As an ordinary crate it is not loaded for itself.
+/// An ordinary crate is not a shared object of its own.
 #[cfg(not(freestanding))]
 pub(crate) fn is_ours(_rip: usize) -> bool {
     false

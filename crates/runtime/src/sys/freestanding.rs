@@ -19,7 +19,7 @@ global_asm!(
     ".type \\name, @function",
     "\\name:",
     ".endm",
-    // Named by the unwind tables of `core`, which nobody reads: nothing here unwinds.
+    // Named by the unwind tables of `core`, which are not read: nothing here unwinds.
     "gleaner_hidden rust_eh_personality",
     "ud2",
     "gleaner_hidden memcpy",

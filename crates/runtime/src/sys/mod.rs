@@ -293,7 +293,7 @@ pub(crate) struct PollFd {
     pub(crate) revents: i16,
 }
 
-/// Looks which of them have something to say, without waiting.
+/// Polls which of them are ready, without waiting.
 pub(crate) fn poll_now(fds: &mut [PollFd]) -> isize {
     // SAFETY: the kernel reads and writes the slice.
     unsafe { syscall(nr::POLL, [fds.as_mut_ptr() as usize, fds.len(), 0, 0, 0, 0]) }
@@ -326,7 +326,7 @@ pub(crate) fn futex_wait(word: &AtomicU32, value: u32) {
     unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, 0, 0, 0]) };
 }
 
-/// The same, for so many nanoseconds at most.
+/// The same, for `nanoseconds` at most.
 pub(crate) fn futex_wait_for(word: &AtomicU32, value: u32, nanoseconds: u64) {
     let time = [nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000];
     let (at, time) = (word.as_ptr() as usize, time.as_ptr() as usize);
@@ -353,7 +353,7 @@ pub(crate) fn now_ns() -> u64 {
     time[0] * 1_000_000_000 + time[1]
 }
 
-/// The calling thread runs only where nobody else wants to. Returns the kernel's error, or 0.
+/// The calling thread runs only where no other thread wants to. Returns the kernel's error, or 0.
 pub(crate) fn set_idle_policy() -> i32 {
     const SCHED_IDLE: usize = 5;
     let priority = 0_i32;
@@ -454,14 +454,14 @@ pub(crate) fn address(result: isize) -> Result<usize, i32> {
 }
 
 /// # Safety
-/// Whoever uses that memory may do so still.
+/// Users of that memory may go on using it.
 pub(crate) unsafe fn mprotect(at: usize, size: usize, protection: usize) -> isize {
     // SAFETY: the caller's.
     unsafe { syscall(nr::MPROTECT, [at, size, protection, 0, 0, 0]) }
 }
 
 /// # Safety
-/// Nobody may use that memory any more.
+/// No code may use that memory any more.
 pub(crate) unsafe fn munmap(at: usize, size: usize) -> isize {
     // SAFETY: the caller's.
     unsafe { syscall(nr::MUNMAP, [at, size, 0, 0, 0, 0]) }

@@ -1,4 +1,5 @@
-// What a scavenger does about signals that come while it is aboard. Part of guest.c, which has work() and a handler that adds up.
+// What a scavenger does about signals that come while it is aboard. Part of guest.c, which has
+// work() and a handler that adds up.
 #pragma once
 
 // A handler that is asked for once only: the next fault ends it.
@@ -30,7 +31,7 @@ static void called_often(void) {
   LEAVE();
   memset(&every, 0, sizeof every);
   setitimer(ITIMER_REAL, &every, 0);
-  // Each once, as fast as somebody else sends them: none is lost.
+  // Each once, as fast as another process sends them: none is lost.
   for (int round = 0; round < 20; round++) {
     LEAVE();
     handled = 0;

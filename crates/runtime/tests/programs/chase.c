@@ -1,5 +1,6 @@
-// A pointer chase: `chase MIB STEPS [EVERY]` prints where it ended, and how far it is every EVERY steps. With STEPS 0 it runs until
-// it is killed. GLEANER_TIME set: the time for a step, on standard error.
+// A pointer chase: `chase MIB STEPS [EVERY]` prints where it ended, and how far it is every EVERY
+// steps. With STEPS 0 it runs until it is killed. GLEANER_TIME set: the time for a step, on
+// standard error.
 #include "yields.h"
 #include <stdint.h>
 #include <stdio.h>

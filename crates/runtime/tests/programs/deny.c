@@ -1,5 +1,5 @@
-// Runs a program as in a container that forbids a system call: `deny NUMBER PROGRAM ARG…`, or `deny NUMBER:FIRST …` where it is only
-// forbidden with that first argument. It fails with EPERM then.
+// Runs a program as in a container that forbids a system call: `deny NUMBER PROGRAM ARG…`, or `deny
+// NUMBER:FIRST …` where it is only forbidden with that first argument. It fails with EPERM then.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

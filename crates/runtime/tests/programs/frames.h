@@ -1,9 +1,9 @@
 // The host's mode `frames`: a part of host.c, which has the headers and `memory`.
 #pragma once
 
-// What handlers find in their frames, and change there, is the program's, wherever they come: three registers hold what they
-// hold throughout a loop that yields; the handler counts in one of them.
-// A thread's own: the timer may meet others that a schedule left running.
+// What handlers find in their frames, and change there, is the program's, wherever they come: three
+// registers hold what they hold throughout a loop that yields; the handler counts in one of them. A
+// thread's own: the timer may meet others that a schedule left running.
 static __thread volatile int inside;
 static volatile long looks, amiss_there;
 static volatile uint64_t added;

@@ -1,5 +1,6 @@
-// A scavenger that misbehaves: `guest MODE [STEPS]` chases for a while, does what MODE says, chases on, and prints a checksum.
-// Compiled as C++, so that it can throw, too. Each mode is a function below; to add one: a function, a line in the table.
+// A scavenger that misbehaves: `guest MODE [STEPS]` chases for a while, does what MODE says, chases
+// on, and prints a checksum. Compiled as C++, so that it can throw, too. Each mode is a function
+// below; to add one: a function, a line in the table.
 #include "yields.h"
 #include <errno.h>
 #include <pthread.h>
@@ -208,7 +209,8 @@ static void threads(void) {
   }
   printf("threads %lu\n", sum);
 }
-// More threads than anybody has room for, one after the other and four at a time; they come and go while others are aboard.
+// More threads than anybody has room for, one after the other and four at a time; they come and go
+// while others are aboard.
 static void *short_thread(void *x) {
   size_t at = work((size_t)x, 500);
   LEAVE();

@@ -1,5 +1,6 @@
-// A primary that does all that may disturb its guests, and must come out the same with and without them: `host MODE…`. What it
-// prints does not depend on time. Each mode is a function below; to add one: a function, a line in the table.
+// A primary that does all that may disturb its guests, and must come out the same with and without
+// them: `host MODE…`. What it prints does not depend on time. Each mode is a function below; to add
+// one: a function, a line in the table.
 #define _GNU_SOURCE
 #include "yields.h"
 #include <errno.h>
@@ -52,7 +53,8 @@ static long whose; // the thread with the mark, asked of the kernel: thread-loca
 static void tick(int s, siginfo_t *info, void *uc) {
   char here;
   int on = &here >= alternative && &here < alternative + sizeof alternative;
-  // The timer is the process's: while this thread is in the handler, the signal comes to others, if an earlier mode left some.
+  // The timer is the process's: while this thread is in the handler, the signal comes to others, if
+  // an earlier mode left some.
   int other = syscall(SYS_gettid) != whose;
   if (s != SIGALRM || info->si_signo != s || !uc || (!other && (!on || mark != 4711 || errno != 77)))
     __atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
@@ -195,7 +197,8 @@ static void forks(void) {
   printf("children %lu, %d %s, more %d\n", sum, status, strtok(line, "\n"), waitpid(-1, 0, WNOHANG) < 0 && errno == ECHILD);
 }
 
-// Children that share the memory until they execute something; what they run before that has sites, too.
+// Children that share the memory until they execute something; what they run before that has sites,
+// too.
 static void vforks(void) {
   size_t at = 0;
   int odd = 0;
@@ -224,7 +227,8 @@ static sigjmp_buf out;
 static _Thread_local int jumper;
 static void jump(int s) {
   (void)s;
-  // The timer is the process's: where other threads run, it may be one of them that the signal comes to.
+  // The timer is the process's: where other threads run, it may be one of them that the signal
+  // comes to.
   if (jumper)
     siglongjmp(out, 1);
 }
@@ -298,7 +302,8 @@ static void daemon_itself(void) {
   _exit(work(2, 50000) == 0);
 }
 
-// Threads come and go, work, sleep, wait for each other and fork, for SOAK seconds, and until the file SOAK_FOR is there.
+// Threads come and go, work, sleep, wait for each other and fork, for SOAK seconds, and until the
+// file SOAK_FOR is there.
 static volatile int enough;
 static void *restless(void *x) {
   size_t at = (size_t)x % LINES;
@@ -346,7 +351,8 @@ static void soak(void) {
   printf("soaked, end %zu\n", work(1, 100000));
 }
 
-// Threads that are cancelled while they work, at any instruction: what they pushed is run, and nobody else is hurt.
+// Threads that are cancelled while they work, at any instruction: what they pushed is run, and
+// nobody else is hurt.
 static volatile long cleaned;
 static void clean(void *x) { __atomic_add_fetch(&cleaned, (long)x, __ATOMIC_RELAXED); }
 static void *cancelled(void *x) {
@@ -447,7 +453,8 @@ static void timers(void) {
   printf("timers %s, amiss %ld and %d\n", calls >= 300 ? "came" : "did not come", amiss, wrong);
 }
 
-// Threads that get a signal before their first instruction, while their creator is in its ring; the handler runs twins.
+// Threads that get a signal before their first instruction, while their creator is in its ring; the
+// handler runs twins.
 static volatile long misled;
 static size_t expected_kick;
 static void kick(int s) {
@@ -476,7 +483,8 @@ static void kicks(void) {
   printf("kicks, misled %ld, sum %zu, end %zu\n", misled, sum, at);
 }
 
-// Children of the system call's bare kind, which share the memory, or do not, or have it while the parent waits.
+// Children of the system call's bare kind, which share the memory, or do not, or have it while the
+// parent waits.
 static int cloned(void *x) { return (int)(work((size_t)x, 30000) % 100); }
 static void clones(void) {
   static char stacks[4][1 << 16] __attribute__((aligned(16)));

@@ -1,7 +1,8 @@
 #pragma once
 
-// What is mapped in this address space that is a scavenger's, by the kernel's own word: mappings of /dev/zero, and instances of the
-// runtime but the first. Looked at until there were some and, for a while, no more of them.
+// What is mapped in this address space that is a scavenger's, by the kernel's own word: mappings of
+// /dev/zero, and instances of the runtime but the first. Looked at until there were some and, for a
+// while, no more of them.
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 
 static size_t work(size_t from, unsigned long n);
 
-// Waits by turning round, for another thread's store and for a time in turns, and works in between; handlers that work, too, come
-// wherever it is.
+// Busy-waits, for another thread's store and for a time in turns, and works in between; handlers
+// that work, too, come wherever it is.
 static volatile long said, heard;
 static void *says(void *x) {
   for (long i = 1; i <= (long)x; i++) {
@@ -49,7 +49,7 @@ static void turns(void) {
   signal(SIGALRM, SIG_IGN);
   printf("turned, end %zu%s\n", at, alarms > 0 ? "" : ", never alarmed");
 }
-// Turns round until a scavenger is done, and yields nowhere else.
+// Busy-waits until a scavenger is done, and yields nowhere else.
 static void waits(void) {
   while (access("done", F_OK))
     for (long due = nanoseconds() + 1000000; nanoseconds() < due;)

@@ -1,8 +1,10 @@
-// The inserted code of docs/harvest-abi.md by hand, so that the runtime is tested without the rewriter.
+// The inserted code of docs/harvest-abi.md by hand, so that the runtime is tested without the
+// rewriter.
 //
-// One source is both sides: with -DPRIMARY its sites are a primary twin's, with -DSCAVENGER a scavenger twin's; with neither
-// they are nothing. Code between two of these macros must be what a twin may run aboard: no calls into libraries, no
-// thread-local storage, no system calls; LEAVE() comes before them. To add a form: its macro here, a program that uses it.
+// One source is both sides: with -DPRIMARY its sites are a primary twin's, with -DSCAVENGER a
+// scavenger twin's; with neither they are nothing. Code between two of these macros must be what a
+// twin may run aboard: no calls into libraries, no thread-local storage, no system calls; LEAVE()
+// comes before them. To add a form: its macro here, a program that uses it.
 #pragma once
 
 #define QUANTUM "2000"
@@ -20,7 +22,8 @@
 #define SET_BUDGET ""
 #endif
 
-// Callee-saved registers are the live ones; all else is clobbered, so the compiler keeps it on the stack.
+// Callee-saved registers are the live ones; all else is clobbered, so the compiler keeps it on the
+// stack.
 #define YIELD_BODY(prefetch) YIELD_TO("0", PASS prefetch)
 #define YIELD_TO(next, behind)                                                                                   \
   "mov %%gs:8,%%rax\n cmp " next "(%%rax),%%rax\n je 1f\n" behind                                                \
@@ -40,7 +43,7 @@
 #define SITE(p) ((void)(p))
 #endif
 
-// Where a primary waits by turning round.
+// Where a primary busy-waits.
 #if defined(PRIMARY)
 #define SPIN() __asm__ volatile(YIELD_TO("0x28", "")::: YIELD_CLOBBERS)
 #else
@@ -59,8 +62,9 @@
 #define LEAVE() ((void)0)
 #endif
 
-// A loop of dependent loads, as tight as a twin can be: two live registers, the callee-saved ones saved once outside. What was saved
-// is loaded behind a switch and nowhere else: on the quiet context, where nobody switches, a handler's yields use the same slots.
+// A loop of dependent loads, as tight as a twin can be: two live registers, the callee-saved ones
+// saved once outside. What was saved is loaded behind a switch and nowhere else: on the quiet
+// context, where nobody switches, a handler's yields use the same slots.
 __attribute__((noinline, unused)) static void *chase(void *p, unsigned long steps) {
 #if defined(PRIMARY) || defined(SCAVENGER)
   __asm__ volatile("mov %%gs:8,%%rax\n"
@@ -88,7 +92,8 @@ __attribute__((noinline, unused)) static void *chase(void *p, unsigned long step
   return p;
 }
 
-// So many loads along a chain with a yield at each, while r13 to r15 hold `value` and the two numbers behind it; `inside` says so.
+// Loads along a chain with a yield at each, while r13 to r15 hold `value` and the two numbers
+// behind it; `inside` says so.
 #if defined(PRIMARY) || defined(SCAVENGER)
 #define SITE_OF_HOLD YIELD_BODY("prefetcht0 (%%rbx)\n")
 #else

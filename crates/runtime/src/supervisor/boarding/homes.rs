@@ -106,7 +106,7 @@ impl Supervisor {
         };
         (!self.busy_waiting.is_empty() && only_there() || among_many())
             && area.settled.load(Relaxed) == 0
-            && area.supervisor.bent_by.load(Relaxed).is_null()
+            && area.supervisor.redirected_by.load(Relaxed).is_null()
             && self.processes.primary_lives()
     }
 
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn who_could_only_run_where_a_primary_turns_round_is_parked_meanwhile() {
+    fn a_home_that_could_only_run_where_a_primary_busy_waits_is_parked_meanwhile() {
         let (mut supervisor, home) = supervisor();
         supervisor.busy_waiting = *cpus(&mut supervisor, home);
         supervisor.homes(0);

@@ -546,7 +546,7 @@ fn in_handler(area: &Area) -> bool {
 mod tests {
     use super::*;
 
-    /// Threads that all want to run, on so many CPUs: plans are carried out until nothing changes.
+    /// Threads that all want to run, on some CPUs: plans are carried out until nothing changes.
     /// Returns how many are at home and how many aboard.
     fn settle(threads: u32, cpus: u32, ring: u32) -> (u32, u32) {
         let mut tally = Tally { awake: threads, all: threads, ..Tally::default() };

@@ -10,7 +10,7 @@ mod vfork_children;
 
 use crate::layout::area::kind;
 use crate::layout::page;
-use crate::mappings::Belongings;
+use crate::mappings::ScavengerMappings;
 use crate::mappings::maps;
 use crate::mappings::spans::Spans;
 use crate::supervisor::Supervisor;
@@ -91,8 +91,8 @@ impl Supervisor {
         }
     }
 
-    fn belongings(&self, index: usize) -> &'static Belongings {
-        &self.region.belongings[index]
+    fn mappings(&self, index: usize) -> &'static ScavengerMappings {
+        &self.region.scavenger_mappings[index]
     }
 
     /// Its process is gone from this address space for certain, and none of its contexts is in a
@@ -109,7 +109,7 @@ impl Supervisor {
     }
 
     fn search(&self, index: usize, pause: u64, without: u32) -> CleanupStep {
-        if !self.belongings(index).are_marked() {
+        if !self.mappings(index).are_marked() {
             return CleanupStep::Done;
         }
         let rows = page::rows(self.page);
@@ -162,15 +162,15 @@ impl Supervisor {
 
     /// Asks the kernel for pieces, from an address on; returns from where there may be more.
     fn find(&mut self, index: usize, from: usize) -> usize {
-        let belongings = self.belongings(index);
-        let seen = belongings.seen();
+        let own = self.mappings(index);
+        let seen = own.seen();
         // SAFETY: the scavenger's memory, which is unmapped last.
-        let spans = unsafe { belongings.spans.load(Acquire).as_ref() };
+        let spans = unsafe { own.spans.load(Acquire).as_ref() };
         let list = spans.map_or((0, 0), Spans::range);
         let (pieces, known) = (&mut self.cleanup.pieces, &mut self.cleanup.known);
         let mut next = from;
         maps::each(|line| {
-            let marked = belongings.marks(index as u32, line);
+            let marked = own.marks(index as u32, line);
             while *known < PIECES - 1 {
                 let first = line.start.max(next);
                 let part = if marked {
@@ -192,7 +192,7 @@ impl Supervisor {
     }
 
     fn unmap_the_list(&self, index: usize) {
-        let list = self.belongings(index).spans.swap(core::ptr::null_mut(), AcqRel);
+        let list = self.mappings(index).spans.swap(core::ptr::null_mut(), AcqRel);
         // SAFETY: the scavenger's memory, which nobody else has read.
         if let Some(list) = unsafe { list.as_ref() } {
             let (start, end) = list.range();

@@ -30,11 +30,12 @@ const CROWDED_UNTIL: f64 = 0.05;
 /// Each wait for a crowded processor is this long at least; every thread that is woken waits some
 /// microseconds.
 const CROWDED_WAIT_NS: f64 = 200_000.0;
-/// A thread on a crowded processor waited and slept this long of late.
+/// A thread on a crowded processor waited and slept this long in about the last
+/// [`CROWD_MEMORY_NS`].
 const CROWDED_LATELY_NS: f64 = 1e6;
 /// And slept this share of its time at least: nothing takes the turn of a thread that never sleeps.
 const CROWDED_SLEEP_SHARE: f64 = 0.1;
-/// Waits and sleeps of late are of about this much time.
+/// Recent waits and sleeps are of about this much time.
 const CROWD_MEMORY_NS: f64 = 1e8;
 /// A thread that neither slept nor ran for this long is starved: the kernel counts its wait only
 /// once that is over.
@@ -68,7 +69,7 @@ pub(crate) enum SleepState {
     },
 }
 
-/// What a thread did of late, older times counting less: nanoseconds that it ran, waited for a
+/// What a thread did recently, older times counting less: nanoseconds that it ran, waited for a
 /// processor, and slept, and how often it got a processor.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lately {
@@ -339,7 +340,7 @@ mod tests {
             (away, naps.often)
         }
 
-        /// What a yield takes, by each of so many windows.
+        /// What a yield takes, by each of some windows.
         fn paced(&mut self, windows: usize) -> Vec<f64> {
             let mut paces = Vec::new();
             while paces.len() < windows {
@@ -484,7 +485,7 @@ mod tests {
             }
             naps.poll(71_000_001, 1, false, ran(50), false);
             assert_eq!(naps.crowded, sleeps);
-            // Whoever sleeps is not kept from anything.
+            // A thread that sleeps is not kept from anything.
             naps.poll(1_000_000_000, 1, true, ran(50), false);
             assert!(!naps.crowded);
         }

@@ -201,17 +201,17 @@ impl Supervisor {
         }
         ring::hook(area);
         // Guests that have not joined the ring can be dismissed whatever the thread does.
-        ring::take_inbox(area, |guest| ring::dismiss(guest, trip::UNMET));
-        let taken = self.bend_all(area);
+        ring::take_inbox(area, |guest| ring::dismiss(guest, trip::NO_YIELD));
+        let taken = self.redirect_all(area);
         if taken {
             ring::take_all(area, |guest| {
                 let home = guest.home();
-                home.supervisor.bent_tid.store(area.tid.load(Relaxed), Relaxed);
-                home.supervisor.bent_visits.store(area.thread.visits.load(Acquire), Relaxed);
-                home.supervisor.bent_sleeps.store(area.supervisor.sleeps_seen.load(Relaxed), Relaxed);
-                home.supervisor.bent_by.store(core::ptr::from_ref(area).cast_mut(), Relaxed);
+                home.supervisor.redirected_tid.store(area.tid.load(Relaxed), Relaxed);
+                home.supervisor.redirected_visits.store(area.thread.visits.load(Acquire), Relaxed);
+                home.supervisor.redirected_sleeps.store(area.supervisor.sleeps_seen.load(Relaxed), Relaxed);
+                home.supervisor.redirected_by.store(core::ptr::from_ref(area).cast_mut(), Relaxed);
                 page::add(&self.page.stolen, 1);
-                ring::dismiss(guest, trip::UNMET);
+                ring::dismiss(guest, trip::NO_YIELD);
             });
             let mut watch = YieldWatch::of(area);
             watch.taken(self.now, area.thread.visits.load(Acquire));
@@ -224,7 +224,7 @@ impl Supervisor {
 
     /// Makes all other contexts of the ring lead back to the thread's own, if no other context
     /// runs; else leaves them as they were. Under the lock, hooked. Returns whether it did.
-    fn bend_all(&self, area: &'static Area) -> bool {
+    fn redirect_all(&self, area: &'static Area) -> bool {
         let here = core::ptr::from_ref(area).cast_mut();
         let counters = [area.front(), area.back(), area.turns()];
         let guests = || {
@@ -234,40 +234,42 @@ impl Supervisor {
             };
             self.areas(kind::HOME).filter(aboard).map(Area::own)
         };
-        let all_bent = |mut bend: &mut dyn FnMut(&crate::layout::context::Context) -> bool| {
-            let counters = counters.into_iter().all(&mut bend);
-            counters && guests().all(&mut bend)
+        let all_redirected = |mut redirect: &mut dyn FnMut(&crate::layout::context::Context) -> bool| {
+            let counters = counters.into_iter().all(&mut redirect);
+            counters && guests().all(&mut redirect)
         };
-        let bent = all_bent(&mut redirect::bend)
+        let redirected = all_redirected(&mut redirect::redirect)
             && sys::pass_barrier()
             && area.twin.cur.load(Acquire) == area.own().pointer()
             && ring::is_hooked(area)
             // A context that ran when it was redirected has stored its RIP since.
-            && all_bent(&mut redirect::is_bent);
-        if !bent {
+            && all_redirected(&mut redirect::is_redirected);
+        if !redirected {
             // Also those that left meanwhile.
             let left = self.areas(kind::HOME).map(Area::own).filter(|own| own.host.load(Relaxed) == here);
             left.chain(counters).for_each(redirect::straighten);
         }
-        bent
+        redirected
     }
 
     /// Whether the thread that a home's context was taken from may still meet it. If not, it leads
     /// on again.
     pub(crate) fn may_be_met(&self, home: &Area) -> bool {
         // SAFETY: areas are never unmapped.
-        let Some(host) = (unsafe { home.supervisor.bent_by.load(Relaxed).as_ref() }) else { return false };
+        let Some(host) = (unsafe { home.supervisor.redirected_by.load(Relaxed).as_ref() }) else {
+            return false;
+        };
         let is_there = self.processes.primary_lives()
             && host.kind.load(Acquire) == kind::PRIMARY
-            && host.tid.load(Acquire) == home.supervisor.bent_tid.load(Relaxed);
+            && host.tid.load(Acquire) == home.supervisor.redirected_tid.load(Relaxed);
         if is_there
-            && host.thread.visits.load(Acquire) == home.supervisor.bent_visits.load(Relaxed)
-            && host.supervisor.sleeps_seen.load(Relaxed) == home.supervisor.bent_sleeps.load(Relaxed)
+            && host.thread.visits.load(Acquire) == home.supervisor.redirected_visits.load(Relaxed)
+            && host.supervisor.sleeps_seen.load(Relaxed) == home.supervisor.redirected_sleeps.load(Relaxed)
         {
             return true; // it is hooked still
         }
         redirect::straighten(home.own());
-        home.supervisor.bent_by.store(null_mut(), Relaxed);
+        home.supervisor.redirected_by.store(null_mut(), Relaxed);
         false
     }
 
@@ -320,7 +322,7 @@ mod tests {
         for guest in &guests {
             assert_eq!(
                 (guest.state.load(Relaxed), guest.why.load(Relaxed)),
-                (state::LEAVING, trip::UNMET as u32)
+                (state::LEAVING, trip::NO_YIELD as u32)
             );
             // What the thread finds if it was on its way there, and what home finds.
             assert_eq!(guest.rip.load(Relaxed), switch::back_address() as u64);
@@ -455,7 +457,7 @@ mod tests {
         assert!(!ring::is_hooked(area), "not for long");
         look(&mut supervisor, 1);
         assert!(ring::is_hooked(area));
-        // It waits by turning round: it comes to the control context, and no yield is counted.
+        // It busy-waits: it comes to the control context, and no yield is counted.
         ring::control(area);
         look(&mut supervisor, TAKE_AFTER_CPU_NS);
         assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::ABOARD));

@@ -98,7 +98,7 @@ fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64
 
 #[test]
 fn where_looks_differ_for_no_reason_the_promise_is_kept_and_used() {
-    // What a guest costs beyond the first, and what the first costs more; at best so many could
+    // What a guest costs beyond the first, and what the first costs more; at best this many could
     // be there in the mean.
     for (slowdown, first, each, best) in
         [(0.05, 0.15, 0.002, 2.9), (0.05, 0.0, 0.01, 4.3), (0.1, 0.04, 0.02, 3.5), (0.2, 0.04, 0.02, 6.5)]
