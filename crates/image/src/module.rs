@@ -4,12 +4,15 @@ use crate::code::bare;
 use crate::code::code_units::{self, Unit};
 use crate::code::descend::{Decoded, Scratch, Surroundings, decode};
 use crate::code::insn::{Flow, index_at};
+use crate::code::instructions::Instructions;
 use crate::code::never_returns;
+use crate::code::tables::JumpTable;
 use crate::elf::Segment;
 use crate::elf::abi;
 use crate::elf::imports::{Import, Imports};
 use crate::elf::relocations::{Relocation, dynamic_relocations};
 use crate::elf::symbols::Symbols;
+use crate::flow::cfg::Cfg;
 use crate::go::Go;
 use crate::unwind::{frames::Frames, lsda};
 use crate::{Image, ImageError};
@@ -91,6 +94,19 @@ impl<'d> Module<'d> {
     pub fn code(&self, unit: usize) -> &'d [u8] {
         let unit = &self.units[unit];
         self.image.bytes_at(unit.start, unit.size as usize).unwrap_or(&[])
+    }
+    /// The instructions of a unit, with their operands.
+    pub fn instructions(&self, unit: usize) -> Instructions<'_> {
+        Instructions::of(self.units[unit].start, self.code(unit), &self.decoded[unit].insns)
+    }
+    /// The control-flow graph of a unit, by all jump tables that were recognised.
+    pub fn cfg(&self, unit: usize) -> Cfg {
+        self.cfg_by(unit, &self.decoded[unit].tables)
+    }
+    /// The same, by these jump tables of the unit and no others.
+    pub fn cfg_by(&self, unit: usize, tables: &[JumpTable]) -> Cfg {
+        let insns = &self.decoded[unit].insns;
+        Cfg::build(self.units[unit].start, self.code(unit), insns, tables, self.roots(unit))
     }
     /// The unit that holds an address.
     pub fn unit_at(&self, address: Svma) -> Option<usize> {

@@ -228,11 +228,14 @@ fn is_padding(bytes: &[u8]) -> bool {
 /// Of a function whose size nobody tells, no more is known than was seen.
 pub(crate) fn end_where_seen(module: &mut Module<'_>) {
     for (unit, decoded) in module.units.iter_mut().zip(&module.decoded) {
+        if unit.fde.is_some() || unit.go.is_some() {
+            continue;
+        }
         let mut symbols = module.symbols.at(unit.start).iter();
         let is_sized = symbols.any(|symbol| symbol.is_function && symbol.size > 0);
         // Where instructions share bytes, the last one is not always that which reaches furthest.
         let end = decoded.insns.iter().map(Insn::end).max();
-        if let (None, None, false, Some(end)) = (unit.fde, unit.go, is_sized, end) {
+        if let (false, Some(end)) = (is_sized, end) {
             unit.size = end;
         }
     }

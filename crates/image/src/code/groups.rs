@@ -147,10 +147,8 @@ impl<'m> Group<'m> {
         let mut graphs = Vec::new();
         for &unit in units {
             let unit = unit as usize;
-            let decoded = &module.decoded[unit];
-            let start = module.units[unit].start;
-            let tables = listed(unit, &decoded.tables, relied_on);
-            let cfg = Cfg::build(start, module.code(unit), &decoded.insns, &tables, module.roots(unit));
+            let tables = listed(unit, &module.decoded[unit].tables, relied_on);
+            let cfg = module.cfg_by(unit, &tables);
             group.first_block.push(group.blocks.len() as u32);
             let member = group.first_block.len() as u32 - 1;
             group.blocks.extend(cfg.blocks.iter().map(|block| Block {

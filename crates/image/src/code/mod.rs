@@ -6,6 +6,7 @@ pub mod descend;
 pub mod effects;
 pub mod groups;
 pub mod insn;
+pub mod instructions;
 pub mod known_callers;
 pub mod never_returns;
 pub mod prototypes;

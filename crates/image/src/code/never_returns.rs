@@ -3,10 +3,11 @@
 //! Only the precision of the control-flow graph hangs on this. Whoever lays out code must still be right when such a
 //! call does return.
 
-use crate::code::insn::{Flow, Insn};
+use crate::code::insn::{Flow, Insn, index_behind};
 use crate::module::Module;
 use crate::unwind::needed;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use rayon::prelude::*;
 use units::Svma;
 
 /// Whether a function of this name never returns, in any library worth knowing. Names with a `*` stand for all that
@@ -100,16 +101,22 @@ fn is_padding(bytes: &[u8]) -> bool {
 /// lead to one, nothing undecoded.
 pub fn propagate(module: &mut Module<'_>) {
     let count = module.units.len();
+    let decoded_module = &*module;
     let mut may_return: Vec<bool> = (0..count)
+        .into_par_iter()
+        .with_min_len(256)
         .map(|index| {
-            let decoded = &module.decoded[index];
+            let decoded = &decoded_module.decoded[index];
             let ends = |flow| decoded.insns.iter().any(|insn| insn.flow == flow);
-            let falls_off = decoded.insns.iter().any(|insn| {
+            let falls_off = |(at, insn): (usize, &Insn)| {
                 insn.flow.falls_through()
-                    && crate::code::insn::index_at(&decoded.insns, insn.end()).is_none()
-                    && !(insn.flow.is_call() && is_last_call(module, index, *insn))
-            });
-            ends(Flow::Return) || !decoded.open_jumps.is_empty() || falls_off || decoded.insns.is_empty()
+                    && index_behind(&decoded.insns, at).is_none()
+                    && !(insn.flow.is_call() && is_last_call(decoded_module, index, *insn))
+            };
+            ends(Flow::Return)
+                || !decoded.open_jumps.is_empty()
+                || decoded.insns.iter().enumerate().any(falls_off)
+                || decoded.insns.is_empty()
         })
         .collect();
     // A jump out may return if what it leads to may. Who jumps to whom, by the latter:

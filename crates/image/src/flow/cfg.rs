@@ -1,6 +1,6 @@
 //! Basic blocks and the edges between them.
 
-use crate::code::insn::{Flow, Insn, index_at};
+use crate::code::insn::{Flow, Insn, index_at, index_behind};
 use crate::code::tables::JumpTable;
 use std::collections::HashMap;
 use units::Svma;
@@ -112,7 +112,8 @@ impl Cfg {
                 None => leaves = true,
             };
             if last.flow.falls_through() && !last.never_returns {
-                edge(index_at(insns, last.end()), EdgeKind::Falls, &mut cfg.edges);
+                let behind = index_behind(insns, cfg.blocks[from].end as usize - 1);
+                edge(behind, EdgeKind::Falls, &mut cfg.edges);
             }
             match last.flow {
                 Flow::Call32 => {}

@@ -1,7 +1,8 @@
 //! What calls lead to.
 
-use super::{Foreign, Kind, Known, Summary, Work};
-use crate::code::groups::{Groups, RelyOn};
+use super::view::{Foreign, GroupViews};
+use super::{Known, Summary, Work};
+use crate::code::groups::Groups;
 use crate::code::insn::Insn;
 use crate::code::prototypes::Convention;
 use crate::code::regs::RegSet;
@@ -9,17 +10,11 @@ use crate::elf::imports::Import;
 use crate::flow::order::bottom_up;
 use crate::module::Module;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
-use units::Svma;
 
 /// The summaries of all units: callees first, and functions that call each other until nothing changes. Those begin with
 /// the best that could be hoped for and only get worse, so what is left in the end holds for all of them together.
-pub(super) fn summaries(
-    module: &Module<'_>,
-    groups: &Groups,
-    known: Known,
-    relied_on: &RelyOn<'_>,
-) -> Vec<Summary> {
+pub(super) fn summaries(views: &GroupViews<'_, '_>, known: Known) -> Vec<Summary> {
+    let GroupViews { module, groups, .. } = *views;
     let calls = call_graph(module, groups);
     let mut summaries = vec![Summary::UNKNOWN; module.units.len()];
     let mut changed = vec![false; groups.members.len()];
@@ -33,7 +28,7 @@ pub(super) fn summaries(
                 .par_iter()
                 .with_min_len(8)
                 .map(|&group| {
-                    let work = Work::new(module, &groups.members[group as usize], &summaries, relied_on);
+                    let work = Work::new(views, group as usize, &summaries).seeing();
                     (group, work.knowing(known).summaries())
                 })
                 .collect();
@@ -59,42 +54,26 @@ pub(super) fn call_graph(module: &Module<'_>, groups: &Groups) -> Vec<Vec<u32>> 
         .members
         .par_iter()
         .map(|members| {
-            let mut callees = BTreeSet::new();
+            let mut callees: Vec<u32> = Vec::new();
             for &unit in members {
                 let decoded = &module.decoded[unit as usize];
-                for &target in decoded.calls.iter().chain(&decoded.jumps_out) {
-                    if let Some(callee) = module.unit_at(target) {
-                        callees.insert(groups.of_unit[callee]);
-                    }
-                }
+                let targets = decoded.calls.iter().chain(&decoded.jumps_out);
+                callees.extend(
+                    targets.filter_map(|&to| module.unit_at(to)).map(|callee| groups.of_unit[callee]),
+                );
             }
-            callees.into_iter().collect()
+            callees.sort_unstable();
+            callees.dedup();
+            callees
         })
         .collect()
 }
 
-impl Work<'_, '_> {
-    pub(super) fn foreign(&mut self, import: Option<Import<'_>>) -> Kind {
+impl Foreign {
+    /// A call of what is imported, or by a pointer.
+    pub(super) fn of(import: Option<Import<'_>>) -> Self {
         let by_another = is_by_pointer(import).then_some(RegSet::ALL - RegSet::ARITHMETIC_FLAGS);
-        self.foreign.push(Foreign { by: convention(import), by_another, keeps: RegSet::EMPTY });
-        Kind::Foreign(self.foreign.len() as u32 - 1)
-    }
-
-    pub(super) fn direct_call(&mut self, insn: Insn, start: Svma, code: &[u8]) -> Kind {
-        let Some(target) = insn.target(start, code) else { return Kind::Unknown };
-        let stub = self.module.imports.stub(target);
-        if stub.is_some() {
-            return self.foreign(stub);
-        }
-        match self.module.unit_at(target) {
-            // Nobody can check what is not in the unwind table.
-            Some(unit)
-                if self.module.units[unit].start == target && self.module.units[unit].fde.is_some() =>
-            {
-                Kind::Local(unit as u32)
-            }
-            _ => Kind::Unknown,
-        }
+        Self { by: convention(import), by_another, keeps: RegSet::EMPTY }
     }
 }
 

@@ -5,8 +5,9 @@
 //! call a function in its middle) may keep anything.
 
 use super::passed::Unread;
-use super::{Kind, Known, Outside, Summary, Work};
-use crate::code::groups::{Exit, Groups, RelyOn};
+use super::view::{GroupViews, Kind};
+use super::{Known, Outside, Summary, Work};
+use crate::code::groups::Exit;
 use crate::code::insn::Flow;
 use crate::code::known_callers;
 use crate::code::regs::{RegSet, abi};
@@ -41,17 +42,16 @@ pub(super) struct OfModule<'m> {
 
 /// For each group, what its callers want.
 pub(super) fn kept_by_callers(
-    module: &Module<'_>,
-    groups: &Groups,
+    views: &GroupViews<'_, '_>,
     OfModule { known: known_to, unread, preserved }: OfModule<'_>,
     summaries: &[Summary],
-    relied_on: &RelyOn<'_>,
 ) -> Vec<Kept> {
+    let GroupViews { module, groups, .. } = *views;
     let known = known_callers::of(module);
     let alone = |members: &Vec<u32>| {
         members.iter().all(|&unit| known[unit as usize] || module.units[unit as usize].is_part)
     };
-    let odd = super::odd::of(module, groups, summaries, relied_on);
+    let odd = super::odd::of(views, summaries);
     let first = |(members, unread): (_, &Unread)| {
         let alone = alone(members);
         let odd = odd | known_to.passed | unread.returned;
@@ -72,7 +72,7 @@ pub(super) fn kept_by_callers(
                     return Vec::new();
                 }
                 let kept = &kept[group as usize];
-                let work = Work::new(module, members, summaries, relied_on);
+                let work = Work::new(views, group as usize, summaries).seeing();
                 work.preserving(preserved, kept.by_others()).knowing(known_to).kept(kept)
             })
             .collect();
@@ -132,7 +132,7 @@ impl Work<'_, '_> {
             let member = block.member as usize;
             let mut after = self.after_block(index, &outside, &entry);
             self.walk(index, &outside, &entry, |at, live| {
-                if let Kind::Local(unit) = self.steps[member][at].kind {
+                if let Kind::Local(unit) = self.steps(member)[at].kind {
                     if !self.insn(member, at).never_returns {
                         found.push((unit, after));
                     }

@@ -2,25 +2,34 @@
 //! results; until somebody writes such a register again, nobody can mean anything by it, not even as the fifth argument
 //! of a function that is passed two.
 
-use super::{Foreign, Kind, Work, passed};
+use super::view::{Foreign, Kind};
+use super::work::Transfer;
+use super::{Work, passed};
+use crate::code::groups::Exit;
 use crate::code::regs::{RegSet, abi};
+use units::Svma;
+
+/// For each unit, for each instruction, what may hold something of use before it.
+pub(super) type Meaning = Vec<Vec<RegSet>>;
 
 impl Work<'_, '_> {
     /// For each unit, for each instruction, what may hold something of use before it; if `seen`, of what the ABI passes
     /// nothing in only what is seen to.
-    pub(super) fn find_meaning(&self, seen: bool) -> Vec<Vec<RegSet>> {
+    pub(super) fn find_meaning(&self, seen: bool) -> Meaning {
         let blocks = &self.group.blocks;
+        let transfer = |block: &crate::code::groups::Block| {
+            (block.first as usize..block.end as usize).fold(Transfer::NOTHING, |before, at| {
+                self.meaning_after(block.member as usize, at, seen).after(before)
+            })
+        };
+        let transfers: Vec<Transfer> = blocks.iter().map(transfer).collect();
         let mut entry: Vec<RegSet> =
             blocks.iter().map(|b| if b.is_entry { self.unseen(seen) } else { RegSet::EMPTY }).collect();
         let mut entered: Vec<bool> = blocks.iter().map(|block| block.is_entry).collect();
         let mut work: Vec<u32> = (0..blocks.len() as u32).filter(|&b| entered[b as usize]).rev().collect();
         while let Some(index) = work.pop() {
-            let block = &blocks[index as usize];
-            let mut state = entry[index as usize];
-            for at in block.first as usize..block.end as usize {
-                state = self.meaning_after(block.member as usize, at, state, seen);
-            }
-            for &next in &block.next {
+            let state = transfers[index as usize].apply(entry[index as usize]);
+            for &next in &blocks[index as usize].next {
                 let (known, first) = (entry[next as usize], !entered[next as usize]);
                 if first || !known.contains(state) {
                     entry[next as usize] = known | state;
@@ -29,32 +38,33 @@ impl Work<'_, '_> {
                 }
             }
         }
-        let mut all: Vec<Vec<RegSet>> =
-            self.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
+        let mut all: Meaning = self.view.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
         for (index, block) in blocks.iter().enumerate().filter(|(index, _)| entered[*index]) {
             let mut state = entry[index];
             let member = block.member as usize;
             let range = block.first as usize..block.end as usize;
             for (at, known) in range.clone().zip(&mut all[member][range]) {
                 *known = state;
-                state = self.meaning_after(member, at, state, seen);
+                state = self.meaning_after(member, at, seen).apply(state);
             }
         }
         all
     }
 
-    fn meaning_after(&self, member: usize, at: usize, before: RegSet, seen: bool) -> RegSet {
-        let step = &self.steps[member][at];
+    fn meaning_after(&self, member: usize, at: usize, seen: bool) -> Transfer {
+        let step = self.steps(member)[at];
+        let everything = Transfer { adds: RegSet::ALL, keeps: RegSet::EMPTY };
+        let more = |adds| Transfer { adds, ..Transfer::NOTHING };
         match step.kind {
-            _ if self.overlaps(member) => RegSet::ALL,
-            Kind::Plain | Kind::Return => before | step.writes,
-            Kind::Unknown => RegSet::ALL,
+            _ if self.overlaps(member) => everything,
+            Kind::Plain | Kind::Return => more(self.effect(step).writes),
+            Kind::Unknown => everything,
             Kind::Foreign(call) => {
                 let call = &self.foreign[call as usize];
                 let keeps = call.keeps | self.preserved(member);
-                (before - (abi::CLOBBERED - keeps)) | self.left_by(call, seen)
+                Transfer { adds: self.left_by(call, seen), keeps: !(abi::CLOBBERED - keeps) }
             }
-            Kind::Local(unit) => before | self.left_by_unit(unit, seen),
+            Kind::Local(unit) => more(self.left_by_unit(unit, seen)),
         }
     }
 
@@ -77,37 +87,30 @@ impl Work<'_, '_> {
         call.by.results | self.known.passed | RegSet::GENERAL | back
     }
 
+    fn left_by_tail(&self, target: Svma, seen: bool) -> RegSet {
+        if self.module.imports.stub(target).is_some() {
+            return abi::RETURNED;
+        }
+        // Nobody can check what is not in the unwind table.
+        self.known_unit(target).map_or_else(|| self.unseen(seen), |unit| self.left_by_unit(unit, seen))
+    }
+
     /// What the group, with all it calls, may leave something of use in.
     pub(super) fn may_write(&self, seen: bool) -> RegSet {
-        use crate::code::groups::Exit;
-        let of_target = |target| match self.module.unit_at(target) {
-            _ if self.module.imports.stub(target).is_some() => abi::RETURNED,
-            // Nobody can check what is not in the unwind table.
-            Some(unit)
-                if self.module.units[unit].start == target && self.module.units[unit].fde.is_some() =>
-            {
-                self.left_by_unit(unit as u32, seen)
-            }
-            _ => self.unseen(seen),
-        };
-        let written = self.written.iter().fold(RegSet::EMPTY, |all, &set| all | set);
-        let steps = self.steps.iter().enumerate().flat_map(|(member, steps)| {
-            steps.iter().enumerate().map(move |(index, step)| (self.insn(member, index).flow.is_call(), step))
+        let view = self.view;
+        let mut all = view.written.iter().fold(view.plain_writes, |all, &set| all | set);
+        if view.has_unknown_call {
+            all |= RegSet::ALL;
+        }
+        if view.has_unknown_end {
+            all |= self.unseen(seen);
+        }
+        let foreign = self.foreign.iter().map(|call| self.left_by(call, seen));
+        let local = view.callees.iter().map(|&unit| self.left_by_unit(unit, seen));
+        let exits = view.exits.iter().map(|exit| match *exit {
+            Exit::Open | Exit::Lost => self.unseen(seen),
+            Exit::To(target) => self.left_by_tail(target, seen),
         });
-        let steps = steps.fold(written, |all, (calls, step)| {
-            all | match step.kind {
-                Kind::Unknown if calls => RegSet::ALL,
-                Kind::Plain | Kind::Return => step.writes,
-                Kind::Unknown => self.unseen(seen),
-                Kind::Foreign(call) => self.left_by(&self.foreign[call as usize], seen),
-                Kind::Local(unit) => self.left_by_unit(unit, seen),
-            }
-        });
-        self.group.blocks.iter().flat_map(|block| &block.exits).fold(steps, |all, exit| {
-            all | match *exit {
-                Exit::Open | Exit::Lost => self.unseen(seen),
-                Exit::To(target) => of_target(target),
-            }
-        })
+        foreign.chain(local).chain(exits).fold(all, |all, set| all | set)
     }
 }

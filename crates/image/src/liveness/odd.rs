@@ -4,8 +4,8 @@
 //! Further on such readings tell nothing: compilers merge ways on which a register holds something with others, and never
 //! look.
 
-use super::{Kind, Work};
-use crate::code::groups::{Groups, RelyOn};
+use super::Work;
+use super::view::{GroupViews, Kind};
 use crate::code::insn::Flow;
 use crate::code::regs::{RSP, RegSet, abi};
 use crate::elf::imports::Import;
@@ -13,18 +13,15 @@ use crate::module::Module;
 use rayon::prelude::*;
 
 /// In which registers, all over a module.
-pub(super) fn of(
-    module: &Module<'_>,
-    groups: &Groups,
-    summaries: &[super::Summary],
-    relied_on: &RelyOn<'_>,
-) -> RegSet {
+pub(super) fn of(views: &GroupViews<'_, '_>, summaries: &[super::Summary]) -> RegSet {
+    let GroupViews { module, groups, .. } = *views;
     let jumps = jump_to_pointers(module);
     let all = groups
         .members
         .par_iter()
+        .enumerate()
         .with_min_len(8)
-        .map(|members| {
+        .map(|(group, members)| {
             let calls = |&unit: &u32| {
                 let decoded = &module.decoded[unit as usize];
                 let to = |&call| module.unit_at(call).is_some_and(|unit| jumps[unit]);
@@ -34,7 +31,7 @@ pub(super) fn of(
             if !members.iter().any(calls) {
                 return RegSet::EMPTY;
             }
-            Work::new(module, members, summaries, relied_on).odd(&jumps)
+            Work::new(views, group, summaries).odd(&jumps)
         })
         .reduce(|| RegSet::EMPTY, |a, b| a | b);
     all & (abi::CLOBBERED - abi::RETURNED)
@@ -61,7 +58,7 @@ fn jump_to_pointers(module: &Module<'_>) -> Vec<bool> {
 impl Work<'_, '_> {
     fn odd(&self, jumps: &[bool]) -> RegSet {
         let mut odd = RegSet::EMPTY;
-        for (member, steps) in self.steps.iter().enumerate() {
+        for (member, steps) in self.view.steps.iter().enumerate() {
             let unit = self.group.units[member] as usize;
             let (start, code) = (self.module.units[unit].start, self.module.code(unit));
             for (index, step) in steps.iter().enumerate() {
@@ -87,7 +84,8 @@ impl Work<'_, '_> {
     /// What is read from an instruction on, as far as nothing branches, before it is written.
     fn read_at_once(&self, member: usize, first: usize) -> RegSet {
         let (mut read, mut written) = (RegSet::EMPTY, RegSet::EMPTY);
-        for (index, step) in self.steps[member].iter().enumerate().skip(first) {
+        for index in first..self.steps(member).len() {
+            let step = self.effect(self.steps(member)[index]);
             // What is pushed may be anything, to make room.
             let pushes = !step.saves.is_empty() && step.writes.contains(RegSet::general(RSP));
             if step.reads != RegSet::ALL && !pushes {

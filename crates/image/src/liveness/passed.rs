@@ -10,10 +10,10 @@
 //! A function that may be called by a pointer likewise returns something in a register in which the ABI returns nothing, if
 //! it writes that one alone, and nobody reads it up to a return. (What functions read right behind such calls is in `odd.rs`.)
 
-use super::{Kind, Outside, Reaching, Summary, Work};
-use crate::code::groups::{Groups, RelyOn};
+use super::view::{GroupViews, Kind, NumberedStep};
+use super::work::Reaching;
+use super::{Outside, Summary, Work};
 use crate::code::regs::{RegSet, abi};
-use crate::module::Module;
 use rayon::prelude::*;
 
 /// Vectors and masks in which the ABI passes nothing.
@@ -32,14 +32,9 @@ pub(super) struct Unread {
 }
 
 /// For each group, what it writes that by the ABI is for nothing.
-pub(super) fn unread(
-    module: &Module<'_>,
-    groups: &Groups,
-    summaries: &[Summary],
-    relied_on: &RelyOn<'_>,
-) -> Vec<Unread> {
-    let of = |members: &Vec<u32>| {
-        let mut work = Work::new(module, members, summaries, relied_on);
+pub(super) fn unread(views: &GroupViews<'_, '_>, summaries: &[Summary]) -> Vec<Unread> {
+    let of = |group: usize| {
+        let mut work = Work::new(views, group, summaries).seeing();
         for call in &mut work.foreign {
             call.by_another = call.by_another.map(|_| RegSet::GENERAL);
         }
@@ -49,7 +44,7 @@ pub(super) fn unread(
         }
         unread
     };
-    groups.members.par_iter().with_min_len(8).map(of).collect()
+    (0..views.views.len()).into_par_iter().with_min_len(8).map(of).collect()
 }
 
 impl Reaching {
@@ -68,7 +63,7 @@ impl Work<'_, '_> {
             return;
         }
         let own = self.find_meaning(true);
-        for (steps, own) in self.steps.iter().zip(own) {
+        for (steps, own) in self.view.steps.iter().zip(own) {
             for (step, own) in steps.iter().zip(own) {
                 if let Kind::Foreign(call) = step.kind {
                     let more = &mut self.foreign[call as usize].by_another;
@@ -80,7 +75,7 @@ impl Work<'_, '_> {
 
     /// What this group writes that by the ABI is for nothing.
     pub(super) fn unread(&self) -> Unread {
-        let written = self.written.iter().fold(RegSet::EMPTY, |all, &set| all | set);
+        let written = self.view.written.iter().fold(RegSet::EMPTY, |all, &set| all | set);
         let mut found = Unread::default();
         if !written.meets(OTHERS | NO_RESULTS) {
             return found;
@@ -96,9 +91,9 @@ impl Work<'_, '_> {
     fn written_in_vain(&self, among: RegSet, reaching: Reaching, read: &[Vec<RegSet>]) -> RegSet {
         let reaches = self.behind_each(&reaching.outside());
         let mut found = RegSet::EMPTY;
-        for (member, steps) in self.steps.iter().enumerate() {
+        for (member, steps) in self.view.steps.iter().enumerate() {
             for (index, step) in steps.iter().enumerate().filter(|(_, step)| step.kind == Kind::Plain) {
-                let written = step.writes - RegSet::ARITHMETIC_FLAGS;
+                let written = self.effect(*step).writes - RegSet::ARITHMETIC_FLAGS;
                 let reaches = reaches[member][index].contains(written);
                 if reaches && is_one_register(written, among) && !read[member][index].meets(written) {
                     found |= written;
@@ -110,15 +105,15 @@ impl Work<'_, '_> {
 
     /// What calls by pointers may have left, and may be handed back to whoever called this.
     pub(super) fn handed_back(&self) -> RegSet {
-        let is_by_pointer = |step: &super::Step| match step.kind {
+        let is_by_pointer = |step: &NumberedStep| match step.kind {
             Kind::Foreign(call) => self.foreign[call as usize].by_another.is_some(),
             kind => kind == Kind::Unknown,
         };
-        if !self.steps.iter().flatten().any(is_by_pointer) {
+        if !self.view.steps.iter().flatten().any(is_by_pointer) {
             return RegSet::EMPTY;
         }
         let behind = self.behind_each(&Reaching::Returns.outside());
-        let all = self.steps.iter().flatten().zip(behind.iter().flatten());
+        let all = self.view.steps.iter().flatten().zip(behind.iter().flatten());
         let handed =
             all.filter(|(step, _)| is_by_pointer(step)).fold(RegSet::EMPTY, |all, (_, &set)| all | set);
         handed & NO_RESULTS
@@ -128,7 +123,7 @@ impl Work<'_, '_> {
     fn behind_each(&self, outside: &Outside) -> Vec<Vec<RegSet>> {
         let entry = self.solve(outside);
         let mut all: Vec<Vec<RegSet>> =
-            self.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
+            self.view.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
         for (block, bounds) in self.group.blocks.iter().enumerate() {
             let behind = &mut all[bounds.member as usize];
             let mut after = self.after_block(block, outside, &entry);

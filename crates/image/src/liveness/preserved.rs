@@ -16,8 +16,9 @@
 
 use super::calls::call_graph;
 use super::returning::Ways;
-use super::{Kind, Summary, Work};
-use crate::code::groups::{Block, Exit, Groups, RelyOn};
+use super::view::{GroupView, GroupViews, Kind, StepEffect};
+use super::{Summary, Work};
+use crate::code::groups::{Block, Exit};
 use crate::code::regs::{RAX, RCX, RDI, RSI, RSP, RegSet, abi};
 use crate::flow::order::bottom_up;
 use crate::module::Module;
@@ -84,18 +85,14 @@ impl Evidence {
 }
 
 /// For each unit, what those may want back who call it by a pointer or from another module.
-pub(super) fn of(
-    module: &Module<'_>,
-    groups: &Groups,
-    summaries: &[Summary],
-    relied_on: &RelyOn<'_>,
-) -> Vec<RegSet> {
-    let of_group = |members: &Vec<u32>| {
-        let work = Work::new(module, members, summaries, relied_on);
+pub(super) fn of(views: &GroupViews<'_, '_>, summaries: &[Summary]) -> Vec<RegSet> {
+    let GroupViews { module, groups, .. } = *views;
+    let of_group = |group: usize| {
+        let work = Work::new(views, group, summaries);
         (work.own(), work.ways())
     };
     let (own, ways): (Vec<Vec<Own>>, Vec<Ways>) =
-        groups.members.par_iter().with_min_len(8).map(of_group).unzip();
+        (0..groups.members.len()).into_par_iter().with_min_len(8).map(of_group).unzip();
     let order: Vec<u32> = bottom_up(&call_graph(module, groups)).into_iter().flatten().collect();
     let mut returns: Vec<bool> = module.units.iter().map(|unit| unit.is_part).collect();
     let mut changed = true;
@@ -141,14 +138,14 @@ struct Own {
 impl Work<'_, '_> {
     /// Of units that are parts of one function, all together.
     fn own(&self) -> Vec<Own> {
-        let found = self.found();
+        let found = self.view.found;
         let given_back = self.overwrites().1 | abi::CALLEE_SAVED;
         let mut own: Vec<Own> = (0..self.group.units.len())
             .map(|member| {
                 let mut calls: Vec<u32> = self.called_by(member).collect();
                 calls.sort_unstable();
                 calls.dedup();
-                Own { written: self.written[member], given_back, found, calls }
+                Own { written: self.view.written[member], given_back, found, calls }
             })
             .collect();
         let tells = |block: &&Block| self.tells(block.member as usize, block.first as usize);
@@ -159,7 +156,7 @@ impl Work<'_, '_> {
             };
             own[block.member as usize].calls.extend(block.exits.iter().filter_map(to));
         }
-        if self.only_function().is_some() {
+        if only_function(self.module, self.group.units).is_some() {
             let written = own.iter().fold(RegSet::EMPTY, |all, own| all | own.written);
             let mut calls: Vec<u32> = own.iter().flat_map(|own| own.calls.iter().copied()).collect();
             calls.sort_unstable();
@@ -172,7 +169,7 @@ impl Work<'_, '_> {
     }
 
     fn called_by(&self, member: usize) -> impl Iterator<Item = u32> {
-        self.steps[member].iter().enumerate().filter_map(move |(index, step)| match step.kind {
+        self.steps(member).iter().enumerate().filter_map(move |(index, step)| match step.kind {
             Kind::Local(unit) if !self.insn(member, index).never_returns && self.tells(member, index) => {
                 Some(unit)
             }
@@ -185,53 +182,6 @@ impl Work<'_, '_> {
         let unit = self.module.unit_at(target)?;
         let is_known = self.module.units[unit].start == target && self.module.units[unit].fde.is_some();
         is_known.then_some(unit as u32)
-    }
-
-    /// The unit by which the group is called, if all others are parts of it.
-    fn only_function(&self) -> Option<u32> {
-        let units = &self.module.units;
-        let mut whole = self.group.units.iter().copied().filter(|&unit| !units[unit as usize].is_part);
-        whole.next().filter(|_| whole.next().is_none())
-    }
-
-    /// What is read of what a caller left in registers. Of several functions in one, nothing is told.
-    pub(super) fn found(&self) -> Found {
-        let start = self.only_function().map(|unit| self.module.units[unit as usize].start);
-        let Some(first) = start.and_then(|start| self.group.block_at(self.module, start)) else {
-            return Found { reads: RegSet::EMPTY, touches: RegSet::ALL };
-        };
-        let blocks = &self.group.blocks;
-        // Nothing that a caller left is known to be there where the state is empty.
-        let mut entry = vec![RegSet::EMPTY; blocks.len()];
-        entry[first as usize] = RegSet::ALL;
-        let mut work = vec![first];
-        let (mut read, mut saved) = (RegSet::EMPTY, RegSet::EMPTY);
-        while let Some(index) = work.pop() {
-            let block = &blocks[index as usize];
-            let mut state = entry[index as usize];
-            for step in &self.steps[block.member as usize][block.first as usize..block.end as usize] {
-                // What is pushed may be anything, to make room.
-                let pushes = step.writes.contains(RegSet::general(RSP));
-                let saves = if pushes { step.saves } else { RegSet::EMPTY };
-                if step.reads != RegSet::ALL {
-                    read |= (step.reads - saves) & state;
-                }
-                state = state - step.writes;
-                if !matches!(step.kind, Kind::Plain | Kind::Return) {
-                    state = state - abi::CLOBBERED;
-                }
-            }
-            for &next in &block.next {
-                if !entry[next as usize].contains(state) {
-                    entry[next as usize] |= state;
-                    work.push(next);
-                }
-            }
-        }
-        for step in self.steps.iter().flatten() {
-            saved |= step.saves;
-        }
-        Found { reads: read - (saved & self.restored), touches: read }
     }
 
     /// From here on, what is called by pointers or in other modules leaves alone what this may have to; and if others call this than
@@ -247,4 +197,51 @@ impl Work<'_, '_> {
     pub(super) fn preserved(&self, member: usize) -> RegSet {
         self.preserved.get(member).copied().unwrap_or_default()
     }
+}
+
+/// The unit by which a group is called, if all others are parts of it.
+fn only_function(module: &Module<'_>, units: &[u32]) -> Option<u32> {
+    let mut whole = units.iter().copied().filter(|&unit| !module.units[unit as usize].is_part);
+    whole.next().filter(|_| whole.next().is_none())
+}
+
+/// What is read of what a caller left in registers. Of several functions in one, nothing is told.
+pub(super) fn found(module: &Module<'_>, view: &GroupView<'_>, effects: &[StepEffect]) -> Found {
+    let start = only_function(module, view.group.units).map(|unit| module.units[unit as usize].start);
+    let Some(first) = start.and_then(|start| view.group.block_at(module, start)) else {
+        return Found { reads: RegSet::EMPTY, touches: RegSet::ALL };
+    };
+    let blocks = &view.group.blocks;
+    // Nothing that a caller left is known to be there where the state is empty.
+    let mut entry = vec![RegSet::EMPTY; blocks.len()];
+    entry[first as usize] = RegSet::ALL;
+    let mut work = vec![first];
+    let (mut read, mut saved) = (RegSet::EMPTY, RegSet::EMPTY);
+    while let Some(index) = work.pop() {
+        let block = &blocks[index as usize];
+        let mut state = entry[index as usize];
+        for step in &view.steps[block.member as usize][block.first as usize..block.end as usize] {
+            let effect = &effects[step.effect as usize];
+            // What is pushed may be anything, to make room.
+            let pushes = effect.writes.contains(RegSet::general(RSP));
+            let saves = if pushes { effect.saves } else { RegSet::EMPTY };
+            if effect.reads != RegSet::ALL {
+                read |= (effect.reads - saves) & state;
+            }
+            state = state - effect.writes;
+            if !matches!(step.kind, Kind::Plain | Kind::Return) {
+                state = state - abi::CLOBBERED;
+            }
+        }
+        for &next in &block.next {
+            if !entry[next as usize].contains(state) {
+                entry[next as usize] |= state;
+                work.push(next);
+            }
+        }
+    }
+    for step in view.steps.iter().flatten() {
+        saved |= effects[step.effect as usize].saves;
+    }
+    Found { reads: read - (saved & view.restored), touches: read }
 }

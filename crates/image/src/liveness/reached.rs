@@ -2,48 +2,40 @@
 //! functions, by ways that are followed. What else was found in it, by jump tables and by pointers in data, may be somebody
 //! else's; and of functions that are not copied, nobody who checks a copy knows it.
 
-use super::Work;
-use crate::code::groups::RelyOn;
+use crate::code::groups::{Group, RelyOn};
+use crate::module::Module;
 
-impl Work<'_, '_> {
-    /// For each unit, for each instruction; empty where all of a unit is relied on.
-    pub(super) fn reached(&self, relied_on: &RelyOn<'_>) -> Vec<Vec<bool>> {
-        let units = self.group.units;
-        if units.iter().all(|&unit| (relied_on.all_of)(unit as usize)) {
-            return Vec::new();
-        }
-        let blocks = &self.group.blocks;
-        let is_start = |block: &u32| {
-            let block = &blocks[*block as usize];
-            let unit = units[block.member as usize] as usize;
-            block.first == 0 && block.is_entry && !self.module.units[unit].is_part
-        };
-        let mut work: Vec<u32> = (0..blocks.len() as u32).filter(is_start).collect();
-        let mut seen = vec![false; blocks.len()];
-        while let Some(index) = work.pop() {
-            if !std::mem::replace(&mut seen[index as usize], true) {
-                work.extend(&blocks[index as usize].next);
-            }
-        }
-        let mut reached: Vec<Vec<bool>> = units
-            .iter()
-            .map(|&unit| {
-                let all = (relied_on.all_of)(unit as usize);
-                let known = self.module.decoded[unit as usize].insns.len();
-                if all { Vec::new() } else { vec![false; known] }
-            })
-            .collect();
-        for (block, _) in blocks.iter().zip(seen).filter(|(_, seen)| *seen) {
-            let reached = &mut reached[block.member as usize];
-            if !reached.is_empty() {
-                reached[block.first as usize..block.end as usize].fill(true);
-            }
-        }
-        reached
+/// For each unit, for each instruction; empty where all of a unit is relied on.
+pub(super) fn reached(module: &Module<'_>, group: &Group<'_>, relied_on: &RelyOn<'_>) -> Vec<Vec<bool>> {
+    let (units, blocks) = (group.units, &group.blocks);
+    if units.iter().all(|&unit| (relied_on.all_of)(unit as usize)) {
+        return Vec::new();
     }
-
-    /// Whether an instruction tells something of its unit.
-    pub(super) fn tells(&self, member: usize, index: usize) -> bool {
-        self.told.get(member).and_then(|told| told.get(index)).copied().unwrap_or(true)
+    let is_start = |block: &u32| {
+        let block = &blocks[*block as usize];
+        let unit = units[block.member as usize] as usize;
+        block.first == 0 && block.is_entry && !module.units[unit].is_part
+    };
+    let mut work: Vec<u32> = (0..blocks.len() as u32).filter(is_start).collect();
+    let mut seen = vec![false; blocks.len()];
+    while let Some(index) = work.pop() {
+        if !std::mem::replace(&mut seen[index as usize], true) {
+            work.extend(&blocks[index as usize].next);
+        }
     }
+    let mut reached: Vec<Vec<bool>> = units
+        .iter()
+        .map(|&unit| {
+            let all = (relied_on.all_of)(unit as usize);
+            let known = module.decoded[unit as usize].insns.len();
+            if all { Vec::new() } else { vec![false; known] }
+        })
+        .collect();
+    for (block, _) in blocks.iter().zip(seen).filter(|(_, seen)| *seen) {
+        let reached = &mut reached[block.member as usize];
+        if !reached.is_empty() {
+            reached[block.first as usize..block.end as usize].fill(true);
+        }
+    }
+    reached
 }

@@ -1,6 +1,7 @@
 //! Which functions may return at all: by their own blocks, and by what they call or go to in place of returning.
 
-use super::{Kind, Work};
+use super::Work;
+use super::view::Kind;
 use crate::code::groups::Exit;
 use crate::code::insn::Flow;
 use crate::code::never_returns::is_known_by_name;
@@ -49,7 +50,7 @@ impl Ways {
 
 impl Work<'_, '_> {
     pub(super) fn ways(&self) -> Ways {
-        let entered = self.entered();
+        let entered = &self.view.entered;
         let count = self.group.blocks.len() as u32;
         let entries =
             (0..count).filter(|&block| entered[block as usize] && !self.is_behind_an_end(block)).collect();
@@ -75,7 +76,7 @@ impl Work<'_, '_> {
             let insn = self.insn(member, at);
             way.stops |= insn.never_returns || insn.flow == Flow::Stop;
             way.returns |= insn.flow == Flow::Return;
-            if let Kind::Local(unit) = self.steps[member][at].kind {
+            if let Kind::Local(unit) = self.steps(member)[at].kind {
                 way.calls.push(unit);
             }
         }

@@ -1,25 +1,19 @@
 //! What code is seen to read, whatever the ABI says: evidence of other conventions.
 
-use super::{Kind, Summary, Work};
-use crate::code::groups::{Groups, RelyOn};
+use super::view::{GroupViews, Kind};
+use super::{Summary, Work};
 use crate::code::regs::{RegSet, abi};
-use crate::module::Module;
 use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
 /// nothing in them; handed on to what the unit jumps to in place of returning.
-pub(super) fn unusual_results(
-    module: &Module<'_>,
-    groups: &Groups,
-    summaries: &[Summary],
-    relied_on: &RelyOn<'_>,
-) -> HashMap<u32, RegSet> {
-    let found: Vec<(u32, RegSet)> = groups
-        .members
-        .par_iter()
+pub(super) fn unusual_results(views: &GroupViews<'_, '_>, summaries: &[Summary]) -> HashMap<u32, RegSet> {
+    let GroupViews { module, groups, .. } = *views;
+    let found: Vec<(u32, RegSet)> = (0..groups.members.len())
+        .into_par_iter()
         .with_min_len(8)
-        .flat_map_iter(|members| Work::new(module, members, summaries, relied_on).read_after_calls())
+        .flat_map_iter(|group| Work::new(views, group, summaries).read_after_calls())
         .collect();
     let mut wanted: HashMap<u32, RegSet> = HashMap::new();
     let mut work = found;
@@ -62,8 +56,7 @@ impl Work<'_, '_> {
 
     /// Callees of which results are read in places where by the ABI there are none.
     fn read_after_calls(&self) -> Vec<(u32, RegSet)> {
-        let calls = self.steps.iter().flatten().any(|step| matches!(step.kind, Kind::Local(_)));
-        if !calls {
+        if self.view.callees.is_empty() {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -79,13 +72,13 @@ impl Work<'_, '_> {
     /// Tells what is seen to be read behind each instruction that may come back.
     fn see_behind_calls(&self, mut tell: impl FnMut(Kind, RegSet)) {
         let outside = Self::evidence();
-        let entry = self.solve(&outside);
+        let entry = self.seen_read();
         for block in 0..self.group.blocks.len() {
             let member = self.group.blocks[block].member as usize;
-            let mut after = self.after_block(block, &outside, &entry);
-            self.walk(block, &outside, &entry, |index, live| {
+            let mut after = self.after_block(block, &outside, entry);
+            self.walk(block, &outside, entry, |index, live| {
                 if !self.insn(member, index).never_returns {
-                    tell(self.steps[member][index].kind, after);
+                    tell(self.steps(member)[index].kind, after);
                 }
                 after = live;
             });

@@ -9,6 +9,6 @@ use crate::code::regs::RegSet;
 impl Work<'_, '_> {
     /// For each unit of the group, what callers may know to be unchanged when it returns. Flags aside: nobody keeps those.
     pub(super) fn unwritten(&self) -> Vec<RegSet> {
-        self.written.iter().map(|&written| !written - RegSet::ARITHMETIC_FLAGS).collect()
+        self.view.written.iter().map(|&written| !written - RegSet::ARITHMETIC_FLAGS).collect()
     }
 }
