@@ -19,7 +19,7 @@ use crate::yields::relays;
 use crate::yields::sunk_restores::Left;
 use crate::yields::tls;
 use crate::yields::{Fetch, Kind, Yield, assemble_yield, dead, load_left, store_ahead};
-use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, Register};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use image::Module;
 use image::code::effects::effect;
 use image::code::groups::{Groups, RelyOn};
@@ -102,9 +102,12 @@ impl<'a, 'd> Harvest<'a, 'd> {
 
     /// Everything that is put into one unit.
     pub(crate) fn unit(&self, unit: usize, tables: &[JumpTable]) -> (Insertions, Harvested) {
+        if self.has_nothing(unit) {
+            return <_>::default();
+        }
         let mut work = Work {
             unit,
-            instructions: decode(self.module, unit),
+            instructions: self.module.instructions(unit).collect(),
             live: self.live(unit),
             tables,
             sites: Vec::new(),
@@ -114,10 +117,8 @@ impl<'a, 'd> Harvest<'a, 'd> {
             done: Harvested::default(),
         };
         let decoded = &self.module.decoded[unit];
-        let code = self.module.code(unit);
-        let roots = self.module.roots(unit);
         // By other tables than those that the file lists, no twin is entered; and nobody can check what would hold there.
-        let cfg = Cfg::build(self.module.units[unit].start, code, &decoded.insns, tables, roots);
+        let cfg = self.module.cfg_by(unit, tables);
         self.choose_sites(&mut work, &cfg);
         let dominators = LazyCell::new(|| Dominators::of(&cfg));
         let yields: Vec<bool> = work.sites.iter().map(Option::is_some).collect();
@@ -144,6 +145,16 @@ impl<'a, 'd> Harvest<'a, 'd> {
             }
         }
         self.insert(work)
+    }
+
+    /// Whether nothing is put into a unit: a primary's without a site or a spin, as most are.
+    fn has_nothing(&self, unit: usize) -> bool {
+        let Which::Listed(listed) = &self.sites.which else { return false };
+        let unit = &self.module.units[unit];
+        let all = unit.start.0..unit.end().0;
+        self.bounds.is_none()
+            && listed.range(all.clone()).next().is_none()
+            && self.sites.spins.range(all).next().is_none()
     }
 
     fn insert(&self, mut work: Work<'_>) -> (Insertions, Harvested) {
@@ -412,29 +423,12 @@ fn known_before(
         })
 }
 
-fn decode(module: &Module<'_>, unit: usize) -> Vec<Instruction> {
-    let code = module.code(unit);
-    let start = module.units[unit].start.0;
-    let insns = &module.decoded[unit].insns;
-    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
-    insns
-        .iter()
-        .map(|insn| {
-            if decoder.position() != insn.at as usize {
-                let _ = decoder.set_position(insn.at as usize);
-                decoder.set_ip(start + u64::from(insn.at));
-            }
-            decoder.decode()
-        })
-        .collect()
-}
-
 /// For each unit, whether it or another part of its function uses state that is not switched.
 fn unswitched(module: &Module<'_>) -> Vec<bool> {
     let alone: Vec<bool> = (0..module.units.len())
         .into_par_iter()
         .with_min_len(64)
-        .map(|unit| decode(module, unit).iter().any(uses_unswitched_state))
+        .map(|unit| module.instructions(unit).any(|instruction| uses_unswitched_state(&instruction)))
         .collect();
     let groups = Groups::of(module);
     let of_group: Vec<bool> =

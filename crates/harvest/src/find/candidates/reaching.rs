@@ -3,7 +3,7 @@
 
 use super::unit::{Place, Unit};
 use image::flow::loops::Loop;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -29,7 +29,7 @@ type Start = (Place, Option<u32>, u32);
 /// What was found so far.
 #[derive(Default)]
 pub(super) struct Found {
-    definers: RefCell<HashMap<Place, Rc<[u32]>>>,
+    definers: OnceCell<HashMap<Place, Vec<u32>>>,
     at_starts: RefCell<HashMap<Start, Rc<Reaching>>>,
 }
 
@@ -39,13 +39,13 @@ impl Region<'_> {
         let definers = self.definers(place);
         let block = self.unit.cfg.block_of(before as usize) as u32;
         let first = self.unit.cfg.blocks[block as usize].first;
-        if let Some(at) = last(&definers, first, before) {
+        if let Some(at) = last(definers, first, before) {
             return Rc::new(Reaching { definitions: vec![at], from_outside: false });
         }
         let key = (place, self.around.map(|around| around.header), block);
         let known = self.unit.found.at_starts.borrow().get(&key).cloned();
         known.unwrap_or_else(|| {
-            let found = Rc::new(self.at_start(&definers, block));
+            let found = Rc::new(self.at_start(definers, block));
             self.unit.found.at_starts.borrow_mut().insert(key, Rc::clone(&found));
             found
         })
@@ -77,11 +77,19 @@ impl Region<'_> {
         Reaching { definitions: found.into_iter().collect(), from_outside }
     }
 
-    fn definers(&self, place: Place) -> Rc<[u32]> {
+    fn definers(&self, place: Place) -> &[u32] {
         let unit = self.unit;
-        let all = || (0..unit.instructions.len() as u32).filter(|&at| unit.defines(at, place)).collect();
-        Rc::clone(unit.found.definers.borrow_mut().entry(place).or_insert_with(all))
+        unit.found.definers.get_or_init(|| definers(unit)).get(&place).map_or(&[], Vec::as_slice)
     }
+}
+
+/// For each place, the instructions that change it, ascending: found in one go, since a large function has thousands of places.
+fn definers(unit: &Unit) -> HashMap<Place, Vec<u32>> {
+    let mut all: HashMap<Place, Vec<u32>> = HashMap::new();
+    for at in 0..unit.instructions.len() as u32 {
+        unit.defined_by(at, |place| all.entry(place).or_default().push(at));
+    }
+    all
 }
 
 /// The last one from `first` on and before `end`.

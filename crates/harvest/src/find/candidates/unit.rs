@@ -2,12 +2,10 @@
 
 use super::reaching::Found;
 use super::sources::Loaded;
-use iced_x86::{
-    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use image::Module;
 use image::code::effects::effect;
-use image::code::regs::{RegSet, abi};
+use image::code::regs::{RSP, RegSet, abi};
 use image::flow::cfg::Cfg;
 use image::flow::dominators::Dominators;
 use image::flow::loops::Loops;
@@ -36,6 +34,9 @@ impl Place {
     }
 }
 
+/// General registers whose values are followed: all but the stack pointer.
+const FOLLOWED: RegSet = RegSet(RegSet::GENERAL.0 & !(1 << RSP));
+
 /// The memory operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
@@ -56,23 +57,15 @@ pub(super) struct Unit {
 
 impl Unit {
     pub(super) fn of(module: &Module<'_>, unit: usize) -> Self {
-        let code = module.code(unit);
-        let start = module.units[unit].start;
         let decoded = &module.decoded[unit];
-        let cfg = Cfg::build(start, code, &decoded.insns, &decoded.tables, module.roots(unit));
+        let cfg = module.cfg(unit);
         let dominators = Dominators::of(&cfg);
         let loops = Loops::of(&cfg, &dominators);
-        let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
         let mut factory = InstructionInfoFactory::new();
         let mut instructions = Vec::with_capacity(decoded.insns.len());
         let mut writes = Vec::with_capacity(decoded.insns.len());
         let mut accesses = Vec::with_capacity(decoded.insns.len());
-        for insn in &decoded.insns {
-            if decoder.position() != insn.at as usize {
-                let _ = decoder.set_position(insn.at as usize);
-                decoder.set_ip(start.0 + u64::from(insn.at));
-            }
-            let instruction = decoder.decode();
+        for (insn, instruction) in decoded.insns.iter().zip(module.instructions(unit)) {
             let mut written = effect(&instruction, &mut factory).writes;
             if insn.flow.is_call() {
                 written |= abi::CLOBBERED;
@@ -93,14 +86,15 @@ impl Unit {
         self.accesses[at as usize]
     }
 
-    /// Whether an instruction changes what a place holds.
-    pub(super) fn defines(&self, at: u32, place: Place) -> bool {
-        match place {
-            Place::General(number) => self.writes[at as usize].meets(RegSet::general(u32::from(number))),
-            Place::Slot(..) | Place::Fixed(_) => {
-                self.accesses[at as usize].is_some_and(|access| access.written)
-                    && self.near(at) == Some(place)
-            }
+    /// Tells the places of which an instruction changes what they hold.
+    pub(super) fn defined_by(&self, at: u32, mut tell: impl FnMut(Place)) {
+        let mut general = (self.writes[at as usize] & FOLLOWED).0;
+        while general != 0 {
+            tell(Place::General(general.trailing_zeros() as u8));
+            general &= general - 1;
+        }
+        if self.accesses[at as usize].is_some_and(|access| access.written) {
+            self.near(at).into_iter().for_each(tell);
         }
     }
 
