@@ -5,7 +5,6 @@ use crate::failure::Refusal;
 use crate::{results, save};
 use records::machine::Machine;
 use std::path::Path;
-use units::Quantity;
 
 /// All tables that have a row, by name.
 pub(crate) fn of(machine: &Machine) -> Vec<(&'static str, String)> {
@@ -37,9 +36,4 @@ pub(crate) fn save(machine: &Machine, directory: &Path) -> Result<(), Refusal> {
 
 fn file(name: &str) -> String {
     format!("{name}.csv")
-}
-
-/// `value,lo,hi` of a quantity; three empty cells where it was not resolved.
-pub(crate) fn cells(quantity: &Quantity) -> String {
-    quantity.estimate().map_or(",,".to_owned(), |e| format!("{},{},{}", e.value, e.lo, e.hi))
 }

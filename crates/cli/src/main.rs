@@ -14,6 +14,7 @@ mod cpu;
 mod csv;
 mod doctor;
 mod failure;
+mod figures;
 mod generate;
 mod harvest;
 mod help;

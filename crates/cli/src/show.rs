@@ -1,5 +1,6 @@
 //! `gleaner show`: a record, or one thing in it, for people or for scripts.
 
+mod line;
 mod path;
 mod table;
 mod tree;

@@ -19,10 +19,6 @@ pub(crate) fn find(host: &Host, cpuid: &Cpuid) -> Vec<Contradiction> {
     found
 }
 
-fn is_guest(host: &Host) -> bool {
-    host.virtualization.hypervisor.get().is_some_and(|h| h != "none")
-}
-
 fn processor(host: &Host) -> Option<Contradiction> {
     let p = &host.processor;
     let name = microarchitecture::of(p, "")?;
@@ -108,7 +104,7 @@ fn threads_per_core(host: &Host, cpuid: &Cpuid) -> Option<Contradiction> {
 
 fn sockets(host: &Host) -> Option<Contradiction> {
     let (sockets, threads) = (host.topology.sockets.value()?, host.topology.threads.value()?);
-    (is_guest(host) && sockets == threads && threads > 2).then(|| Contradiction {
+    (host.virtualization.is_guest() && sockets == threads && threads > 2).then(|| Contradiction {
         about: "sockets".into(),
         claims: vec![("sysfs".into(), format!("{sockets} sockets of one CPU each"))],
         judgement: "the hypervisor made this up: which CPUs share a cache is not known before measuring"

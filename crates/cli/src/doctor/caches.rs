@@ -89,7 +89,7 @@ fn sharing(host: &Host, group: &Group<'_>) -> String {
     let all = host.topology.online.get() == Some(shared);
     match (all, shared.len(), number) {
         (true, 1, _) => "for the only CPU".into(),
-        (true, n, _) if super::sections::is_guest(host) => {
+        (true, n, _) if host.virtualization.is_guest() => {
             format!("one, shared by the {n} CPUs shown and perhaps by other guests")
         }
         (true, n, _) => format!("one, shared by all {n} CPUs"),

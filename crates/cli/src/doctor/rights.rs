@@ -1,7 +1,6 @@
 //! Doctor's lines about what this process may do, and about other work on the machine.
 
 use super::page::{Mark, Page};
-use super::sections::is_guest;
 use records::host::{Fact, Host};
 
 pub(super) fn rights(page: &mut Page, host: &Host) {
@@ -68,7 +67,7 @@ pub(super) fn company(page: &mut Page, host: &Host) {
             "steal",
             &format!("{:.2}% of CPU time went to other guests of this host{since}", ppm as f64 / 1e4),
         ),
-        (Some(false), _) if is_guest(host) => {
+        (Some(false), _) if host.virtualization.is_guest() => {
             page.line(Mark::Plain, "steal", &format!("none{since}, or the hypervisor does not tell"));
         }
         (Some(false), _) => page.line(Mark::Yes, "steal", "none: no other guest takes CPU time"),

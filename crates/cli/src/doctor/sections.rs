@@ -23,10 +23,6 @@ pub(crate) fn render(host: &Host, style: Style) -> String {
     page.into_text()
 }
 
-pub(super) fn is_guest(host: &Host) -> bool {
-    host.virtualization.hypervisor.get().is_some_and(|h| h != "none")
-}
-
 fn machine(page: &mut Page, host: &Host) {
     page.section("Machine");
     let p = &host.processor;
@@ -130,7 +126,9 @@ fn smt(page: &mut Page, host: &Host) {
     let control = smt.control.get().map(|c| format!(" (kernel switch: {c})")).unwrap_or_default();
     let claimed = match smt.threads_per_core.value() {
         None => return page.fact(Mark::Plain, "SMT", &smt.threads_per_core),
-        Some(1) if is_guest(host) => format!("no siblings shown{control}, which in a guest proves nothing"),
+        Some(1) if host.virtualization.is_guest() => {
+            format!("no siblings shown{control}, which in a guest proves nothing")
+        }
         Some(1) => format!("no siblings{control}"),
         Some(n) => format!("up to {n} hardware threads a core{control}"),
     };
@@ -178,7 +176,7 @@ fn memory(page: &mut Page, host: &Host) {
     if host.pages.hugetlb.is_empty() {
         page.line(Mark::Unknown, "hugetlb", "the kernel lists no pools");
     }
-    if is_guest(host) {
+    if host.virtualization.is_guest() {
         page.fact(Mark::Plain, "host backing", &host.virtualization.host_backing);
     }
 }

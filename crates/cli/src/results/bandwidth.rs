@@ -1,9 +1,8 @@
 //! Bandwidth by cache and operation, the platform's maximum, and latency under load.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, plot, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, plot, table, trouble};
 use records::machine::{Bandwidth, LoadedCurve, Machine, StreamKind};
 use std::fmt::Write;
 use units::{Estimate, Quantity, Unit};

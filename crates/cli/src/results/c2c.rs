@@ -1,9 +1,8 @@
 //! Hand-overs between CPUs, as a matrix where they are few, and the price of false sharing.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, table, trouble};
 use records::machine::{CacheToCache, FalseSharing, Machine};
 use std::fmt::Write;
 

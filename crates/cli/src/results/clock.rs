@@ -1,8 +1,7 @@
 //! The clocks in a line.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::{figure, trouble};
+use crate::figures::{cells, figure, trouble};
 use records::machine::Machine;
 use units::Quantity;
 

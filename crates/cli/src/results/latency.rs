@@ -1,9 +1,8 @@
 //! The table of levels and the curve that it was read from.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, plot, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, plot, table, trouble};
 use records::machine::{Access, Curve, Machine, Pattern};
 use std::fmt::Write;
 use units::{Bytes, Quantity};

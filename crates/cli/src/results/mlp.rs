@@ -1,9 +1,8 @@
 //! How many misses overlap, with huge pages and without.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, plot, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, plot, table, trouble};
 use records::machine::{Machine, MlpOfPages};
 use std::fmt::Write;
 use units::{Latency, Quantity};

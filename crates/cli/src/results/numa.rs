@@ -1,9 +1,8 @@
 //! Placements and the matrix of nodes.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, table, trouble};
 use records::machine::{Machine, Numa, PlacementKind};
 use std::fmt::Write;
 

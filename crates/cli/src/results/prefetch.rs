@@ -1,9 +1,8 @@
 //! What the prefetchers do.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, table, trouble};
 use records::machine::{Machine, PrefetchState, Prefetching, Probe};
 use std::fmt::Write;
 use units::{Bytes, Quantity};
@@ -48,7 +47,7 @@ fn between(q: &Quantity, word: impl Fn(f64) -> String) -> String {
     match q.estimate() {
         Some(e) if e.hi > e.value => format!("{} (to {})", word(e.value), word(e.hi)),
         Some(e) => word(e.value),
-        None => crate::summary::why(q),
+        None => crate::figures::why(q),
     }
 }
 

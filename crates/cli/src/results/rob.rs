@@ -1,9 +1,8 @@
 //! How far the core looks ahead: a row for each filler.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, table, trouble};
 use records::machine::{Machine, RunsOut};
 use std::fmt::Write;
 

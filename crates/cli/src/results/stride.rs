@@ -1,9 +1,8 @@
 //! Latency over stride: a row a size, and what the strides reveal.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, table, trouble};
 use records::machine::{Direction, Machine, Stride, StridePoint};
 use std::fmt::Write;
 use units::{Bytes, Quantity};
@@ -46,7 +45,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
 fn reach(q: &Quantity) -> String {
     match q.estimate() {
         Some(e) => format!("{} (not {})", Bytes(e.value as u64), Bytes(e.hi as u64)),
-        None => crate::summary::why(q),
+        None => crate::figures::why(q),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Several threads at once: what each pays, and which caches are common.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, table, trouble};
 use records::machine::{Crowd, Machine, Sharing, Threads};
 use std::fmt::Write;
 

@@ -1,9 +1,8 @@
 //! Translation buffers: a row for each.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, table, trouble};
 use records::machine::{AfterMiss, Machine, Tlb};
 use std::fmt::Write;
 use units::Quantity;

@@ -1,9 +1,8 @@
 //! Time per window over area: a small curve, and how much the largest area costs over the smallest.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, plot, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, plot, table, trouble};
 use records::machine::{Machine, WindowCurve};
 use std::fmt::Write;
 use units::Bytes;

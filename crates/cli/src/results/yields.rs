@@ -1,9 +1,8 @@
 //! What a switch costs: between contexts in user space, and between threads by way of the kernel.
 
 use super::Results;
-use crate::csv::cells;
-use crate::summary::table::row;
-use crate::summary::{figure, table, trouble};
+use crate::figures::table::row;
+use crate::figures::{cells, figure, table, trouble};
 use records::machine::{Call, HandOverBy, Machine, UserSwitch};
 use std::fmt::Write;
 use units::Latency;

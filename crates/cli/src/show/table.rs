@@ -1,6 +1,6 @@
 //! A list of like things as a table: a line each, a column for each field.
 
-use super::tree::one_line;
+use super::line::one_line;
 use crate::plain::escaped;
 use serde_json::Value;
 

@@ -36,6 +36,13 @@ pub struct Virtualization {
     pub host_backing: Fact<String>,
 }
 
+impl Virtualization {
+    /// Whether a hypervisor lies between this system and the machine; false where that is not known.
+    pub fn is_guest(&self) -> bool {
+        self.hypervisor.get().is_some_and(|name| name != "none")
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Processor {

@@ -1,0 +1,75 @@
+//! How a figure is written: in a line of text, in a cell of a table, in comma-separated values.
+
+pub(crate) mod plot;
+pub(crate) mod table;
+
+use records::machine::{Outcome, Status};
+use units::Quantity;
+
+/// A figure with its interval, short enough for a table: `4.00 [3.99, 4.02]`; `~` before it where
+/// other work on the machine shone through. Claims have no interval.
+pub(crate) fn figure(quantity: &Quantity) -> String {
+    match quantity {
+        Quantity::Resolved { value, lo, hi, disturbed, .. } => {
+            let mark = if disturbed.is_some() { "~" } else { "" };
+            if lo == hi {
+                return format!("{mark}{}", digits(*value, 0.0));
+            }
+            let wide = (hi - lo) / 2.0;
+            format!("{mark}{} [{}, {}]", digits(*value, wide), digits(*lo, wide), digits(*hi, wide))
+        }
+        Quantity::Unresolved { .. } => "not resolved".to_owned(),
+    }
+}
+
+/// Why there is no figure; nothing where there is one.
+pub(crate) fn why(quantity: &Quantity) -> String {
+    match quantity {
+        Quantity::Unresolved { unresolved } => unresolved.clone(),
+        Quantity::Resolved { .. } => String::new(),
+    }
+}
+
+/// As many decimals as an uncertainty of `wide` warrants.
+fn digits(value: f64, wide: f64) -> String {
+    if wide <= 0.0 {
+        return if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") };
+    }
+    let decimals = (1.0 - wide.log10().floor()).clamp(0.0, 3.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// `value,lo,hi` of a quantity; three empty cells where it was not resolved.
+pub(crate) fn cells(quantity: &Quantity) -> String {
+    quantity.estimate().map_or(",,".to_owned(), |e| format!("{},{},{}", e.value, e.lo, e.hi))
+}
+
+/// One line for an experiment that gave nothing, or not all of it.
+pub(crate) fn trouble<T>(name: &str, outcome: Option<&Outcome<T>>) -> Option<String> {
+    let outcome = outcome?;
+    let what = match outcome.status {
+        Status::Done => return None,
+        Status::Interrupted => "stopped early",
+        Status::NotPossible => "not possible here",
+        Status::Failed => "failed",
+    };
+    let why = outcome.why.as_deref().unwrap_or("no reason given");
+    let help = outcome.would_help.as_deref().map(|h| format!("; would help: {h}")).unwrap_or_default();
+    Some(format!("{name}: {what}: {why}{help}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Estimate, Unit};
+
+    #[test]
+    fn figures_show_what_is_known_and_no_more() {
+        let q = |v, lo, hi| Quantity::measured(Estimate::new(v, lo, hi), Unit::Cycles);
+        assert_eq!(figure(&q(4.0004, 3.991, 4.019)), "4.000 [3.991, 4.019]");
+        assert_eq!(figure(&q(512.3, 498.0, 530.9)), "512 [498, 531]");
+        assert_eq!(figure(&q(26.0, 26.0, 26.0)), "26");
+        assert_eq!(figure(&q(14.0, 13.0, 15.0).disturbed_by(Some("x".into()))), "~14.0 [13.0, 15.0]");
+        assert_eq!(figure(&Quantity::unresolved("why")), "not resolved");
+    }
+}
