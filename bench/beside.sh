@@ -1,23 +1,34 @@
-# A primary beside scavengers, in whichever way, and while these sleep: what the scripts that compare ways share. Sourced after
-# common.sh, not run. MIB (size of each area), SECONDS_EACH, TURNS, SETTLE (seconds from when all have set up), HEARD (how long pocketsphinx shall listen), CPU (the primary's), OTHER (a second core) and SLOWDOWN may be set in the environment.
+# Runs a primary beside scavengers, and alone while they sleep. Shared by the scripts that compare
+# ways to run scavengers; source it after common.sh.
 #
-# A shared machine is another one from one ten seconds to the next: lookups in redis were seen to take 0.55 us, then 1.1. So a primary is not compared
-# with an earlier run of itself, but with itself in the same run: TURNS times, so many seconds beside scavengers and so many while they sleep.
+# Variables that may be set in the environment:
+#   MIB           size of each area
+#   SECONDS_EACH  length of each window
+#   TURNS         windows in one run, each with scavengers and without
+#   SETTLE        seconds from the moment when all programs have set up to the first window
+#   HEARD         seconds of speech that pocketsphinx recognises
+#   CPU, OTHER    the primary's core, and a second one
+#   SLOWDOWN      --max-slowdown of a harvest that sets none
 #
-# To add a scavenger: a program of bench/programs. To add a primary: functions start_NAME (runs it, under the command before it),
-# pace_NAME (its pace a second and its 95th percentile in microseconds, or -, over the window) and stop_NAME; see the first one.
+# A shared machine changes within seconds: a lookup in redis took 0.55 us, then 1.1 us. So a primary
+# is not compared with an earlier run of itself, but with itself in the same run: TURNS windows
+# beside scavengers, each followed by a window in which they sleep.
+#
+# To add a scavenger: a program in bench/programs. To add a primary: functions start_NAME (runs it,
+# behind the command in its arguments), pace_NAME (prints its work a second and its 95th percentile
+# in microseconds, or -, over one window) and stop_NAME; see start_chase.
 set -euo pipefail
 settle=${SETTLE:-2} mib=${MIB:-256} seconds=${SECONDS_EACH:-0.5} turns=${TURNS:-6} cpu=${CPU:-1} other=${OTHER:-0}
 slowdown=${SLOWDOWN:-10%} # what is asked of a harvest where nothing else is
 
-. "$root/bench/seen.sh"
+. "$root/bench/programs.sh"
 built programs chase scan dfs cc join tree
 built peers window answers pause
 
-# Primaries that are seen as a whole only: each turn is a run alone, and one beside scavengers.
+# Primaries whose runs are measured whole: each turn is one run alone, and one beside scavengers.
 is_whole() { [ "$1" = pocketsphinx ]; }
 
-# The chase, and the store asked at half of what it can do (RATE requests a second).
+# The chase, and the store at half of the load that it can take (RATE requests a second).
 start_chase() { exec "$@" "$work/chase" "$mib" 0 "$work/progress.0"; }
 pace_chase() { "$work/window" "$seconds" "$work/progress.0" | awk '{ print $2 / $1, "-" }'; }
 stop_chase() { stop_first; }
@@ -30,7 +41,7 @@ pace_tree() {
 stop_tree() { stop_first; }
 half_the_load() { RATE=$(RATE=0 beside alone tree - 0 | awk '{ print int($1 / 2) }'); }
 
-# redis-server with some hundred megabytes of values, asked from the other core.
+# redis-server with a few hundred megabytes of values, queried from the other core.
 start_redis() { exec "$@" redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" >/dev/null; }
 pace_redis() {
     taskset -c "$other" redis-benchmark -s "$work/redis.sock" -c 16 -P 4 -r 2000000 -n "$(awk -v s="$seconds" 'BEGIN { print int(s * 600000) }')" --csv \
@@ -42,7 +53,8 @@ ready_redis() {
     redis-cli -s "$work/redis.sock" debug populate 2000000 key 64 >/dev/null
 }
 
-# pocketsphinx hears a text once, which it is told when all others are ready; its pace is one over the time from then to its end.
+# pocketsphinx recognises a text once. The text is sent when all others are ready; the pace is one
+# over the time from then to the end.
 start_pocketsphinx() { exec "$@" pocketsphinx_continuous -infile "$work/heard.wav" -logfn /dev/null >/dev/null; }
 ready_pocketsphinx() {
     rm -f "$work/listens" "$work/speak"
@@ -63,17 +75,17 @@ pace_pocketsphinx() {
 }
 stop_pocketsphinx() { kill "$speaker" 2>/dev/null || true; }
 
-# are_here COMMAND...: whether all of them are
+# are_here COMMAND...: succeeds if all of them are installed
 are_here() { local one; for one in "$@"; do command -v "$one" >/dev/null || return 1; done; }
 
-# can NAME: whether the primary's program is here; makes what it needs
+# can NAME: succeeds if the primary's program is installed; prepares what it needs
 can() {
     case $1 in
     redis) are_here redis-server redis-benchmark redis-cli ;;
     pocketsphinx)
         are_here pocketsphinx_continuous espeak-ng sox || return 1
         espeak-ng -s 140 -w "$work/voice.wav" "go forward ten meters and then turn left. the core waits on memory and does nothing. one two three four five six seven eight nine ten. open the door, close the window, and put the book on the table."
-        # So often that hearing it takes HEARD seconds: scavengers have to come and go beside it.
+        # Repeated for HEARD seconds: scavengers have to come and go meanwhile.
         sox "$work/voice.wav" -r 16000 -c 1 -b 16 "$work/once.wav"
         cp "$work/once.wav" "$work/speech.wav"
         mkfifo "$work/heard.wav"
@@ -82,12 +94,14 @@ can() {
     esac
 }
 
-# work_alone SCAVENGER: steps a second that it does alone on the primary's core
-work_alone() { seen 0 taskset -c "$cpu" "$work/$1" "$mib" 0 "$work/progress.0" | awk '{ print $2 / $1 }'; }
+# work_alone SCAVENGER: prints its steps a second alone on the primary's core
+work_alone() { watched 0 taskset -c "$cpu" "$work/$1" "$mib" 0 "$work/progress.0" | awk '{ print $2 / $1 }'; }
 
-# beside WAY PRIMARY SCAVENGER COUNT [OPTION…]: for each turn "pace p95 steps-a-second-of-all-scavengers pace p95", the last two while
-# scavengers sleep, or of a run alone. Ways: alone (pace and p95, once); idle: scavengers under SCHED_IDLE on the primary's core; harvested: in its stalls, and at home on its core; harvested+: at home on any core; two: one
-# scavenger on the other core. Options are for `gleaner harvest`.
+# beside WAY PRIMARY SCAVENGER COUNT [OPTION…]: prints for each turn
+# "pace p95 steps-a-second-of-all-scavengers pace p95", the last two while scavengers sleep, or of a
+# run alone. Ways: alone (pace and p95, once); idle (scavengers under SCHED_IDLE on the primary's
+# core); harvested (in its stalls, and at home on its core); harvested+ (at home on any core); two
+# (one scavenger on the other core). Options are for `gleaner harvest`.
 beside() {
     local way=$1 name=$2 turn alone with
     if [ "$way" != alone ] && is_whole "$name"; then
@@ -101,7 +115,7 @@ beside() {
     fi
 }
 
-# The turns of one run, or the pace of the one that is seen as a whole.
+# The turns of one run, or the pace of a run that is measured whole.
 one_run() {
     local way=$1 name=$2 scavenger=$3 count=$4 files=() children=() commands=() i from
     shift 4
@@ -124,7 +138,7 @@ one_run() {
         ;;
     harvested*)
         for ((i = 1; i <= count; i++)); do commands+=(--scavenger "$work/$scavenger $mib 0 $work/progress.$i"); done
-        # What it works in are libraries.
+        # Its work is done in libraries.
         [ "$name" != pocketsphinx ] || set -- --libraries libpocketsphinx,libsphinxbase "$@"
         [[ " $* " == *" --max-slowdown "* ]] || set -- --max-slowdown "$slowdown" "$@"
         set -- "$gleaner" harvest --ring "$count" --home-cpus "$other,$cpu" "$@" "${commands[@]}" --
@@ -137,7 +151,7 @@ one_run() {
     if [ "$count" -gt 0 ]; then
         "$work/window" 0 "${files[@]}" >/dev/null || {
             cat "$work/errors" >&2
-            echo "they never all worked" >&2
+            echo "not all programs made progress" >&2
             kill "$primary" ${speaker:-} 2>/dev/null
             return 1
         }
@@ -146,7 +160,7 @@ one_run() {
                 taskset -a -c -p "$cpu" "$child" >/dev/null 2>&1 || true
             done
         fi
-        # What was held against guests while they set up is not held against them for good.
+        # Bans from the time of setting up have to end first.
         sleep "$settle"
     fi
     if [ "$count" = 0 ]; then
@@ -170,10 +184,12 @@ one_run() {
     [ ${#children[@]} = 0 ] || { kill "${children[@]}" && wait "${children[@]}" 2>/dev/null; } || true
 }
 
-# steps_since FROM SLEEP: steps a second of all scavengers since then; they sleep from now on, or do not
+# steps_since FROM SLEEP: prints the steps a second of all scavengers since FROM; SLEEP 1 puts them
+# to sleep
 steps_since() { echo "$1 $("$work/pause" "$2" "${files[@]}")" | awk '{ print ($4 - $2) / ($3 - $1) }'; }
 
-# further NAME HEAD: adds the rounds in $raw to DIR/NAME.tsv, where there is one, with their numbers after those of the earlier ones
+# further NAME HEAD: adds the rounds in $raw to DIR/NAME.tsv, numbered after the rounds already
+# there
 further() {
     local last file
     [ -n "$out" ] || return 0

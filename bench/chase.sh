@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Memory latency by Gleaner beside a plain chase of the same size, before and after it, five times. The plain chase itself
-# differs from run to run, each on other memory; by how much tells the last column but one, and no pair can agree better.
+# Memory latency by Gleaner, and by a plain pointer chase of the same size before and after it; five
+# rounds. The plain chase differs from run to run since each run gets other memory: the column
+# "plain after / before" shows by how much, and no pair can agree better than that.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 chase=$(peer chase)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# What --max-slowdown asks for and what becomes of it: primaries beside guests, each alone in between, on one CPU, in one run.
-#   contract.sh [-o DIR] [PRIMARY...]     of hot (hits the first cache), chase, tree (both 256 MiB); else all
-# GUESTS, ASKED, SECONDS_EACH, COPIES (of the guest), CPU and HOME_CPUS may be set in the environment. With -o, raw figures are added
-# to DIR/contract.tsv, and the table is of all that is there.
+# Compares the slowdown that --max-slowdown asks for with the one that happens: primaries beside
+# guests, each alone before and after, on one CPU, in one run.
+#   contract.sh [-o DIR] [PRIMARY...]     hot (hits L1), chase, tree (both 256 MiB); default: all
+# Variables: GUESTS, ASKED, SECONDS_EACH, COPIES (of the guest), CPU, HOME_CPUS. With -o, the raw
+# figures are added to DIR/contract.tsv, and the table shows all figures in that file.
 #
-# "had" compares the primary's steps with those of the runs alone before and after it; "told" is what the run record says;
-# "guests" are the steps of all guests, to those of one alone.
+# "had" compares the primary's steps with those of the runs alone before and after it; "told" is
+# what the run record says; "guests" are the steps of all guests, over those of one guest alone.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 shift $((OPTIND - 1))
@@ -14,15 +15,15 @@ primaries=("$@")
 guests=${GUESTS:-idle chase scan} asked=${ASKED:-5 10 20} seconds=${SECONDS_EACH:-1} copies=${COPIES:-2} cpu=${CPU:-1}
 home=${HOME_CPUS:-0-$(($(nproc) - 1))}
 
-. "$(dirname "$0")/seen.sh"
+. "$(dirname "$0")/programs.sh"
 built programs hot chase tree idle scan
 built peers window
 command_of() { case $1 in hot | idle) echo "$work/$1 0 0" ;; scan) echo "$work/$1 64 0" ;; *) echo "$work/$1 256 0" ;; esac; }
-alone() { seen 0 taskset -c "$cpu" $(command_of "$1") "$work/progress.0"; }
+alone() { watched 0 taskset -c "$cpu" $(command_of "$1") "$work/progress.0"; }
 with() { # PRIMARY GUEST SHARE
     local scavengers=()
     for file in $(files "$copies" | tail -n +2); do scavengers+=(--scavenger "$(command_of "$2") $file"); done
-    seen "$copies" taskset -c "$cpu" "$gleaner" harvest --max-slowdown "$3%" --home-cpus "$home" --record "$work/run.json" \
+    watched "$copies" taskset -c "$cpu" "$gleaner" harvest --max-slowdown "$3%" --home-cpus "$home" --record "$work/run.json" \
         "${scavengers[@]}" -- $(command_of "$1") "$work/progress.0"
 }
 told() { "$gleaner" show "$work/run.json" ".slowdown.share" 2>/dev/null | tr '\t' ' ' | head -1; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The same quick run alone, beside a neighbour that hammers memory on the same CPU, and on another one: the grade must
-# fall, and no figure may silently leave the interval that it has alone. `~` marks a figure taken in company.
+# The same quick run alone, beside a neighbour that hammers memory on the same CPU, and beside one
+# on another CPU: the grade must fall, and no figure may silently leave the interval that it has
+# alone. `~` marks a figure that was taken while other tasks ran.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 hammer=$(peer hammer)

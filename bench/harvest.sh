@@ -1,26 +1,28 @@
 #!/usr/bin/env bash
-# Pointer chases in the stalls of a pointer chase, all of them unmodified, on one core: how much they do together, and how
-# much the first one loses; beside the same by hand (peers/limit.c) and the chase alone, in turn, in one run.
-#   harvest.sh [-o DIR] [COUNT...]     numbers of scavengers; else 1 2 4 8 12 16 20 24 32
-# The slowdown is told, not bounded: that is contract.sh's.
-# AREA=one: all of them through one area, a file's that each has mapped, by hand once with one mapping for all and once with a mapping
-# for each (peers/mapped.c), as programs have it; else each through an area of its own.
-# MIB (size of each area), SECONDS_EACH, ROUNDS, CPU and HOME_CPUS may be set in the environment. With -o, raw figures of further
-# counts are added to DIR/harvest.tsv, and table and picture are of all that is there.
+# Pointer chases in the stalls of a pointer chase, all unmodified, on one core: how much work they
+# do together, and how much the primary loses; compared with the same chases interleaved by hand
+# (peers/limit.c) and with the primary alone, in turn, in one run.
+#   harvest.sh [-o DIR] [COUNT...]     numbers of scavengers; default: 1 2 4 8 12 16 20 24 32
+# The slowdown is reported, not bounded: contract.sh measures the bound.
+# AREA=own (default): each reads an area of its own. AREA=one: all read one area, a file that each
+# maps; by hand once with one mapping for all, and once with a mapping each (peers/mapped.c), as
+# separate programs have it.
+# Variables: MIB (size of each area), SECONDS_EACH, ROUNDS, CPU, HOME_CPUS. With -o, raw figures are
+# added to DIR/harvest.tsv, and table and picture show all figures in that file.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 shift $((OPTIND - 1))
 counts=("$@")
 [ ${#counts[@]} -gt 0 ] || counts=(1 2 4 8 12 16 20 24 32)
 mib=${MIB:-256} seconds=${SECONDS_EACH:-1} rounds=${ROUNDS:-3} cpu=${CPU:-1}
-home=${HOME_CPUS:-0-$(($(nproc) - 1))} # where scavengers set up and go when they leave; nothing else runs there
+home=${HOME_CPUS:-0-$(($(nproc) - 1))} # scavengers set up here and come back here; nothing else runs here
 
-. "$(dirname "$0")/seen.sh"
+. "$(dirname "$0")/programs.sh"
 area=${AREA:-own}
 case $area in
 own) ways=(alone by_hand harvested) ;;
 one) ways=(alone by_hand mapped harvested) ;;
-*) echo "AREA is own or one, not '$area'" >&2; exit 2 ;;
+*) echo "AREA must be own or one, not '$area'" >&2; exit 2 ;;
 esac
 built programs chase walk
 built peers limit mapped window
@@ -49,7 +51,7 @@ raw=$work/harvest.tsv
 for round in $(seq "$rounds"); do
     for count in "${counts[@]}"; do
         for way in "${ways[@]}"; do
-            if [ "$way" = alone ]; then line=$(seen 0 alone); else line=$(seen "$count" "$way" "$count"); fi
+            if [ "$way" = alone ]; then line=$(watched 0 alone); else line=$(watched "$count" "$way" "$count"); fi
             printf '%s\t%s\t%s\t%s\n' "$round" "$count" "$way" "$line" >>"$raw"
         done
     done

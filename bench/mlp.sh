@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# How many misses overlap, by Gleaner and by a plain program, in the same area and the same minute: the largest number of
-# independent accesses that take less time than two in sequence, of which the second depends on the first.
+# How many misses overlap, by Gleaner and by a plain program, in the same area and within the same
+# minute: the largest number of independent accesses that take less time than two in sequence, of
+# which the second depends on the first.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 mlp=$(peer mlp)

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# What identity twins cost at run time: a program as it is, a copy of it, and it with twins, one after the other on the same
-# CPU, many rounds, taking turns in who is first. Ratios are taken in each round; told are their medians and an interval
-# that holds the true median with 95 %. The last row of each program is a copy against the original: what this machine
-# shows where there is no difference. Runs are short, so that what disturbs the machine strikes few of them.
-# PROGRAMS: which; ROUNDS: how many.
+# What identity twins cost at run time: a program as it is, a copy of it, and the program with
+# twins, one after the other on the same CPU, in rounds whose order changes. Each round gives
+# ratios; the table shows their medians and an interval that holds the true median with 95 %. The
+# second row of each program compares a copy with the original: what this machine shows where there
+# is no difference. Runs are short, so that a disturbance strikes few of them. Variables: PROGRAMS
+# (which), ROUNDS (how many).
 #
-# To add a program: a function that runs it from the folder $1 and prints nothing, and its line at the end.
+# To add a program: a function that runs it from the folder $1 and prints nothing, and its line at
+# the end.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 rounds=${ROUNDS:-41}
@@ -13,7 +15,7 @@ cpu=$(awk '/^Cpus_allowed_list/ { n = split($2, part, /[,-]/); print part[n] }' 
 cpus=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status)
 mkdir "$work"/rewritten
 
-# folders FILE…: the files as they are, as a copy, and with twins, all written anew
+# folders FILE…: the files as they are, as copies, and with twins; all written anew
 folders() {
     local file
     rm -rf "$work"/{original,copy,twin}
@@ -32,7 +34,7 @@ redis_run() {
     taskset -c "$cpu" "$1/redis-server" --port 0 --unixsocket "$work/socket" --save '' --daemonize no >/dev/null 2>&1 &
     local server=$!
     until redis-cli -s "$work/socket" ping >/dev/null 2>&1; do sleep 0.01; done
-    # The server's own time, to the nanosecond: clients and the waiting for them are not what is asked.
+    # The server's own CPU time: clients, and waiting for them, do not count.
     taskset -c "$cpus" redis-benchmark -s "$work/socket" -q -n 20000 -r 10000 -P 16 -c 8 -t set,get,incr,lpush,hset,zadd,lrange_100 >/dev/null 2>&1
     awk '{ print $1 / 1e9 }' "/proc/$server/schedstat" >"$work/seconds"
     kill $server
@@ -71,8 +73,9 @@ once() {
     if [ -e "$work/seconds" ]; then cat "$work/seconds"; else awk -v took=$((end - begin)) 'BEGIN { print took / 1e6 }'; fi
 }
 
-# rounds PROGRAM FILE…: "ORIGINAL COPY TWIN" seconds, a line a round; who is first goes round, and so does which way. Which
-# memory the kernel keeps a file in is luck that lasts as long as the file does (caches go by addresses in memory): a few rounds.
+# rounds PROGRAM FILE…: seconds of "ORIGINAL COPY TWIN", a line each round, in all orders. Which
+# physical memory holds a file is luck, and caches go by physical address; so the files are written
+# anew every four rounds.
 rounds() {
     local round at which order=(original copy twin original copy twin) seconds
     for round in $(seq "$rounds"); do
@@ -107,7 +110,7 @@ measure() { # PROGRAM FILE…
     echo "| $program | copy | $(ratio 2) | $rounds | $seconds | |"
 }
 
-# Programs one by one, with -o into the same folder: their lines are put together.
+# Runs with -o into the same folder, one program each, are put together in one table.
 if [ -n "$out" ]; then
     mkdir -p "$out"
     touch "$out/overhead.raw" "$out/overhead.md"

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Primaries beside scavengers, all of them unmodified, in five ways: how much the primary keeps of the pace that it has while scavengers
-# sleep, what becomes of its 95th percentile where it has one, and how much work is done in all.
-#   pairs.sh [-o DIR] [PRIMARY [SCAVENGER...]]     else every primary with every scavenger
-# Each program's work is counted as a share of what it does alone on the primary's core (scavengers: in the same round), so that work can be
-# added: two cores whose programs do not disturb each other do 2. COUNT (scavengers), ROUNDS and what beside.sh names may be set in
-# the environment; with -o, further rounds are added to DIR/pairs.tsv.
+# Primaries beside scavengers, all unmodified, in four ways: how much of its pace the primary keeps,
+# what happens to its 95th percentile where it has one, and how much work is done in all. Pace and
+# percentile are compared with those while the scavengers sleep.
+#   pairs.sh [-o DIR] [PRIMARY [SCAVENGER...]]     default: every primary with every scavenger
+# A program's work is counted as a share of what it does alone on the primary's core (scavengers: in
+# the same round), so that work can be added: two cores whose programs do not disturb each other do
+# 2. Variables: COUNT (scavengers), ROUNDS, and those of beside.sh. With -o, further rounds are
+# added to DIR/pairs.tsv.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 shift $((OPTIND - 1))
@@ -22,7 +24,7 @@ row() { printf '%s\n' "${@:5}" | awk -v OFS='\t' -v a="$1" -v b="$2" -v c="$3" -
 for round in $(seq "$rounds"); do
     for scavenger in "${scavengers[@]}"; do row "$round" - "$scavenger" alone "- - $(work_alone "$scavenger")"; done
     for name in "${primaries[@]}"; do
-        can "$name" || { echo "$name is not here: left out" >&2; continue; }
+        can "$name" || { echo "$name is not installed: skipped" >&2; continue; }
         [ "$name" != tree ] || half_the_load
         for scavenger in "${scavengers[@]}"; do
             for way in idle harvested harvested+ two; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Five full runs: what each says of the levels, how long it took, how much memory, and its own grade.
+# Five full runs of `gleaner measure`: the levels that each finds, how long it takes, how much
+# memory it needs, and its grade.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 effort=${EFFORT:-} # --quick for a trial

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Threads of one unmodified program that chase through memory on one CPU: as the kernel runs them, one after the other, and
-# as each other's guests, in turn, in one run. How much they do together, and what that is by.
-#   siblings.sh [-o DIR] [THREADS...]     else 1 2 4 8 12
-# MIB (of each thread), SECONDS_EACH, ROUNDS, CPU may be set in the environment.
+# Threads of one unmodified program that chase through memory on one CPU: as the kernel runs them,
+# one after the other, and as each other's guests; in turn, in one run. The table shows how much
+# work they do together.
+#   siblings.sh [-o DIR] [THREADS...]     default: 1 2 4 8 12
+# Variables: MIB (of each thread), SECONDS_EACH, ROUNDS, CPU.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 shift $((OPTIND - 1))
@@ -39,5 +40,5 @@ done
             END { printf "| %d | %s | %s | %s |\n", count, cell(plain, n), cell(siblings, n), cell(ratio, n) }' "$raw"
     done
     echo
-    echo "Medians of $rounds rounds, the least and the greatest in brackets; each ratio is taken within a round."
+    echo "Medians of $rounds rounds [least, greatest]; each ratio is taken within a round."
 } | keep siblings.md

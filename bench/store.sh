@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# A store at half its load that waits for its next request by turning round (bench/programs/tree.c), with scavengers on its core: by
-# SCHED_IDLE, and harvested under several slowdowns.
+# A store at half its load that busy-waits for its next request (bench/programs/tree.c), with
+# scavengers on its core: under SCHED_IDLE, and harvested with several slowdowns.
 #   store.sh [-o DIR] [SCAVENGER]
-# All other cores' time is taken by a program that only counts, so that what scavengers do, they do on the store's core but for two
-# hundredths. In each run the scavengers sleep every other 0.2 s: the machine is another one from second to second, so what is compared
-# is each such time with the one before; and parts of 10 ms in which an answer took half a millisecond are told apart. KEYS (in each request), MIB, COUNT (scavengers), ROUNDS, SECONDS_EACH, SPAN, CPU (the store's)
-# and OTHER (everybody else's) may be set in the environment.
+# A program that only counts takes the time of all other cores, so that scavengers do their work on
+# the store's core, but for two hundredths. In each run the scavengers sleep every other 0.2 s, and
+# each such time is compared with the one before it, since the machine changes from second to
+# second. Parts of 10 ms in which an answer took half a millisecond are counted apart. Variables:
+# KEYS (in each request), MIB, COUNT (scavengers), ROUNDS, SECONDS_EACH, SPAN, CPU (the store's),
+# OTHER (for everything else).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 shift $((OPTIND - 1))
@@ -14,10 +16,11 @@ export SECONDS_EACH=$seconds
 . "$root/bench/beside.sh"
 scavenger=${1:-chase} count=${COUNT:-8} rounds=${ROUNDS:-3} keys=${KEYS:-32} mib=${MIB:-64}
 built peers answers busy
-taskset -cp "$other" $$ >/dev/null # nothing of this on the store's core
+taskset -cp "$other" $$ >/dev/null # keep this script off the store's core
 
 word() { printf '\1' | dd of="$work/progress.0" bs=8 seek="$1" conv=notrunc status=none; }
-# way NAME RATE [OPTION…]: for each time with scavengers and the one without behind it: what `answers` tells; alone: what it can do
+# way NAME RATE [OPTION…]: for each window with scavengers and the one without behind it: what
+# `answers` prints; alone: the requests a second that the store can answer
 way() {
     local name=$1 rate=$2 files=() children=() commands=() i busy n=$count
     shift 2
@@ -81,8 +84,8 @@ fi
     echo "|---|---|---|---|---|---|---|---|---|---|"
     awk -f "$root/bench/ranks.awk" -f "$root/bench/store.awk" -v what=table -v one="$(cat "$work/alone")" "$work/store.tsv"
     echo
-    echo "$count scavengers ($scavenger), areas of $mib MiB, $rate requests a second of $keys keys each (half of what it answers one after the other)."
-    echo "Medians over $(awk '$2 == "SCHED_IDLE"' "$work/store.tsv" | wc -l) pairs of $span s beside scavengers and $span s while they sleep [95%]; work over that of one scavenger alone on that core."
+    echo "$count scavengers ($scavenger), areas of $mib MiB, $rate requests a second of $keys keys each (half of what the store can answer)."
+    echo "Medians [95%] of $(awk '$2 == "SCHED_IDLE"' "$work/store.tsv" | wc -l) pairs: $span s beside scavengers, $span s while they sleep. Work is relative to one scavenger alone on that core."
     echo "Disturbed: the share of parts of 10 ms in which an answer took half a millisecond or more, beside scavengers and alone."
 } | keep store.md
 [ -z "$out" ] || by store "$work/store.tsv" json -v one="$(cat "$work/alone")" >"$out/store.json"

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# One primary and one scavenger under several settings of the harvest, side by side: what each setting costs the primary and
-# gives to the scavengers; beside them the scavengers under SCHED_IDLE, and one of them on a core of its own.
+# One primary and one scavenger under several settings of the harvest: what each setting costs the
+# primary and gives to the scavengers; beside them the scavengers under SCHED_IDLE, and one of them
+# on a core of its own.
 #   sweep.sh [-o DIR] WHAT PRIMARY SCAVENGER     WHAT: slowdown, absence, threshold, count, parts
-# COUNT (scavengers), ROUNDS and what beside.sh names may be set in the environment; with -o, further rounds are added to
-# DIR/sweep-WHAT-PRIMARY-SCAVENGER.tsv.
+# Variables: COUNT (scavengers), ROUNDS, and those of beside.sh. With -o, further rounds are added
+# to DIR/sweep-WHAT-PRIMARY-SCAVENGER.tsv.
 #
-# To add a sweep: a line in the table below, its settings separated by semicolons; a bare number is a count of scavengers.
+# To add a sweep: a line in the table below, its settings separated by semicolons; a bare number is
+# a count of scavengers.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 shift $((OPTIND - 1))
@@ -20,11 +22,11 @@ parts)
     settings='--choose paying;--choose every-load;--choose chases;--no-coalescing;--without stored-again;--without left-in-slots;--without saving-ahead'
     settings+=';--without live-registers;--without bounds --max-absence 1s'
     ;;
-*) echo "$0: no sweep of $what" >&2; exit 2 ;;
+*) echo "$0: unknown sweep '$what': slowdown, absence, threshold, count or parts" >&2; exit 2 ;;
 esac
 . "$(dirname "$0")/beside.sh"
 rounds=${ROUNDS:-3} count=${COUNT:-8}
-can "$name" || { echo "$name is not here" >&2; exit 1; }
+can "$name" || { echo "$name is not installed" >&2; exit 1; }
 
 raw=$work/sweep.tsv
 : >"$raw"

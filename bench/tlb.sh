@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# How many pages the translation buffers hold, by Gleaner and by a plain program: where a load begins to cost more.
+# How many pages the translation buffers hold, by Gleaner and by a plain program: where a load
+# begins to cost more.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 tlb=$(peer tlb)

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# What a yield costs in place, by values alive in registers beside pointer and count: a loop over 16 KiB whose load gives way to
-# another of its kind at each step, so nothing misses and only the switch there and back is paid. Shown: core cycles from one step to
-# the next of whoever's turn it is, less those of the loop without any yield, in the same round.
-#   yield.sh [-o DIR] [ALIVE...]     else 0 1 2 3 4 6 8. OTHERS (guests in the ring), ROUNDS and what beside.sh names may be set.
+# What a yield costs in place, by the number of live values beside pointer and count. A loop over
+# 16 KiB yields at its load, at each step, to another loop of its kind: nothing misses, so only the
+# switch there and back costs time. The table shows core cycles from one step to the next, of
+# whichever loop takes it, less those of the loop without yields in the same round.
+#   yield.sh [-o DIR] [ALIVE...]     default: 0 1 2 3 4 6 8
+# Variables: OTHERS (guests in the ring), ROUNDS, and those of beside.sh.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 shift $((OPTIND - 1))

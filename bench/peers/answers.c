@@ -1,8 +1,13 @@
 // How long a store's answers take, seen from outside while it runs (bench/programs/latency.h).
-// usage: answers SECONDS FILE     prints seconds, requests, and the 50th, 95th and 99th percentile in microseconds
-//        answers SECONDS FILE SPAN SCAVENGER...   lets the scavengers (their progress files) sleep every other SPAN of seconds, and prints
-//        for each two: the 50th and 95th percentile beside them, and while they sleep; then for both, of parts of 10 ms in which no answer took
-//        longer than half a millisecond, the 95th percentile (-: none was so) and the share of others; their steps a second
+//
+// usage: answers SECONDS FILE
+//     prints seconds, requests, and the 50th, 95th and 99th percentile in microseconds
+// usage: answers SECONDS FILE SPAN SCAVENGER...
+//     lets the scavengers (their progress files) sleep every other SPAN of seconds. Prints for each
+//     pair of spans: the 50th and 95th percentile beside them, and while they sleep; then for both
+//     the 95th percentile of the parts of 10 ms in which no answer took longer than half a
+//     millisecond (-: there was no such part), and the share of the other parts; their steps a
+//     second
 #include "../programs/latency.h"
 #include "../programs/common.h"
 #include <string.h>
@@ -24,7 +29,7 @@ static double percentile_of(const uint32_t *from, const uint32_t *to, double sha
 
 static double percentile(double share) { return percentile_of(before, after, share); }
 
-// Takes note of what is answered in so many seconds; returns for how long it did.
+// Counts the answers of the given number of seconds; returns how long it really counted.
 static double watch(double seconds) {
     uint64_t from = now_ns();
     memcpy(before, (const void *)answers->counts, sizeof before);
@@ -33,8 +38,8 @@ static double watch(double seconds) {
     return (now_ns() - from) / 1e9;
 }
 
-// As `watch`, in parts: where an answer takes longer than anything here does to it, the machine was taken away, and what is behind it waits
-// for its turn. Returns the share of such parts.
+// As `watch`, in parts: where an answer takes longer than anything here does to it, the machine was
+// taken away, and what is behind it waits for its turn. Returns the share of such parts.
 static double watch_parts(double seconds) {
     enum { PARTS_A_SECOND = 100 };
     const unsigned long_ago = part_of(500000);

@@ -1,5 +1,6 @@
-// The plain peer of `gleaner measure latency`: a random cycle through all lines of an area in transparent huge pages,
-// chased for a while; prints nanoseconds a load. Nothing clever: no clock correction, no voiding, no intervals.
+// The plain peer of `gleaner measure latency`: a random cycle through all lines of an area in
+// transparent huge pages, chased for a while; prints nanoseconds a load. Nothing clever: no clock
+// correction, no voiding, no intervals.
 // usage: chase BYTES LOADS [CPU]
 #define _GNU_SOURCE
 #include "chain.h"

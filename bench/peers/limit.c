@@ -1,6 +1,7 @@
-// The limit of harvesting a pointer chase, written by hand: so many chases, each through its own area or all through one, in
-// one program that goes from one to the next at every load, with the cheapest switch there is. Tells steps for each of them in
-// files as the programs of bench/programs do.
+// The limit of harvesting a pointer chase, written by hand: CHASES chases, each through its own
+// area or all through one, in one program that goes from one to the next at every load, with the
+// cheapest switch there is. Tells steps for each of them in files as the programs of bench/programs
+// do.
 // usage: limit own|one MIB CHASES PROGRESS-FILE...   until the first file's last word is 1
 #include "context.h"
 #include "../programs/common.h"
@@ -8,7 +9,8 @@
 
 enum { LINE = 64, BATCH = 4096 };
 
-// rdi: pointer, rsi: count, r15: context. The first one returns when its count is up; the others begin anew elsewhere.
+// rdi: pointer, rsi: count, r15: context. The first one returns when its count is up; the others
+// begin anew elsewhere.
 void **chase_among(void **p, long loads, struct context *own);
 void begin_other(void);
 __asm__(".globl chase_among\nchase_among:\n"

@@ -1,12 +1,14 @@
-// The same limit as limit.c's where chases go through one area by a mapping of their own each, as programs apart have it: addresses are
-// translated once for each, and what the area is mapped at is one value more that is alive.
+// The same limit as limit.c's where chases go through one area by a mapping of their own each, as
+// programs apart have it: addresses are translated once for each, and what the area is mapped at is
+// one value more that is alive.
 // usage: mapped MIB CHASES AREA-FILE PROGRESS-FILE...   until the first file's last word is 1
 #include "context.h"
 #include "../programs/shared.h"
 
 enum { BATCH = 4096 };
 
-// rdi: base, rsi: place, rdx: count, r15: context. The first one returns when its count is up; the others begin anew.
+// rdi: base, rsi: place, rdx: count, r15: context. The first one returns when its count is up; the
+// others begin anew.
 size_t chase_among(const char *base, size_t at, long loads, struct context *own);
 void begin_other(void);
 __asm__(".globl chase_among\nchase_among:\n"

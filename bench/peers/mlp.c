@@ -1,10 +1,12 @@
-// The plain peer of `gleaner measure mlp`: N independent loads of lines of a large area between two readings of the clock,
-// 1 NOP before the last of them; and two loads of which the second depends on the first. Lines come in the order of one
-// random cycle, so that none is in a cache yet. Prints the median and the mean (without the slowest twentieth) ticks of a
-// shot over N, those two in sequence last, as N = 0. Shots beside another hyperthread of the core, which takes half of some
-// buffers, are left out where there are enough others: it is at work where four chains of adds make fewer than four adds a
-// cycle (on cores with as many adders). With a fourth argument, each page is touched at its first line before
-// the shot (and lines that are first ones are left out): no page walks then.
+// The plain peer of `gleaner measure mlp`: N independent loads of lines of a large area between two
+// readings of the clock, 1 NOP before the last of them; and two loads of which the second depends
+// on the first. Lines come in the order of one random cycle, so that none is in a cache yet. Prints
+// the median and the mean (without the slowest twentieth) ticks of a shot over N, those two in
+// sequence last, as N = 0. Shots beside another hyperthread of the core, which takes half of some
+// buffers, are left out where there are enough others: it is at work where four chains of adds make
+// fewer than four adds a cycle (on cores with as many adders). With a fourth argument, each page is
+// touched at its first line before the shot (and lines that are first ones are left out): no page
+// walks then.
 // usage: mlp BYTES CPU SHOTS [touch]
 #define _GNU_SOURCE
 #include "chain.h"
@@ -60,7 +62,8 @@ static uint64_t ticks_now(void) {
     return ticks;
 }
 
-// Adds a cycle: four chains of them against one. The best of three, since a clock that moves lowers one of them.
+// Adds a cycle: four chains of them against one. The best of three, since a clock that moves lowers
+// one of them.
 static double breadth(void) {
     double best = 0;
     for (int i = 0; i < 3; i++) {
@@ -117,7 +120,8 @@ int main(int argc, char **argv) {
                 char *table[MOST];
                 int wanted = n ? n : 2;
                 for (int k = 0; k < wanted; at = order[at]) {
-                    // Dependent ones must follow each other, so one left out takes the one before with it.
+                    // Dependent ones must follow each other, so one left out takes the one before
+                    // with it.
                     if (touch && at % (PAGE / LINE) == 0)
                         k = n ? k : 0;
                     else

@@ -1,5 +1,5 @@
-// Lets running benchmark programs sleep (1) or go on (0), by their progress files; prints the time in seconds and the steps that all of them
-// have done so far.
+// Lets running benchmark programs sleep (1) or go on (0), by their progress files; prints the time
+// in seconds and the steps that all of them have done so far.
 // usage: pause 0|1 FILE...
 #include "../programs/common.h"
 

@@ -1,7 +1,8 @@
-// The plain peer of `gleaner measure tlb`: a chase over one line in each of so many 4 KiB pages, lines dealt out over the
-// cache's sets; nanoseconds a load over the number of pages, the best and the median of fifteen tries, each on memory of
-// its own. With MODE 8 each page is visited eight times a lap at random instead of once. With a sixth argument the pages
-// are cut from huge ones, so that their memory lies together, instead of lying where the kernel happens to have some.
+// The plain peer of `gleaner measure tlb`: a chase over one line in each of N 4 KiB pages, lines
+// dealt out over the cache's sets; nanoseconds a load over N, the best and the median of fifteen
+// tries, each on memory of its own. With MODE 8 each page is visited eight times a lap at random
+// instead of once. With a sixth argument the pages are cut from huge ones, so that their memory
+// lies together, instead of lying where the kernel happens to have some.
 // usage: tlb CPU MODE(1|8) FROM TO STEP [cut]
 #define _GNU_SOURCE
 #include "chain.h"

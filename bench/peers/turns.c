@@ -1,6 +1,8 @@
-// Lets running benchmark programs work in turns, each while all others pause: what changes from one second to the next is the same for all.
-// usage: turns ROUNDS SECONDS FILE...   waits (up to two minutes) until all of them work; prints the steps a second of each, a line for
-// each round; -1 if they never all worked. The programs stay paused.
+// Lets running benchmark programs work in turns, each while all others pause: what changes from one
+// second to the next is the same for all.
+// usage: turns ROUNDS SECONDS FILE...   waits (up to two minutes) until all of them work; prints
+// the steps a second of each, a line for each round; -1 if they never all worked. The programs stay
+// paused.
 #include "../programs/common.h"
 
 int main(int argc, char **argv) {

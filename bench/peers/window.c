@@ -1,6 +1,7 @@
-// Looks at the progress files of running benchmark programs for a while: how many steps each one did.
-// usage: window SECONDS FILE...   waits (up to two minutes) until all of them work, then a little for them to settle;
-// prints the time and the steps of each, on a line; -1 if they never all worked
+// Looks at the progress files of running benchmark programs for a while: how many steps each one
+// did.
+// usage: window SECONDS FILE...   waits (up to two minutes) until all of them work, then a little
+// for them to settle; prints the time and the steps of each, on a line; -1 if they never all worked
 #include "../programs/common.h"
 #include <time.h>
 

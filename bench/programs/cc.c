@@ -1,4 +1,5 @@
-// Connected components by label propagation: every node takes the smallest label of its neighbours, until none changes.
+// Connected components by label propagation: every node takes the smallest label of its neighbours,
+// until none changes.
 #include "graph.h"
 
 enum { BATCH = 1024 };

@@ -1,7 +1,9 @@
-// What the benchmark programs share. They know nothing of Gleaner: plain C, a deterministic answer on standard output.
+// What the benchmark programs share. They know nothing of Gleaner: plain C, a deterministic answer
+// on standard output.
 //
-// Each takes a size, an amount of work, and maybe a file for its progress: so many steps done, visible to others while
-// it runs. Work 0 means: until somebody writes a 1 into that file's fourth word; one in its fifth makes the program sleep for as long.
+// Each takes a size, an amount of work, and maybe a file for its progress: the steps done, visible
+// to others while it runs. Work 0 means: until another program writes a 1 into that file's fourth
+// word; one in its fifth makes the program sleep for as long.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stddef.h>
@@ -19,7 +21,8 @@ struct progress {
 
 static struct progress nowhere, *progress = &nowhere;
 
-// A part of a file that others look at while the program runs; the file is made longer where it is too short.
+// A part of a file that others look at while the program runs; the file is made longer where it is
+// too short.
 static void *shown(const char *path, size_t at, size_t size) {
     struct stat now;
     void *map = MAP_FAILED;

@@ -11,7 +11,7 @@ struct search {
     uint32_t round;
 };
 
-// Visits so many nodes at most; how many it did.
+// Visits at most the given number of nodes; returns how many it visited.
 __attribute__((noinline)) static uint64_t visit(struct search *s, uint64_t most) {
     uint64_t visited = 0;
     const uint32_t *edges = s->graph->edges;

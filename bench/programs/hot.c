@@ -1,4 +1,5 @@
-// Follows a cycle through a few lines that stay in the first cache: loads that might miss, as far as anybody can see, and never do.
+// Follows a cycle through a few lines that stay in the first cache: loads that might miss, as far
+// as anybody can see, and never do.
 #include "common.h"
 
 enum { LINE = 64, LINES = 64, BATCH = 4096 };

@@ -1,4 +1,5 @@
-// Counts, and touches no memory while it does: a guest that never waits, and gives way only where it has to.
+// Counts, and touches no memory while it does: a guest that never waits, and gives way only where
+// it has to.
 #include "common.h"
 
 enum { BATCH = 1 << 16 };

@@ -1,7 +1,8 @@
-// How long answers took: counts by length, in a file behind the progress, for others to read while the program runs.
+// How long answers took: counts by length, in a file behind the progress, for others to read while
+// the program runs.
 #include <stdint.h>
 
-// Of each doubling of nanoseconds so many.
+// Counters in each doubling of nanoseconds.
 enum { PARTS = 64, LENGTHS = 40 * PARTS };
 
 struct answers {

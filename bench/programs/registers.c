@@ -1,5 +1,5 @@
-// Follows a cycle through 16 KiB, which the first cache holds, with so many values alive in registers meanwhile: compiled with
-// -DALIVE=0 to 8, beside the pointer and the count.
+// Follows a cycle through 16 KiB, which the first cache holds, with ALIVE values live in registers
+// meanwhile: compiled with -DALIVE=0 to 8, beside the pointer and the count.
 #include "common.h"
 
 enum { LINE = 64, LINES = 256, BATCH = 4096 };

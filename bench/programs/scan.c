@@ -1,4 +1,5 @@
-// Sums an array from one end to the other, again and again: prefetchers do well, bandwidth is what counts.
+// Sums an array from one end to the other, again and again: prefetchers do well, bandwidth is what
+// counts.
 #include "common.h"
 
 enum { BATCH = 4096 };

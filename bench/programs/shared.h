@@ -1,5 +1,5 @@
-// One area that several chases go through, each by a mapping of its own: a file's, a random cycle through all of its lines. Lines hold
-// places, not addresses.
+// One area that several chases go through, each by a mapping of its own: a file's, a random cycle
+// through all of its lines. Lines hold places, not addresses.
 #include "common.h"
 #include <sys/file.h>
 

@@ -1,6 +1,8 @@
-// A key-value store in a search tree, asked by an open loop: requests come at their times, ready or not, and each one's
-// latency counts from when it came. Counts them by length in its progress file: sorting would keep the next requests waiting.
-// usage: tree MIB WORK [PROGRESS-FILE [REQUESTS-A-SECOND [KEYS]]]; without a rate, one request follows the other.
+// A key-value store in a search tree, asked by an open loop: requests come at their times, ready or
+// not, and each one's latency counts from when it came. Counts them by length in its progress file:
+// sorting would keep the next requests waiting.
+// usage: tree MIB WORK [PROGRESS-FILE [REQUESTS-A-SECOND [KEYS]]]; without a rate, one request
+// follows the other.
 #include "common.h"
 #include "latency.h"
 
@@ -45,13 +47,15 @@ int main(int argc, char **argv) {
     struct node *root = balanced(pool, place, 0, nodes);
     free(place);
     uint64_t done = 0, sum = 0;
-    // With a rate and a number of keys in each request, it sleeps until somebody writes a 1 into the file's third word: all others may get ready meanwhile.
+    // With a rate and a number of keys in each request, it sleeps until another program writes a 1
+    // into the file's third word: all others may get ready meanwhile.
     while (rate > 0 && argc > 5 && !progress->go)
         usleep(1000);
     double due = now_ns(), between = rate > 0 ? 1e9 / rate : 0;
     while (goes_on(done, a.work)) {
         if (rate > 0) {
-            // Gaps between requests are exponential in steps: the sum of uniform numbers will do, and needs no libm.
+            // Gaps between requests are exponential in steps: the sum of uniform numbers will do,
+            // and needs no libm.
             double gap = 0;
             for (int i = 0; i < 2; i++)
                 gap += (double)(random_number() >> 11) / (1ull << 53);

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         return Ok(Exit::Done);
     }
     let mut live = live::Live::open(args.live);
-    let begin = lab::begin::found();
+    let begin = lab::inherited::at_start();
     let inherited = Inherited { ignored: begin.ignored, blocked: begin.blocked, closed: begin.closed };
     let (run, outcome) =
         prepared.run(home, inherited, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;

@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     if let Err(refusal) = room::look_for_stack() {
         return failure::refused(&refusal);
     }
-    lab::begin::outlive_file_limits();
+    lab::inherited::outlive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error),

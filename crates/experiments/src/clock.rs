@@ -6,7 +6,7 @@
 use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
-use lab::pace::{Chain, Pace};
+use lab::core_clock::{ClockChain, CoreClock};
 use lab::stats;
 use lab::tsc::{self, Anchor};
 use records::machine::{Clock, Machine};
@@ -26,14 +26,14 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
-    let muls = Pace::of(Chain::Muls)?;
+    let muls = CoreClock::of(ClockChain::Muls)?;
     let watch = ctx.budget.mul_f64(0.8);
     let began = Instant::now();
     let before = ctx.station.look();
     let (start, mut middle) = (Anchor::take(), None);
     let (mut by_adds, mut by_muls) = (Vec::new(), Vec::new());
     while began.elapsed() < watch && !ctx.stop.asked() {
-        by_adds.push(ctx.station.pace().precise(PULSE));
+        by_adds.push(ctx.station.core_clock().precise(PULSE));
         by_muls.push(muls.precise(PULSE));
         if middle.is_none() && began.elapsed() > watch / 2 {
             middle = Some(Anchor::take());
@@ -44,8 +44,8 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
         }
     }
     let end = Anchor::take();
-    let seen = ctx.station.look().since(&before);
-    ctx.tally.note_watch(&by_adds, &seen);
+    let interference = ctx.station.look().since(&before);
+    ctx.tally.note_watch(&by_adds, &interference);
     let rate = start.rate_until(&end);
     ctx.tsc = rate;
     let ratio = stats::median_interval(&by_adds, &mut ctx.rng);

@@ -1,9 +1,9 @@
 //! What an experiment is given: the machine's facts, a station to measure at, how much time it has, and a way to turn
-//! series into quantities.
+//! series of blocks into quantities.
 
-use crate::purse::Purse;
-use lab::campaign::{self, Gathered, Observer, Series, Station};
-use lab::grade::Tally;
+use crate::time_budget::{Allotment, TimeBudget};
+use lab::campaign::{self, CampaignResult, Observer, Series, Station};
+use lab::grade::RunTally;
 use lab::rigs::Rig;
 use lab::rng::Rng;
 use lab::stop::Stop;
@@ -12,17 +12,17 @@ use records::machine::Effort;
 use std::time::{Duration, Instant};
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
 
-/// Told how far the whole run has come.
+/// Receives the progress of the whole run.
 pub trait Progress {
     fn at(&mut self, what: &str, fraction: f64);
-    /// A remark that stays.
+    /// A remark that stays on the console.
     fn line(&mut self, text: &str);
 }
 
 /// Why an experiment gave nothing.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// The host does not allow it, as against: it went wrong.
+    /// The host does not allow it; `false` if it went wrong.
     pub not_possible: bool,
     pub why: String,
     pub would_help: Option<String>,
@@ -39,7 +39,7 @@ impl Refused {
 }
 
 impl<E: std::error::Error + 'static> From<E> for Refused {
-    /// A call that this place does not allow is not possible here; whatever else there is went wrong.
+    /// A system call that this host does not allow makes the experiment impossible; any other error is a failure.
     fn from(error: E) -> Self {
         let would_help = lab::would_help(&error).map(str::to_owned);
         Self { not_possible: would_help.is_some(), why: error.to_string(), would_help }
@@ -49,21 +49,21 @@ impl<E: std::error::Error + 'static> From<E> for Refused {
 pub struct Context<'a> {
     pub host: &'a Host,
     pub station: Station,
-    /// Ticks a second.
+    /// Ticks per second of the time stamp counter.
     pub tsc: Estimate,
     pub effort: Effort,
-    /// What this experiment may take.
+    /// The time that this experiment may take.
     pub budget: Duration,
-    pub(crate) purse: Purse,
+    pub(crate) time_budget: TimeBudget,
     pub max_memory: Bytes,
-    /// Seeded for this experiment alone.
+    /// A generator seeded for this experiment alone.
     pub rng: Rng,
     pub stop: Stop,
-    pub tally: Tally,
+    pub tally: RunTally,
     pub(crate) progress: &'a mut dyn Progress,
     pub(crate) name: &'static str,
-    /// The part of the whole run that is this experiment's, and of that the current stage's.
-    pub(crate) window: (f64, f64),
+    /// This experiment's part of the whole run, and the current stage's part of the experiment; both from 0 to 1.
+    pub(crate) part_of_run: (f64, f64),
     pub(crate) stage: (f64, f64),
 }
 
@@ -116,29 +116,29 @@ impl Context<'_> {
     }
 
     fn overall(&self, fraction: f64) -> f64 {
-        self.window.0 + (self.window.1 - self.window.0) * fraction
+        self.part_of_run.0 + (self.part_of_run.1 - self.part_of_run.0) * fraction
     }
 
-    /// Runs blocks of these rigs, interleaved; takes at most `share` of the experiment's budget, and beyond it what the
-    /// purse allows where settings lack the least number of blocks.
+    /// Runs blocks of these rigs, interleaved. It takes at most `share` of the experiment's budget, and beyond that what
+    /// the [`TimeBudget`] allows where settings lack the least number of blocks.
     pub fn measure(
         &mut self,
         rigs: Vec<Box<dyn Rig + '_>>,
         block: Duration,
         blocks: usize,
         share: f64,
-    ) -> Gathered {
+    ) -> CampaignResult {
         self.campaign(rigs, block, blocks, share, false)
     }
 
-    /// The same, for what another hyperthread of the core would change: see [`campaign::Effort::whole_core`].
+    /// The same, for what another hyperthread of the core would change: see [`campaign::CampaignGoal::whole_core`].
     pub fn measure_on_whole_core(
         &mut self,
         rigs: Vec<Box<dyn Rig + '_>>,
         block: Duration,
         blocks: usize,
         share: f64,
-    ) -> Gathered {
+    ) -> CampaignResult {
         self.campaign(rigs, block, blocks, share, true)
     }
 
@@ -149,9 +149,9 @@ impl Context<'_> {
         blocks: usize,
         share: f64,
         whole_core: bool,
-    ) -> Gathered {
-        let (time, most) = self.purse.part(share);
-        let effort = campaign::Effort { blocks, time, most, whole_core };
+    ) -> CampaignResult {
+        let Allotment { time, most } = self.time_budget.allotment(share);
+        let effort = campaign::CampaignGoal { blocks, time, most, whole_core };
         let began = Instant::now();
         let (from, to) = (self.overall(self.stage.0), self.overall(self.stage.1));
         let mut observer = StageObserver { progress: &mut *self.progress, name: self.name, from, to };
@@ -159,7 +159,7 @@ impl Context<'_> {
         let gathered = campaign::run(&mut executor, &effort, &mut self.rng, self.stop, &mut observer);
         drop(executor);
         self.tally.add(&gathered);
-        self.purse.took(share, began.elapsed());
+        self.time_budget.spend(share, began.elapsed());
         gathered
     }
 

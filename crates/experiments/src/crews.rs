@@ -113,14 +113,15 @@ pub(crate) fn node_to_bind(host: &Host, cpu: u32) -> Option<u32> {
 
 /// The latency of one member.
 pub(crate) fn latency_of(ctx: &mut Context<'_>, series: &Series, member: usize) -> Latency {
-    latency_by(ctx, series, |b| CrewRig::ticks(b, member), |b| CrewRig::pace(b, member))
+    latency_by(ctx, series, |b| CrewRig::ticks(b, member), |b| CrewRig::cycles_per_tick(b, member))
 }
 
 /// The latency of the median member.
 pub(crate) fn median_latency(ctx: &mut Context<'_>, series: &Series, members: usize) -> Latency {
     let ticks = |b: &Block| stats::median(&b.values[..members]);
     let cycles = |b: &Block| {
-        let each: Vec<f64> = (0..members).map(|i| CrewRig::ticks(b, i) * CrewRig::pace(b, i)).collect();
+        let each: Vec<f64> =
+            (0..members).map(|i| CrewRig::ticks(b, i) * CrewRig::cycles_per_tick(b, i)).collect();
         stats::median(&each)
     };
     latency_by(ctx, series, ticks, move |b| cycles(b) / ticks(b))
@@ -131,12 +132,12 @@ pub(crate) fn latency_by(
     ctx: &mut Context<'_>,
     series: &Series,
     ticks: impl Fn(&Block) -> f64,
-    pace: impl Fn(&Block) -> f64,
+    cycles_per_tick: impl Fn(&Block) -> f64,
 ) -> Latency {
     let ns_per_tick = ctx.ns_per_tick();
     Latency {
         ns: ctx.quantity(series, Unit::Nanos, |b| ticks(b) * ns_per_tick),
-        cycles: ctx.quantity(series, Unit::Cycles, |b| ticks(b) * pace(b)),
+        cycles: ctx.quantity(series, Unit::Cycles, |b| ticks(b) * cycles_per_tick(b)),
         ticks: ctx.quantity(series, Unit::Ticks, ticks),
     }
 }
@@ -185,11 +186,11 @@ pub(crate) fn latency_wherever(
     ctx: &mut Context<'_>,
     series: &Series,
     ticks: impl Fn(&Block) -> f64,
-    pace: impl Fn(&Block) -> f64,
+    cycles_per_tick: impl Fn(&Block) -> f64,
 ) -> (Latency, Option<(f64, f64)>) {
     let ns_per_tick = ctx.ns_per_tick();
     let (ns, modes) = wherever(ctx, series, Unit::Nanos, |b| ticks(b) * ns_per_tick);
-    let cycles = wherever(ctx, series, Unit::Cycles, |b| ticks(b) * pace(b)).0;
+    let cycles = wherever(ctx, series, Unit::Cycles, |b| ticks(b) * cycles_per_tick(b)).0;
     (Latency { ns, cycles, ticks: wherever(ctx, series, Unit::Ticks, ticks).0 }, modes)
 }
 

@@ -19,7 +19,7 @@ pub struct CurvePoint {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct FoundLevel {
     /// Indices of the first and last point that belong to the level.
     pub from: usize,
     pub to: usize,
@@ -61,7 +61,7 @@ const SHARP: f64 = 0.3;
 /// beyond every cache, the points are one level whether they are flat or not.
 /// Of the slopes between plateaus only as many count as levels as are missing from the `caches` that the host claims: a
 /// long way from the last cache to memory may look like a level of its own.
-pub fn find(points: &[CurvePoint], memory_from: Option<f64>, caches: Option<usize>) -> Vec<Found> {
+pub fn find(points: &[CurvePoint], memory_from: Option<f64>, caches: Option<usize>) -> Vec<FoundLevel> {
     let mut stretches = plateaus(points);
     if let Some(size) = memory_from {
         memory(points, &mut stretches, size);
@@ -72,7 +72,7 @@ pub fn find(points: &[CurvePoint], memory_from: Option<f64>, caches: Option<usiz
     // The first ones: caches are nearer than memory.
     stretches.extend(found.into_iter().take(missing));
     stretches.sort_by_key(|s| s.from);
-    let mut levels: Vec<Found> = stretches.iter().map(|s| s.level(points)).collect();
+    let mut levels: Vec<FoundLevel> = stretches.iter().map(|s| s.level(points)).collect();
     for i in 1..levels.len() {
         let (inner, outer) = (levels[i - 1].latency.value, levels[i].latency.value);
         let at = |share: f64| end_of(points, &levels[i - 1], inner + share * (outer - inner));
@@ -98,10 +98,10 @@ struct Stretch {
 }
 
 impl Stretch {
-    fn level(&self, points: &[CurvePoint]) -> Found {
+    fn level(&self, points: &[CurvePoint]) -> FoundLevel {
         let inside = &points[self.from..=self.to];
         let latency = middle(&calm(inside), OF_CYCLES);
-        Found { from: self.from, to: self.to, latency, size: None, slope: self.slope }
+        FoundLevel { from: self.from, to: self.to, latency, size: None, slope: self.slope }
     }
 }
 
@@ -254,7 +254,7 @@ fn held(points: &[CurvePoint], inner: f64, outer: f64) -> f64 {
 }
 
 /// The last size at which the latency is at most `threshold`, coming from the level, and the next size measured.
-fn end_of(points: &[CurvePoint], level: &Found, threshold: f64) -> (f64, f64) {
+fn end_of(points: &[CurvePoint], level: &FoundLevel, threshold: f64) -> (f64, f64) {
     let last = (level.from..points.len())
         .take_while(|&i| points[i].latency.value <= threshold || i <= level.to)
         .last()

@@ -10,15 +10,14 @@ use crate::context::{Context, Refused};
 use crate::crews;
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
-use crate::latency::load_chase;
-use crate::threads::pages;
+use crate::latency::{load_chase, main_pages};
 use kernels::{Spec, StreamOp};
 use lab::arena::{Arena, Placement};
 use lab::campaign::Block;
 use lab::chain::{self, Chain, Layout};
 use lab::code::Loaded;
 use lab::crew::{CrewMember, CrewRig};
-use lab::rigs::{ChaseRig, Region, Rig, SideBySideRig, StreamRig, Trail, widest};
+use lab::rigs::{ChaseRig, NodeSupply, Region, Rig, SideBySideRig, StreamRig, widest};
 use records::host::{Host, Node};
 use records::machine::{Machine, NodePages, NodePair, Numa, PlacementKind, PlacementResult};
 use std::sync::Arc;
@@ -72,7 +71,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Numa, Refused> {
         if ctx.stop.asked() {
             break;
         }
-        match Placed::build(ctx, &plan, size) {
+        match PlacedChain::build(ctx, &plan, size) {
             Ok(done) => placed.push(done),
             Err(refused) => left_out.push(format!("{:?} on {:?}: {}", plan.kind, plan.nodes, refused.why)),
         }
@@ -120,33 +119,33 @@ fn size_of_each(ctx: &Context<'_>, nodes: &[u32]) -> Bytes {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Plan {
+struct PlacementPlan {
     kind: PlacementKind,
     nodes: Vec<u32>,
     placement: Placement,
 }
 
-fn plans(ctx: &mut Context<'_>, nodes: &[u32], local: u32) -> Vec<Plan> {
+fn plans(ctx: &mut Context<'_>, nodes: &[u32], local: u32) -> Vec<PlacementPlan> {
     let seed = ctx.rng.next_u64();
     plans_for(ctx.host, nodes, local, seed)
 }
 
-fn plans_for(host: &Host, nodes: &[u32], local: u32, seed: u64) -> Vec<Plan> {
-    let mut plans: Vec<Plan> = nodes
+fn plans_for(host: &Host, nodes: &[u32], local: u32, seed: u64) -> Vec<PlacementPlan> {
+    let mut plans: Vec<PlacementPlan> = nodes
         .iter()
-        .map(|&n| Plan {
+        .map(|&n| PlacementPlan {
             kind: if n == local { PlacementKind::Local } else { PlacementKind::Remote },
             nodes: vec![n],
             placement: Placement::Bind(vec![n]),
         })
         .collect();
-    plans.push(Plan {
+    plans.push(PlacementPlan {
         kind: PlacementKind::Interleaved,
         nodes: nodes.to_vec(),
         placement: Placement::Interleave(nodes.to_vec()),
     });
     let touching: Vec<(u32, u32)> = nodes.iter().filter_map(|&n| Some((n, cpu_on(host, n)?))).collect();
-    plans.push(Plan {
+    plans.push(PlacementPlan {
         kind: PlacementKind::Off,
         nodes: touching.iter().map(|t| t.0).collect(),
         placement: Placement::TouchedBy { cpus: touching.iter().map(|t| t.1 as usize).collect(), seed },
@@ -161,18 +160,18 @@ fn cpu_on(host: &Host, node: u32) -> Option<u32> {
 }
 
 /// Memory placed, with the chain in it.
-struct Placed {
-    plan: Plan,
+struct PlacedChain {
+    plan: PlacementPlan,
     chain: Chain,
     found: Vec<NodePages>,
     size: Bytes,
 }
 
-impl Placed {
-    fn build(ctx: &mut Context<'_>, plan: &Plan, size: Bytes) -> Result<Self, Refused> {
+impl PlacedChain {
+    fn build(ctx: &mut Context<'_>, plan: &PlacementPlan, size: Bytes) -> Result<Self, Refused> {
         let line = ctx.line();
         let layout = Layout::random(size, line);
-        let chain = chain::build(&[layout], pages(ctx), &plan.placement, &mut ctx.rng)?.remove(0);
+        let chain = chain::build(&[layout], main_pages(ctx), &plan.placement, &mut ctx.rng)?.remove(0);
         let census = chain.arena().node_census(CENSUS)?;
         let found = census.into_iter().map(|(node, pages)| NodePages { node, pages }).collect();
         Ok(Self { plan: plan.clone(), chain, found, size })
@@ -188,15 +187,15 @@ fn as_asked(asked: &[u32], found: &[NodePages]) -> bool {
         && asked.iter().all(|&n| found.iter().any(|f| f.node == n as i32 && f.pages * 2 >= fair))
 }
 
-fn placements(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<PlacementResult>, Refused> {
+fn placements(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<PlacementResult>, Refused> {
     let chase = load_chase(kernels::Access::Read)?;
     let parallel = Loaded::of(&Spec::ParallelChains { chains: CHAINS })?;
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for p in placed {
         let begin = ctx.rng.below(p.chain.nodes());
         rigs.push(Box::new(ChaseRig::new(chase.clone(), p.chain.clone(), WARM, 0).beginning_at(begin)));
-        let trail = Trail::along(p.chain.clone());
-        rigs.push(Box::new(SideBySideRig::new(parallel.clone(), trail).per_step()));
+        let nodes = NodeSupply::of(p.chain.clone());
+        rigs.push(Box::new(SideBySideRig::new(parallel.clone(), nodes).per_step()));
     }
     let gathered = ctx.measure(rigs, block(ctx), ctx.pick(9, 31, 81), 0.4);
     let mut results = Vec::new();
@@ -221,8 +220,8 @@ fn block(ctx: &Context<'_>) -> Duration {
 }
 
 /// One CPU of each node, on the memory of each node.
-fn matrix(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<NodePair>, Refused> {
-    let bound: Vec<&Placed> = placed
+fn matrix(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<NodePair>, Refused> {
+    let bound: Vec<&PlacedChain> = placed
         .iter()
         .filter(|p| matches!(p.plan.kind, PlacementKind::Local | PlacementKind::Remote))
         .collect();
@@ -248,7 +247,7 @@ fn matrix(ctx: &mut Context<'_>, placed: &[Placed]) -> Result<Vec<NodePair>, Ref
     let mut areas = Vec::new();
     for p in &bound {
         let size = Bytes((p.size.0 / 2).max(2 << 20));
-        areas.push(Arc::new(Arena::placed(size, pages(ctx), &p.plan.placement)?));
+        areas.push(Arc::new(Arena::placed(size, main_pages(ctx), &p.plan.placement)?));
     }
     let mut asked = Vec::new();
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();

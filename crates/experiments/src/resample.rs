@@ -11,12 +11,12 @@ pub(crate) const RESAMPLES: usize = 300;
 
 /// A setting (a gap, a number of accesses or pages) and what its blocks measured.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Sample {
+pub(crate) struct SettingBlocks {
     pub at: f64,
     pub values: Vec<f64>,
 }
 
-impl Sample {
+impl SettingBlocks {
     pub(crate) fn median(&self) -> f64 {
         stats::median(&self.values)
     }
@@ -34,9 +34,10 @@ pub(crate) fn sample(
     at: f64,
     series: &Series,
     value: impl Fn(&lab::campaign::Block) -> f64,
-) -> Option<Sample> {
+) -> Option<SettingBlocks> {
     let counted = series.counted();
-    (counted.len() >= LEAST_BLOCKS).then(|| Sample { at, values: counted.into_iter().map(value).collect() })
+    (counted.len() >= LEAST_BLOCKS)
+        .then(|| SettingBlocks { at, values: counted.into_iter().map(value).collect() })
 }
 
 /// Settings that lack blocks on a whole core are left out where so many of the others have them: the two kinds do not
@@ -47,7 +48,7 @@ const MOSTLY: f64 = 0.8;
 pub(crate) fn curve<'a>(
     series: impl IntoIterator<Item = (f64, &'a Series)>,
     value: impl Fn(&lab::campaign::Block) -> f64,
-) -> Vec<Sample> {
+) -> Vec<SettingBlocks> {
     let all: Vec<(f64, &Series)> = series.into_iter().collect();
     let whole = mostly_whole(all.iter().map(|s| s.1));
     let fitting = all.into_iter().filter(|(_, s)| !whole || !s.lacks_whole_core());
@@ -64,14 +65,14 @@ pub(crate) fn mostly_whole<'a>(series: impl IntoIterator<Item = &'a Series>) -> 
     f64::from(whole) >= MOSTLY * f64::from(all)
 }
 
-pub(crate) fn medians(samples: &[Sample]) -> Vec<(f64, f64)> {
+pub(crate) fn medians(samples: &[SettingBlocks]) -> Vec<(f64, f64)> {
     samples.iter().map(|s| (s.at, s.median())).collect()
 }
 
 /// A figure from the medians of samples, with the interval in which it falls when blocks are drawn anew. Nothing where
 /// the medians themselves give none, or fewer than half of the draws do.
 pub(crate) fn figure(
-    samples: &[Sample],
+    samples: &[SettingBlocks],
     rng: &mut Rng,
     f: impl Fn(&[(f64, f64)]) -> Option<f64>,
 ) -> Option<Estimate> {
@@ -113,12 +114,12 @@ mod tests {
     #[test]
     fn settings_on_a_shared_core_do_not_mix_with_others() {
         use lab::campaign::Reading;
-        use lab::witness::Seen;
+        use lab::interference::Interference;
         let series = |core_shared: bool| {
             let mut s = Series::wanting(true);
             for _ in 0..5 {
-                let seen = Seen { core_shared, ..Seen::default() };
-                s.add(Reading { values: vec![1.0], pace: (1.0, 1.0), seen, moved: 0 });
+                let interference = Interference { core_shared, ..Interference::default() };
+                s.add(Reading { values: vec![1.0], cycles_per_tick: (1.0, 1.0), interference, moved: 0 });
             }
             s
         };
@@ -132,9 +133,9 @@ mod tests {
     #[test]
     fn a_figure_s_interval_follows_the_noise() {
         let mut rng = Rng::new(1);
-        let mut samples = |noise: u64| -> Vec<Sample> {
+        let mut samples = |noise: u64| -> Vec<SettingBlocks> {
             (0..10)
-                .map(|i| Sample {
+                .map(|i| SettingBlocks {
                     at: f64::from(i),
                     values: (0..9)
                         .map(|_| f64::from(i) + (rng.below(1000) * noise) as f64 / 1000.0)

@@ -2,10 +2,10 @@
 
 use crate::context::{Context, Progress, Refused};
 use crate::entry::Entry;
-use crate::purse::Purse;
+use crate::time_budget::TimeBudget;
 use lab::arena;
 use lab::campaign::Station;
-use lab::grade::{self, Noise, Tally};
+use lab::grade::{self, Noise, RunTally};
 use lab::rng::Rng;
 use lab::stop::Stop;
 use lab::tsc;
@@ -55,14 +55,14 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
         tsc: rate,
         effort: request.effort,
         budget: Duration::ZERO,
-        purse: Purse::of(Duration::ZERO),
+        time_budget: TimeBudget::of(Duration::ZERO),
         max_memory: request.max_memory,
         rng: rng.clone(),
         stop: request.stop,
-        tally: Tally::default(),
+        tally: RunTally::default(),
         progress,
         name: "",
-        window: (0.0, 1.0),
+        part_of_run: (0.0, 1.0),
         stage: (0.0, 1.0),
     };
     let total: f64 = request.experiments.iter().map(|e| e.seconds_at(request.effort)).sum();
@@ -72,12 +72,12 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
             break;
         }
         let seconds = entry.seconds_at(request.effort);
-        context.window = (before / total, (before + seconds) / total);
+        context.part_of_run = (before / total, (before + seconds) / total);
         before += seconds;
         context.stage = (0.0, 1.0);
         context.name = entry.name;
         context.budget = Duration::from_secs_f64(seconds);
-        context.purse = Purse::of(context.budget);
+        context.time_budget = TimeBudget::of(context.budget);
         context.rng = rng.fork(entry.name);
         context.stage(0.0, 1.0);
         (entry.run)(&mut context, &mut machine);
@@ -97,7 +97,7 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
     Ok(machine)
 }
 
-fn blocks_of(tally: &Tally) -> Blocks {
+fn blocks_of(tally: &RunTally) -> Blocks {
     Blocks {
         valid: tally.valid,
         voided: tally.voids.total(),
@@ -110,7 +110,7 @@ fn blocks_of(tally: &Tally) -> Blocks {
     }
 }
 
-fn grade_of(tally: &Tally, interrupted: bool, blind: Option<String>) -> Grade {
+fn grade_of(tally: &RunTally, interrupted: bool, blind: Option<String>) -> Grade {
     let (noise, mut reasons) = grade::grade(tally);
     let mut verdict = match noise {
         Noise::Quiet => Verdict::Quiet,

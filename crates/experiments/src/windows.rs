@@ -5,7 +5,7 @@
 //! areas grow by the square root of two from 16 KiB, cut to whole windows, as in the experiment this is taken from. Read
 //! a curve as: time per window over area; each level that is exhausted bends it upwards.
 
-use crate::chases::Chased;
+use crate::chase_batches::ChaseResult;
 use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
@@ -128,7 +128,7 @@ fn gather(
                 .into_iter()
                 .zip(series.by_ref())
                 .map(|(area, series)| {
-                    let Chased { latency, blocks, voided } = Chased::of(ctx, series);
+                    let ChaseResult { latency, blocks, voided } = ChaseResult::of(ctx, series);
                     WindowPoint { area: Bytes(area), cost: latency, blocks, voided }
                 })
                 .collect(),

@@ -5,13 +5,13 @@
 //! threads) and between two (each a wake-up elsewhere). Beside them what such things are made of: a call, a reading of
 //! the clock, an empty system call. A hand-over's cost is half a round trip.
 
-use crate::chases::Chased;
+use crate::chase_batches::ChaseResult;
 use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
 use kernels::Spec;
 use lab::code::Loaded;
-use lab::rigs::{By, HandOverRig, Little, LittleRig, Rig, SwitchRig};
+use lab::rigs::{HandOverMeans, HandOverRig, Rig, SmallCall, SmallCallRig, SwitchRig};
 use records::machine::{Call, CallCost, HandOver, HandOverBy, Machine, UserSwitch, Yields};
 use std::time::Duration;
 use units::{Latency, Unit};
@@ -36,8 +36,11 @@ const SWITCHES: &[(u32, bool, u32, u32)] = &[
 ];
 
 const CALLS: [Call; 4] = [Call::Function, Call::ReadTsc, Call::SystemCall, Call::YieldToNobody];
-const WAYS: [(HandOverBy, By); 3] =
-    [(HandOverBy::Futex, By::Futex), (HandOverBy::Pipe, By::Pipe), (HandOverBy::SchedYield, By::SchedYield)];
+const WAYS: [(HandOverBy, HandOverMeans); 3] = [
+    (HandOverBy::Futex, HandOverMeans::Futex),
+    (HandOverBy::Pipe, HandOverMeans::Pipe),
+    (HandOverBy::SchedYield, HandOverMeans::SchedYield),
+];
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "yield",
@@ -59,15 +62,15 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
     }
     for what in CALLS {
         let what = match what {
-            Call::Function => Little::Function(load(&Spec::Nothing)?),
-            Call::ReadTsc => Little::ReadTsc,
-            Call::SystemCall => Little::SystemCall,
-            Call::YieldToNobody => Little::YieldToNobody,
+            Call::Function => SmallCall::Function(load(&Spec::Nothing)?),
+            Call::ReadTsc => SmallCall::ReadTsc,
+            Call::SystemCall => SmallCall::SystemCall,
+            Call::YieldToNobody => SmallCall::YieldToNobody,
         };
-        rigs.push(Box::new(LittleRig::new(what)));
+        rigs.push(Box::new(SmallCallRig::new(what)));
     }
     let gathered = ctx.measure(rigs, block, blocks, 0.4);
-    let costs: Vec<Latency> = gathered.series.iter().map(|s| Chased::of(ctx, s).latency).collect();
+    let costs: Vec<Latency> = gathered.series.iter().map(|s| ChaseResult::of(ctx, s).latency).collect();
     let (of_switches, of_calls) = costs.split_at(SWITCHES.len());
     let user = SWITCHES
         .iter()
@@ -119,7 +122,7 @@ fn hand_overs(ctx: &mut Context<'_>, block: Duration, blocks: usize) -> Result<V
                 by,
                 partner_cpu: partner as u32,
                 same_cpu: partner == cpu,
-                cost: Chased::of(ctx, series).latency,
+                cost: ChaseResult::of(ctx, series).latency,
                 calls,
             }
         })

@@ -7,14 +7,14 @@
 
 mod series;
 mod station;
-mod steady;
+mod steady_clock;
 
 pub use series::{Block, Series, VoidCounts, VoidReason};
 pub use station::Station;
 
+use crate::interference::Interference;
 use crate::rng::Rng;
 use crate::stop::Stop;
-use crate::witness::Seen;
 use std::time::{Duration, Instant};
 
 /// What one block gave.
@@ -23,8 +23,8 @@ pub struct Reading {
     /// One value a channel; most rigs have one channel, in ticks per operation.
     pub values: Vec<f64>,
     /// Core cycles per tick just before and just after.
-    pub pace: (f64, f64),
-    pub seen: Seen,
+    pub cycles_per_tick: (f64, f64),
+    pub interference: Interference,
     /// Tries on the spot before it, void because the clock moved.
     pub moved: usize,
 }
@@ -39,7 +39,7 @@ pub trait Executor {
 
 /// How much is to be measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct CampaignGoal {
     /// Valid blocks wanted of each setting.
     pub blocks: usize,
     /// After this time only settings go on that lack the least number of blocks that gives an interval.
@@ -71,7 +71,7 @@ impl Observer for Unobserved {
 
 /// What a campaign gathered, a series for each setting.
 #[derive(Clone, Debug)]
-pub struct Gathered {
+pub struct CampaignResult {
     pub series: Vec<Series>,
     /// It was asked to stop before it was done.
     pub interrupted: bool,
@@ -81,11 +81,11 @@ pub struct Gathered {
 
 pub fn run(
     executor: &mut dyn Executor,
-    effort: &Effort,
+    effort: &CampaignGoal,
     rng: &mut Rng,
     stop: Stop,
     observer: &mut dyn Observer,
-) -> Gathered {
+) -> CampaignResult {
     let n = executor.settings();
     let mut series: Vec<Series> = vec![Series::wanting(effort.whole_core); n];
     let began = Instant::now();
@@ -117,7 +117,7 @@ pub fn run(
             observer.progress(done, total);
         }
     }
-    Gathered { series, interrupted, out_of_time }
+    CampaignResult { series, interrupted, out_of_time }
 }
 
 #[cfg(test)]
@@ -132,12 +132,19 @@ mod tests {
         run: usize,
         order: Vec<usize>,
         stop_after: Option<(usize, &'static AtomicBool)>,
-        seen: Seen,
+        interference: Interference,
     }
 
     impl Scripted {
         fn new(settings: usize, void_every: usize) -> Self {
-            Self { settings, void_every, run: 0, order: Vec::new(), stop_after: None, seen: Seen::default() }
+            Self {
+                settings,
+                void_every,
+                run: 0,
+                order: Vec::new(),
+                stop_after: None,
+                interference: Interference::default(),
+            }
         }
     }
 
@@ -153,14 +160,14 @@ mod tests {
                 flag.store(self.run >= after, Ordering::Relaxed);
             }
             let voided = self.void_every != 0 && self.run % self.void_every == 0;
-            let seen = Seen { switches: u64::from(voided), ..self.seen };
+            let interference = Interference { switches: u64::from(voided), ..self.interference };
             let value = if voided { 1e9 } else { (setting + 1) as f64 };
-            Reading { values: vec![value], pace: (1.5, 1.5), seen, moved: 0 }
+            Reading { values: vec![value], cycles_per_tick: (1.5, 1.5), interference, moved: 0 }
         }
     }
 
     const HOUR: Duration = Duration::from_secs(3600);
-    const EFFORT: Effort = Effort { blocks: 6, time: HOUR, most: HOUR, whole_core: false };
+    const EFFORT: CampaignGoal = CampaignGoal { blocks: 6, time: HOUR, most: HOUR, whole_core: false };
 
     #[test]
     fn every_setting_gets_its_valid_blocks() {
@@ -177,10 +184,10 @@ mod tests {
 
     #[test]
     fn blocks_on_a_shared_core_are_repeated_where_a_whole_one_is_wanted() {
-        let shared = Seen { core_shared: true, ..Seen::default() };
+        let shared = Interference { core_shared: true, ..Interference::default() };
         for (whole_core, blocks) in [(false, 6), (true, 18)] {
-            let mut executor = Scripted { seen: shared, ..Scripted::new(4, 0) };
-            let effort = Effort { whole_core, ..EFFORT };
+            let mut executor = Scripted { interference: shared, ..Scripted::new(4, 0) };
+            let effort = CampaignGoal { whole_core, ..EFFORT };
             let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
             assert!(got.series.iter().all(|s| s.valid() == blocks && s.lacks_whole_core() == whole_core));
         }
@@ -223,7 +230,7 @@ mod tests {
     #[test]
     fn out_of_time_still_measures_the_least() {
         let mut executor = Scripted::new(4, 0);
-        let effort = Effort { blocks: 50, time: Duration::ZERO, ..EFFORT };
+        let effort = CampaignGoal { blocks: 50, time: Duration::ZERO, ..EFFORT };
         let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
         assert!(got.out_of_time);
         assert!(got.series.iter().all(|s| s.valid() == LEAST_BLOCKS));
@@ -232,7 +239,7 @@ mod tests {
     #[test]
     fn no_block_begins_after_the_end_whatever_is_missing() {
         let mut executor = Scripted::new(4, 0);
-        let effort = Effort { most: Duration::ZERO, ..EFFORT };
+        let effort = CampaignGoal { most: Duration::ZERO, ..EFFORT };
         let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
         assert!(got.out_of_time && executor.run == 0);
     }

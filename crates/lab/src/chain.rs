@@ -77,12 +77,12 @@ pub struct Chain {
     start: *mut u8,
     arena: Arc<Arena>,
     visits: Visits,
-    place: Place,
+    place: ChainPlace,
 }
 
 /// Where in its arena a chain lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct ChainPlace {
     offset: usize,
     /// Which pointer of each line is the chain's.
     slot: usize,
@@ -224,12 +224,12 @@ pub fn arena_size(layouts: &[Layout]) -> Bytes {
 ///
 /// A chain whose pitch is whole lines has its pointers in one slot of eight. One whose pitch is not has them in several:
 /// all that are as far apart as the largest common part of pitch and line.
-fn assign(layouts: &[Layout]) -> (Vec<Place>, Bytes) {
+fn assign(layouts: &[Layout]) -> (Vec<ChainPlace>, Bytes) {
     let mut by_size: Vec<usize> = (0..layouts.len()).collect();
     by_size.sort_by_key(|&i| std::cmp::Reverse(layouts[i].reach()));
     let (revisiting, others): (Vec<usize>, Vec<usize>) =
         by_size.into_iter().partition(|&i| layouts[i].order == Order::Revisiting);
-    let mut places = vec![Place::default(); layouts.len()];
+    let mut places = vec![ChainPlace::default(); layouts.len()];
     let mut end = 0;
     // Only chains of one pitch share pages: their lanes would cross otherwise.
     let mut shared: Option<((u64, bool), usize, usize)> = None;
@@ -247,7 +247,7 @@ fn assign(layouts: &[Layout]) -> (Vec<Place>, Bytes) {
             }
         };
         let (_, offset, lane) = shared.expect("just set");
-        places[i] = Place { offset, slot: 0, lane: lane as u64 };
+        places[i] = ChainPlace { offset, slot: 0, lane: lane as u64 };
     }
     let mut used = [end; SLOTS];
     for i in others {
@@ -260,7 +260,7 @@ fn assign(layouts: &[Layout]) -> (Vec<Place>, Bytes) {
         };
         let slot = (0..apart).min_by_key(|&s| top(&used, s)).expect("there are slots");
         let offset = top(&used, slot);
-        places[i] = Place { offset, slot, lane: 0 };
+        places[i] = ChainPlace { offset, slot, lane: 0 };
         for s in (slot..SLOTS).step_by(apart) {
             used[s] = offset + layouts[i].reach();
         }

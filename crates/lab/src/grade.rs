@@ -1,26 +1,26 @@
 //! The run's own verdict on itself, from what was seen beside the measuring. Pure.
 
-use crate::campaign::{Gathered, VoidCounts};
+use crate::campaign::{CampaignResult, VoidCounts};
+use crate::interference::Interference;
 use crate::stats;
-use crate::witness::Seen;
 
 /// Everything that speaks for or against trusting a run's figures.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct RunTally {
     pub valid: usize,
     pub in_company: usize,
     /// Blocks during which another hyperthread of the core was at work.
     pub core_shared: usize,
     pub voids: VoidCounts,
     /// Core clocks seen, in cycles per tick.
-    pub paces: Vec<f64>,
+    pub cycles_per_tick: Vec<f64>,
     /// Settings, and those of them that were not resolved.
     pub settings: usize,
     pub unresolved: usize,
 }
 
-impl Tally {
-    pub fn add(&mut self, gathered: &Gathered) {
+impl RunTally {
+    pub fn add(&mut self, gathered: &CampaignResult) {
         for series in &gathered.series {
             self.valid += series.valid();
             self.voids.add(&series.voids());
@@ -29,18 +29,18 @@ impl Tally {
             for block in series.blocks() {
                 self.in_company += usize::from(block.in_company);
                 self.core_shared += usize::from(block.core_shared);
-                self.paces.push(block.pace);
+                self.cycles_per_tick.push(block.cycles_per_tick);
             }
         }
     }
 
     /// Counts a watch of the core clock, which has no blocks of its own: its pulses are valid but for one for each
     /// interruption. An interrupted pulse looks slow, however the clock went; so the slowest ones go.
-    pub fn note_watch(&mut self, paces: &[f64], seen: &Seen) {
-        let interrupted = (seen.switches as usize).min(paces.len());
-        self.valid += paces.len() - interrupted;
+    pub fn note_watch(&mut self, cycles_per_tick: &[f64], interference: &Interference) {
+        let interrupted = (interference.switches as usize).min(cycles_per_tick.len());
+        self.valid += cycles_per_tick.len() - interrupted;
         self.voids.switch += interrupted;
-        self.paces.extend_from_slice(&stats::sorted(paces)[interrupted..]);
+        self.cycles_per_tick.extend_from_slice(&stats::sorted(cycles_per_tick)[interrupted..]);
     }
 }
 
@@ -53,7 +53,7 @@ pub enum Noise {
 }
 
 /// The verdict and every reason against a better one.
-pub fn grade(tally: &Tally) -> (Noise, Vec<String>) {
+pub fn grade(tally: &RunTally) -> (Noise, Vec<String>) {
     let mut worst = Noise::Quiet;
     let mut reasons = Vec::new();
     let mut judge = |value: f64, fair: f64, noisy: f64, reason: String| {
@@ -100,10 +100,12 @@ pub fn grade(tally: &Tally) -> (Noise, Vec<String>) {
         f64::INFINITY,
         format!("another hyperthread of this core was at work in {:.0}% of the blocks", shared * 100.0),
     );
-    if !tally.paces.is_empty() {
+    if !tally.cycles_per_tick.is_empty() {
         // One reading in a hundred at each end is an interrupted one, not the clock.
-        let paces = stats::sorted(&tally.paces);
-        let wander = stats::quantile_sorted(&paces, 0.99) / stats::quantile_sorted(&paces, 0.01) - 1.0;
+        let cycles_per_tick = stats::sorted(&tally.cycles_per_tick);
+        let wander = stats::quantile_sorted(&cycles_per_tick, 0.99)
+            / stats::quantile_sorted(&cycles_per_tick, 0.01)
+            - 1.0;
         judge(
             wander,
             0.05,
@@ -128,13 +130,13 @@ pub fn grade(tally: &Tally) -> (Noise, Vec<String>) {
 mod tests {
     use super::*;
 
-    fn quiet() -> Tally {
-        Tally {
+    fn quiet() -> RunTally {
+        RunTally {
             valid: 1000,
             in_company: 3,
             core_shared: 0,
             voids: VoidCounts { steal: 0, switch: 4, fault: 0, clock_moved: 6 },
-            paces: vec![1.41, 1.42, 1.43],
+            cycles_per_tick: vec![1.41, 1.42, 1.43],
             settings: 100,
             unresolved: 0,
         }
@@ -151,7 +153,7 @@ mod tests {
         let mut pulses = vec![1.42; 50];
         pulses[7] = 0.005;
         pulses[30] = 0.5;
-        watched.note_watch(&pulses, &Seen { switches: 2, ..Seen::default() });
+        watched.note_watch(&pulses, &Interference { switches: 2, ..Interference::default() });
         assert_eq!(watched.valid, 1048);
         assert_eq!(grade(&watched), (Noise::Quiet, vec![]));
     }
@@ -159,22 +161,22 @@ mod tests {
     #[test]
     fn each_trouble_lowers_the_grade_and_is_named() {
         let cases = [
-            (Tally { in_company: 900, ..quiet() }, Noise::Noisy, "other tasks"),
-            (Tally { in_company: 100, ..quiet() }, Noise::Fair, "other tasks"),
+            (RunTally { in_company: 900, ..quiet() }, Noise::Noisy, "other tasks"),
+            (RunTally { in_company: 100, ..quiet() }, Noise::Fair, "other tasks"),
             (
-                Tally { voids: VoidCounts { switch: 900, ..quiet().voids }, ..quiet() },
+                RunTally { voids: VoidCounts { switch: 900, ..quiet().voids }, ..quiet() },
                 Noise::Noisy,
                 "switched away",
             ),
             (
-                Tally { voids: VoidCounts { steal: 30, ..quiet().voids }, ..quiet() },
+                RunTally { voids: VoidCounts { steal: 30, ..quiet().voids }, ..quiet() },
                 Noise::Fair,
                 "hypervisor",
             ),
-            (Tally { paces: vec![1.0, 1.5], ..quiet() }, Noise::Noisy, "core clock"),
-            (Tally { core_shared: 900, ..quiet() }, Noise::Fair, "hyperthread"),
-            (Tally { unresolved: 1, ..quiet() }, Noise::Fair, "not resolved"),
-            (Tally::default(), Noise::Noisy, "nothing"),
+            (RunTally { cycles_per_tick: vec![1.0, 1.5], ..quiet() }, Noise::Noisy, "core clock"),
+            (RunTally { core_shared: 900, ..quiet() }, Noise::Fair, "hyperthread"),
+            (RunTally { unresolved: 1, ..quiet() }, Noise::Fair, "not resolved"),
+            (RunTally::default(), Noise::Noisy, "nothing"),
         ];
         for (tally, noise, word) in cases {
             let (got, reasons) = grade(&tally);

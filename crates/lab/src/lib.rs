@@ -3,26 +3,27 @@
 //! From the bottom up: [`stop`] (one flag for Ctrl-C), [`pin`] (threads that stay on a CPU), [`tsc`] (the time stamp
 //! counter), [`code`] (machine code made executable), `fault` (which
 //! may die without ending the run), [`arena`] (memory whose pages are verified), [`chain`]
-//! (pointer cycles in it, checked), [`rigs`] (a kernel bolted to its memory, safe to run), [`pace`] (the core clock),
-//! `breadth` (is the core all ours), [`begin`] (what we were started with), [`witness`] (what else happened meanwhile), [`campaign`] (blocks of all settings
+//! (pointer cycles in it, checked), [`rigs`] (a kernel bolted to its memory, safe to run), [`core_clock`] (the core clock),
+//! `core_width` (is the core all ours), [`inherited`] (what we were started with), [`interference`] (what else happened meanwhile), [`campaign`] (blocks of all settings
 //! interleaved at random, voided and repeated), [`crew`] (several threads at once), [`stats`], [`grade`], [`settings`] and
 //! [`watchdog`] (host settings that are put back whatever happens).
 //!
-//! `unsafe` lives in `sys`, `code`, `fault`, `arena`, `chain`, `tsc`, `pace`, `breadth` and `rigs`; everything above them is safe code.
+//! `unsafe` lives in `sys`, `code`, `fault`, `arena`, `chain`, `tsc`, `core_clock`, `core_width` and `rigs`; everything above them is safe code.
 //!
 //! To add a rig: a file in `rigs/` that checks in its constructor what the kernel's contract demands.
 
 pub mod arena;
-pub mod begin;
-mod breadth;
 pub mod campaign;
 pub mod chain;
 pub mod claim;
 pub mod code;
+pub mod core_clock;
+mod core_width;
 pub mod crew;
 mod fault;
 pub mod grade;
-pub mod pace;
+pub mod inherited;
+pub mod interference;
 pub mod pin;
 pub mod probe;
 pub mod rigs;
@@ -34,7 +35,6 @@ pub mod stop;
 mod sys;
 pub mod tsc;
 pub mod watchdog;
-pub mod witness;
 
 pub use sys::{SysError, effective_uid, peak_memory};
 

@@ -6,7 +6,7 @@
 //! Only one process on a machine may change settings at a time, so that nobody takes another's changed value for the
 //! original.
 //!
-//! To add a setting: a [`Place`], if a file or a register it is; a function like [`reserve_huge_pages`], if there is
+//! To add a setting: a [`SettingPlace`], if a file or a register it is; a function like [`reserve_huge_pages`], if there is
 //! more to it than writing.
 
 use crate::watchdog::{Busy, Watchdog};
@@ -19,13 +19,13 @@ use units::Bytes;
 
 /// Where a setting is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SettingPlace {
     pub file: PathBuf,
     /// A register of eight bytes at this offset of the file; `None` is a file that holds one line of text.
     pub register: Option<u64>,
 }
 
-impl Place {
+impl SettingPlace {
     /// A file with one value in it, as in sysfs.
     pub fn text(file: impl Into<PathBuf>) -> Self {
         Self { file: file.into(), register: None }
@@ -82,7 +82,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SettingPlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.register {
             None => write!(f, "{}", self.file.display()),
@@ -95,13 +95,13 @@ impl std::fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
     #[error("{0} cannot be read: {1}")]
-    Unreadable(Place, io::Error),
+    Unreadable(SettingPlace, io::Error),
     #[error("{0} cannot be changed: {1}")]
-    Unchangeable(Place, io::Error),
+    Unchangeable(SettingPlace, io::Error),
     #[error("another process is changing settings of this machine{}", .0.map_or(String::new(), |p| format!(" (process {p})")))]
     InUse(Option<u32>),
     #[error("nobody would put {0} back if this process died: {1}")]
-    NoWatchdog(Place, io::Error),
+    NoWatchdog(SettingPlace, io::Error),
     #[error("{0}")]
     NotGranted(String),
 }
@@ -114,7 +114,7 @@ pub fn default_journal() -> PathBuf {
 /// A setting that is changed as long as this lives.
 #[derive(Debug)]
 pub struct Change {
-    place: Place,
+    place: SettingPlace,
     original: Vec<u8>,
     watchdog: Arc<Watchdog>,
     number: u64,
@@ -123,12 +123,12 @@ pub struct Change {
 
 impl Change {
     /// Makes a setting changeable; it has its value until [`Change::set`].
-    pub fn of(place: Place) -> Result<Self, SettingError> {
+    pub fn of(place: SettingPlace) -> Result<Self, SettingError> {
         Self::with_journal(place, &default_journal())
     }
 
     /// The same with the lock and the journal elsewhere.
-    pub fn with_journal(place: Place, journal: &Path) -> Result<Self, SettingError> {
+    pub fn with_journal(place: SettingPlace, journal: &Path) -> Result<Self, SettingError> {
         let watchdog = watchdog(journal).map_err(|busy| match busy {
             Busy::Taken(pid) => SettingError::InUse(pid),
             Busy::Broken(error) => SettingError::NoWatchdog(place.clone(), error),
@@ -140,7 +140,7 @@ impl Change {
         Ok(Self { place, original, watchdog, number, restored: false })
     }
 
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &SettingPlace {
         &self.place
     }
 
@@ -218,7 +218,7 @@ pub fn reserve_huge_pages_under(
 ) -> Result<HugePages, SettingError> {
     let pool = root.join(format!("sys/kernel/mm/hugepages/hugepages-{}kB", size.0 >> 10));
     let number = |name: &str| -> Result<u64, SettingError> {
-        let place = Place::text(pool.join(name));
+        let place = SettingPlace::text(pool.join(name));
         let text = fs::read_to_string(&place.file).map_err(|e| SettingError::Unreadable(place.clone(), e))?;
         text.trim().parse().map_err(|e| SettingError::Unreadable(place, io::Error::other(e)))
     };
@@ -241,7 +241,7 @@ pub fn reserve_huge_pages_under(
             "{more} pages of {size} are more than half of the memory that is free ({available})"
         )));
     }
-    let change = Change::with_journal(Place::text(pool.join("nr_hugepages")), journal)?;
+    let change = Change::with_journal(SettingPlace::text(pool.join("nr_hugepages")), journal)?;
     let (before, had) = (number("nr_hugepages")?, free()?);
     let wanted = before + count.saturating_sub(had);
     change.set(format!("{wanted}\n").as_bytes())?;

@@ -66,7 +66,7 @@ pub(crate) fn on_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)
 #[used]
 // SAFETY: an array of functions of this type, each of which is called once.
 #[unsafe(link_section = ".init_array")]
-pub(crate) static BEFORE_MAIN: extern "C" fn() = crate::begin::look;
+pub(crate) static BEFORE_MAIN: extern "C" fn() = crate::inherited::record;
 
 /// The signal's bit if it is ignored. By the kernel: libc does not tell of its own signals.
 pub(crate) fn ignored(signal: libc::c_int) -> u64 {

@@ -18,7 +18,7 @@
 //!
 //! A program that changes settings calls [`serve_if_asked`] first in its `main`.
 
-use crate::settings::Place;
+use crate::settings::SettingPlace;
 use crate::sys;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, Write};
@@ -115,7 +115,7 @@ impl Watchdog {
     }
 
     /// Once this returns, the watchdog will put `original` back if we are not there to do it.
-    pub fn remember(&self, place: &Place, original: &[u8]) -> io::Result<u64> {
+    pub fn remember(&self, place: &SettingPlace, original: &[u8]) -> io::Result<u64> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let entry = Entry { number, place: place.clone(), original: original.to_owned() };
         self.line().ask(&entry.line())?;
@@ -152,7 +152,7 @@ impl Drop for Watchdog {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     number: u64,
-    place: Place,
+    place: SettingPlace,
     original: Vec<u8>,
 }
 
@@ -174,7 +174,7 @@ impl Entry {
         let file = PathBuf::from(std::ffi::OsStr::from_bytes(&unhex(file)?));
         Some(Self {
             number: number.parse().ok()?,
-            place: Place { file, register },
+            place: SettingPlace { file, register },
             original: unhex(original)?,
         })
     }
@@ -360,7 +360,7 @@ mod tests {
             ("/dev/cpu/0/msr", Some(0x1a4), vec![0; 8]),
             ("x", None, vec![]),
         ] {
-            let place = Place { file: file.into(), register };
+            let place = SettingPlace { file: file.into(), register };
             let entry = Entry { number: 7, place, original };
             assert_eq!(Entry::parse(entry.line().trim_end_matches('\n')), Some(entry));
         }
@@ -384,7 +384,7 @@ mod tests {
     }
 
     fn entry(number: u64, file: &Path, original: &str) -> String {
-        Entry { number, place: Place::text(file), original: original.into() }.line()
+        Entry { number, place: SettingPlace::text(file), original: original.into() }.line()
     }
 
     #[test]

@@ -5,8 +5,8 @@
 #![allow(clippy::zombie_processes, reason = "a test that fails before it has waited ends the program")]
 
 use gleaner_lab as lab;
-use lab::rigs::{Rig, Switch, Under};
-use lab::settings::{Change, Place, SettingError, reserve_huge_pages, reserve_huge_pages_under};
+use lab::rigs::{Rig, SharedSetting, WithSettingRig};
+use lab::settings::{Change, SettingError, SettingPlace, reserve_huge_pages, reserve_huge_pages_under};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::cell::RefCell;
 use std::fs;
@@ -49,7 +49,7 @@ fn journal(directory: &Path) -> std::path::PathBuf {
 }
 
 fn change(directory: &Path, name: &str) -> Result<Change, SettingError> {
-    Change::with_journal(Place::text(directory.join(name)), &journal(directory))
+    Change::with_journal(SettingPlace::text(directory.join(name)), &journal(directory))
 }
 
 fn prepare() -> tempfile::TempDir {
@@ -206,7 +206,7 @@ fn registers_keep_their_neighbours() -> Result<(), Failed> {
     fs::create_dir_all(msr.parent().unwrap())?;
     fs::write(&msr, [7_u8; 0x200])?;
     {
-        let place = Place::msr(directory.path(), 3, 0x1a4);
+        let place = SettingPlace::msr(directory.path(), 3, 0x1a4);
         let changed = Change::with_journal(place, &journal(directory.path()))?;
         assert_eq!(changed.original(), [7; 8]);
         changed.set(&0xf_u64.to_le_bytes())?;
@@ -238,10 +238,10 @@ fn rigs_run_under_their_setting() -> Result<(), Failed> {
     let path = directory.path();
     let seen = Rc::default();
     {
-        let switch = Switch::new(change(path, "setting0")?);
+        let switch = SharedSetting::new(change(path, "setting0")?);
         let under = |value: &str| {
             let rig = Box::new(Reader(path.join("setting0"), Rc::clone(&seen)));
-            Under::new(rig, switch.clone(), value.as_bytes().to_vec())
+            WithSettingRig::new(rig, switch.clone(), value.as_bytes().to_vec())
         };
         let mut rigs = [under("7\n"), under("10\n"), under(ORIGINAL)];
         for i in [0, 1, 1, 0, 2] {

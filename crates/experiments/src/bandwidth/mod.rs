@@ -12,8 +12,7 @@ use crate::context::{Context, Refused};
 use crate::crews;
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
-use crate::latency::load_chase;
-use crate::threads::pages;
+use crate::latency::{load_chase, main_pages};
 use kernels::{Spec, Width};
 use lab::arena::{Arena, Placement};
 use lab::campaign::{Block, Series};
@@ -21,7 +20,7 @@ use lab::chain::{self, Chain, Layout};
 use lab::code::Loaded;
 use lab::crew::{Crew, CrewMember, CrewRig};
 use lab::rigs::{ChaseRig, Region, Rig, StreamRig, widest};
-use plan::{MEMORY, Planned};
+use plan::{MEMORY, PlannedStream};
 use records::machine::{Bandwidth, LoadedCurve, LoadedPoint, Machine, StreamKind, StreamRate};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -120,7 +119,7 @@ impl Fields {
         for (node, cpus) in cpus_on {
             let size = plan::memory_on_node(ctx.host, &cpus, ctx.pick(4, 5, 8), room);
             let placement = node.map_or(Placement::FirstTouch, |n| Placement::Bind(vec![n]));
-            let mut arena = Arena::placed(size, pages(ctx), &placement)?;
+            let mut arena = Arena::placed(size, main_pages(ctx), &placement)?;
             // Ordinary numbers, and none that a processor might treat as special, as it may zeros.
             arena.words_mut().fill(1f64.to_bits());
             by_node.insert(node, Arc::new(arena));
@@ -154,7 +153,7 @@ impl Fields {
 /// The rate, and the two groups that its blocks fell into, if they did.
 fn rate_of(
     ctx: &mut Context<'_>,
-    planned: &Planned,
+    planned: &PlannedStream,
     size: Bytes,
     series: &Series,
 ) -> (StreamRate, Option<(f64, f64)>) {
@@ -276,7 +275,7 @@ fn chase_chain(ctx: &mut Context<'_>, cpu: u32) -> Result<Chain, Refused> {
     let size = Bytes(wanted.min(ctx.max_memory.0 / 2).max(1 << 20));
     let placement =
         crews::node_to_bind(ctx.host, cpu).map_or(Placement::FirstTouch, |n| Placement::Bind(vec![n]));
-    Ok(chain::build(&[Layout::random(size, line)], pages(ctx), &placement, &mut ctx.rng)?.remove(0))
+    Ok(chain::build(&[Layout::random(size, line)], main_pages(ctx), &placement, &mut ctx.rng)?.remove(0))
 }
 
 #[cfg(test)]

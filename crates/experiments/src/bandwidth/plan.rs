@@ -42,7 +42,7 @@ fn past_caches(kind: StreamKind) -> bool {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Planned {
+pub(super) struct PlannedStream {
     pub kind: StreamKind,
     pub within: String,
     /// All arrays of one thread together; memory is shared out among the threads instead.
@@ -53,21 +53,21 @@ pub(super) struct Planned {
 pub(super) const MEMORY: &str = "DRAM";
 
 /// Every operation in every cache, on one CPU and on all; every operation in memory, on 1, 2, 4 … CPUs.
-pub(super) fn streams(host: &Host, order: &[u32]) -> Vec<Planned> {
+pub(super) fn streams(host: &Host, order: &[u32]) -> Vec<PlannedStream> {
     let all = order.len();
     let mut ends = vec![1, all];
     ends.dedup();
     let mut plan = Vec::new();
     for kind in KINDS {
         for threads in crews::crowd_sizes(all) {
-            plan.push(Planned { kind, within: MEMORY.to_owned(), size: None, threads });
+            plan.push(PlannedStream { kind, within: MEMORY.to_owned(), size: None, threads });
         }
         if past_caches(kind) {
             continue;
         }
         for &threads in &ends {
             for (within, size) in cached(host, &order[..threads]) {
-                plan.push(Planned { kind, within, size: Some(size), threads });
+                plan.push(PlannedStream { kind, within, size: Some(size), threads });
             }
         }
     }

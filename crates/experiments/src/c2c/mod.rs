@@ -14,7 +14,7 @@ use crate::entry::{Entry, outcome_of};
 use kernels::Spec;
 use lab::code::Loaded;
 use lab::crew::{Crew, CrewMember, CrewRig};
-use lab::rigs::{BumpRig, PingPongRig, Rig, Words};
+use lab::rigs::{CountRig, PingPongRig, Rig, Words};
 use records::machine::{CacheToCache, FalseSharing, Machine, Nearness, Transfer, TransferClass};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -71,8 +71,12 @@ fn run(ctx: &mut Context<'_>, known: &Machine) -> Result<CacheToCache, Refused> 
     let gathered = ctx.measure(rigs, BLOCK, blocks, 0.7);
     let (mut pairs, mut notes) = (Vec::new(), Vec::new());
     for (&(nearness, (from, to)), series) in drawn.iter().zip(&gathered.series) {
-        let (latency, modes) =
-            crews::latency_wherever(ctx, series, |b| CrewRig::ticks(b, 0), |b| CrewRig::pace(b, 0));
+        let (latency, modes) = crews::latency_wherever(
+            ctx,
+            series,
+            |b| CrewRig::ticks(b, 0),
+            |b| CrewRig::cycles_per_tick(b, 0),
+        );
         notes.extend(modes.map(|m| crews::moved(&format!("CPU {from} to {to}"), m, "ns")));
         pairs.push(Transfer { from, to, nearness, latency });
     }
@@ -161,7 +165,7 @@ fn false_sharing(
             let words = Words::new(2);
             for together in [false, true] {
                 let counter =
-                    |i| Box::new(BumpRig::new(kernel.clone(), words.clone(), i, together)) as CrewMember;
+                    |i| Box::new(CountRig::new(kernel.clone(), words.clone(), i, together)) as CrewMember;
                 let members = vec![(home as usize, counter(0)), (other as usize, counter(1))];
                 rigs.push(Box::new(CrewRig::new(crew, members)));
             }

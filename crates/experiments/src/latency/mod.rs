@@ -28,7 +28,7 @@ use units::Bytes;
 
 /// One setting: a chain's shape and how it is walked.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Setting {
+pub(crate) struct ChaseSetting {
     pub pattern: Pattern,
     pub access: Access,
     pub layout: chain::Layout,
@@ -57,7 +57,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused
     let largest = plan::largest(ctx);
     // Who asks for a quick look waits for its end.
     if ctx.pick(true, false, false) {
-        ctx.purse.overdrawn_by(0.1);
+        ctx.time_budget.limit_overdraft(0.1);
     }
     let mut curves = Vec::new();
     let mut pages_refused = Vec::new();
@@ -116,12 +116,12 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused
     Ok(LatencyCurves { line: Bytes(line), curves, pages_refused })
 }
 
-type Measured = (Setting, Point, PageSupply);
+type Measured = (ChaseSetting, Point, PageSupply);
 
 /// Builds the chains of all settings in one arena and measures them, interleaved.
 fn gather(
     ctx: &mut Context<'_>,
-    settings: Vec<Setting>,
+    settings: Vec<ChaseSetting>,
     pages: PageKind,
     share: f64,
 ) -> Result<Vec<Measured>, Refused> {
@@ -174,11 +174,13 @@ pub(crate) fn supply_of(chains: &[Chain], asked: PageKind) -> PageSupply {
     PageSupply { asked: asked.name().to_owned(), share }
 }
 
-fn point_of(ctx: &mut Context<'_>, setting: &Setting, series: &Series) -> Point {
+fn point_of(ctx: &mut Context<'_>, setting: &ChaseSetting, series: &Series) -> Point {
     let ns_per_tick = ctx.ns_per_tick();
     let ns = stats::sorted(&series.counted().iter().map(|b| b.values[0] * ns_per_tick).collect::<Vec<f64>>());
     let at = |q| if ns.is_empty() { 0.0 } else { stats::quantile_sorted(&ns, q) };
-    let cycles = stats::sorted(&series.counted().iter().map(|b| b.values[0] * b.pace).collect::<Vec<f64>>());
+    let cycles = stats::sorted(
+        &series.counted().iter().map(|b| b.values[0] * b.cycles_per_tick).collect::<Vec<f64>>(),
+    );
     Point {
         size: setting.layout.span,
         pitch: Bytes(setting.layout.pitch),

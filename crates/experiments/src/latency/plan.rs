@@ -1,6 +1,6 @@
 //! Which sizes, patterns and pages are measured. Pure, but for looking at the context's facts.
 
-use super::Setting;
+use super::ChaseSetting;
 use crate::context::Context;
 use lab::arena::PageKind;
 use lab::chain::{Layout, Order};
@@ -21,6 +21,7 @@ pub(crate) fn largest(ctx: &Context<'_>) -> Bytes {
     Bytes(wanted.max(floor).min(ctx.max_memory.0).max(1 << 20).next_multiple_of(2 << 20))
 }
 
+/// Huge pages where they can be had, so that no TLB miss mixes in.
 pub(crate) fn main_pages(ctx: &Context<'_>) -> PageKind {
     match ctx.host.pages.thp.enabled.value() {
         Some(ThpMode::Never) => PageKind::Small,
@@ -49,7 +50,7 @@ pub(crate) fn would_help(kind: PageKind) -> String {
 }
 
 /// The main curve's first pass: three sizes an octave up to twice the last cache, then two.
-pub(crate) fn coarse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Setting> {
+pub(crate) fn coarse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<ChaseSetting> {
     let dense_until = ctx.last_cache().0 as f64;
     let mut sizes = Vec::new();
     let mut size = SMALLEST as f64;
@@ -62,7 +63,7 @@ pub(crate) fn coarse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Settin
 }
 
 /// Patterns that prefetchers can follow, one size an octave.
-pub(crate) fn followed(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Setting> {
+pub(crate) fn followed(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<ChaseSetting> {
     if ctx.pick(true, false, false) {
         return Vec::new();
     }
@@ -73,7 +74,7 @@ pub(crate) fn followed(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Sett
 }
 
 /// The same random cycle, every line written.
-pub(crate) fn written(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Setting> {
+pub(crate) fn written(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<ChaseSetting> {
     let from = ctx.pick(16 << 10, 8 << 10, 4 << 10);
     let mut sizes = octaves(from, largest.0);
     if ctx.pick(true, false, false) {
@@ -83,7 +84,7 @@ pub(crate) fn written(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Setti
 }
 
 /// One size an octave (every second one when in a hurry), for the extra curves.
-pub(crate) fn sparse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Setting> {
+pub(crate) fn sparse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<ChaseSetting> {
     let mut sizes = octaves(16 << 10, largest.0);
     if ctx.pick(true, false, false) {
         sizes = sizes.into_iter().rev().step_by(2).collect();
@@ -92,7 +93,7 @@ pub(crate) fn sparse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Settin
 }
 
 /// Sizes between neighbours whose latencies differ.
-pub(crate) fn refine(ctx: &Context<'_>, line: u64, known: &[(u64, f64)]) -> Vec<Setting> {
+pub(crate) fn refine(ctx: &Context<'_>, line: u64, known: &[(u64, f64)]) -> Vec<ChaseSetting> {
     let (bend, pieces) = ctx.pick((1.12, 3), (1.05, 4), (1.03, 8));
     settings(&between(known, bend, pieces), line, Pattern::Random, Access::Read)
 }
@@ -123,7 +124,7 @@ fn octaves(from: u64, to: u64) -> Vec<f64> {
     sizes
 }
 
-fn settings(sizes: &[f64], line: u64, pattern: Pattern, access: Access) -> Vec<Setting> {
+fn settings(sizes: &[f64], line: u64, pattern: Pattern, access: Access) -> Vec<ChaseSetting> {
     let pitch = if pattern == Pattern::Stride { line * STRIDE_LINES } else { line };
     let order = match pattern {
         Pattern::Random => Order::Random,
@@ -136,7 +137,7 @@ fn settings(sizes: &[f64], line: u64, pattern: Pattern, access: Access) -> Vec<S
     spans.dedup();
     spans
         .into_iter()
-        .map(|span| Setting {
+        .map(|span| ChaseSetting {
             pattern,
             access,
             layout: Layout { span: Bytes(span), pitch, scatter: false, apart: false, order: order.clone() },

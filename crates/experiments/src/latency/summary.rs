@@ -1,6 +1,6 @@
 //! From the main curve to the record's levels: names, sizes beside the host's claims, latencies in three units.
 
-use crate::levels::{self, CurvePoint, Found};
+use crate::levels::{self, CurvePoint, FoundLevel};
 use records::host::Host;
 use records::machine::{Access, Curve, LatencyCurves, Level, Pattern, Point};
 use units::{Estimate, Latency, Quantity, Unit};
@@ -68,7 +68,7 @@ fn claimed(host: &Host, cpu: u32, number: usize, memory: bool) -> Quantity {
 }
 
 fn describe(
-    level: &Found,
+    level: &FoundLevel,
     name: String,
     memory: bool,
     resolved: &[(&Point, CurvePoint)],

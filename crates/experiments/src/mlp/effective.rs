@@ -1,6 +1,6 @@
 //! How many misses overlap, from times. Pure.
 
-use crate::resample::{RESAMPLES, Sample};
+use crate::resample::{RESAMPLES, SettingBlocks};
 use lab::rng::Rng;
 use lab::stats;
 use units::Estimate;
@@ -32,7 +32,11 @@ fn below(points: &[(f64, f64)], time: f64) -> Option<(f64, f64)> {
 }
 
 /// The largest N whose time stays below that of two accesses in sequence.
-pub(crate) fn effective(bursts: &[Sample], in_sequence: &Sample, rng: &mut Rng) -> Result<Estimate, String> {
+pub(crate) fn effective(
+    bursts: &[SettingBlocks],
+    in_sequence: &SettingBlocks,
+    rng: &mut Rng,
+) -> Result<Estimate, String> {
     let points: Vec<(f64, f64)> = bursts.iter().map(|s| (s.at, s.median())).collect();
     let Some(most) = points.last().map(|p| p.0) else { return Err("no burst was measured".to_owned()) };
     let Some((value, _)) = below(&points, in_sequence.median()) else {
@@ -64,7 +68,7 @@ pub(crate) struct Throughput {
 const NEARLY: f64 = 1.05;
 
 /// From the time of a round in which each of k chains takes a step; the first sample is a lone chain's.
-pub(crate) fn throughput(rounds: &[Sample], rng: &mut Rng) -> Option<Throughput> {
+pub(crate) fn throughput(rounds: &[SettingBlocks], rng: &mut Rng) -> Option<Throughput> {
     if rounds.first()?.at != 1.0 || rounds.len() < 3 {
         return None;
     }
@@ -76,7 +80,7 @@ pub(crate) fn throughput(rounds: &[Sample], rng: &mut Rng) -> Option<Throughput>
         let first = per.iter().position(|&p| p <= best * NEARLY).unwrap_or(0);
         [rounds[first].at, per[0] / best, best]
     };
-    let value = of(&rounds.iter().map(Sample::median).collect::<Vec<f64>>());
+    let value = of(&rounds.iter().map(SettingBlocks::median).collect::<Vec<f64>>());
     let drawn: Vec<[f64; 3]> =
         (0..RESAMPLES).map(|_| of(&rounds.iter().map(|s| s.redrawn(rng)).collect::<Vec<f64>>())).collect();
     let estimate = |i: usize| {
@@ -92,9 +96,12 @@ mod tests {
     use lab::rng::Rng;
     use proptest::prelude::*;
 
-    fn samples(times: impl Iterator<Item = (f64, f64)>, noise: u64, rng: &mut Rng) -> Vec<Sample> {
+    fn samples(times: impl Iterator<Item = (f64, f64)>, noise: u64, rng: &mut Rng) -> Vec<SettingBlocks> {
         times
-            .map(|(at, t)| Sample { at, values: (0..11).map(|_| t + rng.below(noise + 1) as f64).collect() })
+            .map(|(at, t)| SettingBlocks {
+                at,
+                values: (0..11).map(|_| t + rng.below(noise + 1) as f64).collect(),
+            })
             .collect()
     }
 
@@ -115,7 +122,7 @@ mod tests {
     fn noise_widens_and_numbers_left_out_are_counted_in() {
         let mut rng = Rng::new(4);
         let bursts = samples((1..=30).map(|n| (f64::from(n), 200.0 + 10.0 * f64::from(n))), 60, &mut rng);
-        let two = Sample { at: 2.0, values: vec![430.0; 9] };
+        let two = SettingBlocks { at: 2.0, values: vec![430.0; 9] };
         let m = effective(&bursts, &two, &mut rng).unwrap();
         assert!(m.lo < m.hi && m.contains(20.0), "{m:?}");
         let sparse = samples([1.0, 16.0, 24.0, 32.0].into_iter().map(|n| (n, 200.0 + 10.0 * n)), 0, &mut rng);
@@ -127,9 +134,10 @@ mod tests {
     fn no_end_is_not_resolved() {
         let mut rng = Rng::new(4);
         let bursts = samples((1..=64).map(|n| (f64::from(n), 200.0)), 5, &mut rng);
-        let why = effective(&bursts, &Sample { at: 2.0, values: vec![400.0; 9] }, &mut rng).unwrap_err();
+        let why =
+            effective(&bursts, &SettingBlocks { at: 2.0, values: vec![400.0; 9] }, &mut rng).unwrap_err();
         assert!(why.starts_with("64 accesses still"), "{why}");
-        assert!(effective(&[], &Sample { at: 2.0, values: vec![400.0; 9] }, &mut rng).is_err());
+        assert!(effective(&[], &SettingBlocks { at: 2.0, values: vec![400.0; 9] }, &mut rng).is_err());
     }
 
     #[test]

@@ -19,23 +19,26 @@ mod effective;
 mod line;
 mod shots;
 
+use crate::cliff;
 use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
 use crate::latency::supply_of;
-use crate::resample::{self, Sample};
-use crate::rob::cliff;
+use crate::resample::{self, SettingBlocks};
+use crate::uncached::uncached_nodes;
 use kernels::Fence;
-use lab::arena::{PageKind, Placement};
-use lab::chain::{self, Layout};
-use lab::rigs::Trail;
+use lab::arena::PageKind;
+use lab::rigs::NodeSupply;
 use line::Strip;
 use records::host::ThpMode;
 use records::machine::{
     ChainsPoint, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot, Translated,
 };
-use shots::{Found, Setting, Way, apart, bursts, chains, dependent, far_apart, gaps, gather, sequences};
-use units::{Bytes, Estimate, Latency, Quantity, Unit};
+use shots::{
+    BurstAccess, MeasuredSettings, ShotSetting, apart, bursts, chains, dependent, far_apart, gaps, gather,
+    sequences,
+};
+use units::{Estimate, Latency, Quantity, Unit};
 
 const MOST_ACCESSES: u32 = 64;
 const LONGEST_SEQUENCE: u32 = 12;
@@ -76,21 +79,12 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Mlp, Refused> {
     Ok(mlp)
 }
 
-/// An area no cache holds, one chain through all of its lines.
-pub(crate) fn trail(ctx: &mut Context<'_>, pages: PageKind) -> Result<Trail, Refused> {
-    let wanted = (ctx.last_cache().0 * ctx.pick(4, 6, 8)).clamp(64 << 20, 1 << 30);
-    let span = wanted.min(ctx.max_memory.0).max(4 << 20);
-    let layout = Layout::random(Bytes(span), ctx.line());
-    let chain = chain::build(&[layout], pages, &Placement::FirstTouch, &mut ctx.rng)?.remove(0);
-    Ok(Trail::along(chain))
-}
-
 fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Result<MlpOfPages, Refused> {
     ctx.stage(from, from + share * 0.35);
-    let trail = trail(ctx, kind)?;
-    let mut found = Found(Vec::new());
+    let nodes = uncached_nodes(ctx, kind)?;
+    let mut found = MeasuredSettings(Vec::new());
     let bare = ctx.host.virtualization.hypervisor.get().is_some_and(|h| h == "none");
-    gather(ctx, &trail, &mut found, settings(ctx), share * 0.3)?;
+    gather(ctx, &nodes, &mut found, settings(ctx), share * 0.3)?;
     let rounds = ctx.pick(2, 3, 3);
     for round in 0..rounds {
         let part = 0.25 * share / f64::from(rounds);
@@ -100,29 +94,29 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Res
             break;
         }
         let points = resample::medians(&found.samples(gaps));
-        let more = cliff::between(&points, 7).into_iter().map(Setting::Gap).collect();
-        gather(ctx, &trail, &mut found, more, part)?;
+        let more = cliff::between(&points, 7).into_iter().map(ShotSetting::Gap).collect();
+        gather(ctx, &nodes, &mut found, more, part)?;
     }
     ctx.stage(from + share * 0.6, from + share);
-    let mut ways = vec![Way::Walking(Fence::Lfence)];
+    let mut ways = vec![BurstAccess::Walking(Fence::Lfence)];
     // A hypervisor intercepts CPUID: tens of microseconds a shot, and caches swept on the way.
-    ways.extend(bare.then_some(Way::Walking(Fence::Cpuid)));
-    ways.extend((kind != PageKind::Small).then_some(Way::AtHand));
+    ways.extend(bare.then_some(BurstAccess::Walking(Fence::Cpuid)));
+    ways.extend((kind != PageKind::Small).then_some(BurstAccess::AtHand));
     let together = compared(ctx, &found, &ways);
-    gather(ctx, &trail, &mut found, together, share * 0.4)?;
-    Ok(conclude(ctx, &trail, kind, bare, &found))
+    gather(ctx, &nodes, &mut found, together, share * 0.4)?;
+    Ok(conclude(ctx, &nodes, kind, bare, &found))
 }
 
 /// What stands for itself: sequences, chains side by side, and the curve over the gap.
-fn settings(ctx: &Context<'_>) -> Vec<Setting> {
+fn settings(ctx: &Context<'_>) -> Vec<ShotSetting> {
     let coarse: Vec<u32> = (0..100)
         .map(|i| (8.0 * 2f64.powf(f64::from(i) / ctx.pick(2.0, 3.0, 4.0))).round() as u32)
         .take_while(|&g| g < FURTHEST_GAP)
         .chain([1, 4, FURTHEST_GAP])
         .collect();
-    let mut settings: Vec<Setting> = (0..=LONGEST_SEQUENCE).map(Setting::Sequence).collect();
-    settings.extend(counts(ctx).map(Setting::Chains));
-    settings.extend(coarse.into_iter().map(Setting::Gap));
+    let mut settings: Vec<ShotSetting> = (0..=LONGEST_SEQUENCE).map(ShotSetting::Sequence).collect();
+    settings.extend(counts(ctx).map(ShotSetting::Chains));
+    settings.extend(coarse.into_iter().map(ShotSetting::Gap));
     settings
 }
 
@@ -133,30 +127,36 @@ fn counts(ctx: &Context<'_>) -> impl Iterator<Item = u32> + use<> {
 
 /// Bursts, and with them, in turns, what they are compared with: memory that gets slower or faster while all of this goes
 /// on must not meet the one without the other.
-fn compared(ctx: &Context<'_>, found: &Found, ways: &[Way]) -> Vec<Setting> {
+fn compared(ctx: &Context<'_>, found: &MeasuredSettings, ways: &[BurstAccess]) -> Vec<ShotSetting> {
     let mut settings = Vec::new();
     for &way in ways {
-        settings.extend(counts(ctx).map(|n| Setting::Burst(n, way)));
+        settings.extend(counts(ctx).map(|n| ShotSetting::Burst(n, way)));
         // Four times: every number of accesses is compared with these.
-        settings.extend([Setting::Dependent(way); 4]);
+        settings.extend([ShotSetting::Dependent(way); 4]);
     }
     let gaps = resample::medians(&found.samples(gaps));
-    settings.extend(beyond_cliff(&gaps).into_iter().flatten().map(Setting::Apart));
-    settings.extend([Setting::Apart(FURTHEST_GAP); 2]);
+    settings.extend(beyond_cliff(&gaps).into_iter().flatten().map(ShotSetting::Apart));
+    settings.extend([ShotSetting::Apart(FURTHEST_GAP); 2]);
     settings
 }
 
-fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, found: &Found) -> MlpOfPages {
+fn conclude(
+    ctx: &mut Context<'_>,
+    nodes: &NodeSupply,
+    kind: PageKind,
+    bare: bool,
+    found: &MeasuredSettings,
+) -> MlpOfPages {
     let disturbed = resample::disturbed(found.0.iter().map(|f| &f.1));
     let marked = |q: Quantity| q.disturbed_by(disturbed.clone());
     let count = |e: Result<Estimate, String>| match e {
         Ok(e) => marked(Quantity::measured(e, Unit::Count)),
         Err(why) => Quantity::unresolved(why),
     };
-    let against = |way: Way, two: &[Sample], ctx: &mut Context<'_>| {
+    let against = |way: BurstAccess, two: &[SettingBlocks], ctx: &mut Context<'_>| {
         count(by(&found.samples(bursts(way)), pooled(two).as_ref(), ctx))
     };
-    let walking = Way::Walking(Fence::Lfence);
+    let walking = BurstAccess::Walking(Fence::Lfence);
     let effective = against(walking, &found.samples(dependent(walking)), ctx);
     let company = hyperthreads(found);
     let effective_by_gap = match &company {
@@ -164,7 +164,7 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         None => against(walking, &found.samples(apart), ctx),
     };
     let effective_by_far_gap = against(walking, &found.samples(far_apart), ctx);
-    let by_cpuid = Way::Walking(Fence::Cpuid);
+    let by_cpuid = BurstAccess::Walking(Fence::Cpuid);
     let effective_by_cpuid = bare.then(|| against(by_cpuid, &found.samples(dependent(by_cpuid)), ctx));
     let cliff = match (cliff::find(&found.samples(gaps), &mut ctx.rng), company) {
         (Some(_), Some(why)) => Quantity::unresolved(why),
@@ -172,26 +172,28 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
     };
     let throughput = effective::throughput(&found.samples(chains), &mut ctx.rng);
     let too_few = || "too few chains were measured".to_owned();
-    let pace = Pace::of(found, ctx.ns_per_tick());
+    let scale = TickScale::of(found, ctx.ns_per_tick());
     let sequence = found.times(ctx, sequences);
-    let line = sequence_line(&sequence, &pace);
+    let line = sequence_line(&sequence, &scale);
     let shots = |times: Vec<(u32, Latency)>| -> Vec<Shot> {
         times.into_iter().map(|(accesses, time)| Shot { accesses, time }).collect()
     };
     let gap_times = found.times(ctx, gaps);
-    let in_sequence = |way: Way, ctx: &mut Context<'_>| match pooled(&found.samples(dependent(way))) {
-        Some(two) => pace.latency(lab::stats::median_interval(&two.values, &mut ctx.rng), Quantity::measured),
+    let in_sequence = |way: BurstAccess, ctx: &mut Context<'_>| match pooled(&found.samples(dependent(way))) {
+        Some(two) => {
+            scale.latency(lab::stats::median_interval(&two.values, &mut ctx.rng), Quantity::measured)
+        }
         None => Latency::unresolved("not measured"),
     };
     let translated = (kind != PageKind::Small).then(|| Translated {
-        effective: against(Way::AtHand, &found.samples(dependent(Way::AtHand)), ctx),
-        in_sequence: in_sequence(Way::AtHand, ctx),
-        bursts: shots(found.times(ctx, bursts(Way::AtHand))),
+        effective: against(BurstAccess::AtHand, &found.samples(dependent(BurstAccess::AtHand)), ctx),
+        in_sequence: in_sequence(BurstAccess::AtHand, ctx),
+        bursts: shots(found.times(ctx, bursts(BurstAccess::AtHand))),
     });
     MlpOfPages {
-        pages: supply_of(std::slice::from_ref(trail.chain()), kind),
+        pages: supply_of(std::slice::from_ref(nodes.chain()), kind),
         combination: combination(bare, kind),
-        area: trail.chain().layout.span,
+        area: nodes.chain().layout.span,
         effective,
         in_sequence: in_sequence(walking, ctx),
         effective_by_gap: Some(effective_by_gap),
@@ -212,13 +214,17 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, kind: PageKind, bare: bool, fo
         saturation: count(throughput.map(|t| t.saturation).ok_or_else(too_few)),
         sustained: count(throughput.map(|t| t.sustained).ok_or_else(too_few)),
         per_access: match throughput {
-            Some(t) => pace.latency(t.per_access, Quantity::measured),
+            Some(t) => scale.latency(t.per_access, Quantity::measured),
             None => Latency::unresolved(too_few()),
         },
     }
 }
 
-fn by(bursts: &[Sample], two: Option<&Sample>, ctx: &mut Context<'_>) -> Result<Estimate, String> {
+fn by(
+    bursts: &[SettingBlocks],
+    two: Option<&SettingBlocks>,
+    ctx: &mut Context<'_>,
+) -> Result<Estimate, String> {
     let two = two.ok_or_else(|| "two accesses in sequence were not resolved".to_owned())?;
     effective::effective(bursts, two, &mut ctx.rng)
 }
@@ -226,8 +232,8 @@ fn by(bursts: &[Sample], two: Option<&Sample>, ctx: &mut Context<'_>) -> Result<
 /// Two accesses kept apart by fillers stand for two in sequence only where the fillers neither fail to keep them apart nor
 /// take time of their own. Both happens while another hyperthread of the core is at work: its buffers are then shared out,
 /// so that a cliff found in company is not there without, and the other way round. What speaks for that, if anything does.
-fn hyperthreads(found: &Found) -> Option<String> {
-    let dependent = pooled(&found.samples(dependent(Way::Walking(Fence::Lfence))))?.median();
+fn hyperthreads(found: &MeasuredSettings) -> Option<String> {
+    let dependent = pooled(&found.samples(dependent(BurstAccess::Walking(Fence::Lfence))))?.median();
     let apart = pooled(&found.samples(apart))?.median();
     ((apart / dependent - 1.0).abs() > UNLIKE).then(|| {
         format!(
@@ -244,21 +250,23 @@ fn beyond_cliff(gaps: &[(f64, f64)]) -> Option<[u32; 4]> {
 }
 
 /// Two in sequence, by all that stands for it.
-fn pooled(two: &[Sample]) -> Option<Sample> {
+fn pooled(two: &[SettingBlocks]) -> Option<SettingBlocks> {
     let values: Vec<f64> = two.iter().flat_map(|s| s.values.iter().copied()).collect();
-    (!values.is_empty()).then_some(Sample { at: 2.0, values })
+    (!values.is_empty()).then_some(SettingBlocks { at: 2.0, values })
 }
 
 /// Turns ticks into the other units, for figures that rest on many settings.
-struct Pace {
+struct TickScale {
     cycles_per_tick: f64,
     ns_per_tick: f64,
 }
 
-impl Pace {
-    fn of(found: &Found, ns_per_tick: f64) -> Self {
-        let paces: Vec<f64> = found.0.iter().flat_map(|f| f.1.blocks().iter().map(|b| b.pace)).collect();
-        let cycles_per_tick = if paces.is_empty() { 1.0 } else { lab::stats::median(&paces) };
+impl TickScale {
+    fn of(found: &MeasuredSettings, ns_per_tick: f64) -> Self {
+        let cycles_per_tick: Vec<f64> =
+            found.0.iter().flat_map(|f| f.1.blocks().iter().map(|b| b.cycles_per_tick)).collect();
+        let cycles_per_tick =
+            if cycles_per_tick.is_empty() { 1.0 } else { lab::stats::median(&cycles_per_tick) };
         Self { cycles_per_tick, ns_per_tick }
     }
 
@@ -271,7 +279,7 @@ impl Pace {
     }
 }
 
-fn sequence_line(sequence: &[(u32, Latency)], pace: &Pace) -> SequenceLine {
+fn sequence_line(sequence: &[(u32, Latency)], scale: &TickScale) -> SequenceLine {
     let strips: Vec<Strip> = sequence
         .iter()
         .filter(|(n, _)| *n > 0)
@@ -279,8 +287,8 @@ fn sequence_line(sequence: &[(u32, Latency)], pace: &Pace) -> SequenceLine {
         .collect();
     match line::fit(&strips) {
         Some(line) => SequenceLine {
-            per_access: pace.latency(line.per_access, Quantity::modelled),
-            constant: pace.latency(line.constant, Quantity::modelled),
+            per_access: scale.latency(line.per_access, Quantity::modelled),
+            constant: scale.latency(line.constant, Quantity::modelled),
             widened: Quantity::modelled(Estimate::exact(line.widened), Unit::Ticks),
             conflict: line.conflict,
         },

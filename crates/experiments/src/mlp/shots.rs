@@ -1,14 +1,14 @@
 //! What the experiment measures, setting by setting, and the samples found.
 //!
-//! A new kind of shot is a new [`Setting`] with its kernel in `spec`, and a function beside `gaps` that picks it out.
+//! A new kind of shot is a new [`ShotSetting`] with its kernel in `spec`, and a function beside `gaps` that picks it out.
 
 use super::FURTHEST_GAP;
 use crate::context::{Context, Refused};
-use crate::resample::{self, Sample};
+use crate::resample::{self, SettingBlocks};
 use kernels::{Fence, Filler, Spec};
 use lab::campaign::Series;
 use lab::code::Loaded;
-use lab::rigs::{Rig, ShotRig, SideBySideRig, Trail};
+use lab::rigs::{NodeSupply, Rig, ShotRig, SideBySideRig};
 use std::time::Duration;
 use units::Latency;
 
@@ -16,14 +16,14 @@ const NOP: Filler = Filler::Nop { bytes: 1 };
 
 /// How the accesses of a burst come about.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Way {
+pub(super) enum BurstAccess {
     /// As they are, page walks and all.
     Walking(Fence),
     /// With their translations at hand.
     AtHand,
 }
 
-impl Way {
+impl BurstAccess {
     fn fence(self) -> Fence {
         match self {
             Self::Walking(fence) => fence,
@@ -33,20 +33,20 @@ impl Way {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Setting {
+pub(super) enum ShotSetting {
     /// Two accesses with so many fillers between them, for the curve over the gap.
     Gap(u32),
     /// So many accesses.
-    Burst(u32, Way),
+    Burst(u32, BurstAccess),
     /// Two so far apart that the core should not hold both, among the bursts that are compared with them.
     Apart(u32),
     /// Two dependent ones, among the bursts that are compared with them.
-    Dependent(Way),
+    Dependent(BurstAccess),
     Sequence(u32),
     Chains(u32),
 }
 
-impl Setting {
+impl ShotSetting {
     fn spec(self) -> Spec {
         match self {
             // One filler before the last access, as published.
@@ -62,10 +62,10 @@ impl Setting {
 }
 
 /// Settings and their blocks.
-pub(super) struct Found(pub(super) Vec<(Setting, Series)>);
+pub(super) struct MeasuredSettings(pub(super) Vec<(ShotSetting, Series)>);
 
-impl Found {
-    pub(super) fn samples(&self, which: impl Fn(Setting) -> Option<u32>) -> Vec<Sample> {
+impl MeasuredSettings {
+    pub(super) fn samples(&self, which: impl Fn(ShotSetting) -> Option<u32>) -> Vec<SettingBlocks> {
         let series =
             self.0.iter().filter_map(|(setting, series)| Some((f64::from(which(*setting)?), series)));
         let mut samples = resample::curve(series, |b| b.values[0]);
@@ -77,7 +77,7 @@ impl Found {
     pub(super) fn times(
         &self,
         ctx: &mut Context<'_>,
-        which: impl Fn(Setting) -> Option<u32>,
+        which: impl Fn(ShotSetting) -> Option<u32>,
     ) -> Vec<(u32, Latency)> {
         let mut times: Vec<(u32, Latency)> = self
             .0
@@ -89,43 +89,43 @@ impl Found {
     }
 }
 
-pub(super) fn gaps(s: Setting) -> Option<u32> {
-    if let Setting::Gap(gap) = s { Some(gap) } else { None }
+pub(super) fn gaps(s: ShotSetting) -> Option<u32> {
+    if let ShotSetting::Gap(gap) = s { Some(gap) } else { None }
 }
 
-pub(super) fn apart(s: Setting) -> Option<u32> {
-    if let Setting::Apart(gap) = s { Some(gap).filter(|&gap| gap < FURTHEST_GAP) } else { None }
+pub(super) fn apart(s: ShotSetting) -> Option<u32> {
+    if let ShotSetting::Apart(gap) = s { Some(gap).filter(|&gap| gap < FURTHEST_GAP) } else { None }
 }
 
-pub(super) fn far_apart(s: Setting) -> Option<u32> {
-    (s == Setting::Apart(FURTHEST_GAP)).then_some(FURTHEST_GAP)
+pub(super) fn far_apart(s: ShotSetting) -> Option<u32> {
+    (s == ShotSetting::Apart(FURTHEST_GAP)).then_some(FURTHEST_GAP)
 }
 
-pub(super) fn bursts(way: Way) -> impl Fn(Setting) -> Option<u32> {
+pub(super) fn bursts(way: BurstAccess) -> impl Fn(ShotSetting) -> Option<u32> {
     move |s| match s {
-        Setting::Burst(n, w) if w == way => Some(n),
+        ShotSetting::Burst(n, w) if w == way => Some(n),
         _ => None,
     }
 }
 
-pub(super) fn dependent(way: Way) -> impl Fn(Setting) -> Option<u32> {
-    move |s| (s == Setting::Dependent(way)).then_some(2)
+pub(super) fn dependent(way: BurstAccess) -> impl Fn(ShotSetting) -> Option<u32> {
+    move |s| (s == ShotSetting::Dependent(way)).then_some(2)
 }
 
-pub(super) fn sequences(s: Setting) -> Option<u32> {
-    if let Setting::Sequence(n) = s { Some(n) } else { None }
+pub(super) fn sequences(s: ShotSetting) -> Option<u32> {
+    if let ShotSetting::Sequence(n) = s { Some(n) } else { None }
 }
 
-pub(super) fn chains(s: Setting) -> Option<u32> {
-    if let Setting::Chains(k) = s { Some(k) } else { None }
+pub(super) fn chains(s: ShotSetting) -> Option<u32> {
+    if let ShotSetting::Chains(k) = s { Some(k) } else { None }
 }
 
 /// Measures all of these in one campaign.
 pub(super) fn gather(
     ctx: &mut Context<'_>,
-    trail: &Trail,
-    found: &mut Found,
-    settings: Vec<Setting>,
+    nodes: &NodeSupply,
+    found: &mut MeasuredSettings,
+    settings: Vec<ShotSetting>,
     share: f64,
 ) -> Result<(), Refused> {
     if settings.is_empty() {
@@ -135,11 +135,11 @@ pub(super) fn gather(
     for setting in &settings {
         let kernel = Loaded::of(&setting.spec())?;
         rigs.push(match setting {
-            Setting::Chains(_) => Box::new(SideBySideRig::new(kernel, trail.clone())),
-            Setting::Burst(_, Way::AtHand) | Setting::Dependent(Way::AtHand) => {
-                Box::new(ShotRig::new(kernel, trail.clone()).translated())
+            ShotSetting::Chains(_) => Box::new(SideBySideRig::new(kernel, nodes.clone())),
+            ShotSetting::Burst(_, BurstAccess::AtHand) | ShotSetting::Dependent(BurstAccess::AtHand) => {
+                Box::new(ShotRig::new(kernel, nodes.clone()).translated())
             }
-            _ => Box::new(ShotRig::new(kernel, trail.clone())),
+            _ => Box::new(ShotRig::new(kernel, nodes.clone())),
         });
     }
     let (block, blocks) = ctx.pick((300, 11), (400, 31), (500, 75));

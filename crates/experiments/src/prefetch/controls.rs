@@ -4,14 +4,14 @@
 
 use host::Host;
 use host::prefetch::{AMD, DEPTHS, DSCR, INTEL, Register};
-use lab::settings::Place;
+use lab::settings::SettingPlace;
 use records::host::Ability;
 use std::path::Path;
 
 /// A setting, and the states worth measuring beside the one that is found.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Control {
-    pub place: Place,
+    pub place: SettingPlace,
     pub states: Vec<(String, Vec<u8>)>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct NoControl {
 
 /// The control that this machine has, if it can be read.
 pub(super) fn find(root: &Path, host: &Host, cpu: usize) -> Result<Control, NoControl> {
-    let depth = Place::text(root.join(DSCR));
+    let depth = SettingPlace::text(root.join(DSCR));
     if depth.read().is_ok() {
         return Ok(Control { place: depth, states: depths() });
     }
@@ -38,7 +38,7 @@ pub(super) fn find(root: &Path, host: &Host, cpu: usize) -> Result<Control, NoCo
             });
         }
     };
-    let place = Place::msr(root, cpu, register.address);
+    let place = SettingPlace::msr(root, cpu, register.address);
     match place.read() {
         Ok(value) => {
             let value = u64::from_le_bytes(value.try_into().unwrap_or_default());

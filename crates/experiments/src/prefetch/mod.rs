@@ -10,14 +10,14 @@ mod controls;
 mod plan;
 mod reveal;
 
-use crate::chases::{self, Pass};
+use crate::chase_batches::{self, ChasePass};
 use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
 use crate::latency;
 use controls::Control;
 use lab::chain::Layout;
-use lab::rigs::{ChaseRig, Rig, Switch, Under};
+use lab::rigs::{ChaseRig, Rig, SharedSetting, WithSettingRig};
 use lab::settings::Change;
 use records::machine::{ControlOutcome, Machine, PrefetchState, Prefetching, ProbePoint};
 use std::path::Path;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use units::Bytes;
 
 /// Switched controls: the setting, and the names of its states.
-type Switched = (Rc<Switch>, Vec<(String, Vec<u8>)>);
+type Switched = (Rc<SharedSetting>, Vec<(String, Vec<u8>)>);
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "prefetch",
@@ -52,7 +52,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Prefetching, Refused> 
 
     let settings = plan::settings(ctx, line);
     let layouts: Vec<Layout> = settings.iter().map(|s| plan::layout(s.1, s.0, line)).collect();
-    let pass = Pass {
+    let pass = ChasePass {
         block: Duration::from_micros(ctx.pick(300, 1000, 1500)),
         blocks: ctx.pick(9, 15, 31),
         share: 0.7,
@@ -65,11 +65,12 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Prefetching, Refused> 
         let values = found.iter().chain(others.iter().map(|(_, value)| value));
         values
             .map(|value| {
-                Box::new(Under::new(Box::new(rig.clone()), switch.clone(), value.clone())) as Box<dyn Rig>
+                Box::new(WithSettingRig::new(Box::new(rig.clone()), switch.clone(), value.clone()))
+                    as Box<dyn Rig>
             })
             .collect()
     };
-    let (chased, supply) = chases::chase_each(ctx, &layouts, pages, pass, &rigs_of)?;
+    let (chased, supply) = chase_batches::chase_each(ctx, &layouts, pages, pass, &rigs_of)?;
     if let Some(why) = switched.as_ref().and_then(|(switch, _)| switch.failure()) {
         return Err(Refused { not_possible: false, why, would_help: None });
     }
@@ -106,7 +107,7 @@ fn take_control(ctx: &Context<'_>) -> (ControlOutcome, Option<Switched>) {
     };
     let name = place.to_string();
     let switch = match Change::of(place) {
-        Ok(change) => Switch::new(change),
+        Ok(change) => SharedSetting::new(change),
         Err(error) => return refused(error.to_string(), "run as root, alone".to_owned()),
     };
     let original = switch.original().to_vec();

@@ -1,7 +1,7 @@
 //! What patterns reveal of prefetchers. Pure.
 
 use super::plan::PAGE;
-use crate::followed::{self, FOLLOWED};
+use crate::prefetch_reach::{self, FOLLOWED_SHARE};
 use records::machine::{Probe, ProbePoint, Revealed};
 use units::{Bytes, Estimate, Quantity, Unit};
 
@@ -58,10 +58,14 @@ fn of_size(size: Bytes, points: &[(Probe, Estimate)], line: Bytes) -> Revealed {
         ahead_forward: ahead(forward),
         ahead_backward: ahead(of(Probe::Backward { lines: 1 })),
         learns_after: learns_after(random, &runs),
-        longest_stride: followed::until(&bytes, |e| e.over(random).hi < FOLLOWED, Unit::Bytes),
+        longest_stride: prefetch_reach::last_followed(
+            &bytes,
+            |e| e.over(random).hi < FOLLOWED_SHARE,
+            Unit::Bytes,
+        ),
         streams: match forward {
-            Some(f) if f.over(random).hi < FOLLOWED => {
-                followed::until(&streams, |e| e.value < middle, Unit::Count)
+            Some(f) if f.over(random).hi < FOLLOWED_SHARE => {
+                prefetch_reach::last_followed(&streams, |e| e.value < middle, Unit::Count)
             }
             _ => Quantity::unresolved("not even one stream is followed"),
         },
@@ -111,13 +115,13 @@ fn remarks(revealed: &Revealed, random: Estimate, in_pages: Option<Estimate>) ->
         (revealed.ahead_forward.estimate(), revealed.ahead_backward.estimate())
     {
         let same = forward.value / backward.value;
-        if backward.hi < 1.0 / FOLLOWED && forward.lo > 1.0 / FOLLOWED {
+        if backward.hi < 1.0 / FOLLOWED_SHARE && forward.lo > 1.0 / FOLLOWED_SHARE {
             remarks.push("descending streams are not followed".to_owned());
         } else if (0.8..1.25).contains(&same) {
             remarks.push("descending streams are followed as well as ascending ones".to_owned());
         }
     }
-    if in_pages.is_some_and(|e| e.over(random).hi < FOLLOWED) {
+    if in_pages.is_some_and(|e| e.over(random).hi < FOLLOWED_SHARE) {
         remarks.push(
             "random accesses inside a page are cheaper than across pages: regions are prefetched".to_owned(),
         );

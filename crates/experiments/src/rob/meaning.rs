@@ -14,7 +14,7 @@ const SAME: f64 = 0.06;
 const SHARED: f64 = 1.15;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Meaning {
+pub(crate) struct CliffMeaning {
     pub runs_out: RunsOut,
     /// Entries of it.
     pub capacity: Option<Estimate>,
@@ -28,28 +28,33 @@ pub(crate) fn instructions(cliff: Estimate) -> Estimate {
 }
 
 /// `single` are the cliffs of fillers that use one kind of register only.
-pub(crate) fn of(filler: Filler, cliff: Estimate, mixed: Option<Estimate>, single: &[Estimate]) -> Meaning {
+pub(crate) fn of(
+    filler: Filler,
+    cliff: Estimate,
+    mixed: Option<Estimate>,
+    single: &[Estimate],
+) -> CliffMeaning {
     let inside = instructions(cliff);
     let Some(mixed) = mixed.map(instructions) else {
         return unknown("the mixed filler gave no cliff to compare with");
     };
     let ratio = inside.over(mixed);
     if filler == Filler::Mixed {
-        return Meaning {
+        return CliffMeaning {
             runs_out: RunsOut::ReorderBuffer,
             capacity: Some(inside),
             words: "the re-order buffer: the mix uses little of everything else".to_owned(),
         };
     }
     if (ratio.value - 1.0).abs() <= SAME || ratio.contains(1.0) {
-        return Meaning {
+        return CliffMeaning {
             runs_out: RunsOut::ReorderBuffer,
             capacity: Some(inside),
             words: "the re-order buffer: same place as the mix, an entry for each".to_owned(),
         };
     }
     if ratio.value >= SHARED {
-        return Meaning {
+        return CliffMeaning {
             runs_out: RunsOut::SharedEntries,
             capacity: Some(mixed),
             words: format!("the re-order buffer, {:.1} of these to an entry", ratio.value),
@@ -61,7 +66,7 @@ pub(crate) fn of(filler: Filler, cliff: Estimate, mixed: Option<Estimate>, singl
     exhausted(filler, cliff, inside, single)
 }
 
-fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estimate]) -> Meaning {
+fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estimate]) -> CliffMeaning {
     // The loop's two misses take a load queue entry each, and of everything else as good as nothing.
     let (runs_out, capacity, what) = match filler {
         Filler::IntAdd => {
@@ -80,17 +85,21 @@ fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estima
             } else {
                 "registers: no later than with one kind, so something is shared by both"
             };
-            return Meaning { runs_out: RunsOut::Registers, capacity: Some(cliff), words: words.to_owned() };
+            return CliffMeaning {
+                runs_out: RunsOut::Registers,
+                capacity: Some(cliff),
+                words: words.to_owned(),
+            };
         }
         Filler::Nop { .. } | Filler::Mixed => {
             return unknown("no-operations use nothing but the re-order buffer, and yet end before the mix");
         }
     };
-    Meaning { runs_out, capacity: Some(capacity), words: what.to_owned() }
+    CliffMeaning { runs_out, capacity: Some(capacity), words: what.to_owned() }
 }
 
-fn unknown(why: &str) -> Meaning {
-    Meaning { runs_out: RunsOut::Unknown, capacity: None, words: why.to_owned() }
+fn unknown(why: &str) -> CliffMeaning {
+    CliffMeaning { runs_out: RunsOut::Unknown, capacity: None, words: why.to_owned() }
 }
 
 #[cfg(test)]

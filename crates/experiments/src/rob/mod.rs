@@ -5,26 +5,25 @@
 //! takes two. Which part of the core was full depends on the filler, so there are many, and each cliff is named for
 //! what it shows (`meaning.rs`).
 //!
-//! Gaps are measured coarsely first and then more and more finely around each filler's cliff (`cliff.rs`), those of all
+//! Gaps are measured coarsely first and then more and more finely around each filler's cliff (`crate::cliff`), those of all
 //! fillers interleaved. All of it wants the whole core: while another hyperthread is at work, some buffers are halved.
 //!
 //! To add a filler: a line in [`FILLERS`], and what it uses up in `meaning.rs`.
 
-pub(crate) mod cliff;
 mod meaning;
 
+use crate::cliff;
 use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
-use crate::latency::supply_of;
-use crate::mlp::trail;
-use crate::resample::{self, Sample};
+use crate::latency::{main_pages, supply_of};
+use crate::resample::{self, SettingBlocks};
+use crate::uncached::uncached_nodes;
 use kernels::{Filler, Spec};
 use lab::arena::PageKind;
 use lab::campaign::Series;
 use lab::code::Loaded;
-use lab::rigs::{Rig, SideBySideRig, Trail};
-use records::host::ThpMode;
+use lab::rigs::{NodeSupply, Rig, SideBySideRig};
 use records::machine::{Cliff, GapPoint, Machine, Rob, RunsOut};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,7 +54,7 @@ const FILLERS: [(Filler, &str, bool); 18] = [
 ];
 
 /// One filler's search.
-struct Search {
+struct CliffSearch {
     filler: Filler,
     name: &'static str,
     /// Blocks by gap; a gap measured twice is joined.
@@ -72,22 +71,19 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
-    let pages = match ctx.host.pages.thp.enabled.value() {
-        Some(ThpMode::Never) => PageKind::Small,
-        _ => PageKind::Transparent,
-    };
-    let trail = trail(ctx, pages)?;
+    let pages = main_pages(ctx);
+    let nodes = uncached_nodes(ctx, pages)?;
     let hurry = ctx.pick(true, false, false);
-    let mut searches: Vec<Search> = FILLERS
+    let mut searches: Vec<CliffSearch> = FILLERS
         .iter()
         .filter(|(_, _, spare)| !(hurry && *spare))
-        .map(|&(filler, name, _)| Search { filler, name, gaps: BTreeMap::new() })
+        .map(|&(filler, name, _)| CliffSearch { filler, name, gaps: BTreeMap::new() })
         .collect();
 
     let first = coarse(ctx.pick(3.0, 4.0, 6.0));
     let wanted: Vec<Vec<u32>> = searches.iter().map(|_| first.clone()).collect();
     ctx.stage(0.0, 0.4);
-    gather(ctx, &trail, &mut searches, &wanted, 0.35)?;
+    gather(ctx, &nodes, &mut searches, &wanted, 0.35)?;
     let rounds = ctx.pick(3, 4, 4);
     for round in 0..rounds {
         if ctx.stop.asked() {
@@ -96,9 +92,9 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
         let part = 0.6 / f64::from(rounds);
         ctx.stage(0.4 + part * f64::from(round), 0.4 + part * f64::from(round + 1));
         let wanted: Vec<Vec<u32>> = searches.iter().map(|s| cliff::between(&medians(s), 7)).collect();
-        gather(ctx, &trail, &mut searches, &wanted, part * 0.9)?;
+        gather(ctx, &nodes, &mut searches, &wanted, part * 0.9)?;
     }
-    Ok(conclude(ctx, &trail, pages, &searches))
+    Ok(conclude(ctx, &nodes, pages, &searches))
 }
 
 /// Gaps that grow by equal factors, so many an octave.
@@ -117,8 +113,8 @@ fn coarse(per_octave: f64) -> Vec<u32> {
 
 fn gather(
     ctx: &mut Context<'_>,
-    trail: &Trail,
-    searches: &mut [Search],
+    nodes: &NodeSupply,
+    searches: &mut [CliffSearch],
     wanted: &[Vec<u32>],
     share: f64,
 ) -> Result<(), Refused> {
@@ -127,7 +123,7 @@ fn gather(
     for (i, gaps) in wanted.iter().enumerate() {
         for &gap in gaps {
             let kernel = Loaded::of(&Spec::Rob { filler: searches[i].filler, gap })?;
-            rigs.push(Box::new(SideBySideRig::new(kernel, trail.clone())));
+            rigs.push(Box::new(SideBySideRig::new(kernel, nodes.clone())));
             whose.push((i, gap));
         }
     }
@@ -142,10 +138,10 @@ fn gather(
     Ok(())
 }
 
-fn samples(search: &Search) -> Vec<Sample> {
+fn samples(search: &CliffSearch) -> Vec<SettingBlocks> {
     let series = search.gaps.iter().flat_map(|(&gap, all)| all.iter().map(move |s| (f64::from(gap), s)));
-    let mut samples: Vec<Sample> = Vec::new();
-    for sample in resample::curve(series, |b| b.values[0] * b.pace) {
+    let mut samples: Vec<SettingBlocks> = Vec::new();
+    for sample in resample::curve(series, |b| b.values[0] * b.cycles_per_tick) {
         match samples.last_mut().filter(|s| s.at == sample.at) {
             Some(same) => same.values.extend(sample.values),
             None => samples.push(sample),
@@ -156,7 +152,7 @@ fn samples(search: &Search) -> Vec<Sample> {
 
 /// Why this search can have found nothing, if so. A hyperthread that comes and goes makes cliffs of its own, and one that
 /// stays leaves half of some buffers: neither is a figure of the core.
-fn core_shared(search: &Search) -> Option<String> {
+fn core_shared(search: &CliffSearch) -> Option<String> {
     let series: Vec<&Series> = search.gaps.values().flatten().collect();
     (!resample::mostly_whole(series.iter().copied())).then(|| {
         let lacking = series.iter().filter(|s| s.lacks_whole_core()).count();
@@ -164,15 +160,15 @@ fn core_shared(search: &Search) -> Option<String> {
     })
 }
 
-fn medians(search: &Search) -> Vec<(f64, f64)> {
+fn medians(search: &CliffSearch) -> Vec<(f64, f64)> {
     resample::medians(&samples(search))
 }
 
-fn cliff_of(ctx: &mut Context<'_>, search: &Search) -> Option<Estimate> {
+fn cliff_of(ctx: &mut Context<'_>, search: &CliffSearch) -> Option<Estimate> {
     if core_shared(search).is_some() { None } else { cliff::find(&samples(search), &mut ctx.rng) }
 }
 
-fn conclude(ctx: &mut Context<'_>, trail: &Trail, pages: PageKind, searches: &[Search]) -> Rob {
+fn conclude(ctx: &mut Context<'_>, nodes: &NodeSupply, pages: PageKind, searches: &[CliffSearch]) -> Rob {
     let found: Vec<Option<Estimate>> = searches.iter().map(|s| cliff_of(ctx, s)).collect();
     let of = |name: &str| searches.iter().position(|s| s.name == name).and_then(|i| found[i]);
     let mixed = of("mixed");
@@ -194,8 +190,8 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, pages: PageKind, searches: &[S
         _ => Quantity::unresolved("one of the two cliffs was not found"),
     };
     Rob {
-        pages: supply_of(std::slice::from_ref(trail.chain()), pages),
-        area: trail.chain().layout.span,
+        pages: supply_of(std::slice::from_ref(nodes.chain()), pages),
+        area: nodes.chain().layout.span,
         entries,
         nops_per_entry,
         cliffs,
@@ -204,7 +200,7 @@ fn conclude(ctx: &mut Context<'_>, trail: &Trail, pages: PageKind, searches: &[S
 
 fn describe(
     ctx: &mut Context<'_>,
-    search: &Search,
+    search: &CliffSearch,
     cliff: Option<Estimate>,
     mixed: Option<Estimate>,
     single: &[Estimate],
@@ -214,7 +210,10 @@ fn describe(
         .iter()
         .filter_map(|(&gap, series)| {
             let best = series.iter().max_by_key(|s| s.valid())?;
-            Some(GapPoint { gap, cycles: ctx.quantity(best, Unit::Cycles, |b| b.values[0] * b.pace) })
+            Some(GapPoint {
+                gap,
+                cycles: ctx.quantity(best, Unit::Cycles, |b| b.values[0] * b.cycles_per_tick),
+            })
         })
         .collect();
     let disturbed = resample::disturbed(search.gaps.values().flatten());

@@ -9,7 +9,7 @@
 mod plan;
 mod reveal;
 
-use crate::chases::{self, Chased, Pass};
+use crate::chase_batches::{self, ChasePass, ChaseResult};
 use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
@@ -32,7 +32,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Stride, Refused> {
     let line = ctx.line();
     let pages = latency::main_pages(ctx);
     let cap = latency::largest(ctx);
-    let pass = Pass {
+    let pass = ChasePass {
         block: Duration::from_micros(ctx.pick(300, 1000, 1500)),
         blocks: ctx.pick(6, 11, 21),
         share: 0.7,
@@ -42,7 +42,8 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Stride, Refused> {
     ctx.stage(0.0, 0.1);
     let distances = plan::pair_distances();
     let layouts: Vec<Layout> = distances.iter().map(|&d| pair(plan::pair_area(ctx), d)).collect();
-    let (chased, _) = chases::chase(ctx, &layouts, pages, Pass { share: 0.1, blocks: 15, ..pass })?;
+    let (chased, _) =
+        chase_batches::chase(ctx, &layouts, pages, ChasePass { share: 0.1, blocks: 15, ..pass })?;
     let pairs: Vec<PairPoint> = distances
         .iter()
         .zip(chased)
@@ -52,7 +53,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Stride, Refused> {
     ctx.stage(0.1, 1.0);
     let settings = plan::settings(ctx, line, cap);
     let layouts: Vec<Layout> = settings.iter().map(|s| s.layout(line)).collect();
-    let (chased, supply) = chases::chase(ctx, &layouts, pages, pass)?;
+    let (chased, supply) = chase_batches::chase(ctx, &layouts, pages, pass)?;
     let mut points: Vec<StridePoint> =
         settings.iter().zip(chased).map(|(setting, chased)| point(setting, chased)).collect();
     points.sort_by_key(|p| (p.size, p.direction, p.stride));
@@ -79,7 +80,7 @@ fn pair(area: Bytes, distance: u64) -> Layout {
     }
 }
 
-fn point(setting: &plan::Setting, chased: Chased) -> StridePoint {
+fn point(setting: &plan::StrideSetting, chased: ChaseResult) -> StridePoint {
     StridePoint {
         size: setting.size,
         stride: setting.stride,
@@ -90,7 +91,7 @@ fn point(setting: &plan::Setting, chased: Chased) -> StridePoint {
     }
 }
 
-impl plan::Setting {
+impl plan::StrideSetting {
     fn layout(&self, line: u64) -> Layout {
         let stride = self.stride.0;
         let descending = self.direction == Direction::Backward;

@@ -8,7 +8,7 @@ pub(super) const PAGE: u64 = 4096;
 
 /// One cell of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Setting {
+pub(super) struct StrideSetting {
     pub size: Bytes,
     pub stride: Bytes,
     pub direction: Direction,
@@ -35,7 +35,7 @@ pub(super) fn pair_area(ctx: &Context<'_>) -> Bytes {
     Bytes((first * 6).min(second / 2).max(first * 2))
 }
 
-pub(super) fn settings(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Setting> {
+pub(super) fn settings(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<StrideSetting> {
     let (forward, backward) =
         ctx.pick((HURRIED_FORWARD, HURRIED_BACKWARD), (FORWARD, BACKWARD), (FORWARD, BACKWARD));
     let sizes = if ctx.pick(true, false, false) {
@@ -66,11 +66,12 @@ fn hurried_sizes(caches: &[u64], largest: u64) -> Vec<u64> {
     sizes
 }
 
-fn row(size: u64, line: u64, forward: &[u64], backward: &[u64]) -> Vec<Setting> {
+fn row(size: u64, line: u64, forward: &[u64], backward: &[u64]) -> Vec<StrideSetting> {
     let fits = |&stride: &u64| {
         stride * LEAST_STEPS <= size && if stride < line { line % stride == 0 } else { stride % line == 0 }
     };
-    let setting = |stride: u64, direction| Setting { size: Bytes(size), stride: Bytes(stride), direction };
+    let setting =
+        |stride: u64, direction| StrideSetting { size: Bytes(size), stride: Bytes(stride), direction };
     let mut row = vec![setting(line, Direction::Random), setting(line, Direction::Pages)];
     row.extend(forward.iter().copied().filter(fits).map(|s| setting(s, Direction::Forward)));
     row.extend(backward.iter().copied().filter(fits).map(|s| setting(s, Direction::Backward)));

@@ -1,7 +1,7 @@
 //! What the strides reveal. Pure.
 
 use super::plan::PAGE;
-use crate::followed;
+use crate::prefetch_reach;
 use records::machine::{Direction, PairPoint, StrideFollowed, StridePoint};
 use units::{Bytes, Estimate, Quantity, Unit};
 
@@ -67,7 +67,11 @@ pub(super) fn how_far(points: &[StridePoint], line: Bytes) -> Vec<StrideFollowed
 /// The last stride before the first that is not followed.
 fn longest(strides: &[(Bytes, Estimate)], random: Estimate) -> Quantity {
     let strides: Vec<(f64, Estimate)> = strides.iter().map(|s| (s.0.0 as f64, s.1)).collect();
-    followed::until(&strides, |e| e.over(random).hi < followed::FOLLOWED, Unit::Bytes)
+    prefetch_reach::last_followed(
+        &strides,
+        |e| e.over(random).hi < prefetch_reach::FOLLOWED_SHARE,
+        Unit::Bytes,
+    )
 }
 
 /// In the largest area: what a page costs that a stream enters from its neighbour, against one it enters from elsewhere.

@@ -9,13 +9,13 @@ use crate::context::{Context, Refused};
 use crate::crews::{self, Claimed};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
-use crate::latency::load_chase;
-use lab::arena::{PageKind, Placement};
+use crate::latency::{load_chase, main_pages};
+use lab::arena::Placement;
 use lab::chain::{self, Chain, Layout};
 use lab::code::Loaded;
 use lab::crew::{CrewMember, CrewRig};
 use lab::rigs::{ChaseRig, Rig};
-use records::host::{Host, ThpMode};
+use records::host::Host;
 use records::machine::{Crowd, Machine, ThreadLatency, Threads};
 use std::time::Duration;
 use units::{Bytes, Estimate, Quantity, Unit};
@@ -46,7 +46,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Refused> {
         // Later threads need no room for sizes at which only earlier ones take part.
         let mine: Vec<Bytes> =
             sizes.iter().copied().filter(|s| plan.iter().any(|p| p.size == *s && p.threads > i)).collect();
-        chains.push(Stock::build(ctx, cpu, &mine)?);
+        chains.push(ThreadChains::build(ctx, cpu, &mine)?);
         if ctx.stop.asked() {
             break;
         }
@@ -115,20 +115,20 @@ fn chaser(ctx: &mut Context<'_>, cpu: u32, kernel: &Loaded, chain: &Chain) -> (u
 
 /// So many threads, each over so much.
 #[derive(Clone, Debug, PartialEq)]
-struct Planned {
+struct PlannedCrowd {
     within: String,
     size: Bytes,
     threads: usize,
 }
 
-fn crowds(ctx: &Context<'_>, order: &[u32]) -> Vec<Planned> {
+fn crowds(ctx: &Context<'_>, order: &[u32]) -> Vec<PlannedCrowd> {
     let room = ctx.max_memory.0.min(MOST_CHAINS);
     plan_crowds(ctx.host, order, ctx.pick(5, 8, 12), room)
 }
 
 /// Half of the private caches, an eighth of the last one, and half of `times` the last one; as many threads as `room`
 /// allows.
-fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned> {
+fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<PlannedCrowd> {
     let caches = crews::caches(host, order[0]);
     let last = caches.last().map_or(Bytes::mib(32), |c| c.size);
     let mut sizes: Vec<(String, Bytes)> = Vec::new();
@@ -144,7 +144,7 @@ fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned
     for (within, size) in sizes {
         for threads in crews::crowd_sizes(order.len()) {
             if threads == 1 || threads as u64 * size.0 <= room {
-                plan.push(Planned { within: within.clone(), size, threads });
+                plan.push(PlannedCrowd { within: within.clone(), size, threads });
             }
         }
     }
@@ -159,27 +159,19 @@ fn last_cache_part(caches: &[Claimed]) -> Option<Bytes> {
 }
 
 /// One thread's chains, in memory of its own node.
-struct Stock(Vec<Chain>);
+struct ThreadChains(Vec<Chain>);
 
-impl Stock {
+impl ThreadChains {
     fn build(ctx: &mut Context<'_>, cpu: u32, sizes: &[Bytes]) -> Result<Self, Refused> {
         let line = ctx.line();
         let layouts: Vec<Layout> = sizes.iter().map(|&s| Layout::random(s, line)).collect();
         let placement = crews::node_to_bind(ctx.host, cpu)
             .map_or(Placement::FirstTouch, |node| Placement::Bind(vec![node]));
-        Ok(Self(chain::build(&layouts, pages(ctx), &placement, &mut ctx.rng)?))
+        Ok(Self(chain::build(&layouts, main_pages(ctx), &placement, &mut ctx.rng)?))
     }
 
     fn of(&self, size: Bytes) -> &Chain {
         self.0.iter().find(|c| c.layout.span == size).expect("a chain was built for each size")
-    }
-}
-
-/// Huge pages where they can be had, so that no TLB miss mixes in.
-pub(crate) fn pages(ctx: &Context<'_>) -> PageKind {
-    match ctx.host.pages.thp.enabled.value() {
-        Some(ThpMode::Never) => PageKind::Small,
-        _ => PageKind::Transparent,
     }
 }
 

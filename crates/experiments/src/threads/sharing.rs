@@ -6,7 +6,7 @@
 //! that fills a modest part of it, and then the first one reads that chain: if the cache is the same, most of it is there.
 //! What each is compared with is a chain of the first CPU's own, while the other one keeps to a few lines.
 
-use super::{Stock, block, chaser, last_cache_part, warmth};
+use super::{ThreadChains, block, chaser, last_cache_part, warmth};
 use crate::context::{Context, Refused};
 use crate::crews::{self, Claimed};
 use crate::latency::load_chase;
@@ -14,7 +14,7 @@ use lab::campaign::Block;
 use lab::chain::Chain;
 use lab::code::Loaded;
 use lab::crew::{Crew, CrewMember, CrewRig};
-use lab::rigs::{AfterRig, ChaseRig, Rig};
+use lab::rigs::{AfterWarmingRig, ChaseRig, Rig};
 use records::host::Host;
 use records::machine::{Nearness, Sharing, SharingTest};
 use std::cell::RefCell;
@@ -47,13 +47,13 @@ pub(super) fn run(
     let others = partners(ctx.host, order, ctx.pick(1, 2, 4));
     let caches = crews::caches(ctx.host, home);
     let sizes = sizes(&caches, ctx.line());
-    let mine = Stock::build(ctx, home, &sizes)?;
+    let mine = ThreadChains::build(ctx, home, &sizes)?;
     let write = load_chase(kernels::Access::ReadModifyWrite)?;
     let mut with_tiny = vec![Bytes(TINY)];
     with_tiny.extend(&sizes);
     let mut theirs = Vec::new();
     for &other in &others {
-        theirs.push(Stock::build(ctx, other, &with_tiny)?);
+        theirs.push(ThreadChains::build(ctx, other, &with_tiny)?);
     }
     let (mut sharing, mut notes) = (Vec::new(), Vec::new());
     // Blocks of the two tests differ in length.
@@ -87,7 +87,7 @@ pub(super) fn run(
         let length = if test == SharingTest::HandedOn { FIRST_READING } else { block(ctx) };
         let gathered = ctx.measure(rigs, length, ctx.pick(11, 41, 121), 0.2);
         for ((cache, size, other), pair) in asked.into_iter().zip(gathered.series.chunks(2)) {
-            let cycles = |b: &Block| CrewRig::ticks(b, 0) * CrewRig::pace(b, 0);
+            let cycles = |b: &Block| CrewRig::ticks(b, 0) * CrewRig::cycles_per_tick(b, 0);
             let (loud, modes) = crews::wherever(ctx, &pair[0], Unit::Cycles, cycles);
             let quiet = ctx.quantity(&pair[1], Unit::Cycles, cycles);
             if test == SharingTest::HandedOn {
@@ -125,13 +125,13 @@ fn writer(
     cpu: u32,
     write: &Loaded,
     read: &Loaded,
-    stock: &Stock,
+    stock: &ThreadChains,
     size: Bytes,
 ) -> (usize, CrewMember) {
     let chain = stock.of(size);
     let writes = ChaseRig::new(write.clone(), chain.clone(), chain.nodes(), warmth(ctx));
     let (_, waits) = chaser(ctx, cpu, read, stock.of(Bytes(TINY)));
-    (cpu as usize, Box::new(AfterRig::new(Box::new(writes), waits)))
+    (cpu as usize, Box::new(AfterWarmingRig::new(Box::new(writes), waits)))
 }
 
 /// How large the first CPU's chain is in each of its caches.

@@ -21,7 +21,7 @@ use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
 use crate::latency::{load_chase, supply_of};
-use crate::resample::{self, Sample};
+use crate::resample::{self, SettingBlocks};
 use fit::Knee;
 use lab::arena::{PageKind, Placement};
 use lab::campaign::Series;
@@ -45,7 +45,7 @@ const AGREE: f64 = 0.10;
 const LEAST_CUT: f64 = 0.5;
 
 /// How far to look, in pages.
-struct Range {
+struct PageRange {
     first: f64,
     most: u64,
 }
@@ -90,7 +90,7 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, to: f64) -> Result
         if kind == PageKind::Cut || to - from > 0.5 { ctx.pick(2, 6, 12) } else { ctx.pick(2, 4, 8) };
     let (mut points, mut found) = (Vec::new(), Vec::new());
     let mut supply: Option<PageSupply> = None;
-    let (mut paces, mut all) = (Vec::new(), Vec::new());
+    let (mut cycles_per_tick, mut all) = (Vec::new(), Vec::new());
     for pass in 0..passes {
         if ctx.stop.asked() {
             break;
@@ -103,10 +103,10 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, to: f64) -> Result
             None => measured.supply,
         });
         for (pages, spread, packed) in &measured.pairs {
-            let mut cycles = |s: &Series| ctx.quantity(s, Unit::Cycles, |b| b.values[0] * b.pace);
+            let mut cycles = |s: &Series| ctx.quantity(s, Unit::Cycles, |b| b.values[0] * b.cycles_per_tick);
             points.push(TlbPoint { pass, pages: *pages, spread: cycles(spread), packed: cycles(packed) });
             for s in [spread, packed] {
-                paces.extend(s.counted().iter().map(|b| b.pace));
+                cycles_per_tick.extend(s.counted().iter().map(|b| b.cycles_per_tick));
                 all.push(s.clone());
             }
         }
@@ -115,12 +115,16 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, to: f64) -> Result
     let Some(supply) = supply else {
         return Err(Refused::failed("stopped before the first pass"));
     };
-    let pace = if paces.is_empty() { 1.0 } else { stats::median(&paces) };
+    let cycles_per_tick = if cycles_per_tick.is_empty() { 1.0 } else { stats::median(&cycles_per_tick) };
     let disturbed = resample::disturbed(&all);
-    Ok(TlbOfPages { levels: levels(ctx, kind, &found, pace, disturbed.as_ref()), pages: supply, points })
+    Ok(TlbOfPages {
+        levels: levels(ctx, kind, &found, cycles_per_tick, disturbed.as_ref()),
+        pages: supply,
+        points,
+    })
 }
 
-fn range(ctx: &Context<'_>, kind: PageKind) -> Range {
+fn range(ctx: &Context<'_>, kind: PageKind) -> PageRange {
     let line = ctx.line();
     let caches = ctx.host.data_cache_sizes_of(ctx.cpu() as u32);
     let lines = |i: usize, otherwise: u64| {
@@ -133,16 +137,16 @@ fn range(ctx: &Context<'_>, kind: PageKind) -> Range {
         }
         _ => ctx.pick(160, 256, 512),
     };
-    Range { first, most: most.min(ctx.max_memory.0 / kind.page_size()).max(FEWEST * 2) }
+    PageRange { first, most: most.min(ctx.max_memory.0 / kind.page_size()).max(FEWEST * 2) }
 }
 
-struct Measured {
+struct TlbPass {
     /// Pages, spread, packed.
     pairs: Vec<(u64, Series, Series)>,
     supply: PageSupply,
 }
 
-fn measure(ctx: &mut Context<'_>, kind: PageKind, range: &Range, share: f64) -> Result<Measured, Refused> {
+fn measure(ctx: &mut Context<'_>, kind: PageKind, range: &PageRange, share: f64) -> Result<TlbPass, Refused> {
     let line = ctx.line();
     let counts = counts(range.most, ctx.pick(7.0, 9.0, 12.0));
     let spread: Vec<Layout> = counts.iter().map(|&n| apart(n, kind)).collect();
@@ -167,7 +171,7 @@ fn measure(ctx: &mut Context<'_>, kind: PageKind, range: &Range, share: f64) -> 
     let mut series = ctx.measure(rigs, Duration::from_micros(block), blocks, share).series;
     let packed = series.split_off(counts.len());
     let pairs = counts.into_iter().zip(series).zip(packed).map(|((n, s), p)| (n, s, p)).collect();
-    Ok(Measured { pairs, supply })
+    Ok(TlbPass { pairs, supply })
 }
 
 fn apart(lines: u64, kind: PageKind) -> Layout {
@@ -192,14 +196,14 @@ fn counts(most: u64, per_octave: f64) -> Vec<u64> {
 }
 
 /// One pass's knees, each with the intervals of its entries and of its cost.
-type Pass = Vec<(Estimate, Estimate)>;
+type ChasePass = Vec<(Estimate, Estimate)>;
 
-fn knees(ctx: &mut Context<'_>, pairs: &[(u64, Series, Series)], range: &Range) -> Pass {
-    let samples: Vec<Sample> = pairs
+fn knees(ctx: &mut Context<'_>, pairs: &[(u64, Series, Series)], range: &PageRange) -> ChasePass {
+    let samples: Vec<SettingBlocks> = pairs
         .iter()
         .filter_map(|(n, spread, packed)| {
-            let beside = resample::sample(*n as f64, packed, |b| b.values[0] * b.pace)?.median();
-            resample::sample(*n as f64, spread, |b| b.values[0] * b.pace - beside)
+            let beside = resample::sample(*n as f64, packed, |b| b.values[0] * b.cycles_per_tick)?.median();
+            resample::sample(*n as f64, spread, |b| b.values[0] * b.cycles_per_tick - beside)
         })
         .collect();
     let mut found = Vec::new();
@@ -216,7 +220,7 @@ fn knees(ctx: &mut Context<'_>, pairs: &[(u64, Series, Series)], range: &Range) 
 }
 
 /// The knee within the first cache, and the one beyond.
-fn find(points: &[(f64, f64)], range: &Range) -> Vec<Knee> {
+fn find(points: &[(f64, f64)], range: &PageRange) -> Vec<Knee> {
     let near: Vec<(f64, f64)> = points.iter().copied().filter(|p| p.0 <= range.first).collect();
     let Some(first) = fit::knee(&near) else { return Vec::new() };
     let rest: Vec<(f64, f64)> =
@@ -227,8 +231,8 @@ fn find(points: &[(f64, f64)], range: &Range) -> Vec<Knee> {
 fn levels(
     ctx: &Context<'_>,
     kind: PageKind,
-    passes: &[Pass],
-    pace: f64,
+    passes: &[ChasePass],
+    cycles_per_tick: f64,
     disturbed: Option<&String>,
 ) -> Vec<TlbLevel> {
     let deepest = passes.iter().map(Vec::len).max().unwrap_or(0);
@@ -243,7 +247,7 @@ fn levels(
                 level: i as u32 + 1,
                 entries: mark(agreed(&entries, Unit::Count)),
                 claimed: claimed(ctx, kind, i as u32 + 1),
-                miss: latency(&typical(&misses), pace, ctx.ns_per_tick(), disturbed),
+                miss: latency(&typical(&misses), cycles_per_tick, ctx.ns_per_tick(), disturbed),
                 then: if i + 1 < deepest {
                     AfterMiss::NextLevel
                 } else if i > 0 {
@@ -295,7 +299,7 @@ fn typical(passes: &[Option<Estimate>]) -> Result<Estimate, String> {
 
 fn latency(
     cycles: &Result<Estimate, String>,
-    pace: f64,
+    cycles_per_tick: f64,
     ns_per_tick: f64,
     disturbed: Option<&String>,
 ) -> Latency {
@@ -303,7 +307,7 @@ fn latency(
         Err(why) => Latency::unresolved(why.clone()),
         Ok(e) => {
             let mark = |e, unit| Quantity::measured(e, unit).disturbed_by(disturbed.cloned());
-            let ticks = e.scaled(1.0 / pace);
+            let ticks = e.scaled(1.0 / cycles_per_tick);
             Latency {
                 ns: mark(ticks.scaled(ns_per_tick), Unit::Nanos),
                 cycles: mark(*e, Unit::Cycles),
@@ -347,7 +351,7 @@ mod tests {
     fn both_knees_are_found_in_one_curve() {
         let first = Knee { entries: 72.0, miss: 7.0, offset: 0.0 };
         let second = Knee { entries: 3072.0, miss: 50.0, offset: 0.0 };
-        let range = Range { first: 460.0, most: 8192 };
+        let range = PageRange { first: 460.0, most: 8192 };
         let points: Vec<(f64, f64)> = counts(8192, 9.0)
             .into_iter()
             // Beyond the first cache a hit in the next level costs a little more.

@@ -10,7 +10,7 @@ use units::Estimate;
 pub struct Block {
     pub values: Vec<f64>,
     /// Core cycles per tick while it ran.
-    pub pace: f64,
+    pub cycles_per_tick: f64,
     /// Other tasks were ready to run when it began or ended.
     pub in_company: bool,
     /// Another hyperthread of the core was at work just before or just after.
@@ -84,9 +84,9 @@ impl Series {
             Some(VoidReason::ClockMoved) => self.voids.clock_moved += 1,
             None => self.blocks.push(Block {
                 values: reading.values,
-                pace: f64::midpoint(reading.pace.0, reading.pace.1),
-                in_company: reading.seen.company > 0,
-                core_shared: reading.seen.core_shared,
+                cycles_per_tick: f64::midpoint(reading.cycles_per_tick.0, reading.cycles_per_tick.1),
+                in_company: reading.interference.company > 0,
+                core_shared: reading.interference.core_shared,
             }),
         }
     }
@@ -152,7 +152,7 @@ impl Series {
 
     /// The first channel in core cycles, each block by its own clock.
     pub fn cycles(&self, rng: &mut Rng) -> Result<Estimate, String> {
-        self.estimate_of(rng, |b| b.values[0] * b.pace)
+        self.estimate_of(rng, |b| b.values[0] * b.cycles_per_tick)
     }
 
     /// Median and interval of anything that can be said of a block.
@@ -185,12 +185,12 @@ impl Series {
 }
 
 fn verdict(reading: &Reading) -> Option<VoidReason> {
-    let (before, after) = reading.pace;
-    if reading.seen.switches > 0 {
+    let (before, after) = reading.cycles_per_tick;
+    if reading.interference.switches > 0 {
         Some(VoidReason::Switch)
-    } else if reading.seen.steal > 0 {
+    } else if reading.interference.steal > 0 {
         Some(VoidReason::Steal)
-    } else if reading.seen.faults > 0 {
+    } else if reading.interference.faults > 0 {
         Some(VoidReason::Fault)
     } else if clock_moved(before, after) {
         Some(VoidReason::ClockMoved)
@@ -207,19 +207,19 @@ pub(super) fn clock_moved(before: f64, after: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::witness::Seen;
+    use crate::interference::Interference;
 
-    fn reading(value: f64, pace: (f64, f64), seen: Seen) -> Reading {
-        Reading { values: vec![value], pace, seen, moved: 0 }
+    fn reading(value: f64, cycles_per_tick: (f64, f64), interference: Interference) -> Reading {
+        Reading { values: vec![value], cycles_per_tick, interference, moved: 0 }
     }
 
     #[test]
     fn each_interference_voids() {
         let mut s = Series::default();
-        let quiet = Seen::default();
-        s.add(reading(1.0, (1.4, 1.4), Seen { steal: 1, ..quiet }));
-        s.add(reading(1.0, (1.4, 1.4), Seen { switches: 1, ..quiet }));
-        s.add(reading(1.0, (1.4, 1.4), Seen { faults: 1, ..quiet }));
+        let quiet = Interference::default();
+        s.add(reading(1.0, (1.4, 1.4), Interference { steal: 1, ..quiet }));
+        s.add(reading(1.0, (1.4, 1.4), Interference { switches: 1, ..quiet }));
+        s.add(reading(1.0, (1.4, 1.4), Interference { faults: 1, ..quiet }));
         s.add(reading(1.0, (1.4, 1.42), quiet));
         assert_eq!(s.voids(), VoidCounts { steal: 1, switch: 1, fault: 1, clock_moved: 1 });
         assert_eq!(s.valid(), 0);
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn company_widens_and_is_named() {
         let mut s = Series::default();
-        let busy = Seen { company: 1, ..Seen::default() };
+        let busy = Interference { company: 1, ..Interference::default() };
         for i in 0..20 {
             s.add(reading(10.0 + f64::from(i % 10), (1.0, 1.0), busy));
         }
@@ -242,7 +242,7 @@ mod tests {
         assert!(s.disturbed().unwrap().contains("100%"));
         // Enough quiet blocks: only they count.
         for _ in 0..5 {
-            s.add(reading(9.0, (1.0, 1.0), Seen::default()));
+            s.add(reading(9.0, (1.0, 1.0), Interference::default()));
         }
         assert_eq!(s.estimate(&mut Rng::new(1)).unwrap().value, 9.0);
         assert_eq!(s.disturbed(), None);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_whole_core_is_preferred_where_it_is_wanted() {
-        let beside = Seen { core_shared: true, ..Seen::default() };
+        let beside = Interference { core_shared: true, ..Interference::default() };
         for wanted in [false, true] {
             let mut s = Series::wanting(wanted);
             for i in 0..20 {
@@ -268,7 +268,7 @@ mod tests {
                 assert_eq!(s.disturbed(), None);
             }
             for _ in 0..5 {
-                s.add(reading(9.0, (1.0, 1.0), Seen::default()));
+                s.add(reading(9.0, (1.0, 1.0), Interference::default()));
             }
             assert_eq!(s.estimate(&mut Rng::new(1)).unwrap().value == 9.0, wanted);
             assert_eq!(s.disturbed(), None);
@@ -278,8 +278,8 @@ mod tests {
     #[test]
     fn cycles_follow_each_block_s_clock() {
         let mut s = Series::default();
-        for (ticks, pace) in [(4.0, 1.0), (2.0, 2.0), (8.0, 0.5)] {
-            s.add(reading(ticks, (pace, pace), Seen::default()));
+        for (ticks, cycles_per_tick) in [(4.0, 1.0), (2.0, 2.0), (8.0, 0.5)] {
+            s.add(reading(ticks, (cycles_per_tick, cycles_per_tick), Interference::default()));
         }
         let e = s.cycles(&mut Rng::new(1)).unwrap();
         assert_eq!((e.value, e.lo, e.hi), (4.0, 4.0, 4.0));

@@ -1,13 +1,13 @@
 //! The real executor: rigs on the calling thread, which is pinned, with its clock and its witness.
 
-use super::steady::{self, Steady};
+use super::steady_clock::{self, SteadyClockRun};
 use super::{Executor, Reading};
-use crate::breadth::Breadth;
-use crate::pace::Pace;
+use crate::core_clock::CoreClock;
+use crate::core_width::CoreWidth;
+use crate::interference::{Interference, InterferenceCounters, InterferenceReader};
 use crate::pin::Pinned;
 use crate::rigs::Rig;
 use crate::sys::SysError;
-use crate::witness::{Seen, Sight, Witness};
 use std::time::Duration;
 
 /// So often a block is run on the spot while the clock moves. Where it moves in every second block, one in thirty is left
@@ -18,9 +18,9 @@ const TRIES: usize = 5;
 #[derive(Debug)]
 pub struct Station {
     pinned: Pinned,
-    pace: Pace,
-    breadth: Breadth,
-    witness: Witness,
+    core_clock: CoreClock,
+    core_width: CoreWidth,
+    witness: InterferenceReader,
     /// Ticks a second, for choosing block lengths only.
     ticks_per_second: f64,
 }
@@ -28,16 +28,22 @@ pub struct Station {
 impl Station {
     pub fn new(cpu: usize, ticks_per_second: f64) -> Result<Self, SysError> {
         let pinned = Pinned::to(cpu)?;
-        let witness = Witness::on_cpu(cpu);
-        Ok(Self { pinned, pace: Pace::new()?, breadth: Breadth::new()?, witness, ticks_per_second })
+        let witness = InterferenceReader::on_cpu(cpu);
+        Ok(Self {
+            pinned,
+            core_clock: CoreClock::new()?,
+            core_width: CoreWidth::new()?,
+            witness,
+            ticks_per_second,
+        })
     }
 
     pub fn cpu(&self) -> usize {
         self.pinned.cpu()
     }
 
-    pub fn pace(&self) -> &Pace {
-        &self.pace
+    pub fn core_clock(&self) -> &CoreClock {
+        &self.core_clock
     }
 
     /// What of all that may interfere cannot be seen here.
@@ -45,7 +51,7 @@ impl Station {
         self.witness.blind()
     }
 
-    pub fn look(&mut self) -> Sight {
+    pub fn look(&mut self) -> InterferenceCounters {
         self.witness.look()
     }
 
@@ -89,26 +95,28 @@ impl Executor for Bench<'_> {
         // The look around is dear and disturbs the caches, so it comes first; warming up repairs them.
         let before = self.station.witness.look();
         rig.warm();
-        let Station { pace, breadth, witness, .. } = &mut *self.station;
-        let first = pace.cycles_per_tick();
-        let mut widths = (0.0, breadth.take(first));
+        let Station { core_clock, core_width, witness, .. } = &mut *self.station;
+        let first = core_clock.cycles_per_tick();
+        let mut widths = (0.0, core_width.take(first));
         let tries = if rig.goes_on() { TRIES } else { 1 };
-        let Steady { result: values, mut pace, moved } = steady::steady(first, tries, || {
-            let values = rig.run(self.loops[setting]);
-            let after = pace.cycles_per_tick();
-            widths = (widths.1, breadth.take(after));
-            (values, after)
-        });
-        let mut seen = witness.look().since(&before);
-        seen.core_shared = breadth.is_shared(widths.0.min(widths.1));
-        seen.switches = rig.foreign_switches(seen.switches) + if rig.sleeps() { 0 } else { seen.sleeps };
+        let SteadyClockRun { result: values, mut cycles_per_tick, moved } =
+            steady_clock::run_until_steady(first, tries, || {
+                let values = rig.run(self.loops[setting]);
+                let after = core_clock.cycles_per_tick();
+                widths = (widths.1, core_width.take(after));
+                (values, after)
+            });
+        let mut interference = witness.look().since(&before);
+        interference.core_shared = core_width.is_shared(widths.0.min(widths.1));
+        interference.switches =
+            rig.foreign_switches(interference.switches) + if rig.sleeps() { 0 } else { interference.sleeps };
         if let Some(elsewhere) = rig.elsewhere() {
             // Rigs that work elsewhere looked around where they worked, and only while it counted. Company is seen from
             // anywhere.
-            pace = elsewhere.pace;
-            seen = Seen { company: seen.company, ..elsewhere.seen };
+            cycles_per_tick = elsewhere.cycles_per_tick;
+            interference = Interference { company: interference.company, ..elsewhere.interference };
         }
-        Reading { values, pace, seen, moved }
+        Reading { values, cycles_per_tick, interference, moved }
     }
 }
 
@@ -148,7 +156,7 @@ mod tests {
         let rigs: Vec<Box<dyn Rig>> =
             vec![Box::new(Away { by_itself: false }), Box::new(Away { by_itself: true })];
         let mut bench = station.with(rigs, Duration::from_micros(10));
-        assert!(bench.block(0).seen.switches > 0);
-        assert_eq!(bench.block(1).seen.switches, 0);
+        assert!(bench.block(0).interference.switches > 0);
+        assert_eq!(bench.block(1).interference.switches, 0);
     }
 }

@@ -1,8 +1,8 @@
 //! What one member does in a block, on its own CPU.
 
 use super::Member;
-use super::muster::{Muster, Window};
-use crate::pace::Pace;
+use super::barrier::{CountedSpan, StartBarrier};
+use crate::core_clock::CoreClock;
 use crate::sys;
 use crate::tsc;
 
@@ -11,33 +11,37 @@ const PIECES: u64 = 32;
 
 /// What became of one member.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Part {
+pub(super) struct MemberResult {
     /// Ticks per operation, over the pieces that count.
     pub ticks: f64,
     /// Core cycles per tick before and after.
-    pub pace: (f64, f64),
+    pub cycles_per_tick: (f64, f64),
     /// Involuntary switches, and stops; 1 also where the member could not take part as it should.
     pub switches: u64,
     pub faults: u64,
 }
 
-pub(super) fn take_part(member: &mut Member, pace: &Pace, muster: &Muster) -> Part {
-    let wanted = (muster.ticks() / PIECES).max(1);
+pub(super) fn run_member(
+    member: &mut Member,
+    core_clock: &CoreClock,
+    barrier: &StartBarrier,
+) -> MemberResult {
+    let wanted = (barrier.ticks() / PIECES).max(1);
     if member.piece == 0 {
         member.piece = loops_for(wanted, member.rig.ticks_per_loop());
     }
     member.rig.warm();
-    let window = muster.arrive();
+    let span = barrier.arrive();
     // Only now: whoever is warm first waits for the others, and what happens meanwhile harms nobody.
-    let before = (sys::thread_usage(), pace.cycles_per_tick());
-    let tally = window.map(|window| run_in(member, window, wanted)).unwrap_or_default();
-    let after = (sys::thread_usage(), pace.cycles_per_tick());
+    let before = (sys::thread_usage(), core_clock.cycles_per_tick());
+    let tally = span.map(|span| run_in(member, span, wanted)).unwrap_or_default();
+    let after = (sys::thread_usage(), core_clock.cycles_per_tick());
     let sleeps =
         if member.rig.sleeps() { 0 } else { after.0.voluntary_switches - before.0.voluntary_switches };
     let missed = !tally.in_time || tally.pieces == 0;
-    Part {
+    MemberResult {
         ticks: tally.sum / tally.pieces.max(1) as f64,
-        pace: (before.1, after.1),
+        cycles_per_tick: (before.1, after.1),
         switches: (after.0.involuntary_switches - before.0.involuntary_switches + sleeps).max(0) as u64
             + u64::from(missed),
         faults: (after.0.faults - before.0.faults).max(0) as u64,
@@ -45,29 +49,29 @@ pub(super) fn take_part(member: &mut Member, pace: &Pace, muster: &Muster) -> Pa
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct PieceTally {
     sum: f64,
     pieces: u64,
-    /// It was running before the window began.
+    /// It was running before the span began.
     in_time: bool,
 }
 
-fn run_in(member: &mut Member, window: Window, wanted: u64) -> Tally {
-    let mut tally = Tally::default();
+fn run_in(member: &mut Member, span: CountedSpan, wanted: u64) -> PieceTally {
+    let mut tally = PieceTally::default();
     let mut from = tsc::now();
     loop {
         let value = member.rig.run(member.piece)[0];
         let to = tsc::now();
-        if from < window.begin {
+        if from < span.begin {
             tally.in_time = true;
             // Only before anything counts: all counted pieces are of one length, so that their mean is the mean over
             // all their operations.
             member.piece = loops_for(wanted, (to - from) as f64 / member.piece as f64);
-        } else if to <= window.end {
+        } else if to <= span.end {
             tally.sum += value;
             tally.pieces += 1;
         }
-        if to >= window.end {
+        if to >= span.end {
             break;
         }
         from = to;

@@ -11,19 +11,19 @@
 //! into the block's verdict by [`Rig::elsewhere`]. Counters of different CPUs must agree for all this, which
 //! [`Crew::new`] checks.
 
+mod barrier;
 mod member;
-mod muster;
 mod skew;
 
 use crate::campaign::Block;
-use crate::pace::Pace;
+use crate::core_clock::CoreClock;
+use crate::interference::{Interference, InterferenceReader};
 use crate::pin::Pinned;
 use crate::rigs::{Elsewhere, Rig};
 use crate::sys::{self, SysError};
 use crate::tsc;
-use crate::witness::{Seen, Witness};
-use member::{Part, take_part};
-use muster::Muster;
+use barrier::StartBarrier;
+use member::{MemberResult, run_member};
 use skew::{Exchange, Skew};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -46,9 +46,9 @@ pub enum CrewError {
 /// Pinned threads, one for each CPU but the caller's.
 pub struct Crew {
     home: usize,
-    pace: Pace,
-    hands: Vec<Hand>,
-    witness: Witness,
+    core_clock: CoreClock,
+    workers: Vec<Worker>,
+    witness: InterferenceReader,
     ticks_per_second: f64,
     widest_skew: Skew,
 }
@@ -57,20 +57,27 @@ impl std::fmt::Debug for Crew {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Crew")
             .field("home", &self.home)
-            .field("hands", &self.hands.len())
+            .field("workers", &self.workers.len())
             .finish_non_exhaustive()
     }
 }
 
-struct Hand {
+struct Worker {
     cpu: usize,
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
 
 enum Job {
-    Part { index: usize, member: Member, muster: Arc<Muster>, done: Sender<(usize, Member, Part)> },
-    Skew { exchange: Arc<Exchange> },
+    Run {
+        index: usize,
+        member: Member,
+        barrier: Arc<StartBarrier>,
+        done: Sender<(usize, Member, MemberResult)>,
+    },
+    Skew {
+        exchange: Arc<Exchange>,
+    },
 }
 
 /// A rig and how many of its loops make a piece; 0 until it has run once.
@@ -80,32 +87,32 @@ struct Member {
 }
 
 /// Counters that differ by more than this, beyond what their comparison leaves open, are not one clock.
-const TOLERATED_SKEW: f64 = 1e-6;
+const TOLERATED_SKEW_SECONDS: f64 = 1e-6;
 /// So long a crew waits for its last member before it calls the block off.
-const PATIENCE: f64 = 0.25;
+const PATIENCE_SECONDS: f64 = 0.25;
 /// So long its threads take at most to fall asleep after a block, so that nobody counts them as company.
-const TO_SLEEP: f64 = 60e-6;
+const FALL_ASLEEP_SECONDS: f64 = 60e-6;
 
 impl Crew {
     /// A crew on these CPUs. The caller must be pinned to `home`, and does `home`'s work itself.
     pub fn new(home: usize, cpus: &[usize], ticks_per_second: f64) -> Result<Self, CrewError> {
         let mut crew = Self {
             home,
-            pace: Pace::new()?,
-            hands: Vec::new(),
-            witness: Witness::on_cpu(home),
+            core_clock: CoreClock::new()?,
+            workers: Vec::new(),
+            witness: InterferenceReader::on_cpu(home),
             ticks_per_second,
             widest_skew: Skew::default(),
         };
-        let patience = (PATIENCE * ticks_per_second) as u64;
+        let patience = (PATIENCE_SECONDS * ticks_per_second) as u64;
         for &cpu in cpus.iter().filter(|&&cpu| cpu != home) {
-            if crew.hands.iter().any(|h| h.cpu == cpu) {
+            if crew.workers.iter().any(|h| h.cpu == cpu) {
                 continue;
             }
-            crew.hands.push(Hand::start(cpu)?);
-            let skew = crew.hands.last().expect("one was pushed").skew(patience)?;
+            crew.workers.push(Worker::start(cpu)?);
+            let skew = crew.workers.last().expect("one was pushed").skew(patience)?;
             let micros = skew.proven() / ticks_per_second * 1e6;
-            if micros > TOLERATED_SKEW * 1e6 {
+            if micros > TOLERATED_SKEW_SECONDS * 1e6 {
                 return Err(CrewError::CountersApart { home, cpu, micros });
             }
             crew.widest_skew = crew.widest_skew.wider(skew);
@@ -124,28 +131,28 @@ impl Crew {
     }
 
     fn has(&self, cpu: usize) -> bool {
-        cpu == self.home || self.hands.iter().any(|h| h.cpu == cpu)
+        cpu == self.home || self.workers.iter().any(|h| h.cpu == cpu)
     }
 
     /// Runs all members at once for `ticks`, and gives each back with what became of it.
-    fn run(&mut self, cpus: &[usize], members: Vec<Member>, ticks: u64) -> Vec<(Member, Part)> {
+    fn run(&mut self, cpus: &[usize], members: Vec<Member>, ticks: u64) -> Vec<(Member, MemberResult)> {
         let n = members.len();
-        let patience = (PATIENCE * self.ticks_per_second) as u64;
-        let muster = Arc::new(Muster::new(n, ticks, patience));
-        let (done, parts): (Sender<(usize, Member, Part)>, Receiver<_>) = mpsc::channel();
+        let patience = (PATIENCE_SECONDS * self.ticks_per_second) as u64;
+        let barrier = Arc::new(StartBarrier::new(n, ticks, patience));
+        let (done, parts): (Sender<(usize, Member, MemberResult)>, Receiver<_>) = mpsc::channel();
         let mut mine = None;
         for (index, (member, &cpu)) in members.into_iter().zip(cpus).enumerate() {
             if cpu == self.home {
                 mine = Some((index, member));
                 continue;
             }
-            let hand = self.hands.iter().find(|h| h.cpu == cpu).expect("checked by CrewRig::new");
-            hand.send(Job::Part { index, member, muster: muster.clone(), done: done.clone() });
+            let worker = self.workers.iter().find(|h| h.cpu == cpu).expect("checked by CrewRig::new");
+            worker.send(Job::Run { index, member, barrier: barrier.clone(), done: done.clone() });
         }
         drop(done);
-        let mut results: Vec<Option<(Member, Part)>> = (0..n).map(|_| None).collect();
+        let mut results: Vec<Option<(Member, MemberResult)>> = (0..n).map(|_| None).collect();
         if let Some((index, mut member)) = mine {
-            let part = take_part(&mut member, &self.pace, &muster);
+            let part = run_member(&mut member, &self.core_clock, &barrier);
             results[index] = Some((member, part));
         }
         for (index, member, part) in parts {
@@ -157,22 +164,22 @@ impl Crew {
 
     /// Lets the threads fall asleep.
     fn pause(&self) {
-        let until = tsc::now() + (TO_SLEEP * self.ticks_per_second) as u64;
+        let until = tsc::now() + (FALL_ASLEEP_SECONDS * self.ticks_per_second) as u64;
         while tsc::now() < until {
             std::hint::spin_loop();
         }
     }
 }
 
-impl Hand {
+impl Worker {
     fn start(cpu: usize) -> Result<Self, CrewError> {
         let (jobs, inbox) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name(format!("crew-{cpu}"))
             .spawn(move || {
-                let place = Pinned::to(cpu).and_then(|pinned| Ok((pinned, Pace::new()?)));
-                let (pinned, pace) = match place {
+                let place = Pinned::to(cpu).and_then(|pinned| Ok((pinned, CoreClock::new()?)));
+                let (pinned, core_clock) = match place {
                     Ok(place) => place,
                     Err(error) => {
                         let _ = ready.send(Err(error));
@@ -180,17 +187,17 @@ impl Hand {
                     }
                 };
                 let _ = ready.send(Ok(()));
-                serve(&inbox, &pace);
+                serve(&inbox, &core_clock);
                 drop(pinned);
             })
             .map_err(sys::no_thread)?;
-        let hand = Self { cpu, jobs: Some(jobs), thread: Some(thread) };
+        let worker = Self { cpu, jobs: Some(jobs), thread: Some(thread) };
         is_ready.recv().map_err(|_| CrewError::Silent { cpu })??;
-        Ok(hand)
+        Ok(worker)
     }
 
     fn send(&self, job: Job) {
-        // A hand lives until its crew is dropped; if it panicked, the caller will miss its part.
+        // A worker lives until its crew is dropped; if it panicked, the caller will miss its part.
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
 
@@ -201,12 +208,12 @@ impl Hand {
     }
 }
 
-/// A hand's life: one job after the other until its crew is gone.
-fn serve(inbox: &Receiver<Job>, pace: &Pace) {
+/// A worker's life: one job after the other until its crew is gone.
+fn serve(inbox: &Receiver<Job>, core_clock: &CoreClock) {
     for job in inbox {
         match job {
-            Job::Part { index, mut member, muster, done } => {
-                let part = take_part(&mut member, pace, &muster);
+            Job::Run { index, mut member, barrier, done } => {
+                let part = run_member(&mut member, core_clock, &barrier);
                 // A caller that is gone has no use for it.
                 let _ = done.send((index, member, part));
             }
@@ -215,7 +222,7 @@ fn serve(inbox: &Receiver<Job>, pace: &Pace) {
     }
 }
 
-impl Drop for Hand {
+impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
@@ -225,7 +232,7 @@ impl Drop for Hand {
 }
 
 /// Rigs that run at once. A block's values are ticks per operation of each member, then core cycles per tick of each:
-/// [`CrewRig::ticks`] and [`CrewRig::pace`] tell them apart.
+/// [`CrewRig::ticks`] and [`CrewRig::cycles_per_tick`] tell them apart.
 pub struct CrewRig<'a> {
     crew: &'a RefCell<Crew>,
     cpus: Vec<usize>,
@@ -254,7 +261,7 @@ impl<'a> CrewRig<'a> {
     }
 
     /// Core cycles per tick of the `i`th member in a block of a crew.
-    pub fn pace(block: &Block, i: usize) -> f64 {
+    pub fn cycles_per_tick(block: &Block, i: usize) -> f64 {
         block.values[block.values.len() / 2 + i]
     }
 }
@@ -268,26 +275,26 @@ impl Rig for CrewRig<'_> {
         let steal_before = crew.witness.steal_on(&self.cpus);
         let results = crew.run(&self.cpus, std::mem::take(&mut self.members), loops * TICKS_PER_LOOP);
         let steal = crew.witness.steal_on(&self.cpus).saturating_sub(steal_before);
-        let parts: Vec<Part> = results
+        let parts: Vec<MemberResult> = results
             .into_iter()
             .map(|(member, part)| {
                 self.members.push(member);
                 part
             })
             .collect();
-        let mut seen = Seen { steal, ..Seen::default() };
-        let mut pace = (1.0, 1.0);
+        let mut interference = Interference { steal, ..Interference::default() };
+        let mut cycles_per_tick = (1.0, 1.0);
         for part in &parts {
-            seen.switches += part.switches;
-            seen.faults += part.faults;
+            interference.switches += part.switches;
+            interference.faults += part.faults;
             let moved = |(before, after): (f64, f64)| (after / before - 1.0).abs();
-            if moved(part.pace) >= moved(pace) {
-                pace = part.pace;
+            if moved(part.cycles_per_tick) >= moved(cycles_per_tick) {
+                cycles_per_tick = part.cycles_per_tick;
             }
         }
-        self.elsewhere = Some(Elsewhere { pace, seen });
+        self.elsewhere = Some(Elsewhere { cycles_per_tick, interference });
         let ticks = parts.iter().map(|p| p.ticks);
-        ticks.chain(parts.iter().map(|p| f64::midpoint(p.pace.0, p.pace.1))).collect()
+        ticks.chain(parts.iter().map(|p| f64::midpoint(p.cycles_per_tick.0, p.cycles_per_tick.1))).collect()
     }
 
     fn ticks_per_loop(&mut self) -> f64 {

@@ -55,7 +55,7 @@ fn all_members_run_and_each_has_its_channels() {
             let elsewhere = rig.elsewhere().unwrap();
             // A machine busy with other tests may void a block, but then it must say so.
             assert!(
-                values.iter().all(|v| *v > 0.0) || elsewhere.seen.switches > 0,
+                values.iter().all(|v| *v > 0.0) || elsewhere.interference.switches > 0,
                 "{values:?} {elsewhere:?}"
             );
             assert!(counters.iter().all(|[_, released]| released.load(Ordering::Relaxed) == block));

@@ -51,14 +51,14 @@ impl Words {
 }
 
 #[derive(Debug)]
-pub struct BumpRig {
+pub struct CountRig {
     kernel: Loaded,
     words: Arc<Words>,
     member: usize,
     together: bool,
 }
 
-impl BumpRig {
+impl CountRig {
     /// `kernel` must be `Bump`; anything else is a broken program. `member` is which of the words is this rig's.
     pub fn new(kernel: Loaded, words: Arc<Words>, member: usize, together: bool) -> Self {
         assert!(matches!(kernel.kernel.spec, Spec::Bump { .. }), "not a counting kernel");
@@ -71,7 +71,7 @@ impl BumpRig {
     }
 }
 
-impl Rig for BumpRig {
+impl Rig for CountRig {
     fn warm(&mut self) {
         if self.member == 0 {
             self.words.set.fetch_add(1, Ordering::AcqRel);
@@ -107,7 +107,7 @@ mod tests {
         let words = Words::new(3);
         for together in [false, true] {
             for member in 0..3 {
-                let mut rig = BumpRig::new(kernel.clone(), words.clone(), member, together);
+                let mut rig = CountRig::new(kernel.clone(), words.clone(), member, together);
                 let before = rig.word().load(Ordering::Relaxed);
                 rig.run(10);
                 assert_eq!(rig.word().load(Ordering::Relaxed), before + 10 * rig.kernel.kernel.ops_per_loop);

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 
 /// How they hand over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum HandOverMeans {
     /// A word that changes, and a sleep until it does.
     Futex,
     /// A byte through a pipe, there and back.
@@ -41,7 +41,7 @@ const THEIRS: u32 = 1;
 struct Line<T>(T);
 
 struct Shared {
-    by: By,
+    by: HandOverMeans,
     command: Line<AtomicU32>,
     turn: Line<AtomicU32>,
     rounds: AtomicU64,
@@ -54,15 +54,15 @@ impl Shared {
     /// From one side to the other and, for the partner, the other way round.
     fn pass(&self, to: u32) {
         match self.by {
-            By::Pipe => {
+            HandOverMeans::Pipe => {
                 let mut pipe = if to == THEIRS { &self.there.1 } else { &self.back.1 };
                 pipe.write_all(&[1]).expect("a pipe of our own takes a byte");
             }
-            By::Futex => {
+            HandOverMeans::Futex => {
                 self.turn.0.store(to, SeqCst);
                 sys::futex_wake(&self.turn.0);
             }
-            By::SchedYield => self.turn.0.store(to, SeqCst),
+            HandOverMeans::SchedYield => self.turn.0.store(to, SeqCst),
         }
     }
 
@@ -70,18 +70,18 @@ impl Shared {
     fn wait(&self, me: u32) -> u64 {
         let mut calls = 0;
         match self.by {
-            By::Pipe => {
+            HandOverMeans::Pipe => {
                 let mut pipe = if me == THEIRS { &self.there.0 } else { &self.back.0 };
                 pipe.read_exact(&mut [0]).expect("a pipe of our own gives a byte");
                 calls += 1;
             }
-            By::Futex => {
+            HandOverMeans::Futex => {
                 while self.turn.0.load(SeqCst) != me {
                     sys::futex_wait(&self.turn.0, 1 - me);
                     calls += 1;
                 }
             }
-            By::SchedYield => {
+            HandOverMeans::SchedYield => {
                 while self.turn.0.load(SeqCst) != me {
                     std::thread::yield_now();
                     calls += 1;
@@ -129,7 +129,7 @@ impl std::fmt::Debug for HandOverRig {
 
 impl HandOverRig {
     /// For a calling thread that is pinned to `cpu`, with a partner pinned to `partner_cpu`.
-    pub fn new(by: By, cpu: usize, partner_cpu: usize) -> Result<Self, SysError> {
+    pub fn new(by: HandOverMeans, cpu: usize, partner_cpu: usize) -> Result<Self, SysError> {
         let shared = Arc::new(Shared {
             by,
             command: Line(AtomicU32::new(SLEEP)),
@@ -250,7 +250,7 @@ mod tests {
         let cpus = crate::pin::allowed().unwrap();
         let (here, there) = (cpus[0], *cpus.last().unwrap());
         let _pinned = Pinned::to(here).unwrap();
-        for by in [By::Futex, By::Pipe, By::SchedYield] {
+        for by in [HandOverMeans::Futex, HandOverMeans::Pipe, HandOverMeans::SchedYield] {
             for partner in [here, there] {
                 let mut rig = HandOverRig::new(by, here, partner).unwrap();
                 assert!(rig.ticks_per_loop() > 0.0);
@@ -264,7 +264,7 @@ mod tests {
     fn a_sleeping_partner_does_not_keep_the_cpu() {
         let cpu = *crate::pin::allowed().unwrap().last().unwrap();
         let _pinned = Pinned::to(cpu).unwrap();
-        let mut rig = HandOverRig::new(By::SchedYield, cpu, cpu).unwrap();
+        let mut rig = HandOverRig::new(HandOverMeans::SchedYield, cpu, cpu).unwrap();
         rig.run(20);
         let (before, mine) = (rig.clock.ns(), ThreadClock::mine_ns());
         while ThreadClock::mine_ns() - mine < 5_000_000 {
@@ -275,6 +275,6 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_not_there_is_refused() {
-        assert!(HandOverRig::new(By::Futex, 0, 100_000).is_err());
+        assert!(HandOverRig::new(HandOverMeans::Futex, 0, 100_000).is_err());
     }
 }

@@ -3,42 +3,42 @@
 //! A rig's constructor checks what the kernel's contract demands, so that running it is safe. To add one: a file here,
 //! with a constructor that owns (or keeps alive) all memory that the kernel touches, and [`Rig`] for it.
 
-mod after;
+mod after_warming;
 mod bump;
 mod chase;
 mod hand_over;
+mod node_supply;
 mod ping_pong;
 mod shots;
 mod side_by_side;
 mod spin;
 mod stream;
 mod switching;
-mod trail;
-mod under;
 mod windows;
+mod with_setting;
 
-pub use after::AfterRig;
-pub use bump::{BumpRig, Words};
+pub use after_warming::AfterWarmingRig;
+pub use bump::{CountRig, Words};
 pub use chase::ChaseRig;
-pub use hand_over::{By, HandOverRig};
+pub use hand_over::{HandOverMeans, HandOverRig};
+pub use node_supply::NodeSupply;
 pub use ping_pong::PingPongRig;
 pub use shots::ShotRig;
 pub use side_by_side::SideBySideRig;
 pub use spin::SpinRig;
 pub use stream::{Region, StreamRig, widest};
-pub use switching::{Little, LittleRig, SwitchRig};
-pub use trail::Trail;
-pub use under::{Switch, Under};
+pub use switching::{SmallCall, SmallCallRig, SwitchRig};
 pub use windows::{Doubles, Warming, WindowsRig};
+pub use with_setting::{SharedSetting, WithSettingRig};
 
-use crate::witness::Seen;
+use crate::interference::Interference;
 
 /// What happened where a rig ran, on whatever CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elsewhere {
     /// Core cycles per tick before and after, where they differed most.
-    pub pace: (f64, f64),
-    pub seen: Seen,
+    pub cycles_per_tick: (f64, f64),
+    pub interference: Interference,
 }
 
 /// Something that can be run and timed.

@@ -1,6 +1,6 @@
 //! Timed shots: a handful of accesses between two readings of the clock, over and over.
 
-use super::{Rig, Trail};
+use super::{NodeSupply, Rig};
 use crate::code::Loaded;
 use crate::stats;
 use crate::tsc;
@@ -22,21 +22,21 @@ const KEEP: f64 = 0.95;
 #[derive(Debug)]
 pub struct ShotRig {
     kernel: Loaded,
-    trail: Trail,
+    supply: NodeSupply,
     accesses: u64,
     dependent: bool,
     /// Each access's page is touched before its shot.
     translated: bool,
     targets: Vec<u64>,
     ticks: Vec<u64>,
-    /// Where on the trail the last dependent shots began.
+    /// Where on the cycle the last dependent shots began.
     began: u64,
     shots: Vec<f64>,
 }
 
 impl ShotRig {
     /// `kernel` must be a `Burst` or a `Sequence`; anything else is a broken program.
-    pub fn new(kernel: Loaded, trail: Trail) -> Self {
+    pub fn new(kernel: Loaded, supply: NodeSupply) -> Self {
         let (accesses, dependent) = match kernel.kernel.spec {
             Spec::Burst { accesses, .. } => (u64::from(accesses), false),
             Spec::Sequence { accesses, .. } => (u64::from(accesses), true),
@@ -44,7 +44,7 @@ impl ShotRig {
         };
         Self {
             kernel,
-            trail,
+            supply,
             accesses,
             dependent,
             translated: false,
@@ -68,12 +68,12 @@ impl ShotRig {
         if self.translated { (AT_HAND / self.accesses).clamp(1, SHOTS) } else { SHOTS }
     }
 
-    /// The next node of the trail, its page touched at its first line. Nodes on first lines are passed over: their lines
+    /// The next node of the supply, its page touched at its first line. Nodes on first lines are passed over: their lines
     /// would be in the caches, fetched by other touches.
     fn touched(&self) -> u64 {
         loop {
-            let place = self.trail.take(1);
-            if !on_first_line(self.trail.address(place)) {
+            let place = self.supply.take(1);
+            if !on_first_line(self.supply.address(place)) {
                 return self.touch(place);
             }
         }
@@ -81,8 +81,8 @@ impl ShotRig {
 
     /// Touches the page of the node at this place; the node is returned.
     fn touch(&self, place: u64) -> u64 {
-        let node = self.trail.address(place);
-        // SAFETY: the arena is kept alive by the trail and begins at a page's start, so the first word of a node's page
+        let node = self.supply.address(place);
+        // SAFETY: the arena is kept alive by the supply and begins at a page's start, so the first word of a node's page
         // lies in it; it is plain memory.
         unsafe {
             ((node & !(PAGE - 1)) as *const u64).read_volatile();
@@ -94,7 +94,7 @@ impl ShotRig {
     fn counts(&self, shot: u64) -> bool {
         let from = self.began + shot * self.accesses;
         !(self.translated && self.dependent)
-            || (from..from + self.accesses).all(|place| !on_first_line(self.trail.address(place)))
+            || (from..from + self.accesses).all(|place| !on_first_line(self.supply.address(place)))
     }
 
     /// Fires at most [`SHOTS`] shots, whose ticks then stand in `ticks`.
@@ -115,7 +115,7 @@ impl ShotRig {
             }
             return;
         }
-        let from = self.trail.take(shots * self.accesses);
+        let from = self.supply.take(shots * self.accesses);
         self.began = from;
         if self.translated {
             for place in from..from + shots * self.accesses {
@@ -123,15 +123,15 @@ impl ShotRig {
             }
         }
         let start = if self.dependent {
-            self.trail.address(from) as *mut u8
+            self.supply.address(from) as *mut u8
         } else {
             for (target, place) in self.targets[..(shots * self.accesses) as usize].iter_mut().zip(from..) {
-                *target = self.trail.address(place);
+                *target = self.supply.address(place);
             }
             self.targets.as_mut_ptr().cast()
         };
         // SAFETY: a `Sequence` gets a node of a checked chain; a `Burst` gets a table of `shots` rows of `accesses`
-        // addresses, each of a node, which is 8 bytes of an arena that the trail keeps alive. Both get room for
+        // addresses, each of a node, which is 8 bytes of an arena that the supply keeps alive. Both get room for
         // `shots` results.
         unsafe {
             self.kernel.call(start, shots, self.ticks.as_mut_ptr(), std::ptr::null_mut());
@@ -196,8 +196,8 @@ mod tests {
         let spec =
             Spec::Burst { accesses: 5, gap: 1, filler: Filler::Nop { bytes: 1 }, fence: Fence::Lfence };
         let kernel = Loaded::new(kernels::assemble(&spec).unwrap()).unwrap();
-        let trail = Trail::along(chain);
-        let mut rig = ShotRig::new(kernel, trail.clone()).translated();
+        let supply = NodeSupply::of(chain);
+        let mut rig = ShotRig::new(kernel, supply.clone()).translated();
         for _ in 0..300 {
             assert!(rig.run(20)[0] > 0.0);
             let most = rig.most() as usize * 5;
@@ -206,7 +206,7 @@ mod tests {
         // Dependent ones go where the chain leads, and those that meet a first line do not count.
         let spec = Spec::Sequence { accesses: 2, fence: Fence::Lfence };
         let kernel = Loaded::new(kernels::assemble(&spec).unwrap()).unwrap();
-        let mut rig = ShotRig::new(kernel, trail).translated();
+        let mut rig = ShotRig::new(kernel, supply).translated();
         rig.run(2000);
         assert!((1900..2000).contains(&rig.shots.len()), "{}", rig.shots.len());
     }

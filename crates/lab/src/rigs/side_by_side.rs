@@ -1,6 +1,6 @@
 //! Several cursors that walk one chain side by side, each a stretch of its own: what of their misses overlaps.
 
-use super::{Rig, Trail};
+use super::{NodeSupply, Rig};
 use crate::code::Loaded;
 use crate::tsc;
 use kernels::Spec;
@@ -12,7 +12,7 @@ const WARM_LOOPS: u64 = 16;
 #[derive(Debug)]
 pub struct SideBySideRig {
     kernel: Loaded,
-    trail: Trail,
+    supply: NodeSupply,
     /// Where the cursors stand: before and after for the one kernel, after for the other.
     cursors: Vec<u64>,
     /// What a loop's ticks are divided by.
@@ -21,13 +21,13 @@ pub struct SideBySideRig {
 
 impl SideBySideRig {
     /// `kernel` must be a `ParallelChains` or a `Rob`; anything else is a broken program.
-    pub fn new(kernel: Loaded, trail: Trail) -> Self {
+    pub fn new(kernel: Loaded, supply: NodeSupply) -> Self {
         let cursors = match kernel.kernel.spec {
             Spec::ParallelChains { chains } => chains as usize,
             Spec::Rob { .. } => 2,
             _ => panic!("not a kernel of several chains"),
         };
-        Self { kernel, trail, cursors: vec![0; cursors], steps: 1.0 }
+        Self { kernel, supply, cursors: vec![0; cursors], steps: 1.0 }
     }
 
     /// The same, its values the ticks of a step.
@@ -39,9 +39,9 @@ impl SideBySideRig {
 
     fn walk(&mut self, loops: u64) -> u64 {
         let count = self.cursors.len() as u64;
-        let from = self.trail.take(loops * count);
+        let from = self.supply.take(loops * count);
         for (cursor, i) in self.cursors.iter_mut().zip(0..) {
-            *cursor = self.trail.address(from + i * loops);
+            *cursor = self.supply.address(from + i * loops);
         }
         let (first, second) = match self.kernel.kernel.spec {
             Spec::Rob { .. } => (self.cursors[0], self.cursors[1]),
@@ -66,7 +66,7 @@ impl Rig for SideBySideRig {
         vec![self.walk(loops) as f64 / loops as f64 / self.steps]
     }
 
-    /// The trail goes on along its cycle.
+    /// The supply goes on along its cycle.
     fn goes_on(&self) -> bool {
         true
     }
@@ -93,7 +93,7 @@ mod tests {
             .remove(0);
         let kernel = kernels::assemble(&Spec::ParallelChains { chains: 16 }).unwrap();
         let mut rig =
-            SideBySideRig::new(Loaded::new(kernel).unwrap(), Trail::along(chain.clone())).per_step();
+            SideBySideRig::new(Loaded::new(kernel).unwrap(), NodeSupply::of(chain.clone())).per_step();
         for block in 0..3 {
             assert!(rig.run(100)[0] > 0.0);
             for (i, &cursor) in rig.cursors.iter().enumerate() {

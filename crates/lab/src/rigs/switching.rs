@@ -60,7 +60,7 @@ impl Rig for SwitchRig {
 
 /// A small thing that programs do when they leave what they were at.
 #[derive(Clone, Debug)]
-pub enum Little {
+pub enum SmallCall {
     /// A call of an empty function by its address: a kernel that is `Nothing`.
     Function(Loaded),
     ReadTsc,
@@ -69,13 +69,13 @@ pub enum Little {
 }
 
 #[derive(Debug)]
-pub struct LittleRig {
-    what: Little,
+pub struct SmallCallRig {
+    what: SmallCall,
 }
 
-impl LittleRig {
-    pub fn new(what: Little) -> Self {
-        if let Little::Function(kernel) = &what {
+impl SmallCallRig {
+    pub fn new(what: SmallCall) -> Self {
+        if let SmallCall::Function(kernel) = &what {
             assert!(matches!(kernel.kernel.spec, Spec::Nothing), "not an empty kernel");
         }
         Self { what }
@@ -83,17 +83,17 @@ impl LittleRig {
 
     fn go(&self, loops: u64) -> u64 {
         match &self.what {
-            Little::Function(kernel) => timed(loops, || {
+            SmallCall::Function(kernel) => timed(loops, || {
                 // SAFETY: an empty function may be called with anything.
                 unsafe {
                     kernel.call_plainly(std::ptr::null_mut(), 0, std::ptr::null_mut(), std::ptr::null_mut());
                 }
             }),
-            Little::ReadTsc => timed(loops, || {
+            SmallCall::ReadTsc => timed(loops, || {
                 tsc::now();
             }),
-            Little::SystemCall => timed(loops, sys::empty_call),
-            Little::YieldToNobody => timed(loops, std::thread::yield_now),
+            SmallCall::SystemCall => timed(loops, sys::empty_call),
+            SmallCall::YieldToNobody => timed(loops, std::thread::yield_now),
         }
     }
 }
@@ -106,7 +106,7 @@ fn timed(loops: u64, f: impl Fn()) -> u64 {
     tsc::end().0 - from
 }
 
-impl Rig for LittleRig {
+impl Rig for SmallCallRig {
     fn warm(&mut self) {
         self.go(256);
     }
@@ -138,8 +138,13 @@ mod tests {
     #[test]
     fn little_things_take_time() {
         let nothing = Loaded::new(kernels::assemble(&Spec::Nothing).unwrap()).unwrap();
-        for what in [Little::Function(nothing), Little::ReadTsc, Little::SystemCall, Little::YieldToNobody] {
-            assert!(LittleRig::new(what).run(100)[0] > 0.0);
+        for what in [
+            SmallCall::Function(nothing),
+            SmallCall::ReadTsc,
+            SmallCall::SystemCall,
+            SmallCall::YieldToNobody,
+        ] {
+            assert!(SmallCallRig::new(what).run(100)[0] > 0.0);
         }
     }
 }

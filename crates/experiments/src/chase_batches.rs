@@ -11,7 +11,7 @@ use units::{Bytes, Latency};
 
 /// How much is to be measured of each chain.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pass {
+pub(crate) struct ChasePass {
     pub block: Duration,
     pub blocks: usize,
     /// Of the experiment's budget, for all batches together.
@@ -22,13 +22,13 @@ pub(crate) struct Pass {
 
 /// What one chain gave.
 #[derive(Clone, Debug)]
-pub(crate) struct Chased {
+pub(crate) struct ChaseResult {
     pub latency: Latency,
     pub blocks: usize,
     pub voided: usize,
 }
 
-impl Chased {
+impl ChaseResult {
     pub(crate) fn of(ctx: &mut Context<'_>, series: &lab::campaign::Series) -> Self {
         Self { latency: ctx.latency(series), blocks: series.valid(), voided: series.voids().total() }
     }
@@ -39,8 +39,8 @@ pub(crate) fn chase(
     ctx: &mut Context<'_>,
     layouts: &[Layout],
     pages: PageKind,
-    pass: Pass,
-) -> Result<(Vec<Chased>, PageSupply), Refused> {
+    pass: ChasePass,
+) -> Result<(Vec<ChaseResult>, PageSupply), Refused> {
     let (chased, supply) = chase_each(ctx, layouts, pages, pass, &|rig| vec![Box::new(rig)])?;
     Ok((chased.into_iter().flatten().collect(), supply))
 }
@@ -50,9 +50,9 @@ pub(crate) fn chase_each(
     ctx: &mut Context<'_>,
     layouts: &[Layout],
     pages: PageKind,
-    pass: Pass,
+    pass: ChasePass,
     rigs_of: &dyn Fn(ChaseRig) -> Vec<Box<dyn Rig>>,
-) -> Result<(Vec<Vec<Chased>>, PageSupply), Refused> {
+) -> Result<(Vec<Vec<ChaseResult>>, PageSupply), Refused> {
     let kernel = latency::load_chase(kernels::Access::Read)?;
     let batches = batches(layouts, pass.cap);
     let (from, to) = ctx.stage;
@@ -72,7 +72,7 @@ pub(crate) fn chase_each(
         let share = pass.share * batch.len() as f64 / layouts.len() as f64;
         let gathered = ctx.measure(rigs, pass.block, pass.blocks, share);
         for series in gathered.series.chunks(per_chain) {
-            chased.push(series.iter().map(|s| Chased::of(ctx, s)).collect());
+            chased.push(series.iter().map(|s| ChaseResult::of(ctx, s)).collect());
         }
         supply = Some(match supply {
             Some(s) if s.share < here.share => s,

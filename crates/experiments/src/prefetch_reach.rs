@@ -3,11 +3,15 @@
 use units::{Estimate, Quantity, Unit};
 
 /// A pattern counts as followed if it costs less than this share of a random access.
-pub(crate) const FOLLOWED: f64 = 0.8;
+pub(crate) const FOLLOWED_SHARE: f64 = 0.8;
 
 /// The last of the patterns, each with a number that says how hard it is, before the first that is not followed: at least
 /// this, and less than that first one.
-pub(crate) fn until(patterns: &[(f64, Estimate)], limit: impl Fn(Estimate) -> bool, unit: Unit) -> Quantity {
+pub(crate) fn last_followed(
+    patterns: &[(f64, Estimate)],
+    limit: impl Fn(Estimate) -> bool,
+    unit: Unit,
+) -> Quantity {
     if patterns.is_empty() {
         return Quantity::unresolved("no such pattern was resolved");
     }
@@ -34,7 +38,7 @@ mod tests {
     #[test]
     fn ends_at_the_first_that_is_not_followed() {
         let row = [(1.0, 2.0), (2.0, 3.0), (4.0, 9.0), (8.0, 1.0)].map(|(n, v)| (n, Estimate::exact(v)));
-        let found = |limit: f64| until(&row, |e| e.value < limit, Unit::Count);
+        let found = |limit: f64| last_followed(&row, |e| e.value < limit, Unit::Count);
         assert_eq!(found(5.0).estimate(), Some(Estimate::new(2.0, 2.0, 4.0)));
         for (limit, word) in [(1.0, "not even the first"), (10.0, "as far as was tried, which is 8")] {
             let Quantity::Unresolved { unresolved } = found(limit) else { panic!("{limit}") };
@@ -43,6 +47,6 @@ mod tests {
                 "{unresolved}"
             );
         }
-        assert!(until(&[], |_| true, Unit::Count).value().is_none());
+        assert!(last_followed(&[], |_| true, Unit::Count).value().is_none());
     }
 }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Debug)]
-pub struct Trail {
+pub struct NodeSupply {
     chain: Chain,
     next: Arc<AtomicU64>,
 }
 
-impl Trail {
-    pub fn along(chain: Chain) -> Self {
+impl NodeSupply {
+    pub fn of(chain: Chain) -> Self {
         Self { chain, next: Arc::default() }
     }
 
@@ -47,16 +47,16 @@ mod tests {
         let layout = Layout::random(Bytes(64 << 10), 64);
         let chain =
             build(&[layout], PageKind::Small, &Placement::FirstTouch, &mut Rng::new(1)).unwrap().remove(0);
-        let trail = Trail::along(chain);
-        let other = trail.clone();
+        let nodes = NodeSupply::of(chain);
+        let other = nodes.clone();
         let mut seen = HashSet::new();
         for (i, n) in [100, 7, 500, 417].into_iter().enumerate() {
-            let from = if i % 2 == 0 { trail.take(n) } else { other.take(n) };
+            let from = if i % 2 == 0 { nodes.take(n) } else { other.take(n) };
             for place in from..from + n {
-                assert!(seen.insert(trail.address(place)));
+                assert!(seen.insert(nodes.address(place)));
             }
         }
         assert_eq!(seen.len(), 1024);
-        assert_eq!(trail.take(1), 0);
+        assert_eq!(nodes.take(1), 0);
     }
 }

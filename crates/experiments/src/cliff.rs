@@ -1,6 +1,6 @@
 //! Where the time of two misses jumps from one latency to two. Pure.
 
-use crate::resample::{self, RESAMPLES, Sample};
+use crate::resample::{self, RESAMPLES, SettingBlocks};
 use lab::rng::Rng;
 use lab::stats;
 use units::Estimate;
@@ -66,7 +66,7 @@ fn crossing(points: &[(f64, f64)], share: f64) -> Option<f64> {
 
 /// The gap at half the jump; the interval reaches from a quarter to three quarters of it, and never claims to know better
 /// than one filler.
-pub(crate) fn find(samples: &[Sample], rng: &mut Rng) -> Option<Estimate> {
+pub(crate) fn find(samples: &[SettingBlocks], rng: &mut Rng) -> Option<Estimate> {
     let points = resample::medians(samples);
     let value = crossing(&points, 0.5)?;
     let (mut los, mut his) = (Vec::new(), Vec::new());
@@ -115,9 +115,9 @@ mod tests {
         (0..=30).map(|i| (8.0 * 2f64.powf(f64::from(i) / 3.77)).round().min(2000.0)).collect()
     }
 
-    fn samples(gaps: &[f64], cliff: f64, slope: f64, noise: u64, rng: &mut Rng) -> Vec<Sample> {
+    fn samples(gaps: &[f64], cliff: f64, slope: f64, noise: u64, rng: &mut Rng) -> Vec<SettingBlocks> {
         gaps.iter()
-            .map(|&at| Sample {
+            .map(|&at| SettingBlocks {
                 at,
                 values: (0..7).map(|_| time(at, cliff, slope) + rng.below(noise) as f64).collect(),
             })
@@ -145,8 +145,8 @@ mod tests {
                 gap if gap < 140.0 => LATENCY * (1.0 + part),
                 _ => 2.0 * LATENCY,
             };
-            let known: Vec<Sample> = (1..30_u32)
-                .map(|i| Sample { at: f64::from(10 * i), values: vec![at(f64::from(10 * i)); 7] })
+            let known: Vec<SettingBlocks> = (1..30_u32)
+                .map(|i| SettingBlocks { at: f64::from(10 * i), values: vec![at(f64::from(10 * i)); 7] })
                 .collect();
             let e = find(&known, &mut Rng::new(1)).unwrap_or_else(|| panic!("{part}"));
             assert!((119.0..=141.0).contains(&e.value) && e.lo <= e.value && e.value <= e.hi, "{part} {e:?}");
@@ -171,10 +171,10 @@ mod tests {
         for (cliff, width) in [(200.0, 8.0), (318.0, 6.0), (1256.0, 20.0), (62.0, 4.0)] {
             let mut rng = Rng::new(3);
             let time = |gap: f64| LATENCY * (1.0 + ((gap - cliff) / width + 0.5).clamp(0.0, 1.0)) + 0.1 * gap;
-            let mut known: Vec<Sample> = Vec::new();
+            let mut known: Vec<SettingBlocks> = Vec::new();
             let mut gaps = coarse();
             for _ in 0..5 {
-                known.extend(gaps.iter().map(|&at| Sample {
+                known.extend(gaps.iter().map(|&at| SettingBlocks {
                     at,
                     values: (0..7).map(|_| time(at) + rng.below(60) as f64).collect(),
                 }));

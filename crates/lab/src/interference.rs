@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 /// Counters of one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sight {
+pub struct InterferenceCounters {
     /// Clock ticks (10 ms each on most kernels) that the hypervisor took from this CPU.
     pub steal: u64,
     pub involuntary_switches: i64,
@@ -18,7 +18,7 @@ pub struct Sight {
 
 /// What changed between two sights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Interference {
     pub steal: u64,
     pub switches: u64,
     /// Times that the thread slept: a rig that does not is stopped or frozen by somebody.
@@ -29,9 +29,9 @@ pub struct Seen {
     pub core_shared: bool,
 }
 
-impl Sight {
-    pub fn since(&self, before: &Self) -> Seen {
-        Seen {
+impl InterferenceCounters {
+    pub fn since(&self, before: &Self) -> Interference {
+        Interference {
             steal: self.steal.saturating_sub(before.steal),
             switches: (self.involuntary_switches - before.involuntary_switches).max(0) as u64,
             sleeps: (self.voluntary_switches - before.voluntary_switches).max(0) as u64,
@@ -44,14 +44,14 @@ impl Sight {
 
 /// Looks around for the calling thread on one CPU. Keeps its files open: opening would cost more than reading.
 #[derive(Debug)]
-pub struct Witness {
+pub struct InterferenceReader {
     stat: Option<File>,
     loadavg: Option<File>,
     cpu_line: String,
     buffer: Vec<u8>,
 }
 
-impl Witness {
+impl InterferenceReader {
     pub fn on_cpu(cpu: usize) -> Self {
         Self {
             stat: File::open("/proc/stat").ok(),
@@ -77,13 +77,13 @@ impl Witness {
     }
 
     /// The whole picture; costs tens of microseconds, so take it outside the timed stretch.
-    pub fn look(&mut self) -> Sight {
+    pub fn look(&mut self) -> InterferenceCounters {
         let usage = sys::thread_usage();
         let steal = reread(self.stat.as_mut(), &mut self.buffer)
             .and_then(|text| steal_of(text, &self.cpu_line))
             .unwrap_or(0);
         let running = reread(self.loadavg.as_mut(), &mut self.buffer).and_then(running_tasks).unwrap_or(1);
-        Sight {
+        InterferenceCounters {
             steal,
             involuntary_switches: usage.involuntary_switches,
             voluntary_switches: usage.voluntary_switches,
@@ -133,14 +133,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        let mut witness = Witness { stat: None, loadavg: None, ..Witness::on_cpu(0) };
+        let mut witness = InterferenceReader { stat: None, loadavg: None, ..InterferenceReader::on_cpu(0) };
         assert_eq!(witness.blind().unwrap(), "stolen time (/proc/stat) and other tasks (/proc/loadavg)");
         assert_eq!((witness.look().steal, witness.look().company), (0, 0));
     }
 
     #[test]
     fn faults_are_seen() {
-        let mut witness = Witness::on_cpu(0);
+        let mut witness = InterferenceReader::on_cpu(0);
         let before = witness.look();
         let touched = std::hint::black_box(vec![1u8; 8 << 20]);
         let seen = witness.look().since(&before);

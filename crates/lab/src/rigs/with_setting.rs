@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 /// A setting that several rigs switch to and fro. Its original comes back when the last of them is gone.
 #[derive(Debug)]
-pub struct Switch {
+pub struct SharedSetting {
     change: Change,
     now: RefCell<Vec<u8>>,
     failed: RefCell<Option<String>>,
 }
 
-impl Switch {
+impl SharedSetting {
     pub fn new(change: Change) -> Rc<Self> {
         let now = RefCell::new(change.original().to_owned());
         Rc::new(Self { change, now, failed: RefCell::new(None) })
@@ -44,31 +44,31 @@ impl Switch {
 }
 
 /// The rig itself.
-pub struct Under {
+pub struct WithSettingRig {
     rig: Box<dyn Rig>,
-    switch: Rc<Switch>,
+    setting: Rc<SharedSetting>,
     value: Vec<u8>,
 }
 
-impl std::fmt::Debug for Under {
+impl std::fmt::Debug for WithSettingRig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Under").field("value", &self.value).finish_non_exhaustive()
+        f.debug_struct("WithSettingRig").field("value", &self.value).finish_non_exhaustive()
     }
 }
 
-impl Under {
-    pub fn new(rig: Box<dyn Rig>, switch: Rc<Switch>, value: Vec<u8>) -> Self {
-        Self { rig, switch, value }
+impl WithSettingRig {
+    pub fn new(rig: Box<dyn Rig>, setting: Rc<SharedSetting>, value: Vec<u8>) -> Self {
+        Self { rig, setting, value }
     }
 
     fn enter(&self) {
-        if let Err(why) = self.switch.to(&self.value) {
-            self.switch.failed.borrow_mut().get_or_insert(why);
+        if let Err(why) = self.setting.to(&self.value) {
+            self.setting.failed.borrow_mut().get_or_insert(why);
         }
     }
 }
 
-impl Rig for Under {
+impl Rig for WithSettingRig {
     fn warm(&mut self) {
         self.enter();
         self.rig.warm();

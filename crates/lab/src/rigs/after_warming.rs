@@ -3,18 +3,18 @@
 use super::Rig;
 
 /// Warms up one rig and runs another: what the first has done to caches on its CPU is what a member elsewhere meets.
-pub struct AfterRig<'a> {
+pub struct AfterWarmingRig<'a> {
     before: Box<dyn Rig + Send + 'a>,
     then: Box<dyn Rig + Send + 'a>,
 }
 
-impl<'a> AfterRig<'a> {
+impl<'a> AfterWarmingRig<'a> {
     pub fn new(before: Box<dyn Rig + Send + 'a>, then: Box<dyn Rig + Send + 'a>) -> Self {
         Self { before, then }
     }
 }
 
-impl Rig for AfterRig<'_> {
+impl Rig for AfterWarmingRig<'_> {
     fn warm(&mut self) {
         self.then.warm();
         self.before.warm();
@@ -58,8 +58,10 @@ mod tests {
     #[test]
     fn the_first_warms_last_and_only_the_second_runs() {
         let told = Arc::new(Mutex::new(Vec::new()));
-        let mut rig =
-            AfterRig::new(Box::new(Told("first", told.clone())), Box::new(Told("second", told.clone())));
+        let mut rig = AfterWarmingRig::new(
+            Box::new(Told("first", told.clone())),
+            Box::new(Told("second", told.clone())),
+        );
         rig.warm();
         assert_eq!(rig.run(7), [1.0]);
         assert_eq!(*told.lock().unwrap(), ["second warms", "first warms", "second runs 7"]);

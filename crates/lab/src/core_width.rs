@@ -32,7 +32,7 @@ const RENEWED: usize = 64;
 
 /// Takes readings, and remembers the best of them.
 #[derive(Debug)]
-pub(crate) struct Breadth {
+pub(crate) struct CoreWidth {
     kernel: Loaded,
     adds_per_loop: u64,
     /// What calling the kernel and reading the counter cost, in ticks.
@@ -40,15 +40,15 @@ pub(crate) struct Breadth {
     seen: Remembered,
 }
 
-impl Breadth {
+impl CoreWidth {
     pub(crate) fn new() -> Result<Self, SysError> {
         let kernel = assemble(&Spec::Spin { unroll: UNROLL }).expect("the kernel's parameter is constant");
         let adds_per_loop = kernel.ops_per_loop;
-        let mut breadth =
+        let mut core_width =
             Self { kernel: Loaded::new(kernel)?, adds_per_loop, overhead: 0, seen: Remembered::default() };
-        breadth.overhead = (0..256).map(|_| breadth.ticks(0)).min().unwrap_or(0);
-        breadth.ticks(LOOPS);
-        Ok(breadth)
+        core_width.overhead = (0..256).map(|_| core_width.ticks(0)).min().unwrap_or(0);
+        core_width.ticks(LOOPS);
+        Ok(core_width)
     }
 
     /// Adds a core cycle, now, on a CPU whose clock makes so many cycles a tick.
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn readings_are_believable() {
-        let mut breadth = Breadth::new().unwrap();
-        let pace = crate::pace::Pace::new().unwrap();
-        let best = (0..50).map(|_| breadth.take(pace.cycles_per_tick())).fold(0.0, f64::max);
+        let mut core_width = CoreWidth::new().unwrap();
+        let core_clock = crate::core_clock::CoreClock::new().unwrap();
+        let best = (0..50).map(|_| core_width.take(core_clock.cycles_per_tick())).fold(0.0, f64::max);
         assert!((0.2..40.0).contains(&best), "{best}");
-        assert!(breadth.is_shared(0.0) && !breadth.is_shared(4.0));
+        assert!(core_width.is_shared(0.0) && !core_width.is_shared(4.0));
     }
 }

@@ -11,7 +11,7 @@ static CLOSED: AtomicU64 = AtomicU64::new(0);
 
 /// As sets of bits, of which the lowest is signal 1, or standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Begin {
+pub struct Inherited {
     /// SIGPIPE and libc's own signals (32, 33), if they were ignored: libc ignores these in what it spawns. Others are as they were: ask the kernel.
     pub ignored: u64,
     pub blocked: u64,
@@ -19,10 +19,10 @@ pub struct Begin {
 }
 
 /// What was found. None of it holds for tests, which others start.
-pub fn found() -> Begin {
+pub fn at_start() -> Inherited {
     // Named here, so that no linker leaves it out.
     std::hint::black_box(&sys::BEFORE_MAIN);
-    Begin {
+    Inherited {
         ignored: IGNORED.load(Relaxed),
         blocked: BLOCKED.load(Relaxed),
         closed: CLOSED.load(Relaxed) as u32,
@@ -39,7 +39,7 @@ pub fn outlive_file_limits() {
 }
 
 /// Before `main`, by the dynamic loader or what stands for it.
-pub(crate) extern "C" fn look() {
+pub(crate) extern "C" fn record() {
     let ignored = [libc::SIGPIPE, 32, 33].map(sys::ignored);
     IGNORED.store(ignored.iter().fold(0, |all, one| all | one), Relaxed);
     BLOCKED.store(sys::blocked(), Relaxed);

@@ -13,7 +13,7 @@ const READINGS: usize = 3;
 
 /// What the pulse is taken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chain {
+pub enum ClockChain {
     /// One cycle each.
     Adds,
     /// Three cycles each.
@@ -22,29 +22,29 @@ pub enum Chain {
 
 /// Takes the core clock's pulse.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct CoreClock {
     chain: Loaded,
     cycles_per_loop: u64,
     /// What calling the kernel and reading the counter cost by themselves, in ticks: a third of a percent of a reading.
     overhead: u64,
 }
 
-impl Pace {
+impl CoreClock {
     pub fn new() -> Result<Self, SysError> {
-        Self::of(Chain::Adds)
+        Self::of(ClockChain::Adds)
     }
 
-    pub fn of(chain: Chain) -> Result<Self, SysError> {
+    pub fn of(chain: ClockChain) -> Result<Self, SysError> {
         let (spec, cycles) = match chain {
-            Chain::Adds => (Spec::Adds { unroll: UNROLL }, 1),
-            Chain::Muls => (Spec::Muls { unroll: UNROLL / 3 }, 3),
+            ClockChain::Adds => (Spec::Adds { unroll: UNROLL }, 1),
+            ClockChain::Muls => (Spec::Muls { unroll: UNROLL / 3 }, 3),
         };
-        let kernel = assemble(&spec).expect("the pace kernel's parameters are constant");
+        let kernel = assemble(&spec).expect("the clock kernel's parameters are constant");
         let cycles_per_loop = kernel.ops_per_loop * cycles;
-        let mut pace = Self { chain: Loaded::new(kernel)?, cycles_per_loop, overhead: 0 };
-        pace.overhead = (0..256).map(|_| pace.ticks(0)).min().unwrap_or(0);
-        pace.cycles_per_tick();
-        Ok(pace)
+        let mut clock = Self { chain: Loaded::new(kernel)?, cycles_per_loop, overhead: 0 };
+        clock.overhead = (0..256).map(|_| clock.ticks(0)).min().unwrap_or(0);
+        clock.cycles_per_tick();
+        Ok(clock)
     }
 
     /// Core cycles per tick, now, on this CPU.
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn gives_a_believable_ratio() {
         // Between a core at a tenth of the counter's rate and one at ten times it.
-        let pace = Pace::new().unwrap();
-        let best = (0..50).map(|_| pace.cycles_per_tick()).fold(0.0, f64::max);
+        let clock = CoreClock::new().unwrap();
+        let best = (0..50).map(|_| clock.cycles_per_tick()).fold(0.0, f64::max);
         assert!((0.1..10.0).contains(&best), "{best}");
     }
 }
