@@ -30,7 +30,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|e| e.name == name)
 }
 
-/// How each experiment of a record ended, in catalogue order; those that were not begun are left out.
+/// How each experiment of a record ended, in catalogue order; those that were not begun are left
+/// out.
 pub fn endings(experiments: &Experiments) -> Vec<Ending<'_>> {
     ALL.iter().filter_map(|entry| entry.ending(experiments)).collect()
 }

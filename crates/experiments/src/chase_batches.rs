@@ -1,4 +1,5 @@
-//! Many chains of many shapes, measured one against the other: batches that fit into memory, each of them interleaved.
+//! Chains of many shapes, measured one against the other: in batches that fit into memory, each
+//! batch interleaved.
 
 use crate::context::{Context, Refused};
 use crate::latency;
@@ -9,18 +10,18 @@ use records::machine::PageSupply;
 use std::time::Duration;
 use units::{Bytes, Latency};
 
-/// How much is to be measured of each chain.
+/// How much is measured of each chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChasePass {
     pub block: Duration,
     pub blocks: usize,
-    /// Of the experiment's budget, for all batches together.
+    /// Share of the experiment's budget, for all batches together.
     pub share: f64,
-    /// The most memory at a time.
+    /// The most memory that one batch takes.
     pub cap: Bytes,
 }
 
-/// What one chain gave.
+/// What was measured on one chain.
 #[derive(Clone, Debug)]
 pub(crate) struct ChaseResult {
     pub latency: Latency,
@@ -34,7 +35,8 @@ impl ChaseResult {
     }
 }
 
-/// Measures reads along chains of these layouts, in their order; ends early when a stop is asked for, with what it has.
+/// Measures reads along chains of these layouts, in their order. If a stop is asked for, it ends
+/// early with what it has.
 pub(crate) fn chase(
     ctx: &mut Context<'_>,
     layouts: &[Layout],
@@ -45,7 +47,7 @@ pub(crate) fn chase(
     Ok((chased.into_iter().flatten().collect(), supply))
 }
 
-/// The same, with several rigs made of each chain's.
+/// The same, with several rigs for each chain.
 pub(crate) fn chase_each(
     ctx: &mut Context<'_>,
     layouts: &[Layout],
@@ -91,7 +93,7 @@ fn rig(ctx: &Context<'_>, kernel: &lab::code::Loaded, chain: &chain::Chain) -> C
     ChaseRig::new(kernel.clone(), chain.clone(), latency::warm_limit(chain, warm_below), warm_ticks)
 }
 
-/// Neighbours in the list stay together as far as memory allows: they are what is compared.
+/// Neighbours in the list stay together as far as memory allows, since neighbours are compared.
 fn batches(layouts: &[Layout], cap: Bytes) -> Vec<Vec<Layout>> {
     let mut batches: Vec<Vec<Layout>> = Vec::new();
     for layout in layouts {

@@ -5,23 +5,25 @@ use lab::rng::Rng;
 use lab::stats;
 use units::Estimate;
 
-/// A jump is at least this share of a lone miss. It should be all of it, but for what fillers and clock take of either.
+/// A jump is at least this share of a lone miss. It should be all of it, but for what fillers and
+/// clock take of either.
 const JUMP: f64 = 0.35;
-/// It is made within two steps of gap, or within this share of the gap and a few fillers: which instructions share an
-/// entry, and when entries come free, differs from pair to pair.
+/// It is made within two steps of gap, or within this share of the gap and a few fillers: which
+/// instructions share an entry, and when entries come free, differs from pair to pair.
 const WITHIN: (f64, f64) = (0.10, 6.0);
 /// Parts of the jump that still count as below it, and as above.
 const SIDES: (f64, f64) = (0.15, 0.85);
 
-/// The last gap below the jump and the first one above it, as indices. Points ascend in gap, the first few with gaps so
-/// small that any core holds both misses.
+/// The last gap below the jump and the first one above it, as indices. Points ascend in gap, the
+/// first few with gaps so small that any core holds both misses.
 pub(crate) fn bracket(points: &[(f64, f64)]) -> Option<(usize, usize)> {
     if points.len() < 5 {
         return None;
     }
     let alone = alone(points);
     (1..points.len() - 1).find_map(|i| {
-        // Fillers take time of their own where the core works off few of them in a cycle: a slope, and no jump.
+        // Fillers take time of their own where the core works off few of them in a cycle: a slope,
+        // and no jump.
         let slope = slope(&points[..=i]);
         let rise = |j: usize| points[j].1 - points[i].1 - slope * (points[j].0 - points[i].0);
         let reach = points[i].0 * (1.0 + WITHIN.0) + WITHIN.1;
@@ -64,8 +66,8 @@ fn crossing(points: &[(f64, f64)], share: f64) -> Option<f64> {
     Some(a.0 + (b.0 - a.0) * part)
 }
 
-/// The gap at half the jump; the interval reaches from a quarter to three quarters of it, and never claims to know better
-/// than one filler.
+/// The gap at half the jump; the interval reaches from a quarter to three quarters of it, and never
+/// claims to know better than one filler.
 pub(crate) fn find(samples: &[SettingBlocks], rng: &mut Rng) -> Option<Estimate> {
     let points = resample::medians(samples);
     let value = crossing(&points, 0.5)?;
@@ -83,7 +85,8 @@ pub(crate) fn find(samples: &[SettingBlocks], rng: &mut Rng) -> Option<Estimate>
     Some(Estimate::new(value, lo.min(value - 0.5), hi.max(value + 0.5)))
 }
 
-/// Gaps to look at next: between the two sides of the jump, and just beside them so that both sides stay known.
+/// Gaps to look at next: between the two sides of the jump, and just beside them so that both sides
+/// stay known.
 pub(crate) fn between(points: &[(f64, f64)], pieces: u32) -> Vec<u32> {
     let Some((low, high)) = bracket(points) else { return Vec::new() };
     let (from, to) = (points[low].0 as u32, points[high].0 as u32);

@@ -1,7 +1,8 @@
 //! **clock**: what time is counted in.
 //!
-//! The time stamp counter ticks at one rate whatever the core does; the core clock moves. Cycles are had from ticks by
-//! timing a chain of dependent adds, one cycle each. A chain of multiplications, three cycles each, checks that.
+//! The time stamp counter ticks at one rate whatever the core does; the core clock moves. Cycles
+//! are had from ticks by timing a chain of dependent adds, one cycle each. A chain of
+//! multiplications, three cycles each, checks that.
 
 use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
@@ -13,8 +14,8 @@ use records::machine::{Clock, Machine};
 use std::time::{Duration, Instant};
 use units::{Estimate, Quantity, Unit};
 
-/// A watch step: long enough that the counter's steps do not matter.
-const PULSE: u64 = 8;
+/// Length of a reading, as a factor: long enough that the steps of the counter do not matter.
+const READING_FACTOR: u64 = 8;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "clock",
@@ -33,12 +34,13 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
     let (start, mut middle) = (Anchor::take(), None);
     let (mut by_adds, mut by_muls) = (Vec::new(), Vec::new());
     while began.elapsed() < watch && !ctx.stop.asked() {
-        by_adds.push(ctx.station.core_clock().precise(PULSE));
-        by_muls.push(muls.precise(PULSE));
+        by_adds.push(ctx.station.core_clock().precise(READING_FACTOR));
+        by_muls.push(muls.precise(READING_FACTOR));
         if middle.is_none() && began.elapsed() > watch / 2 {
             middle = Some(Anchor::take());
         }
-        // Sleeping in between would let the clock fall; a short pause keeps the machine from heating up for nothing.
+        // Sleeping in between would let the clock fall; a short pause keeps the machine from
+        // heating up for nothing.
         if by_adds.len() % 64 == 0 {
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -70,9 +72,14 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
 fn claimed_rate(ctx: &Context<'_>) -> Quantity {
     match ctx.host.clocks.counter_hz.value() {
         Some(hz) => Quantity::claimed(hz as f64, Unit::Hertz),
-        None => {
-            Quantity::unresolved(ctx.host.clocks.counter_hz.why_unknown().unwrap_or("nobody says").to_owned())
-        }
+        None => Quantity::unresolved(
+            ctx.host
+                .clocks
+                .counter_hz
+                .why_unknown()
+                .unwrap_or("neither CPUID nor the kernel states it")
+                .to_owned(),
+        ),
     }
 }
 
@@ -91,7 +98,7 @@ fn read_cost(ctx: &mut Context<'_>) -> Quantity {
 
 /// Two halves of the watch, each against the kernel's raw clock.
 fn drift(start: &Anchor, middle: Option<Anchor>, end: &Anchor) -> Quantity {
-    let Some(middle) = middle else { return Quantity::unresolved("stopped too early") };
+    let Some(middle) = middle else { return Quantity::unresolved("stopped before half of the watch") };
     let (first, second) = (start.rate_until(&middle), middle.rate_until(end));
     let ratio = second.over(first);
     let ppm = |x: f64| (x - 1.0) * 1e6;

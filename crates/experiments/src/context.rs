@@ -1,5 +1,5 @@
-//! What an experiment is given: the machine's facts, a station to measure at, how much time it has, and a way to turn
-//! series of blocks into quantities.
+//! What an experiment is given: the machine's facts, a station to measure at, how much time it has,
+//! and a way to turn series of blocks into quantities.
 
 use crate::time_budget::{Allotment, TimeBudget};
 use lab::campaign::{self, CampaignResult, Observer, Series, Station};
@@ -39,7 +39,8 @@ impl Refused {
 }
 
 impl<E: std::error::Error + 'static> From<E> for Refused {
-    /// A system call that this host does not allow makes the experiment impossible; any other error is a failure.
+    /// A system call that this host does not allow makes the experiment impossible; any other error
+    /// is a failure.
     fn from(error: E) -> Self {
         let would_help = lab::would_help(&error).map(str::to_owned);
         Self { not_possible: would_help.is_some(), why: error.to_string(), would_help }
@@ -62,7 +63,8 @@ pub struct Context<'a> {
     pub tally: RunTally,
     pub(crate) progress: &'a mut dyn Progress,
     pub(crate) name: &'static str,
-    /// This experiment's part of the whole run, and the current stage's part of the experiment; both from 0 to 1.
+    /// This experiment's part of the whole run, and the current stage's part of the experiment;
+    /// both from 0 to 1.
     pub(crate) part_of_run: (f64, f64),
     pub(crate) stage: (f64, f64),
 }
@@ -119,8 +121,9 @@ impl Context<'_> {
         self.part_of_run.0 + (self.part_of_run.1 - self.part_of_run.0) * fraction
     }
 
-    /// Runs blocks of these rigs, interleaved. It takes at most `share` of the experiment's budget, and beyond that what
-    /// the [`TimeBudget`] allows where settings lack the least number of blocks.
+    /// Runs blocks of these rigs, interleaved. It takes at most `share` of the experiment's budget,
+    /// and beyond that what the [`TimeBudget`] allows where settings lack the least number of
+    /// blocks.
     pub fn measure(
         &mut self,
         rigs: Vec<Box<dyn Rig + '_>>,
@@ -131,7 +134,8 @@ impl Context<'_> {
         self.campaign(rigs, block, blocks, share, false)
     }
 
-    /// The same, for what another hyperthread of the core would change: see [`campaign::CampaignGoal::whole_core`].
+    /// The same, for what another hyperthread of the core would change: see
+    /// [`campaign::CampaignGoal::whole_core`].
     pub fn measure_on_whole_core(
         &mut self,
         rigs: Vec<Box<dyn Rig + '_>>,

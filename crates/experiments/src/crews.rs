@@ -1,5 +1,5 @@
-//! What experiments with several threads have in common: which CPUs join and in what order, how close they are, and
-//! how a crew's channels become quantities.
+//! What experiments with several threads share: which CPUs join and in what order, how close they
+//! are, and how the channels of a crew become quantities.
 
 use crate::context::{Context, Refused};
 use lab::campaign::{Block, Series};
@@ -23,8 +23,8 @@ pub(crate) fn crew(ctx: &Context<'_>, cpus: &[u32]) -> Result<RefCell<Crew>, Ref
     }
 }
 
-/// CPUs that this process may run on, the measuring one first, then by how close they are to it: cores before
-/// hardware threads of cores that are busy already.
+/// CPUs that this process may run on, the measuring one first, then by how close they are to it:
+/// cores before hardware threads of cores that are busy already.
 pub(crate) fn joining_order(host: &Host, home: u32) -> Vec<u32> {
     let mut order = vec![home];
     let mut left: Vec<u32> = host.usable_cpus().into_iter().filter(|&c| c != home).collect();
@@ -142,28 +142,31 @@ pub(crate) fn latency_by(
     }
 }
 
-/// Blocks that fall into two groups: the slower at least so many times the faster, neither of them rare.
+/// Two groups of blocks count as such if the slower one is at least this many times the faster, and
+/// neither holds less than the share below.
 const TWO_MODES: f64 = 1.4;
-const NOT_RARE: f64 = 0.1;
+const LEAST_GROUP_SHARE: f64 = 0.1;
 
-/// The medians of two groups of values, if they fall into two: a gap in the middle, and none as wide elsewhere.
+/// The medians of two groups of values, if they fall into two: a gap in the middle, and none as
+/// wide elsewhere.
 pub(crate) fn two_modes(values: &[f64]) -> Option<(f64, f64)> {
     let sorted = stats::sorted(values);
-    let rare = ((sorted.len() as f64 * NOT_RARE).ceil() as usize).max(2);
+    let rare = ((sorted.len() as f64 * LEAST_GROUP_SHARE).ceil() as usize).max(2);
     if sorted.len() < 4 * rare.min(3) {
         return None;
     }
     let gap = |i: usize| sorted[i] / sorted[i - 1];
     let widest = (rare..=sorted.len() - rare).max_by(|&a, &b| gap(a).total_cmp(&gap(b)))?;
     let (low, high) = (stats::median(&sorted[..widest]), stats::median(&sorted[widest..]));
-    // Two groups stand apart if the gap is most of what is between them; a long tail has no such gap.
+    // Two groups stand apart if the gap is most of what is between them; a long tail has no such
+    // gap.
     let apart = gap(widest).ln() > 0.4 * (high / low).ln();
     (low > 0.0 && high / low > TWO_MODES && apart).then_some((low, high))
 }
 
-/// A figure that depends on where CPUs really are. A hypervisor may move them between last-level caches and nodes while
-/// we measure; then blocks fall into two groups, their median only says which of the two lasted longer, and the interval
-/// has to reach over both.
+/// A figure that depends on where virtual CPUs run. A hypervisor may move them between last-level
+/// caches and nodes during a measurement. Then the blocks fall into two groups, the median only
+/// says which group is larger, and the interval has to span both.
 pub(crate) fn wherever(
     ctx: &mut Context<'_>,
     series: &Series,
@@ -194,11 +197,11 @@ pub(crate) fn latency_wherever(
     (Latency { ns, cycles, ticks: wherever(ctx, series, Unit::Ticks, ticks).0 }, modes)
 }
 
-/// What to say of two groups.
+/// The note on two groups of values.
 pub(crate) fn moved(what: &str, (low, high): (f64, f64), unit: &str) -> String {
     format!(
-        "{what}: {low:.0} and {high:.0} {unit} by turns; a hypervisor that moves virtual CPUs between last-level caches \
-         makes it so, and the interval spans both"
+        "{what}: sometimes {low:.0}, sometimes {high:.0} {unit}, as if a hypervisor moved virtual CPUs between last-level \
+         caches; the interval spans both"
     )
 }
 
@@ -212,7 +215,7 @@ pub(crate) fn ratio(over: &Quantity, under: &Quantity) -> Quantity {
                 return Quantity::unresolved("not measured");
             };
             if y.value <= 0.0 {
-                return Quantity::unresolved("it would be divided by nothing");
+                return Quantity::unresolved("the figure it is compared with is 0");
             }
             Quantity::measured(x.over(y), Unit::Ratio).disturbed_by(a.clone().or_else(|| b.clone()))
         }
@@ -240,8 +243,8 @@ pub(crate) mod tests {
     use super::*;
     use records::host::{Cache, CacheKind, CoreKind, Cpu, CpuList, Fact, Node};
 
-    /// Two packages (a node each) of two last-level caches of two cores of two threads: CPUs 0-7 are first threads,
-    /// 8-15 their siblings.
+    /// Two packages (a node each) of two last-level caches of two cores of two threads: CPUs 0-7
+    /// are first threads, 8-15 their siblings.
     pub(crate) fn big_host() -> Host {
         let mut host = Host::default();
         let list = |ids: &[u32]| ids.iter().copied().collect::<CpuList>();

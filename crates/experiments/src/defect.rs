@@ -1,17 +1,20 @@
-//! A defect of this program costs the experiment that runs into it, and neither what others measured nor the host's
-//! settings: the panic unwinds, which puts back what was changed, and becomes this experiment's failure.
+//! A defect of this program costs the experiment that it occurs in, and neither the other
+//! experiments nor the host's settings: the panic unwinds, which puts back what was changed, and
+//! becomes the failure of this experiment.
 
 use crate::context::Refused;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Whether an experiment is running: panics are then told by its outcome, not where they happen.
+/// Whether an experiment is running: its panics are then told by its outcome, and not where they
+/// happen.
 static CATCHING: AtomicBool = AtomicBool::new(false);
-/// The first panic since the experiment began, on whichever thread: what follows from it says less.
+/// The first panic since the experiment began, on any thread; later ones follow from it and say
+/// less.
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Runs this; a panic in it is a failure that says where.
+/// Runs an experiment; a panic in it becomes a failure that says where.
 pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Refused> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -20,7 +23,8 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Refused> {
     });
     *first() = None;
     CATCHING.store(true, Ordering::Relaxed);
-    // What it leaves half done is its own: others ask the context for memory and blocks of theirs.
+    // What it leaves half done is its own: other experiments take new memory and blocks from the
+    // context.
     let ended = panic::catch_unwind(AssertUnwindSafe(run));
     CATCHING.store(false, Ordering::Relaxed);
     ended.map_err(|_| {
@@ -33,7 +37,7 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Refused> {
 }
 
 fn note(info: &PanicHookInfo<'_>, before: &dyn Fn(&PanicHookInfo<'_>)) {
-    // Who asks for backtraces gets them.
+    // RUST_BACKTRACE asks for backtraces.
     if !CATCHING.load(Ordering::Relaxed) || std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
         before(info);
     }

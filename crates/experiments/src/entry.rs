@@ -1,4 +1,5 @@
-//! One experiment as the catalogue knows it, and how a run of it becomes an outcome in the machine record.
+//! One experiment as the catalogue knows it, and how a run of it becomes an outcome in the machine
+//! record.
 
 use crate::context::{Context, Refused};
 use crate::defect;
@@ -6,7 +7,8 @@ use crate::effort::ByEffort;
 use records::machine::{Effort, Ending, Experiments, Machine, Outcome, Status};
 use std::time::Instant;
 
-/// An experiment: its name, what it is for, what it needs, how long it takes, and its part of the machine record.
+/// An experiment: its name, what it is for, what it needs, how long it takes, and its part of the
+/// machine record.
 #[derive(Clone, Copy)]
 pub struct Entry {
     /// Its name on the command line, in the record and of its CSV table.
@@ -58,7 +60,7 @@ pub(crate) fn outcome_of<T>(
     match result {
         Ok(result) if interrupted => Outcome {
             status: Status::Interrupted,
-            why: Some("stopped before its end".to_owned()),
+            why: Some("stopped before it was complete".to_owned()),
             result: Some(result),
             ..empty
         },

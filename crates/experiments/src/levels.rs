@@ -1,8 +1,8 @@
 //! Levels from a latency curve: where it is flat, where it steps, where it only slopes. Pure.
 //!
-//! A level is a stretch of sizes over which the latency hardly changes. Its size is the largest one that still belongs
-//! to it. Where a shared cache gives way gradually there
-//! is no plateau but a shoulder: a stretch where the curve climbs clearly less than on both sides; that is a level too,
+//! A level is a stretch of sizes over which the latency hardly changes. Its size is the largest one
+//! that still belongs to it. Where a shared cache gives way gradually there is no plateau but a
+//! shoulder: a stretch where the curve climbs clearly less than on both sides; that is a level too,
 //! and says so.
 
 use lab::campaign::CLOCK_TOLERANCE;
@@ -32,7 +32,8 @@ pub struct FoundLevel {
 
 /// A plateau's latencies lie within this factor of each other.
 const FLAT: f64 = 1.10;
-/// Memory's latency goes on rising a little with size, for the TLB's sake; beyond this factor that is worth a note.
+/// Memory's latency goes on rising a little with size, for the TLB's sake; beyond this factor that
+/// is worth a note.
 const SAGGING: f64 = 1.25;
 /// A plateau is at least this long, in octaves of size.
 const LEAST_OCTAVES: f64 = 0.9;
@@ -40,16 +41,18 @@ const LEAST_OCTAVES: f64 = 0.9;
 const APART: f64 = 1.25;
 /// A shoulder climbs by less than this many octaves of latency per octave of size.
 const SHOULDER: f64 = 0.40;
-/// What figures in core cycles may all be wrong by alike, whatever blocks say: the clock is read with a chain of adds before
-/// and after a block, never while its loads run, and readings may differ by so much before a block is void.
+/// What figures in core cycles may all be wrong by alike, whatever blocks say: the clock is read
+/// with a chain of adds before and after a block, never while its loads run, and readings may
+/// differ by so much before a block is void.
 pub(crate) const OF_CYCLES: f64 = CLOCK_TOLERANCE;
 /// The same of figures in ticks and nanoseconds: the counter's steps, the cost of reading it.
 pub(crate) const OF_TICKS: f64 = 0.002;
 /// The share of a level's sizes whose fastest blocks may lie below its quiet floor.
 const LUCKY: f64 = 0.05;
-/// Shares of the step from one level to the next. A sharp edge, all of them within [`SHARP`], ends the level where the
-/// first is reached: a few lines too many already push many out. A cache whose sets are filled unevenly, because the pages
-/// under it are scattered in physical memory, gives way over an octave around its size: half the step is nearest to it.
+/// Shares of the step from one level to the next. A sharp edge, all of them within [`SHARP`], ends
+/// the level where the first is reached: a few lines too many already push many out. A cache whose
+/// sets are filled unevenly, because the pages under it are scattered in physical memory, gives way
+/// over an octave around its size: half the step is nearest to it.
 const FIRST_SIGN: f64 = 0.15;
 const THIRD: f64 = 0.35;
 const HALF: f64 = 0.5;
@@ -57,10 +60,11 @@ const TWO_THIRDS: f64 = 0.65;
 /// In octaves of size.
 const SHARP: f64 = 0.3;
 
-/// The levels, from the smallest sizes to the largest. Points must ascend in size. From `memory_from` on, a size well
-/// beyond every cache, the points are one level whether they are flat or not.
-/// Of the slopes between plateaus only as many count as levels as are missing from the `caches` that the host claims: a
-/// long way from the last cache to memory may look like a level of its own.
+/// The levels, from the smallest sizes to the largest. Points must ascend in size. From
+/// `memory_from` on, a size well beyond every cache, the points are one level whether they are flat
+/// or not. Of the slopes between plateaus only as many count as levels as are missing from the
+/// `caches` that the host claims: a long way from the last cache to memory may look like a level of
+/// its own.
 pub fn find(points: &[CurvePoint], memory_from: Option<f64>, caches: Option<usize>) -> Vec<FoundLevel> {
     let mut stretches = plateaus(points);
     if let Some(size) = memory_from {
@@ -105,14 +109,15 @@ impl Stretch {
     }
 }
 
-/// What many points of one level say together: the median of their values, with the range of nine in ten of them, and of
-/// most of their own intervals. That is wider than the interval of the median: levels do depend a little on the size they
-/// are measured at.
+/// What many points of one level say together: the median of their values, with the range of nine
+/// in ten of them, and of most of their own intervals. That is wider than the interval of the
+/// median: levels do depend a little on the size they are measured at.
 ///
-/// Interference can lift all points alike, and then their intervals agree on what is too high. It cannot lower any: nothing
-/// that neighbours, interrupts or a disturbed cache do makes a load faster than the level is. So the interval reaches down
-/// to the quiet floor, which the fastest blocks of the calmest sizes show (not the very fastest one, which may owe it to a
-/// wrong reading of the clock), and to both sides by what all points may be wrong by alike.
+/// Interference can lift all points alike, and then their intervals agree on what is too high. It
+/// cannot lower any: nothing that neighbours, interrupts or a disturbed cache do makes a load
+/// faster than the level is. So the interval reaches down to the quiet floor, which the fastest
+/// blocks of the calmest sizes show (not the very fastest one, which may owe it to a wrong reading
+/// of the clock), and to both sides by what all points may be wrong by alike.
 pub(crate) fn middle(points: &[CurvePoint], systematic: f64) -> Estimate {
     let of = |f: fn(&CurvePoint) -> f64, q| {
         stats::quantile_sorted(&stats::sorted(&points.iter().map(f).collect::<Vec<f64>>()), q)
@@ -124,8 +129,8 @@ pub(crate) fn middle(points: &[CurvePoint], systematic: f64) -> Estimate {
     Estimate::new(value, lo * (1.0 - systematic), hi * (1.0 + systematic))
 }
 
-/// The points of a stretch that lie away from its edges, where the neighbouring levels shine through: the half octave
-/// at each end is left out where enough remains.
+/// The points of a stretch that lie away from its edges, where the neighbouring levels shine
+/// through: the half octave at each end is left out where enough remains.
 fn calm(points: &[CurvePoint]) -> Vec<CurvePoint> {
     let (first, last) = (points[0].size, points[points.len() - 1].size);
     let margin = 2f64.powf(((last / first).log2() * 0.25).min(0.75));
@@ -211,7 +216,8 @@ fn memory(points: &[CurvePoint], stretches: &mut Vec<Stretch>, size: f64) {
     stretches.push(all);
 }
 
-/// Between two plateaus that lie more than two octaves apart there may be a level that never gets flat.
+/// Between two plateaus that lie more than two octaves apart there may be a level that never gets
+/// flat.
 fn shoulders(points: &[CurvePoint], stretches: &[Stretch]) -> Vec<Stretch> {
     let mut found = Vec::new();
     let gaps: Vec<(usize, usize)> = stretches.windows(2).map(|w| (w[0].to, w[1].from)).collect();
@@ -241,10 +247,11 @@ fn shoulders(points: &[CurvePoint], stretches: &[Stretch]) -> Vec<Stretch> {
     found
 }
 
-/// What the inner level surely holds. Of an area gone through again and again in the same order it can serve no more than
-/// it holds, whichever lines it keeps: size times share of hits is a lower bound at every size, even where other things
-/// (page walks, neighbours) make loads dearer before the level is full. `outer` is the least that a miss may cost; where
-/// that is no more than a hit, nothing is learnt.
+/// What the inner level surely holds. Of an area gone through again and again in the same order it
+/// can serve no more than it holds, whichever lines it keeps: size times share of hits is a lower
+/// bound at every size, even where other things (page walks, neighbours) make loads dearer before
+/// the level is full. `outer` is the least that a miss may cost; where that is no more than a hit,
+/// nothing is learnt.
 fn held(points: &[CurvePoint], inner: f64, outer: f64) -> f64 {
     if outer <= inner {
         return f64::INFINITY;
@@ -253,7 +260,8 @@ fn held(points: &[CurvePoint], inner: f64, outer: f64) -> f64 {
     points.iter().map(served).fold(0.0, f64::max)
 }
 
-/// The last size at which the latency is at most `threshold`, coming from the level, and the next size measured.
+/// The last size at which the latency is at most `threshold`, coming from the level, and the next
+/// size measured.
 fn end_of(points: &[CurvePoint], level: &FoundLevel, threshold: f64) -> (f64, f64) {
     let last = (level.from..points.len())
         .take_while(|&i| points[i].latency.value <= threshold || i <= level.to)
@@ -277,7 +285,8 @@ mod tests {
             .collect()
     }
 
-    /// Fraction of a random cycle over `size` that misses a cache of `cache` bytes, with a transition one octave wide.
+    /// Fraction of a random cycle over `size` that misses a cache of `cache` bytes, with a
+    /// transition one octave wide.
     fn miss(size: f64, cache: f64) -> f64 {
         ((size / cache).log2()).clamp(0.0, 1.0)
     }
@@ -341,7 +350,8 @@ mod tests {
     #[test]
     fn page_walks_before_the_edge_do_not_push_it_out() {
         let k = 1024.0;
-        // Walks come to ever more loads from 288 KiB on; then the cache gives way, faster than half the step is made.
+        // Walks come to ever more loads from 288 KiB on; then the cache gives way, faster than half
+        // the step is made.
         let points = curve(|s| {
             let walks = 6.0 * (1.0 - 288.0 * k / s).max(0.0) / (1.0 - 288.0 / 1024.0);
             4.0 + 10.0 * miss(s, 32.0 * k) + (30.0 + walks) * miss(s, 1024.0 * k) + walks
@@ -368,7 +378,8 @@ mod tests {
         assert_eq!(find(&points, None, None).len(), 2);
     }
 
-    /// A level of `truth` cycles at twelve sizes, eleven blocks each, of which `share` are lifted by up to `by`.
+    /// A level of `truth` cycles at twelve sizes, eleven blocks each, of which `share` are lifted
+    /// by up to `by`.
     fn blocks(truth: f64, share: f64, by: f64, seed: u64) -> Vec<CurvePoint> {
         let mut rng = lab::rng::Rng::new(seed);
         let mut uniform = |scale: f64| rng.below(1_000_001) as f64 / 1e6 * scale;
@@ -392,7 +403,8 @@ mod tests {
         for seed in 0..50 {
             let clean = middle(&blocks(14.0, 0.0, 0.0, seed), OF_CYCLES);
             assert!(clean.contains(14.0) && clean.relative_half_width() < 0.01, "{clean:?}");
-            // Nearly every block lifted: medians and their intervals agree on too much, the floor does not.
+            // Nearly every block lifted: medians and their intervals agree on too much, the floor
+            // does not.
             let lifted = blocks(14.0, 0.9, 0.6, seed);
             assert!(lifted.iter().filter(|p| p.latency.lo > 14.0 * 1.002).count() > 6);
             let lifted = middle(&lifted, OF_CYCLES);

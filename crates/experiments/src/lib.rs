@@ -1,8 +1,9 @@
-//! The experiments: what to run, not how. One file each (a folder where there is analysis to it), each with a head that
-//! says what it measures and how to read it.
+//! The experiments: what to run, not how. One file each (a folder where it also analyses), each
+//! with a head that says what it measures and how to read it.
 //!
-//! To add one: its result type in `records::machine`, a file or folder here that declares its [`catalogue::Entry`] with
-//! all that the command line says of it, and a line in [`catalogue::ALL`]. A test holds entries and record together.
+//! To add one: its result type in `records::machine`, a file or folder here that declares its
+//! [`catalogue::Entry`] with all that the command line says of it, and a line in
+//! [`catalogue::ALL`]. A test holds entries and record together.
 #![forbid(unsafe_code)]
 
 mod bandwidth;

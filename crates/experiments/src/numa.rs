@@ -1,10 +1,12 @@
 //! **numa**: where memory lies, and what that costs.
 //!
-//! The same memory placed on the measuring CPU's node, on each other node, interleaved over all, and not placed at all
-//! ("placement off": threads on all nodes touch its pages first, at random). Each placement is looked up page by page
-//! with the kernel before it is believed, and gets two figures: the latency of one chain of loads, and the time for each
-//! load of many chains at once. Interconnects add to the first more than to the second, since they carry many lines at
-//! a time; the ratio says how many were under way. Then every node with CPUs against every node with memory.
+//! The same memory placed on the measuring CPU's node, on each other node, interleaved over all,
+//! and not placed at all ("placement off": threads on all nodes touch its pages first, at random).
+//! Each placement is looked up page by page with the kernel before it is believed, and gets two
+//! figures: the latency of one chain of loads, and the time for each load of many chains at once.
+//! Interconnects add to the first more than to the second, since they carry many lines at a time;
+//! the ratio says how many were under way. Then every node with CPUs against every node with
+//! memory.
 
 use crate::context::{Context, Refused};
 use crate::crews;
@@ -24,16 +26,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{Bytes, Quantity, Unit};
 
-/// Chains at once: more than any core keeps misses under way, few enough to stay in registers nearly all.
+/// Chains at once: more misses than any core keeps under way, and few enough that nearly all stay
+/// in registers.
 const CHAINS: u32 = 16;
-/// Pages looked up of each placement.
-const CENSUS: usize = 512;
-/// What a core needs not walk to warm up, as no cache holds the chain.
-const WARM: u64 = 1 << 13;
-/// Of a node's free memory no more than this is taken.
+/// Pages of each placement whose node is looked up.
+const PAGES_LOOKED_UP: usize = 512;
+/// Nodes walked to warm up: few, since no cache holds the chain.
+const WARM_NODES: u64 = 1 << 13;
+/// The largest share of a node's free memory that is taken.
 const SHARE_OF_FREE: f64 = 0.5;
-/// Pairs of nodes beyond these are left to longer runs.
-const MOST_NODES: [usize; 3] = [4, 8, 32];
+/// The most nodes that are measured; longer runs measure more.
+const MOST_NODES: ByEffort<usize> = ByEffort { quick: 4, normal: 8, thorough: 32 };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "numa",
@@ -49,7 +52,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Numa, Refused> {
     let nodes = nodes_with_memory(ctx.host);
     if nodes.len() < 2 {
         return Err(Refused::not_possible(
-            "this host shows one NUMA node",
+            "this host shows only one NUMA node",
             "a machine with several sockets or with sub-NUMA clusters (SNC, NPS), or a guest that is shown its host's \
              nodes; make test-numa tries the placements in an emulated one",
         ));
@@ -60,7 +63,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Numa, Refused> {
             "a kernel with CONFIG_NUMA, and /sys mounted",
         ));
     };
-    let most = ctx.pick(MOST_NODES[0], MOST_NODES[1], MOST_NODES[2]);
+    let most = MOST_NODES.at(ctx.effort);
     let (nodes, mut left_out) = choose(ctx.host, &nodes, local, most);
     let size = size_of_each(ctx, &nodes);
 
@@ -89,7 +92,7 @@ fn nodes_with_memory(host: &Host) -> Vec<u32> {
     host.nodes.iter().filter(|n| n.total.value().is_none_or(|t| t.0 > 0)).map(|n| n.id).collect()
 }
 
-/// At most so many nodes, the local one among them.
+/// At most `most` nodes, the local one among them; and why the others are left out.
 fn choose(host: &Host, nodes: &[u32], local: u32, most: usize) -> (Vec<u32>, Vec<String>) {
     let mut nodes = nodes.to_vec();
     // Nodes with CPUs say more than those of memory only.
@@ -112,7 +115,8 @@ fn size_of_each(ctx: &Context<'_>, nodes: &[u32]) -> Bytes {
         .map(|b| (b.0 as f64 * SHARE_OF_FREE) as u64)
         .min()
         .unwrap_or(u64::MAX);
-    // One for each node, one interleaved, one left alone. They all may meet on one node in the worst case.
+    // One for each node, one interleaved, one left alone. They all may meet on one node in the
+    // worst case.
     let placements = nodes.len() as u64 + 2;
     let room = (ctx.max_memory.0 / placements).min(free / 3);
     Bytes(wanted.min(room).max(4 << 20) / (2 << 20) * (2 << 20))
@@ -172,13 +176,14 @@ impl PlacedChain {
         let line = ctx.line();
         let layout = Layout::random(size, line);
         let chain = chain::build(&[layout], main_pages(ctx), &plan.placement, &mut ctx.rng)?.remove(0);
-        let census = chain.arena().node_census(CENSUS)?;
+        let census = chain.arena().node_census(PAGES_LOOKED_UP)?;
         let found = census.into_iter().map(|(node, pages)| NodePages { node, pages }).collect();
         Ok(Self { plan: plan.clone(), chain, found, size })
     }
 }
 
-/// Every page on a node that was asked for, and on each of them a fair part of what it should get: half at least.
+/// Every page on a node that was asked for, and on each of them a fair part of what it should get:
+/// half at least.
 fn as_asked(asked: &[u32], found: &[NodePages]) -> bool {
     let total: usize = found.iter().map(|f| f.pages).sum();
     let fair = total / asked.len().max(1);
@@ -193,7 +198,7 @@ fn placements(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<Place
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for p in placed {
         let begin = ctx.rng.below(p.chain.nodes());
-        rigs.push(Box::new(ChaseRig::new(chase.clone(), p.chain.clone(), WARM, 0).beginning_at(begin)));
+        rigs.push(Box::new(ChaseRig::new(chase.clone(), p.chain.clone(), WARM_NODES, 0).beginning_at(begin)));
         let nodes = NodeSupply::of(p.chain.clone());
         rigs.push(Box::new(SideBySideRig::new(parallel.clone(), nodes).per_step()));
     }
@@ -242,8 +247,8 @@ fn matrix(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<NodePair>
     let crew = crews::crew(ctx, &cpus)?;
     let chase = load_chase(kernels::Access::Read)?;
     let read = Loaded::of(&Spec::Stream { op: StreamOp::Read, width: widest(), delay: 0 })?;
-    // Streams have areas of their own: a chain is no row of ordinary numbers, though for sums that would not matter,
-    // but its owner promises that nothing else runs over it.
+    // Streams have areas of their own: a chain is no row of ordinary numbers, though for sums that
+    // would not matter, but its owner promises that nothing else runs over it.
     let mut areas = Vec::new();
     for p in &bound {
         let size = Bytes((p.size.0 / 2).max(2 << 20));
@@ -255,7 +260,7 @@ fn matrix(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<NodePair>
         for (to, area) in bound.iter().zip(&areas) {
             asked.push((node, cpu, to.plan.nodes[0]));
             let begin = ctx.rng.below(to.chain.nodes());
-            let chaser = ChaseRig::new(chase.clone(), to.chain.clone(), WARM, 0).beginning_at(begin);
+            let chaser = ChaseRig::new(chase.clone(), to.chain.clone(), WARM_NODES, 0).beginning_at(begin);
             let reader = StreamRig::new(read.clone(), Region::new(area, 0, area.len()), 1 << 18);
             for member in [Box::new(chaser) as CrewMember, Box::new(reader)] {
                 rigs.push(Box::new(CrewRig::new(&crew, vec![(cpu as usize, member)])));
@@ -286,7 +291,7 @@ fn distance(host: &Host, from: u32, to: u32) -> Quantity {
         (Some(row), Some(column)) if column < row.len() => {
             Quantity::claimed(f64::from(row[column]), Unit::Ratio)
         }
-        _ => Quantity::unresolved("the kernel claims no distance"),
+        _ => Quantity::unresolved("the kernel states no distance"),
     }
 }
 
@@ -308,7 +313,7 @@ mod tests {
         let kinds: Vec<PlacementKind> = plans.iter().map(|p| p.kind).collect();
         assert_eq!(kinds, [Remote, Local, Remote, Interleaved, Off]);
         assert_eq!(plans[3].nodes, [0, 1, 2]);
-        assert_eq!(plans[4].nodes, [0, 1], "nobody runs on a node without CPUs");
+        assert_eq!(plans[4].nodes, [0, 1], "no thread runs on a node without CPUs");
         assert_eq!(plans[4].placement, Placement::TouchedBy { cpus: vec![0, 4], seed: 7 });
     }
 

@@ -1,26 +1,26 @@
-//! Which of a row of ever harder patterns a prefetcher still follows. Pure.
+//! How far a prefetcher follows, in a row of ever harder patterns. Pure.
 
 use units::{Estimate, Quantity, Unit};
 
-/// A pattern counts as followed if it costs less than this share of a random access.
+/// A pattern counts as prefetched if it costs less than this share of a random access.
 pub(crate) const FOLLOWED_SHARE: f64 = 0.8;
 
-/// The last of the patterns, each with a number that says how hard it is, before the first that is not followed: at least
-/// this, and less than that first one.
+/// The last pattern before the first that is not prefetched. Each pattern has a number that says
+/// how hard it is. The interval reaches from the last pattern to that first one.
 pub(crate) fn last_followed(
     patterns: &[(f64, Estimate)],
     limit: impl Fn(Estimate) -> bool,
     unit: Unit,
 ) -> Quantity {
     if patterns.is_empty() {
-        return Quantity::unresolved("no such pattern was resolved");
+        return Quantity::unresolved("no pattern of this kind was resolved");
     }
     match patterns.iter().take_while(|p| limit(p.1)).count() {
-        0 => Quantity::unresolved("not even the first is followed"),
+        0 => Quantity::unresolved("not even the first pattern is prefetched"),
         n if n == patterns.len() => {
             let what = if unit == Unit::Count { String::new() } else { format!(" {}", unit.symbol()) };
             Quantity::unresolved(format!(
-                "followed as far as was tried, which is {}{what}",
+                "prefetched as far as was tried, which is {}{what}",
                 patterns[n - 1].0
             ))
         }

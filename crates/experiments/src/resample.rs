@@ -1,15 +1,15 @@
-//! Figures that rest on many settings at once, such as the place of a cliff: what they would have been had the blocks
-//! fallen otherwise. Pure.
+//! Figures that rest on many settings at once, such as the place of a cliff, and their intervals:
+//! how each figure would vary if the blocks had fallen otherwise. Pure.
 
 use lab::campaign::{LEAST_BLOCKS, Series};
 use lab::rng::Rng;
 use lab::stats;
 use units::Estimate;
 
-/// So many times each figure is computed anew.
+/// How often each figure is computed anew from resampled blocks.
 pub(crate) const RESAMPLES: usize = 300;
 
-/// A setting (a gap, a number of accesses or pages) and what its blocks measured.
+/// A setting (a gap, a number of accesses or pages) and the values of its blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SettingBlocks {
     pub at: f64,
@@ -21,7 +21,7 @@ impl SettingBlocks {
         stats::median(&self.values)
     }
 
-    /// The median of as many values, drawn from these with repetition.
+    /// The median of a resample: as many values, drawn from these with repetition.
     pub(crate) fn redrawn(&self, rng: &mut Rng) -> f64 {
         let n = self.values.len();
         let drawn: Vec<f64> = (0..n).map(|_| self.values[rng.below(n as u64) as usize]).collect();
@@ -29,7 +29,7 @@ impl SettingBlocks {
     }
 }
 
-/// The undisturbed blocks of a series; nothing where there are too few.
+/// The undisturbed blocks of a series; `None` where they are too few.
 pub(crate) fn sample(
     at: f64,
     series: &Series,
@@ -40,11 +40,12 @@ pub(crate) fn sample(
         .then(|| SettingBlocks { at, values: counted.into_iter().map(value).collect() })
 }
 
-/// Settings that lack blocks on a whole core are left out where so many of the others have them: the two kinds do not
-/// make one curve.
-const MOSTLY: f64 = 0.8;
+/// Settings that lack blocks on a whole core are left out where at least this share of the others
+/// have them: the two kinds do not make one curve.
+const WHOLE_CORE_SHARE: f64 = 0.8;
 
-/// Samples of one curve: of a whole core where nearly all settings have blocks of that kind, else of whatever there was.
+/// The points of one curve: blocks on a whole core where nearly all settings have them, else
+/// whatever blocks there are.
 pub(crate) fn curve<'a>(
     series: impl IntoIterator<Item = (f64, &'a Series)>,
     value: impl Fn(&lab::campaign::Block) -> f64,
@@ -55,22 +56,22 @@ pub(crate) fn curve<'a>(
     fitting.filter_map(|(at, s)| sample(at, s, &value)).collect()
 }
 
-/// Nearly all of these settings have blocks on a whole core.
+/// Whether nearly all of these settings have blocks on a whole core.
 pub(crate) fn mostly_whole<'a>(series: impl IntoIterator<Item = &'a Series>) -> bool {
     let (mut all, mut whole) = (0u32, 0u32);
     for s in series {
         all += 1;
         whole += u32::from(!s.lacks_whole_core());
     }
-    f64::from(whole) >= MOSTLY * f64::from(all)
+    f64::from(whole) >= WHOLE_CORE_SHARE * f64::from(all)
 }
 
 pub(crate) fn medians(samples: &[SettingBlocks]) -> Vec<(f64, f64)> {
     samples.iter().map(|s| (s.at, s.median())).collect()
 }
 
-/// A figure from the medians of samples, with the interval in which it falls when blocks are drawn anew. Nothing where
-/// the medians themselves give none, or fewer than half of the draws do.
+/// A figure from the medians of all settings, with the interval in which it falls when blocks are
+/// drawn anew. `None` where the medians themselves give none, or fewer than half of the draws do.
 pub(crate) fn figure(
     samples: &[SettingBlocks],
     rng: &mut Rng,
@@ -87,7 +88,7 @@ pub(crate) fn figure(
     Some(Estimate::new(value, stats::quantile_sorted(&drawn, 0.025), stats::quantile_sorted(&drawn, 0.975)))
 }
 
-/// What is to be said of a figure that rests on all of these series.
+/// What disturbed a figure that rests on all of these series, if anything did.
 pub(crate) fn disturbed<'a>(series: impl IntoIterator<Item = &'a Series>) -> Option<String> {
     let (mut all, mut disturbed, mut shared) = (0, 0, 0);
     for s in series {
@@ -99,12 +100,12 @@ pub(crate) fn disturbed<'a>(series: impl IntoIterator<Item = &'a Series>) -> Opt
     if disturbed * 4 <= all {
         return None;
     }
-    let who = if shared * 2 > disturbed {
+    let what = if shared * 2 > disturbed {
         "another hyperthread of this core was at work"
     } else {
         "other tasks were running"
     };
-    Some(format!("{who} beside {disturbed} of {all} settings"))
+    Some(format!("{what} during {disturbed} of {all} settings"))
 }
 
 #[cfg(test)]

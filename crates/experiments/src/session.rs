@@ -1,4 +1,4 @@
-//! One run of `measure`: sets up the station, runs the experiments asked for, grades the whole.
+//! One run of `measure`: sets up the station, runs the experiments asked for, and grades the run.
 
 use crate::context::{Context, Progress, Refused};
 use crate::entry::Entry;
@@ -14,7 +14,7 @@ use records::machine::{Blocks, Effort, Experiments, Grade, Machine, Memory, Run,
 use std::time::{Duration, Instant};
 use units::{Bytes, Quantity, Unit};
 
-/// What is asked for.
+/// What the command line asks for.
 #[derive(Debug)]
 pub struct Request {
     pub experiments: Vec<&'static Entry>,
@@ -25,7 +25,7 @@ pub struct Request {
     pub stop: Stop,
 }
 
-/// Runs the experiments. An interrupted run returns what it has.
+/// Runs the experiments. An interrupted run returns what it has measured.
 pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> Result<Machine, Refused> {
     tsc::usable().map_err(|why| Refused::not_possible(why, "measure on an x86-64 CPU from 2008 or later"))?;
     let began = Instant::now();
@@ -105,7 +105,7 @@ fn blocks_of(tally: &RunTally) -> Blocks {
         switched: tally.voids.switch,
         faulted: tally.voids.fault,
         clock_moved: tally.voids.clock_moved,
-        in_company: tally.in_company,
+        in_company: tally.beside_other_tasks,
         core_shared: tally.core_shared,
     }
 }
@@ -119,11 +119,11 @@ fn grade_of(tally: &RunTally, interrupted: bool, blind: Option<String>) -> Grade
     };
     if let Some(unseen) = blind {
         verdict = verdict.max(Verdict::Fair);
-        reasons.push(format!("not seen here, so not known to have been absent: {unseen}"));
+        reasons.push(format!("cannot be seen here, and may have disturbed: {unseen}"));
     }
     if interrupted {
         verdict = verdict.max(Verdict::Fair);
-        reasons.push("stopped before its end".to_owned());
+        reasons.push("stopped before it was complete".to_owned());
     }
     Grade { verdict, reasons }
 }

@@ -1,8 +1,8 @@
 //! The time that an experiment may take, shared among its measurements. Pure.
 //!
-//! A noisy machine voids blocks, and voided blocks are repeated; how many is not known before. So each measurement has
-//! a share of the budget, a measurement may use what an earlier one left unspent, and all together may overdraw the
-//! budget by a share that is known before.
+//! A noisy machine voids blocks, and voided blocks are repeated; how many is not known before. So
+//! each measurement has a share of the budget, a measurement may use what an earlier one left
+//! unspent, and all together may overdraw the budget by a share that is known before.
 //!
 //! ```text
 //! budget 10 s, overdraft 0.1:   measurement with share 0.5 → 5 s, at most 6 s

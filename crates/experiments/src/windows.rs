@@ -1,9 +1,10 @@
 //! **windows**: windows drawn at random from areas of all sizes.
 //!
-//! What `model` is fitted to: every double in a window is read, sign-changed and written back, and the windows of one
-//! area are drawn at random, so that its lines are spread over the levels of the hierarchy as their sizes dictate. The
-//! areas grow by the square root of two from 16 KiB, cut to whole windows, as in the experiment this is taken from. Read
-//! a curve as: time per window over area; each level that is exhausted bends it upwards.
+//! What `model` is fitted to: every double in a window is read, sign-changed and written back, and
+//! the windows of one area are drawn at random, so that its lines are spread over the levels of the
+//! hierarchy as their sizes dictate. The areas grow by the square root of two from 16 KiB, cut to
+//! whole windows, as in the experiment this is taken from. Read a curve as: time per window over
+//! area; each level that is exhausted bends it upwards.
 
 use crate::chase_batches::ChaseResult;
 use crate::context::{Context, Refused};

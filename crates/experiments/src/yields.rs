@@ -1,9 +1,10 @@
-//! **yield**: what it costs to let somebody else run.
+//! **yield**: what it costs to switch to other work.
 //!
-//! Without the kernel: a switch between contexts of one thread, inlined, by how many registers live across it. With it:
-//! two threads that hand over to each other by futex, pipe or `sched_yield`, on one CPU (each hand-over a switch of
-//! threads) and between two (each a wake-up elsewhere). Beside them what such things are made of: a call, a reading of
-//! the clock, an empty system call. A hand-over's cost is half a round trip.
+//! Without the kernel: a switch between contexts of one thread, inlined, by the number of registers
+//! that live across it. With the kernel: two threads that hand over to each other by futex, pipe or
+//! `sched_yield`, on one CPU (each hand-over is a switch of threads) and between two (each is a
+//! wake-up on the other). Beside them the parts of such switches: a call, a reading of the clock,
+//! an empty system call. A hand-over costs half a round trip.
 
 use crate::chase_batches::ChaseResult;
 use crate::context::{Context, Refused};
@@ -16,23 +17,43 @@ use records::machine::{Call, CallCost, HandOver, HandOverBy, Machine, UserSwitch
 use std::time::Duration;
 use units::{Latency, Unit};
 
-/// Live general registers, flags, vector registers, sites.
-const SWITCHES: &[(u32, bool, u32, u32)] = &[
-    (0, false, 0, 1),
-    (1, false, 0, 1),
-    (2, false, 0, 1),
-    (0, false, 0, 2),
-    (1, false, 0, 2),
-    (2, false, 0, 2),
-    (4, false, 0, 2),
-    (8, false, 0, 2),
-    (14, false, 0, 2),
-    (2, true, 0, 2),
-    (2, false, 1, 2),
-    (2, false, 4, 2),
-    (2, false, 16, 2),
-    (14, true, 16, 2),
-    (2, false, 0, 4),
+/// What one switch saves, and from how many places in the code it switches.
+#[derive(Clone, Copy, Debug)]
+struct SwitchShape {
+    general_registers: u32,
+    flags: bool,
+    vector_registers: u32,
+    sites: u32,
+}
+
+const fn general(general_registers: u32, sites: u32) -> SwitchShape {
+    SwitchShape { general_registers, flags: false, vector_registers: 0, sites }
+}
+
+const fn with_flags(shape: SwitchShape) -> SwitchShape {
+    SwitchShape { flags: true, ..shape }
+}
+
+const fn with_vectors(vector_registers: u32, shape: SwitchShape) -> SwitchShape {
+    SwitchShape { vector_registers, ..shape }
+}
+
+const SWITCHES: &[SwitchShape] = &[
+    general(0, 1),
+    general(1, 1),
+    general(2, 1),
+    general(0, 2),
+    general(1, 2),
+    general(2, 2),
+    general(4, 2),
+    general(8, 2),
+    general(14, 2),
+    with_flags(general(2, 2)),
+    with_vectors(1, general(2, 2)),
+    with_vectors(4, general(2, 2)),
+    with_vectors(16, general(2, 2)),
+    with_vectors(16, with_flags(general(14, 2))),
+    general(2, 4),
 ];
 
 const CALLS: [Call; 4] = [Call::Function, Call::ReadTsc, Call::SystemCall, Call::YieldToNobody];
@@ -57,7 +78,8 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
 
     ctx.stage(0.0, 0.5);
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
-    for &(live, flags, vectors, sites) in SWITCHES {
+    for &shape in SWITCHES {
+        let SwitchShape { general_registers: live, flags, vector_registers: vectors, sites } = shape;
         rigs.push(Box::new(SwitchRig::new(load(&Spec::Switch { live, flags, vectors, sites })?)));
     }
     for what in CALLS {
@@ -65,7 +87,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
             Call::Function => SmallCall::Function(load(&Spec::Nothing)?),
             Call::ReadTsc => SmallCall::ReadTsc,
             Call::SystemCall => SmallCall::SystemCall,
-            Call::YieldToNobody => SmallCall::YieldToNobody,
+            Call::YieldToNobody => SmallCall::SchedYieldAlone,
         };
         rigs.push(Box::new(SmallCallRig::new(what)));
     }
@@ -75,11 +97,11 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
     let user = SWITCHES
         .iter()
         .zip(of_switches)
-        .map(|(&(live, flags, vectors, sites), cost)| UserSwitch {
-            live,
-            flags,
-            vectors,
-            sites,
+        .map(|(shape, cost)| UserSwitch {
+            live: shape.general_registers,
+            flags: shape.flags,
+            vectors: shape.vector_registers,
+            sites: shape.sites,
             cost: cost.clone(),
         })
         .collect();
@@ -95,7 +117,7 @@ fn load(spec: &Spec) -> Result<Loaded, Refused> {
     Ok(Loaded::of(spec)?)
 }
 
-/// On our own CPU, and with another one where there is another: a sibling on the same core last, as it shares it.
+/// Hand-overs on the measuring CPU, and between it and another one if there is one.
 fn hand_overs(ctx: &mut Context<'_>, block: Duration, blocks: usize) -> Result<Vec<HandOver>, Refused> {
     let cpu = ctx.cpu();
     let other = ctx.host.usable_cpus().into_iter().map(|c| c as usize).find(|&c| c != cpu);
@@ -103,7 +125,7 @@ fn hand_overs(ctx: &mut Context<'_>, block: Duration, blocks: usize) -> Result<V
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for partner in [Some(cpu), other].into_iter().flatten() {
         for (by, way) in WAYS {
-            // Between CPUs it is no hand-over: nobody else wants the CPU that is given up.
+            // Between CPUs it is no hand-over: no other thread wants the CPU that is given up.
             if partner != cpu && by == HandOverBy::SchedYield {
                 continue;
             }

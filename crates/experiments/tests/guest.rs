@@ -1,4 +1,5 @@
-//! What a guest with two NUMA nodes recorded of its memory's placement; scripts/test-numa.sh boots it and runs these.
+//! What a guest with two NUMA nodes recorded of its memory's placement; scripts/test-numa.sh boots
+//! it and runs these.
 //!
 //! Nothing here looks at a time: the guest's processor is emulated.
 

@@ -1,4 +1,5 @@
-//! Assembles measuring kernels and prints each as a disassembler reads it, one instruction on a line:
+//! Assembles measuring kernels and prints each as a disassembler reads it, one instruction on a
+//! line:
 //!
 //! ```text
 //! $ cargo run --package gleaner-kernels --example listing

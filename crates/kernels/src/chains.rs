@@ -8,13 +8,15 @@ use iced_x86::code_asm::{
     rsi,
 };
 
-/// The chains that are kept in registers; those beyond are kept in the table. There a step reads and writes
-/// its own word only, at an address that is known from the start, so the core never has cause to let one
-/// chain wait for another.
+const MAX_CHAINS: u32 = 64;
+
+/// The chains that are kept in registers; those beyond are kept in the table. There a step reads
+/// and writes its own word only, at an address that is known from the start, so the core never has
+/// cause to let one chain wait for another.
 const HELD: [AsmRegister64; 12] = [rax, rbx, rcx, rdi, rbp, r8, r9, r10, r11, r12, r13, r14];
 
 pub(crate) fn emit(a: &mut CodeAssembler, chains: u32) -> Result<(), KernelError> {
-    in_range("chains", chains, 1, 64)?;
+    in_range("chains", chains, 1, MAX_CHAINS)?;
     let chains = chains as usize;
     let held = &HELD[..chains.min(HELD.len())];
     saving(a, &[rbx, rbp, r12, r13, r14, r15], |a| {

@@ -17,8 +17,8 @@ pub(crate) fn emit(a: &mut CodeAssembler, unroll: u32, access: Access) -> Result
             }
             Ok(())
         }
-        // The store needs the old address after the load has replaced it: two registers take turns, so that
-        // nothing but the load stands between one address and the next.
+        // The store needs the old address after the load has replaced it: two registers take turns,
+        // so that nothing but the load stands between one address and the next.
         Access::ReadModifyWrite => {
             let (mut here, mut next) = (rdi, rax);
             for _ in 0..unroll {

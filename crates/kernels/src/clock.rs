@@ -1,5 +1,5 @@
-//! Kernels that touch no memory: chains whose length in core cycles is known, a busy loop, and nothing at
-//! all.
+//! Kernels that touch no memory: chains whose length in core cycles is known, a busy loop, and
+//! nothing at all.
 
 use crate::KernelError;
 use crate::emit::repeat;
@@ -15,8 +15,8 @@ pub(crate) fn nothing(a: &mut CodeAssembler) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Register-register adds: some cores execute `inc` and `add` with a small immediate at rename, in no time at
-/// all.
+/// Register-register adds: some cores execute `inc` and `add` with a small immediate at rename, in
+/// no time at all.
 pub(crate) fn adds(a: &mut CodeAssembler, unroll: u32) -> Result<(), KernelError> {
     in_range("unroll", unroll, 1, MAX_UNROLL)?;
     a.xor(eax, eax)?;
@@ -45,8 +45,8 @@ pub(crate) fn muls(a: &mut CodeAssembler, unroll: u32) -> Result<(), KernelError
     Ok(())
 }
 
-/// Keeps the execution units as busy as ordinary integer code does, so that a sibling thread on the same core
-/// slows down: four independent chains.
+/// Keeps the execution units as busy as ordinary integer code does, so that a sibling thread on the
+/// same core slows down: four independent chains.
 pub(crate) fn spin(a: &mut CodeAssembler, unroll: u32) -> Result<(), KernelError> {
     in_range("unroll", unroll, 1, MAX_UNROLL / 4)?;
     a.xor(eax, eax)?;

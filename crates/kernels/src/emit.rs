@@ -3,8 +3,8 @@
 use crate::KernelError;
 use iced_x86::code_asm::{AsmRegister64, CodeAssembler, eax, ptr, rax};
 
-/// Runs `body` `counter` times (not at all for 0); the counter is 0 afterwards. The body must leave it alone.
-/// The branch back is as long as the body needs.
+/// Runs `body` `counter` times (not at all for 0); the counter is 0 afterwards. The body must leave
+/// it alone. The branch back is as long as the body needs.
 pub(crate) fn repeat(
     a: &mut CodeAssembler,
     counter: AsmRegister64,

@@ -1,18 +1,20 @@
-//! Measuring kernels: a [`Spec`] says what to measure, [`assemble`] turns it into x86-64 machine code. Pure:
-//! nothing here is ever executed; that is the lab's business.
+//! Measuring kernels: a [`Spec`] says what to measure, [`assemble`] turns it into x86-64 machine
+//! code. Pure: nothing here is ever executed; that is the lab's business.
 //!
 //! # What every kernel keeps to
 //!
-//! - `extern "sysv64" fn(rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64`. What the four mean
-//!   stands at each variant of [`Spec`]; `rsi` is always the number of loops, and 0 loops do nothing.
+//! - `extern "sysv64" fn(rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64`. What the
+//!   four mean stands at each variant of [`Spec`]; `rsi` is always the number of loops, and 0 loops
+//!   do nothing.
 //! - Position-independent: it may be copied to any address.
-//! - Callee-saved registers and the stack pointer are as before at the return; the direction flag, MXCSR and
-//!   the upper halves of vector registers are left clean. The kernel uses no more than [`STACK_BYTES`] of its
-//!   caller's stack.
-//! - No calls, no system calls, no privileged instruction, one `ret`, which is the last instruction.
+//! - Callee-saved registers and the stack pointer are as before at the return; the direction flag,
+//!   MXCSR and the upper halves of vector registers are left clean. The kernel uses no more than
+//!   [`STACK_BYTES`] of its caller's stack.
+//! - No calls, no system calls, no privileged instruction, one `ret`, which is the last
+//!   instruction.
 //!
-//! To add a family: a variant in `spec.rs` with its contract, a file beside `chase.rs` that emits it, a line
-//! in [`assemble`], and its shape in `tests/`.
+//! To add a family: a variant in `spec.rs` with its contract, a file beside `chase.rs` that emits
+//! it, a line in [`assemble`], and its shape in `tests/`.
 
 #![forbid(unsafe_code)]
 
@@ -48,11 +50,26 @@ pub struct Kernel {
     pub spec: Spec,
     /// Position-independent machine code; the entry is its first byte.
     pub code: Vec<u8>,
-    /// How many of the unit that results are given in (an add, an access, a line, a switch …) one loop holds.
+    /// Operations in one loop: adds, accesses, lines, switches …; results are per operation.
     pub ops_per_loop: u64,
 }
 
 /// Makes the machine code of `spec`, or says which of its parameters is out of range.
+///
+/// ```
+/// use gleaner_kernels::{Access, Spec, assemble};
+///
+/// // Each of two loads per loop waits for the one before it.
+/// let kernel = assemble(&Spec::Chase { unroll: 2, access: Access::Read })?;
+/// assert_eq!(kernel.ops_per_loop, 2);
+/// let load = [0x48, 0x8b, 0x3f]; // mov rdi, [rdi]
+/// assert_eq!(kernel.code.windows(3).filter(|bytes| *bytes == load).count(), 2);
+/// assert_eq!(kernel.code.last(), Some(&0xc3)); // ret
+///
+/// let refused = assemble(&Spec::ParallelChains { chains: 65 }).unwrap_err();
+/// assert_eq!(refused.to_string(), "chains is 65, but must be from 1 to 64");
+/// # Ok::<(), gleaner_kernels::KernelError>(())
+/// ```
 pub fn assemble(spec: &Spec) -> Result<Kernel, KernelError> {
     let mut a = CodeAssembler::new(64)?;
     match *spec {

@@ -1,5 +1,5 @@
-//! Two chains with fillers between their steps, after Henry Wong: the number of fillers at which the misses
-//! stop overlapping is the room that the core has for them.
+//! Two chains with fillers between their steps, after Henry Wong: the number of fillers at which
+//! the misses stop overlapping is the room that the core has for them.
 
 use crate::emit::repeat;
 use crate::filler::{fill, framed};
@@ -8,7 +8,8 @@ use iced_x86::code_asm::{CodeAssembler, ptr, rax, rcx, rdi, rdx, rsi};
 
 pub(crate) fn emit(a: &mut CodeAssembler, filler: Filler, gap: u32) -> Result<(), KernelError> {
     framed(a, |a| {
-        // The loop's `test` clears the carry flag and its `dec` leaves it alone, as the fillers ask.
+        // The loop's `test` clears the carry flag and its `dec` leaves it alone, as the fillers
+        // ask.
         repeat(a, rsi, |a| {
             for chain in [rdi, rcx] {
                 a.mov(chain, ptr(chain))?;

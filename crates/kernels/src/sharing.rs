@@ -1,4 +1,5 @@
-//! Two threads at one line: handing it over in turn, and writing to it without regard to each other.
+//! Two threads at one line: handing it over in turn, and writing to it without regard to each
+//! other.
 
 use crate::emit::repeat;
 use crate::{KernelError, Role};
@@ -6,8 +7,8 @@ use iced_x86::code_asm::{CodeAssembler, eax, ptr, qword_ptr, r8, r8b, rax, rdi, 
 
 pub(crate) const BUMPS_PER_LOOP: u32 = 16;
 
-/// Plain loads and stores: x86 keeps their order. No `pause` while waiting, as on some cores it lasts longer
-/// than the hand-over.
+/// Plain loads and stores: x86 keeps their order. No `pause` while waiting, as on some cores it
+/// lasts longer than the hand-over.
 pub(crate) fn ping_pong(a: &mut CodeAssembler, role: Role) -> Result<(), KernelError> {
     let mut out = a.create_label();
     a.xor(eax, eax)?;

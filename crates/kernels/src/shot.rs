@@ -1,8 +1,8 @@
-//! Timed shots: a handful of accesses between two readings of the TSC, fenced off from what is before and
-//! after.
+//! Timed shots: a handful of accesses between two readings of the TSC, fenced off from what is
+//! before and after.
 //!
-//! `r8` holds the TSC at the start, `r9` where the next result goes, `rsi` the shots left. `rax`, `rbx`,
-//! `rcx`, `rdx` belong to the timing instructions.
+//! `r8` holds the TSC at the start, `r9` where the next result goes, `rsi` the shots left. `rax`,
+//! `rbx`, `rcx`, `rdx` belong to the timing instructions.
 
 use crate::emit::repeat;
 use crate::error::in_range;

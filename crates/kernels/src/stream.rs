@@ -1,8 +1,8 @@
 //! Passes over memory that is too large to keep: read, write, copy and their like, at three widths.
 //!
-//! One shape for all: `LINES_PER_LOOP` lines of each array a loop, unrolled, addresses ahead of time, and a
-//! chain of adds in parallel with it all that holds the loop back where a lower bandwidth is wanted. To add
-//! an operation: a variant of [`StreamOp`] and an arm in `chunk`.
+//! One shape for all: `LINES_PER_LOOP` lines of each array a loop, unrolled, addresses ahead of
+//! time, and a chain of adds in parallel with it all that holds the loop back where a lower
+//! bandwidth is wanted. To add an operation: a variant of [`StreamOp`] and an arm in `chunk`.
 
 use crate::emit::{last_word, repeat};
 use crate::error::in_range;
@@ -101,8 +101,8 @@ fn chunk(a: &mut CodeAssembler, v: &Vectors, op: StreamOp, i: u32, at: u32) -> R
     }
 }
 
-/// One width's instructions. Those that compute have two operands for 16 bytes (SSE2) and three for the
-/// others.
+/// One width's instructions. Those that compute have two operands for 16 bytes (SSE2) and three for
+/// the others.
 struct Vectors {
     width: Width,
     first: Register,

@@ -1,19 +1,22 @@
 //! User-level switches around a ring of contexts, inlined at each site.
 //!
 //! ```text
-//! rdx ─► +0      8 contexts of 512 bytes      r15 points to 64 bytes beyond the beginning of one, and from there:
-//!        +4096   7 stacks of 16 KiB           -64 next, -56 rsp, -48 resume point, -40 loops left, -32 flags,
-//!                                             0 general registers, 128 vectors
+//! rdx ─► +0      8 contexts of 512 bytes
+//!        +4096   7 stacks of 16 KiB
+//!
+//! r15 points to 64 bytes beyond the beginning of a context. From there:
+//!        -64 next, -56 rsp, -48 resume point, -40 loops left, -32 flags,
+//!        0 general registers, 128 vectors
 //! ```
 //!
-//! All contexts run the same loop, in turn. The first one entered from outside; it alone counts down to 0,
-//! and leaves. The others start at the loop's head, on stacks of their own, and are left behind where they
-//! stand.
+//! All contexts run the same loop, in turn. The first one entered from outside; it alone counts
+//! down to 0, and leaves. The others start at the loop's head, on stacks of their own, and are left
+//! behind where they stand.
 //!
-//! A site saves what is live, its stack pointer and where to go on, takes the next context from the ring,
-//! restores that one's and jumps. The only chain through it all is from context to context: one load. `rax`
-//! is live only if all 14 registers are; then it is saved first and restored last, as the resume point and
-//! the flags go through it.
+//! A site saves what is live, its stack pointer and where to go on, takes the next context from the
+//! ring, restores that one's and jumps. The only chain through it all is from context to context:
+//! one load. `rax` is live only if all 14 registers are; then it is saved first and restored last,
+//! as the resume point and the flags go through it.
 
 use crate::KernelError;
 use crate::emit::saving;
@@ -48,8 +51,8 @@ const REGISTERS: [AsmRegister64; 14] = [rcx, rdx, rsi, rdi, rbx, rbp, r8, r9, r1
 const VECTORS: [AsmRegisterXmm; 16] =
     [xmm0, xmm1, xmm2, xmm3, xmm4, xmm5, xmm6, xmm7, xmm8, xmm9, xmm10, xmm11, xmm12, xmm13, xmm14, xmm15];
 
-/// What context `context` begins with in its `i`th general register; no two registers of any two contexts are
-/// the same.
+/// What context `context` begins with in its `i`th general register; no two registers of any two
+/// contexts are the same.
 const fn general_value(context: i32, i: i32) -> i32 {
     (context << 16) + i + 1
 }
@@ -93,7 +96,8 @@ pub(crate) fn emit(
         for _ in 1..sites {
             switch(a, &live)?;
         }
-        // Live flags are put to the test: the loop goes on by flags that have been through a switch.
+        // Live flags are put to the test: the loop goes on by flags that have been through a
+        // switch.
         if flags {
             a.dec(qword_ptr(r15 + LOOPS))?;
         }

@@ -1,4 +1,5 @@
-//! Windows of an area, drawn at random by the caller: every double is read, sign-changed and written back.
+//! Windows of an area, drawn at random by the caller: every double is read, sign-changed and
+//! written back.
 
 use crate::KernelError;
 use crate::emit::{last_word, repeat};
@@ -8,16 +9,19 @@ use iced_x86::code_asm::{
     xmm3, xmm4, xmm5, xmm6, xmm7, ymm0, ymm1, ymm2, ymm3, ymm4, ymm5, ymm6, ymm7,
 };
 
-/// Bytes that are unrolled at the most.
-const MAX_CHUNK: u32 = 512;
+const LINE_BYTES: u32 = 64;
+const MAX_WINDOW_BYTES: u32 = 65536;
+/// The most bytes that are unrolled.
+const MAX_CHUNK_BYTES: u32 = 512;
 
 const SCALARS: [AsmRegisterXmm; 7] = [xmm1, xmm2, xmm3, xmm4, xmm5, xmm6, xmm7];
 const VECTORS: [AsmRegisterYmm; 7] = [ymm1, ymm2, ymm3, ymm4, ymm5, ymm6, ymm7];
 
 pub(crate) fn emit(a: &mut CodeAssembler, bytes: u32, vectorised: bool) -> Result<(), KernelError> {
-    in_range("bytes of a window", bytes, 64, 65536)?;
-    multiple("bytes of a window", bytes, 64)?;
-    let chunk = (64..=MAX_CHUNK).rev().step_by(64).find(|chunk| bytes % chunk == 0).expect("64 divides it");
+    in_range("bytes of a window", bytes, LINE_BYTES, MAX_WINDOW_BYTES)?;
+    multiple("bytes of a window", bytes, LINE_BYTES)?;
+    let mut chunks = (LINE_BYTES..=MAX_CHUNK_BYTES).rev().step_by(LINE_BYTES as usize);
+    let chunk = chunks.find(|chunk| bytes % chunk == 0).expect("a line divides it");
 
     a.mov(r10, rsi)?;
     a.mov(rax, i64::MIN)?;

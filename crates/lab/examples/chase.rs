@@ -1,4 +1,5 @@
-//! What a load costs in an area of 64 KiB: a random pointer chain on verified pages, timed in blocks.
+//! What a load costs in an area of 64 KiB: a random pointer chain on verified pages, timed in
+//! blocks.
 //!
 //! ```text
 //! $ cargo run --release --package gleaner-lab --example chase -- 64K
@@ -7,8 +8,9 @@
 //! 3.91 ns [3.90, 3.93] measured
 //! ```
 //!
-//! A block counts whole or is void: a context switch, stolen time, a page fault or a moving core clock voids it, and
-//! the campaign repeats it. The figure is the median of the blocks, with its 95% interval.
+//! A block counts whole or is void: a context switch, stolen time, a page fault or a moving core
+//! clock voids it, and the campaign repeats it. The figure is the median of the blocks, with its
+//! 95% interval.
 
 use gleaner_lab::arena::{PageKind, Placement};
 use gleaner_lab::campaign::{self, CampaignGoal, Station, Unobserved};
@@ -24,7 +26,8 @@ use std::time::Duration;
 use units::{Bytes, Quantity, Unit};
 
 const LINE_BYTES: u64 = 64;
-/// Long against the steps of the time stamp counter, short against the time between two timer interrupts.
+/// Long against the steps of the time stamp counter, short against the time between two timer
+/// interrupts.
 const BLOCK: Duration = Duration::from_micros(500);
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,5 +1,5 @@
-//! Memory for measuring: mapped at once, touched at once, and its pages *verified*, since asking for large pages and
-//! getting them are two things.
+//! Memory for measuring: mapped at once, touched at once, and its pages *verified*, since asking
+//! for large pages and getting them are two things.
 
 use crate::pin::Pinned;
 use crate::rng::Rng;
@@ -12,8 +12,9 @@ use units::Bytes;
 pub enum PageKind {
     /// The base page of the machine (4 KiB on x86), transparent huge pages kept off.
     Small,
-    /// Base pages cut from transparent huge ones: small translations, but of memory that lies together, in few blocks as
-    /// large as a huge page. Ordinary small pages lie all over the memory, and walking to them takes translations too.
+    /// Base pages cut from transparent huge ones: small translations, but of memory that lies
+    /// together, in few blocks as large as a huge page. Ordinary small pages lie all over the
+    /// memory, and walking to them takes translations too.
     Cut,
     /// Transparent huge pages.
     Transparent,
@@ -37,13 +38,14 @@ impl PageKind {
     pub fn page_size(self) -> u64 {
         match self {
             Self::Small | Self::Cut => BASE_PAGE as u64,
-            Self::Transparent | Self::Huge2M => BLOCK as u64,
+            Self::Transparent | Self::Huge2M => HUGE_PAGE as u64,
             Self::Huge1G => 1 << 30,
         }
     }
 }
 
-/// What arenas take now, and the most that they took since it was last asked for: for saying what a measurement needed.
+/// What arenas take now, and the most that they took since it was last asked for: for saying what a
+/// measurement needed.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 static MOST_TAKEN: AtomicU64 = AtomicU64::new(0);
 
@@ -52,19 +54,21 @@ pub fn most_since_asked() -> Bytes {
     Bytes(MOST_TAKEN.swap(TAKEN.load(Ordering::Relaxed), Ordering::Relaxed))
 }
 
-/// Where an arena may begin: where a huge page may, and in small pages too. A buffer of translations picks a set by bits
-/// of the address, and pages that begin at a round one are spread evenly over its sets.
-const ALIGNMENT: usize = BLOCK;
+/// Where an arena may begin: where a huge page may, and in small pages too. A buffer of
+/// translations picks a set by bits of the address, and pages that begin at a round one are spread
+/// evenly over its sets.
+const ALIGNMENT: usize = HUGE_PAGE;
 const BASE_PAGE: usize = 4096;
 /// A transparent huge page.
-const BLOCK: usize = 2 << 20;
+const HUGE_PAGE: usize = 2 << 20;
 
 /// What the kernel really gave, as smaps tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PagesGiven {
     pub asked: PageKind,
     pub resident: Bytes,
-    /// Bytes that lie in pages of the asked kind (for `Small`: outside huge pages; for `Cut`: that did lie in huge ones).
+    /// Bytes that lie in pages of the asked kind (for `Small`: outside huge pages; for `Cut`: that
+    /// did lie in huge ones).
     pub as_asked: Bytes,
 }
 
@@ -85,8 +89,8 @@ pub enum Placement {
     Bind(Vec<u32>),
     /// Page by page over these NUMA nodes.
     Interleave(Vec<u32>),
-    /// Each page is touched first by a thread on one of these CPUs, drawn at random: where memory lies when the program
-    /// that fills it does not care.
+    /// Each page is touched first by a thread on one of these CPUs, drawn at random: where memory
+    /// lies when the program that fills it does not care.
     TouchedBy { cpus: Vec<usize>, seed: u64 },
 }
 
@@ -100,7 +104,8 @@ pub struct Arena {
     pub given: PagesGiven,
 }
 
-// SAFETY: an arena is plain memory; who may write to it while others read is decided by the rigs that own it.
+// SAFETY: an arena is plain memory; the rigs that own it decide what may write to it while others
+// read.
 unsafe impl Send for Arena {}
 // SAFETY: as above: shared access through `&Arena` hands out addresses only.
 unsafe impl Sync for Arena {}
@@ -133,10 +138,12 @@ impl Arena {
         if matches!(kind, PageKind::Small | PageKind::Cut | PageKind::Transparent)
             && available().is_some_and(|free| len as u64 > free)
         {
-            // Kernels that overcommit would grant it, and then kill this process or another one while it is filled.
+            // Kernels that overcommit would grant it, and then kill this process or another one
+            // while it is filled.
             return Err(SysError { what: what(), why: std::io::ErrorKind::OutOfMemory.into() });
         }
-        // SAFETY: a fresh anonymous mapping; the pointer arithmetic stays inside it (slack covers the alignment).
+        // SAFETY: a fresh anonymous mapping; the pointer arithmetic stays inside it (slack covers
+        // the alignment).
         let (map, base) = unsafe {
             let map =
                 libc::mmap(std::ptr::null_mut(), map_len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
@@ -179,13 +186,15 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Has the kernel map each huge page as small ones, which stay where they are: protecting a part of one differently
-    /// makes it do so, and it does not go back by itself where huge pages are advised against.
+    /// Has the kernel map each huge page as small ones, which stay where they are: protecting a
+    /// part of one differently makes it do so, and it does not go back by itself where huge pages
+    /// are advised against.
     fn cut(&mut self) -> Result<(), SysError> {
         let blocks = self.verify(PageKind::Transparent).as_asked;
-        for offset in (0..self.len).step_by(BLOCK) {
+        for offset in (0..self.len).step_by(HUGE_PAGE) {
             for protection in [libc::PROT_READ, libc::PROT_READ | libc::PROT_WRITE] {
-                // SAFETY: a page of our own mapping, which nobody uses yet and is writable again afterwards.
+                // SAFETY: a page of our own mapping, which is not used yet and is writable again
+                // afterwards.
                 if unsafe { libc::mprotect(self.base.add(offset).cast(), BASE_PAGE, protection) } != 0 {
                     return Err(sys::failed("cutting huge pages into small ones".to_owned()));
                 }
@@ -200,7 +209,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Gives back the page at this offset; whoever reads it later finds zeroes, after a fault.
+    /// Gives back the page at this offset; a later read finds zeroes, after a fault.
     pub(crate) fn drop_page(&mut self, offset: usize) {
         assert!(offset % BASE_PAGE == 0 && offset < self.len, "no page of this arena");
         // SAFETY: a page of our own private mapping, borrowed mutably; it stays mapped, as zeroes.
@@ -223,11 +232,13 @@ impl Arena {
 
     /// The arena as plain words, for filling it.
     pub fn words_mut(&mut self) -> &mut [u64] {
-        // SAFETY: the mapping is `len` bytes of initialised, page-aligned memory, borrowed mutably here.
+        // SAFETY: the mapping is `len` bytes of initialised, page-aligned memory, borrowed mutably
+        // here.
         unsafe { std::slice::from_raw_parts_mut(self.base.cast(), self.len / 8) }
     }
 
-    /// NUMA nodes of a sample of pages, as the kernel says (`move_pages` without moving): pages per node.
+    /// NUMA nodes of a sample of pages, as the kernel says (`move_pages` without moving): pages per
+    /// node.
     pub fn node_census(&self, samples: usize) -> Result<Vec<(i32, usize)>, SysError> {
         let step = (self.len / samples.max(1)).next_multiple_of(4096).max(4096);
         let pages: Vec<*const u8> =
@@ -269,7 +280,8 @@ impl Arena {
                 *word |= 1 << (node % 64);
             }
         }
-        // SAFETY: the mask has 1024 bits, as the last-but-one argument says (the kernel wants one more).
+        // SAFETY: the mask has 1024 bits, as the last-but-one argument says (the kernel wants one
+        // more).
         let done =
             unsafe { libc::syscall(libc::SYS_mbind, self.base, self.len, mode, mask.as_ptr(), 1025, 0) };
         if done == 0 { Ok(()) } else { Err(sys::failed(format!("placing memory on nodes {nodes:?}"))) }
@@ -284,7 +296,7 @@ impl Arena {
         for (turn, &cpu) in cpus.iter().enumerate() {
             let touch = || -> Result<(), SysError> {
                 let _pinned = Pinned::to(cpu)?;
-                let mut mine = drawn.iter().enumerate().filter(|(_, who)| **who == turn);
+                let mut mine = drawn.iter().enumerate().filter(|(_, toucher)| **toucher == turn);
                 mine.try_for_each(|(i, _)| populate(self.base.wrapping_add(i * page), page))
             };
             std::thread::scope(|s| {
@@ -304,18 +316,19 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         TAKEN.fetch_sub(self.len as u64, Ordering::Relaxed);
-        // SAFETY: mapped by `placed` with this length; rigs keep the arena alive by `Arc` while they use it.
+        // SAFETY: mapped by `placed` with this length; rigs keep the arena alive by `Arc` while
+        // they use it.
         unsafe {
             libc::munmap(self.map, self.map_len);
         }
     }
 }
 
-/// Touches every page for writing, so that no fault happens while something is timed. `base` and `len` lie in a mapping
-/// that the caller owns.
+/// Touches every page for writing, so that no fault happens while something is timed. `base` and
+/// `len` lie in a mapping that the caller owns.
 fn populate(base: *mut u8, len: usize) -> Result<(), SysError> {
-    // SAFETY: populates our own mapping. Unlike touching, it reports a lack of memory (or of reserved huge
-    // pages) as an error instead of killing the process.
+    // SAFETY: populates our own mapping. Unlike touching, it reports a lack of memory (or of
+    // reserved huge pages) as an error instead of killing the process.
     let done = unsafe { libc::madvise(base.cast(), len, libc::MADV_POPULATE_WRITE) };
     if done == 0 {
         return Ok(());
@@ -341,8 +354,8 @@ fn available() -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
 }
 
-/// Reads smaps for the areas that cover `start..end`. Areas may be split or merged with neighbours by the kernel, so
-/// counts are capped at the size asked about.
+/// Reads smaps for the areas that cover `start..end`. Areas may be split or merged with neighbours
+/// by the kernel, so counts are capped at the size asked about.
 fn pages_given(smaps: &str, start: u64, end: u64, asked: PageKind) -> PagesGiven {
     let (mut resident, mut transparent, mut hugetlb) = (0, 0, 0);
     let mut inside = false;
@@ -428,7 +441,8 @@ Private_Hugetlb:    4096 kB
     #[test]
     fn cut_pages_are_small_and_writable() {
         let mut arena = Arena::new(Bytes::mib(8), PageKind::Cut).unwrap();
-        // What the kernel had in huge pages now lies in small ones; where it had none, nothing is claimed.
+        // What the kernel had in huge pages now lies in small ones; where it had none, nothing is
+        // claimed.
         assert_eq!(arena.verify(PageKind::Transparent).as_asked, Bytes(0));
         assert!(arena.given.as_asked <= arena.given.resident && arena.given.resident == Bytes::mib(8));
         for word in arena.words_mut().iter_mut().step_by(512) {

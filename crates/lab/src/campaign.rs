@@ -1,9 +1,10 @@
-//! A campaign: blocks of many settings, interleaved at random, voided when something interfered, and repeated.
+//! A campaign: blocks of many settings, interleaved at random, voided if something interfered, and
+//! repeated.
 //!
-//! What a block *is* belongs to an [`Executor`]; the real one runs rigs on a pinned thread ([`Station`]), tests use a
-//! scripted one. The order is a fresh random permutation of all settings in every round, from a recorded seed: drift
-//! of the machine then adds to the noise of all settings alike, and stopping early leaves all of them equally
-//! measured.
+//! What a block *is* depends on the [`Executor`]: the real one runs rigs on a pinned thread
+//! ([`Station`]), tests use a scripted one. Every round takes all settings in a fresh random order,
+//! from a recorded seed. So a drift of the machine adds to the noise of all settings alike, and a
+//! campaign that is stopped early has measured all of them equally.
 
 mod series;
 mod station;
@@ -17,15 +18,15 @@ use crate::rng::Rng;
 use crate::stop::Stop;
 use std::time::{Duration, Instant};
 
-/// What one block gave.
+/// What one block measured.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// One value a channel; most rigs have one channel, in ticks per operation.
+    /// One value per channel; most rigs have one channel, in ticks per operation.
     pub values: Vec<f64>,
-    /// Core cycles per tick just before and just after.
+    /// Core cycles per tick just before and just after the block.
     pub cycles_per_tick: (f64, f64),
     pub interference: Interference,
-    /// Tries on the spot before it, void because the clock moved.
+    /// Tries just before it that were void because the clock moved.
     pub moved: usize,
 }
 
@@ -33,21 +34,22 @@ pub struct Reading {
 pub trait Executor {
     fn settings(&self) -> usize;
 
-    /// Runs one block of a setting, warm-up included.
+    /// Runs one block of a setting, including its warm-up.
     fn block(&mut self, setting: usize) -> Reading;
 }
 
-/// How much is to be measured.
+/// How many blocks a campaign measures, and how long it may take.
 #[derive(Clone, Copy, Debug)]
 pub struct CampaignGoal {
     /// Valid blocks wanted of each setting.
     pub blocks: usize,
-    /// After this time only settings go on that lack the least number of blocks that gives an interval.
+    /// After this time the campaign goes on only with settings that lack the least number of blocks
+    /// for an interval.
     pub time: Duration,
     /// No block begins after this time.
     pub most: Duration,
-    /// Blocks during which another hyperthread of the core was at work are repeated, as void ones are, and count only
-    /// where there are too few others.
+    /// Blocks during which another hyperthread worked on the core are repeated, as void ones are,
+    /// and count only where there are too few others.
     pub whole_core: bool,
 }
 
@@ -56,12 +58,12 @@ pub const LEAST_BLOCKS: usize = 3;
 /// Two readings of the core clock that differ by more than this share void the block between them.
 pub const CLOCK_TOLERANCE: f64 = 0.005;
 
-/// Told about progress; also how a campaign is asked to stop.
+/// Receives the progress of a campaign.
 pub trait Observer {
     fn progress(&mut self, done: usize, of: usize);
 }
 
-/// An observer that does not care.
+/// An observer that ignores it.
 #[derive(Debug)]
 pub struct Unobserved;
 
@@ -69,11 +71,11 @@ impl Observer for Unobserved {
     fn progress(&mut self, _done: usize, _of: usize) {}
 }
 
-/// What a campaign gathered, a series for each setting.
+/// What a campaign measured, a series for each setting.
 #[derive(Clone, Debug)]
 pub struct CampaignResult {
     pub series: Vec<Series>,
-    /// It was asked to stop before it was done.
+    /// It was stopped before it was done.
     pub interrupted: bool,
     /// It ran out of time before every setting had its blocks.
     pub out_of_time: bool,
@@ -89,7 +91,8 @@ pub fn run(
     let n = executor.settings();
     let mut series: Vec<Series> = vec![Series::wanting(effort.whole_core); n];
     let began = Instant::now();
-    // A voided block is repeated in later rounds; a machine that voids two of three will not get better by trying.
+    // A voided block is repeated in later rounds. A machine that voids two of three blocks does not
+    // get better by trying.
     let rounds = effort.blocks * 3;
     let total = n * effort.blocks;
     let (mut interrupted, mut out_of_time) = (false, false);

@@ -1,10 +1,11 @@
 //! Pointer chains: cycles of nodes in an arena, each node holding the address of the next.
 //!
-//! One arena holds many chains at once, so that blocks of all sizes can be interleaved without rebuilding: a cache
-//! line has room for eight pointers, and chains that overlap in lines use different pointers of them. Every chain is
-//! walked once after it is built: it must come back to its start after exactly as many steps as it has nodes, so that
-//! it is one cycle and not several, and every pointer in it lies in the arena. That check is also what makes running a
-//! chase kernel over it sound: nothing writes to a finished arena but kernels that store what they loaded.
+//! One arena holds many chains at once, so that blocks of all sizes can be interleaved without
+//! rebuilding: a cache line has room for eight pointers, and chains that overlap in lines use
+//! different pointers of them. Every chain is walked once after it is built: it must come back to
+//! its start after exactly as many steps as it has nodes, so that it is one cycle and not several,
+//! and every pointer in it lies in the arena. That check is also what makes running a chase kernel
+//! over it sound: nothing writes to a finished arena but kernels that store what they loaded.
 
 mod order;
 
@@ -22,13 +23,15 @@ use units::Bytes;
 pub struct Layout {
     /// Bytes from the first node's unit to the end of the last one's.
     pub span: Bytes,
-    /// Distance of neighbouring nodes' units, a multiple of 8: a word, the cache line, a stride, a page.
+    /// Distance of neighbouring nodes' units, a multiple of 8: a word, the cache line, a stride, a
+    /// page.
     pub pitch: u64,
-    /// Nodes lie at a different line of each unit (for units of several lines), so that caches indexed by low address
-    /// bits do not collide.
+    /// Nodes lie at a different line of each unit (for units of several lines), so that caches
+    /// indexed by low address bits do not collide.
     pub scatter: bool,
-    /// Leaves out, and gives back, one page of every four (for units of one page): processors that keep one translation
-    /// for neighbouring pages, where these are neighbours in memory too, find none to join.
+    /// Leaves out, and gives back, one page of every four (for units of one page): processors that
+    /// keep one translation for neighbouring pages, where these are neighbours in memory too, find
+    /// none to join.
     pub apart: bool,
     pub order: Order,
 }
@@ -50,7 +53,11 @@ impl Layout {
     }
 
     fn reach(&self) -> usize {
-        let units = if self.apart { self.lines().div_ceil(KEPT) * GROUP } else { self.lines() };
+        let units = if self.apart {
+            self.lines().div_ceil(PAGES_KEPT_PER_GROUP) * PAGES_PER_GROUP
+        } else {
+            self.lines()
+        };
         (units * self.pitch).next_multiple_of(PAGE) as usize
     }
 
@@ -86,12 +93,12 @@ struct ChainPlace {
     offset: usize,
     /// Which pointer of each line is the chain's.
     slot: usize,
-    /// How many lines farther on its nodes lie than those of the first chain on these pages.
+    /// By how many lines its nodes lie beyond those of the first chain on these pages.
     lane: u64,
 }
 
-// SAFETY: a chain is an address in an arena that it keeps alive; a finished arena is only read, or written with what
-// was read from the same place.
+// SAFETY: a chain is an address in an arena that it keeps alive; a finished arena is only read, or
+// written with what was read from the same place.
 unsafe impl Send for Chain {}
 // SAFETY: as above.
 unsafe impl Sync for Chain {}
@@ -135,22 +142,25 @@ impl Chain {
     }
 }
 
-/// The smallest line that any x86-64 or Arm server has; pointers of several chains share lines of this size.
+/// The smallest line that any x86-64 or Arm server has; pointers of several chains share lines of
+/// this size.
 const LINE: usize = 64;
 const SLOTS: usize = LINE / 8;
-/// How often a lap of [`Order::Revisiting`] comes by each line: once for each pointer that it has room for.
+/// How often a lap of [`Order::Revisiting`] comes by each line: once for each pointer that it has
+/// room for.
 pub const VISITS: u64 = SLOTS as u64;
 const PAGE: u64 = 4096;
-/// Of so many pages...
-const GROUP: u64 = 4;
-/// ...so many are used where they are kept apart.
-const KEPT: u64 = GROUP - 1;
+/// Where pages are kept apart, one page in each group of this many is left out...
+const PAGES_PER_GROUP: u64 = 4;
+/// ...and this many are used.
+const PAGES_KEPT_PER_GROUP: u64 = PAGES_PER_GROUP - 1;
 
 /// The byte at which a scattered node's line begins in its unit.
 ///
-/// Caches and TLBs pick a set by low bits of the address, and a set that gets more than its share overflows before the
-/// whole is full. So lines are not drawn at random but dealt out: over any stretch of units each line of a page, and
-/// each page of a larger unit, comes equally often, and so does each low part of the page's number.
+/// Caches and TLBs pick a set by low bits of the address, and a set that gets more than its share
+/// overflows before the whole is full. So lines are not drawn at random but dealt out: over any
+/// stretch of units each line of a page, and each page of a larger unit, comes equally often, and
+/// so does each low part of the page's number.
 fn place_in_unit(unit: u64, pitch: u64, lane: u64) -> u64 {
     let line = LINE as u64;
     let pages = (pitch / PAGE).max(1);
@@ -158,20 +168,21 @@ fn place_in_unit(unit: u64, pitch: u64, lane: u64) -> u64 {
     digit_sum(unit, pages) % pages * PAGE + (digit_sum(unit, lines) + lane) % lines * line
 }
 
-/// Which page of a group is left out: not the same everywhere, so that no set of a buffer goes empty.
+/// Which page of a group is left out: not the same everywhere, so that no set of a buffer goes
+/// empty.
 fn left_out(group: u64) -> u64 {
-    group * GROUP + digit_sum(group, GROUP) % GROUP
+    group * PAGES_PER_GROUP + digit_sum(group, PAGES_PER_GROUP) % PAGES_PER_GROUP
 }
 
 /// Where the pages lie that are kept apart.
 fn page_apart(page: u64) -> u64 {
-    let (group, inside) = (page / KEPT, page % KEPT);
-    let place = group * GROUP + inside;
+    let (group, inside) = (page / PAGES_KEPT_PER_GROUP, page % PAGES_KEPT_PER_GROUP);
+    let place = group * PAGES_PER_GROUP + inside;
     if place < left_out(group) { place } else { place + 1 }
 }
 
-/// The sum of a number's digits. Numbers that differ in one digit only have different ones, so that the units of one set
-/// are spread over all places whichever digits choose the set.
+/// The sum of a number's digits. Numbers that differ in one digit only have different ones, so that
+/// the units of one set are spread over all places whichever digits choose the set.
 fn digit_sum(mut number: u64, base: u64) -> u64 {
     let mut sum = 0;
     while base > 1 && number > 0 {
@@ -192,7 +203,7 @@ pub fn build(
     let mut arena = Arena::placed(size, kind, placement)?;
     // The first chain on shared pages is the longest.
     for (layout, place) in layouts.iter().zip(&places).filter(|(l, p)| l.apart && p.lane == 0) {
-        for group in 0..layout.lines().div_ceil(KEPT) {
+        for group in 0..layout.lines().div_ceil(PAGES_KEPT_PER_GROUP) {
             arena.drop_page(place.offset + (left_out(group) * PAGE) as usize);
         }
     }
@@ -219,11 +230,11 @@ pub fn arena_size(layouts: &[Layout]) -> Bytes {
     assign(layouts).1
 }
 
-/// Gives every layout its place: chains of revisited lines first, as many on the same pages as those have lines; then
-/// the others, largest first, each in the pointer slot where it fits lowest.
+/// Gives every layout its place: chains of revisited lines first, as many on the same pages as
+/// those have lines; then the others, largest first, each in the pointer slot where it fits lowest.
 ///
-/// A chain whose pitch is whole lines has its pointers in one slot of eight. One whose pitch is not has them in several:
-/// all that are as far apart as the largest common part of pitch and line.
+/// A chain whose pitch is whole lines has its pointers in one slot of eight. One whose pitch is not
+/// has them in several: all that are as far apart as the largest common part of pitch and line.
 fn assign(layouts: &[Layout]) -> (Vec<ChainPlace>, Bytes) {
     let mut by_size: Vec<usize> = (0..layouts.len()).collect();
     by_size.sort_by_key(|&i| std::cmp::Reverse(layouts[i].reach()));
@@ -286,8 +297,8 @@ fn link(chain: &Chain) {
     for i in 0..n {
         let next = chain.address(i + 1);
         debug_assert!(here as usize - (chain.arena.base() as usize) < chain.arena.len());
-        // SAFETY: `address` stays inside the arena by the way `assign` sized it, and the arena is not used by any
-        // kernel before `build` returns.
+        // SAFETY: `address` stays inside the arena by the way `assign` sized it, and the arena is
+        // not used by any kernel before `build` returns.
         unsafe {
             pointer_at(here).write(next);
         }
@@ -295,9 +306,10 @@ fn link(chain: &Chain) {
     }
 }
 
-/// Walks the chain: it must close after exactly its number of nodes, and never leave the arena. One walker would wait a
-/// memory latency for each node; so many walk a part each, and each must end where the next began. Since none of them
-/// meets the chain's start in between, the parts together are one cycle through all nodes.
+/// Walks the chain: it must close after exactly its number of nodes, and never leave the arena. One
+/// walker would wait a memory latency for each node, so 32 walkers take a part each, and each must
+/// end where the next one began. Since none of them meets the start of the chain in between, the
+/// parts together are one cycle through all nodes.
 fn check(chain: &Chain) -> Result<(), ChainError> {
     const WALKERS: u64 = 32;
     let n = chain.nodes();
@@ -440,11 +452,11 @@ mod tests {
 
     #[test]
     fn pages_apart_leave_a_hole_in_every_group_and_no_set_empty() {
-        let pages: Vec<u64> = (0..KEPT * 4096).map(page_apart).collect();
+        let pages: Vec<u64> = (0..PAGES_KEPT_PER_GROUP * 4096).map(page_apart).collect();
         assert!(pages.windows(2).all(|w| w[0] < w[1]));
         for group in 0..4096 {
             let left_out = left_out(group);
-            assert_eq!(left_out / GROUP, group);
+            assert_eq!(left_out / PAGES_PER_GROUP, group);
             assert!(!pages.contains(&left_out));
         }
         for sets in [16, 64, 128, 256, 512] {
@@ -497,7 +509,8 @@ mod tests {
             let chain = build_small(&[Layout::random(Bytes(size), 64)]).remove(0);
             check(&chain).unwrap();
             let (a, b) = (chain.address(i), chain.address(j));
-            // SAFETY: both are nodes of the chain, and nothing else uses the arena. Swapping two successors splits it.
+            // SAFETY: both are nodes of the chain, and nothing else uses the arena. Swapping two
+            // successors splits it.
             unsafe {
                 let (a, b) = (pointer_at(a), pointer_at(b));
                 a.swap(b);

@@ -1,4 +1,5 @@
-//! Machine code made executable: written first, then made executable and read-only, never both at once.
+//! Machine code made executable: written first, then made executable and read-only; pages are never
+//! writable and executable at once.
 
 use crate::fault;
 use crate::sys::{self, SysError};
@@ -6,7 +7,7 @@ use kernels::{Kernel, KernelError, Spec};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// What every kernel is called with; see `kernels` for what each of them does with it.
+/// The type of every kernel; what the arguments mean stands at each variant of `kernels::Spec`.
 pub(crate) type Entry = unsafe extern "sysv64" fn(*mut u8, u64, *mut u64, *mut u64) -> u64;
 
 /// A kernel in executable memory.
@@ -22,17 +23,19 @@ struct CodePages {
     len: usize,
 }
 
-// SAFETY: the pages are read-only and executable from the moment the value exists until it is dropped.
+// SAFETY: the pages are read-only and executable from the moment the value exists until it is
+// dropped.
 unsafe impl Send for CodePages {}
 // SAFETY: as above; nothing writes to them.
 unsafe impl Sync for CodePages {}
 
-/// Kernels made so far: experiments ask for the same ones again and again.
-static MADE: LazyLock<Mutex<HashMap<Spec, Loaded>>> = LazyLock::new(Mutex::default);
-/// Searches ask for hundreds, once each; what is kept stays small beside any area that is measured.
-const KEPT: usize = 128;
+/// Kernels assembled so far: experiments ask for the same ones again and again.
+static KERNELS: LazyLock<Mutex<HashMap<Spec, Loaded>>> = LazyLock::new(Mutex::default);
+/// The most kernels that are kept. Searches ask for hundreds, once each, and what is kept must stay
+/// small beside any area that is measured.
+const KERNELS_KEPT: usize = 128;
 
-/// Why there is no such kernel.
+/// Why a kernel cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error(transparent)]
@@ -42,15 +45,15 @@ pub enum LoadError {
 }
 
 impl Loaded {
-    /// The kernel of this specification, made now or earlier.
+    /// The kernel of this specification, assembled now or earlier.
     pub fn of(spec: &Spec) -> Result<Self, LoadError> {
-        // Nothing panics while it is held, and what is in it is whole at any time.
-        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nothing panics while the lock is held, and the map is whole at any time.
+        let mut made = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = made.get(spec) {
             return Ok(loaded.clone());
         }
         let loaded = Self::new(kernels::assemble(spec)?)?;
-        if made.len() >= KEPT {
+        if made.len() >= KERNELS_KEPT {
             made.clear();
         }
         made.insert(spec.clone(), loaded.clone());
@@ -60,8 +63,8 @@ impl Loaded {
     pub fn new(kernel: Kernel) -> Result<Self, SysError> {
         fault::prepare();
         let len = kernel.code.len().next_multiple_of(4096);
-        // SAFETY: a fresh private mapping of our own; the code fits into it; it is made executable only after it is
-        // written, and is unmapped only by Drop.
+        // SAFETY: a fresh private mapping of our own; the code fits into it; it is made executable
+        // only after it is written, and is unmapped only by Drop.
         let at = unsafe {
             let at = libc::mmap(
                 std::ptr::null_mut(),
@@ -85,7 +88,7 @@ impl Loaded {
         Ok(Self { kernel: Arc::new(kernel), pages: Arc::new(CodePages { at, len }) })
     }
 
-    /// Whether this processor, and the kernel, have what it takes.
+    /// Whether the processor and the operating system support its instructions.
     pub fn runs_here(&self) -> bool {
         match self.kernel.spec.isa() {
             kernels::Isa::Baseline => true,
@@ -94,18 +97,20 @@ impl Loaded {
         }
     }
 
-    /// A kernel that dies of a signal is a panic here: see [`fault`].
+    /// Calls the kernel. One that dies of a signal becomes a panic here: see [`fault`].
     ///
     /// # Safety
-    /// The arguments must satisfy the contract that the kernel's specification states; rigs see to that.
+    /// The arguments must satisfy the contract that the kernel's specification states; rigs see to
+    /// that.
     #[inline]
     pub(crate) unsafe fn call(&self, rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64 {
-        // SAFETY: the pages hold a function of the kernels' type for as long as `self` lives, and `new` has prepared; the
-        // rest is the caller's.
+        // SAFETY: the pages hold a function of the kernels' type for as long as `self` lives, and
+        // `new` has prepared; the rest is the caller's.
         unsafe { fault::call(self.pages.at.cast(), rdi, rsi, rdx, rcx) }
     }
 
-    /// The same as compilers call: for a kernel that does nothing, whose price is what is measured.
+    /// Calls the kernel as a compiler would, without protection: for an empty kernel, whose cost is
+    /// what is measured.
     ///
     /// # Safety
     /// As for [`Loaded::call`].
@@ -121,7 +126,7 @@ impl Loaded {
 
 impl Drop for CodePages {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this length, and nobody can call into it any more.
+        // SAFETY: mapped by `new` with this length; no other value can call into it any more.
         unsafe {
             libc::munmap(self.at, self.len);
         }
@@ -138,11 +143,11 @@ mod tests {
         let first = Loaded::of(&spec(7)).unwrap();
         assert!(Arc::ptr_eq(&first.pages, &Loaded::of(&spec(7)).unwrap().pages));
         assert!(!Arc::ptr_eq(&first.pages, &Loaded::of(&spec(8)).unwrap().pages));
-        for unroll in 1..=KEPT as u32 + 9 {
+        for unroll in 1..=KERNELS_KEPT as u32 + 9 {
             Loaded::of(&spec(unroll)).unwrap();
         }
-        assert!(MADE.lock().unwrap().len() <= KEPT);
-        // Who has one keeps it.
+        assert!(KERNELS.lock().unwrap().len() <= KERNELS_KEPT);
+        // A kernel in use outlives the cache.
         // SAFETY: the kernel touches no memory and takes only a loop count.
         let sum = unsafe { first.call(std::ptr::null_mut(), 6, std::ptr::null_mut(), std::ptr::null_mut()) };
         assert_eq!(sum, 42);

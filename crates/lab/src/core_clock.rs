@@ -1,4 +1,5 @@
-//! The core clock: how many core cycles pass in one tick of the time stamp counter, from a chain of dependent adds.
+//! The core clock: core cycles per tick of the time stamp counter, measured with a chain of
+//! dependent adds.
 
 use crate::code::Loaded;
 use crate::sys::SysError;
@@ -6,26 +7,27 @@ use crate::tsc;
 use kernels::{Spec, assemble};
 
 const UNROLL: u32 = 256;
-/// About 7 µs at 4 GHz: long against the counter's steps, short against the clock's moves.
+/// About 7 µs at 4 GHz: long against the steps of the counter, short against changes of the clock.
 const LOOPS: u64 = 112;
-/// The median of this many readings, so that one interrupt does not look like a slow clock.
+/// A measurement is the median of this many readings, so that one interrupt does not look like a
+/// slow clock.
 const READINGS: usize = 3;
 
-/// What the pulse is taken with.
+/// The instructions that the clock is measured with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockChain {
-    /// One cycle each.
+    /// Adds, one cycle each.
     Adds,
-    /// Three cycles each.
+    /// Multiplications, three cycles each.
     Muls,
 }
 
-/// Takes the core clock's pulse.
+/// Measures the core clock.
 #[derive(Clone, Debug)]
 pub struct CoreClock {
     chain: Loaded,
     cycles_per_loop: u64,
-    /// What calling the kernel and reading the counter cost by themselves, in ticks: a third of a percent of a reading.
+    /// Ticks of calling the kernel and reading the counter: a third of a percent of a reading.
     overhead: u64,
 }
 
@@ -54,7 +56,8 @@ impl CoreClock {
         readings[READINGS / 2]
     }
 
-    /// The same over a longer stretch, for when precision is worth more than time.
+    /// The same from one reading that is `factor` times as long, where precision matters more than
+    /// time.
     pub fn precise(&self, factor: u64) -> f64 {
         self.reading(LOOPS * factor)
     }

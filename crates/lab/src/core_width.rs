@@ -1,11 +1,13 @@
-//! Whether the core is all ours: how many independent adds it finishes in a core cycle.
+//! Whether another hyperthread works on this core: how many independent adds it finishes per cycle.
 //!
-//! Another hyperthread of the core takes execution units, and on many processors half of the re-order buffer, whether it
-//! belongs to this system or, in a guest, to a stranger of whom nothing else can be seen. Alone, four independent chains of
-//! adds finish as many adds a cycle as the core has adders, at most four, less what its scheduler loses: 2% on a Zen 4, 5%
-//! on a Zen 5, always the same. Beside somebody they finish fewer, and how many varies with what he does.
+//! Another hyperthread takes execution units, and on many processors half of the re-order buffer,
+//! whether it belongs to this system or, in a guest, to another one that cannot be seen otherwise.
+//! Alone, four independent chains of adds finish as many adds a cycle as the core has adders, at
+//! most four, less what its scheduler loses: 2% on a Zen 4, 5% on a Zen 5, always the same. Beside
+//! another hyperthread they finish fewer, and how many varies with its work.
 //!
-//! Not seen is a hyperthread that does nothing but wait for memory, and one that takes the same small share all the time.
+//! Two cases stay unseen: a hyperthread that only waits for memory, and one that takes the same
+//! small share all the time.
 
 use crate::code::Loaded;
 use crate::stats;
@@ -18,24 +20,25 @@ const UNROLL: u32 = 256;
 const LOOPS: u64 = 20;
 /// The median of this many readings.
 const READINGS: usize = 3;
-/// What is lost at the ends of a reading, and to moves of the clock.
+/// The share that is lost at the ends of a reading, and to changes of the clock.
 const TOLERANCE: f64 = 0.04;
-/// What a scheduler may lose of what its adders could do.
+/// The share that a scheduler may lose of what its adders could do.
 const SCHEDULING: f64 = 0.07;
-/// Readings this close to a good one are like it, and this part of all of them speaks for a core that was alone then.
+/// Readings within this share of a good one are like it; where this part of all readings is like
+/// it, the core was alone then.
 const ALIKE: f64 = 0.015;
 const STEADY: f64 = 0.3;
-/// So many readings are remembered, the latest ones.
+/// The number of latest readings that are remembered.
 const REMEMBERED: usize = 1 << 12;
-/// The best is looked for anew after so many.
+/// After this many readings the best is computed anew.
 const RENEWED: usize = 64;
 
-/// Takes readings, and remembers the best of them.
+/// Takes readings, and remembers the best.
 #[derive(Debug)]
 pub(crate) struct CoreWidth {
     kernel: Loaded,
     adds_per_loop: u64,
-    /// What calling the kernel and reading the counter cost, in ticks.
+    /// Ticks of calling the kernel and reading the counter.
     overhead: u64,
     seen: Remembered,
 }
@@ -51,7 +54,7 @@ impl CoreWidth {
         Ok(core_width)
     }
 
-    /// Adds a core cycle, now, on a CPU whose clock makes so many cycles a tick.
+    /// Adds per core cycle, now, on a CPU whose clock makes `cycles_per_tick` cycles in a tick.
     pub(crate) fn take(&mut self, cycles_per_tick: f64) -> f64 {
         let mut readings: [f64; READINGS] = std::array::from_fn(|_| {
             let ticks = self.ticks(LOOPS).saturating_sub(self.overhead).max(1);
@@ -63,7 +66,7 @@ impl CoreWidth {
         reading
     }
 
-    /// This reading speaks for another hyperthread at work.
+    /// Whether this reading shows another hyperthread at work.
     pub(crate) fn is_shared(&self, reading: f64) -> bool {
         self.seen.is_shared(reading)
     }
@@ -78,7 +81,7 @@ impl CoreWidth {
     }
 }
 
-/// Readings, and what the best of them say the whole core finishes.
+/// Readings, and what a whole core finishes according to the best of them.
 #[derive(Debug, Default)]
 struct Remembered {
     readings: Vec<f64>,
@@ -104,8 +107,9 @@ impl Remembered {
     }
 }
 
-/// What the core finishes when it is all ours. The very best readings are luck: a clock that fell meanwhile. Good ones come
-/// up to a whole number, or lie close together not far below it; where they do neither, the core was never ours.
+/// What the core finishes when no other hyperthread works. The very best readings are luck: a clock
+/// that fell meanwhile. Good readings come up to a whole number, or lie close together not far
+/// below it; where they do neither, the core was never alone.
 fn whole(readings: &[f64]) -> f64 {
     let sorted = stats::sorted(readings);
     let good = stats::quantile_sorted(&sorted, 0.9);
@@ -136,12 +140,13 @@ mod tests {
             assert!((adders * 0.96..=adders).contains(&alone.whole), "{}", alone.whole);
             assert!(!alone.is_shared(adders * 0.95) && alone.is_shared(adders * 0.9));
         }
-        // On a Zen 5, whose scheduler loses one add of twenty, alone most of the time and beside somebody then.
+        // On a Zen 5, whose scheduler loses one add of twenty: alone most of the time, else beside
+        // another hyperthread.
         let zen5 =
             remembered((0..500).map(|i| if i % 3 == 0 { around(3.5, 1.5) } else { around(3.83, 0.03) }));
         assert!((3.79..3.84).contains(&zen5.whole), "{}", zen5.whole);
         assert!(!zen5.is_shared(3.74) && zen5.is_shared(3.6));
-        // Beside somebody four times of five, as seen on a Zen 4; and all the time.
+        // Beside another hyperthread four times of five, as seen on a Zen 4; and all the time.
         let mixed: Vec<f64> =
             (0..500).map(|i| if i % 5 == 0 { around(3.945, 0.03) } else { around(3.5, 1.5) }).collect();
         assert_eq!(remembered(mixed.into_iter()).whole, 4.0);

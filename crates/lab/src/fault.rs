@@ -1,7 +1,7 @@
-//! Calls into generated code that come back even if the code dies of a signal, so that a defect in a kernel costs one
-//! experiment and not the run with all that it has measured.
+//! Calls into generated code that return even if the code dies of a signal. So a defect in a kernel
+//! costs one experiment, not the run with all that it has measured.
 //!
-//! The call leaves a note, in a place of its thread, of where the stack stands and where to go on:
+//! The call leaves, in a thread-local note, where the stack stands and where to go on:
 //!
 //! ```text
 //! caller's frame      rbx and rbp of the caller (the compiler may not be told that they change)
@@ -11,15 +11,16 @@
 //!                     whatever the kernel pushes
 //! ```
 //!
-//! On a signal of the processor (SIGSEGV, SIGBUS, SIGILL, SIGFPE) while a note is there, the handler, on a stack of its own,
-//! sets the stack back and goes on at the landing, where the kernel would have returned to. Nothing is left behind by that:
-//! between the call and the landing there is generated code only, no frame of Rust. Any other such signal does what it did
-//! before. What the note costs is a few cycles a call, which the clock's own readings (calls of no loops) take off.
+//! On a signal of the processor (SIGSEGV, SIGBUS, SIGILL, SIGFPE) while a note is set, the handler,
+//! on a stack of its own, sets the stack pointer back and goes on at the landing, where the kernel
+//! would have returned to. That skips no frame of Rust: between the call and the landing is
+//! generated code only. Any other such signal has its former effect. The note costs a few cycles
+//! per call, which the readings of the clock (calls with no loops) subtract.
 
 use std::cell::UnsafeCell;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Signals by which the processor says that it cannot go on.
+/// Signals by which the processor reports that it cannot go on.
 const FATAL: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
 const DIRECTION: i64 = 1 << 10;
 
@@ -37,17 +38,18 @@ thread_local! {
     static NOTE: UnsafeCell<Note> = const { UnsafeCell::new(Note { stack: 0, landing: 0, signal: 0, at: 0 }) };
 }
 
-/// What the signals did before, in the order of [`FATAL`].
+/// The former actions of the signals, in the order of [`FATAL`].
 static BEFORE: Mutex<Vec<libc::sigaction>> = Mutex::new(Vec::new());
 
-/// To be called once before any kernel runs; again does no harm.
+/// Installs the handlers; call it before any kernel runs. Further calls do nothing.
 pub(crate) fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
         for signal in FATAL {
-            // SAFETY: zeroed sigactions are valid ones. The handler touches nothing but its thread's note, the context it is given
-            // and, once and where no kernel runs, the actions kept here.
+            // SAFETY: zeroed sigactions are valid ones. The handler touches nothing but its
+            // thread's note, the context it is given and, once and where no kernel runs, the
+            // actions kept here.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handler as *const () as usize;
@@ -61,11 +63,12 @@ pub(crate) fn prepare() {
 }
 
 extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel gives a handler both, for as long as it runs. The note is this thread's; where its stack is set, the thread
-    // is between the call below and its landing, so nobody else looks at the note.
+    // SAFETY: the kernel gives a handler both, for as long as it runs. The note is this thread's;
+    // where its stack is set, the thread is between the call below and its landing, so nothing else
+    // looks at the note.
     unsafe {
         let note = NOTE.with(UnsafeCell::get);
-        // Sent by somebody (kill -SEGV) means what it always means.
+        // A signal that was sent (kill -SEGV) has its usual effect.
         if (*note).stack != 0 && (*info).si_code > 0 {
             let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
             (*note).signal = signal;
@@ -81,14 +84,14 @@ extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, context: 
             Some(old) => libc::sigaction(signal, old, std::ptr::null_mut()),
             None => libc::signal(signal, libc::SIG_DFL) as libc::c_int,
         };
-        // What the processor found it will find again; what was sent is sent again.
+        // The processor raises its own signals again; a signal that was sent is sent again.
         if (*info).si_code <= 0 {
             libc::raise(signal);
         }
     }
 }
 
-/// Calls the code there. A panic says which signal ended it, and how far into the code.
+/// Calls the code at `entry`. A panic says which signal ended it, and how far into the code.
 ///
 /// # Safety
 /// [`prepare`] has been called; `entry` keeps to the contract of kernels, with these arguments.
@@ -96,9 +99,10 @@ extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, context: 
 pub(crate) unsafe fn call(entry: *const u8, rdi: *mut u8, rsi: u64, rdx: *mut u64, rcx: *mut u64) -> u64 {
     let note = NOTE.with(UnsafeCell::get);
     let result: u64;
-    // SAFETY: by the contract the callee keeps the stack pointer and what the ABI has it keep, and uses no red zone, which a
-    // block that pushes does not have either; if it dies, the landing brings all back that the compiler is not told of: the
-    // rest is named as changed. The note is ours alone, and empty again before anybody else can look.
+    // SAFETY: by the contract the callee keeps the stack pointer and what the ABI has it keep, and
+    // uses no red zone, which a block that pushes does not have either; if it dies, the landing
+    // brings all back that the compiler is not told of: the rest is named as changed. The note is
+    // ours alone, and empty again before anything else can look.
     unsafe {
         std::arch::asm!(
             "push rbx",
@@ -168,7 +172,8 @@ mod tests {
     fn each_is_outlived() {
         for (code, how) in [
             (&[0x90, 0x0f, 0x0b][..], "SIGILL at byte 1"),
-            // Registers that the caller wants back, another stack and the direction flag, then a load from 0.
+            // Registers that the caller wants back, another stack and the direction flag, then a
+            // load from 0.
             (
                 &[
                     0x31, 0xdb, 0x31, 0xed, 0x45, 0x31, 0xe4, 0x45, 0x31, 0xff, 0xfd, 0x31, 0xe4, 0x48, 0x8b,

@@ -1,18 +1,18 @@
-//! The run's own verdict on itself, from what was seen beside the measuring. Pure.
+//! The run's verdict on itself, from what was seen besides the measuring. Pure.
 
 use crate::campaign::{CampaignResult, VoidCounts};
 use crate::interference::Interference;
 use crate::stats;
 
-/// Everything that speaks for or against trusting a run's figures.
+/// What speaks for or against the figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunTally {
     pub valid: usize,
-    pub in_company: usize,
+    pub beside_other_tasks: usize,
     /// Blocks during which another hyperthread of the core was at work.
     pub core_shared: usize,
     pub voids: VoidCounts,
-    /// Core clocks seen, in cycles per tick.
+    /// The core clocks of all blocks, in cycles per tick.
     pub cycles_per_tick: Vec<f64>,
     /// Settings, and those of them that were not resolved.
     pub settings: usize,
@@ -27,15 +27,16 @@ impl RunTally {
             self.settings += 1;
             self.unresolved += usize::from(series.valid() < crate::campaign::LEAST_BLOCKS);
             for block in series.blocks() {
-                self.in_company += usize::from(block.in_company);
+                self.beside_other_tasks += usize::from(block.beside_other_tasks);
                 self.core_shared += usize::from(block.core_shared);
                 self.cycles_per_tick.push(block.cycles_per_tick);
             }
         }
     }
 
-    /// Counts a watch of the core clock, which has no blocks of its own: its pulses are valid but for one for each
-    /// interruption. An interrupted pulse looks slow, however the clock went; so the slowest ones go.
+    /// Counts readings of the core clock, which are not in blocks: all are valid but one for each
+    /// interruption. An interrupted reading looks slow, whatever the clock did, so the slowest ones
+    /// are left out.
     pub fn note_watch(&mut self, cycles_per_tick: &[f64], interference: &Interference) {
         let interrupted = (interference.switches as usize).min(cycles_per_tick.len());
         self.valid += cycles_per_tick.len() - interrupted;
@@ -72,7 +73,8 @@ pub fn grade(tally: &RunTally) -> (Noise, Vec<String>) {
         return (Noise::Noisy, vec!["nothing was measured".to_owned()]);
     }
     let share = |n: usize, of: usize| n as f64 / of.max(1) as f64;
-    // A clock that moves is the processor's own doing; figures in cycles allow for it, so much of it is forgiven.
+    // A clock that moves is the processor's own doing, and figures in cycles allow for it; so much
+    // of it is forgiven.
     let interfered = VoidCounts { clock_moved: 0, ..tally.voids };
     let interference = share(interfered.total(), tried);
     judge(
@@ -85,14 +87,15 @@ pub fn grade(tally: &RunTally) -> (Noise, Vec<String>) {
     judge(moved, 0.20, 0.50, format!("the core clock moved in {:.0}% of the blocks", moved * 100.0));
     let stolen = share(tally.voids.steal, tried);
     judge(stolen, 0.01, 0.10, format!("the hypervisor took the CPU in {:.1}% of the blocks", stolen * 100.0));
-    let company = share(tally.in_company, tally.valid);
+    let beside = share(tally.beside_other_tasks, tally.valid);
     judge(
-        company,
+        beside,
         0.05,
         0.30,
-        format!("other tasks were running on this machine in {:.0}% of the blocks", company * 100.0),
+        format!("other tasks were running on this machine in {:.0}% of the blocks", beside * 100.0),
     );
-    // Latencies hardly change by it, so it alone makes no run noisy; figures that do change are marked each by itself.
+    // Latencies hardly change by it, so it alone makes no run noisy; figures that do change are
+    // marked one by one.
     let shared = share(tally.core_shared, tally.valid);
     judge(
         shared,
@@ -133,7 +136,7 @@ mod tests {
     fn quiet() -> RunTally {
         RunTally {
             valid: 1000,
-            in_company: 3,
+            beside_other_tasks: 3,
             core_shared: 0,
             voids: VoidCounts { steal: 0, switch: 4, fault: 0, clock_moved: 6 },
             cycles_per_tick: vec![1.41, 1.42, 1.43],
@@ -161,8 +164,8 @@ mod tests {
     #[test]
     fn each_trouble_lowers_the_grade_and_is_named() {
         let cases = [
-            (RunTally { in_company: 900, ..quiet() }, Noise::Noisy, "other tasks"),
-            (RunTally { in_company: 100, ..quiet() }, Noise::Fair, "other tasks"),
+            (RunTally { beside_other_tasks: 900, ..quiet() }, Noise::Noisy, "other tasks"),
+            (RunTally { beside_other_tasks: 100, ..quiet() }, Noise::Fair, "other tasks"),
             (
                 RunTally { voids: VoidCounts { switch: 900, ..quiet().voids }, ..quiet() },
                 Noise::Noisy,

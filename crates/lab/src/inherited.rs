@@ -1,5 +1,5 @@
-//! What this process began with, looked at before the standard library changes it: that ignores SIGPIPE, and opens standard streams
-//! that were closed.
+//! What this process inherited from the one that started it, recorded before the standard library
+//! changes it: that ignores SIGPIPE, and opens standard streams that were closed.
 
 use crate::sys;
 use std::sync::atomic::AtomicU64;
@@ -9,19 +9,20 @@ static IGNORED: AtomicU64 = AtomicU64::new(0);
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
 static CLOSED: AtomicU64 = AtomicU64::new(0);
 
-/// As sets of bits, of which the lowest is signal 1, or standard input.
+/// Signals and descriptors as sets of bits; the lowest bit is signal 1, or standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inherited {
-    /// SIGPIPE and libc's own signals (32, 33), if they were ignored: libc ignores these in what it spawns. Others are as they were: ask the kernel.
+    /// SIGPIPE and libc's own signals (32, 33), if they were ignored: libc ignores these in what it
+    /// spawns. The kernel knows the other signals, which are unchanged.
     pub ignored: u64,
     pub blocked: u64,
     pub closed: u32,
 }
 
-/// What was found. None of it holds for tests, which others start.
+/// What was inherited. Of no use in tests, which other programs start.
 pub fn at_start() -> Inherited {
-    // Named here, so that no linker leaves it out.
-    std::hint::black_box(&sys::BEFORE_MAIN);
+    // Named here, so that no linker drops it.
+    std::hint::black_box(&BEFORE_MAIN);
     Inherited {
         ignored: IGNORED.load(Relaxed),
         blocked: BLOCKED.load(Relaxed),
@@ -29,8 +30,9 @@ pub fn at_start() -> Inherited {
     }
 }
 
-/// From here on a write beyond what the shell allows a file (`ulimit -f`) fails, and ends nobody in the middle of it. Programs that
-/// are started do not inherit that: what is handled is not ignored.
+/// From here on a write beyond the limit on file sizes (`ulimit -f`) fails, and does not kill this
+/// process. Programs started by this one do not inherit that: a signal with a handler is not
+/// ignored.
 pub fn outlive_file_limits() {
     extern "C" fn nothing(_: libc::c_int) {}
     if sys::ignored(libc::SIGXFSZ) == 0 {
@@ -38,8 +40,14 @@ pub fn outlive_file_limits() {
     }
 }
 
-/// Before `main`, by the dynamic loader or what stands for it.
-pub(crate) extern "C" fn record() {
+/// Has [`record`] run before `main`.
+#[used]
+// SAFETY: an array of functions of this type, each of which is called once.
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = record;
+
+/// Runs before `main`: the dynamic loader, or what stands for it, calls it.
+extern "C" fn record() {
     let ignored = [libc::SIGPIPE, 32, 33].map(sys::ignored);
     IGNORED.store(ignored.iter().fold(0, |all, one| all | one), Relaxed);
     BLOCKED.store(sys::blocked(), Relaxed);

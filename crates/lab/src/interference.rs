@@ -1,10 +1,11 @@
-//! What else happened while a block ran: time stolen by the hypervisor, switches, faults, company.
+//! What else happened while a block ran: time stolen by the hypervisor, context switches, page
+//! faults, other tasks.
 
 use crate::sys;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Counters of one instant.
+/// The counters at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterferenceCounters {
     /// Clock ticks (10 ms each on most kernels) that the hypervisor took from this CPU.
@@ -12,20 +13,22 @@ pub struct InterferenceCounters {
     pub involuntary_switches: i64,
     pub voluntary_switches: i64,
     pub faults: i64,
-    /// Tasks that were ready to run on the whole machine, besides our own.
-    pub company: u32,
+    /// Other tasks that were ready to run, on the whole machine.
+    pub other_tasks: u32,
 }
 
-/// What changed between two sights.
+/// What changed between two instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interference {
     pub steal: u64,
     pub switches: u64,
-    /// Times that the thread slept: a rig that does not is stopped or frozen by somebody.
+    /// How often the thread slept. A rig that does not sleep by itself was stopped or frozen by
+    /// another process.
     pub sleeps: u64,
     pub faults: u64,
-    pub company: u32,
-    /// Another hyperthread of the core was at work, by what the core finished just before and after.
+    pub other_tasks: u32,
+    /// Another hyperthread of the core was at work, according to what the core finished just before
+    /// and after.
     pub core_shared: bool,
 }
 
@@ -36,13 +39,14 @@ impl InterferenceCounters {
             switches: (self.involuntary_switches - before.involuntary_switches).max(0) as u64,
             sleeps: (self.voluntary_switches - before.voluntary_switches).max(0) as u64,
             faults: (self.faults - before.faults).max(0) as u64,
-            company: self.company.max(before.company),
+            other_tasks: self.other_tasks.max(before.other_tasks),
             core_shared: false,
         }
     }
 }
 
-/// Looks around for the calling thread on one CPU. Keeps its files open: opening would cost more than reading.
+/// Reads the counters for the calling thread on one CPU. Keeps its files open: opening them costs
+/// more than reading.
 #[derive(Debug)]
 pub struct InterferenceReader {
     stat: Option<File>,
@@ -61,7 +65,7 @@ impl InterferenceReader {
         }
     }
 
-    /// Which of the kernel's files cannot be read, and so what is not seen.
+    /// What cannot be seen here, since the file that tells of it cannot be read.
     pub fn blind(&mut self) -> Option<String> {
         let reads = |file: &mut Option<File>, buffer: &mut Vec<u8>| {
             reread(file.as_mut(), buffer).is_some_and(|t| !t.is_empty())
@@ -76,7 +80,7 @@ impl InterferenceReader {
         (!missing.is_empty()).then(|| missing.join(" and "))
     }
 
-    /// The whole picture; costs tens of microseconds, so take it outside the timed stretch.
+    /// All counters. Costs tens of microseconds, so read them outside the timed stretch.
     pub fn look(&mut self) -> InterferenceCounters {
         let usage = sys::thread_usage();
         let steal = reread(self.stat.as_mut(), &mut self.buffer)
@@ -88,7 +92,7 @@ impl InterferenceReader {
             involuntary_switches: usage.involuntary_switches,
             voluntary_switches: usage.voluntary_switches,
             faults: usage.faults,
-            company: running.saturating_sub(1),
+            other_tasks: running.saturating_sub(1),
         }
     }
     /// Clock ticks that the hypervisor took from these CPUs so far, together.
@@ -112,7 +116,8 @@ fn steal_of(stat: &str, cpu_line: &str) -> Option<u64> {
     line.split_whitespace().nth(8)?.parse().ok()
 }
 
-/// The number before the slash in `/proc/loadavg`: tasks that are running or ready, ourselves among them.
+/// The number before the slash in `/proc/loadavg`: tasks that run or are ready to, this one among
+/// them.
 fn running_tasks(loadavg: &str) -> Option<u32> {
     loadavg.split_whitespace().nth(3)?.split('/').next()?.parse().ok()
 }
@@ -135,7 +140,7 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         let mut witness = InterferenceReader { stat: None, loadavg: None, ..InterferenceReader::on_cpu(0) };
         assert_eq!(witness.blind().unwrap(), "stolen time (/proc/stat) and other tasks (/proc/loadavg)");
-        assert_eq!((witness.look().steal, witness.look().company), (0, 0));
+        assert_eq!((witness.look().steal, witness.look().other_tasks), (0, 0));
     }
 
     #[test]

@@ -95,7 +95,8 @@ fn open(event: &EventSpec, leader: Option<&OwnedFd>) -> Result<OwnedFd, Refusal>
     }
     let group = leader.map_or(-1, AsRawFd::as_raw_fd);
     let (this_thread, any_cpu) = (0, -1);
-    // SAFETY: the kernel reads `size` bytes of the attributes, which live through the call, and keeps no pointer.
+    // SAFETY: the kernel reads `size` bytes of the attributes, which live through the call, and
+    // keeps no pointer.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
@@ -109,11 +110,12 @@ fn open(event: &EventSpec, leader: Option<&OwnedFd>) -> Result<OwnedFd, Refusal>
     if fd < 0 {
         return Err(refusal(&std::io::Error::last_os_error()));
     }
-    // SAFETY: the call gave a new descriptor that nobody else owns.
+    // SAFETY: the call gave a new descriptor that nothing else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
 }
 
-/// Something for the events to see: arithmetic, loads that miss, and writes to the watched variable.
+/// Something for the events to see: arithmetic, loads that miss, and writes to the watched
+/// variable.
 fn work() {
     let memory = vec![1_u8; 4 << 20];
     let mut sum = 0_u64;

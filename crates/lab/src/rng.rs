@@ -1,7 +1,8 @@
-//! A small seeded generator (SplitMix64): runs are repeatable from the seed in their record, on any version of any
-//! dependency.
+//! A small seeded generator (SplitMix64): runs are repeatable from the seed in their record, on any
+//! version of any dependency.
 
-/// The generator of that name by Steele, Lea and Flood; one addition and a few multiplications a number.
+/// The generator of that name by Steele, Lea and Flood; one addition and a few multiplications a
+/// number.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
@@ -10,8 +11,8 @@ impl Rng {
         Self(seed)
     }
 
-    /// A generator of its own for the part of a run that `label` names, so that adding one experiment does not
-    /// reshuffle the others.
+    /// A generator of its own for the part of a run that `label` names, so that adding one
+    /// experiment does not reshuffle the others.
     #[must_use]
     pub fn fork(&self, label: &str) -> Self {
         let mut h = self.0 ^ 0xcbf2_9ce4_8422_2325;
@@ -28,7 +29,8 @@ impl Rng {
         mix(self.0)
     }
 
-    /// Uniform in `0..n`; `n` must not be 0. The bias of the multiplication method is below 2^-32 for every `n` here.
+    /// Uniform in `0..n`; `n` must not be 0. The bias of the multiplication method is below 2^-32
+    /// for every `n` here.
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "empty range");
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
@@ -48,8 +50,9 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A keyed permutation of `0..n`, computed and not stored: a four-round Feistel network over the next even power of
-/// two, walked until it falls into range. A gigabyte of chain needs no side table with it.
+/// A keyed permutation of `0..n`, computed and not stored: a four-round Feistel network over the
+/// next even power of two, walked until it falls into range. A gigabyte of chain needs no side
+/// table with it.
 #[derive(Clone, Debug)]
 pub struct Permutation {
     n: u64,

@@ -1,95 +1,21 @@
-//! Host settings changed for a measurement, and put back whatever happens.
+//! Host settings that are changed for a measurement, and put back whatever happens.
 //!
-//! A [`Change`] remembers what a setting was and puts that back when it is dropped: at the end, after Ctrl-C (which
-//! stops cleanly), on a panic. Before anything is changed, the [watchdog](crate::watchdog), a process of its own, has
-//! been told the original and has said that it knows; it puts back what is left if this process dies of whatever cause.
-//! Only one process on a machine may change settings at a time, so that nobody takes another's changed value for the
-//! original.
+//! A [`Change`] remembers the original of a setting and puts it back when it is dropped: at the
+//! end, after Ctrl-C (which stops cleanly), on a panic. Before a setting is changed, the
+//! [watchdog](crate::watchdog), a process of its own, has acknowledged the original; it puts back
+//! what is left if this process dies of whatever cause. Only one process on a machine may change
+//! settings at a time, so that no process takes another's changed value for the original.
 //!
-//! To add a setting: a [`SettingPlace`], if a file or a register it is; a function like [`reserve_huge_pages`], if there is
-//! more to it than writing.
+//! To add a setting: a [`SettingPlace`] if it is a file or a register; a function like
+//! [`reserve_huge_pages`] if more is needed than writing.
 
+pub use crate::setting_place::SettingPlace;
 use crate::watchdog::{Busy, Watchdog};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use units::Bytes;
-
-/// Where a setting is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingPlace {
-    pub file: PathBuf,
-    /// A register of eight bytes at this offset of the file; `None` is a file that holds one line of text.
-    pub register: Option<u64>,
-}
-
-impl SettingPlace {
-    /// A file with one value in it, as in sysfs.
-    pub fn text(file: impl Into<PathBuf>) -> Self {
-        Self { file: file.into(), register: None }
-    }
-
-    /// A model-specific register of one CPU, as the file `msr` shows it.
-    pub fn msr(root: &Path, cpu: usize, register: u32) -> Self {
-        Self { file: root.join(format!("dev/cpu/{cpu}/msr")), register: Some(register.into()) }
-    }
-
-    pub fn read(&self) -> io::Result<Vec<u8>> {
-        match self.register {
-            None => {
-                let mut text = Vec::new();
-                File::open(&self.file)?.read_to_end(&mut text)?;
-                Ok(text)
-            }
-            Some(offset) => {
-                let mut value = vec![0; 8];
-                File::open(&self.file)?.read_exact_at(&mut value, offset)?;
-                Ok(value)
-            }
-        }
-    }
-
-    /// Writes a value; what is there afterwards is for the caller to look at.
-    pub fn write(&self, value: &[u8]) -> io::Result<()> {
-        match self.register {
-            None => OpenOptions::new().write(true).truncate(true).open(&self.file)?.write_all(value),
-            Some(offset) => OpenOptions::new().write(true).open(&self.file)?.write_all_at(value, offset),
-        }
-    }
-
-    /// Writes a value and makes sure that it is there.
-    pub fn write_verified(&self, value: &[u8]) -> io::Result<()> {
-        self.write(value)?;
-        let now = self.read()?;
-        if self.same(&now, value) {
-            return Ok(());
-        }
-        Err(io::Error::other(format!("it now is {} and not {}", self.show(&now), self.show(value))))
-    }
-
-    /// The same value: a file's text may end in a line's end or not.
-    pub fn same(&self, a: &[u8], b: &[u8]) -> bool {
-        a == b || (self.register.is_none() && a.trim_ascii() == b.trim_ascii())
-    }
-
-    pub fn show(&self, value: &[u8]) -> String {
-        match (self.register, <[u8; 8]>::try_from(value)) {
-            (Some(_), Ok(bytes)) => format!("{:#x}", u64::from_le_bytes(bytes)),
-            _ => format!("'{}'", String::from_utf8_lossy(value).trim()),
-        }
-    }
-}
-
-impl std::fmt::Display for SettingPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.register {
-            None => write!(f, "{}", self.file.display()),
-            Some(offset) => write!(f, "register {offset:#x} in {}", self.file.display()),
-        }
-    }
-}
 
 /// Why a setting stays as it is.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +26,7 @@ pub enum SettingError {
     Unchangeable(SettingPlace, io::Error),
     #[error("another process is changing settings of this machine{}", .0.map_or(String::new(), |p| format!(" (process {p})")))]
     InUse(Option<u32>),
-    #[error("nobody would put {0} back if this process died: {1}")]
+    #[error("{0} would not be put back if this process died: {1}")]
     NoWatchdog(SettingPlace, io::Error),
     #[error("{0}")]
     NotGranted(String),
@@ -133,7 +59,7 @@ impl Change {
             Busy::Taken(pid) => SettingError::InUse(pid),
             Busy::Broken(error) => SettingError::NoWatchdog(place.clone(), error),
         })?;
-        // Read after the lock is had: before, it may have been somebody's changed value.
+        // Read under the lock: before, it may have been the changed value of another process.
         let original = place.read().map_err(|e| SettingError::Unreadable(place.clone(), e))?;
         let number =
             watchdog.remember(&place, &original).map_err(|e| SettingError::NoWatchdog(place.clone(), e))?;
@@ -162,7 +88,8 @@ impl Change {
     fn put_back(&mut self) -> io::Result<()> {
         if !self.restored {
             self.restored = true;
-            // If this fails, the watchdog still has it on its list and tries again when this process ends.
+            // If this fails, the watchdog still has it on its list and tries again when this
+            // process ends.
             self.place.write_verified(&self.original)?;
             self.watchdog.forget(self.number);
         }
@@ -196,7 +123,8 @@ fn watchdog(journal: &Path) -> Result<Arc<Watchdog>, Busy> {
     Ok(started)
 }
 
-/// Reserved huge pages; given back when this is dropped. Memory made of them must be dropped before.
+/// Reserved huge pages; given back when this is dropped. Memory made of them must be dropped
+/// before.
 #[derive(Debug)]
 pub struct HugePages {
     /// Free ones that may be used now.
@@ -204,7 +132,8 @@ pub struct HugePages {
     _change: Option<Change>,
 }
 
-/// Makes sure that `count` free huge pages of `size` are there, or changes nothing and says why not.
+/// Makes sure that `count` free huge pages of `size` are there, or changes nothing and says why
+/// not.
 pub fn reserve_huge_pages(size: Bytes, count: u64) -> Result<HugePages, SettingError> {
     reserve_huge_pages_under(Path::new("/"), size, count, &default_journal())
 }
@@ -231,7 +160,7 @@ pub fn reserve_huge_pages_under(
     if free()? >= count {
         return Ok(HugePages { free: free()?, _change: None });
     }
-    // Asked for more than there is, the kernel takes what it can get, from everybody.
+    // If asked for more than is free, the kernel takes memory from all other processes.
     let available = available_memory(root).ok_or_else(|| {
         SettingError::NotGranted("the kernel does not say how much memory is free".to_owned())
     })?;

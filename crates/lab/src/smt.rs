@@ -1,7 +1,9 @@
-//! Do two CPUs slow each other down? A guest is often not told which of its CPUs share a core; running them both tells.
+//! Do two CPUs slow each other down? A guest is often not told which of its CPUs share a core;
+//! running both at once shows it.
 //!
-//! One CPU runs a busy loop that uses all of a core's adders, alone and then beside the same loop on another CPU. On
-//! two cores nothing changes but, a little, the clock; on two threads of one core each gets about half.
+//! One CPU runs a busy loop that uses all of a core's adders, alone and then beside the same loop
+//! on another CPU. On two cores nothing changes but, a little, the clock; on two threads of one
+//! core each gets about half.
 
 use crate::code::Loaded;
 use crate::pin::Pinned;
@@ -12,7 +14,8 @@ use crate::sys::{self, SysError};
 use kernels::{Spec, assemble};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Slower by this factor: more than any clock that falls when more cores are busy, less than any shared core.
+/// Slower by this factor means a shared core: it is more than any clock falls when more cores are
+/// busy, and less than any shared core costs.
 const SLOWED: f64 = 1.3;
 /// About 100 µs of spinning.
 const LOOPS: u64 = 100_000;
@@ -20,7 +23,7 @@ const PIECES: usize = 15;
 /// A machine with more pairs than this has a sample of them tried.
 const MOST_PAIRS: usize = 120;
 
-/// What trying pairs of CPUs showed.
+/// What running pairs of CPUs showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Siblings {
     pub tried: usize,
@@ -52,8 +55,8 @@ fn pairs(cpus: &[usize], claimed: &[(usize, usize)], seed: u64) -> Vec<(usize, u
     all
 }
 
-/// How much longer the loop takes on `a` while `b` runs it too. Alone and together take turns, so that a clock that
-/// drifts or a neighbour that comes and goes hits both alike.
+/// How much longer the loop takes on `a` while `b` runs it too. Alone and together take turns, so
+/// that a clock that drifts or a neighbour that comes and goes hits both alike.
 fn ratio(spin: &Loaded, a: usize, b: usize) -> Result<f64, SysError> {
     const REST: u32 = 0;
     const RUN: u32 = 1;
@@ -72,7 +75,8 @@ fn ratio(spin: &Loaded, a: usize, b: usize) -> Result<f64, SysError> {
                     REST => std::thread::sleep(std::time::Duration::from_micros(20)),
                     _ => {
                         rig.run(LOOPS / 20);
-                        // Only said once it has run here, so that what follows is timed beside it.
+                        // Set only once the loop has run here, so that what follows is timed beside
+                        // it.
                         let _ = state.compare_exchange(RUN, RUNNING, Ordering::AcqRel, Ordering::Relaxed);
                     }
                 }

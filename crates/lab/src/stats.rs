@@ -26,16 +26,17 @@ pub fn median(values: &[f64]) -> f64 {
     quantile_sorted(&sorted(values), 0.5)
 }
 
-/// The mean of what lies below the `keep` quantile: for short shots, whose median would only show the timer's steps
-/// while their tail shows interrupts.
+/// The mean of what lies below the `keep` quantile: for short shots, whose median would only show
+/// the timer's steps while their tail shows interrupts.
 pub fn trimmed_mean(values: &[f64], keep: f64) -> f64 {
     let v = sorted(values);
     let n = ((v.len() as f64 * keep).ceil() as usize).clamp(1, v.len());
     v[..n].iter().sum::<f64>() / n as f64
 }
 
-/// Median with a 95% interval by percentile bootstrap. Below eight values the bootstrap of a median is too
-/// optimistic, and the whole range is given instead (for six values it covers the true median with 97%).
+/// Median with a 95% interval by percentile bootstrap. Below eight values the bootstrap of a median
+/// is too optimistic, and the whole range is given instead (for six values it covers the true
+/// median with 97%).
 pub fn median_interval(values: &[f64], rng: &mut Rng) -> Estimate {
     let v = sorted(values);
     let mid = quantile_sorted(&v, 0.5);
@@ -64,8 +65,8 @@ pub fn relative_spread(values: &[f64]) -> f64 {
     if mid == 0.0 { 0.0 } else { (quantile_sorted(&v, 0.75) - quantile_sorted(&v, 0.25)) / 2.0 / mid.abs() }
 }
 
-/// Least squares line `y = slope·x + offset` by Theil and Sen (median of slopes): one wild point in four does not
-/// move it.
+/// Least squares line `y = slope·x + offset` by Theil and Sen (median of slopes): one wild point in
+/// four does not move it.
 pub fn robust_line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let mut slopes = Vec::new();
     for (i, a) in points.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! One flag that says "stop": set by Ctrl-C, SIGTERM, SIGHUP or the limit on CPU time (SIGXCPU), looked at between
-//! blocks.
+//! One flag that says "stop": Ctrl-C, SIGTERM, SIGHUP and the limit on CPU time (SIGXCPU) set it;
+//! campaigns look at it between blocks.
 //!
-//! The first signal asks for a clean stop; a second one gives the signal its default effect back, so that a third
-//! kills. A signal that was ignored when this process began stays ignored: `nohup` ignores SIGHUP, and a shell ignores
-//! SIGINT in what a script runs in the background.
+//! The first signal asks for a clean stop; a second one gives the signal its default effect back,
+//! so that a third kills. A signal that was ignored when this process began stays ignored: `nohup`
+//! ignores SIGHUP, and a shell ignores SIGINT in what a script runs in the background.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 

@@ -1,4 +1,4 @@
-//! System calls that have no safe wrapper in the standard library, each with one.
+//! Safe wrappers of system calls that the standard library has none for.
 
 use std::io;
 use units::Bytes;
@@ -8,12 +8,12 @@ use units::Bytes;
 #[error("{what}: {}", plain(why))]
 pub struct SysError {
     pub what: String,
-    /// Told in this error's own text, and so no `source`.
+    /// Part of this error's own text, and so no `source`.
     pub why: io::Error,
 }
 
 impl SysError {
-    /// What would let it succeed, where it is this place that does not allow it.
+    /// What would make it succeed, where the host does not allow it.
     pub fn would_help(&self) -> Option<&'static str> {
         match self.why.raw_os_error()? {
             libc::EPERM | libc::EACCES | libc::ENOSYS => Some("a container or sandbox that allows it"),
@@ -27,13 +27,13 @@ pub(crate) fn failed(what: impl Into<String>) -> SysError {
     SysError { what: what.into(), why: io::Error::last_os_error() }
 }
 
-/// Without the error's number, which says nothing that its text does not.
+/// The text of an error without its number, which adds nothing.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.find(" (os error ").map_or(text.clone(), |end| text[..end].to_owned())
 }
 
-/// A scoped thread, where one can be had.
+/// Starts a scoped thread.
 pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope std::thread::Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -45,15 +45,15 @@ pub(crate) fn no_thread(why: io::Error) -> SysError {
     SysError { what: "starting a thread".to_owned(), why }
 }
 
-/// Who we are, as far as permissions go.
+/// The effective user id.
 pub fn effective_uid() -> u32 {
     // SAFETY: geteuid takes nothing, touches nothing and cannot fail.
     unsafe { libc::geteuid() }
 }
 
 pub(crate) fn on_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: a zeroed sigaction is a valid one; the handlers passed here touch atomics and call `signal` at most,
-    // which is async-signal-safe.
+    // SAFETY: a zeroed sigaction is a valid one; the handlers passed here touch atomics and call
+    // `signal` at most, which is async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
@@ -62,17 +62,12 @@ pub(crate) fn on_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)
     }
 }
 
-/// Run before `main`.
-#[used]
-// SAFETY: an array of functions of this type, each of which is called once.
-#[unsafe(link_section = ".init_array")]
-pub(crate) static BEFORE_MAIN: extern "C" fn() = crate::inherited::record;
-
 /// The signal's bit if it is ignored. By the kernel: libc does not tell of its own signals.
 pub(crate) fn ignored(signal: libc::c_int) -> u64 {
     // Handler, flags, restorer, mask.
     let mut action = [0_usize; 4];
-    // SAFETY: the kernel fills a structure of four words, of which the last is a set of so many bytes.
+    // SAFETY: the kernel fills a structure of four words; the size of the last one, a set of
+    // signals, is the last argument.
     unsafe {
         let none = std::ptr::null::<usize>();
         libc::syscall(libc::SYS_rt_sigaction, signal, none, action.as_mut_ptr(), 8_usize);
@@ -113,7 +108,8 @@ pub(crate) struct ThreadUsage {
 }
 
 pub(crate) fn thread_usage() -> ThreadUsage {
-    // SAFETY: getrusage fills the struct it is given; RUSAGE_THREAD exists on every Linux since 2.6.26.
+    // SAFETY: getrusage fills the struct it is given; RUSAGE_THREAD exists on every Linux since
+    // 2.6.26.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
@@ -186,11 +182,11 @@ pub(crate) fn lock_file(file: &std::fs::File) -> io::Result<()> {
     }
 }
 
-/// Leaves the session that this process was started in, keeps no descriptor of it but the standard ones, and is deaf to
-/// the signals that end programs.
+/// Leaves the session that this process was started in, keeps no descriptor of it but the standard
+/// ones, and is deaf to the signals that end programs.
 pub(crate) fn stand_alone() {
-    // SAFETY: called at the start of `main`, while this process owns nothing yet that a closed descriptor could break;
-    // the rest takes constants.
+    // SAFETY: called at the start of `main`, while this process owns nothing yet that a closed
+    // descriptor could break; the rest takes constants.
     unsafe {
         libc::setsid();
         if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) != 0 {
@@ -241,7 +237,8 @@ pub(crate) fn futex_wake(word: &std::sync::atomic::AtomicU32) {
 pub(crate) fn pipe() -> Result<(std::fs::File, std::fs::File), SysError> {
     use std::os::fd::FromRawFd as _;
     let mut ends = [0; 2];
-    // SAFETY: the kernel writes two descriptors into the array; both are new, and owned from here on by the files.
+    // SAFETY: the kernel writes two descriptors into the array; both are new, and owned from here
+    // on by the files.
     unsafe {
         if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
             return Err(failed("making a pipe"));
@@ -258,7 +255,8 @@ impl ThreadClock {
     pub(crate) fn of<T>(thread: &std::thread::JoinHandle<T>) -> Self {
         use std::os::unix::thread::JoinHandleExt as _;
         let mut clock = libc::CLOCK_THREAD_CPUTIME_ID;
-        // SAFETY: a thread that is not joined yet has a valid handle; the call only writes the clock's name.
+        // SAFETY: a thread that is not joined yet has a valid handle; the call only writes the
+        // clock's name.
         unsafe {
             libc::pthread_getcpuclockid(thread.as_pthread_t(), &raw mut clock);
         }

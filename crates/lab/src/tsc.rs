@@ -1,4 +1,4 @@
-//! The time stamp counter: reading it in order, its rate, its steps.
+//! The time stamp counter: reading it in order, its rate, and the step in which it moves.
 
 use crate::sys;
 use std::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
@@ -7,7 +7,8 @@ use units::Estimate;
 /// Ticks now, after everything before has finished and before anything after begins.
 #[inline]
 pub fn now() -> u64 {
-    // SAFETY: lfence and rdtsc are part of every x86-64 CPU; user access is checked by `usable` at start-up.
+    // SAFETY: lfence and rdtsc are part of every x86-64 CPU; user access is checked by `usable` at
+    // start-up.
     unsafe {
         _mm_lfence();
         let t = _rdtsc();
@@ -16,7 +17,8 @@ pub fn now() -> u64 {
     }
 }
 
-/// Ticks now, after everything before has finished; for the end of a timed stretch. Also says on which CPU.
+/// Ticks now, after everything before has finished; for the end of a timed stretch. Also says on
+/// which CPU.
 #[inline]
 pub fn end() -> (u64, u32) {
     let mut cpu = 0;
@@ -28,15 +30,17 @@ pub fn end() -> (u64, u32) {
     }
 }
 
-/// Is there a counter that ticks at one rate whatever the core clock does, and the fenced way to read it?
+/// Is there a counter that ticks at one rate whatever the core clock does, and the fenced way to
+/// read it?
 pub fn usable() -> Result<(), &'static str> {
     use raw_cpuid::native_cpuid::cpuid_count;
     let extended = cpuid_count(0x8000_0000, 0).eax;
     if extended < 0x8000_0001 || cpuid_count(0x8000_0001, 0).edx & (1 << 27) == 0 {
         return Err("this CPU has no RDTSCP");
     }
-    // The invariant bit is often masked in guests although the counter is invariant; a drifting one shows up in
-    // the clock experiment, so only its absence together with bare metal would matter. Not refused here.
+    // The invariant bit is often masked in guests although the counter is invariant; a drifting one
+    // shows up in the clock experiment, so only its absence together with bare metal would matter.
+    // Not refused here.
     Ok(())
 }
 
@@ -84,9 +88,9 @@ pub fn calibrate(span: std::time::Duration) -> Estimate {
     first.rate_until(&Anchor::take())
 }
 
-/// The step in which the counter moves, in ticks: 1 on most bare metal, 26 or so where a slower counter is scaled up.
-/// Scaling rounds, so that steps of one counter may differ by a tick: differences are grouped, and the distance
-/// between neighbouring groups is the step.
+/// The step in which the counter moves, in ticks: 1 on most bare metal, 26 or so where a slower
+/// counter is scaled up. Scaling rounds, so that steps of one counter may differ by a tick:
+/// differences are grouped, and the distance between neighbouring groups is the step.
 pub fn granularity() -> u64 {
     let mut differences = Vec::with_capacity(8192);
     let mut last = now();
@@ -109,7 +113,8 @@ fn step_of(differences: &mut [u64]) -> u64 {
     let bulk = &differences[..differences.len() * 9 / 10];
     let mut groups: Vec<(u64, u64)> = Vec::new();
     for same in bulk.chunk_by(|a, b| a == b) {
-        // So are odd ones, which would join groups: a counter that moves in steps comes to each of its few distances often.
+        // So are odd ones, which would join groups: a counter that moves in steps comes to each of
+        // its few distances often.
         if same.len() < (bulk.len() / 500).max(2) {
             continue;
         }

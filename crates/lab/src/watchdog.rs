@@ -1,24 +1,26 @@
-//! The watchdog: a process that outlives this one by the moment that it takes to put changed settings back.
+//! The watchdog: a process that outlives this one for long enough to put changed settings back.
 //!
 //! ```text
-//! us                                  watchdog (our own binary, started again)
-//! start ───────────────────────────►  own session, takes the lock, finishes what a killed watchdog left in the journal
-//!   ◄──────────────────────────────── ready | taken by PID
-//! + NUMBER OFFSET FILE ORIGINAL ────►  writes it to the journal
-//!   ◄──────────────────────────────── ok
+//! this process                     watchdog (the same binary, started again)
+//! start ────────────────────────►  starts a session, takes the lock, and puts back what a
+//!                                  killed watchdog left in the journal
+//!   ◄───────────────────────────── ready | taken by PID
+//! + NUMBER OFFSET FILE ORIGINAL ►  writes it to the journal
+//!   ◄───────────────────────────── ok
 //! (the setting is changed, and put back)
-//! - NUMBER ─────────────────────────►  strikes it out
-//!   ◄──────────────────────────────── ok
-//! end of file: done, or dead ───────►  puts back what is left, latest first; gives the lock back
+//! - NUMBER ─────────────────────►  strikes it out
+//!   ◄───────────────────────────── ok
+//! end of file: done, or dead ───►  puts back what is left, latest first; frees the lock
 //! ```
 //!
-//! Being in a session of its own and deaf to the signals that end programs, it is not reached by Ctrl-C nor by a kill of
-//! our process group. The lock is its own, so that it lasts until everything is put back, whoever died before. If both
-//! are killed, the journal is left, and the next one that takes the lock begins by putting back what it says.
+//! Being in a session of its own and deaf to the signals that end programs, it is not reached by
+//! Ctrl-C nor by a kill of our process group. The lock is its own, so that it lasts until
+//! everything is put back, whichever process died before. If both are killed, the journal is left,
+//! and the next one that takes the lock begins by putting back what it says.
 //!
 //! A program that changes settings calls [`serve_if_asked`] first in its `main`.
 
-use crate::settings::SettingPlace;
+use crate::setting_place::SettingPlace;
 use crate::sys;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, Write};
@@ -29,9 +31,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The first argument that makes a program the watchdog. Nobody types it.
+/// The first argument that makes a program the watchdog; for this program alone.
 const ASKED: &str = "--gleaner-watchdog";
-/// How often, and how far apart, restoring is tried: huge pages of a dying process are free only when it is gone.
+/// How often, and how far apart, restoring is tried: huge pages of a dying process are free only
+/// when it is gone.
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 const LOCK_TRIES: u32 = 10;
@@ -100,7 +103,8 @@ impl Watchdog {
                 numbers: AtomicU64::new(0),
             });
         }
-        // Whatever it says, it is of no use: a program that forgot to call `serve_if_asked` might even go on running.
+        // Whatever it says, it is of no use: a program that forgot to call `serve_if_asked` might
+        // even go on running.
         let _ = line.child.kill();
         let _ = line.child.wait();
         Err(match heard.split_once(' ') {
@@ -125,7 +129,8 @@ impl Watchdog {
     /// The setting has its original value again.
     pub fn forget(&self, number: u64) {
         if self.line().ask(&format!("- {number}\n")).is_err() {
-            // Somebody killed it. What it wrote down is done with by now; strike it out, unless it is another's already.
+            // Another process killed it. Its journal has been worked off by now; strike the entry
+            // out, unless the journal already belongs to another watchdog.
             if let Ok(mut file) = open_journal(&self.journal) {
                 if sys::lock_file(&file).is_ok() && strike_out(&mut file, number).is_err() {
                     let _ = writeln!(io::stderr(), "gleaner: {} cannot be kept", self.journal.display());
@@ -215,8 +220,8 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).ok()).collect()
 }
 
-/// If this process was started to be a watchdog, it is one until its starter is done or dead, and then this returns what
-/// to exit with. To be called before anything else.
+/// If this process was started to be a watchdog, it is one until its starter is done or dead, and
+/// then this returns what to exit with. To be called before anything else.
 pub fn serve_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ASKED {
@@ -234,8 +239,8 @@ fn open_journal(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
-/// The journal: the number of the process that holds it, then a line an entry. A last line cut short by a kill was never
-/// acknowledged, so nothing was changed for it.
+/// The journal: the number of the process that holds it, then a line an entry. A last line cut
+/// short by a kill was never acknowledged, so nothing was changed for it.
 fn read_journal(file: &mut File) -> (Option<u32>, Vec<Entry>) {
     let mut text = String::new();
     let _ = file.rewind().and_then(|()| file.read_to_string(&mut text));
@@ -302,7 +307,8 @@ fn serve(journal: &Path, from: &mut dyn BufRead, to: &mut dyn Write) -> ExitCode
 
     let mut entries: Vec<Entry> = Vec::new();
     let mut line = String::new();
-    // A line without its end is one whose writer was killed while writing: no change has followed it.
+    // A line without its end is one whose writer was killed while writing: no change has followed
+    // it.
     while from.read_line(&mut line).is_ok_and(|n| n > 0) && line.ends_with('\n') {
         let text = line.trim_end_matches('\n');
         let done = if let Some(entry) = Entry::parse(text) {

@@ -1,6 +1,8 @@
-//! Settings are put back: at the end, on a panic, on SIGKILL at any moment, and when the kernel grants less than asked.
+//! Settings are put back: at the end, on a panic, on SIGKILL at any moment, and when the kernel
+//! grants less than asked.
 //!
-//! This program is also the victim (`victim DIRECTORY`) that changes settings until it is killed, and the watchdog.
+//! This program is also the victim (`victim DIRECTORY`) that changes settings until it is killed,
+//! and the watchdog.
 
 #![allow(clippy::zombie_processes, reason = "a test that fails before it has waited ends the program")]
 
@@ -63,7 +65,8 @@ fn prepare() -> tempfile::TempDir {
 /// Changes and restores settings in all orders, for ever.
 fn victim(directory: &Path) -> ! {
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: no handler is installed, only the default action; a shell's background jobs inherit that SIGINT is ignored.
+        // SAFETY: no handler is installed, only the default action; a shell's background jobs
+        // inherit that SIGINT is ignored.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
         }
@@ -258,7 +261,8 @@ fn rigs_run_under_their_setting() -> Result<(), Failed> {
     all_original(path)
 }
 
-/// A setting that turns unwritable after it was changed: a pipe in its place takes nothing and gives nothing back.
+/// A setting that turns unwritable after it was changed: a pipe in its place takes nothing and
+/// gives nothing back.
 fn what_cannot_be_put_back_is_said() -> Result<(), Failed> {
     let directory = prepare();
     let path = directory.path();
@@ -268,7 +272,8 @@ fn what_cannot_be_put_back_is_said() -> Result<(), Failed> {
     fs::create_dir(path.join("setting0"))?;
     let error = changed.restore().unwrap_err().to_string();
     assert!(error.contains("setting0 cannot be changed"), "{error}");
-    // The watchdog gave up too and left it in the journal; now that it is writable again, the next one succeeds.
+    // The watchdog gave up too and left it in the journal; now that it is writable again, the next
+    // one succeeds.
     fs::remove_dir(path.join("setting0"))?;
     fs::write(path.join("setting0"), "other\n")?;
     all_original(path)
@@ -327,7 +332,7 @@ fn huge_pages_of_this_kernel() -> Result<(), Failed> {
         Err(error) => assert!(error.to_string().contains("the kernel could make only"), "{error}"),
     }
     assert_eq!(fs::read_to_string(file)?, before);
-    // The kernel would try, and take all there is from everybody.
+    // The kernel would try, and take all memory from all processes.
     let error = reserve(1 << 40).unwrap_err().to_string();
     assert!(error.contains("more than half of the memory that is free"), "{error}");
     assert_eq!(fs::read_to_string(file)?, before);

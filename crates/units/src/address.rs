@@ -1,5 +1,5 @@
-//! Addresses that cannot be mixed up: an offset in a file, an address as the file states it, and an address in a
-//! running process.
+//! Addresses that cannot be mixed up: an offset in a file, an address as the file states it, and an
+//! address in a running process.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,8 @@ address!(
     FileOffset
 );
 address!(
-    /// Stated virtual memory address: as the ELF file's headers and symbols say, before it is loaded anywhere.
+    /// Stated virtual memory address: as the ELF file's headers and symbols say, before it is
+    /// loaded anywhere.
     Svma
 );
 address!(

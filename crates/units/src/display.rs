@@ -1,7 +1,7 @@
 //! Quantities as text: `4.00 cycles [3.98, 4.02] measured`, `not resolved: why`.
 //!
-//! As many digits as the interval warrants, no more; sizes and rates in the unit that people use for them. To give a
-//! unit a scale of its own: an arm in [`scale`].
+//! As many digits as the interval warrants, no more; sizes and rates in the unit that people use
+//! for them. To give a unit a scale of its own: an arm in [`scale`].
 
 use crate::{Basis, Quantity, Unit};
 use std::fmt;
@@ -61,7 +61,8 @@ fn scale(unit: Unit, value: f64) -> (f64, String) {
     (base.powi(step as i32), format!(" {}", names[step]))
 }
 
-/// So many that the half width shows one significant digit, or two where it begins with a 1.
+/// The decimals with which the half width shows one significant digit, or two where it begins with
+/// a 1.
 fn decimals_for(half_width: f64) -> usize {
     if !(half_width.is_finite() && half_width > 0.0) {
         return 0;

@@ -1,7 +1,7 @@
 //! Quantities with their uncertainty, and address spaces as types.
 //!
-//! To add a unit: a variant of [`Unit`], its spelling in JSON, nothing else. To add an address space: a line of
-//! [`address`].
+//! To add a unit: a variant of [`Unit`], its spelling in JSON, nothing else. To add an address
+//! space: a line of [`address`].
 #![forbid(unsafe_code)]
 
 mod address;

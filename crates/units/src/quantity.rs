@@ -1,5 +1,5 @@
-//! Quantities as records hold them: a number with its interval, its unit and how it was come by, or the reason why
-//! there is none.
+//! Quantities as records hold them: a number with its interval, its unit and how it was come by, or
+//! the reason why there is none.
 
 use crate::Estimate;
 use schemars::JsonSchema;
@@ -77,8 +77,8 @@ pub enum Quantity {
         hi: f64,
         unit: Unit,
         basis: Basis,
-        /// Set when other work on the machine was seen in every block behind this figure: the quiet value may lie
-        /// outside the interval.
+        /// Set when other work on the machine was seen in every block behind this figure: the quiet
+        /// value may lie outside the interval.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         disturbed: Option<String>,
     },

@@ -1,10 +1,12 @@
 //! **bandwidth**: what caches and memory move, and what a load costs meanwhile.
 //!
-//! Passes over arrays with the widest loads and stores there are, on 1, 2, 4 … CPUs. A rate counts the bytes that the
-//! program loads and stores. A line that is overwritten is read first by most processors, unless the stores go past the
-//! caches: that traffic is named in the record, and not counted.
+//! Passes over arrays with the widest loads and stores there are, on 1, 2, 4 … CPUs. A rate counts
+//! the bytes that the program loads and stores. A line that is overwritten is read first by most
+//! processors, unless the stores go past the caches: that traffic is named in the record, and not
+//! counted.
 //!
-//! Latency under load: one CPU chases a chain in memory while the others stream, held back more or less.
+//! Latency under load: one CPU chases a chain in memory while the others stream, held back more or
+//! less.
 
 mod plan;
 
@@ -28,11 +30,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{Bytes, Quantity, Unit};
 
-/// What streams in memory are warmed with; caches are filled whole.
-const MEMORY_WARM: usize = 256 << 10;
-const MOST_WARM: usize = 64 << 20;
-/// A chaser moves one line of this size with each step.
-const LINE: f64 = 64.0;
+/// Bytes that streams in memory are warmed with; caches are filled whole.
+const MEMORY_WARM_BYTES: usize = 256 << 10;
+const MOST_WARM_BYTES: usize = 64 << 20;
+/// Bytes that a chaser moves with each step.
+const LINE_BYTES: f64 = 64.0;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "bandwidth",
@@ -98,8 +100,8 @@ fn load_stream(kind: StreamKind, width: Width, delay: u32) -> Result<Loaded, Ref
     Ok(Loaded::of(&Spec::Stream { op: plan::operation(kind), width, delay })?)
 }
 
-/// The memory in which streams run: one area on each node that has CPUs of ours, shared out among those of its CPUs
-/// that take part.
+/// The memory in which streams run: one area on each node that has CPUs of ours, shared out among
+/// those of its CPUs that take part.
 struct Fields {
     by_node: BTreeMap<Option<u32>, Arc<Arena>>,
     node_of: BTreeMap<u32, Option<u32>>,
@@ -142,7 +144,7 @@ impl Fields {
                 let (from, part) = self.share(cpus, cpu);
                 let arena = &self.by_node[&self.node_of[&cpu]];
                 let len = size.map_or(part.0, |s| s.0.min(part.0));
-                let warm = if size.is_some() { MOST_WARM } else { MEMORY_WARM };
+                let warm = if size.is_some() { MOST_WARM_BYTES } else { MEMORY_WARM_BYTES };
                 let region = Region::new(arena, from.0 as usize, len as usize);
                 (cpu as usize, Box::new(StreamRig::new(kernel.clone(), region, warm)) as CrewMember)
             })
@@ -158,7 +160,7 @@ fn rate_of(
     series: &Series,
 ) -> (StreamRate, Option<(f64, f64)>) {
     let n = planned.threads;
-    // Bytes a second of a member that takes so many ticks for a line of each array.
+    // Bytes per second of a member, from its ticks for a line of each array.
     let scale = f64::from(plan::counting(planned.kind).moved) * ctx.tsc.value;
     let each = move |b: &Block| (0..n).map(|i| scale / CrewRig::ticks(b, i)).collect::<Vec<f64>>();
     let (rate, modes) = crews::wherever(ctx, series, Unit::BytesPerSecond, |b| each(b).iter().sum());
@@ -264,7 +266,7 @@ fn loaded_point(
     let hertz = ctx.tsc.value;
     let rate = ctx.quantity(series, Unit::BytesPerSecond, |b| {
         let streams: f64 = (1..=streaming).map(|i| moved / CrewRig::ticks(b, i)).sum();
-        (streams + LINE / CrewRig::ticks(b, 0)) * hertz
+        (streams + LINE_BYTES / CrewRig::ticks(b, 0)) * hertz
     });
     LoadedPoint { pause, rate, latency: crews::latency_of(ctx, series, 0) }
 }

@@ -52,7 +52,8 @@ pub(super) struct PlannedStream {
 
 pub(super) const MEMORY: &str = "DRAM";
 
-/// Every operation in every cache, on one CPU and on all; every operation in memory, on 1, 2, 4 … CPUs.
+/// Every operation in every cache, on one CPU and on all; every operation in memory, on 1, 2, 4 …
+/// CPUs.
 pub(super) fn streams(host: &Host, order: &[u32]) -> Vec<PlannedStream> {
     let all = order.len();
     let mut ends = vec![1, all];
@@ -74,9 +75,9 @@ pub(super) fn streams(host: &Host, order: &[u32]) -> Vec<PlannedStream> {
     plan
 }
 
-/// For each cache a size that lies in it when each of these CPUs uses as much: three quarters of a first-level cache
-/// (where each pass's own cost weighs most), half of the others, shared with whoever takes part; unless it would fit
-/// into the cache before.
+/// For each cache a size that lies in it when each of these CPUs uses as much: three quarters of a
+/// first-level cache (where each pass's own cost weighs most), half of the others, shared with
+/// all that take part; unless it would fit into the cache before.
 fn cached(host: &Host, cpus: &[u32]) -> Vec<(String, Bytes)> {
     let caches = crews::caches(host, cpus[0]);
     let mut sizes = Vec::new();
@@ -84,7 +85,7 @@ fn cached(host: &Host, cpus: &[u32]) -> Vec<(String, Bytes)> {
         let theirs = |cpu| cache.shared_by.as_ref().is_none_or(|cpus| cpus.contains(cpu));
         let sharers = cpus.iter().filter(|&&c| theirs(c)).count().max(1) as u64;
         let part = if i == 0 { cache.size.0 / 4 * 3 } else { cache.size.0 / 2 };
-        // Neighbours whom nobody sees here use the last cache too.
+        // Neighbours that cannot be seen here use the last cache too.
         let part = if i > 0 && i + 1 == caches.len() { part / 4 } else { part };
         let size = part / sharers;
         if i == 0 || size * 2 > caches[i - 1].size.0 * 3 {

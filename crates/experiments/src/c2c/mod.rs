@@ -1,9 +1,9 @@
 //! **c2c**: from one core's cache to another's.
 //!
-//! A line is handed to and fro between two CPUs, each writing it in turn; the figure is half a round trip, for either
-//! side having the first turn. Between all pairs where time allows, else between some of every kind of neighbourhood.
-//! Then false sharing: two CPUs that count, each in a word of its own, on one line or on lines far apart; by plain and
-//! by atomic additions.
+//! A line is handed to and fro between two CPUs, each writing it in turn; the figure is half a
+//! round trip, for either side having the first turn. Between all pairs where time allows, else
+//! between some of every kind of neighbourhood. Then false sharing: two CPUs that count, each in a
+//! word of its own, on one line or on lines far apart; by plain and by atomic additions.
 
 mod sample;
 
@@ -25,7 +25,8 @@ use units::{Quantity, Unit};
 const BLOCK: Duration = Duration::from_micros(700);
 const BLOCK_WITH_COSTS: Duration = Duration::from_micros(1200);
 
-/// Hand-overs depend on the line's address, and each block takes another line: so there are many blocks.
+/// Hand-overs depend on the line's address, and each block takes another line: so there are many
+/// blocks.
 const LEAST_BLOCKS: usize = 32;
 const MOST_BLOCKS: usize = 256;
 

@@ -17,7 +17,8 @@ pub(super) fn classes(host: &Host, cpus: &[u32]) -> BTreeMap<Nearness, Vec<(u32,
     classes
 }
 
-/// At most `room` pairs, drawn from all classes alike: what a small class leaves over the large ones get.
+/// At most `room` pairs, drawn from all classes alike: what a small class leaves over the large
+/// ones get.
 pub(super) fn draw(
     classes: &BTreeMap<Nearness, Vec<(u32, u32)>>,
     room: usize,

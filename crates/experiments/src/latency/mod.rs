@@ -1,10 +1,11 @@
-//! **latency**: what a load costs, over the size of the memory it falls into.
+//! **latency**: what a load costs, by the size of the memory that it reads.
 //!
-//! A pointer chain through all lines of an area, so that each load waits for the one before it. Small areas show the
-//! first cache, larger ones the next, the largest show memory. The main curve is a random cycle (no prefetcher follows
-//! it) in huge pages where they can be had (no TLB miss mixes in), measured coarsely first and then finely where it
-//! bends. Beside it: patterns a prefetcher does follow, base pages, reserved huge pages, and chains whose lines are
-//! written, so that evicting them costs too.
+//! A pointer chain through all lines of an area, so that each load waits for the one before it.
+//! Small areas show the first cache, larger ones the next, the largest show memory. The main curve
+//! is a random cycle (no prefetcher follows it) in huge pages where they can be had (no TLB miss
+//! mixes in), measured coarsely first and then finely where it bends. Beside it: patterns a
+//! prefetcher does follow, base pages, reserved huge pages, and chains whose lines are written, so
+//! that evicting them costs too.
 
 mod plan;
 mod reserve;
@@ -55,7 +56,7 @@ pub(crate) const ENTRY: Entry = Entry {
 fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused> {
     let line = ctx.line();
     let largest = plan::largest(ctx);
-    // Who asks for a quick look waits for its end.
+    // A quick run should end in time.
     if ctx.pick(true, false, false) {
         ctx.time_budget.limit_overdraft(0.1);
     }
@@ -145,8 +146,8 @@ fn gather(
         .collect();
     let supply = supply_of(&chains, pages);
     let blocks = ctx.pick(7, 13, 25);
-    // Much shorter than the time between two timer interrupts, of which there are 100 to 1000 a second and each takes 1% of
-    // a millisecond or more in a guest: most blocks then see none.
+    // Much shorter than the time between two timer interrupts, of which there are 100 to 1000 a
+    // second and each takes 1% of a millisecond or more in a guest: most blocks then see none.
     let gathered = ctx.measure(rigs, Duration::from_micros(ctx.pick(500, 600, 800)), blocks, share);
     let measured = settings
         .into_iter()
@@ -163,8 +164,9 @@ pub(crate) fn load_chase(access: kernels::Access) -> Result<Loaded, Refused> {
     Ok(Loaded::of(&kernels::Spec::Chase { unroll: 64, access })?)
 }
 
-/// Up to how many nodes a chain is walked whole, again and again, before a block is timed. One that no cache holds
-/// finds almost nothing of itself there, whatever was walked before, so a short walk will do.
+/// Up to how many nodes a chain is walked whole, again and again, before a block is timed. One that
+/// no cache holds finds almost nothing of itself there, whatever was walked before, so a short walk
+/// will do.
 pub(crate) fn warm_limit(chain: &Chain, warm_below: u64) -> u64 {
     if chain.layout.span.0 <= warm_below { chain.nodes() } else { 1 << 14 }
 }

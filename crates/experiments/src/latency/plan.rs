@@ -98,8 +98,8 @@ pub(crate) fn refine(ctx: &Context<'_>, line: u64, known: &[(u64, f64)]) -> Vec<
     settings(&between(known, bend, pieces), line, Pattern::Random, Access::Read)
 }
 
-/// Up to `pieces - 1` sizes between neighbours whose latencies differ by more than the factor `bend`, and beside such a step on either side,
-/// so that the very edge is seen.
+/// Up to `pieces - 1` sizes between neighbours whose latencies differ by more than the factor
+/// `bend`, and beside such a step on either side, so that the very edge is seen.
 fn between(known: &[(u64, f64)], bend: f64, pieces: usize) -> Vec<f64> {
     let bends: Vec<bool> = known.windows(2).map(|w| (w[1].1 / w[0].1).max(w[0].1 / w[1].1) > bend).collect();
     let mut sizes = Vec::new();

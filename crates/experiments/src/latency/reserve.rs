@@ -1,4 +1,5 @@
-//! How much memory the extra curves get, and the huge pages that it needs, reserved for as long as it is measured.
+//! How much memory the extra curves get, and the huge pages that it needs, reserved for as long as
+//! it is measured.
 
 use crate::context::Context;
 use lab::arena::PageKind;
@@ -13,8 +14,9 @@ pub(super) struct Supply {
     _reserved: Option<HugePages>,
 }
 
-/// Half of the largest area: what is reserved is taken from everybody, and nobody else may use it meanwhile. One page that
-/// is larger still is not made for this, but used where one lies idle.
+/// Half of the largest area: reserved pages are taken from all other processes, and none can use
+/// them meanwhile. A single page that is larger still is not reserved for this, but used if one is
+/// idle.
 pub(super) fn supply(ctx: &Context<'_>, kind: PageKind, largest: Bytes) -> Result<Supply, String> {
     let half = Bytes(largest.0 / 2);
     if matches!(kind, PageKind::Small | PageKind::Cut | PageKind::Transparent) {
@@ -32,15 +34,15 @@ fn wanted(half: Bytes, page: Bytes, most: Bytes, idle: u64) -> Result<(u64, Byte
     if count > 0 {
         Ok((count, Bytes(count * page.0)))
     } else if page > most {
-        Err(format!("one such page is more than may be used ({most}); see --max-memory"))
+        Err(format!("one page of this size is more than may be used ({most}); see --max-memory"))
     } else if idle > 0 {
         Ok((1, half))
     } else {
-        Err(format!("one such page is more than is measured ({half}), and none lies idle"))
+        Err(format!("one page of this size is more than is measured ({half}), and none lies idle"))
     }
 }
 
-/// Pages of this size that are made and that nobody has asked for.
+/// Pages of this size that exist and are not reserved.
 fn idle(pools: &[HugetlbPool], page: Bytes) -> u64 {
     let pool = pools.iter().find(|pool| pool.size == page);
     let count = |fact: &Fact<u64>| fact.value().unwrap_or(0);
@@ -64,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_somebody_asked_for_are_not_idle() {
+    fn reserved_pages_are_not_idle() {
         let pool = |size, free, reserved| HugetlbPool {
             size,
             total: Fact::Known(4),

@@ -1,4 +1,5 @@
-//! From the main curve to the record's levels: names, sizes beside the host's claims, latencies in three units.
+//! From the main curve to the record's levels: names, sizes beside the host's claims, latencies in
+//! three units.
 
 use crate::levels::{self, CurvePoint, FoundLevel};
 use records::host::Host;
@@ -38,9 +39,8 @@ pub(crate) fn levels_of(curves: &LatencyCurves, host: &Host, cpu: u32) -> Vec<Le
             let name = if memory { "DRAM".to_owned() } else { format!("L{}", i + 1) };
             let mut level = describe(level, name, memory, &resolved, claimed(host, cpu, i + 1, memory));
             if memory && last_cache.is_none() {
-                level.note = Some(
-                    "the host claims no caches: another one, larger still, would look the same".to_owned(),
-                );
+                level.note =
+                    Some("the host claims no caches: a still larger cache would look the same".to_owned());
             }
             level
         })
@@ -56,7 +56,7 @@ fn claimed(host: &Host, cpu: u32, number: usize, memory: bool) -> Quantity {
     if memory {
         return match host.memory.total.value() {
             Some(total) => Quantity::claimed(total.0 as f64, Unit::Bytes),
-            None => Quantity::unresolved("the host does not say how much memory it has"),
+            None => Quantity::unresolved("the host does not state how much memory it has"),
         };
     }
     let claim =
@@ -103,11 +103,11 @@ fn describe(
     };
     let size = match level.size {
         Some(size) => Quantity::measured(size, Unit::Bytes),
-        None if memory => Quantity::unresolved("memory has no end that a latency shows"),
+        None if memory => Quantity::unresolved("latency does not show the size of memory"),
         None => Quantity::unresolved("no larger size was measured"),
     };
     let note = if level.slope {
-        Some("a slope, not a plateau: the interval is the range over it".to_owned())
+        Some("a slope, not a plateau: the interval is the range over the slope".to_owned())
     } else {
         shared_note(&size, &size_claimed)
     };
@@ -117,7 +117,7 @@ fn describe(
 fn shared_note(size: &Quantity, claimed: &Quantity) -> Option<String> {
     let (size, claimed) = (size.estimate()?, claimed.value()?);
     if size.hi < claimed * 0.9 {
-        Some("less than the host claims: shared with others, or partitioned".to_owned())
+        Some("less than the host claims: other CPUs share it, or it is partitioned".to_owned())
     } else if size.lo > claimed * 1.1 {
         Some("more than the host claims".to_owned())
     } else {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_cache_is_not_taken_for_memory_whoever_tells_of_it() {
+    fn the_last_cache_is_not_taken_for_memory_whatever_source_tells_of_it() {
         let claim = |level, size| CacheClaim {
             leaf: "4".to_owned(),
             level,

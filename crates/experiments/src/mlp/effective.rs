@@ -5,7 +5,8 @@ use lab::rng::Rng;
 use lab::stats;
 use units::Estimate;
 
-/// More accesses never take less time: neighbours that say otherwise are noise, and share their mean.
+/// More accesses never take less time: neighbours that say otherwise are noise, and share their
+/// mean.
 fn rising(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut pools: Vec<(f64, usize)> = Vec::new();
     for &(_, time) in points {
@@ -22,8 +23,8 @@ fn rising(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.iter().zip(times).map(|(p, time)| (p.0, time)).collect()
 }
 
-/// The largest number of accesses that take less than this time, and the largest that could be meant where numbers were
-/// left out. Nothing where all of them do, or none.
+/// The largest number of accesses that take less than this time, and the largest that could be
+/// meant where numbers were left out. Nothing where all of them do, or none.
 fn below(points: &[(f64, f64)], time: f64) -> Option<(f64, f64)> {
     let rising = rising(points);
     let beyond = rising.iter().position(|p| p.1 >= time)?;
@@ -40,7 +41,9 @@ pub(crate) fn effective(
     let points: Vec<(f64, f64)> = bursts.iter().map(|s| (s.at, s.median())).collect();
     let Some(most) = points.last().map(|p| p.0) else { return Err("no burst was measured".to_owned()) };
     let Some((value, _)) = below(&points, in_sequence.median()) else {
-        return Err(format!("{most:.0} accesses still take less than two in sequence, or not even two do"));
+        return Err(format!(
+            "{most:.0} accesses still take less time than two in sequence, or two already take more"
+        ));
     };
     let (mut los, mut his) = (Vec::new(), Vec::new());
     for _ in 0..RESAMPLES {
@@ -67,7 +70,8 @@ pub(crate) struct Throughput {
 
 const NEARLY: f64 = 1.05;
 
-/// From the time of a round in which each of k chains takes a step; the first sample is a lone chain's.
+/// From the time of a round in which each of k chains takes a step; the first sample is a lone
+/// chain's.
 pub(crate) fn throughput(rounds: &[SettingBlocks], rng: &mut Rng) -> Option<Throughput> {
     if rounds.first()?.at != 1.0 || rounds.len() < 3 {
         return None;
@@ -107,7 +111,8 @@ mod tests {
 
     #[test]
     fn the_seed_s_definition() {
-        // Ten misses at once, 200 cycles each, every further one 20 cycles more; the eleventh has to wait.
+        // Ten misses at once, 200 cycles each, every further one 20 cycles more; the eleventh has
+        // to wait.
         let time = |n: f64| if n <= 10.0 { 200.0 + 14.0 * n } else { 400.0 + 14.0 * n };
         for noise in [0, 8] {
             let mut rng = Rng::new(noise + 1);

@@ -1,8 +1,9 @@
 //! `T(n) = n·M + C` under all measurements at once. Pure.
 //!
-//! Each measured time is an interval, which leaves of all pairs (M, C) the strip between two lines. What all strips have
-//! in common is a convex polygon; its corners, each where two edges of strips cross, hold the least and greatest M and
-//! C. Twelve strips have few enough corners to look at all of them.
+//! Each measured time is an interval, which leaves of all pairs (M, C) the strip between two lines.
+//! What all strips have in common is a convex polygon; its corners, each where two edges of strips
+//! cross, hold the least and greatest M and C. Twelve strips have few enough corners to look at all
+//! of them.
 
 use units::Estimate;
 
@@ -19,13 +20,15 @@ pub(crate) struct Line {
     pub per_access: Estimate,
     /// C, what comes to all.
     pub constant: Estimate,
-    /// By how much every interval had to be widened on either side for any line to meet all; 0 where none had to.
+    /// By how much every interval had to be widened on either side for any line to meet all; 0
+    /// where none had to.
     pub widened: f64,
     /// Which n contradict each other most, where they do.
     pub conflict: Vec<u32>,
 }
 
-/// All lines that meet the strips; widened as little as need be where none does. Nothing for fewer than two n.
+/// All lines that meet the strips; widened as little as need be where none does. Nothing for fewer
+/// than two n.
 pub(crate) fn fit(strips: &[Strip]) -> Option<Line> {
     let first = strips.first()?.n;
     if strips.iter().all(|s| s.n == first) {
@@ -88,8 +91,8 @@ fn needed(strips: &[Strip]) -> f64 {
     yes
 }
 
-/// In the plane, strips without a common point have three among them without one (or two, of one n): those that would
-/// have to be widened most.
+/// In the plane, strips without a common point have three among them without one (or two, of one
+/// n): those that would have to be widened most.
 fn conflict(strips: &[Strip]) -> Vec<u32> {
     let mut worst = (0.0, Vec::new());
     for (i, a) in strips.iter().enumerate() {
@@ -138,7 +141,8 @@ mod tests {
         errors[6] = 30.0;
         let line = fit(&strips(200.0, 45.0, &errors, 5.0)).unwrap();
         assert!(line.conflict.contains(&7) && line.conflict.len() == 3, "{:?}", line.conflict);
-        // Seven lies 20 beyond what a line through its neighbours allows; half of it falls to either side.
+        // Seven lies 20 beyond what a line through its neighbours allows; half of it falls to
+        // either side.
         assert!((line.widened - 10.0).abs() < 0.1, "{}", line.widened);
         assert!((line.per_access.value - 200.0).abs() < 5.0, "{line:?}");
     }
@@ -150,7 +154,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the errors, as long as intervals are as wide, the true line is among those found.
+        /// Whatever the errors, as long as intervals are as wide, the true line is among those
+        /// found.
         #[test]
         fn bounds_hold_the_truth(
             m in 10.0f64..1000.0,

@@ -1,19 +1,23 @@
 //! **mlp**: how many misses are served at once.
 //!
-//! Three views of it, each with huge pages and with small ones, where page walks come to the misses:
+//! Three views of it, each with huge pages and with small ones, where page walks come to the
+//! misses:
 //!
-//! - bursts: N independent accesses between two readings of the clock. The effective parallelism is the largest N whose
-//!   time stays below that of two accesses in sequence, the second of which depends on the first. As published, the two in
-//!   sequence are independent ones with so many fillers between them that the core cannot hold both; that is measured
-//!   beside it, for while another hyperthread of the core is at work fillers cost more and the core holds fewer of them;
+//! - bursts: N independent accesses between two readings of the clock. The effective parallelism is
+//!   the largest N whose time stays below that of two accesses in sequence, the second of which
+//!   depends on the first. As published, the two in sequence are independent ones with enough
+//!   fillers between them that the core cannot hold both; that is measured beside it, for while
+//!   another hyperthread of the core is at work fillers cost more and the core holds fewer of them;
 //! - k chains side by side, without a stop: throughput, and the k from which on it no longer grows;
-//! - n dependent accesses, `T(n) = n·M + C`: what one costs, and what comes to every shot (`line.rs`).
+//! - n dependent accesses, `T(n) = n·M + C`: what one costs, and what comes to every shot
+//!   (`line.rs`).
 //!
-//! Bursts come once more with the translations of all accesses at hand. Huge pages should see to that, but in a guest whose
-//! host backs them with small pages each access walks all the same, and walkers, of which there are few, limit what overlaps.
+//! Bursts come once more with the translations of all accesses at hand. Huge pages should see to
+//! that, but in a guest whose host backs them with small pages each access walks all the same, and
+//! walkers, of which there are few, limit what overlaps.
 //!
-//! Shots are fenced by LFENCE; CPUID, which the experiment was first published with, is measured beside it where no
-//! hypervisor intercepts it.
+//! Shots are fenced by LFENCE; CPUID, which the experiment was first published with, is measured
+//! beside it where no hypervisor intercepts it.
 
 mod effective;
 mod line;
@@ -43,8 +47,9 @@ use units::{Estimate, Latency, Quantity, Unit};
 const MOST_ACCESSES: u32 = 64;
 const LONGEST_SEQUENCE: u32 = 12;
 const FURTHEST_GAP: u32 = 2000;
-/// Two that should take equally long.
-const UNLIKE: f64 = 0.08;
+/// Two accesses beyond the cliff and two dependent ones should take equally long, but for this
+/// share.
+const COMPARISON_TOLERANCE: f64 = 0.08;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "mlp",
@@ -107,7 +112,8 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Res
     Ok(conclude(ctx, &nodes, kind, bare, &found))
 }
 
-/// What stands for itself: sequences, chains side by side, and the curve over the gap.
+/// Settings that are compared with no other: sequences, chains side by side, and the curve over the
+/// gap.
 fn settings(ctx: &Context<'_>) -> Vec<ShotSetting> {
     let coarse: Vec<u32> = (0..100)
         .map(|i| (8.0 * 2f64.powf(f64::from(i) / ctx.pick(2.0, 3.0, 4.0))).round() as u32)
@@ -125,8 +131,8 @@ fn counts(ctx: &Context<'_>) -> impl Iterator<Item = u32> + use<> {
     (1..=MOST_ACCESSES).filter(move |n| *n <= all || n % 4 == 0)
 }
 
-/// Bursts, and with them, in turns, what they are compared with: memory that gets slower or faster while all of this goes
-/// on must not meet the one without the other.
+/// Bursts, interleaved with what they are compared with: if memory gets slower or faster meanwhile,
+/// it must affect both.
 fn compared(ctx: &Context<'_>, found: &MeasuredSettings, ways: &[BurstAccess]) -> Vec<ShotSetting> {
     let mut settings = Vec::new();
     for &way in ways {
@@ -168,7 +174,7 @@ fn conclude(
     let effective_by_cpuid = bare.then(|| against(by_cpuid, &found.samples(dependent(by_cpuid)), ctx));
     let cliff = match (cliff::find(&found.samples(gaps), &mut ctx.rng), company) {
         (Some(_), Some(why)) => Quantity::unresolved(why),
-        (found, _) => count(found.ok_or_else(|| format!("no cliff up to a gap of {FURTHEST_GAP}"))),
+        (found, _) => count(found.ok_or_else(|| format!("no cliff up to a gap of {FURTHEST_GAP} fillers"))),
     };
     let throughput = effective::throughput(&found.samples(chains), &mut ctx.rng);
     let too_few = || "too few chains were measured".to_owned();
@@ -229,13 +235,14 @@ fn by(
     effective::effective(bursts, two, &mut ctx.rng)
 }
 
-/// Two accesses kept apart by fillers stand for two in sequence only where the fillers neither fail to keep them apart nor
-/// take time of their own. Both happens while another hyperthread of the core is at work: its buffers are then shared out,
-/// so that a cliff found in company is not there without, and the other way round. What speaks for that, if anything does.
+/// Two accesses kept apart by fillers stand for two in sequence only where the fillers neither fail
+/// to keep them apart nor take time of their own. Both happens while another hyperthread of the
+/// core is at work: its buffers are then shared out, so that a cliff found in company is not there
+/// without, and the other way round. What speaks for that, if anything does.
 fn hyperthreads(found: &MeasuredSettings) -> Option<String> {
     let dependent = pooled(&found.samples(dependent(BurstAccess::Walking(Fence::Lfence))))?.median();
     let apart = pooled(&found.samples(apart))?.median();
-    ((apart / dependent - 1.0).abs() > UNLIKE).then(|| {
+    ((apart / dependent - 1.0).abs() > COMPARISON_TOLERANCE).then(|| {
         format!(
             "two accesses beyond the cliff take {apart:.0} ticks, two dependent ones {dependent:.0}: how much the core can \
              hold changed meanwhile, or fillers took time of their own; another hyperthread does both"
@@ -243,7 +250,8 @@ fn hyperthreads(found: &MeasuredSettings) -> Option<String> {
     })
 }
 
-/// Gaps a little beyond the cliff, however closely it was looked at. Further out the fillers would cost time of their own.
+/// Gaps a little beyond the cliff, however closely it was looked at. Further out the fillers would
+/// cost time of their own.
 fn beyond_cliff(gaps: &[(f64, f64)]) -> Option<[u32; 4]> {
     let (_, high) = cliff::bracket(gaps)?;
     Some([1, 2, 3, 4].map(|part| (gaps[high].0 * (1.0 + f64::from(part) / 100.0)).round() as u32 + part))

@@ -1,6 +1,7 @@
-//! What the experiment measures, setting by setting, and the samples found.
+//! What the experiment measures, setting by setting, and the blocks measured.
 //!
-//! A new kind of shot is a new [`ShotSetting`] with its kernel in `spec`, and a function beside `gaps` that picks it out.
+//! A new kind of shot is a new [`ShotSetting`] with its kernel in `spec`, and a function beside
+//! `gaps` that picks it out.
 
 use super::FURTHEST_GAP;
 use crate::context::{Context, Refused};
@@ -14,12 +15,12 @@ use units::Latency;
 
 const NOP: Filler = Filler::Nop { bytes: 1 };
 
-/// How the accesses of a burst come about.
+/// How the accesses of a burst find their translations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum BurstAccess {
-    /// As they are, page walks and all.
+    /// As they are, with page walks.
     Walking(Fence),
-    /// With their translations at hand.
+    /// With their translations in the TLB.
     AtHand,
 }
 
@@ -34,13 +35,14 @@ impl BurstAccess {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ShotSetting {
-    /// Two accesses with so many fillers between them, for the curve over the gap.
+    /// Two accesses with this many fillers between them, for the curve over the gap.
     Gap(u32),
-    /// So many accesses.
+    /// This many independent accesses.
     Burst(u32, BurstAccess),
-    /// Two so far apart that the core should not hold both, among the bursts that are compared with them.
+    /// Two accesses with this many fillers between them, enough that the core should not hold
+    /// both; among the bursts that are compared with them.
     Apart(u32),
-    /// Two dependent ones, among the bursts that are compared with them.
+    /// Two dependent accesses, among the bursts that are compared with them.
     Dependent(BurstAccess),
     Sequence(u32),
     Chains(u32),

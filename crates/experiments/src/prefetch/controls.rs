@@ -1,6 +1,8 @@
-//! How prefetchers are switched here: a register of the CPU on x86, the default of all threads on POWER.
+//! How prefetchers are switched here: a register of the CPU on x86, the default of all threads on
+//! POWER.
 //!
-//! To add a kind of machine: what it has, in `host::prefetch`, and the states worth measuring, here.
+//! To add a kind of machine: what it has, in `host::prefetch`, and the states worth measuring,
+//! here.
 
 use host::Host;
 use host::prefetch::{AMD, DEPTHS, DSCR, INTEL, Register};
@@ -33,7 +35,7 @@ pub(super) fn find(root: &Path, host: &Host, cpu: usize) -> Result<Control, NoCo
         Some("AuthenticAMD" | "HygonGenuine") => AMD,
         _ => {
             return Err(NoControl {
-                why: "no prefetch control of this processor is known".to_owned(),
+                why: "Gleaner knows no prefetch control of this processor".to_owned(),
                 would_help: "a setting in the firmware, if there is one".to_owned(),
             });
         }
@@ -47,7 +49,7 @@ pub(super) fn find(root: &Path, host: &Host, cpu: usize) -> Result<Control, NoCo
         Err(error) => {
             let known = match &host.prefetch.control {
                 Ability::No { would_help, .. } => would_help.clone(),
-                _ => "a host that lets root read and write /dev/cpu/*/msr (modprobe msr): bare metal, most often"
+                _ => "a host on which root may read and write /dev/cpu/*/msr (modprobe msr); most often bare metal"
                     .to_owned(),
             };
             Err(NoControl { why: format!("{place} cannot be read: {error}"), would_help: known })
@@ -72,7 +74,8 @@ fn states(register: &Register, found: u64) -> Vec<(String, Vec<u8>)> {
     states.into_iter().map(|(name, value)| (name, value.to_le_bytes().to_vec())).collect()
 }
 
-/// The depths, the deepest with streams of stores as well, and streams of strides longer than a line.
+/// The depths, the deepest with streams of stores as well, and streams of strides longer than a
+/// line.
 fn depths() -> Vec<(String, Vec<u8>)> {
     let named = DEPTHS.iter().enumerate().map(|(depth, name)| (format!("depth {depth} ({name})"), depth));
     let more = [("depth 7 with store streams".to_owned(), 0xf), ("strided streams".to_owned(), 0x10)];

@@ -1,10 +1,11 @@
 //! **prefetch**: what the hardware prefetchers do.
 //!
-//! The same patterns are walked with the prefetchers as they were found and, where the host lets us, with each of them
-//! switched to what it is not and with all off; all interleaved, and the original put back whatever happens. Where
-//! nothing can be switched, the patterns alone must tell: how much cheaper an ascending stream is than a random order
-//! says how many lines are on their way at once; runs of growing length say after how many lines a prefetcher believes,
-//! and what a page boundary costs it; interleaved streams say how many it follows at a time.
+//! The same patterns are walked with the prefetchers as they were found and, where the host lets
+//! us, with each of them switched to what it is not and with all off; all interleaved, and the
+//! original put back whatever happens. Where nothing can be switched, the patterns alone must tell:
+//! how much cheaper an ascending stream is than a random order says how many lines are on their way
+//! at once; runs of growing length say after how many lines a prefetcher believes, and what a page
+//! boundary costs it; interleaved streams say how many it follows at a time.
 
 mod controls;
 mod plan;
@@ -31,7 +32,7 @@ type Switched = (Rc<SharedSetting>, Vec<(String, Vec<u8>)>);
 pub(crate) const ENTRY: Entry = Entry {
     name: "prefetch",
     about: "prefetchers: each of them off and on where possible, what patterns reveal where not",
-    needs: Some("root on bare metal, to switch prefetchers; elsewhere, patterns alone tell"),
+    needs: Some("root on bare metal, to switch prefetchers; elsewhere only patterns are measured"),
     seconds: ByEffort { quick: 3.0, normal: 15.0, thorough: 60.0 },
     run: |ctx, machine| machine.experiments.prefetch = Some(outcome_of(ctx, machine, run)),
     part: |all, name| Some(all.prefetch.as_ref()?.ending(name)),
@@ -96,7 +97,8 @@ fn lab_value(value: &[u8]) -> String {
     }
 }
 
-/// The control, if there is one and it does what it is told: tried with its first state, before anything is measured.
+/// The control, if there is one and it does what it is told: tried with its first state, before
+/// anything is measured.
 fn take_control(ctx: &Context<'_>) -> (ControlOutcome, Option<Switched>) {
     let refused = |detail: String, help: String| {
         (ControlOutcome { switched: false, detail, would_help: Some(help) }, None)
@@ -108,7 +110,12 @@ fn take_control(ctx: &Context<'_>) -> (ControlOutcome, Option<Switched>) {
     let name = place.to_string();
     let switch = match Change::of(place) {
         Ok(change) => SharedSetting::new(change),
-        Err(error) => return refused(error.to_string(), "run as root, alone".to_owned()),
+        Err(error) => {
+            return refused(
+                error.to_string(),
+                "run as root, with no other run of Gleaner on this machine".to_owned(),
+            );
+        }
     };
     let original = switch.original().to_vec();
     let tried =
@@ -118,6 +125,6 @@ fn take_control(ctx: &Context<'_>) -> (ControlOutcome, Option<Switched>) {
             let detail = format!("{name}, found as {}", lab_value(&original));
             (ControlOutcome { switched: true, detail, would_help: None }, Some((switch, states)))
         }
-        Err(why) => refused(why, "a host that lets root write it: bare metal, most often".to_owned()),
+        Err(why) => refused(why, "a host on which root may write it; most often bare metal".to_owned()),
     }
 }

@@ -61,8 +61,8 @@ pub(super) fn layout(probe: Probe, span: Bytes, line: u64) -> Layout {
     Layout { span, pitch: line, scatter: false, apart: false, order }
 }
 
-/// Streams begin at different lines of their pages and in different sets of the caches: begun all at the same one, they
-/// would push each other out however few they are.
+/// Streams begin at different lines of their pages and in different sets of the caches: begun all
+/// at the same one, they would push each other out however few they are.
 fn stream_length(lines: u64, count: u64, line: u64) -> u64 {
     let (page, even) = (PAGE / line, lines / count);
     let odd = page / 2 - 3;

@@ -28,8 +28,9 @@ fn of_size(size: Bytes, points: &[(Probe, Estimate)], line: Bytes) -> Revealed {
         points.iter().filter_map(|&(probe, e)| Some((number(probe)? as f64, e))).collect()
     };
     let Some(random) = of(Probe::Random) else {
-        let why =
-            || Quantity::unresolved("the random order, which all else is compared with, was not resolved");
+        let why = || {
+            Quantity::unresolved("the random order, with which all patterns are compared, was not resolved")
+        };
         return Revealed {
             size,
             ahead_forward: why(),
@@ -67,7 +68,7 @@ fn of_size(size: Bytes, points: &[(Probe, Estimate)], line: Bytes) -> Revealed {
             Some(f) if f.over(random).hi < FOLLOWED_SHARE => {
                 prefetch_reach::last_followed(&streams, |e| e.value < middle, Unit::Count)
             }
-            _ => Quantity::unresolved("not even one stream is followed"),
+            _ => Quantity::unresolved("a single ascending stream is not prefetched"),
         },
         page_crossing: page_crossing(&runs, PAGE / line.0),
         remarks: Vec::new(),
@@ -76,7 +77,8 @@ fn of_size(size: Bytes, points: &[(Probe, Estimate)], line: Bytes) -> Revealed {
     revealed
 }
 
-/// Lines of a run that cost as much as elsewhere before further ones come at less than half of that.
+/// Lines of a run that cost as much as elsewhere before further ones come at less than half of
+/// that.
 fn learns_after(random: Estimate, runs: &[(f64, Estimate)]) -> Quantity {
     let mut before = (1.0, random);
     for &(lines, mean) in runs {
@@ -87,18 +89,19 @@ fn learns_after(random: Estimate, runs: &[(f64, Estimate)]) -> Quantity {
         }
         before = (lines, mean);
     }
-    Quantity::unresolved("neighbouring lines never came at half the cost")
+    Quantity::unresolved("further lines of a run never cost less than half of a random access")
 }
 
 /// What two pages in a row cost beyond twice one's steady half: the price of the boundary.
 fn page_crossing(runs: &[(f64, Estimate)], page: u64) -> Quantity {
     let whole = |lines: u64| runs.iter().find(|r| r.0 as u64 == lines).map(|r| r.1.scaled(lines as f64));
     match (whole(page / 2), whole(page), whole(page * 2)) {
-        // one = start + page · pace; two = start + crossing + 2 · page · pace; pace from the second half of one.
+        // one = start + page · pace; two = start + crossing + 2 · page · pace; pace from the second
+        // half of one.
         (Some(half), Some(one), Some(two)) => {
             Quantity::measured(two.minus(one.scaled(3.0)).minus(half.scaled(-2.0)), Unit::Nanos)
         }
-        _ => Quantity::unresolved("runs of half a page, one page and two were not all resolved"),
+        _ => Quantity::unresolved("not all runs of half a page, one page and two pages were resolved"),
     }
 }
 
@@ -106,9 +109,9 @@ fn remarks(revealed: &Revealed, random: Estimate, in_pages: Option<Estimate>) ->
     let mut remarks = Vec::new();
     if let Some(crossing) = revealed.page_crossing.estimate() {
         if crossing.lo > random.value / 2.0 {
-            remarks.push("streams stop at page boundaries and have to be learnt again".to_owned());
+            remarks.push("prefetched streams stop at page boundaries and start anew behind them".to_owned());
         } else if crossing.hi < random.value / 2.0 {
-            remarks.push("streams go on over page boundaries".to_owned());
+            remarks.push("prefetched streams continue across page boundaries".to_owned());
         }
     }
     if let (Some(forward), Some(backward)) =
@@ -116,9 +119,9 @@ fn remarks(revealed: &Revealed, random: Estimate, in_pages: Option<Estimate>) ->
     {
         let same = forward.value / backward.value;
         if backward.hi < 1.0 / FOLLOWED_SHARE && forward.lo > 1.0 / FOLLOWED_SHARE {
-            remarks.push("descending streams are not followed".to_owned());
+            remarks.push("descending streams are not prefetched".to_owned());
         } else if (0.8..1.25).contains(&same) {
-            remarks.push("descending streams are followed as well as ascending ones".to_owned());
+            remarks.push("descending streams are prefetched as well as ascending ones".to_owned());
         }
     }
     if in_pages.is_some_and(|e| e.over(random).hi < FOLLOWED_SHARE) {
@@ -134,8 +137,8 @@ mod tests {
     use super::*;
     use units::Latency;
 
-    /// A machine that misses at 100 ns, follows after `learns` lines at 5 ns a line, anew after `restart` ns per page,
-    /// `streams` at a time, strides up to `stride` lines.
+    /// A machine that misses at 100 ns, follows after `learns` lines at 5 ns a line, anew after
+    /// `restart` ns per page, `streams` at a time, strides up to `stride` lines.
     fn machine(learns: u64, restart: f64, streams: u64, stride: u64) -> Vec<ProbePoint> {
         let run = |lines: u64| {
             let full = lines.min(learns) as f64 * 100.0 + lines.saturating_sub(learns) as f64 * 5.0;

@@ -1,8 +1,8 @@
 //! What a cliff means. Pure.
 //!
-//! The mixed filler's cliff is the re-order buffer's: it uses little of everything else. Another filler's cliff at the
-//! same place is the buffer again; one before it is what that filler uses up; one behind it means that several of these
-//! instructions share an entry.
+//! The mixed filler's cliff is the re-order buffer's: it uses little of everything else. Another
+//! filler's cliff at the same place is the buffer again; one before it is what that filler uses up;
+//! one behind it means that several of these instructions share an entry.
 
 use kernels::Filler;
 use records::machine::RunsOut;
@@ -21,8 +21,8 @@ pub(crate) struct CliffMeaning {
     pub words: String,
 }
 
-/// The instructions in the buffer at the last gap at which two misses overlap: the fillers, and the misses. The cliff
-/// found lies half a filler behind that gap.
+/// The instructions in the buffer at the last gap at which two misses overlap: the fillers, and the
+/// misses. The cliff found lies half a filler behind that gap.
 pub(crate) fn instructions(cliff: Estimate) -> Estimate {
     Estimate::new(cliff.value + 1.5, cliff.lo + 1.5, cliff.hi + 1.5)
 }
@@ -36,38 +36,39 @@ pub(crate) fn of(
 ) -> CliffMeaning {
     let inside = instructions(cliff);
     let Some(mixed) = mixed.map(instructions) else {
-        return unknown("the mixed filler gave no cliff to compare with");
+        return unknown("the mixed filler, with which it is compared, shows no cliff");
     };
     let ratio = inside.over(mixed);
     if filler == Filler::Mixed {
         return CliffMeaning {
             runs_out: RunsOut::ReorderBuffer,
             capacity: Some(inside),
-            words: "the re-order buffer: the mix uses little of everything else".to_owned(),
+            words: "the re-order buffer: the mixed filler uses little of everything else".to_owned(),
         };
     }
     if (ratio.value - 1.0).abs() <= SAME || ratio.contains(1.0) {
         return CliffMeaning {
             runs_out: RunsOut::ReorderBuffer,
             capacity: Some(inside),
-            words: "the re-order buffer: same place as the mix, an entry for each".to_owned(),
+            words: "the re-order buffer: the same cliff as the mixed filler, one entry each".to_owned(),
         };
     }
     if ratio.value >= SHARED {
         return CliffMeaning {
             runs_out: RunsOut::SharedEntries,
             capacity: Some(mixed),
-            words: format!("the re-order buffer, {:.1} of these to an entry", ratio.value),
+            words: format!("the re-order buffer, {:.1} of these share an entry", ratio.value),
         };
     }
     if ratio.value > 1.0 {
-        return unknown("a little behind the mix: neither one to an entry nor two");
+        return unknown("a little beyond the mixed filler: neither one nor two share an entry");
     }
     exhausted(filler, cliff, inside, single)
 }
 
 fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estimate]) -> CliffMeaning {
-    // The loop's two misses take a load queue entry each, and of everything else as good as nothing.
+    // The loop's two misses take a load queue entry each, and of everything else as good as
+    // nothing.
     let (runs_out, capacity, what) = match filler {
         Filler::IntAdd => {
             (RunsOut::IntegerRegisters, cliff, "free integer registers (or flags renamed with them)")
@@ -81,9 +82,9 @@ fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estima
         Filler::Alternating => {
             let alone = single.iter().map(|e| e.value).fold(0.0, f64::max);
             let words = if cliff.value > alone * (1.0 + SAME) {
-                "registers: later than with one kind, so each kind has its own"
+                "registers: a later cliff than with one kind, so each kind has its own"
             } else {
-                "registers: no later than with one kind, so something is shared by both"
+                "registers: no later cliff than with one kind, so something is shared by both kinds"
             };
             return CliffMeaning {
                 runs_out: RunsOut::Registers,
@@ -92,7 +93,9 @@ fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estima
             };
         }
         Filler::Nop { .. } | Filler::Mixed => {
-            return unknown("no-operations use nothing but the re-order buffer, and yet end before the mix");
+            return unknown(
+                "no-operations use only the re-order buffer, but their cliff is before that of the mixed filler",
+            );
         }
     };
     CliffMeaning { runs_out, capacity: Some(capacity), words: what.to_owned() }

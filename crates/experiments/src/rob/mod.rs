@@ -1,12 +1,13 @@
 //! **rob**: how far the core looks ahead.
 //!
-//! Two chains whose every step misses all caches, a step of one, fillers, a step of the other, fillers. As long as the
-//! core holds both steps at once their misses overlap, and a pair takes one memory latency; with one filler too many it
-//! takes two. Which part of the core was full depends on the filler, so there are many, and each cliff is named for
-//! what it shows (`meaning.rs`).
+//! Two chains whose every step misses all caches, a step of one, fillers, a step of the other,
+//! fillers. As long as the core holds both steps at once their misses overlap, and a pair takes one
+//! memory latency; with one filler too many it takes two. Which part of the core was full depends
+//! on the filler, so there are many, and each cliff is named for what it shows (`meaning.rs`).
 //!
-//! Gaps are measured coarsely first and then more and more finely around each filler's cliff (`crate::cliff`), those of all
-//! fillers interleaved. All of it wants the whole core: while another hyperthread is at work, some buffers are halved.
+//! Gaps are measured coarsely first and then more and more finely around each filler's cliff
+//! (`crate::cliff`), those of all fillers interleaved. All of it wants the whole core: while
+//! another hyperthread is at work, some buffers are halved.
 //!
 //! To add a filler: a line in [`FILLERS`], and what it uses up in `meaning.rs`.
 
@@ -29,35 +30,50 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use units::{Estimate, Quantity, Unit};
 
+/// The largest gap, in fillers.
 const FURTHEST: f64 = 2000.0;
 
-/// Fillers and their names; those marked are left out when in a hurry.
-const FILLERS: [(Filler, &str, bool); 18] = [
-    (Filler::Mixed, "mixed", false),
-    (Filler::Nop { bytes: 1 }, "nop1", false),
-    (Filler::Nop { bytes: 2 }, "nop2", true),
-    (Filler::Nop { bytes: 3 }, "nop3", true),
-    (Filler::Nop { bytes: 4 }, "nop4", false),
-    (Filler::Nop { bytes: 5 }, "nop5", true),
-    (Filler::Nop { bytes: 6 }, "nop6", true),
-    (Filler::Nop { bytes: 7 }, "nop7", true),
-    (Filler::Nop { bytes: 8 }, "nop8", false),
-    (Filler::Nop { bytes: 9 }, "nop9", true),
-    (Filler::IntAdd, "int_add", false),
-    (Filler::VectorAdd, "vector_add", false),
-    (Filler::Alternating, "alternating", false),
-    (Filler::Load, "load", false),
-    (Filler::Store, "store", false),
-    (Filler::Branch, "branch", false),
-    (Filler::TakenBranch, "taken_branch", false),
-    (Filler::Cmp, "cmp", false),
+/// A filler, and whether a quick run measures it.
+struct NamedFiller {
+    filler: Filler,
+    name: &'static str,
+    in_quick_runs: bool,
+}
+
+const fn always(filler: Filler, name: &'static str) -> NamedFiller {
+    NamedFiller { filler, name, in_quick_runs: true }
+}
+
+const fn not_when_quick(filler: Filler, name: &'static str) -> NamedFiller {
+    NamedFiller { filler, name, in_quick_runs: false }
+}
+
+const FILLERS: [NamedFiller; 18] = [
+    always(Filler::Mixed, "mixed"),
+    always(Filler::Nop { bytes: 1 }, "nop1"),
+    not_when_quick(Filler::Nop { bytes: 2 }, "nop2"),
+    not_when_quick(Filler::Nop { bytes: 3 }, "nop3"),
+    always(Filler::Nop { bytes: 4 }, "nop4"),
+    not_when_quick(Filler::Nop { bytes: 5 }, "nop5"),
+    not_when_quick(Filler::Nop { bytes: 6 }, "nop6"),
+    not_when_quick(Filler::Nop { bytes: 7 }, "nop7"),
+    always(Filler::Nop { bytes: 8 }, "nop8"),
+    not_when_quick(Filler::Nop { bytes: 9 }, "nop9"),
+    always(Filler::IntAdd, "int_add"),
+    always(Filler::VectorAdd, "vector_add"),
+    always(Filler::Alternating, "alternating"),
+    always(Filler::Load, "load"),
+    always(Filler::Store, "store"),
+    always(Filler::Branch, "branch"),
+    always(Filler::TakenBranch, "taken_branch"),
+    always(Filler::Cmp, "cmp"),
 ];
 
-/// One filler's search.
+/// The search for one filler's cliff.
 struct CliffSearch {
     filler: Filler,
     name: &'static str,
-    /// Blocks by gap; a gap measured twice is joined.
+    /// Series by gap; a gap that is measured twice has two.
     gaps: BTreeMap<u32, Vec<Series>>,
 }
 
@@ -76,8 +92,8 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
     let hurry = ctx.pick(true, false, false);
     let mut searches: Vec<CliffSearch> = FILLERS
         .iter()
-        .filter(|(_, _, spare)| !(hurry && *spare))
-        .map(|&(filler, name, _)| CliffSearch { filler, name, gaps: BTreeMap::new() })
+        .filter(|f| f.in_quick_runs || !hurry)
+        .map(|f| CliffSearch { filler: f.filler, name: f.name, gaps: BTreeMap::new() })
         .collect();
 
     let first = coarse(ctx.pick(3.0, 4.0, 6.0));
@@ -97,7 +113,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
     Ok(conclude(ctx, &nodes, pages, &searches))
 }
 
-/// Gaps that grow by equal factors, so many an octave.
+/// Gaps that grow by equal factors, `per_octave` for each doubling.
 fn coarse(per_octave: f64) -> Vec<u32> {
     let mut gaps: Vec<u32> = (0..100)
         .map(|i| 8.0 * 2f64.powf(f64::from(i) / per_octave))
@@ -150,13 +166,13 @@ fn samples(search: &CliffSearch) -> Vec<SettingBlocks> {
     samples
 }
 
-/// Why this search can have found nothing, if so. A hyperthread that comes and goes makes cliffs of its own, and one that
-/// stays leaves half of some buffers: neither is a figure of the core.
+/// Why this search can have found nothing, if so. A hyperthread that comes and goes makes cliffs of
+/// its own, and one that stays leaves half of some buffers: neither is a figure of the core.
 fn core_shared(search: &CliffSearch) -> Option<String> {
     let series: Vec<&Series> = search.gaps.values().flatten().collect();
     (!resample::mostly_whole(series.iter().copied())).then(|| {
         let lacking = series.iter().filter(|s| s.lacks_whole_core()).count();
-        format!("another hyperthread of this core was at work beside {lacking} of {} gaps", series.len())
+        format!("another hyperthread of this core was at work during {lacking} of {} gaps", series.len())
     })
 }
 
@@ -187,7 +203,7 @@ fn conclude(ctx: &mut Context<'_>, nodes: &NodeSupply, pages: PageKind, searches
             let ratio = meaning::instructions(nop).over(meaning::instructions(mixed));
             Quantity::measured(ratio, Unit::Ratio)
         }
-        _ => Quantity::unresolved("one of the two cliffs was not found"),
+        _ => Quantity::unresolved("the cliff of nop1 or of the mixed filler was not found"),
     };
     Rob {
         pages: supply_of(std::slice::from_ref(nodes.chain()), pages),
@@ -219,7 +235,8 @@ fn describe(
     let disturbed = resample::disturbed(search.gaps.values().flatten());
     let filler = search.name.to_owned();
     let Some(cliff) = cliff else {
-        let why = core_shared(search).unwrap_or_else(|| format!("no cliff up to a gap of {FURTHEST}"));
+        let why =
+            core_shared(search).unwrap_or_else(|| format!("no cliff up to a gap of {FURTHEST} fillers"));
         return Cliff {
             filler,
             gap: Quantity::unresolved(why.clone()),
@@ -256,10 +273,10 @@ mod tests {
 
     #[test]
     fn fillers_have_names_of_their_own() {
-        let mut names: Vec<&str> = FILLERS.iter().map(|f| f.1).collect();
+        let mut names: Vec<&str> = FILLERS.iter().map(|f| f.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), FILLERS.len());
-        assert!(FILLERS.iter().any(|f| f.0 == Filler::Mixed && !f.2));
+        assert!(FILLERS.iter().any(|f| f.filler == Filler::Mixed && f.in_quick_runs));
     }
 }

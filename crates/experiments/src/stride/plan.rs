@@ -14,20 +14,21 @@ pub(super) struct StrideSetting {
     pub direction: Direction,
 }
 
-/// Odd numbers of lines among the powers of two: those fall into few sets of a cache, these into all.
+/// Odd numbers of lines among the powers of two: those fall into few sets of a cache, these into
+/// all.
 const FORWARD: &[u64] = &[8, 16, 32, 64, 128, 192, 256, 320, 512, 1024, 2048, 4096, 4160, 8192, 16384];
 const BACKWARD: &[u64] = &[32, 64, 128, 256, 512, 1024, 4096];
 const HURRIED_FORWARD: &[u64] = &[16, 32, 64, 128, 256, 512, 1024, 4096];
 const HURRIED_BACKWARD: &[u64] = &[64, 256];
-/// A stride is measured in areas that hold at least so many of it.
+/// A stride is measured only in areas that hold it at least this many times.
 const LEAST_STEPS: u64 = 4;
 
 pub(super) fn pair_distances() -> Vec<u64> {
     vec![8, 16, 32, 64, 128, 256, 512]
 }
 
-/// Well inside the second cache, so that the line is told by whether the first cache has it, which no noise of memory and
-/// no prefetcher of the second cache disturbs.
+/// Well inside the second cache, so that the line is told by whether the first cache has it, which
+/// no noise of memory and no prefetcher of the second cache disturbs.
 pub(super) fn pair_area(ctx: &Context<'_>) -> Bytes {
     let caches = claimed(ctx);
     let first = caches.first().copied().unwrap_or(32 << 10);

@@ -7,10 +7,12 @@ use units::{Bytes, Estimate, Quantity, Unit};
 
 /// Two words in different lines must cost at least this many times what two in one line cost.
 const LEAST_STEP: f64 = 1.2;
-/// A random access that costs less than this many times the cheapest one seen comes from the first cache.
+/// A random access that costs less than this many times the cheapest one seen comes from the first
+/// cache.
 const FIRST_CACHE: f64 = 1.5;
 
-/// The smallest distance at which two words are not in one line: there the pair's cost steps up, once.
+/// The smallest distance at which two words are not in one line: there the pair's cost steps up,
+/// once.
 pub(super) fn line(pairs: &[PairPoint]) -> Quantity {
     let known: Vec<(f64, Estimate)> =
         pairs.iter().filter_map(|p| Some((p.distance.0 as f64, p.latency.cycles.estimate()?))).collect();
@@ -22,11 +24,13 @@ pub(super) fn line(pairs: &[PairPoint]) -> Quantity {
     }
     let middle = f64::midpoint(first.1.value, last.1.value);
     let Some(step) = known.iter().position(|k| k.1.value > middle) else {
-        return Quantity::unresolved("no step was found");
+        return Quantity::unresolved("the cost shows no step");
     };
     let (below, above) = known.split_at(step);
     if below.iter().any(|k| k.1.hi >= middle) || above.iter().any(|k| k.1.lo <= middle) {
-        return Quantity::unresolved("words at some distance are neither in one line nor in two");
+        return Quantity::unresolved(
+            "at some distance two words cost neither as much as one line nor as much as two",
+        );
     }
     Quantity::measured(Estimate::exact(above[0].0), Unit::Bytes)
 }
@@ -74,7 +78,8 @@ fn longest(strides: &[(Bytes, Estimate)], random: Estimate) -> Quantity {
     )
 }
 
-/// In the largest area: what a page costs that a stream enters from its neighbour, against one it enters from elsewhere.
+/// In the largest area: what a page costs that a stream enters from its neighbour, against one it
+/// enters from elsewhere.
 pub(super) fn page_boundary(points: &[StridePoint], line: Bytes) -> Quantity {
     let Some(largest) = points.iter().map(|p| p.size).max() else {
         return Quantity::unresolved("not measured");

@@ -1,7 +1,8 @@
 //! **threads**: what several threads take from each other.
 //!
-//! 1, 2, 4 … threads on as many CPUs, each chasing a chain of its own, in areas that fit the private caches, that fit
-//! the last cache while few share it, and that fit none. Besides, which caches do pairs of CPUs share?
+//! 1, 2, 4 … threads on as many CPUs, each chasing a chain of its own, in areas that fit the
+//! private caches, that fit the last cache while few share it, and that fit none. Besides, which
+//! caches do pairs of CPUs share?
 
 mod sharing;
 
@@ -20,7 +21,7 @@ use records::machine::{Crowd, Machine, ThreadLatency, Threads};
 use std::time::Duration;
 use units::{Bytes, Estimate, Quantity, Unit};
 
-/// Chains of all threads together take no longer than this to build.
+/// The most memory for the chains of all threads together, so that building them takes no longer.
 const MOST_CHAINS: u64 = 4 << 30;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -99,7 +100,7 @@ fn block(ctx: &Context<'_>) -> Duration {
     Duration::from_micros(ctx.pick(1500, 2000, 3000))
 }
 
-/// The most ticks for which a chain is walked before a block.
+/// The most ticks for which a chain is walked to warm up before a block.
 fn warmth(ctx: &Context<'_>) -> u64 {
     (ctx.tsc.value * ctx.pick(0.03, 0.06, 0.2)) as u64
 }
@@ -113,7 +114,7 @@ fn chaser(ctx: &mut Context<'_>, cpu: u32, kernel: &Loaded, chain: &Chain) -> (u
     (cpu as usize, Box::new(rig))
 }
 
-/// So many threads, each over so much.
+/// A number of threads, each with an area of this size.
 #[derive(Clone, Debug, PartialEq)]
 struct PlannedCrowd {
     within: String,
@@ -126,8 +127,8 @@ fn crowds(ctx: &Context<'_>, order: &[u32]) -> Vec<PlannedCrowd> {
     plan_crowds(ctx.host, order, ctx.pick(5, 8, 12), room)
 }
 
-/// Half of the private caches, an eighth of the last one, and half of `times` the last one; as many threads as `room`
-/// allows.
+/// Half of the private caches, an eighth of the last one, and half of `times` the last one; as many
+/// threads as `room` allows.
 fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<PlannedCrowd> {
     let caches = crews::caches(host, order[0]);
     let last = caches.last().map_or(Bytes::mib(32), |c| c.size);
@@ -151,7 +152,8 @@ fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned
     plan
 }
 
-/// A modest part of the last cache, which lies in no cache before it and most likely in what we get of it.
+/// A modest part of the last cache, which lies in no cache before it and most likely in what we get
+/// of it.
 fn last_cache_part(caches: &[Claimed]) -> Option<Bytes> {
     let last = caches.last()?.size.0;
     let before = caches.iter().rev().nth(1).map_or(0, |c| c.size.0);

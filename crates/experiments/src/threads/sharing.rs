@@ -1,10 +1,12 @@
 //! Which caches does a CPU share with which others? What one of them does in a cache tells.
 //!
-//! A private cache is believed to be as large as claimed: one CPU's chain fills more than half of it, another's chain of
-//! the same size fills more than half again, and both suffer if it is the same cache. Of a last cache, who knows how
-//! much of it we get, and some defend themselves well against being overrun. So there the other CPU writes to a chain
-//! that fills a modest part of it, and then the first one reads that chain: if the cache is the same, most of it is there.
-//! What each is compared with is a chain of the first CPU's own, while the other one keeps to a few lines.
+//! A private cache is taken to be as large as claimed: one CPU's chain fills more than half of it,
+//! another's chain of the same size fills more than half again, and both suffer if it is the same
+//! cache. How much of a last cache this machine gets is not known, and some last caches protect
+//! themselves well against being overrun. So there the other CPU writes to a chain that fills a
+//! modest part of it, and then the first one reads that chain: if the cache is the same, most of it
+//! is there. Each is compared with a chain of the first CPU's own, while the other one keeps to a
+//! few lines.
 
 use super::{ThreadChains, block, chaser, last_cache_part, warmth};
 use crate::context::{Context, Refused};
@@ -23,17 +25,18 @@ use units::{Bytes, Estimate, Unit};
 
 /// Part of a private cache that a chain fills: one fits, two do not.
 const MORE_THAN_HALF: f64 = 0.6;
-/// A few lines, which push out nobody.
+/// A few lines, which push out nothing.
 const TINY: u64 = 1 << 10;
-/// Slow-downs above and below these say that two chains meet in one cache, or do not: the next level costs twice as much
-/// or more.
+/// Slow-downs above and below these say that two chains meet in one cache, or do not: the next
+/// level costs twice as much or more.
 const MET_FROM: f64 = 1.25;
 const APART_BELOW: f64 = 1.15;
-/// Lines from another cache cost several times as much as those from one's own last one, and those that the other CPU
-/// still has in its private caches are but a part.
+/// Lines from another cache cost several times as much as those from one's own last one, and those
+/// that the other CPU still has in its private caches are but a part.
 const NEAR_BELOW: f64 = 2.5;
 const FAR_FROM: f64 = 3.5;
-/// Of what another CPU wrote, only the first reading counts: a block must end before the chain does.
+/// Of what another CPU wrote, only the first reading counts: a block must end before the chain
+/// does.
 const FIRST_READING: Duration = Duration::from_micros(200);
 
 /// For each of the first CPU's caches and some other CPUs: is it theirs too?
@@ -114,12 +117,13 @@ fn test_of(level: usize, levels: usize) -> SharingTest {
     if level > 0 && level + 1 == levels { SharingTest::HandedOn } else { SharingTest::PushedOut }
 }
 
-/// Reads without having looked before.
+/// Reads without having read before.
 fn reader(cpu: u32, kernel: &Loaded, chain: &Chain) -> (usize, CrewMember) {
     (cpu as usize, Box::new(ChaseRig::new(kernel.clone(), chain.clone(), 0, 0)))
 }
 
-/// Writes to every line before the block, so that nobody else has it, and then keeps to a few lines.
+/// Writes to every line before the block, so that no other CPU has it, and then keeps to a few
+/// lines.
 fn writer(
     ctx: &mut Context<'_>,
     cpu: u32,

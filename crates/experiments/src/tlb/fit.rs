@@ -1,8 +1,8 @@
 //! A buffer's entries from what pages cost beyond lines. Pure.
 //!
-//! When n pages are visited at random and a buffer holds C of them, a visit misses with probability 1 - C/n, whatever
-//! the buffer replaces. So the cost over n is flat as far as C and then `offset + miss·(1 - C/n)`: a curve with a knee
-//! at C whose height is what a miss costs.
+//! When n pages are visited at random and a buffer holds C of them, a visit misses with probability
+//! 1 - C/n, whatever the buffer replaces. So the cost over n is flat as far as C and then `offset +
+//! miss·(1 - C/n)`: a curve with a knee at C whose height is what a miss costs.
 
 use lab::stats;
 
@@ -21,11 +21,12 @@ impl Knee {
     }
 }
 
-/// A miss costs at least so many cycles, or it is none.
+/// The least cycles that a miss costs.
 const LEAST_MISS: f64 = 1.5;
-/// A knee must explain so much of what is not flat.
+/// A knee must explain this share of what is not flat.
 const EXPLAINED: f64 = 0.5;
-/// Beyond so many times the entries other things (caches filled with page tables) show, so the fit looks nearer.
+/// Beyond this multiple of the entries other effects show (caches filled with page tables), so the
+/// fit uses nearer points only.
 const NEAR: f64 = 2.0;
 
 /// The knee in `(pages, cost)`, ascending in pages.
@@ -89,7 +90,8 @@ fn at(points: &[(f64, f64)], entries: f64) -> Option<Knee> {
         return None;
     }
     let offset = stats::median(&before);
-    // Each point weighs by how much it can tell: just behind the knee any small error is divided by almost nothing.
+    // Each point weighs by how much it can tell: just behind the knee any small error is divided by
+    // almost nothing.
     let mut heights: Vec<(f64, f64)> = points
         .iter()
         .filter(|p| p.0 > entries)

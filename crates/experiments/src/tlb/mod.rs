@@ -1,19 +1,22 @@
 //! **tlb**: how many pages each translation buffer holds, and what missing it costs.
 //!
-//! Chains come in pairs: n lines, each on a page of its own, and n lines side by side, visited in the same manner. Both
-//! take the same room in the caches (the spread lines are dealt out evenly over the cache's sets), so what the first
-//! costs more is translation. Each line is visited several times a lap in random order: then a buffer of C entries finds
-//! C of n pages whatever it replaces, and the knee of the cost over n stands at its size (`fit.rs`). In a plain cycle a
-//! set with one page too many would miss all of its pages, and the knee would come early.
+//! Chains come in pairs: n lines, each on a page of its own, and n lines side by side, visited in
+//! the same manner. Both take the same room in the caches (the spread lines are dealt out evenly
+//! over the cache's sets), so what the first costs more is translation. Each line is visited
+//! several times a lap in random order: then a buffer of C entries finds C of n pages whatever it
+//! replaces, and the knee of the cost over n stands at its size (`fit.rs`). In a plain cycle a set
+//! with one page too many would miss all of its pages, and the knee would come early.
 //!
-//! Small pages are measured twice: cut from huge ones, so that their memory lies together in few blocks, and as the kernel
-//! gives them, scattered over the memory. The first shows what the buffers hold. With the second, where walks themselves
-//! need many translations (in a guest: those of the hypervisor, for every block that a page lies in), these take room in
-//! the same buffers, and fewer pages find theirs: what programs with small pages really get. One page of four is left out
-//! in both, since some processors keep one translation for several neighbours and would seem to hold more.
+//! Small pages are measured twice: cut from huge ones, so that their memory lies together in few
+//! blocks, and as the kernel gives them, scattered over the memory. The first shows what the
+//! buffers hold. With the second, where walks themselves need many translations (in a guest: those
+//! of the hypervisor, for every block that a page lies in), these take room in the same buffers,
+//! and fewer pages find theirs: what programs with small pages really get. One page of four is left
+//! out in both, since some processors keep one translation for several neighbours and would seem to
+//! hold more.
 //!
-//! Each pass has memory and an order of its own. Those of the second half check the first half's: where they do not
-//! agree, the figure is not resolved.
+//! Each pass has memory and an order of its own. Those of the second half check the first half's:
+//! where they do not agree, the figure is not resolved.
 
 mod fit;
 
@@ -34,17 +37,18 @@ use std::time::Duration;
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
 
 const FEWEST: u64 = 16;
-/// The first level is looked for among this share of the first cache's lines, so that no cache miss mixes in.
+/// The first level is looked for among this share of the first cache's lines, so that no cache miss
+/// mixes in.
 const OF_FIRST_CACHE: f64 = 0.9;
-/// And all levels among this share of the second cache's.
+/// All levels are looked for among this share of the second cache's lines.
 const OF_SECOND_CACHE: f64 = 0.5;
 /// Passes agree when they differ by no more than this, or their intervals overlap.
 const AGREE: f64 = 0.10;
 
-/// Of memory that is to be cut from huge pages, so much must have come in them.
+/// The least share of memory, to be cut into small pages, that must have come in huge pages.
 const LEAST_CUT: f64 = 0.5;
 
-/// How far to look, in pages.
+/// The numbers of pages that are tried.
 struct PageRange {
     first: f64,
     most: u64,
@@ -156,7 +160,7 @@ fn measure(ctx: &mut Context<'_>, kind: PageKind, range: &PageRange, share: f64)
     let supply = supply_of(&spread, kind);
     if kind == PageKind::Cut && supply.share < LEAST_CUT {
         return Err(Refused::failed(format!(
-            "only {:.0}% of the memory came in huge pages to cut small ones from",
+            "only {:.0}% of the memory came in huge pages, from which small pages are cut",
             supply.share * 100.0
         )));
     }
@@ -184,7 +188,7 @@ fn together(lines: u64, line: u64) -> Layout {
     Layout { span: Bytes(lines * line), pitch: line, scatter: false, apart: false, order: Order::Revisiting }
 }
 
-/// Numbers of pages, so many an octave.
+/// Numbers of pages, `per_octave` for each doubling.
 fn counts(most: u64, per_octave: f64) -> Vec<u64> {
     let mut counts: Vec<u64> = (0..1000)
         .map(|i| (FEWEST as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64)
@@ -262,10 +266,14 @@ fn levels(
 }
 
 fn pass_quantity(e: Option<Estimate>) -> Quantity {
-    e.map_or_else(|| Quantity::unresolved("no knee in this pass"), |e| Quantity::measured(e, Unit::Count))
+    e.map_or_else(
+        || Quantity::unresolved("the cost shows no knee in this pass"),
+        |e| Quantity::measured(e, Unit::Count),
+    )
 }
 
-/// What the first half of the passes found, if the second half confirms it: the middle of all, and their range.
+/// What the first half of the passes found, if the second half confirms it: the middle of all, and
+/// their range.
 fn agreed(passes: &[Option<Estimate>], unit: Unit) -> Quantity {
     let (first, second) = passes.split_at(passes.len().div_ceil(2));
     match (typical(first), typical(second)) {
@@ -275,18 +283,19 @@ fn agreed(passes: &[Option<Estimate>], unit: Unit) -> Quantity {
             Err(why) => Quantity::unresolved(why),
         },
         (Ok(a), Ok(b)) => Quantity::unresolved(format!(
-            "one half of the passes found {:.0}, the other {:.0}",
+            "the two halves of the passes disagree: {:.0} and {:.0}",
             a.value, b.value
         )),
         (Err(why), _) | (_, Err(why)) => Quantity::unresolved(why),
     }
 }
 
-/// The middle of the passes; the interval holds the middle half's own intervals, so that one bad pass does not widen it.
+/// The middle of the passes; the interval holds the middle half's own intervals, so that one bad
+/// pass does not widen it.
 fn typical(passes: &[Option<Estimate>]) -> Result<Estimate, String> {
     let found: Vec<Estimate> = passes.iter().copied().flatten().collect();
     if found.is_empty() || found.len() * 2 <= passes.len() {
-        return Err(format!("only {} of {} passes found a knee", found.len(), passes.len()));
+        return Err(format!("the cost shows a knee in only {} of {} passes", found.len(), passes.len()));
     }
     let part = |f: fn(&Estimate) -> f64| stats::sorted(&found.iter().map(f).collect::<Vec<f64>>());
     let (values, los, his) = (part(|e| e.value), part(|e| e.lo), part(|e| e.hi));
@@ -325,7 +334,7 @@ fn claimed(ctx: &Context<'_>, kind: PageKind, level: u32) -> Quantity {
         });
     match claim {
         Some(c) => Quantity::claimed(f64::from(c.entries), Unit::Count),
-        None => Quantity::unresolved("CPUID does not say"),
+        None => Quantity::unresolved("CPUID does not state it"),
     }
 }
 

@@ -60,8 +60,8 @@ impl Kind {
             Operand::Register { reg } => reg.name(),
             _ => "",
         };
-        // The sources are the frame's address and a register nobody writes; the results are in the fillers'
-        // own registers.
+        // The sources are the frame's address and a register nobody writes; the results are in the
+        // fillers' own registers.
         let integer =
             ["r10", "r11", "r12", "r13", "r14", "r15"].iter().any(|r| name(0).trim_end_matches('d') == *r);
         match line.opcode() {

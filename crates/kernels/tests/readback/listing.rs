@@ -1,4 +1,5 @@
-//! A kernel's code as a disassembler reads it that has nothing to do with the assembler that wrote it.
+//! A kernel's code as a disassembler reads it that has nothing to do with the assembler that wrote
+//! it.
 
 use gleaner_kernels::Kernel;
 use std::collections::BTreeSet;
@@ -44,7 +45,8 @@ impl Listing {
         self.lines.iter().filter(|line| test(line)).count()
     }
 
-    /// The instructions between the first that reads `from` and the next that reads `to`, both excluded.
+    /// The instructions between the first that reads `from` and the next that reads `to`, both
+    /// excluded.
     pub(crate) fn between(&self, from: &str, to: &str) -> &[Line] {
         let position = |lines: &[Line], text: &str| {
             lines.iter().position(|line| line.text == text).unwrap_or_else(|| panic!("no {text}"))

@@ -1,5 +1,5 @@
-//! Kernels read back: every one that can be asked for (over a grid of its parameters) is disassembled by
-//! other hands and checked against its specification.
+//! Kernels read back: every one that can be asked for (over a grid of its parameters) is
+//! disassembled by other hands and checked against its specification.
 
 mod fillers;
 mod grid;

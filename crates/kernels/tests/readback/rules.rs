@@ -5,8 +5,8 @@ use crate::listing::{Line, Listing};
 use gleaner_kernels::{Fence, STACK_BYTES, Spec, assemble};
 use yaxpeax_x86::long_mode::{Opcode, Operand, RegSpec};
 
-/// All that kernels are made of. Neither calls nor system calls nor string instructions nor anything that
-/// changes modes.
+/// All that kernels are made of. Neither calls nor system calls nor string instructions nor
+/// anything that changes modes.
 const ALLOWED: &[&str] = &[
     "add",
     "and",
@@ -119,8 +119,9 @@ fn one_ret_at_the_end(spec: &Spec, listing: &Listing) {
     assert_eq!(listing.count_if(|line| line.opcode() == Opcode::RETURN), 1, "{spec:?}");
 }
 
-/// A kernel is: pushes, a body that leaves the stack where it was, the same registers popped in reverse,
-/// `ret`. Then what the body overwrites must be among the pushed, and no branch may pass over either.
+/// A kernel is: pushes, a body that leaves the stack where it was, the same registers popped in
+/// reverse, `ret`. Then what the body overwrites must be among the pushed, and no branch may pass
+/// over either.
 fn callers_registers_come_back(spec: &Spec, listing: &Listing) {
     let pushed: Vec<&str> = listing.lines.iter().map_while(|line| line.text.strip_prefix("push ")).collect();
     let end = listing.lines.len() - 1;

@@ -327,8 +327,8 @@ fn switch(live: u32, flags: bool, vectors: u32, sites: u32) {
     let ring = &listing.lines[set_up + 1..];
     assert_eq!(ring.iter().filter(|line| line.text == "jmp qword [r15 - 0x30]").count(), sites, "{spec:?}");
     let state = (live + vectors + u32::from(flags)) as usize;
-    // Beside what is live: stack pointer and resume point out, next context and its stack pointer in; and the
-    // count of loops.
+    // Beside what is live: stack pointer and resume point out, next context and its stack pointer
+    // in; and the count of loops.
     assert_eq!(stores(ring), sites * (state + 2) + 1, "{spec:?}");
     assert_eq!(loads(ring), sites * (state + 2), "{spec:?}");
     let flag_moves = ring.iter().filter(|l| matches!(l.opcode(), Opcode::LAHF | Opcode::SAHF)).count();

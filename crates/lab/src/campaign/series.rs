@@ -9,11 +9,11 @@ use units::Estimate;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     pub values: Vec<f64>,
-    /// Core cycles per tick while it ran.
+    /// Core cycles per tick while the block ran.
     pub cycles_per_tick: f64,
-    /// Other tasks were ready to run when it began or ended.
-    pub in_company: bool,
-    /// Another hyperthread of the core was at work just before or just after.
+    /// Other tasks were ready to run when the block began or ended.
+    pub beside_other_tasks: bool,
+    /// Another hyperthread worked on the core just before or just after.
     pub core_shared: bool,
 }
 
@@ -66,7 +66,8 @@ impl VoidCounts {
 pub struct Series {
     blocks: Vec<Block>,
     voids: VoidCounts,
-    /// What this setting is about changes where the core is shared, so that blocks beside another hyperthread stand back.
+    /// What this setting measures changes where another hyperthread works on the core, so blocks
+    /// beside one count only where others are too few.
     whole_core: bool,
 }
 
@@ -85,7 +86,7 @@ impl Series {
             None => self.blocks.push(Block {
                 values: reading.values,
                 cycles_per_tick: f64::midpoint(reading.cycles_per_tick.0, reading.cycles_per_tick.1),
-                in_company: reading.interference.company > 0,
+                beside_other_tasks: reading.interference.other_tasks > 0,
                 core_shared: reading.interference.core_shared,
             }),
         }
@@ -99,20 +100,21 @@ impl Series {
         self.voids
     }
 
-    /// Valid blocks of the kind that is wanted.
+    /// Valid blocks of the kind that the campaign wants.
     pub fn wanted(&self) -> usize {
         self.blocks.iter().filter(|b| !(self.whole_core && b.core_shared)).count()
     }
 
-    /// The blocks that figures are made of: the undisturbed ones where there are enough of them, else all.
+    /// The blocks that figures rest on: the undisturbed ones where they are enough, else all.
     pub fn counted(&self) -> Vec<&Block> {
         if self.whole_core {
-            let alone: Vec<&Block> = self.blocks.iter().filter(|b| !b.in_company && !b.core_shared).collect();
+            let alone: Vec<&Block> =
+                self.blocks.iter().filter(|b| !b.beside_other_tasks && !b.core_shared).collect();
             if alone.len() >= LEAST_BLOCKS {
                 return alone;
             }
         }
-        let quiet: Vec<&Block> = self.blocks.iter().filter(|b| !b.in_company).collect();
+        let quiet: Vec<&Block> = self.blocks.iter().filter(|b| !b.beside_other_tasks).collect();
         if quiet.len() >= LEAST_BLOCKS { quiet } else { self.blocks.iter().collect() }
     }
 
@@ -120,18 +122,18 @@ impl Series {
         &self.blocks
     }
 
-    /// Share of blocks that ran in company.
-    pub fn company_share(&self) -> f64 {
-        let n = self.blocks.iter().filter(|b| b.in_company).count();
+    /// Share of blocks that ran beside other tasks.
+    pub fn other_tasks_share(&self) -> f64 {
+        let n = self.blocks.iter().filter(|b| b.beside_other_tasks).count();
         if self.blocks.is_empty() { 0.0 } else { n as f64 / self.blocks.len() as f64 }
     }
 
-    /// The whole core was wanted, and the figures rest on blocks beside another hyperthread.
+    /// A whole core was wanted, and the figures rest on blocks beside another hyperthread.
     pub fn lacks_whole_core(&self) -> bool {
         self.whole_core && self.counted().iter().any(|b| b.core_shared)
     }
 
-    /// Set if the figures rest on blocks that ran beside other work.
+    /// Why the figures are disturbed, if they rest on blocks that ran beside other work.
     pub fn disturbed(&self) -> Option<String> {
         if self.lacks_whole_core() {
             let shared = self.blocks.iter().filter(|b| b.core_shared).count();
@@ -140,8 +142,8 @@ impl Series {
                 shared as f64 / self.blocks.len() as f64 * 100.0
             ));
         }
-        self.counted().iter().any(|b| b.in_company).then(|| {
-            format!("other tasks were running in {:.0}% of the blocks", self.company_share() * 100.0)
+        self.counted().iter().any(|b| b.beside_other_tasks).then(|| {
+            format!("other tasks were running in {:.0}% of the blocks", self.other_tasks_share() * 100.0)
         })
     }
 
@@ -155,7 +157,7 @@ impl Series {
         self.estimate_of(rng, |b| b.values[0] * b.cycles_per_tick)
     }
 
-    /// Median and interval of anything that can be said of a block.
+    /// Median and interval of any value computed from a block.
     pub fn estimate_of(&self, rng: &mut Rng, f: impl Fn(&Block) -> f64) -> Result<Estimate, String> {
         let counted = self.counted();
         if counted.len() < LEAST_BLOCKS {
@@ -166,8 +168,8 @@ impl Series {
         if self.disturbed().is_none() {
             return Ok(e);
         }
-        // In company, the interval of the median says how well the *disturbed* value is known. What a reader wants to
-        // know is the quiet one, so give the range in which blocks fell.
+        // Beside other tasks, the interval of the median says how well the *disturbed* value is
+        // known. A reader wants the quiet value, so give the range in which the blocks fell.
         let v = stats::sorted(&values);
         Ok(Estimate::new(e.value, stats::quantile_sorted(&v, 0.025), stats::quantile_sorted(&v, 0.975)))
     }
@@ -231,9 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn company_widens_and_is_named() {
+    fn other_tasks_widen_it_and_are_named() {
         let mut s = Series::default();
-        let busy = Interference { company: 1, ..Interference::default() };
+        let busy = Interference { other_tasks: 1, ..Interference::default() };
         for i in 0..20 {
             s.add(reading(10.0 + f64::from(i % 10), (1.0, 1.0), busy));
         }

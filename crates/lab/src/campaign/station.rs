@@ -1,4 +1,5 @@
-//! The real executor: rigs on the calling thread, which is pinned, with its clock and its witness.
+//! The real executor: rigs on the calling, pinned thread, with its core clock and its interference
+//! counters.
 
 use super::steady_clock::{self, SteadyClockRun};
 use super::{Executor, Reading};
@@ -10,8 +11,8 @@ use crate::rigs::Rig;
 use crate::sys::SysError;
 use std::time::Duration;
 
-/// So often a block is run on the spot while the clock moves. Where it moves in every second block, one in thirty is left
-/// to a later round.
+/// How often a block is tried at once while the clock moves. Where it moves in every second block,
+/// one block in thirty is left to a later round.
 const TRIES: usize = 5;
 
 /// A measuring place on one CPU.
@@ -46,7 +47,7 @@ impl Station {
         &self.core_clock
     }
 
-    /// What of all that may interfere cannot be seen here.
+    /// What may interfere and cannot be seen here.
     pub fn blind(&mut self) -> Option<String> {
         self.witness.blind()
     }
@@ -92,7 +93,8 @@ impl Executor for Bench<'_> {
             self.loops[setting] = ((self.ticks / per_loop).ceil() as u64).max(1);
             rig.prepare(self.loops[setting]);
         }
-        // The look around is dear and disturbs the caches, so it comes first; warming up repairs them.
+        // Reading the counters is slow and disturbs the caches, so it comes first; warming up
+        // repairs them.
         let before = self.station.witness.look();
         rig.warm();
         let Station { core_clock, core_width, witness, .. } = &mut *self.station;
@@ -111,10 +113,10 @@ impl Executor for Bench<'_> {
         interference.switches =
             rig.foreign_switches(interference.switches) + if rig.sleeps() { 0 } else { interference.sleeps };
         if let Some(elsewhere) = rig.elsewhere() {
-            // Rigs that work elsewhere looked around where they worked, and only while it counted. Company is seen from
-            // anywhere.
+            // Rigs that work on other CPUs read the counters there, and only while it counted.
+            // Other tasks are seen from any CPU.
             cycles_per_tick = elsewhere.cycles_per_tick;
-            interference = Interference { company: interference.company, ..elsewhere.interference };
+            interference = Interference { other_tasks: interference.other_tasks, ..elsewhere.interference };
         }
         Reading { values, cycles_per_tick, interference, moved }
     }
@@ -124,7 +126,7 @@ impl Executor for Bench<'_> {
 mod tests {
     use super::*;
 
-    /// Away for a moment in each run, as if somebody had stopped this process and let it go on.
+    /// Sleeps for a moment in each run, as if another process had stopped this one.
     struct Away {
         by_itself: bool,
     }

@@ -1,20 +1,21 @@
-//! A block whose clock moved is taken again on the spot, where the rig can simply go on: what warming up brought into the
-//! caches is still there, and for large areas it costs a hundred times as much as the block. Pure.
+//! A block whose clock moved is repeated at once where the rig can go on: what its warm-up brought
+//! into the caches is still there, and warming a large area costs a hundred times as much as the
+//! block. Pure.
 
 use super::series::clock_moved;
 
-/// The last of the tries, and what the clock did.
+/// The last try, and what the clock did.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SteadyClockRun<T> {
     pub(super) result: T,
-    /// Before and after the last try.
+    /// Core cycles per tick before and after the last try.
     pub(super) cycles_per_tick: (f64, f64),
-    /// Tries before it, whose clock moved.
+    /// Earlier tries, whose clock moved.
     pub(super) moved: usize,
 }
 
-/// Tries until the clock stood still, at most `tries` times. Each try gives its result and the clock after it, which is the
-/// next one's before.
+/// Tries until the clock stands still, at most `tries` times. Each try returns its result and the
+/// clock after it, which is the next try's clock before.
 pub(super) fn run_until_steady<T>(
     first: f64,
     tries: usize,

@@ -1,7 +1,8 @@
-//! In which order a chain visits the units of its span. Pure arithmetic: nothing is stored but a few keys, so that a
-//! gigabyte of chain needs no side table.
+//! In which order a chain visits the units of its span. Pure arithmetic: nothing is stored but a
+//! few keys, so that a gigabyte of chain needs no side table.
 //!
-//! To add an order: a variant, and where it goes in [`Visits::unit`]; it must take `0..n` onto `0..n`, each once.
+//! To add an order: a variant, and where it goes in [`Visits::unit`]; it must take `0..n` onto
+//! `0..n`, each once.
 
 use crate::rng::{Permutation, Rng};
 
@@ -10,24 +11,27 @@ use crate::rng::{Permutation, Rng};
 pub enum Order {
     /// One random cycle through all nodes.
     Random,
-    /// Random inside windows of this many bytes, window after window in random order: few TLB misses.
+    /// Random inside windows of this many bytes, window after window in random order: few TLB
+    /// misses.
     Windowed(u64),
     /// Ascending.
     Forward,
     /// Descending.
     Backward,
-    /// Neighbours in turn inside windows of this many bytes, ascending or descending; window after window in random
-    /// order. What a prefetcher learns in one window is of no use in the next.
+    /// Neighbours in turn inside windows of this many bytes, ascending or descending; window after
+    /// window in random order. What a prefetcher learns in one window is of no use in the next.
     Runs { bytes: u64, descending: bool },
-    /// Every `units`th node; then again every `units`th from another of the first nodes, until all are visited: a
-    /// stride that leaves nothing out, however long it is. Laps follow each other at random, so that what a lap fetched
-    /// beside its own lines is long gone when it is the next one's.
+    /// Every `units`th node; then again every `units`th from another of the first nodes, until all
+    /// are visited: a stride that leaves nothing out, however long it is. Laps follow each other at
+    /// random, so that what a lap fetched beside its own lines is long gone when it is the next
+    /// one's.
     Strided { units: u64, descending: bool },
-    /// Every line [`VISITS`](super::VISITS) times a lap, each time by another pointer in it, all in one random order: close
-    /// to drawing lines at random. When a buffer holds C of n lines' pages, C/n of the visits find theirs whatever it
-    /// replaces; in a plain cycle that is a little too long a buffer that replaces the oldest would hold none.
+    /// Every line [`VISITS`](super::VISITS) times a lap, each time by another pointer in it, all in
+    /// one random order: close to drawing lines at random. When a buffer holds C of n lines' pages,
+    /// C/n of the visits find theirs whatever it replaces; in a plain cycle that is a little too
+    /// long a buffer that replaces the oldest would hold none.
     Revisiting,
-    /// Ascending streams, each so many nodes long, a step of each in turn.
+    /// Ascending streams, each `length` nodes long, a step of each in turn.
     Streams { length: u64 },
 }
 
@@ -97,8 +101,8 @@ impl Visits {
     }
 }
 
-/// Units `apart` from each other in turn, beginning where `first` says for each lap. What is left over at the end of the
-/// span comes last.
+/// Units `apart` from each other in turn, beginning where `first` says for each lap. What is left
+/// over at the end of the span comes last.
 fn interleaved(i: u64, n: u64, apart: u64, first: impl Fn(u64) -> u64) -> u64 {
     let steps = n / apart;
     if i < steps * apart { i % steps * apart + first(i / steps) } else { i }

@@ -1,14 +1,15 @@
-//! Where a crew's members meet before a block: the last to arrive names the time.
+//! Where the members of a crew wait for each other before a block: the last to arrive sets the time
+//! at which it begins.
 
 use crate::tsc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Nobody has named the time yet.
+/// The time is not set yet.
 const UNDECIDED: u64 = 0;
-/// Somebody waited too long for the others.
+/// A member waited too long for the others.
 const CALLED_OFF: u64 = u64::MAX;
 
-/// Several times what taking the clock's pulse lasts, in ticks.
+/// Ticks from setting the time to the time: several times what reading the core clock takes.
 const LEAD_TICKS: u64 = 300_000;
 
 #[derive(Debug)]
@@ -36,11 +37,11 @@ impl StartBarrier {
         self.ticks
     }
 
-    /// Waits until all are here. `None` if somebody does not come.
+    /// Waits until all members are here. `None` if one of them does not come.
     pub(super) fn arrive(&self) -> Option<CountedSpan> {
         if self.present.fetch_add(1, Ordering::AcqRel) + 1 == self.of {
-            // Everybody looks at the clock, and then runs for a while before it counts: so the beginning finds caches,
-            // queues and clocks as they are in the middle.
+            // Every member reads its clock, and then runs for a while before it counts: so the
+            // beginning finds caches, queues and clocks as they are in the middle.
             let lead = self.ticks / 8 + LEAD_TICKS;
             let begin = tsc::now() + lead;
             let _ = self.begin.compare_exchange(UNDECIDED, begin, Ordering::AcqRel, Ordering::Acquire);

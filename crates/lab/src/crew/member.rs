@@ -6,17 +6,17 @@ use crate::core_clock::CoreClock;
 use crate::sys;
 use crate::tsc;
 
-/// A block is made of so many pieces; one or two of them are lost at its ends.
+/// The pieces in a block; one or two of them are lost at its ends.
 const PIECES: u64 = 32;
 
-/// What became of one member.
+/// What one member measured in a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MemberResult {
     /// Ticks per operation, over the pieces that count.
     pub ticks: f64,
     /// Core cycles per tick before and after.
     pub cycles_per_tick: (f64, f64),
-    /// Involuntary switches, and stops; 1 also where the member could not take part as it should.
+    /// Involuntary switches, and sleeps; one more where the member did not run in time.
     pub switches: u64,
     pub faults: u64,
 }
@@ -32,7 +32,8 @@ pub(super) fn run_member(
     }
     member.rig.warm();
     let span = barrier.arrive();
-    // Only now: whoever is warm first waits for the others, and what happens meanwhile harms nobody.
+    // Read only now: the member that is warm first waits for the others, and what happens meanwhile
+    // does no harm.
     let before = (sys::thread_usage(), core_clock.cycles_per_tick());
     let tally = span.map(|span| run_in(member, span, wanted)).unwrap_or_default();
     let after = (sys::thread_usage(), core_clock.cycles_per_tick());
@@ -52,7 +53,7 @@ pub(super) fn run_member(
 struct PieceTally {
     sum: f64,
     pieces: u64,
-    /// It was running before the span began.
+    /// It ran before the counted span began.
     in_time: bool,
 }
 
@@ -64,8 +65,8 @@ fn run_in(member: &mut Member, span: CountedSpan, wanted: u64) -> PieceTally {
         let to = tsc::now();
         if from < span.begin {
             tally.in_time = true;
-            // Only before anything counts: all counted pieces are of one length, so that their mean is the mean over
-            // all their operations.
+            // Only before anything counts: all counted pieces are of one length, so that their mean
+            // is the mean over all their operations.
             member.piece = loops_for(wanted, (to - from) as f64 / member.piece as f64);
         } else if to <= span.end {
             tally.sum += value;

@@ -1,15 +1,16 @@
 //! A crew: several rigs at once, each on its own pinned thread, timed while *all* of them run.
 //!
-//! A [`Crew`] keeps one thread on each of its CPUs, asleep between blocks; the caller's own CPU needs none, the caller
-//! takes part there itself. A [`CrewRig`] is a rig like any other, so that settings with crews are interleaved with the
-//! rest of a campaign. A block goes like this: every member warms its rig, the last one to be ready names the time (in
-//! ticks of the time stamp counter) at which the block begins and ends, and from then on all of them run their rig in
-//! pieces that are short against the block. Pieces that began before the beginning or ended after the end do not count;
-//! so whatever counts ran while every other member ran too.
+//! A [`Crew`] keeps one thread on each of its CPUs, asleep between blocks; the caller itself works
+//! on its own CPU. A [`CrewRig`] is a rig like any other, so settings with crews are interleaved
+//! with the rest of a campaign. In a block, every member warms its rig; the last one to be ready
+//! sets the time (in ticks of the time stamp counter) at which the block begins and ends; from then
+//! on all run their rigs in pieces that are short against the block. Only pieces count that began
+//! after the beginning and ended before the end. So whatever counts ran while every other member
+//! ran too.
 //!
-//! Each member takes its own clock's pulse before and after and looks at its own switches and faults. What it saw goes
-//! into the block's verdict by [`Rig::elsewhere`]. Counters of different CPUs must agree for all this, which
-//! [`Crew::new`] checks.
+//! Each member reads its core clock before and after, and its own switches and faults.
+//! [`Rig::elsewhere`] passes them on to the block's verdict. All this needs counters that agree
+//! across CPUs, which [`Crew::new`] checks.
 
 mod barrier;
 mod member;
@@ -86,11 +87,12 @@ struct Member {
     piece: u64,
 }
 
-/// Counters that differ by more than this, beyond what their comparison leaves open, are not one clock.
+/// Counters that differ by more than this, beyond the doubt of their comparison, are not one clock.
 const TOLERATED_SKEW_SECONDS: f64 = 1e-6;
-/// So long a crew waits for its last member before it calls the block off.
+/// How long a crew waits for its last member before it calls the block off.
 const PATIENCE_SECONDS: f64 = 0.25;
-/// So long its threads take at most to fall asleep after a block, so that nobody counts them as company.
+/// How long its threads take at most to fall asleep after a block; until then they would count as
+/// other tasks.
 const FALL_ASLEEP_SECONDS: f64 = 60e-6;
 
 impl Crew {
@@ -134,7 +136,7 @@ impl Crew {
         cpu == self.home || self.workers.iter().any(|h| h.cpu == cpu)
     }
 
-    /// Runs all members at once for `ticks`, and gives each back with what became of it.
+    /// Runs all members at once for `ticks`, and returns each with what it measured.
     fn run(&mut self, cpus: &[usize], members: Vec<Member>, ticks: u64) -> Vec<(Member, MemberResult)> {
         let n = members.len();
         let patience = (PATIENCE_SECONDS * self.ticks_per_second) as u64;
@@ -208,13 +210,13 @@ impl Worker {
     }
 }
 
-/// A worker's life: one job after the other until its crew is gone.
+/// Does one job after the other until the crew is gone.
 fn serve(inbox: &Receiver<Job>, core_clock: &CoreClock) {
     for job in inbox {
         match job {
             Job::Run { index, mut member, barrier, done } => {
                 let part = run_member(&mut member, core_clock, &barrier);
-                // A caller that is gone has no use for it.
+                // The caller may be gone.
                 let _ = done.send((index, member, part));
             }
             Job::Skew { exchange } => exchange.answer(),
@@ -231,8 +233,8 @@ impl Drop for Worker {
     }
 }
 
-/// Rigs that run at once. A block's values are ticks per operation of each member, then core cycles per tick of each:
-/// [`CrewRig::ticks`] and [`CrewRig::cycles_per_tick`] tell them apart.
+/// Rigs that run at once. A block's values are ticks per operation of each member, then core cycles
+/// per tick of each: [`CrewRig::ticks`] and [`CrewRig::cycles_per_tick`] tell them apart.
 pub struct CrewRig<'a> {
     crew: &'a RefCell<Crew>,
     cpus: Vec<usize>,
@@ -240,7 +242,7 @@ pub struct CrewRig<'a> {
     elsewhere: Option<Elsewhere>,
 }
 
-/// A loop of a crew is a stretch of time: all its members' rigs differ in theirs.
+/// A loop of a crew is a stretch of time, since the loops of its members differ.
 const TICKS_PER_LOOP: u64 = 256;
 
 impl<'a> CrewRig<'a> {

@@ -1,5 +1,5 @@
-//! How far the time stamp counters of two CPUs are apart, by the way networks do it: ask for the time, and compare the
-//! answer with the middle between question and answer.
+//! How far the time stamp counters of two CPUs are apart, measured as networks do: ask for the
+//! time, and compare the answer with the middle between question and answer.
 
 use crate::tsc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +42,7 @@ impl Exchange {
         Self { turn: AtomicU64::new(0), stamp: AtomicU64::new(0), patience }
     }
 
-    /// The narrowest of many comparisons. `None` if nobody answers.
+    /// The narrowest of many comparisons. `None` if the other side does not answer.
     pub(super) fn ask(&self) -> Option<Skew> {
         let mut best: Option<Skew> = None;
         for round in 0..ROUNDS {
@@ -109,6 +109,6 @@ mod tests {
             exchange.ask()
         });
         assert_eq!(skew.unwrap().proven(), 0.0);
-        assert_eq!(Exchange::new(1000).ask(), None, "nobody there");
+        assert_eq!(Exchange::new(1000).ask(), None, "no other side");
     }
 }

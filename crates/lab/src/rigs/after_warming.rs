@@ -1,35 +1,36 @@
-//! A rig that runs after another one has prepared the ground.
+//! A rig that runs after another one has warmed up: what the first one did to the caches of its CPU
+//! is what a member on another CPU meets.
 
 use super::Rig;
 
-/// Warms up one rig and runs another: what the first has done to caches on its CPU is what a member elsewhere meets.
+/// Warms up two rigs, `last_warmed` last, and runs `timed`.
 pub struct AfterWarmingRig<'a> {
-    before: Box<dyn Rig + Send + 'a>,
-    then: Box<dyn Rig + Send + 'a>,
+    last_warmed: Box<dyn Rig + Send + 'a>,
+    timed: Box<dyn Rig + Send + 'a>,
 }
 
 impl<'a> AfterWarmingRig<'a> {
-    pub fn new(before: Box<dyn Rig + Send + 'a>, then: Box<dyn Rig + Send + 'a>) -> Self {
-        Self { before, then }
+    pub fn new(last_warmed: Box<dyn Rig + Send + 'a>, timed: Box<dyn Rig + Send + 'a>) -> Self {
+        Self { last_warmed, timed }
     }
 }
 
 impl Rig for AfterWarmingRig<'_> {
     fn warm(&mut self) {
-        self.then.warm();
-        self.before.warm();
+        self.timed.warm();
+        self.last_warmed.warm();
     }
 
     fn run(&mut self, loops: u64) -> Vec<f64> {
-        self.then.run(loops)
+        self.timed.run(loops)
     }
 
     fn ticks_per_loop(&mut self) -> f64 {
-        self.then.ticks_per_loop()
+        self.timed.ticks_per_loop()
     }
 
     fn release(&mut self) {
-        self.then.release();
+        self.timed.release();
     }
 }
 
@@ -38,9 +39,9 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
 
-    struct Told(&'static str, Arc<Mutex<Vec<String>>>);
+    struct Recorded(&'static str, Arc<Mutex<Vec<String>>>);
 
-    impl Rig for Told {
+    impl Rig for Recorded {
         fn warm(&mut self) {
             self.1.lock().unwrap().push(format!("{} warms", self.0));
         }
@@ -57,13 +58,13 @@ mod tests {
 
     #[test]
     fn the_first_warms_last_and_only_the_second_runs() {
-        let told = Arc::new(Mutex::new(Vec::new()));
+        let record = Arc::new(Mutex::new(Vec::new()));
         let mut rig = AfterWarmingRig::new(
-            Box::new(Told("first", told.clone())),
-            Box::new(Told("second", told.clone())),
+            Box::new(Recorded("first", record.clone())),
+            Box::new(Recorded("second", record.clone())),
         );
         rig.warm();
         assert_eq!(rig.run(7), [1.0]);
-        assert_eq!(*told.lock().unwrap(), ["second warms", "first warms", "second runs 7"]);
+        assert_eq!(*record.lock().unwrap(), ["second warms", "first warms", "second runs 7"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Counting up one word, while others count up theirs: on the same line, or not.
+//! Counts up one word, while other rigs count up theirs: on the same cache line, or not.
 
 use super::Rig;
 use crate::code::Loaded;
@@ -7,34 +7,34 @@ use kernels::Spec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Words to count in, some on one line, some far from each other. There are several sets of them, as what a line costs
-/// depends on its address: each block uses another set.
+/// Words to count in, some on one line, some far from each other. What a line costs depends on its
+/// address, so there are several sets, and each block uses the next one.
 #[derive(Debug)]
 pub struct Words {
-    blocks: Vec<Block>,
+    blocks: Vec<PaddedWords>,
     threads: usize,
     set: AtomicUsize,
 }
 
 const SETS: usize = 32;
 
-/// More than a line and the neighbour that some prefetchers fetch with it.
+/// Larger than a line and the neighbour that some prefetchers fetch with it.
 #[derive(Debug, Default)]
 #[repr(align(256))]
-struct Block([AtomicU64; 32]);
+struct PaddedWords([AtomicU64; 32]);
 
-/// So many words share a line of 64 bytes, the smallest there is.
-const PER_LINE: usize = 8;
+/// Words on a line of 64 bytes, the smallest line there is.
+const WORDS_PER_LINE: usize = 8;
 
 impl Words {
     /// Room for `threads` words, each alone.
     pub fn new(threads: usize) -> Arc<Self> {
         let threads = threads.max(1);
-        let blocks = (0..threads * SETS).map(|_| Block::default()).collect();
+        let blocks = (0..threads * SETS).map(|_| PaddedWords::default()).collect();
         Arc::new(Self { blocks, threads, set: AtomicUsize::new(0) })
     }
 
-    fn set(&self) -> &[Block] {
+    fn set(&self) -> &[PaddedWords] {
         let from = self.set.load(Ordering::Acquire) % SETS * self.threads;
         &self.blocks[from..from + self.threads]
     }
@@ -46,7 +46,7 @@ impl Words {
 
     /// The `i`th word of one line; from the eighth on they come again.
     fn together(&self, i: usize) -> &AtomicU64 {
-        &self.set()[0].0[i % PER_LINE]
+        &self.set()[0].0[i % WORDS_PER_LINE]
     }
 }
 
@@ -59,7 +59,8 @@ pub struct CountRig {
 }
 
 impl CountRig {
-    /// `kernel` must be `Bump`; anything else is a broken program. `member` is which of the words is this rig's.
+    /// `kernel` must be `Bump`; anything else is a broken program. `member` is which of the words
+    /// is this rig's.
     pub fn new(kernel: Loaded, words: Arc<Words>, member: usize, together: bool) -> Self {
         assert!(matches!(kernel.kernel.spec, Spec::Bump { .. }), "not a counting kernel");
         assert!(member < words.threads, "there is no word for member {member}");
@@ -83,8 +84,8 @@ impl Rig for CountRig {
     fn run(&mut self, loops: u64) -> Vec<f64> {
         let word = self.word().as_ptr();
         let from = tsc::now();
-        // SAFETY: the word is kept alive and only ever used as an atomic; the kernel's 8-byte accesses are aligned, and
-        // so atomic on x86-64 (each by itself).
+        // SAFETY: the word is kept alive and only ever used as an atomic; the kernel's 8-byte
+        // accesses are aligned, and so atomic on x86-64 (each by itself).
         unsafe {
             self.kernel.call(word.cast(), loops, std::ptr::null_mut(), std::ptr::null_mut());
         }

@@ -5,18 +5,19 @@ use crate::chain::Chain;
 use crate::code::Loaded;
 use crate::tsc;
 
-/// A chase kernel on a chain. The cursor goes on from block to block, so that a chain larger than the caches is not
-/// measured over the same few lines again and again.
+/// A chase kernel on a chain. The cursor goes on from block to block; otherwise a chain larger than
+/// the caches would be measured over the same few lines again and again.
 #[derive(Clone, Debug)]
 pub struct ChaseRig {
     kernel: Loaded,
     chain: Chain,
     cursor: *mut u8,
-    /// Chains of more nodes than this are taken not to fit into any cache; so many are walked to warm up.
+    /// A chain of more nodes than this fits into no cache; to warm up, this many of its nodes are
+    /// walked.
     warm_limit: u64,
-    /// Smaller ones are walked again and again for so long at most.
+    /// Smaller chains are walked again and again, for at most this many ticks.
     warm_ticks: u64,
-    /// Loads walked since the last warm-up that covered the whole chain.
+    /// The chain has been walked whole since the rig was made.
     warmed: bool,
 }
 
@@ -31,8 +32,8 @@ impl ChaseRig {
         Self { kernel, chain, cursor, warm_limit, warm_ticks, warmed: false }
     }
 
-    /// Begins at another node of the cycle. Rigs that take turns on one chain must not follow each other's tracks, or
-    /// they find what the one before them has just brought into the caches.
+    /// Begins at another node of the cycle. Rigs that take turns on one chain must not follow each
+    /// other's tracks, or they find what the one before them has just brought into the caches.
     #[must_use]
     pub fn beginning_at(mut self, node: u64) -> Self {
         self.cursor = self.chain.address(node);
@@ -45,8 +46,9 @@ impl ChaseRig {
 
     fn walk(&mut self, loops: u64) -> u64 {
         let from = tsc::now();
-        // SAFETY: the cursor is a node of a checked chain, whose nodes all point to nodes; a chase kernel only follows
-        // them, and stores at most what it loaded at the place it loaded it from.
+        // SAFETY: the cursor is a node of a checked chain, whose nodes all point to nodes; a chase
+        // kernel only follows them, and stores at most what it loaded at the place it loaded it
+        // from.
         let end = unsafe { self.kernel.call(self.cursor, loops, std::ptr::null_mut(), std::ptr::null_mut()) };
         let (to, _) = tsc::end();
         self.cursor = end as *mut u8;
@@ -59,8 +61,8 @@ impl ChaseRig {
 }
 
 impl Rig for ChaseRig {
-    /// Walks the chain until it does not get faster any more: caches that guard themselves against streams take
-    /// several laps to believe that a chain is there to stay. A chain that no cache holds has nothing to win by that.
+    /// Walks the chain until it gets no faster: caches that protect themselves against streams keep
+    /// a chain only after several laps. A chain that no cache holds gains nothing by that.
     fn warm(&mut self) {
         let nodes = self.chain.nodes();
         if nodes > self.warm_limit {

@@ -1,9 +1,10 @@
 //! Two threads that hand over to each other by way of the kernel.
 //!
-//! The partner lives as long as the rig and sleeps between blocks, so that it is nobody's company. In a block it takes
-//! part in as many round trips as it is told. On one CPU every hand-over is a switch, and the kernel counts some of them
-//! as involuntary: there, whether a third party ran is told by the clock instead: what time there was and what the two
-//! of us used of it.
+//! The partner lives as long as the rig and sleeps between blocks, so that it does not disturb
+//! other rigs. In a block it takes part in as many round trips as it is told. On one CPU every
+//! hand-over is a switch, and the kernel counts some of them as involuntary; there the clock shows
+//! whether a third thread ran: it compares the time that passed with the CPU time of the two
+//! threads.
 
 use super::Rig;
 use crate::pin::Pinned;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 
-/// How they hand over.
+/// What two threads hand over by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandOverMeans {
     /// A word that changes, and a sleep until it does.
@@ -28,8 +29,9 @@ pub enum HandOverMeans {
 
 /// Round trips before the clock starts, and when warming.
 const PRELUDE: u64 = 16;
-/// A share of the time that is used by neither of the two threads, beyond this, was a third's. Interrupts stay below it.
-const THIRD_PARTY: f64 = 0.02;
+/// A share of the time that neither of the two threads used, beyond this, went to a third one.
+/// Interrupts stay below it.
+const THIRD_THREAD_SHARE: f64 = 0.02;
 
 const SLEEP: u32 = 0;
 const GO: u32 = 1;
@@ -51,7 +53,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// From one side to the other and, for the partner, the other way round.
+    /// Hands over from one side to the other.
     fn pass(&self, to: u32) {
         match self.by {
             HandOverMeans::Pipe => {
@@ -66,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// Until it is our turn. Returns how many calls of the kernel that took.
+    /// Waits until it is our turn. Returns the number of system calls.
     fn wait(&self, me: u32) -> u64 {
         let mut calls = 0;
         match self.by {
@@ -91,7 +93,7 @@ impl Shared {
         calls
     }
 
-    fn live(&self) {
+    fn serve(&self) {
         loop {
             self.asleep.store(1, SeqCst);
             while self.command.0.load(SeqCst) == SLEEP {
@@ -115,7 +117,7 @@ pub struct HandOverRig {
     same_cpu: bool,
     partner: Option<JoinHandle<()>>,
     clock: ThreadClock,
-    third_party: bool,
+    third_thread_ran: bool,
 }
 
 impl std::fmt::Debug for HandOverRig {
@@ -145,7 +147,7 @@ impl HandOverRig {
             let pinned = Pinned::to(partner_cpu);
             let ready = pinned.is_ok();
             if tell.send(pinned.as_ref().map(|_| ()).map_err(|e| e.why.raw_os_error())).is_ok() && ready {
-                theirs.live();
+                theirs.serve();
             }
         });
         let partner = partner.map_err(sys::no_thread)?;
@@ -161,13 +163,18 @@ impl HandOverRig {
             }
         }
         let clock = ThreadClock::of(&partner);
-        let rig =
-            Self { shared, same_cpu: cpu == partner_cpu, partner: Some(partner), clock, third_party: false };
+        let rig = Self {
+            shared,
+            same_cpu: cpu == partner_cpu,
+            partner: Some(partner),
+            clock,
+            third_thread_ran: false,
+        };
         rig.let_sleep();
         Ok(rig)
     }
 
-    /// Ticks of `rounds` round trips, and how often we had to wait for one.
+    /// Ticks of `rounds` round trips, and the system calls of all waits.
     fn go(&mut self, rounds: u64) -> (u64, u64) {
         let shared = &self.shared;
         shared.rounds.store(rounds + PRELUDE, SeqCst);
@@ -189,17 +196,18 @@ impl HandOverRig {
         let ticks = tsc::end().0 - from;
         let passed = (sys::raw_monotonic_ns() - began) as f64;
         let used = (ThreadClock::mine_ns() + self.clock.ns()).saturating_sub(used) as f64;
-        self.third_party = self.same_cpu && passed - used > passed * THIRD_PARTY;
+        self.third_thread_ran = self.same_cpu && passed - used > passed * THIRD_THREAD_SHARE;
         self.let_sleep();
         (ticks, calls)
     }
 
-    /// Waits until the partner sleeps, so that nobody takes it for company.
+    /// Waits until the partner sleeps, so that it does not disturb what runs next.
     fn let_sleep(&self) {
         while self.shared.asleep.load(SeqCst) == 0 {
             std::thread::yield_now();
         }
-        // It has said so, and is about to: on our CPU it needs a turn for that, on another a moment.
+        // The partner has announced it and is about to sleep: on our CPU it needs a turn for that,
+        // on another CPU a moment.
         for _ in 0..8 {
             std::thread::yield_now();
         }
@@ -227,7 +235,7 @@ impl Rig for HandOverRig {
     }
 
     fn foreign_switches(&self, involuntary: u64) -> u64 {
-        if self.same_cpu { u64::from(self.third_party) } else { involuntary }
+        if self.same_cpu { u64::from(self.third_thread_ran) } else { involuntary }
     }
 }
 
@@ -270,7 +278,7 @@ mod tests {
         while ThreadClock::mine_ns() - mine < 5_000_000 {
             std::hint::spin_loop();
         }
-        assert_eq!(rig.clock.ns(), before, "it ran although nobody told it to");
+        assert_eq!(rig.clock.ns(), before, "it ran without being told to");
     }
 
     #[test]

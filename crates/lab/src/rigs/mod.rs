@@ -1,7 +1,8 @@
-//! Rigs: a kernel bolted to its memory.
+//! Rigs: a kernel with its memory.
 //!
-//! A rig's constructor checks what the kernel's contract demands, so that running it is safe. To add one: a file here,
-//! with a constructor that owns (or keeps alive) all memory that the kernel touches, and [`Rig`] for it.
+//! A rig's constructor checks what the kernel's contract demands, so that running it is safe. To
+//! add one: a file here, with a constructor that owns (or keeps alive) all memory that the kernel
+//! touches, and an implementation of [`Rig`].
 
 mod after_warming;
 mod bump;
@@ -33,28 +34,30 @@ pub use with_setting::{SharedSetting, WithSettingRig};
 
 use crate::interference::Interference;
 
-/// What happened where a rig ran, on whatever CPUs.
+/// What interfered on the CPUs where a rig ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elsewhere {
-    /// Core cycles per tick before and after, where they differed most.
+    /// Core cycles per tick before and after, of the CPU where they differ most.
     pub cycles_per_tick: (f64, f64),
     pub interference: Interference,
 }
 
-/// Something that can be run and timed.
+/// A setting that can be run and timed.
 pub trait Rig {
     /// Brings caches, TLBs and predictors into the state that the timed run presumes.
     fn warm(&mut self);
 
-    /// Told once, before anything is timed, how many loops a block will have: the moment to get memory for them.
+    /// Called once before anything is timed, with the number of loops of a block: the moment to get
+    /// memory for them.
     fn prepare(&mut self, loops: u64) {
         let _ = loops;
     }
 
-    /// Runs `loops` loops. The values are what a block of this rig measures, most often one: ticks per operation.
+    /// Runs `loops` loops, and returns what a block of this rig measures: most often one value,
+    /// ticks per operation.
     fn run(&mut self, loops: u64) -> Vec<f64>;
 
-    /// How many ticks one loop takes, roughly, from a short run: for choosing how many make a block.
+    /// Roughly how many ticks one loop takes, from a short run: for choosing the loops of a block.
     fn ticks_per_loop(&mut self) -> f64;
 
     /// A run may follow another one without warming up in between, and measures the same.
@@ -62,22 +65,23 @@ pub trait Rig {
         false
     }
 
-    /// How many of the involuntary switches around the last run were somebody else's doing: all, unless the rig itself
-    /// switches between threads and knows better.
+    /// How many of the involuntary switches around the last run were caused by other tasks: all,
+    /// unless the rig itself switches between threads and can tell.
     fn foreign_switches(&self, involuntary: u64) -> u64 {
         involuntary
     }
 
-    /// It waits in the kernel by itself; of any other rig a sleep is somebody else's doing: a signal that stops, a freezer.
+    /// The rig sleeps by itself. A sleep of any other rig was caused by another process: a stop
+    /// signal, or a freezer.
     fn sleeps(&self) -> bool {
         false
     }
 
-    /// The block is over: lets go of whoever waits for this rig on another CPU.
+    /// The block is over: ends the wait of a rig on another CPU for this one.
     fn release(&mut self) {}
 
-    /// What the last run saw, for rigs that work on other CPUs too: it takes the place of what is seen on the caller's
-    /// own.
+    /// What interfered with the last run, for rigs that work on other CPUs too; it replaces what
+    /// was seen on the caller's CPU.
     fn elsewhere(&mut self) -> Option<Elsewhere> {
         None
     }

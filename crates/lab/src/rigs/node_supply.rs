@@ -1,7 +1,8 @@
 //! A chain's cycle as a supply of nodes that several rigs share.
 //!
-//! Rigs that want every access to miss must not meet lines that another of them has just touched. So all of them take
-//! what they need from one place that moves along the cycle: a node comes round again only after all others were used.
+//! Rigs that want every access to miss must not meet lines that another of them has just touched.
+//! So all of them take what they need from one place that moves along the cycle: a node comes round
+//! again only after all others were used.
 
 use crate::chain::Chain;
 use std::sync::Arc;

@@ -6,19 +6,21 @@ use crate::stats;
 use crate::tsc;
 use kernels::Spec;
 
-/// So many shots are fired in one call, so that the table of their targets stays in the caches.
-const SHOTS: u64 = 256;
-/// Before a block: code, stack and timer become warm.
+/// Shots in one call of the kernel; few, so that the table of their targets stays in the caches.
+const SHOTS_PER_CALL: u64 = 256;
+/// Shots before a block, which warm code, stack and timer.
 const WARM_SHOTS: u64 = 8;
-/// Where translations are to be at hand: so many accesses at a time, no more pages than any first-level buffer holds.
-const AT_HAND: u64 = 48;
+/// Accesses at a time where their translations must be in the TLB: no more pages than any
+/// first-level TLB holds.
+const TRANSLATED_ACCESSES: u64 = 48;
 const PAGE: u64 = 4096;
 const LINE: u64 = 64;
-/// The slowest shots of a block met an interrupt or a refresh, not the memory's latency.
-const KEEP: f64 = 0.95;
+/// The slowest twentieth of the shots met an interrupt or a refresh of the memory; their times are
+/// left out.
+const KEPT_SHARE: f64 = 0.95;
 
-/// A `Burst` or a `Sequence` kernel. A block's value: the mean ticks of a shot, timing overhead included, without the
-/// slowest twentieth.
+/// A `Burst` or a `Sequence` kernel. A block's value: the mean ticks of a shot, timing overhead
+/// included, without the slowest twentieth.
 #[derive(Debug)]
 pub struct ShotRig {
     kernel: Loaded,
@@ -48,28 +50,32 @@ impl ShotRig {
             accesses,
             dependent,
             translated: false,
-            targets: vec![0; if dependent { 0 } else { (SHOTS * accesses) as usize }],
-            ticks: vec![0; SHOTS as usize],
+            targets: vec![0; if dependent { 0 } else { (SHOTS_PER_CALL * accesses) as usize }],
+            ticks: vec![0; SHOTS_PER_CALL as usize],
             began: 0,
             shots: Vec::new(),
         }
     }
 
-    /// The same with the translations of what is accessed at hand, so that no page walk mixes in: huge pages of a guest
-    /// may be small ones to its host, and then take as many translations.
+    /// The same with all translations in the TLB, so that no page walk mixes in: huge pages of a
+    /// guest may be small ones to its host, and then take as many translations.
     #[must_use]
     pub fn translated(mut self) -> Self {
         self.translated = true;
         self
     }
 
-    /// So many shots are fired at a time.
+    /// Shots fired at a time.
     fn most(&self) -> u64 {
-        if self.translated { (AT_HAND / self.accesses).clamp(1, SHOTS) } else { SHOTS }
+        if self.translated {
+            (TRANSLATED_ACCESSES / self.accesses).clamp(1, SHOTS_PER_CALL)
+        } else {
+            SHOTS_PER_CALL
+        }
     }
 
-    /// The next node of the supply, its page touched at its first line. Nodes on first lines are passed over: their lines
-    /// would be in the caches, fetched by other touches.
+    /// The next node of the supply, its page touched at its first line. Nodes on first lines are
+    /// passed over: their lines would be in the caches, fetched by other touches.
     fn touched(&self) -> u64 {
         loop {
             let place = self.supply.take(1);
@@ -82,8 +88,8 @@ impl ShotRig {
     /// Touches the page of the node at this place; the node is returned.
     fn touch(&self, place: u64) -> u64 {
         let node = self.supply.address(place);
-        // SAFETY: the arena is kept alive by the supply and begins at a page's start, so the first word of a node's page
-        // lies in it; it is plain memory.
+        // SAFETY: the arena is kept alive by the supply and begins at a page's start, so the first
+        // word of a node's page lies in it; it is plain memory.
         unsafe {
             ((node & !(PAGE - 1)) as *const u64).read_volatile();
         }
@@ -97,9 +103,9 @@ impl ShotRig {
             || (from..from + self.accesses).all(|place| !on_first_line(self.supply.address(place)))
     }
 
-    /// Fires at most [`SHOTS`] shots, whose ticks then stand in `ticks`.
+    /// Fires at most [`SHOTS_PER_CALL`] shots, whose ticks then stand in `ticks`.
     fn fire(&mut self, shots: u64) {
-        assert!(shots <= SHOTS, "more shots than there is room for");
+        assert!(shots <= SHOTS_PER_CALL, "more shots than there is room for");
         if self.translated && !self.dependent {
             for i in 0..(shots * self.accesses) as usize {
                 self.targets[i] = self.touched();
@@ -130,9 +136,9 @@ impl ShotRig {
             }
             self.targets.as_mut_ptr().cast()
         };
-        // SAFETY: a `Sequence` gets a node of a checked chain; a `Burst` gets a table of `shots` rows of `accesses`
-        // addresses, each of a node, which is 8 bytes of an arena that the supply keeps alive. Both get room for
-        // `shots` results.
+        // SAFETY: a `Sequence` gets a node of a checked chain; a `Burst` gets a table of `shots`
+        // rows of `accesses` addresses, each of a node, which is 8 bytes of an arena that the
+        // supply keeps alive. Both get room for `shots` results.
         unsafe {
             self.kernel.call(start, shots, self.ticks.as_mut_ptr(), std::ptr::null_mut());
         }
@@ -164,7 +170,7 @@ impl Rig for ShotRig {
         if self.shots.is_empty() {
             self.shots.push(self.ticks[0] as f64);
         }
-        vec![stats::trimmed_mean(&self.shots, KEEP)]
+        vec![stats::trimmed_mean(&self.shots, KEPT_SHARE)]
     }
 
     fn ticks_per_loop(&mut self) -> f64 {

@@ -1,4 +1,5 @@
-//! Several cursors that walk one chain side by side, each a stretch of its own: what of their misses overlaps.
+//! Several cursors that walk one chain side by side, each a stretch of its own: what of their
+//! misses overlaps.
 
 use super::{NodeSupply, Rig};
 use crate::code::Loaded;
@@ -7,8 +8,8 @@ use kernels::Spec;
 
 const WARM_LOOPS: u64 = 16;
 
-/// A `ParallelChains` or a `Rob` kernel. A block's value: the ticks of a loop, in which every cursor takes one step, or
-/// those of a step.
+/// A `ParallelChains` or a `Rob` kernel. A block's value: the ticks of a loop, in which every
+/// cursor takes one step, or those of a step.
 #[derive(Debug)]
 pub struct SideBySideRig {
     kernel: Loaded,
@@ -48,8 +49,8 @@ impl SideBySideRig {
             _ => (0, 0),
         };
         let began = tsc::now();
-        // SAFETY: every cursor is a node of a checked chain, whose nodes all point to nodes; the kernels only follow
-        // them, and write as many words as there are cursors.
+        // SAFETY: every cursor is a node of a checked chain, whose nodes all point to nodes; the
+        // kernels only follow them, and write as many words as there are cursors.
         unsafe {
             self.kernel.call(first as *mut u8, loops, self.cursors.as_mut_ptr(), second as *mut u64);
         }

@@ -34,8 +34,9 @@ impl Region {
         self.len == 0
     }
 
-    /// Divides it into so many equal arrays, a little apart: arrays at a distance of a power of two would meet in the
-    /// same cache sets, and loads would be taken for reloads of what was just stored.
+    /// Divides the region into `count` equal arrays, a little apart: arrays at a distance of a
+    /// power of two would meet in the same cache sets, and loads would be taken for reloads of what
+    /// was just stored.
     fn arrays(&self, count: usize) -> (Vec<usize>, usize) {
         const APART: usize = 5 * BYTES_PER_LOOP;
         let share = self.len / count;
@@ -87,8 +88,9 @@ pub struct StreamRig {
 }
 
 impl StreamRig {
-    /// `kernel` must be `Stream`, and of a width that this processor has; anything else is a broken program. Up to
-    /// `warm_bytes` of each array are gone over before a block. The region should hold ordinary doubles.
+    /// `kernel` must be `Stream`, and of a width that this processor has; anything else is a broken
+    /// program. Up to `warm_bytes` of each array are gone over before a block. The region should
+    /// hold ordinary doubles.
     pub fn new(kernel: Loaded, region: Region, warm_bytes: usize) -> Self {
         let Spec::Stream { op, .. } = kernel.kernel.spec else { panic!("not a stream kernel") };
         assert!(has(kernel.kernel.spec.isa()), "this processor has no vectors of that width");
@@ -109,8 +111,9 @@ impl StreamRig {
                 let offset = self.arrays.get(i).or(self.arrays.first()).copied().unwrap_or(0);
                 base.wrapping_add(offset + self.at as usize * BYTES_PER_LOOP)
             };
-            // SAFETY: the arrays lie in a region of an arena that is kept alive, aligned to 64 bytes, and hold `round`
-            // loops each; what the kernel does not use is never looked at. Nobody holds a reference into the arena.
+            // SAFETY: the arrays lie in a region of an arena that is kept alive, aligned to 64
+            // bytes, and hold `round` loops each; what the kernel does not use is never looked at.
+            // No reference into the arena exists.
             unsafe {
                 self.kernel.call(array(0), now, array(1).cast(), array(2).cast());
             }

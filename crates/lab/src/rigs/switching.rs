@@ -34,7 +34,8 @@ impl SwitchRig {
     fn go(&mut self, loops: u64) -> u64 {
         let scratch = self.scratch.as_mut_ptr().cast::<u64>();
         let from = tsc::now();
-        // SAFETY: the scratch memory is as large and as aligned as the kernel wants it, and nobody else uses it.
+        // SAFETY: the scratch memory is as large and as aligned as the kernel wants it, and nothing
+        // else uses it.
         let sum = unsafe { self.kernel.call(std::ptr::null_mut(), loops, scratch, std::ptr::null_mut()) };
         let ticks = tsc::end().0 - from;
         assert_eq!(sum, self.expected, "a switch lost a register");
@@ -58,14 +59,14 @@ impl Rig for SwitchRig {
     }
 }
 
-/// A small thing that programs do when they leave what they were at.
+/// A short operation by which a program leaves its work for a moment.
 #[derive(Clone, Debug)]
 pub enum SmallCall {
-    /// A call of an empty function by its address: a kernel that is `Nothing`.
+    /// A call of an empty function by its address: the kernel `Nothing`.
     Function(Loaded),
     ReadTsc,
     SystemCall,
-    YieldToNobody,
+    SchedYieldAlone,
 }
 
 #[derive(Debug)]
@@ -93,7 +94,7 @@ impl SmallCallRig {
                 tsc::now();
             }),
             SmallCall::SystemCall => timed(loops, sys::empty_call),
-            SmallCall::YieldToNobody => timed(loops, std::thread::yield_now),
+            SmallCall::SchedYieldAlone => timed(loops, std::thread::yield_now),
         }
     }
 }
@@ -142,7 +143,7 @@ mod tests {
             SmallCall::Function(nothing),
             SmallCall::ReadTsc,
             SmallCall::SystemCall,
-            SmallCall::YieldToNobody,
+            SmallCall::SchedYieldAlone,
         ] {
             assert!(SmallCallRig::new(what).run(100)[0] > 0.0);
         }

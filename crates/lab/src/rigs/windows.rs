@@ -1,7 +1,8 @@
 //! Windows of an area, drawn at random, every double in them sign-changed.
 //!
-//! Offsets are drawn before the clock starts, into a table that is read along with the windows: eight bytes a window, in
-//! order, which is less than a hundredth of what the smallest window moves.
+//! Offsets are drawn before the clock starts, into a table that is read along with the windows:
+//! eight bytes a window, in order, which is less than a hundredth of what the smallest window
+//! moves.
 
 use super::Rig;
 use crate::arena::{Arena, PageKind, PagesGiven};
@@ -59,7 +60,8 @@ pub struct WindowsRig {
 const PIECE: usize = 512;
 
 impl WindowsRig {
-    /// Windows as large as the kernel's, which must be a `Windows`, in the first `area` bytes of the memory.
+    /// Windows as large as the kernel's, which must be a `Windows`, in the first `area` bytes of
+    /// the memory.
     pub fn new(kernel: Loaded, memory: Rc<Doubles>, area: Bytes, warming: Warming, rng: Rng) -> Self {
         let Spec::Windows { bytes, .. } = kernel.kernel.spec else { panic!("not a windows kernel") };
         assert!(kernel.runs_here(), "the kernel needs more than this processor has");
@@ -75,9 +77,10 @@ impl WindowsRig {
         let memory = self.memory.arena.borrow_mut();
         let table = offsets.as_ptr().cast_mut();
         let from = tsc::now();
-        // SAFETY: offsets are multiples of the window, itself a multiple of 64, below the area's end, and the area lies
-        // in the arena, which is borrowed mutably; the table holds as many as there are loops and is only read. What the
-        // kernel needs of the processor is checked by `new`.
+        // SAFETY: offsets are multiples of the window, itself a multiple of 64, below the area's
+        // end, and the area lies in the arena, which is borrowed mutably; the table holds as many
+        // as there are loops and is only read. What the kernel needs of the processor is checked by
+        // `new`.
         unsafe {
             self.kernel.call(memory.base(), offsets.len() as u64, table, std::ptr::null_mut());
         }

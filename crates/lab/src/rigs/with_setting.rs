@@ -1,11 +1,12 @@
-//! A rig that is warmed and run under a host setting of its own, so that settings can be interleaved like anything else.
+//! A rig that is warmed and run under a host setting of its own, so that settings can be
+//! interleaved like anything else.
 
 use super::Rig;
 use crate::settings::Change;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A setting that several rigs switch to and fro. Its original comes back when the last of them is gone.
+/// A setting that several rigs change. Its original comes back when the last of them is dropped.
 #[derive(Debug)]
 pub struct SharedSetting {
     change: Change,
@@ -23,7 +24,8 @@ impl SharedSetting {
         self.change.original()
     }
 
-    /// Sets it, if it is not so already. Fails, too, if the host takes the value and then does not have it.
+    /// Sets the value, unless it is set already. Also fails if the host takes the value and then
+    /// does not have it.
     pub fn to(&self, value: &[u8]) -> Result<(), String> {
         if *self.now.borrow() == value {
             return Ok(());
@@ -37,7 +39,7 @@ impl SharedSetting {
         Ok(())
     }
 
-    /// What went wrong while rigs ran, if anything did: their readings are worth nothing then.
+    /// What went wrong while rigs ran; if anything did, their readings are worthless.
     pub fn failure(&self) -> Option<String> {
         self.failed.borrow().clone()
     }
@@ -87,7 +89,7 @@ impl Rig for WithSettingRig {
         self.rig.ticks_per_loop()
     }
 
-    /// Setting a register is the kernel's work, and may take a sleep.
+    /// The kernel sets registers, and may sleep meanwhile.
     fn sleeps(&self) -> bool {
         true
     }
