@@ -25,7 +25,7 @@ pub(crate) fn try_siblings(host: &mut Host) {
             cpu.siblings.get().into_iter().flat_map(records::host::CpuList::iter).filter(|&c| c > cpu.id);
         claimed.extend(others.map(|other| (cpu.id as usize, other as usize)));
     }
-    host.topology.smt.measured = match smt::siblings(&cpus, &claimed, 1) {
+    host.topology.smt.measured = match smt::hyperthread_pairs(&cpus, &claimed, 1) {
         Ok(found) => {
             Fact::Known(found.slowed.iter().filter_map(|(a, b)| format!("{a},{b}").parse().ok()).collect())
         }

@@ -1,5 +1,5 @@
-//! What a measurement chooses where nothing is asked for: the CPU, the memory for its areas, the
-//! seed.
+//! What a measurement chooses where the command line does not: the CPU, the memory for its areas,
+//! the seed.
 
 use crate::context::Refused;
 use lab::claim::Claim;
@@ -71,7 +71,7 @@ pub fn memory(asked: Option<Bytes>, host: &Host) -> Result<MemoryChoice, MemoryR
     Ok(MemoryChoice { areas: asked.unwrap_or(Bytes(usable.0 / 2)).min(most), usable, most })
 }
 
-/// What areas may take of it at most: a control group would kill us for what this program takes
+/// The most memory that areas may take: a control group would kill this process for what it takes
 /// beside them.
 fn most_of(usable: Bytes) -> Bytes {
     let beside = Bytes(usable.0.saturating_sub(BESIDE_AREAS.0));

@@ -7,12 +7,15 @@ use units::Estimate;
 
 /// A jump is at least this share of a lone miss. It should be all of it, but for what fillers and
 /// clock take of either.
-const JUMP: f64 = 0.35;
+const LEAST_JUMP: f64 = 0.35;
 /// It is made within two steps of gap, or within this share of the gap and a few fillers: which
 /// instructions share an entry, and when entries come free, differs from pair to pair.
-const WITHIN: (f64, f64) = (0.10, 6.0);
-/// Parts of the jump that still count as below it, and as above.
-const SIDES: (f64, f64) = (0.15, 0.85);
+const JUMP_WITHIN_GAP_SHARE: f64 = 0.10;
+const JUMP_WITHIN_FILLERS: f64 = 6.0;
+/// Up to this part of the jump a gap counts as below it.
+const BELOW_JUMP: f64 = 0.15;
+/// From this part of the jump on a gap counts as above it.
+const ABOVE_JUMP: f64 = 0.85;
 
 /// The last gap below the jump and the first one above it, as indices. Points ascend in gap, the
 /// first few with gaps so small that any core holds both misses.
@@ -26,16 +29,16 @@ pub(crate) fn bracket(points: &[(f64, f64)]) -> Option<(usize, usize)> {
         // and no jump.
         let slope = slope(&points[..=i]);
         let rise = |j: usize| points[j].1 - points[i].1 - slope * (points[j].0 - points[i].0);
-        let reach = points[i].0 * (1.0 + WITHIN.0) + WITHIN.1;
+        let reach = points[i].0 * (1.0 + JUMP_WITHIN_GAP_SHARE) + JUMP_WITHIN_FILLERS;
         let near = points.iter().rposition(|p| p.0 <= reach).unwrap_or(i);
         let end = near.max(i + 2).min(points.len() - 1);
         let top = (i + 1..=end).max_by(|&a, &b| rise(a).total_cmp(&rise(b)))?;
         let jump = rise(top);
-        if jump < JUMP * alone {
+        if jump < LEAST_JUMP * alone {
             return None;
         }
-        let high = (i + 1..=top).find(|&j| rise(j) >= SIDES.1 * jump)?;
-        let low = (i..high).rev().find(|&j| rise(j) <= SIDES.0 * jump)?;
+        let high = (i + 1..=top).find(|&j| rise(j) >= ABOVE_JUMP * jump)?;
+        let low = (i..high).rev().find(|&j| rise(j) <= BELOW_JUMP * jump)?;
         // One wild point falls back again.
         let after = &points[high + 1..(high + 4).min(points.len())];
         let stay = after.iter().filter(|p| p.1 - points[i].1 > 0.5 * jump).count();

@@ -72,7 +72,7 @@ fn shares_last_cache(host: &Host, a: u32, b: u32) -> Option<bool> {
 
 /// A cache that holds data, as claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Claimed {
+pub(crate) struct ClaimedCache {
     pub name: String,
     pub size: Bytes,
     /// Unknown where only CPUID tells of it.
@@ -80,20 +80,20 @@ pub(crate) struct Claimed {
 }
 
 /// The caches of one CPU, nearest first, with what is claimed of them.
-pub(crate) fn caches(host: &Host, cpu: u32) -> Vec<Claimed> {
+pub(crate) fn caches(host: &Host, cpu: u32) -> Vec<ClaimedCache> {
     let listed = host.data_caches_of(cpu);
     let shared_by = |level| listed.iter().find(|c| c.level == level).map(|c| c.shared_by.clone());
     host.data_cache_sizes_of(cpu)
         .into_iter()
         .filter_map(|c| {
-            Some(Claimed { name: format!("L{}", c.level), size: c.size?, shared_by: shared_by(c.level) })
+            Some(ClaimedCache { name: format!("L{}", c.level), size: c.size?, shared_by: shared_by(c.level) })
         })
         .collect()
 }
 
 /// All last-level caches that these CPUs reach, together.
 pub(crate) fn last_caches(host: &Host, cpus: &[u32], otherwise: Bytes) -> Bytes {
-    let mut seen: Vec<Claimed> = Vec::new();
+    let mut seen: Vec<ClaimedCache> = Vec::new();
     for &cpu in cpus {
         if let Some(last) = caches(host, cpu).pop() {
             if !seen.contains(&last) {

@@ -31,16 +31,16 @@ pub struct FoundLevel {
 }
 
 /// A plateau's latencies lie within this factor of each other.
-const FLAT: f64 = 1.10;
+const FLAT_RATIO: f64 = 1.10;
 /// Memory's latency goes on rising a little with size, for the TLB's sake; beyond this factor that
 /// is worth a note.
-const SAGGING: f64 = 1.25;
+const RISING_MEMORY_RATIO: f64 = 1.25;
 /// A plateau is at least this long, in octaves of size.
 const LEAST_OCTAVES: f64 = 0.9;
 /// Two levels differ by at least this factor.
-const APART: f64 = 1.25;
+const LEVELS_APART_RATIO: f64 = 1.25;
 /// A shoulder climbs by less than this many octaves of latency per octave of size.
-const SHOULDER: f64 = 0.40;
+const SHOULDER_SLOPE: f64 = 0.40;
 /// What figures in core cycles may all be wrong by alike, whatever blocks say: the clock is read
 /// with a chain of adds before and after a block, never while its loads run, and readings may
 /// differ by so much before a block is void.
@@ -48,17 +48,17 @@ pub(crate) const OF_CYCLES: f64 = CLOCK_TOLERANCE;
 /// The same of figures in ticks and nanoseconds: the counter's steps, the cost of reading it.
 pub(crate) const OF_TICKS: f64 = 0.002;
 /// The share of a level's sizes whose fastest blocks may lie below its quiet floor.
-const LUCKY: f64 = 0.05;
-/// Shares of the step from one level to the next. A sharp edge, all of them within [`SHARP`], ends
+const LUCKY_SHARE: f64 = 0.05;
+/// Shares of the step from one level to the next. A sharp edge, all of them within [`SHARP_OCTAVES`], ends
 /// the level where the first is reached: a few lines too many already push many out. A cache whose
 /// sets are filled unevenly, because the pages under it are scattered in physical memory, gives way
 /// over an octave around its size: half the step is nearest to it.
-const FIRST_SIGN: f64 = 0.15;
-const THIRD: f64 = 0.35;
-const HALF: f64 = 0.5;
-const TWO_THIRDS: f64 = 0.65;
+const FIRST_OF_STEP: f64 = 0.15;
+const THIRD_OF_STEP: f64 = 0.35;
+const HALF_OF_STEP: f64 = 0.5;
+const TWO_THIRDS_OF_STEP: f64 = 0.65;
 /// In octaves of size.
-const SHARP: f64 = 0.3;
+const SHARP_OCTAVES: f64 = 0.3;
 
 /// The levels, from the smallest sizes to the largest. Points must ascend in size. From
 /// `memory_from` on, a size well beyond every cache, the points are one level whether they are flat
@@ -80,14 +80,14 @@ pub fn find(points: &[CurvePoint], memory_from: Option<f64>, caches: Option<usiz
     for i in 1..levels.len() {
         let (inner, outer) = (levels[i - 1].latency.value, levels[i].latency.value);
         let at = |share: f64| end_of(points, &levels[i - 1], inner + share * (outer - inner));
-        let (first, last) = (at(FIRST_SIGN), at(TWO_THIRDS));
-        let sharp = (last.1 / first.0).log2() < SHARP;
+        let (first, last) = (at(FIRST_OF_STEP), at(TWO_THIRDS_OF_STEP));
+        let sharp = (last.1 / first.0).log2() < SHARP_OCTAVES;
         let (lo, value) = if sharp {
             (first.0, first.0)
         } else {
             let edge = points.partition_point(|p| p.size <= last.0);
             let held = held(&points[levels[i - 1].from..edge], inner, levels[i].latency.lo);
-            (at(THIRD).0.min(held), at(HALF).0)
+            (at(THIRD_OF_STEP).0.min(held), at(HALF_OF_STEP).0)
         };
         levels[i - 1].size = Some(Estimate::new(value, lo, last.1));
     }
@@ -95,13 +95,13 @@ pub fn find(points: &[CurvePoint], memory_from: Option<f64>, caches: Option<usiz
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct CurveStretch {
     from: usize,
     to: usize,
     slope: bool,
 }
 
-impl Stretch {
+impl CurveStretch {
     fn level(&self, points: &[CurvePoint]) -> FoundLevel {
         let inside = &points[self.from..=self.to];
         let latency = middle(&calm(inside), OF_CYCLES);
@@ -123,7 +123,7 @@ pub(crate) fn middle(points: &[CurvePoint], systematic: f64) -> Estimate {
         stats::quantile_sorted(&stats::sorted(&points.iter().map(f).collect::<Vec<f64>>()), q)
     };
     let value = of(|p| p.latency.value, 0.5);
-    let floor = of(|p| p.quiet.min(p.latency.value), LUCKY);
+    let floor = of(|p| p.quiet.min(p.latency.value), LUCKY_SHARE);
     let lo = of(|p| p.latency.value, 0.05).min(of(|p| p.latency.lo, 0.25)).min(floor);
     let hi = of(|p| p.latency.value, 0.95).max(of(|p| p.latency.hi, 0.75));
     Estimate::new(value, lo * (1.0 - systematic), hi * (1.0 + systematic))
@@ -144,8 +144,8 @@ fn octaves(points: &[CurvePoint], from: usize, to: usize) -> f64 {
 }
 
 /// Flat stretches, longest first, none overlapping another, neighbours of equal height joined.
-fn plateaus(points: &[CurvePoint]) -> Vec<Stretch> {
-    let mut found: Vec<Stretch> = Vec::new();
+fn plateaus(points: &[CurvePoint]) -> Vec<CurveStretch> {
+    let mut found: Vec<CurveStretch> = Vec::new();
     let mut free = vec![true; points.len()];
     loop {
         let best = (0..points.len())
@@ -156,17 +156,17 @@ fn plateaus(points: &[CurvePoint]) -> Vec<Stretch> {
             .max_by(|a, b| octaves(points, a.0, a.1).total_cmp(&octaves(points, b.0, b.1)));
         let Some((from, to)) = best else { break };
         free[from..=to].fill(false);
-        found.push(Stretch { from, to, slope: false });
+        found.push(CurveStretch { from, to, slope: false });
     }
     found.sort_by_key(|s| s.from);
-    let mut joined: Vec<Stretch> = Vec::new();
+    let mut joined: Vec<CurveStretch> = Vec::new();
     for s in found {
-        let height = |s: &Stretch| s.level(points).latency.value;
+        let height = |s: &CurveStretch| s.level(points).latency.value;
         match joined.last_mut() {
-            Some(last) if height(&s) < height(last) * APART => {
+            Some(last) if height(&s) < height(last) * LEVELS_APART_RATIO => {
                 // Two flat pieces with less than a level's step between them.
                 if octaves(points, s.from, s.to) > octaves(points, last.from, last.to) && last.from > 0 {
-                    *last = Stretch { from: last.from, ..s };
+                    *last = CurveStretch { from: last.from, ..s };
                 } else {
                     last.to = s.to;
                 }
@@ -183,7 +183,7 @@ fn flat_end(points: &[CurvePoint], free: &[bool], from: usize) -> Option<usize> 
     for (i, p) in points.iter().enumerate().skip(from) {
         lo = lo.min(p.latency.value);
         hi = hi.max(p.latency.value);
-        if !free[i] || hi > lo * FLAT {
+        if !free[i] || hi > lo * FLAT_RATIO {
             break;
         }
         end = Some(i);
@@ -192,17 +192,18 @@ fn flat_end(points: &[CurvePoint], free: &[bool], from: usize) -> Option<usize> 
 }
 
 /// Makes the points from `size` on the last level, together with a plateau that runs into them.
-fn memory(points: &[CurvePoint], stretches: &mut Vec<Stretch>, size: f64) {
+fn memory(points: &[CurvePoint], stretches: &mut Vec<CurveStretch>, size: f64) {
     let first = points.partition_point(|p| p.size < size);
     if first + 1 >= points.len() {
         return;
     }
-    let mut all = Stretch { from: first, to: points.len() - 1, slope: false };
+    let mut all = CurveStretch { from: first, to: points.len() - 1, slope: false };
     let height = all.level(points).latency.value;
-    let joins = |s: &Stretch| s.to >= first || s.level(points).latency.value * APART > height;
+    let joins =
+        |s: &CurveStretch| s.to >= first || s.level(points).latency.value * LEVELS_APART_RATIO > height;
     if let Some(early) = stretches.iter().find(|s| joins(s)) {
         // A plateau that only touches the first of them is another level if it lies much lower.
-        if early.level(points).latency.value * APART > height {
+        if early.level(points).latency.value * LEVELS_APART_RATIO > height {
             all.from = all.from.min(early.from);
         }
     }
@@ -212,13 +213,13 @@ fn memory(points: &[CurvePoint], stretches: &mut Vec<Stretch>, size: f64) {
     stretches.retain(|s| s.from < all.from && s.to > s.from);
     let inside = points[all.from..].iter().map(|p| p.latency.value);
     let (lo, hi) = inside.fold((f64::INFINITY, 0f64), |(lo, hi), v| (lo.min(v), hi.max(v)));
-    all.slope = hi > lo * SAGGING;
+    all.slope = hi > lo * RISING_MEMORY_RATIO;
     stretches.push(all);
 }
 
 /// Between two plateaus that lie more than two octaves apart there may be a level that never gets
 /// flat.
-fn shoulders(points: &[CurvePoint], stretches: &[Stretch]) -> Vec<Stretch> {
+fn shoulders(points: &[CurvePoint], stretches: &[CurveStretch]) -> Vec<CurveStretch> {
     let mut found = Vec::new();
     let gaps: Vec<(usize, usize)> = stretches.windows(2).map(|w| (w[0].to, w[1].from)).collect();
     for (left, right) in gaps {
@@ -233,15 +234,17 @@ fn shoulders(points: &[CurvePoint], stretches: &[Stretch]) -> Vec<Stretch> {
             .filter(|&(i, j)| octaves(points, i, j) >= LEAST_OCTAVES)
             .filter(|&(i, j)| {
                 let inside = slope(i, j);
-                inside < SHOULDER && inside < slope(left, i) / 2.0 && inside < slope(j, right) / 1.5
+                inside < SHOULDER_SLOPE && inside < slope(left, i) / 2.0 && inside < slope(j, right) / 1.5
             })
             .filter(|&(i, j)| {
-                let apart = |a: usize, b: usize| points[b].latency.value / points[a].latency.value >= APART;
+                let apart = |a: usize, b: usize| {
+                    points[b].latency.value / points[a].latency.value >= LEVELS_APART_RATIO
+                };
                 apart(left, i) && apart(j, right)
             })
             .max_by(|a, b| octaves(points, a.0, a.1).total_cmp(&octaves(points, b.0, b.1)));
         if let Some((from, to)) = best {
-            found.push(Stretch { from, to, slope: true });
+            found.push(CurveStretch { from, to, slope: true });
         }
     }
     found

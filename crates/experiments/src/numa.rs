@@ -28,7 +28,7 @@ use units::{Bytes, Quantity, Unit};
 
 /// Chains at once: more misses than any core keeps under way, and few enough that nearly all stay
 /// in registers.
-const CHAINS: u32 = 16;
+const PARALLEL_CHAINS: u32 = 16;
 /// Pages of each placement whose node is looked up.
 const PAGES_LOOKED_UP: usize = 512;
 /// Nodes walked to warm up: few, since no cache holds the chain.
@@ -194,7 +194,7 @@ fn as_asked(asked: &[u32], found: &[NodePages]) -> bool {
 
 fn placements(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<PlacementResult>, Refused> {
     let chase = load_chase(kernels::Access::Read)?;
-    let parallel = Loaded::of(&Spec::ParallelChains { chains: CHAINS })?;
+    let parallel = Loaded::of(&Spec::ParallelChains { chains: PARALLEL_CHAINS })?;
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     for p in placed {
         let begin = ctx.rng.below(p.chain.nodes());
@@ -214,7 +214,7 @@ fn placements(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<Place
             parallelism: crews::ratio(&latency.ticks, &parallel.ticks),
             latency,
             parallel,
-            chains: CHAINS,
+            chains: PARALLEL_CHAINS,
         });
     }
     Ok(results)

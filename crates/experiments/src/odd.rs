@@ -1,5 +1,5 @@
-//! Claims of the host that a measurement contradicts: what a reader of the figures should know
-//! before he believes either.
+//! Claims of the host that the measurement contradicts: what a reader should know before trusting
+//! either.
 
 use records::machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,8 @@ const SIZE_BELOW: f64 = 0.5;
 const ENTRIES_ABOVE: f64 = 1.1;
 const ENTRIES_BELOW: f64 = 0.9;
 
-/// So much of an area's memory has the pages that were asked for, or its curve is of mixed pages.
+/// If less than this share of an area's memory has the pages that were asked for, its curve is of
+/// mixed pages.
 const PAGES_AS_ASKED: f64 = 0.95;
 
 /// Each in one line, said once.

@@ -22,23 +22,23 @@ use units::Bytes;
 
 /// One curve: windows of a size, scalar or vectorised, over all areas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+struct WindowShape {
     window: u32,
     vectorised: bool,
 }
 
-const fn scalar(window: u32) -> Shape {
-    Shape { window, vectorised: false }
+const fn scalar(window: u32) -> WindowShape {
+    WindowShape { window, vectorised: false }
 }
 
-const fn vector(window: u32) -> Shape {
-    Shape { window, vectorised: true }
+const fn vector(window: u32) -> WindowShape {
+    WindowShape { window, vectorised: true }
 }
 
-const QUICK: &[Shape] = &[scalar(1 << 10), scalar(2 << 10), scalar(4 << 10)];
-const NORMAL: &[Shape] =
+const QUICK: &[WindowShape] = &[scalar(1 << 10), scalar(2 << 10), scalar(4 << 10)];
+const NORMAL: &[WindowShape] =
     &[scalar(1 << 10), scalar(2 << 10), scalar(4 << 10), scalar(16 << 10), scalar(64 << 10)];
-const THOROUGH: &[Shape] = &[
+const THOROUGH: &[WindowShape] = &[
     scalar(1 << 10),
     scalar(2 << 10),
     scalar(4 << 10),
@@ -50,7 +50,7 @@ const THOROUGH: &[Shape] = &[
     vector(4 << 10),
 ];
 /// On base pages, where TLBs end sooner.
-const SMALL_PAGES: &[Shape] = &[scalar(1 << 10), scalar(4 << 10)];
+const SMALL_PAGES: &[WindowShape] = &[scalar(1 << 10), scalar(4 << 10)];
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "windows",
@@ -84,7 +84,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Windows, Refused> {
 
 fn gather(
     ctx: &mut Context<'_>,
-    shapes: &[Shape],
+    shapes: &[WindowShape],
     pages: PageKind,
     largest: Bytes,
     share: f64,
@@ -94,7 +94,7 @@ fn gather(
     let every = ctx.pick(2, 1, 1);
     let mut curves = Vec::new();
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
-    for &Shape { window, vectorised } in shapes {
+    for &WindowShape { window, vectorised } in shapes {
         let kernel = Loaded::of(&Spec::Windows { bytes: window, vectorised })?;
         if !kernel.runs_here() {
             continue;

@@ -49,7 +49,7 @@ impl Layout {
 
     /// Steps of a lap.
     pub fn nodes(&self) -> u64 {
-        self.lines() * if self.order == Order::Revisiting { VISITS } else { 1 }
+        self.lines() * if self.order == Order::Revisiting { VISITS_PER_LAP } else { 1 }
     }
 
     fn reach(&self) -> usize {
@@ -58,12 +58,12 @@ impl Layout {
         } else {
             self.lines()
         };
-        (units * self.pitch).next_multiple_of(PAGE) as usize
+        (units * self.pitch).next_multiple_of(PAGE_BYTES) as usize
     }
 
     /// How many chains of revisited lines can lie on the same pages, each on lines of its own.
     fn lanes(&self) -> usize {
-        if self.scatter { (self.pitch.min(PAGE) / LINE as u64).max(1) as usize } else { 1 }
+        if self.scatter { (self.pitch.min(PAGE_BYTES) / LINE_BYTES as u64).max(1) as usize } else { 1 }
     }
 }
 
@@ -144,12 +144,12 @@ impl Chain {
 
 /// The smallest line that any x86-64 or Arm server has; pointers of several chains share lines of
 /// this size.
-const LINE: usize = 64;
-const SLOTS: usize = LINE / 8;
+const LINE_BYTES: usize = 64;
+const SLOTS_PER_LINE: usize = LINE_BYTES / 8;
 /// How often a lap of [`Order::Revisiting`] comes by each line: once for each pointer that it has
 /// room for.
-pub const VISITS: u64 = SLOTS as u64;
-const PAGE: u64 = 4096;
+pub const VISITS_PER_LAP: u64 = SLOTS_PER_LINE as u64;
+const PAGE_BYTES: u64 = 4096;
 /// Where pages are kept apart, one page in each group of this many is left out...
 const PAGES_PER_GROUP: u64 = 4;
 /// ...and this many are used.
@@ -162,10 +162,10 @@ const PAGES_KEPT_PER_GROUP: u64 = PAGES_PER_GROUP - 1;
 /// stretch of units each line of a page, and each page of a larger unit, comes equally often, and
 /// so does each low part of the page's number.
 fn place_in_unit(unit: u64, pitch: u64, lane: u64) -> u64 {
-    let line = LINE as u64;
-    let pages = (pitch / PAGE).max(1);
-    let lines = (pitch.min(PAGE) / line).max(1);
-    digit_sum(unit, pages) % pages * PAGE + (digit_sum(unit, lines) + lane) % lines * line
+    let line = LINE_BYTES as u64;
+    let pages = (pitch / PAGE_BYTES).max(1);
+    let lines = (pitch.min(PAGE_BYTES) / line).max(1);
+    digit_sum(unit, pages) % pages * PAGE_BYTES + (digit_sum(unit, lines) + lane) % lines * line
 }
 
 /// Which page of a group is left out: not the same everywhere, so that no set of a buffer goes
@@ -204,7 +204,7 @@ pub fn build(
     // The first chain on shared pages is the longest.
     for (layout, place) in layouts.iter().zip(&places).filter(|(l, p)| l.apart && p.lane == 0) {
         for group in 0..layout.lines().div_ceil(PAGES_KEPT_PER_GROUP) {
-            arena.drop_page(place.offset + (left_out(group) * PAGE) as usize);
+            arena.drop_page(place.offset + (left_out(group) * PAGE_BYTES) as usize);
         }
     }
     let arena = Arc::new(arena);
@@ -260,19 +260,19 @@ fn assign(layouts: &[Layout]) -> (Vec<ChainPlace>, Bytes) {
         let (_, offset, lane) = shared.expect("just set");
         places[i] = ChainPlace { offset, slot: 0, lane: lane as u64 };
     }
-    let mut used = [end; SLOTS];
+    let mut used = [end; SLOTS_PER_LINE];
     for i in others {
         let pitch = layouts[i].pitch as usize;
         assert!(pitch > 0 && pitch % 8 == 0, "a pitch of {pitch} bytes cuts pointers");
         assert!(!layouts[i].apart, "pages are kept apart for revisiting chains only");
-        let apart = common(pitch / 8, SLOTS);
-        let top = |used: &[usize; SLOTS], first: usize| {
-            (first..SLOTS).step_by(apart).map(|s| used[s]).max().unwrap_or(0)
+        let apart = common(pitch / 8, SLOTS_PER_LINE);
+        let top = |used: &[usize; SLOTS_PER_LINE], first: usize| {
+            (first..SLOTS_PER_LINE).step_by(apart).map(|s| used[s]).max().unwrap_or(0)
         };
         let slot = (0..apart).min_by_key(|&s| top(&used, s)).expect("there are slots");
         let offset = top(&used, slot);
         places[i] = ChainPlace { offset, slot, lane: 0 };
-        for s in (slot..SLOTS).step_by(apart) {
+        for s in (slot..SLOTS_PER_LINE).step_by(apart) {
             used[s] = offset + layouts[i].reach();
         }
     }
@@ -423,7 +423,7 @@ mod tests {
         for (c, chain) in chains.iter().enumerate() {
             check(chain).unwrap();
             for i in 0..chain.nodes() {
-                assert_eq!(*owner.entry(chain.address(i) as usize / LINE).or_insert(c), c);
+                assert_eq!(*owner.entry(chain.address(i) as usize / LINE_BYTES).or_insert(c), c);
             }
         }
         let lines: u64 = layouts.iter().map(Layout::lines).sum();
@@ -472,8 +472,8 @@ mod tests {
     fn chains_of_pages_apart_close() {
         let layouts: Vec<Layout> = [16, 17, 18, 19, 700]
             .map(|pages| Layout {
-                span: Bytes(pages * PAGE),
-                pitch: PAGE,
+                span: Bytes(pages * PAGE_BYTES),
+                pitch: PAGE_BYTES,
                 scatter: true,
                 apart: true,
                 order: Order::Revisiting,
@@ -482,7 +482,7 @@ mod tests {
         for chain in build(&layouts, PageKind::Cut, &Placement::FirstTouch, &mut Rng::new(5)).unwrap() {
             check(&chain).unwrap();
             let pages: std::collections::BTreeSet<usize> =
-                (0..chain.nodes()).map(|i| (chain.address(i) as usize) / PAGE as usize).collect();
+                (0..chain.nodes()).map(|i| (chain.address(i) as usize) / PAGE_BYTES as usize).collect();
             assert_eq!(pages.len() as u64, chain.layout.lines());
         }
     }

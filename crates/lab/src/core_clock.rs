@@ -8,7 +8,7 @@ use kernels::{Spec, assemble};
 
 const UNROLL: u32 = 256;
 /// About 7 µs at 4 GHz: long against the steps of the counter, short against changes of the clock.
-const LOOPS: u64 = 112;
+const LOOPS_PER_READING: u64 = 112;
 /// A measurement is the median of this many readings, so that one interrupt does not look like a
 /// slow clock.
 const READINGS: usize = 3;
@@ -51,7 +51,7 @@ impl CoreClock {
 
     /// Core cycles per tick, now, on this CPU.
     pub fn cycles_per_tick(&self) -> f64 {
-        let mut readings: [f64; READINGS] = std::array::from_fn(|_| self.reading(LOOPS));
+        let mut readings: [f64; READINGS] = std::array::from_fn(|_| self.reading(LOOPS_PER_READING));
         readings.sort_by(f64::total_cmp);
         readings[READINGS / 2]
     }
@@ -59,7 +59,7 @@ impl CoreClock {
     /// The same from one reading that is `factor` times as long, where precision matters more than
     /// time.
     pub fn precise(&self, factor: u64) -> f64 {
-        self.reading(LOOPS * factor)
+        self.reading(LOOPS_PER_READING * factor)
     }
 
     fn reading(&self, loops: u64) -> f64 {

@@ -17,21 +17,21 @@ use kernels::{Spec, assemble};
 
 const UNROLL: u32 = 256;
 /// About 1.5 µs at 4 GHz.
-const LOOPS: u64 = 20;
+const LOOPS_PER_READING: u64 = 20;
 /// The median of this many readings.
 const READINGS: usize = 3;
 /// The share that is lost at the ends of a reading, and to changes of the clock.
-const TOLERANCE: f64 = 0.04;
+const TOLERATED_LOSS: f64 = 0.04;
 /// The share that a scheduler may lose of what its adders could do.
-const SCHEDULING: f64 = 0.07;
+const SCHEDULER_LOSS: f64 = 0.07;
 /// Readings within this share of a good one are like it; where this part of all readings is like
 /// it, the core was alone then.
-const ALIKE: f64 = 0.015;
-const STEADY: f64 = 0.3;
+const ALIKE_WITHIN: f64 = 0.015;
+const STEADY_SHARE: f64 = 0.3;
 /// The number of latest readings that are remembered.
-const REMEMBERED: usize = 1 << 12;
+const READINGS_KEPT: usize = 1 << 12;
 /// After this many readings the best is computed anew.
-const RENEWED: usize = 64;
+const RENEW_AFTER_READINGS: usize = 64;
 
 /// Takes readings, and remembers the best.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct CoreWidth {
     adds_per_loop: u64,
     /// Ticks of calling the kernel and reading the counter.
     overhead: u64,
-    seen: Remembered,
+    seen: BestReadings,
 }
 
 impl CoreWidth {
@@ -48,17 +48,17 @@ impl CoreWidth {
         let kernel = assemble(&Spec::Spin { unroll: UNROLL }).expect("the kernel's parameter is constant");
         let adds_per_loop = kernel.ops_per_loop;
         let mut core_width =
-            Self { kernel: Loaded::new(kernel)?, adds_per_loop, overhead: 0, seen: Remembered::default() };
+            Self { kernel: Loaded::new(kernel)?, adds_per_loop, overhead: 0, seen: BestReadings::default() };
         core_width.overhead = (0..256).map(|_| core_width.ticks(0)).min().unwrap_or(0);
-        core_width.ticks(LOOPS);
+        core_width.ticks(LOOPS_PER_READING);
         Ok(core_width)
     }
 
     /// Adds per core cycle, now, on a CPU whose clock makes `cycles_per_tick` cycles in a tick.
     pub(crate) fn take(&mut self, cycles_per_tick: f64) -> f64 {
         let mut readings: [f64; READINGS] = std::array::from_fn(|_| {
-            let ticks = self.ticks(LOOPS).saturating_sub(self.overhead).max(1);
-            (LOOPS * self.adds_per_loop) as f64 / ticks as f64 / cycles_per_tick
+            let ticks = self.ticks(LOOPS_PER_READING).saturating_sub(self.overhead).max(1);
+            (LOOPS_PER_READING * self.adds_per_loop) as f64 / ticks as f64 / cycles_per_tick
         });
         readings.sort_by(f64::total_cmp);
         let reading = readings[READINGS / 2];
@@ -83,27 +83,27 @@ impl CoreWidth {
 
 /// Readings, and what a whole core finishes according to the best of them.
 #[derive(Debug, Default)]
-struct Remembered {
+struct BestReadings {
     readings: Vec<f64>,
     taken: usize,
     whole: f64,
 }
 
-impl Remembered {
+impl BestReadings {
     fn note(&mut self, reading: f64) {
-        if self.readings.len() < REMEMBERED {
+        if self.readings.len() < READINGS_KEPT {
             self.readings.push(reading);
         } else {
-            self.readings[self.taken % REMEMBERED] = reading;
+            self.readings[self.taken % READINGS_KEPT] = reading;
         }
         self.taken += 1;
-        if self.taken <= RENEWED || self.taken % RENEWED == 0 {
+        if self.taken <= RENEW_AFTER_READINGS || self.taken % RENEW_AFTER_READINGS == 0 {
             self.whole = whole(&self.readings);
         }
     }
 
     fn is_shared(&self, reading: f64) -> bool {
-        reading < self.whole * (1.0 - TOLERANCE)
+        reading < self.whole * (1.0 - TOLERATED_LOSS)
     }
 }
 
@@ -113,10 +113,10 @@ impl Remembered {
 fn whole(readings: &[f64]) -> f64 {
     let sorted = stats::sorted(readings);
     let good = stats::quantile_sorted(&sorted, 0.9);
-    let adders = (good - TOLERANCE).ceil().clamp(1.0, 4.0);
-    let alike = sorted.iter().filter(|&&r| (r - good).abs() < ALIKE * good).count();
-    let steady = alike as f64 > STEADY * sorted.len() as f64;
-    if steady && good > adders * (1.0 - SCHEDULING) { good.min(adders) } else { adders }
+    let adders = (good - TOLERATED_LOSS).ceil().clamp(1.0, 4.0);
+    let alike = sorted.iter().filter(|&&r| (r - good).abs() < ALIKE_WITHIN * good).count();
+    let steady = alike as f64 > STEADY_SHARE * sorted.len() as f64;
+    if steady && good > adders * (1.0 - SCHEDULER_LOSS) { good.min(adders) } else { adders }
 }
 
 #[cfg(test)]
@@ -124,8 +124,8 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    fn remembered(readings: impl Iterator<Item = f64>) -> Remembered {
-        let mut seen = Remembered::default();
+    fn remembered(readings: impl Iterator<Item = f64>) -> BestReadings {
+        let mut seen = BestReadings::default();
         readings.for_each(|r| seen.note(r));
         seen
     }
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn a_change_of_the_best_is_noticed() {
-        let seen = remembered((0..3 * REMEMBERED).map(|i| if i < REMEMBERED { 2.9 } else { 3.95 }));
+        let seen = remembered((0..3 * READINGS_KEPT).map(|i| if i < READINGS_KEPT { 2.9 } else { 3.95 }));
         assert!((3.9..=4.0).contains(&seen.whole), "{}", seen.whole);
-        assert_eq!(seen.readings.len(), REMEMBERED);
+        assert_eq!(seen.readings.len(), READINGS_KEPT);
     }
 
     #[test]

@@ -21,12 +21,12 @@ use std::cell::UnsafeCell;
 use std::sync::{Mutex, Once, PoisonError};
 
 /// Signals by which the processor reports that it cannot go on.
-const FATAL: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
-const DIRECTION: i64 = 1 << 10;
+const FATAL_SIGNALS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+const DIRECTION_FLAG: i64 = 1 << 10;
 
 /// Where to go on. The assembly below knows the order of the first two.
 #[repr(C)]
-struct Note {
+struct LandingNote {
     /// 0: no kernel is running on this thread.
     stack: u64,
     landing: u64,
@@ -35,10 +35,10 @@ struct Note {
 }
 
 thread_local! {
-    static NOTE: UnsafeCell<Note> = const { UnsafeCell::new(Note { stack: 0, landing: 0, signal: 0, at: 0 }) };
+    static NOTE: UnsafeCell<LandingNote> = const { UnsafeCell::new(LandingNote { stack: 0, landing: 0, signal: 0, at: 0 }) };
 }
 
-/// The former actions of the signals, in the order of [`FATAL`].
+/// The former actions of the signals, in the order of [`FATAL_SIGNALS`].
 static BEFORE: Mutex<Vec<libc::sigaction>> = Mutex::new(Vec::new());
 
 /// Installs the handlers; call it before any kernel runs. Further calls do nothing.
@@ -46,7 +46,7 @@ pub(crate) fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
-        for signal in FATAL {
+        for signal in FATAL_SIGNALS {
             // SAFETY: zeroed sigactions are valid ones. The handler touches nothing but its
             // thread's note, the context it is given and, once and where no kernel runs, the
             // actions kept here.
@@ -75,11 +75,11 @@ extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, context: 
             (*note).at = registers[libc::REG_RIP as usize] as u64;
             registers[libc::REG_RSP as usize] = (*note).stack as i64;
             registers[libc::REG_RIP as usize] = (*note).landing as i64;
-            registers[libc::REG_EFL as usize] &= !DIRECTION;
+            registers[libc::REG_EFL as usize] &= !DIRECTION_FLAG;
             return;
         }
         let before = BEFORE.try_lock().ok();
-        let old = FATAL.iter().position(|&s| s == signal).and_then(|i| before.as_ref()?.get(i));
+        let old = FATAL_SIGNALS.iter().position(|&s| s == signal).and_then(|i| before.as_ref()?.get(i));
         match old {
             Some(old) => libc::sigaction(signal, old, std::ptr::null_mut()),
             None => libc::signal(signal, libc::SIG_DFL) as libc::c_int,
@@ -140,7 +140,7 @@ pub(crate) unsafe fn call(entry: *const u8, rdi: *mut u8, rsi: u64, rdx: *mut u6
 }
 
 #[cold]
-fn died(note: &mut Note, entry: *const u8) -> ! {
+fn died(note: &mut LandingNote, entry: *const u8) -> ! {
     let signal = match std::mem::take(&mut note.signal) {
         libc::SIGSEGV => "SIGSEGV",
         libc::SIGBUS => "SIGBUS",

@@ -10,7 +10,7 @@
 //! [`reserve_huge_pages`] if more is needed than writing.
 
 pub use crate::setting_place::SettingPlace;
-use crate::watchdog::{Busy, Watchdog};
+use crate::watchdog::{self, Watchdog};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -56,8 +56,8 @@ impl Change {
     /// The same with the lock and the journal elsewhere.
     pub fn with_journal(place: SettingPlace, journal: &Path) -> Result<Self, SettingError> {
         let watchdog = watchdog(journal).map_err(|busy| match busy {
-            Busy::Taken(pid) => SettingError::InUse(pid),
-            Busy::Broken(error) => SettingError::NoWatchdog(place.clone(), error),
+            watchdog::NoWatchdog::Taken(pid) => SettingError::InUse(pid),
+            watchdog::NoWatchdog::Broken(error) => SettingError::NoWatchdog(place.clone(), error),
         })?;
         // Read under the lock: before, it may have been the changed value of another process.
         let original = place.read().map_err(|e| SettingError::Unreadable(place.clone(), e))?;
@@ -111,7 +111,7 @@ impl Drop for Change {
 }
 
 /// The process's one watchdog of each journal, as long as anything is changed.
-fn watchdog(journal: &Path) -> Result<Arc<Watchdog>, Busy> {
+fn watchdog(journal: &Path) -> Result<Arc<Watchdog>, watchdog::NoWatchdog> {
     static RUNNING: Mutex<Vec<Weak<Watchdog>>> = Mutex::new(Vec::new());
     let mut running = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     running.retain(|w| w.strong_count() > 0);

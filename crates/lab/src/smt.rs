@@ -16,29 +16,33 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Slower by this factor means a shared core: it is more than any clock falls when more cores are
 /// busy, and less than any shared core costs.
-const SLOWED: f64 = 1.3;
+const SLOWED_RATIO: f64 = 1.3;
 /// About 100 µs of spinning.
 const LOOPS: u64 = 100_000;
-const PIECES: usize = 15;
+const ROUNDS: usize = 15;
 /// A machine with more pairs than this has a sample of them tried.
 const MOST_PAIRS: usize = 120;
 
 /// What running pairs of CPUs showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Siblings {
+pub struct HyperthreadPairs {
     pub tried: usize,
     /// Pairs that slow each other down, the smaller number first.
     pub slowed: Vec<(usize, usize)>,
 }
 
 /// Tries pairs of these CPUs: all if they are few, else those `claimed` and a random sample.
-pub fn siblings(cpus: &[usize], claimed: &[(usize, usize)], seed: u64) -> Result<Siblings, SysError> {
+pub fn hyperthread_pairs(
+    cpus: &[usize],
+    claimed: &[(usize, usize)],
+    seed: u64,
+) -> Result<HyperthreadPairs, SysError> {
     let kernel = assemble(&Spec::Spin { unroll: 1 }).expect("the spinning kernel's parameter is constant");
     let spin = Loaded::new(kernel)?;
-    let mut found = Siblings::default();
+    let mut found = HyperthreadPairs::default();
     for (a, b) in pairs(cpus, claimed, seed) {
         found.tried += 1;
-        if ratio(&spin, a, b)? > SLOWED {
+        if ratio(&spin, a, b)? > SLOWED_RATIO {
             found.slowed.push((a, b));
         }
     }
@@ -84,7 +88,7 @@ fn ratio(spin: &Loaded, a: usize, b: usize) -> Result<f64, SysError> {
         })?;
         let (mut alone, mut together) = (Vec::new(), Vec::new());
         rig.warm();
-        for _ in 0..PIECES {
+        for _ in 0..ROUNDS {
             alone.push(rig.run(LOOPS)[0]);
             state.store(RUN, Ordering::Release);
             while state.load(Ordering::Acquire) == RUN && !partner.is_finished() {
@@ -117,7 +121,7 @@ mod tests {
     #[test]
     fn every_pair_is_tried_once() {
         let cpus = crate::pin::allowed().unwrap();
-        let found = siblings(&cpus[..cpus.len().min(3)], &[], 1).unwrap();
+        let found = hyperthread_pairs(&cpus[..cpus.len().min(3)], &[], 1).unwrap();
         let n = cpus.len().min(3);
         assert_eq!(found.tried, n * (n - 1) / 2);
         assert!(found.slowed.iter().all(|(a, b)| a < b));

@@ -32,17 +32,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The first argument that makes a program the watchdog; for this program alone.
-const ASKED: &str = "--gleaner-watchdog";
+const WATCHDOG_ARGUMENT: &str = "--gleaner-watchdog";
 /// How often, and how far apart, restoring is tried: huge pages of a dying process are free only
 /// when it is gone.
-const TRIES: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(50);
+const RESTORE_TRIES: u32 = 40;
+const RESTORE_PAUSE: Duration = Duration::from_millis(50);
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why there is no watchdog.
 #[derive(Debug)]
-pub enum Busy {
+pub enum NoWatchdog {
     /// Another process holds the lock, the watchdog of this number.
     Taken(Option<u32>),
     Broken(io::Error),
@@ -52,19 +52,19 @@ pub enum Busy {
 #[derive(Debug)]
 pub struct Watchdog {
     journal: PathBuf,
-    line: Mutex<Line>,
+    line: Mutex<WatchdogPipe>,
     numbers: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Line {
+struct WatchdogPipe {
     child: Child,
     /// Taken when it is time to end.
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
 }
 
-impl Line {
+impl WatchdogPipe {
     fn ask(&mut self, message: &str) -> io::Result<()> {
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the watchdog is gone");
         self.to.as_mut().ok_or_else(gone)?.write_all(message.as_bytes())?;
@@ -83,18 +83,18 @@ impl Line {
 
 impl Watchdog {
     /// Starts one and waits until it holds the lock.
-    pub fn start(journal: &Path) -> Result<Self, Busy> {
+    pub fn start(journal: &Path) -> Result<Self, NoWatchdog> {
         let mut child = Command::new("/proc/self/exe")
-            .arg(ASKED)
+            .arg(WATCHDOG_ARGUMENT)
             .arg(journal)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(Busy::Broken)?;
+            .map_err(NoWatchdog::Broken)?;
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let from = BufReader::new(from.expect("its standard output is a pipe"));
-        let mut line = Line { child, to, from };
+        let mut line = WatchdogPipe { child, to, from };
         let heard = line.hear().unwrap_or_default();
         if let Some(("ready", _)) = heard.split_once(' ') {
             return Ok(Self {
@@ -108,9 +108,9 @@ impl Watchdog {
         let _ = line.child.kill();
         let _ = line.child.wait();
         Err(match heard.split_once(' ') {
-            Some(("taken", pid)) => Busy::Taken(pid.parse().ok()),
-            Some(("no", why)) => Busy::Broken(io::Error::other(why.to_owned())),
-            _ => Busy::Broken(io::Error::other("this program does not answer as a watchdog")),
+            Some(("taken", pid)) => NoWatchdog::Taken(pid.parse().ok()),
+            Some(("no", why)) => NoWatchdog::Broken(io::Error::other(why.to_owned())),
+            _ => NoWatchdog::Broken(io::Error::other("this program does not answer as a watchdog")),
         })
     }
 
@@ -121,7 +121,7 @@ impl Watchdog {
     /// Once this returns, the watchdog will put `original` back if we are not there to do it.
     pub fn remember(&self, place: &SettingPlace, original: &[u8]) -> io::Result<u64> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let entry = Entry { number, place: place.clone(), original: original.to_owned() };
+        let entry = JournalEntry { number, place: place.clone(), original: original.to_owned() };
         self.line().ask(&entry.line())?;
         Ok(number)
     }
@@ -139,7 +139,7 @@ impl Watchdog {
         }
     }
 
-    fn line(&self) -> std::sync::MutexGuard<'_, Line> {
+    fn line(&self) -> std::sync::MutexGuard<'_, WatchdogPipe> {
         self.line.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
@@ -155,13 +155,13 @@ impl Drop for Watchdog {
 
 /// An original to be put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct JournalEntry {
     number: u64,
     place: SettingPlace,
     original: Vec<u8>,
 }
 
-impl Entry {
+impl JournalEntry {
     fn line(&self) -> String {
         let offset = self.place.register.map_or("-".to_owned(), |o| o.to_string());
         let file = hex(self.place.file.as_os_str().as_bytes());
@@ -186,9 +186,9 @@ impl Entry {
 
     fn put_back(&self) -> io::Result<()> {
         let mut last = Ok(());
-        for attempt in 0..TRIES {
+        for attempt in 0..RESTORE_TRIES {
             if attempt > 0 {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(RESTORE_PAUSE);
             }
             last = self.place.write_verified(&self.original);
             match &last {
@@ -224,7 +224,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 /// then this returns what to exit with. To be called before anything else.
 pub fn serve_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next()? != ASKED {
+    if arguments.next()? != WATCHDOG_ARGUMENT {
         return None;
     }
     let Some(journal) = arguments.next() else { return Some(ExitCode::from(2)) };
@@ -241,16 +241,16 @@ fn open_journal(path: &Path) -> io::Result<File> {
 
 /// The journal: the number of the process that holds it, then a line an entry. A last line cut
 /// short by a kill was never acknowledged, so nothing was changed for it.
-fn read_journal(file: &mut File) -> (Option<u32>, Vec<Entry>) {
+fn read_journal(file: &mut File) -> (Option<u32>, Vec<JournalEntry>) {
     let mut text = String::new();
     let _ = file.rewind().and_then(|()| file.read_to_string(&mut text));
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
     let mut lines = whole.lines();
     let holder = lines.next().and_then(|l| l.parse().ok());
-    (holder, lines.filter_map(Entry::parse).collect())
+    (holder, lines.filter_map(JournalEntry::parse).collect())
 }
 
-fn write_journal(file: &mut File, entries: &[Entry]) -> io::Result<()> {
+fn write_journal(file: &mut File, entries: &[JournalEntry]) -> io::Result<()> {
     let mut text = format!("{}\n", std::process::id());
     for entry in entries {
         text.push_str(&entry.line());
@@ -261,7 +261,7 @@ fn write_journal(file: &mut File, entries: &[Entry]) -> io::Result<()> {
 }
 
 /// Appends: what is written already stays whole, whatever happens meanwhile.
-fn append_journal(file: &mut File, entry: &Entry) -> io::Result<()> {
+fn append_journal(file: &mut File, entry: &JournalEntry) -> io::Result<()> {
     file.seek(io::SeekFrom::End(0))?;
     file.write_all(entry.line().as_bytes())
 }
@@ -305,20 +305,20 @@ fn serve(journal: &Path, from: &mut dyn BufRead, to: &mut dyn Write) -> ExitCode
     }
     let _ = say(&format!("ready {}", std::process::id()));
 
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<JournalEntry> = Vec::new();
     let mut line = String::new();
     // A line without its end is one whose writer was killed while writing: no change has followed
     // it.
     while from.read_line(&mut line).is_ok_and(|n| n > 0) && line.ends_with('\n') {
         let text = line.trim_end_matches('\n');
-        let done = if let Some(entry) = Entry::parse(text) {
+        let done = if let Some(entry) = JournalEntry::parse(text) {
             let appended = append_journal(&mut file, &entry);
             // Remembered in any case: to put back what was never changed does no harm.
             entries.push(entry);
             appended
         } else if let Some(number) = text.strip_prefix("- ").and_then(|n| n.parse::<u64>().ok()) {
             entries.retain(|e| e.number != number);
-            let all: Vec<Entry> = left.iter().chain(&entries).cloned().collect();
+            let all: Vec<JournalEntry> = left.iter().chain(&entries).cloned().collect();
             write_journal(&mut file, &all)
         } else {
             Err(io::Error::other("not understood"))
@@ -336,11 +336,11 @@ fn serve(journal: &Path, from: &mut dyn BufRead, to: &mut dyn Write) -> ExitCode
 }
 
 /// Latest first. Returns those that could not be put back, each of which was complained about.
-fn put_back_all(entries: Vec<Entry>, remark: &str) -> Vec<Entry> {
+fn put_back_all(entries: Vec<JournalEntry>, remark: &str) -> Vec<JournalEntry> {
     let mut stuck = Vec::new();
     for entry in entries.into_iter().rev() {
         if let Err(error) = entry.put_back() {
-            let Entry { place, original, .. } = &entry;
+            let JournalEntry { place, original, .. } = &entry;
             let _ = writeln!(
                 io::stderr(),
                 "gleaner: WARNING: {remark}{place} could not be set back to {}: {error}; please set it back yourself",
@@ -367,13 +367,13 @@ mod tests {
             ("x", None, vec![]),
         ] {
             let place = SettingPlace { file: file.into(), register };
-            let entry = Entry { number: 7, place, original };
-            assert_eq!(Entry::parse(entry.line().trim_end_matches('\n')), Some(entry));
+            let entry = JournalEntry { number: 7, place, original };
+            assert_eq!(JournalEntry::parse(entry.line().trim_end_matches('\n')), Some(entry));
         }
         for garbage in
             ["", "+", "+ 1 - zz 00", "+ 1 - 6 00", "+ x - 61 00", "- 3", "+ 1 - 61 00 1", "+ 1 - é 00"]
         {
-            assert_eq!(Entry::parse(garbage), None, "{garbage}");
+            assert_eq!(JournalEntry::parse(garbage), None, "{garbage}");
         }
     }
 
@@ -390,7 +390,7 @@ mod tests {
     }
 
     fn entry(number: u64, file: &Path, original: &str) -> String {
-        Entry { number, place: SettingPlace::text(file), original: original.into() }.line()
+        JournalEntry { number, place: SettingPlace::text(file), original: original.into() }.line()
     }
 
     #[test]

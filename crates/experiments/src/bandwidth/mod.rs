@@ -49,7 +49,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, Refused> {
     let order = crews::joining_order(ctx.host, ctx.cpu() as u32);
     let crew = crews::crew(ctx, &order)?;
     let width = widest();
-    let fields = Fields::new(ctx, &order)?;
+    let areas = StreamAreas::new(ctx, &order)?;
 
     ctx.stage(0.0, 0.6);
     let plan = plan::streams(ctx.host, &order);
@@ -57,12 +57,12 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, Refused> {
     for planned in &plan {
         let kernel = load_stream(planned.kind, width, 0)?;
         let cpus = &order[..planned.threads];
-        rigs.push(Box::new(CrewRig::new(&crew, fields.members(cpus, &kernel, planned.size))));
+        rigs.push(Box::new(CrewRig::new(&crew, areas.members(cpus, &kernel, planned.size))));
     }
     let gathered = ctx.measure(rigs, block(ctx), ctx.pick(21, 41, 81), 0.6);
     let (mut streams, mut notes) = (Vec::new(), Vec::new());
     for (planned, series) in plan.iter().zip(&gathered.series) {
-        let size = planned.size.unwrap_or_else(|| fields.share(&order[..planned.threads], order[0]).1);
+        let size = planned.size.unwrap_or_else(|| areas.share(&order[..planned.threads], order[0]).1);
         let (rate, modes) = rate_of(ctx, planned, size, series);
         if let Some((low, high)) = modes.filter(|_| planned.threads > 1) {
             let what = format!("{} in {} on {} threads", rate.operation.word(), rate.within, rate.threads);
@@ -74,7 +74,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, Refused> {
     ctx.stage(0.6, 1.0);
     let mut loaded = Vec::new();
     if order.len() > 1 && !ctx.stop.asked() {
-        loaded = loaded_curves(ctx, &crew, &fields, &order, width)?;
+        loaded = loaded_curves(ctx, &crew, &areas, &order, width)?;
     }
     let (platform_maximum, platform_maximum_by) = most(&streams, |_| true);
     let (single_maximum, single_maximum_by) = most(&streams, |s| s.threads == 1);
@@ -102,12 +102,12 @@ fn load_stream(kind: StreamKind, width: Width, delay: u32) -> Result<Loaded, Ref
 
 /// The memory in which streams run: one area on each node that has CPUs of ours, shared out among
 /// those of its CPUs that take part.
-struct Fields {
+struct StreamAreas {
     by_node: BTreeMap<Option<u32>, Arc<Arena>>,
     node_of: BTreeMap<u32, Option<u32>>,
 }
 
-impl Fields {
+impl StreamAreas {
     fn new(ctx: &Context<'_>, order: &[u32]) -> Result<Self, Refused> {
         let node_of: BTreeMap<u32, Option<u32>> =
             order.iter().map(|&c| (c, crews::node_to_bind(ctx.host, c))).collect();
@@ -198,13 +198,13 @@ fn most(streams: &[StreamRate], which: impl Fn(&StreamRate) -> bool) -> (Quantit
 fn loaded_curves(
     ctx: &mut Context<'_>,
     crew: &RefCell<Crew>,
-    fields: &Fields,
+    areas: &StreamAreas,
     order: &[u32],
     width: Width,
 ) -> Result<Vec<LoadedCurve>, Refused> {
     let home = order[0];
     let mut streaming: Vec<u32> =
-        order[1..].iter().copied().filter(|c| fields.node_of[c] == fields.node_of[&home]).collect();
+        order[1..].iter().copied().filter(|c| areas.node_of[c] == areas.node_of[&home]).collect();
     if streaming.is_empty() {
         streaming = order[1..].to_vec();
     }
@@ -232,7 +232,7 @@ fn loaded_curves(
         for &pause in pauses.iter().rev() {
             let kernel = load_stream(kind, width, pause)?;
             let mut members = vec![chaser(ctx)];
-            members.extend(fields.members(&streaming, &kernel, None));
+            members.extend(areas.members(&streaming, &kernel, None));
             settings.push((kind, Some(pause)));
             rigs.push(Box::new(CrewRig::new(crew, members)));
         }

@@ -117,7 +117,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused
     Ok(LatencyCurves { line: Bytes(line), curves, pages_refused })
 }
 
-type Measured = (ChaseSetting, Point, PageSupply);
+type MeasuredPoint = (ChaseSetting, Point, PageSupply);
 
 /// Builds the chains of all settings in one arena and measures them, interleaved.
 fn gather(
@@ -125,7 +125,7 @@ fn gather(
     settings: Vec<ChaseSetting>,
     pages: PageKind,
     share: f64,
-) -> Result<Vec<Measured>, Refused> {
+) -> Result<Vec<MeasuredPoint>, Refused> {
     let layouts: Vec<chain::Layout> = settings.iter().map(|s| s.layout.clone()).collect();
     let chains = chain::build(&layouts, pages, &Placement::FirstTouch, &mut ctx.rng)?;
     let read = load_chase(kernels::Access::Read)?;
@@ -197,7 +197,7 @@ fn point_of(ctx: &mut Context<'_>, setting: &ChaseSetting, series: &Series) -> P
 }
 
 /// Sorts points into curves, joining what was measured in several passes.
-fn add_curves(curves: &mut Vec<Curve>, points: Vec<Measured>) {
+fn add_curves(curves: &mut Vec<Curve>, points: Vec<MeasuredPoint>) {
     for (setting, point, pages) in points {
         let same = curves.iter_mut().find(|c| {
             c.pattern == setting.pattern && c.access == setting.access && c.pages.asked == pages.asked

@@ -9,7 +9,7 @@ use units::Bytes;
 
 /// Memory of one kind of page that can be had.
 #[derive(Debug)]
-pub(super) struct Supply {
+pub(super) struct PageReserve {
     pub(super) largest: Bytes,
     _reserved: Option<HugePages>,
 }
@@ -17,15 +17,15 @@ pub(super) struct Supply {
 /// Half of the largest area: reserved pages are taken from all other processes, and none can use
 /// them meanwhile. A single page that is larger still is not reserved for this, but used if one is
 /// idle.
-pub(super) fn supply(ctx: &Context<'_>, kind: PageKind, largest: Bytes) -> Result<Supply, String> {
+pub(super) fn supply(ctx: &Context<'_>, kind: PageKind, largest: Bytes) -> Result<PageReserve, String> {
     let half = Bytes(largest.0 / 2);
     if matches!(kind, PageKind::Small | PageKind::Cut | PageKind::Transparent) {
-        return Ok(Supply { largest: half, _reserved: None });
+        return Ok(PageReserve { largest: half, _reserved: None });
     }
     let page = Bytes(kind.page_size());
     let (count, largest) = wanted(half, page, ctx.max_memory, idle(&ctx.host.pages.hugetlb, page))?;
     let reserved = reserve_huge_pages(page, count).map_err(|e| e.to_string())?;
-    Ok(Supply { largest, _reserved: Some(reserved) })
+    Ok(PageReserve { largest, _reserved: Some(reserved) })
 }
 
 /// How many pages, and how much of them is measured.

@@ -68,7 +68,7 @@ pub(crate) struct Throughput {
     pub per_access: Estimate,
 }
 
-const NEARLY: f64 = 1.05;
+const SATURATED_RATIO: f64 = 1.05;
 
 /// From the time of a round in which each of k chains takes a step; the first sample is a lone
 /// chain's.
@@ -81,7 +81,7 @@ pub(crate) fn throughput(rounds: &[SettingBlocks], rng: &mut Rng) -> Option<Thro
         let sorted = stats::sorted(&per);
         // Not the very least, which is half luck.
         let best = stats::median(&sorted[..(sorted.len() / 6).max(3).min(sorted.len())]);
-        let first = per.iter().position(|&p| p <= best * NEARLY).unwrap_or(0);
+        let first = per.iter().position(|&p| p <= best * SATURATED_RATIO).unwrap_or(0);
         [rounds[first].at, per[0] / best, best]
     };
     let value = of(&rounds.iter().map(SettingBlocks::median).collect::<Vec<f64>>());

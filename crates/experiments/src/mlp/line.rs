@@ -9,13 +9,13 @@ use units::Estimate;
 
 /// n accesses took between `lo` and `hi`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Strip {
+pub(crate) struct TimeStrip {
     pub n: f64,
     pub time: Estimate,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct SequenceFit {
     /// M, one access.
     pub per_access: Estimate,
     /// C, what comes to all.
@@ -29,7 +29,7 @@ pub(crate) struct Line {
 
 /// All lines that meet the strips; widened as little as need be where none does. Nothing for fewer
 /// than two n.
-pub(crate) fn fit(strips: &[Strip]) -> Option<Line> {
+pub(crate) fn fit(strips: &[TimeStrip]) -> Option<SequenceFit> {
     let first = strips.first()?.n;
     if strips.iter().all(|s| s.n == first) {
         return None;
@@ -43,13 +43,13 @@ pub(crate) fn fit(strips: &[Strip]) -> Option<Line> {
     Some(line(m, c, widened, conflict(strips)))
 }
 
-fn line(m: (f64, f64), c: (f64, f64), widened: f64, conflict: Vec<u32>) -> Line {
+fn line(m: (f64, f64), c: (f64, f64), widened: f64, conflict: Vec<u32>) -> SequenceFit {
     let middle = |(lo, hi): (f64, f64)| Estimate::new(f64::midpoint(lo, hi), lo, hi);
-    Line { per_access: middle(m), constant: middle(c), widened, conflict }
+    SequenceFit { per_access: middle(m), constant: middle(c), widened, conflict }
 }
 
 /// Least and greatest M, and C, over the polygon; nothing if it is empty.
-fn corners(strips: &[Strip], wider: f64) -> Option<((f64, f64), (f64, f64))> {
+fn corners(strips: &[TimeStrip], wider: f64) -> Option<((f64, f64), (f64, f64))> {
     let edges: Vec<(f64, f64)> =
         strips.iter().flat_map(|s| [(s.n, s.time.lo - wider), (s.n, s.time.hi + wider)]).collect();
     let scale = edges.iter().map(|e| e.1.abs()).fold(1.0, f64::max);
@@ -78,7 +78,7 @@ fn corners(strips: &[Strip], wider: f64) -> Option<((f64, f64), (f64, f64))> {
 }
 
 /// The least widening with which some line meets all strips.
-fn needed(strips: &[Strip]) -> f64 {
+fn needed(strips: &[TimeStrip]) -> f64 {
     let (mut no, mut yes) = (0.0, strips.iter().map(|s| s.time.hi.abs()).fold(1.0, f64::max));
     for _ in 0..60 {
         let middle = f64::midpoint(no, yes);
@@ -93,7 +93,7 @@ fn needed(strips: &[Strip]) -> f64 {
 
 /// In the plane, strips without a common point have three among them without one (or two, of one
 /// n): those that would have to be widened most.
-fn conflict(strips: &[Strip]) -> Vec<u32> {
+fn conflict(strips: &[TimeStrip]) -> Vec<u32> {
     let mut worst = (0.0, Vec::new());
     for (i, a) in strips.iter().enumerate() {
         for (j, b) in strips.iter().enumerate().skip(i + 1) {
@@ -116,14 +116,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn strips(m: f64, c: f64, errors: &[f64], width: f64) -> Vec<Strip> {
+    fn strips(m: f64, c: f64, errors: &[f64], width: f64) -> Vec<TimeStrip> {
         errors
             .iter()
             .enumerate()
             .map(|(i, e)| {
                 let n = (i + 1) as f64;
                 let t = n * m + c + e;
-                Strip { n, time: Estimate::new(t, t - width, t + width) }
+                TimeStrip { n, time: Estimate::new(t, t - width, t + width) }
             })
             .collect()
     }

@@ -33,7 +33,7 @@ use crate::uncached::uncached_nodes;
 use kernels::Fence;
 use lab::arena::PageKind;
 use lab::rigs::NodeSupply;
-use line::Strip;
+use line::TimeStrip;
 use records::host::ThpMode;
 use records::machine::{
     ChainsPoint, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot, Translated,
@@ -288,10 +288,10 @@ impl TickScale {
 }
 
 fn sequence_line(sequence: &[(u32, Latency)], scale: &TickScale) -> SequenceLine {
-    let strips: Vec<Strip> = sequence
+    let strips: Vec<TimeStrip> = sequence
         .iter()
         .filter(|(n, _)| *n > 0)
-        .filter_map(|(n, time)| Some(Strip { n: f64::from(*n), time: time.ticks.estimate()? }))
+        .filter_map(|(n, time)| Some(TimeStrip { n: f64::from(*n), time: time.ticks.estimate()? }))
         .collect();
     match line::fit(&strips) {
         Some(line) => SequenceLine {

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// A setting, and the states worth measuring beside the one that is found.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Control {
+pub(super) struct PrefetchControl {
     pub place: SettingPlace,
     pub states: Vec<(String, Vec<u8>)>,
 }
@@ -25,10 +25,10 @@ pub(super) struct NoControl {
 }
 
 /// The control that this machine has, if it can be read.
-pub(super) fn find(root: &Path, host: &Host, cpu: usize) -> Result<Control, NoControl> {
+pub(super) fn find(root: &Path, host: &Host, cpu: usize) -> Result<PrefetchControl, NoControl> {
     let depth = SettingPlace::text(root.join(DSCR));
     if depth.read().is_ok() {
-        return Ok(Control { place: depth, states: depths() });
+        return Ok(PrefetchControl { place: depth, states: depths() });
     }
     let register = match host.processor.vendor.get().map(String::as_str) {
         Some("GenuineIntel") => INTEL,
@@ -44,7 +44,7 @@ pub(super) fn find(root: &Path, host: &Host, cpu: usize) -> Result<Control, NoCo
     match place.read() {
         Ok(value) => {
             let value = u64::from_le_bytes(value.try_into().unwrap_or_default());
-            Ok(Control { place, states: states(&register, value) })
+            Ok(PrefetchControl { place, states: states(&register, value) })
         }
         Err(error) => {
             let known = match &host.prefetch.control {

@@ -16,7 +16,7 @@ use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
 use crate::latency;
-use controls::Control;
+use controls::PrefetchControl;
 use lab::chain::Layout;
 use lab::rigs::{ChaseRig, Rig, SharedSetting, WithSettingRig};
 use lab::settings::Change;
@@ -26,8 +26,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use units::Bytes;
 
-/// Switched controls: the setting, and the names of its states.
-type Switched = (Rc<SharedSetting>, Vec<(String, Vec<u8>)>);
+/// SwitchedControl controls: the setting, and the names of its states.
+type SwitchedControl = (Rc<SharedSetting>, Vec<(String, Vec<u8>)>);
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "prefetch",
@@ -99,11 +99,11 @@ fn lab_value(value: &[u8]) -> String {
 
 /// The control, if there is one and it does what it is told: tried with its first state, before
 /// anything is measured.
-fn take_control(ctx: &Context<'_>) -> (ControlOutcome, Option<Switched>) {
+fn take_control(ctx: &Context<'_>) -> (ControlOutcome, Option<SwitchedControl>) {
     let refused = |detail: String, help: String| {
         (ControlOutcome { switched: false, detail, would_help: Some(help) }, None)
     };
-    let Control { place, states } = match controls::find(Path::new("/"), ctx.host, ctx.cpu()) {
+    let PrefetchControl { place, states } = match controls::find(Path::new("/"), ctx.host, ctx.cpu()) {
         Ok(control) => control,
         Err(none) => return refused(none.why, none.would_help),
     };

@@ -6,7 +6,7 @@ use lab::chain::{Layout, Order};
 use records::machine::Probe;
 use units::Bytes;
 
-pub(super) const PAGE: u64 = 4096;
+pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// Memory, and unless in a hurry what the last cache holds and the one before it does not.
 pub(super) fn settings(ctx: &Context<'_>, line: u64) -> Vec<(Bytes, Probe)> {
@@ -19,10 +19,10 @@ pub(super) fn settings(ctx: &Context<'_>, line: u64) -> Vec<(Bytes, Probe)> {
         }
         _ => None,
     };
-    let probes = probes(PAGE / line, ctx.pick(true, false, false));
+    let probes = probes(PAGE_BYTES / line, ctx.pick(true, false, false));
     last.into_iter()
         .chain([memory])
-        .flat_map(|size| probes.iter().map(move |&probe| (Bytes(size.next_multiple_of(PAGE)), probe)))
+        .flat_map(|size| probes.iter().map(move |&probe| (Bytes(size.next_multiple_of(PAGE_BYTES)), probe)))
         .collect()
 }
 
@@ -51,7 +51,7 @@ fn probes(page: u64, hurried: bool) -> Vec<Probe> {
 pub(super) fn layout(probe: Probe, span: Bytes, line: u64) -> Layout {
     let order = match probe {
         Probe::Random => Order::Random,
-        Probe::RandomInPages => Order::Windowed(PAGE),
+        Probe::RandomInPages => Order::Windowed(PAGE_BYTES),
         Probe::Forward { lines } => Order::Strided { units: lines, descending: false },
         Probe::Backward { lines } => Order::Strided { units: lines, descending: true },
         Probe::Run { lines } => Order::Runs { bytes: lines * line, descending: false },
@@ -64,7 +64,7 @@ pub(super) fn layout(probe: Probe, span: Bytes, line: u64) -> Layout {
 /// Streams begin at different lines of their pages and in different sets of the caches: begun all
 /// at the same one, they would push each other out however few they are.
 fn stream_length(lines: u64, count: u64, line: u64) -> u64 {
-    let (page, even) = (PAGE / line, lines / count);
+    let (page, even) = (PAGE_BYTES / line, lines / count);
     let odd = page / 2 - 3;
     if even > page * (count + 2) {
         even - (even - odd) % page

@@ -1,6 +1,6 @@
 //! What patterns reveal of prefetchers. Pure.
 
-use super::plan::PAGE;
+use super::plan::PAGE_BYTES;
 use crate::prefetch_reach::{self, FOLLOWED_SHARE};
 use records::machine::{Probe, ProbePoint, Revealed};
 use units::{Bytes, Estimate, Quantity, Unit};
@@ -70,7 +70,7 @@ fn of_size(size: Bytes, points: &[(Probe, Estimate)], line: Bytes) -> Revealed {
             }
             _ => Quantity::unresolved("a single ascending stream is not prefetched"),
         },
-        page_crossing: page_crossing(&runs, PAGE / line.0),
+        page_crossing: page_crossing(&runs, PAGE_BYTES / line.0),
         remarks: Vec::new(),
     };
     revealed.remarks = remarks(&revealed, random, of(Probe::RandomInPages));

@@ -9,9 +9,9 @@ use records::machine::RunsOut;
 use units::Estimate;
 
 /// Cliffs that differ by no more than this are one.
-const SAME: f64 = 0.06;
+const SAME_CLIFF_TOLERANCE: f64 = 0.06;
 /// Beyond that many times the buffer's, entries are shared.
-const SHARED: f64 = 1.15;
+const SHARED_ENTRIES_RATIO: f64 = 1.15;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CliffMeaning {
@@ -46,14 +46,14 @@ pub(crate) fn of(
             words: "the re-order buffer: the mixed filler uses little of everything else".to_owned(),
         };
     }
-    if (ratio.value - 1.0).abs() <= SAME || ratio.contains(1.0) {
+    if (ratio.value - 1.0).abs() <= SAME_CLIFF_TOLERANCE || ratio.contains(1.0) {
         return CliffMeaning {
             runs_out: RunsOut::ReorderBuffer,
             capacity: Some(inside),
             words: "the re-order buffer: the same cliff as the mixed filler, one entry each".to_owned(),
         };
     }
-    if ratio.value >= SHARED {
+    if ratio.value >= SHARED_ENTRIES_RATIO {
         return CliffMeaning {
             runs_out: RunsOut::SharedEntries,
             capacity: Some(mixed),
@@ -81,7 +81,7 @@ fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estima
         Filler::Cmp => (RunsOut::Flags, cliff, "free registers for flags"),
         Filler::Alternating => {
             let alone = single.iter().map(|e| e.value).fold(0.0, f64::max);
-            let words = if cliff.value > alone * (1.0 + SAME) {
+            let words = if cliff.value > alone * (1.0 + SAME_CLIFF_TOLERANCE) {
                 "registers: a later cliff than with one kind, so each kind has its own"
             } else {
                 "registers: no later cliff than with one kind, so something is shared by both kinds"

@@ -31,7 +31,7 @@ use std::time::Duration;
 use units::{Estimate, Quantity, Unit};
 
 /// The largest gap, in fillers.
-const FURTHEST: f64 = 2000.0;
+const FURTHEST_GAP: f64 = 2000.0;
 
 /// A filler, and whether a quick run measures it.
 struct NamedFiller {
@@ -117,12 +117,12 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
 fn coarse(per_octave: f64) -> Vec<u32> {
     let mut gaps: Vec<u32> = (0..100)
         .map(|i| 8.0 * 2f64.powf(f64::from(i) / per_octave))
-        .take_while(|&g| g < FURTHEST * 0.97)
+        .take_while(|&g| g < FURTHEST_GAP * 0.97)
         .map(|g| g.round() as u32)
         .collect();
     gaps.insert(0, 1);
     gaps.insert(1, 4);
-    gaps.push(FURTHEST as u32);
+    gaps.push(FURTHEST_GAP as u32);
     gaps.dedup();
     gaps
 }
@@ -236,7 +236,7 @@ fn describe(
     let filler = search.name.to_owned();
     let Some(cliff) = cliff else {
         let why =
-            core_shared(search).unwrap_or_else(|| format!("no cliff up to a gap of {FURTHEST} fillers"));
+            core_shared(search).unwrap_or_else(|| format!("no cliff up to a gap of {FURTHEST_GAP} fillers"));
         return Cliff {
             filler,
             gap: Quantity::unresolved(why.clone()),

@@ -98,7 +98,7 @@ impl plan::StrideSetting {
         let descending = self.direction == Direction::Backward;
         let order = match self.direction {
             Direction::Random => Order::Random,
-            Direction::Pages => Order::Runs { bytes: plan::PAGE, descending: false },
+            Direction::Pages => Order::Runs { bytes: plan::PAGE_BYTES, descending: false },
             Direction::Forward | Direction::Backward if stride > line => {
                 Order::Strided { units: stride / line, descending }
             }

@@ -4,7 +4,7 @@ use crate::context::Context;
 use records::machine::Direction;
 use units::Bytes;
 
-pub(super) const PAGE: u64 = 4096;
+pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// One cell of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn hurried_sizes(caches: &[u64], largest: u64) -> Vec<u64> {
         .map(|w| (w[0] * 4).min(w[1] / 2))
         .filter(|&s| s < largest / 4)
         .chain([largest / 4])
-        .map(|s| s.next_multiple_of(PAGE))
+        .map(|s| s.next_multiple_of(PAGE_BYTES))
         .collect();
     sizes.dedup();
     sizes

@@ -1,6 +1,6 @@
 //! What the strides reveal. Pure.
 
-use super::plan::PAGE;
+use super::plan::PAGE_BYTES;
 use crate::prefetch_reach;
 use records::machine::{Direction, PairPoint, StrideFollowed, StridePoint};
 use units::{Bytes, Estimate, Quantity, Unit};
@@ -92,7 +92,7 @@ pub(super) fn page_boundary(points: &[StridePoint], line: Bytes) -> Quantity {
     };
     match (of(Direction::Pages), of(Direction::Forward)) {
         (Some(anew), Some(on)) => {
-            Quantity::measured(anew.minus(on).scaled((PAGE / line.0) as f64), Unit::Nanos)
+            Quantity::measured(anew.minus(on).scaled((PAGE_BYTES / line.0) as f64), Unit::Nanos)
         }
         _ => Quantity::unresolved("the streams through memory were not resolved"),
     }

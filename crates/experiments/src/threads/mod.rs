@@ -7,7 +7,7 @@
 mod sharing;
 
 use crate::context::{Context, Refused};
-use crate::crews::{self, Claimed};
+use crate::crews::{self, ClaimedCache};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
 use crate::latency::{load_chase, main_pages};
@@ -154,7 +154,7 @@ fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned
 
 /// A modest part of the last cache, which lies in no cache before it and most likely in what we get
 /// of it.
-fn last_cache_part(caches: &[Claimed]) -> Option<Bytes> {
+fn last_cache_part(caches: &[ClaimedCache]) -> Option<Bytes> {
     let last = caches.last()?.size.0;
     let before = caches.iter().rev().nth(1).map_or(0, |c| c.size.0);
     Some(Bytes((last / 8).max(before * 2).min(last / 2)))

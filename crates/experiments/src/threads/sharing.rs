@@ -10,7 +10,7 @@
 
 use super::{ThreadChains, block, chaser, last_cache_part, warmth};
 use crate::context::{Context, Refused};
-use crate::crews::{self, Claimed};
+use crate::crews::{self, ClaimedCache};
 use crate::latency::load_chase;
 use lab::campaign::Block;
 use lab::chain::Chain;
@@ -26,7 +26,7 @@ use units::{Bytes, Estimate, Unit};
 /// Part of a private cache that a chain fills: one fits, two do not.
 const MORE_THAN_HALF: f64 = 0.6;
 /// A few lines, which push out nothing.
-const TINY: u64 = 1 << 10;
+const TINY_BYTES: u64 = 1 << 10;
 /// Slow-downs above and below these say that two chains meet in one cache, or do not: the next
 /// level costs twice as much or more.
 const MET_FROM: f64 = 1.25;
@@ -52,7 +52,7 @@ pub(super) fn run(
     let sizes = sizes(&caches, ctx.line());
     let mine = ThreadChains::build(ctx, home, &sizes)?;
     let write = load_chase(kernels::Access::ReadModifyWrite)?;
-    let mut with_tiny = vec![Bytes(TINY)];
+    let mut with_tiny = vec![Bytes(TINY_BYTES)];
     with_tiny.extend(&sizes);
     let mut theirs = Vec::new();
     for &other in &others {
@@ -71,7 +71,7 @@ pub(super) fn run(
                 asked.push((cache, size, other));
                 let quiet = vec![
                     chaser(ctx, home, kernel, mine.of(size)),
-                    chaser(ctx, other, kernel, stock.of(Bytes(TINY))),
+                    chaser(ctx, other, kernel, stock.of(Bytes(TINY_BYTES))),
                 ];
                 let loud = match test {
                     SharingTest::PushedOut => vec![
@@ -134,13 +134,13 @@ fn writer(
 ) -> (usize, CrewMember) {
     let chain = stock.of(size);
     let writes = ChaseRig::new(write.clone(), chain.clone(), chain.nodes(), warmth(ctx));
-    let (_, waits) = chaser(ctx, cpu, read, stock.of(Bytes(TINY)));
+    let (_, waits) = chaser(ctx, cpu, read, stock.of(Bytes(TINY_BYTES)));
     (cpu as usize, Box::new(AfterWarmingRig::new(Box::new(writes), waits)))
 }
 
 /// How large the first CPU's chain is in each of its caches.
-fn sizes(caches: &[Claimed], line: u64) -> Vec<Bytes> {
-    let more_than_half = |c: &Claimed| (c.size.0 as f64 * MORE_THAN_HALF) as u64 / line * line;
+fn sizes(caches: &[ClaimedCache], line: u64) -> Vec<Bytes> {
+    let more_than_half = |c: &ClaimedCache| (c.size.0 as f64 * MORE_THAN_HALF) as u64 / line * line;
     let mut sizes: Vec<Bytes> = caches.iter().map(|c| Bytes(more_than_half(c))).collect();
     if let (Some(part), [_, .., last]) = (last_cache_part(caches), &mut sizes[..]) {
         *last = part;

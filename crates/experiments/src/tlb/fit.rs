@@ -22,12 +22,12 @@ impl Knee {
 }
 
 /// The least cycles that a miss costs.
-const LEAST_MISS: f64 = 1.5;
+const LEAST_MISS_CYCLES: f64 = 1.5;
 /// A knee must explain this share of what is not flat.
-const EXPLAINED: f64 = 0.5;
+const LEAST_EXPLAINED_SHARE: f64 = 0.5;
 /// Beyond this multiple of the entries other effects show (caches filled with page tables), so the
 /// fit uses nearer points only.
-const NEAR: f64 = 2.0;
+const NEAR_MULTIPLE: f64 = 2.0;
 
 /// The knee in `(pages, cost)`, ascending in pages.
 pub(crate) fn knee(points: &[(f64, f64)]) -> Option<Knee> {
@@ -36,7 +36,7 @@ pub(crate) fn knee(points: &[(f64, f64)]) -> Option<Knee> {
         let near: Vec<(f64, f64)> = points
             .iter()
             .copied()
-            .filter(|p| p.0 >= found.entries / 3.0 && p.0 <= found.entries * NEAR)
+            .filter(|p| p.0 >= found.entries / 3.0 && p.0 <= found.entries * NEAR_MULTIPLE)
             .collect();
         match best(&near) {
             Some(nearer) if (nearer.entries / found.entries - 1.0).abs() < 0.001 => return Some(nearer),
@@ -59,7 +59,7 @@ fn best(points: &[(f64, f64)]) -> Option<Knee> {
     let (from, to) = (points[2].0, points[points.len() - 4].0);
     let coarse = scan(points, from, to, 1.01, &loss)?;
     let fine = scan(points, coarse.entries / 1.015, coarse.entries * 1.015, 1.0005, &loss)?;
-    (fine.miss >= LEAST_MISS && loss(&fine) < EXPLAINED * flat_loss).then_some(fine)
+    (fine.miss >= LEAST_MISS_CYCLES && loss(&fine) < LEAST_EXPLAINED_SHARE * flat_loss).then_some(fine)
 }
 
 /// The sum of what a fit leaves over, without the worst tenth.

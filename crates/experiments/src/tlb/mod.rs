@@ -36,14 +36,14 @@ use records::machine::{AfterMiss, Machine, PageSupply, PagesRefused, Tlb, TlbLev
 use std::time::Duration;
 use units::{Bytes, Estimate, Latency, Quantity, Unit};
 
-const FEWEST: u64 = 16;
+const FEWEST_PAGES: u64 = 16;
 /// The first level is looked for among this share of the first cache's lines, so that no cache miss
 /// mixes in.
 const OF_FIRST_CACHE: f64 = 0.9;
 /// All levels are looked for among this share of the second cache's lines.
 const OF_SECOND_CACHE: f64 = 0.5;
 /// Passes agree when they differ by no more than this, or their intervals overlap.
-const AGREE: f64 = 0.10;
+const AGREEMENT_TOLERANCE: f64 = 0.10;
 
 /// The least share of memory, to be cut into small pages, that must have come in huge pages.
 const LEAST_CUT: f64 = 0.5;
@@ -141,7 +141,7 @@ fn range(ctx: &Context<'_>, kind: PageKind) -> PageRange {
         }
         _ => ctx.pick(160, 256, 512),
     };
-    PageRange { first, most: most.min(ctx.max_memory.0 / kind.page_size()).max(FEWEST * 2) }
+    PageRange { first, most: most.min(ctx.max_memory.0 / kind.page_size()).max(FEWEST_PAGES * 2) }
 }
 
 struct TlbPass {
@@ -191,7 +191,7 @@ fn together(lines: u64, line: u64) -> Layout {
 /// Numbers of pages, `per_octave` for each doubling.
 fn counts(most: u64, per_octave: f64) -> Vec<u64> {
     let mut counts: Vec<u64> = (0..1000)
-        .map(|i| (FEWEST as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64)
+        .map(|i| (FEWEST_PAGES as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64)
         .take_while(|&n| n < most)
         .collect();
     counts.push(most);
@@ -277,11 +277,12 @@ fn pass_quantity(e: Option<Estimate>) -> Quantity {
 fn agreed(passes: &[Option<Estimate>], unit: Unit) -> Quantity {
     let (first, second) = passes.split_at(passes.len().div_ceil(2));
     match (typical(first), typical(second)) {
-        (Ok(a), Ok(b)) if (a.value / b.value - 1.0).abs() <= AGREE || a.overlaps(&b) => match typical(passes)
-        {
-            Ok(e) => Quantity::measured(e, unit),
-            Err(why) => Quantity::unresolved(why),
-        },
+        (Ok(a), Ok(b)) if (a.value / b.value - 1.0).abs() <= AGREEMENT_TOLERANCE || a.overlaps(&b) => {
+            match typical(passes) {
+                Ok(e) => Quantity::measured(e, unit),
+                Err(why) => Quantity::unresolved(why),
+            }
+        }
         (Ok(a), Ok(b)) => Quantity::unresolved(format!(
             "the two halves of the passes disagree: {:.0} and {:.0}",
             a.value, b.value

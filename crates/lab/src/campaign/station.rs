@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// How often a block is tried at once while the clock moves. Where it moves in every second block,
 /// one block in thirty is left to a later round.
-const TRIES: usize = 5;
+const TRIES_WHILE_CLOCK_MOVES: usize = 5;
 
 /// A measuring place on one CPU.
 #[derive(Debug)]
@@ -57,14 +57,14 @@ impl Station {
     }
 
     /// An executor of these rigs, blocks lasting about `block` each.
-    pub fn with<'a>(&'a mut self, rigs: Vec<Box<dyn Rig + 'a>>, block: Duration) -> Bench<'a> {
+    pub fn with<'a>(&'a mut self, rigs: Vec<Box<dyn Rig + 'a>>, block: Duration) -> StationExecutor<'a> {
         let loops = vec![0; rigs.len()];
-        Bench { ticks: block.as_secs_f64() * self.ticks_per_second, station: self, rigs, loops }
+        StationExecutor { ticks: block.as_secs_f64() * self.ticks_per_second, station: self, rigs, loops }
     }
 }
 
 /// Rigs set up at a station.
-pub struct Bench<'a> {
+pub struct StationExecutor<'a> {
     station: &'a mut Station,
     rigs: Vec<Box<dyn Rig + 'a>>,
     /// Loops that make a block of each rig; 0 until its first block.
@@ -72,16 +72,16 @@ pub struct Bench<'a> {
     ticks: f64,
 }
 
-impl std::fmt::Debug for Bench<'_> {
+impl std::fmt::Debug for StationExecutor<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bench")
+        f.debug_struct("StationExecutor")
             .field("rigs", &self.rigs.len())
             .field("loops", &self.loops)
             .finish_non_exhaustive()
     }
 }
 
-impl Executor for Bench<'_> {
+impl Executor for StationExecutor<'_> {
     fn settings(&self) -> usize {
         self.rigs.len()
     }
@@ -100,7 +100,7 @@ impl Executor for Bench<'_> {
         let Station { core_clock, core_width, witness, .. } = &mut *self.station;
         let first = core_clock.cycles_per_tick();
         let mut widths = (0.0, core_width.take(first));
-        let tries = if rig.goes_on() { TRIES } else { 1 };
+        let tries = if rig.goes_on() { TRIES_WHILE_CLOCK_MOVES } else { 1 };
         let SteadyClockRun { result: values, mut cycles_per_tick, moved } =
             steady_clock::run_until_steady(first, tries, || {
                 let values = rig.run(self.loops[setting]);

@@ -20,7 +20,7 @@ use crate::campaign::Block;
 use crate::core_clock::CoreClock;
 use crate::interference::{Interference, InterferenceReader};
 use crate::pin::Pinned;
-use crate::rigs::{Elsewhere, Rig};
+use crate::rigs::{RemoteReading, Rig};
 use crate::sys::{self, SysError};
 use crate::tsc;
 use barrier::StartBarrier;
@@ -239,7 +239,7 @@ pub struct CrewRig<'a> {
     crew: &'a RefCell<Crew>,
     cpus: Vec<usize>,
     members: Vec<Member>,
-    elsewhere: Option<Elsewhere>,
+    elsewhere: Option<RemoteReading>,
 }
 
 /// A loop of a crew is a stretch of time, since the loops of its members differ.
@@ -294,7 +294,7 @@ impl Rig for CrewRig<'_> {
                 cycles_per_tick = part.cycles_per_tick;
             }
         }
-        self.elsewhere = Some(Elsewhere { cycles_per_tick, interference });
+        self.elsewhere = Some(RemoteReading { cycles_per_tick, interference });
         let ticks = parts.iter().map(|p| p.ticks);
         ticks.chain(parts.iter().map(|p| f64::midpoint(p.cycles_per_tick.0, p.cycles_per_tick.1))).collect()
     }
@@ -303,7 +303,7 @@ impl Rig for CrewRig<'_> {
         TICKS_PER_LOOP as f64
     }
 
-    fn elsewhere(&mut self) -> Option<Elsewhere> {
+    fn elsewhere(&mut self) -> Option<RemoteReading> {
         self.elsewhere.take()
     }
 }

@@ -4,7 +4,7 @@
 use crate::tsc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const ROUNDS: u64 = 200;
+const COMPARISONS: u64 = 200;
 
 /// The other counter less ours, in ticks, and how wrong that may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,7 +45,7 @@ impl Exchange {
     /// The narrowest of many comparisons. `None` if the other side does not answer.
     pub(super) fn ask(&self) -> Option<Skew> {
         let mut best: Option<Skew> = None;
-        for round in 0..ROUNDS {
+        for round in 0..COMPARISONS {
             let asked = tsc::now();
             self.turn.store(2 * round + 1, Ordering::Release);
             self.wait_for(2 * round + 2)?;
@@ -60,7 +60,7 @@ impl Exchange {
     }
 
     pub(super) fn answer(&self) {
-        for round in 0..ROUNDS {
+        for round in 0..COMPARISONS {
             if self.wait_for(2 * round + 1).is_none() {
                 return;
             }

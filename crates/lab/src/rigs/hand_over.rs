@@ -40,19 +40,19 @@ const OURS: u32 = 0;
 const THEIRS: u32 = 1;
 
 #[repr(align(64))]
-struct Line<T>(T);
+struct OnOwnLine<T>(T);
 
-struct Shared {
+struct HandOverState {
     by: HandOverMeans,
-    command: Line<AtomicU32>,
-    turn: Line<AtomicU32>,
+    command: OnOwnLine<AtomicU32>,
+    turn: OnOwnLine<AtomicU32>,
     rounds: AtomicU64,
     asleep: AtomicU32,
     there: (File, File),
     back: (File, File),
 }
 
-impl Shared {
+impl HandOverState {
     /// Hands over from one side to the other.
     fn pass(&self, to: u32) {
         match self.by {
@@ -113,7 +113,7 @@ impl Shared {
 }
 
 pub struct HandOverRig {
-    shared: Arc<Shared>,
+    shared: Arc<HandOverState>,
     same_cpu: bool,
     partner: Option<JoinHandle<()>>,
     clock: ThreadClock,
@@ -132,10 +132,10 @@ impl std::fmt::Debug for HandOverRig {
 impl HandOverRig {
     /// For a calling thread that is pinned to `cpu`, with a partner pinned to `partner_cpu`.
     pub fn new(by: HandOverMeans, cpu: usize, partner_cpu: usize) -> Result<Self, SysError> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(HandOverState {
             by,
-            command: Line(AtomicU32::new(SLEEP)),
-            turn: Line(AtomicU32::new(OURS)),
+            command: OnOwnLine(AtomicU32::new(SLEEP)),
+            turn: OnOwnLine(AtomicU32::new(OURS)),
             rounds: AtomicU64::new(0),
             asleep: AtomicU32::new(0),
             there: sys::pipe()?,

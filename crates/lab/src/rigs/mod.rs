@@ -36,7 +36,7 @@ use crate::interference::Interference;
 
 /// What interfered on the CPUs where a rig ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Elsewhere {
+pub struct RemoteReading {
     /// Core cycles per tick before and after, of the CPU where they differ most.
     pub cycles_per_tick: (f64, f64),
     pub interference: Interference,
@@ -82,7 +82,7 @@ pub trait Rig {
 
     /// What interfered with the last run, for rigs that work on other CPUs too; it replaces what
     /// was seen on the caller's CPU.
-    fn elsewhere(&mut self) -> Option<Elsewhere> {
+    fn elsewhere(&mut self) -> Option<RemoteReading> {
         None
     }
 }

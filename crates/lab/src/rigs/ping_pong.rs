@@ -8,10 +8,10 @@ use kernels::{Role, Spec};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Alone on its line, and on the neighbour that some prefetchers fetch with it.
+/// PaddedWord on its line, and on the neighbour that some prefetchers fetch with it.
 #[derive(Debug, Default)]
 #[repr(align(256))]
-struct Alone(AtomicU64);
+struct PaddedWord(AtomicU64);
 
 /// Some caches keep track of a line's owner at a place that depends on its address, so some lines
 /// are handed over faster than others: each round uses another line.
@@ -20,10 +20,10 @@ const LINES: usize = 64;
 #[derive(Debug)]
 struct SharedLines {
     /// The words that are handed over, one per round.
-    words: Vec<Alone>,
+    words: Vec<PaddedWord>,
     round: AtomicUsize,
     /// Not 0: the round is over.
-    over: Alone,
+    over: PaddedWord,
 }
 
 impl SharedLines {
@@ -47,8 +47,8 @@ const ROUND_TRIP_GUESS_TICKS: f64 = 600.0;
 impl PingPongRig {
     /// Both sides: the one that begins, and the other.
     pub fn pair() -> Result<(Self, Self), SysError> {
-        let words = (0..LINES).map(|_| Alone::default()).collect();
-        let lines = Arc::new(SharedLines { words, round: AtomicUsize::new(0), over: Alone::default() });
+        let words = (0..LINES).map(|_| PaddedWord::default()).collect();
+        let lines = Arc::new(SharedLines { words, round: AtomicUsize::new(0), over: PaddedWord::default() });
         let side = |role| {
             let kernel =
                 kernels::assemble(&Spec::PingPong { role }).expect("it has no parameters to be wrong");

@@ -13,8 +13,8 @@ const WARM_SHOTS: u64 = 8;
 /// Accesses at a time where their translations must be in the TLB: no more pages than any
 /// first-level TLB holds.
 const TRANSLATED_ACCESSES: u64 = 48;
-const PAGE: u64 = 4096;
-const LINE: u64 = 64;
+const PAGE_BYTES: u64 = 4096;
+const LINE_BYTES: u64 = 64;
 /// The slowest twentieth of the shots met an interrupt or a refresh of the memory; their times are
 /// left out.
 const KEPT_SHARE: f64 = 0.95;
@@ -91,7 +91,7 @@ impl ShotRig {
         // SAFETY: the arena is kept alive by the supply and begins at a page's start, so the first
         // word of a node's page lies in it; it is plain memory.
         unsafe {
-            ((node & !(PAGE - 1)) as *const u64).read_volatile();
+            ((node & !(PAGE_BYTES - 1)) as *const u64).read_volatile();
         }
         node
     }
@@ -146,7 +146,7 @@ impl ShotRig {
 }
 
 fn on_first_line(node: u64) -> bool {
-    node % PAGE < LINE
+    node % PAGE_BYTES < LINE_BYTES
 }
 
 impl Rig for ShotRig {
@@ -207,7 +207,7 @@ mod tests {
         for _ in 0..300 {
             assert!(rig.run(20)[0] > 0.0);
             let most = rig.most() as usize * 5;
-            assert!(rig.targets[..most].iter().all(|t| nodes.contains(t) && t % PAGE >= LINE));
+            assert!(rig.targets[..most].iter().all(|t| nodes.contains(t) && t % PAGE_BYTES >= LINE_BYTES));
         }
         // Dependent ones go where the chain leads, and those that meet a first line do not count.
         let spec = Spec::Sequence { accesses: 2, fence: Fence::Lfence };

@@ -57,7 +57,7 @@ pub struct WindowsRig {
 }
 
 /// Windows at a time while warming.
-const PIECE: usize = 512;
+const WARM_WINDOWS_PER_CALL: usize = 512;
 
 impl WindowsRig {
     /// Windows as large as the kernel's, which must be a `Windows`, in the first `area` bytes of
@@ -68,7 +68,7 @@ impl WindowsRig {
         let window = u64::from(bytes);
         let windows = area.0 / window;
         assert!(windows > 0 && area.0 <= memory.arena.borrow().len() as u64, "the area does not fit");
-        let scratch = Vec::with_capacity(PIECE);
+        let scratch = Vec::with_capacity(WARM_WINDOWS_PER_CALL);
         Self { kernel, memory, window, windows, warming, table: Vec::new(), scratch, planned: 0, rng }
     }
 
@@ -96,7 +96,7 @@ impl WindowsRig {
     fn warm_with(&mut self, count: u64, mut offset: impl FnMut(&mut Rng, u64) -> u64) {
         let mut done = 0;
         while done < count {
-            let piece = (count - done).min(PIECE as u64);
+            let piece = (count - done).min(WARM_WINDOWS_PER_CALL as u64);
             let mut scratch = std::mem::take(&mut self.scratch);
             scratch.clear();
             scratch.extend((done..done + piece).map(|i| offset(&mut self.rng, i) * self.window));
