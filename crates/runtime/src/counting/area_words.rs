@@ -3,46 +3,60 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 
+/// The fewest yields in a lap.
+pub(crate) const FEW: i32 = 16;
+/// Most samples of a stage; rows of samples.
+pub(crate) const SAMPLES: usize = 64;
+pub(crate) const ROWS: usize = 3;
+
+/// The row where a stage's samples are.
+pub(crate) mod row {
+    pub(crate) const PLAIN: usize = 0;
+    pub(crate) const ABOARD: usize = 0;
+    pub(crate) const ABSENCE: usize = 1;
+    pub(crate) const STAY: usize = 2;
+}
+
 #[repr(C, align(64))]
 pub(crate) struct CountingWords {
     /// The order that the thread has taken note of, and the one it has carried out.
-    pub(in crate::counting) obeyed: AtomicU32,
-    pub(in crate::counting) done: AtomicU32,
+    pub(super) obeyed: AtomicU32,
+    pub(super) done: AtomicU32,
     /// What is counted now, how many samples of it there are, and yields until the next.
-    pub(in crate::counting) stage: AtomicU32,
-    pub(in crate::counting) taken: AtomicU32,
-    pub(in crate::counting) count: AtomicI32,
+    pub(super) stage: AtomicU32,
+    pub(super) taken: AtomicU32,
+    pub(super) count: AtomicI32,
     /// Yields in a lap without guests, and with them.
-    pub(in crate::counting) laps: [AtomicI32; 2],
+    pub(super) laps: [AtomicI32; 2],
     /// It may not read the time stamp counter, so no times are counted.
-    pub(in crate::counting) no_clock: AtomicU32,
+    pub(super) no_clock: AtomicU32,
     /// What PASSES was set to last, and how many yields met a context before that.
-    pub(in crate::counting) passes_were: AtomicI64,
-    pub(in crate::counting) met: AtomicU64,
+    pub(super) passes_were: AtomicI64,
+    pub(super) met: AtomicU64,
     /// Ticks: when the stage began, when counting went on last, when the primary went away.
-    pub(in crate::counting) stage_began: AtomicU64,
-    pub(in crate::counting) resumed: AtomicU64,
-    pub(in crate::counting) away: AtomicU64,
+    pub(super) stage_began: AtomicU64,
+    pub(super) resumed: AtomicU64,
+    pub(super) away: AtomicU64,
     /// Where it yielded last.
-    pub(in crate::counting) visited: AtomicU64,
+    pub(super) visited: AtomicU64,
     /// While something is counted: when it last went round a busy-wait, and what PASSES and `count`
     /// were then.
-    pub(in crate::counting) turned: AtomicU64,
-    pub(in crate::counting) turned_passes: AtomicI64,
-    pub(in crate::counting) turned_count: AtomicI32,
+    pub(super) turned: AtomicU64,
+    pub(super) turned_passes: AtomicI64,
+    pub(super) turned_count: AtomicI32,
     /// Busy-waits with guests that took longer than an absence may.
-    pub(in crate::counting) long_turns: AtomicU32,
+    pub(super) long_turns: AtomicU32,
     /// Of what it does between its waits ([`crate::counting::busy_waits`]): ticks of the present
     /// lap; the shortest turn; the usual ticks of a piece of work.
-    pub(in crate::counting) lap_ticks: AtomicU64,
-    pub(in crate::counting) shortest_turn: AtomicU64,
-    pub(in crate::counting) usual_work: AtomicU64,
+    pub(super) lap_ticks: AtomicU64,
+    pub(super) shortest_turn: AtomicU64,
+    pub(super) usual_work: AtomicU64,
     /// Ticks that it busy-waited, of those since counting began; when that was, and up to when.
-    pub(in crate::counting) idle: AtomicU64,
-    pub(in crate::counting) idle_since: AtomicU64,
-    pub(in crate::counting) idle_until: AtomicU64,
+    pub(super) idle: AtomicU64,
+    pub(super) idle_since: AtomicU64,
+    pub(super) idle_until: AtomicU64,
     /// Busy-waits with guests, of any length.
-    pub(in crate::counting) all_turns: AtomicU32,
+    pub(super) all_turns: AtomicU32,
 }
 
 impl CountingWords {
@@ -57,7 +71,7 @@ impl CountingWords {
         self.passes_were.store(-1, Relaxed);
         self.met.store(0, Relaxed);
         for lap in &self.laps {
-            lap.store(super::count::FEW, Relaxed);
+            lap.store(FEW, Relaxed);
         }
     }
 

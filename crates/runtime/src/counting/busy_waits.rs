@@ -16,7 +16,9 @@
 //! The same work at the same pace, with guests and without, is all that is compared
 //! ([`crate::supervisor`]).
 
-use crate::counting::count::{self, SAMPLES, row};
+use crate::counting::absences::absent;
+use crate::counting::area_words::{SAMPLES, row};
+use crate::counting::order::SPINS;
 use crate::layout::area::Area;
 use crate::layout::context::Context;
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -73,8 +75,8 @@ fn last_aside(area: &Area) -> Option<&'static Context> {
     some.then(|| unsafe { &*area.thread.aside_last.load(Relaxed) })
 }
 
-/// The primary went round its busy-wait.
-pub(crate) fn turned(area: &'static Area, now: u64) {
+/// The primary went round its busy-wait. Returns whether the stage is over.
+pub(crate) fn turned(area: &Area, now: u64) -> bool {
     let returned = area.counting.away.swap(0, Relaxed);
     let before = area.counting.turned.swap(now, Relaxed);
     area.counting.idle_until.store(now, Relaxed);
@@ -96,20 +98,19 @@ pub(crate) fn turned(area: &'static Area, now: u64) {
         }
         let idle = guests + if works { 0 } else { own };
         area.counting.idle.store(area.counting.idle.load(Relaxed) + idle, Relaxed);
-        if area.counting.obeyed.load(Relaxed) & count::SPINS != 0 {
-            count::absent(area, guests);
+        if area.counting.obeyed.load(Relaxed) & SPINS != 0 {
+            absent(area, guests);
         }
     }
     let spent = now.saturating_sub(area.counting.stage_began.load(Relaxed));
     let stage = area.orders.stage_ticks();
     let works = area.counting.taken.load(Relaxed) as i32 * area.counting.laps[0].load(Relaxed);
-    if spent > STAGES_MOST * stage || spent > STAGES_LEAST * stage && works >= ENOUGH {
-        if works == 0 {
-            // The usual piece of work is learnt anew.
-            area.counting.usual_work.store(0, Relaxed);
-        }
-        count::advance(area);
+    let over = spent > STAGES_MOST * stage || spent > STAGES_LEAST * stage && works >= ENOUGH;
+    if over && works == 0 {
+        // The usual piece of work is learnt anew.
+        area.counting.usual_work.store(0, Relaxed);
     }
+    over
 }
 
 /// Adds a piece of work to the samples; each sample is of as many pieces as it takes for all to

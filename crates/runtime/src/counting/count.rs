@@ -32,32 +32,24 @@
 //! changes. To add a stage: a number, its counters in [`link`], its sample in [`counted`], its
 //! place in [`after`].
 
+use crate::counting::absences::{absent, tell_absence};
+pub(crate) use crate::counting::area_words::{FEW, ROWS, SAMPLES, row};
 use crate::counting::busy_waits;
+pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS};
 use crate::layout::area::{Area, lock};
 use crate::layout::context::Context;
 use crate::signals::frame::Registers;
-use crate::switching::ring;
+use crate::switching::links;
 use core::arch::global_asm;
 use core::arch::x86_64::_rdtsc;
 use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use runtime_abi::control::{Control, SITES, bucket, site_rows};
+use runtime_abi::control::{Control, SITES, site_rows};
 use runtime_abi::{area as a, context as c};
 
-/// Of an order, in the lowest bit: guests are aside, or take part.
-pub(crate) const ALONE: u32 = 0;
-pub(crate) const GUESTS: u32 = 1;
-/// Of an order: something is to be counted.
-pub(crate) const COUNTING: u32 = 2;
-/// Of an order: guests take part where the primary busy-waits, also if they are aside.
-pub(crate) const SPINS: u32 = 4;
-/// Of an order: the primary's work between busy-waits is counted.
-pub(crate) const WAITS: u32 = 8;
-/// Of an order: yields are counted, not timed, since the primary sleeps often.
-pub(crate) const NAPS: u32 = 16;
-/// The bits from here on are the order's number.
-pub(crate) const NUMBER: u32 = 32;
+/// The most yields in a lap.
+const MANY: i32 = 4096;
 
 /// Stages.
 const NOTHING: u32 = 0;
@@ -69,26 +61,12 @@ const SITE: u32 = 5;
 const WORK: u32 = 6;
 pub(crate) const YIELDS: u32 = 7;
 
-/// Yields in a lap: at least, and at most.
-pub(crate) const FEW: i32 = 16;
-const MANY: i32 = 4096;
 /// Laps in a stage without guests, about.
 const SOLO_LAPS: u64 = 32;
 /// Laps in a stage with guests at least, of as many yields as without if that leaves this many.
 const GUEST_LAPS: u64 = 8;
 /// Yields in a lap where only yields are counted; for that long the thread does not see a hook.
 const BLIND: i64 = 64;
-/// Most samples of a stage; rows of samples.
-pub(crate) const SAMPLES: usize = 64;
-pub(crate) const ROWS: usize = 3;
-
-/// The row where a stage's samples are.
-pub(crate) mod row {
-    pub(crate) const PLAIN: usize = 0;
-    pub(crate) const ABOARD: usize = 0;
-    pub(crate) const ABSENCE: usize = 1;
-    pub(crate) const STAY: usize = 2;
-}
 
 /// The stage behind this one.
 fn after(stage: u32, order: u32) -> u32 {
@@ -166,7 +144,7 @@ fn unlink(area: &Area) {
     }
     for counter in [area.front(), area.back()] {
         if is_linked(counter) {
-            ring::take_out(area, counter);
+            links::take_out(area, counter);
         }
     }
 }
@@ -180,11 +158,6 @@ pub(crate) fn gather(area: &Area) {
         area.control().next.store(first, Release);
         area.own().prev.store(area.thread.aside_last.load(Relaxed), Relaxed);
     }
-}
-
-/// Whether a context is one of an area's counters.
-pub(crate) fn is_counter(area: &Area, context: *mut Context) -> bool {
-    context == area.front().pointer() || context == area.back().pointer()
 }
 
 /// Makes the ring as the supervisor ordered it. The thread's, hooked, under the lock, behind
@@ -245,7 +218,7 @@ fn link(area: &Area) {
         YIELDS => {
             let alone = area.counting.obeyed.load(Relaxed) & GUESTS == 0;
             code(back, if alone { gleaner_lap } else { gleaner_count });
-            ring::append(area, back);
+            links::append(area, back);
         }
         _ if area.counting.no_clock.load(Relaxed) != 0 => return finish(area),
         WORK => return busy_waits::link(area, gleaner_away),
@@ -254,32 +227,32 @@ fn link(area: &Area) {
                 back,
                 if area.counting.stage.load(Relaxed) == SITE { gleaner_visited } else { gleaner_timed },
             );
-            ring::append(area, back);
+            links::append(area, back);
         }
         ABSENCE => {
-            if ring::first(area) == area.own().pointer() {
+            if links::first(area) == area.own().pointer() {
                 return finish(area);
             }
             code(front, gleaner_away);
-            ring::insert(area, front, ring::first(area));
+            links::insert(area, front, links::first(area));
             code(back, gleaner_timed);
-            ring::append(area, back);
+            links::append(area, back);
         }
         STAY => {
             let suspect = area.orders.suspect();
-            if !ring::holds(area, suspect) {
+            if !links::holds(area, suspect) {
                 return finish(area);
             }
             code(front, gleaner_away);
-            ring::insert(area, front, suspect);
+            links::insert(area, front, suspect);
             // SAFETY: contexts of a ring are alive.
             let behind = unsafe { &*suspect }.next.load(Relaxed);
             code(back, gleaner_timed);
-            ring::insert(area, back, behind);
+            links::insert(area, back, behind);
         }
         _ => {
             code(back, gleaner_count);
-            ring::append(area, back);
+            links::append(area, back);
         }
     }
     // The branch predictor learns first: a lap that did not begin behind a resumption is no sample.
@@ -384,19 +357,6 @@ fn visit(page: &Control, resume: u64, soon: bool) {
     }
 }
 
-fn tell_absence(page: &Control, ticks: u64) {
-    page.absences[bucket(ticks)].fetch_add(1, Relaxed);
-    page.longest_absence.fetch_max(ticks, Relaxed);
-}
-
-/// Guests had the thread for `ticks` in a busy-wait.
-pub(crate) fn absent(area: &Area, ticks: u64) {
-    tell_absence(area.region().page(), ticks);
-    let long = ticks > area.orders.absence_ticks();
-    area.counting.long_turns.store(area.counting.long_turns.load(Relaxed) + u32::from(long), Relaxed);
-    area.counting.all_turns.store(area.counting.all_turns.load(Relaxed).saturating_add(1), Relaxed);
-}
-
 /// To the next stage, if the ring may be changed now; else at the next occasion.
 pub(crate) fn advance(area: &'static Area) {
     if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
@@ -422,7 +382,7 @@ pub(crate) fn at_turns(area: &Area) -> *mut Context {
     let aside = area.thread.aside.load(Relaxed);
     let first = match order {
         _ if !aside.is_null() && order & SPINS != 0 => aside,
-        _ if !counting && order & (GUESTS | SPINS) == GUESTS | SPINS => ring::first(area),
+        _ if !counting && order & (GUESTS | SPINS) == GUESTS | SPINS => links::first(area),
         _ => own,
     };
     if !counting {
@@ -436,18 +396,14 @@ pub(crate) fn at_turns(area: &Area) -> *mut Context {
     turns.pointer()
 }
 
-/// A guest is no longer the first one: what led to it in busy-waits leads to the next one.
-pub(crate) fn turn_to(area: &Area, guest: *mut Context, next: *mut Context) {
-    let _ = area.own().spin.compare_exchange(guest, next, AcqRel, Relaxed);
-    let _ = area.turns().next.compare_exchange(guest, next, Relaxed, Relaxed);
-}
-
 /// The primary went round a busy-wait while something is counted. The time since its last round,
 /// without a yield between, was no work, and is left out of what is counted; the last round, in
 /// which what it waited for came, is not.
 pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
     if area.counting.stage.load(Relaxed) == WORK {
-        busy_waits::turned(area, now);
+        if busy_waits::turned(area, now) {
+            advance(area);
+        }
         return area.turns().next.load(Relaxed);
     }
     let before = area.counting.turned.swap(now, Relaxed);

@@ -63,7 +63,7 @@ fn all_are_taken_also_from_aside() {
         assert_eq!(order(area), []);
         // What was counted goes on without them.
         ring::control(area);
-        assert!(order(area).iter().all(|at| count::is_counter(area, *at)));
+        assert!(order(area).iter().all(|at| area.is_counter(*at)));
     }
 }
 
@@ -219,7 +219,7 @@ fn a_hook_is_met_where_the_primary_busy_waits() {
     ring::hook(area);
     assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
     // Also where a guest leaves meanwhile.
-    count::turn_to(area, area.thread.aside.load(Relaxed), area.own().pointer());
+    crate::switching::links::turn_to(area, area.thread.aside.load(Relaxed), area.own().pointer());
     assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
 }
 

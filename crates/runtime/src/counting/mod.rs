@@ -3,6 +3,7 @@
 //!
 //! [`count`] counts at yields, [`busy_waits`] between waits.
 
+mod absences;
 pub(crate) mod area_words;
 pub(crate) mod busy_waits;
 #[cfg(test)]
@@ -10,3 +11,4 @@ mod busy_waits_tests;
 pub(crate) mod count;
 #[cfg(test)]
 pub(crate) mod count_tests;
+pub(crate) mod order;

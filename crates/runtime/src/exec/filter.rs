@@ -36,7 +36,7 @@ use crate::mappings;
 use crate::signals::action::{IGNORE, SA_RESTORER, SA_SIGINFO, bit};
 use crate::signals::frame::{SignalInfo, UserContext};
 use crate::switching::gs;
-use crate::switching::switch;
+use crate::switching::labels;
 use crate::sys::{self, SigAction};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -299,7 +299,7 @@ pub(crate) fn install(has_loader: bool, program: (usize, usize)) -> Result<(), i
         let action = SigAction {
             handler: on_trap as *const () as usize,
             flags: SA_SIGINFO | SA_RESTORER,
-            restorer: switch::restorer_address(),
+            restorer: labels::restorer_address(),
             mask: u64::MAX,
         };
         // SAFETY: a handler of that type.

@@ -6,8 +6,8 @@
 
 use crate::interpose::dispatch;
 use crate::interpose::ending;
+use crate::interpose::mine::mine;
 use crate::interpose::next::{Next, call_next, fail};
-use crate::interpose::threads::mine;
 use crate::layout::area::kind;
 use crate::mappings;
 use crate::sys;

@@ -8,8 +8,8 @@
 //! any more. Nothing else of cancellation needs us: it happens inside system calls, where a thread
 //! is its own.
 
+use crate::interpose::mine::mine;
 use crate::interpose::next::Next;
-use crate::interpose::threads::mine;
 use crate::layout::area::{Area, asked, closed, kind, lock, settled};
 use crate::layout::region::Region;
 use crate::switching::ring;

@@ -5,8 +5,8 @@
 //! Seen is what goes through libc, by `prctl` or by `syscall` ([`super::bases`]); of scavengers the
 //! filter sees all (`exec/filter.rs`).
 
+use crate::interpose::mine::mine;
 use crate::interpose::next::{Next, fail};
-use crate::interpose::threads::mine;
 
 const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;

@@ -3,7 +3,7 @@
 
 use crate::interpose::next::call_next;
 // A child that shares its parent's memory (`vfork`) ends itself, not its parent's harvest.
-use crate::interpose::threads::mine_for_signals as mine;
+use crate::interpose::mine::mine_for_signals as mine;
 use crate::layout::area::{Area, closed, kind};
 use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};

@@ -1,8 +1,8 @@
 //! A primary forks: its guests stay behind, and the child goes on alone. So does one that shares
 //! its memory (`vfork`).
 
+use crate::interpose::mine::{Pair, mine};
 use crate::interpose::next::{call_next, fail};
-use crate::interpose::threads::{Pair, mine};
 use crate::layout::area::{Area, asked, closed, kind, lock, settled};
 use crate::switching::ring;
 use crate::sys;

@@ -1,8 +1,8 @@
 //! `sigaction` and its kin: the runtime keeps what the program asks for, and registers its own
 //! handler.
 
+use crate::interpose::mine::mine_for_signals as mine;
 use crate::interpose::next::{call_next, fail};
-use crate::interpose::threads::mine_for_signals as mine;
 use crate::layout::area::{Area, kind};
 use crate::signals::action::{
     self, FAULT_MASK, FAULTS, IGNORE, SA_NOCLDSTOP, SA_NOCLDWAIT, SA_NODEFER, SA_ONSTACK, SA_RESETHAND,
@@ -10,7 +10,7 @@ use crate::signals::action::{
 };
 use crate::signals::entry::registration;
 use crate::signals::frame::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SignalStack};
-use crate::switching::switch;
+use crate::switching::labels;
 use crate::sys::{self, SigAction};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -41,7 +41,7 @@ pub(super) fn register(area_kind: u32, signal: i32, wanted: &SigAction) -> i32 {
     action::set(signal, wanted, wrapped);
     let passed = wanted.flags & (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART);
     let kernels = if !wrapped {
-        SigAction { restorer: switch::restorer_address(), ..*wanted }
+        SigAction { restorer: labels::restorer_address(), ..*wanted }
     } else if area_kind == kind::PRIMARY {
         registration(passed | SA_ONSTACK, u64::MAX)
     } else {
@@ -107,7 +107,7 @@ unsafe extern "C" fn sigaction(signal: i32, new: *const LibcAction, old: *mut Li
         let mut mask = [0; 16];
         mask[0] = before.mask;
         let flags = before.flags as u32 as i32;
-        let restorer = if before.flags & SA_RESTORER != 0 { switch::restorer_address() } else { 0 };
+        let restorer = if before.flags & SA_RESTORER != 0 { labels::restorer_address() } else { 0 };
         // SAFETY: as above.
         unsafe { old.write(LibcAction { handler: before.handler, mask, flags, restorer }) };
     }

@@ -6,8 +6,8 @@
 //! To add a function that takes a path first: a line of `by_path`. They go on to libc's by a jump,
 //! with all arguments.
 
+use crate::interpose::mine::{Pair, mine};
 use crate::interpose::next::{Next, call_next, fail};
-use crate::interpose::threads::{Pair, mine};
 use crate::layout::area::kind;
 use crate::layout::page;
 use crate::sys;

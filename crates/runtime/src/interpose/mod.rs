@@ -26,6 +26,7 @@ mod ending;
 mod forks;
 mod handlers;
 pub(crate) mod itself;
+pub(crate) mod mine;
 mod next;
 mod notify;
 mod older;

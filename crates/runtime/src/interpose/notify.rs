@@ -4,8 +4,9 @@
 //!
 //! To add a call that takes a `struct sigevent`: a function at the end.
 
+use crate::interpose::mine::{Pair, mine};
 use crate::interpose::next::{call_next, fail};
-use crate::interpose::threads::{self, Pair, mine};
+use crate::interpose::threads;
 use crate::layout::area::kind;
 use crate::layout::region::Purpose;
 use crate::switching::gs;

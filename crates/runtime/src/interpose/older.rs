@@ -3,8 +3,8 @@
 //! yield, and use the slots of what it interrupted.
 
 use crate::interpose::handlers::{EINVAL, SIG_ERR, change_mask, current, is_programs, register, simple};
+use crate::interpose::mine::mine_for_signals as mine;
 use crate::interpose::next::{call_next, fail};
-use crate::interpose::threads::mine_for_signals as mine;
 use crate::layout::area::kind;
 use crate::signals::action::{IGNORE, SA_RESTART, bit, set_to_interrupt};
 use crate::sys;

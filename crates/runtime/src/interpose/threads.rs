@@ -1,42 +1,21 @@
 //! New threads get areas of their own, before any code of the program runs in them; and processes
 //! that share the memory.
 
+use crate::interpose::mine::{Pair, mine};
 use crate::interpose::next::{call_next, fail};
 use crate::layout::area::{Area, closed, kind, settled};
 use crate::layout::region::Purpose;
 use crate::signals;
 use crate::switching::gs;
-use crate::switching::switch;
+use crate::switching::labels;
 use crate::sys;
 use core::ffi::c_void;
-use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
 const EAGAIN: i32 = 11;
 const THRD_ERROR: i32 = 2;
 
 type Start = unsafe extern "C" fn();
-
-/// This process is part of a harvest: each of its threads finds an area in GS, its own or its
-/// creator's. Written once, by the constructor; asked in place of the kernel, since a program may
-/// have forbidden itself what asks it.
-static TAKES_PART: AtomicBool = AtomicBool::new(false);
-
-pub(crate) fn take_part() {
-    TAKES_PART.store(true, Relaxed);
-}
-
-/// The area of the calling thread, if it is part of a harvest.
-pub(super) fn mine() -> Option<&'static Area> {
-    // SAFETY: the constructor has set, or found, an area in GS, and threads inherit it.
-    TAKES_PART.load(Relaxed).then(|| unsafe { gs::area() })
-}
-
-/// The same, but not in a child that shares its parent's memory (`vfork`) and has signal handlers
-/// and masks of its own.
-pub(super) fn mine_for_signals() -> Option<&'static Area> {
-    mine().filter(|area| area.thread.lent.load(Relaxed) == 0)
-}
 
 /// Makes the area of a thread to come, which will call `start` with `argument`.
 pub(super) fn area_for(creator: &'static Area, start: usize, argument: usize) -> Option<&'static Area> {
@@ -85,13 +64,6 @@ pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
     Pair { start: area.thread.start[0].load(Relaxed), argument: area.thread.start[1].load(Relaxed) }
 }
 
-/// Two words, which are returned in rax and rdx.
-#[repr(C)]
-pub(crate) struct Pair {
-    pub(super) start: u64,
-    pub(super) argument: u64,
-}
-
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn pthread_create(
     thread: *mut c_void,
@@ -103,7 +75,7 @@ extern "C" fn pthread_create(
         return next_create(thread, attributes, start, argument);
     };
     let Some(area) = area_for(creator, start, argument) else { return EAGAIN };
-    let result = next_create(thread, attributes, switch::thread_start() as Start as usize, area.address());
+    let result = next_create(thread, attributes, labels::thread_start() as Start as usize, area.address());
     if result != 0 {
         area.region().release(area.region().slot_of(area), -1);
     }
@@ -144,7 +116,7 @@ extern "C" fn clone(
         area.closed.store(closed::FORKS, Relaxed);
         area.settled.store(settled::FOR_GOOD, Relaxed);
     }
-    let child = next(switch::thread_start() as Start as usize, area.address());
+    let child = next(labels::thread_start() as Start as usize, area.address());
     if child < 0 {
         area.region().release(area.region().slot_of(area), -1);
     }
@@ -157,7 +129,7 @@ extern "C" fn thrd_create(thread: *mut c_void, start: usize, argument: usize) ->
     let (start, argument) = match area {
         None => (start, argument),
         Some(None) => return THRD_ERROR,
-        Some(Some(area)) => (switch::thread_start() as Start as usize, area.address()),
+        Some(Some(area)) => (labels::thread_start() as Start as usize, area.address()),
     };
     let result = call_next!(c"thrd_create" as fn(*mut c_void, usize, usize) -> i32,
         (thread, start, argument), else THRD_ERROR);

@@ -30,8 +30,7 @@
 //! To add a field: to the part of the side that writes it; its doc says when.
 
 use super::context::Context;
-use crate::counting::area_words::CountingWords;
-use crate::mappings::ScavengerMappings;
+use crate::counting::area_words::{CountingWords, ROWS, SAMPLES as SAMPLE_COUNT};
 use crate::signals::area_words::SignalWords;
 use crate::signals::frame::SignalStack;
 use crate::supervisor::area_words::{OrderWords, SupervisorWords};
@@ -159,7 +158,7 @@ pub(crate) struct TwinWords {
     pub(crate) passes: AtomicI64,
 }
 
-/// What the assembly in [`crate::switching::switch`] knows besides. The thread's.
+/// What the assembly in `switching::switch` knows besides. The thread's.
 #[repr(C)]
 pub(crate) struct SwitchWords {
     pub(crate) slow_stack: AtomicU64,
@@ -180,7 +179,7 @@ pub(crate) struct ThreadWords {
     pub(crate) visits: AtomicU32,
     /// Sibling: it left its twins while it had guests, and comes to the control context before it
     /// runs one again. So they may be taken away, under the lock. Set by the thread as it leaves
-    /// ([`crate::switching::switch`]), or finds the lock taken; cleared by it under the lock.
+    /// (`switching::switch`), or finds the lock taken; cleared by it under the lock.
     pub(crate) outside: AtomicU32,
     /// The flags of a sibling that leaves its twins, for a moment.
     pub(crate) kept: AtomicU64,
@@ -240,9 +239,7 @@ at!(orders == 0x2c0);
 at!(supervisor == 0x300);
 const _: () = assert!(size_of::<Area>() <= 0x400);
 const _: () = assert!(FRAME + size_of::<Frame>() <= SAMPLES);
-const _: () = assert!(
-    SAMPLES + 4 * crate::counting::count::SAMPLES * crate::counting::count::ROWS <= TURNS - context::BEFORE
-);
+const _: () = assert!(SAMPLES + 4 * SAMPLE_COUNT * ROWS <= TURNS - context::BEFORE);
 const _: () = assert!(TURNS + size_of::<Context>() <= XSAVE);
 
 /// The `n`th pointer's target, where pointers are set once before anyone can see them.
@@ -281,10 +278,6 @@ impl Area {
         &self.region().page().scavenger[self.row.load(Ordering::Relaxed) as usize]
     }
 
-    pub(crate) fn mappings(&self) -> &'static ScavengerMappings {
-        &self.region().scavenger_mappings[self.row.load(Ordering::Relaxed) as usize]
-    }
-
     pub(crate) fn frame(&self) -> &Frame {
         // SAFETY: it lies in the same slot, and holds atomics only.
         unsafe { &*((self.address() + FRAME) as *const Frame) }
@@ -308,6 +301,11 @@ impl Area {
         unsafe { &*((self.address() + BACK) as *const Context) }
     }
 
+    /// Whether a context is one of these counters.
+    pub(crate) fn is_counter(&self, context: *mut Context) -> bool {
+        context == self.front().pointer() || context == self.back().pointer()
+    }
+
     /// Stands in front of guests while something is counted, where the primary busy-waits.
     pub(crate) fn turns(&self) -> &'static Context {
         // SAFETY: as above.
@@ -315,13 +313,10 @@ impl Area {
     }
 
     /// What was counted, by stage.
-    pub(crate) fn samples(&self, row: usize) -> &[AtomicU32; crate::counting::count::SAMPLES] {
+    pub(crate) fn samples(&self, row: usize) -> &[AtomicU32; SAMPLE_COUNT] {
         // SAFETY: it lies in the same slot, and holds atomics only.
-        let all = unsafe {
-            &*((self.address() + SAMPLES)
-                as *const [[AtomicU32; crate::counting::count::SAMPLES]; crate::counting::count::ROWS])
-        };
-        &all[row % crate::counting::count::ROWS]
+        let all = unsafe { &*((self.address() + SAMPLES) as *const [[AtomicU32; SAMPLE_COUNT]; ROWS]) };
+        &all[row % ROWS]
     }
 
     /// Where the slot's control and quiet contexts are.

@@ -6,11 +6,11 @@
 //! even be touched, so that they count neither as data of the program (`RLIMIT_DATA`), nor as
 //! memory to be locked (`mlockall`).
 
-use crate::counting::count;
+use crate::counting::order::{ALONE, GUESTS, SPINS};
 use crate::layout::area::{Area, SLOT, SLOW_STACK_TOP, kind};
 use crate::layout::context::{CONTEXT_STRIDE, Context};
 use crate::mappings::ScavengerMappings;
-use crate::switching::switch;
+use crate::switching::labels;
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
@@ -101,8 +101,8 @@ impl Region {
         region.contexts.store(contexts as u64, Relaxed);
         region.slots.store((contexts + CONTEXTS) as u64, Relaxed);
         region.xsave_mask.store(xsave_mask, Relaxed);
-        region.restore.store(switch::restore_address() as u64, Relaxed);
-        region.restore_end.store(switch::restore_end() as u64, Relaxed);
+        region.restore.store(labels::restore_address() as u64, Relaxed);
+        region.restore_end.store(labels::restore_end() as u64, Relaxed);
         region.compact.store(u32::from(compact), Relaxed);
         Ok(region)
     }
@@ -300,9 +300,9 @@ impl Region {
         area.twin.guest.store(u8::from(primary), Relaxed);
         let sibling = primary && self.siblings.load(Relaxed) != 0;
         let leave = match (primary, sibling) {
-            (_, true) => switch::sibling_leave_address(),
-            (true, false) => switch::leave_address(),
-            (false, false) => switch::stay_address(),
+            (_, true) => labels::sibling_leave_address(),
+            (true, false) => labels::leave_address(),
+            (false, false) => labels::stay_address(),
         };
         area.sibling.store(u32::from(sibling), Relaxed);
         area.twin.leave.store(leave as u64, Relaxed);
@@ -337,7 +337,7 @@ impl Region {
         area.twin.passes.store(-1, Relaxed);
         // Where the pace is not kept, guests are aboard from the first.
         let watched = self.page().watched != 0 && !sibling;
-        let order = if watched { count::ALONE } else { count::GUESTS | count::SPINS };
+        let order = if watched { ALONE } else { GUESTS | SPINS };
         area.orders.reset(order);
         area.counting.reset(order);
         let counters = [area.front(), area.back(), area.turns()].map(Context::pointer);
@@ -361,9 +361,9 @@ impl Region {
         // The ring is own alone.
         area.control().next.store(own, Relaxed);
         area.turns().next.store(own, Relaxed);
-        let enter = if primary { switch::control_address() } else { switch::park_address() };
+        let enter = if primary { labels::control_address() } else { labels::park_address() };
         area.control().rip.store(enter as u64, Relaxed);
-        let parks = if primary { [0; 2] } else { switch::park_ends() };
+        let parks = if primary { [0; 2] } else { labels::park_ends() };
         area.thread.parks.iter().zip(parks).for_each(|(end, at)| end.store(at, Relaxed));
     }
 }

@@ -105,6 +105,13 @@ impl ScavengerMappings {
     }
 }
 
+impl Area {
+    /// The mappings of the scavenger whose thread has this area.
+    pub(crate) fn mappings(&self) -> &'static ScavengerMappings {
+        &self.region().scavenger_mappings[self.row.load(Relaxed) as usize]
+    }
+}
+
 /// The offset of what this owner has at this address.
 fn mark(row: u32, at: usize) -> u64 {
     (u64::from(row) + 1) << ADDRESS | at as u64

@@ -12,9 +12,9 @@ pub(crate) struct SignalWords {
     blocked_faults: AtomicU64,
     /// While a handler of the program's runs: what it interrupted has no guest in its hands, so its
     /// guests may be taken away.
-    pub(in crate::signals) free_hands: AtomicU32,
+    pub(super) free_hands: AtomicU32,
     /// The runtime lets a signal in although it is at work: the program is at its yield.
-    pub(in crate::signals) at_yield: AtomicU32,
+    pub(super) at_yield: AtomicU32,
     /// A signal that was put off, and the mask under which it came.
     put_off_mask: AtomicU64,
     put_off_info: [AtomicU32; 32],
@@ -61,8 +61,8 @@ impl SignalWords {
         }
     }
 
-    /// Keeps a signal until the runtime is done.
-    fn keep(&self, info: &SignalInfo, mask: u64) {
+    /// Keeps a signal; the caller sets `deferred`.
+    pub(super) fn keep(&self, info: &SignalInfo, mask: u64) {
         let words = [info.signal as u32, info.errno as u32, info.code as u32];
         for (to, from) in self.put_off_info.iter().zip(words.into_iter().chain(info.rest)) {
             to.store(from, Relaxed);
@@ -79,13 +79,5 @@ impl SignalWords {
             rest: core::array::from_fn(|i| word(3 + i)),
         };
         (info, self.put_off_mask.load(Relaxed))
-    }
-}
-
-impl crate::layout::area::Area {
-    /// Keeps a signal until the runtime is done, and says so.
-    pub(crate) fn put_off(&self, info: &SignalInfo, mask: u64) {
-        self.signals.keep(info, mask);
-        self.switching.deferred.store(1, core::sync::atomic::Ordering::Release);
     }
 }

@@ -6,17 +6,15 @@ use crate::layout::context::Context;
 use crate::signals::action::{SA_NODEFER, SA_ONSTACK, bit};
 use crate::signals::forward;
 use crate::signals::frame::{
-    Interrupted, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext, VectorSize,
+    Interrupted, Loading, RSP, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext, VectorSize,
 };
+use crate::switching::labels;
 use crate::switching::redirect;
-use crate::switching::switch;
 use crate::sys::SigAction;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::context;
 
 const RED_ZONE: u64 = 128;
-/// The stack pointer's number.
-pub(super) const RSP: usize = 4;
 /// Direction, trap, resume: as a handler begins.
 const FLAGS_CLEARED: u64 = 0x400 | 0x100 | 0x10000;
 
@@ -77,13 +75,6 @@ pub(super) unsafe fn show_rax(area: &Area, registers: &mut Registers) -> Option<
     Some(Loading { rip: registers.rip })
 }
 
-/// Where loads were interrupted.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Loading {
-    rip: u64,
-}
-
 /// The handler has returned, and what it changed is in the slots. If it did not choose another
 /// place to go on, the loads do.
 pub(super) fn go_on_loading(area: &Area, registers: &mut Registers, loading: Option<Loading>) {
@@ -140,7 +131,7 @@ pub(super) unsafe fn into_handler(
             shown.stack.flags |= SS_ONSTACK;
         }
         frame.write(SignalFrame {
-            return_to: switch::signal_return_address(),
+            return_to: labels::signal_return_address(),
             context: shown,
             info: *info,
             ours: Interrupted {

@@ -11,8 +11,8 @@ use crate::signals::forward;
 use crate::signals::frame::{SignalInfo, UserContext};
 use crate::signals::place::{self, Place};
 use crate::switching::gs;
-use crate::switching::ring;
-use crate::switching::switch;
+use crate::switching::labels;
+use crate::switching::links;
 use crate::sys::{self, SigAction};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::trip;
@@ -22,7 +22,7 @@ pub(crate) fn registration(flags: u64, mask: u64) -> SigAction {
     SigAction {
         handler: on_signal as *const () as usize,
         flags: flags | action::SA_SIGINFO | action::SA_RESTORER,
-        restorer: switch::restorer_address(),
+        restorer: labels::restorer_address(),
         mask,
     }
 }
@@ -82,7 +82,7 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
         // have come in the midst of this.
         sys::set_signal_mask(u64::MAX);
         if area.switching.deferred.load(Relaxed) == 0 {
-            area.put_off(info, context.mask);
+            put_off(area, info, context.mask);
         } else {
             send_again(info);
         }
@@ -185,8 +185,8 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
             // SAFETY: as above.
             unsafe { place::capture(area, guest, context) };
             if faulted {
-                ring::take_out(area, guest);
-                ring::dismiss(guest, trip::FAULT);
+                links::take_out(area, guest);
+                links::dismiss(guest, trip::FAULT);
             }
             // SAFETY: the program is at its yield while a guest runs.
             unsafe { at_yield(area, &mut context.registers) };
@@ -201,7 +201,7 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
             return;
         }
         Place::Runtime => {
-            area.put_off(info, context.mask);
+            put_off(area, info, context.mask);
             context.mask = !FAULT_MASK;
             return;
         }
@@ -299,6 +299,12 @@ fn send_again(info: &SignalInfo) {
     let from = core::ptr::from_ref(info) as usize;
     // SAFETY: the kernel reads one `siginfo_t`.
     unsafe { sys::syscall(RT_TGSIGQUEUEINFO, [pid, tid, info.signal as usize, from, 0, 0]) };
+}
+
+/// Keeps a signal until the runtime is done.
+fn put_off(area: &Area, info: &SignalInfo, mask: u64) {
+    area.signals.keep(info, mask);
+    area.switching.deferred.store(1, Release);
 }
 
 /// A signal came for a thread of a scavenger while it was parked. All are blocked; it comes when

@@ -10,7 +10,6 @@
 use crate::layout::area::Area;
 use crate::layout::context::Context;
 use crate::signals::frame::Registers;
-use crate::signals::place;
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::context;
 
@@ -60,6 +59,16 @@ pub(super) unsafe fn to_the_end_of_loads(area: &Area, registers: &mut Registers)
     }
 }
 
+/// Whether these are the bytes of the instruction there. Never reads beyond an instruction: each of
+/// these beginnings is that of one instruction only.
+///
+/// # Safety
+/// It must be the address of an instruction that was fetched.
+pub(super) unsafe fn stands(at: u64, bytes: &[u8]) -> bool {
+    // SAFETY: the caller's; and see above.
+    bytes.iter().enumerate().all(|(i, byte)| unsafe { (at as *const u8).add(i).read() } == *byte)
+}
+
 /// What stands in a slot.
 ///
 /// # Safety
@@ -80,7 +89,7 @@ unsafe fn step(at: u64) -> Option<(Step, u64)> {
     let prefix = byte(0);
     if prefix == SET_BUDGET[0] {
         // SAFETY: the caller's.
-        let stands = unsafe { place::stands(at, &SET_BUDGET) };
+        let stands = unsafe { stands(at, &SET_BUDGET) };
         return stands
             .then(|| (Step::Budget(i32::from_le_bytes([byte(8), byte(9), byte(10), byte(11)])), 12));
     }

@@ -1,7 +1,5 @@
 //! The kernel's signal frame on x86-64.
 
-use crate::signals::deliver::Loading;
-
 /// `struct sigcontext` inside `struct ucontext`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -117,6 +115,16 @@ pub(crate) struct SignalFrame {
     pub(crate) info: SignalInfo,
     pub(crate) ours: Interrupted,
 }
+
+/// Where loads were interrupted.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Loading {
+    pub(super) rip: u64,
+}
+
+/// The stack pointer's number.
+pub(super) const RSP: usize = 4;
 
 /// What a handler's return has to bring back beside registers.
 #[repr(C)]

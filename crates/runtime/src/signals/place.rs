@@ -6,11 +6,10 @@
 
 use crate::layout::area::{Area, XSAVE, XSAVE_SIZE};
 use crate::layout::context::Context;
-use crate::signals::deliver::RSP;
-use crate::signals::forward;
-use crate::signals::frame::{Registers, UserContext, VectorSize};
+use crate::signals::forward::{self, stands};
+use crate::signals::frame::{RSP, Registers, UserContext, VectorSize};
+use crate::switching::labels;
 use crate::switching::redirect;
-use crate::switching::switch;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -35,16 +34,6 @@ const JUMP: [u8; 3] = [0xff, 0x60, 0x08];
 const TRAP: u64 = 0x100;
 const RESUME: u64 = 0x10000;
 
-/// Whether these are the bytes of the instruction there. Never reads beyond an instruction: each of
-/// these beginnings is that of one instruction only.
-///
-/// # Safety
-/// It must be the address of an instruction that was fetched.
-pub(super) unsafe fn stands(at: u64, bytes: &[u8]) -> bool {
-    // SAFETY: the caller's; and see above.
-    bytes.iter().enumerate().all(|(i, byte)| unsafe { (at as *const u8).add(i).read() } == *byte)
-}
-
 /// # Safety
 /// `registers` must be what the kernel saved of this thread; unless it `faulted`, its instruction
 /// was fetched.
@@ -60,7 +49,7 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
     }
     // SAFETY: the caller's.
     let is = |bytes: &[u8]| !faulted && unsafe { stands(rip, bytes) };
-    let begun = !(switch::is_tail(rip as usize)
+    let begun = !(labels::is_tail(rip as usize)
         || is(&STORE_CUR)
         || registers.rax == cur as u64 && is(&JUMP)
         // SAFETY: contexts are never unmapped.
@@ -68,12 +57,12 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
     if !begun {
         return Place::Yield;
     }
-    let ours = switch::is_ours(rip as usize);
-    if ours && switch::is_restore(rip as usize) {
+    let ours = labels::is_ours(rip as usize);
+    if ours && labels::is_restore(rip as usize) {
         // A guest, or a sibling that came home.
         // SAFETY: as above. Its frame is whole still, but it may have put its own resume point back
         // already.
-        unsafe { &*cur }.rip.store(switch::restore_address() as u64, Release);
+        unsafe { &*cur }.rip.store(labels::restore_address() as u64, Release);
         return Place::Yield;
     }
     if cur == own.pointer() {
@@ -178,5 +167,5 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
         }
     }
     frame.yield_rip.store(redirect::goes_on(guest), Relaxed);
-    guest.rip.store(switch::restore_address() as u64, Release);
+    guest.rip.store(labels::restore_address() as u64, Release);
 }

@@ -86,7 +86,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
 fn take_part() {
     interpose::itself::look_up();
     interpose::bases::look_up();
-    interpose::threads::take_part();
+    interpose::mine::take_part();
 }
 
 /// The scavenger's malloc is refused its first piece of memory here, since `brk` fails, and maps

@@ -11,16 +11,16 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 #[repr(C, align(64))]
 pub(crate) struct OrderWords {
     /// Whether guests take part, and what is counted: see [`crate::counting::count`].
-    pub(in crate::supervisor) order: AtomicU32,
+    pub(super) order: AtomicU32,
     /// The most guests that it may have, as its pace says.
-    pub(in crate::supervisor) most: AtomicU32,
+    pub(super) most: AtomicU32,
     /// The guest whose stays are to be timed.
-    pub(in crate::supervisor) suspect: AtomicPtr<Context>,
+    pub(super) suspect: AtomicPtr<Context>,
     /// Ticks: the longest stage, the longest absence, and the most after which a yield came too
     /// soon for a miss.
-    pub(in crate::supervisor) stage_ticks: AtomicU64,
-    pub(in crate::supervisor) absence_ticks: AtomicU64,
-    pub(in crate::supervisor) soon_ticks: AtomicU64,
+    pub(super) stage_ticks: AtomicU64,
+    pub(super) absence_ticks: AtomicU64,
+    pub(super) soon_ticks: AtomicU64,
 }
 
 impl OrderWords {
@@ -71,61 +71,61 @@ pub(crate) struct TestOrders<'a> {
 #[repr(C, align(64))]
 pub(crate) struct SupervisorWords {
     /// Guests in inbox and ring.
-    pub(in crate::supervisor) guests: AtomicU32,
+    pub(super) guests: AtomicU32,
     /// Descriptor of its `/proc/…/stat`, plus one, in the supervisor's process.
-    pub(in crate::supervisor) stat_fd: AtomicI32,
+    pub(super) stat_fd: AtomicI32,
     /// The same of its `/proc/…/schedstat`.
-    pub(in crate::supervisor) ran_fd: AtomicI32,
+    pub(super) ran_fd: AtomicI32,
     /// The processor its thread was seen on last.
-    pub(in crate::supervisor) cpu: AtomicU32,
+    pub(super) cpu: AtomicU32,
     /// Sibling: `visits` when something was asked of it (`asked_at`), and when it was seen outside
     /// first (`outside_since`).
-    pub(in crate::supervisor) asked_visit: AtomicU32,
-    pub(in crate::supervisor) outside_visit: AtomicU32,
+    pub(super) asked_visit: AtomicU32,
+    pub(super) outside_visit: AtomicU32,
     /// Sibling: its row in the table of threads, plus one.
-    pub(in crate::supervisor) number: AtomicU32,
+    pub(super) number: AtomicU32,
     /// What it did when it was polled last: see [`super::processes`].
-    pub(in crate::supervisor) slept: AtomicU32,
-    pub(in crate::supervisor) asked_at: AtomicU64,
-    pub(in crate::supervisor) outside_since: AtomicU64,
+    pub(super) slept: AtomicU32,
+    pub(super) asked_at: AtomicU64,
+    pub(super) outside_since: AtomicU64,
     /// Sibling: until when it is not asked to park, and for how long it was left alone last.
-    pub(in crate::supervisor) home_until: AtomicU64,
-    pub(in crate::supervisor) pause: AtomicU64,
+    pub(super) home_until: AtomicU64,
+    pub(super) pause: AtomicU64,
     /// Sibling: when it was asked last whether it has an affinity or a scheduling policy of its
     /// own.
-    pub(in crate::supervisor) own_rules_at: AtomicU64,
+    pub(super) own_rules_at: AtomicU64,
     /// Until when its thread takes no guests, since it slept.
-    pub(in crate::supervisor) rest_until: AtomicU64,
+    pub(super) rest_until: AtomicU64,
     /// When it was polled last.
-    pub(in crate::supervisor) looked_at: AtomicU64,
+    pub(super) looked_at: AtomicU64,
     /// How often it was seen asleep at no yield.
-    pub(in crate::supervisor) sleeps_seen: AtomicU32,
+    pub(super) sleeps_seen: AtomicU32,
     /// Its visits and yields when it was seen to come to one last, when that was, and its CPU time
     /// then: see [`super::stalls::no_yield`], as for what follows.
-    pub(in crate::supervisor) met_visits: AtomicU32,
-    pub(in crate::supervisor) met_yields: AtomicU64,
-    pub(in crate::supervisor) met_at: AtomicU64,
-    pub(in crate::supervisor) met_ran: AtomicU64,
+    pub(super) met_visits: AtomicU32,
+    pub(super) met_yields: AtomicU64,
+    pub(super) met_at: AtomicU64,
+    pub(super) met_ran: AtomicU64,
     /// It was hooked since then, to see whether it comes to any yield at all.
-    pub(in crate::supervisor) probed: AtomicU32,
+    pub(super) probed: AtomicU32,
     /// It came to none, and its guests were taken: how often in a row; zero: it came to one since.
     /// Its visits then, and until when it gets none.
-    pub(in crate::supervisor) no_yield_times: AtomicU32,
-    pub(in crate::supervisor) no_yield_visits: AtomicU32,
+    pub(super) no_yield_times: AtomicU32,
+    pub(super) no_yield_visits: AtomicU32,
     /// Home: how often in a row it had to go, until when it is not boarded again.
-    pub(in crate::supervisor) offences: AtomicU32,
-    pub(in crate::supervisor) no_guests_until: AtomicU64,
-    pub(in crate::supervisor) banned_until: AtomicU64,
+    pub(super) offences: AtomicU32,
+    pub(super) no_guests_until: AtomicU64,
+    pub(super) banned_until: AtomicU64,
     /// Home: ticks that it stays aboard at a time, as measured last.
-    pub(in crate::supervisor) stay: AtomicU64,
+    pub(super) stay: AtomicU64,
     /// Home: when its thread was seen parked.
-    pub(in crate::supervisor) parked_at: AtomicU64,
+    pub(super) parked_at: AtomicU64,
     /// Home: the primary's area that its context may still be met in, and which thread's it was, at
     /// which visit and sleep.
-    pub(in crate::supervisor) redirected_by: AtomicPtr<Area>,
-    pub(in crate::supervisor) redirected_tid: AtomicI32,
-    pub(in crate::supervisor) redirected_visits: AtomicU32,
-    pub(in crate::supervisor) redirected_sleeps: AtomicU32,
+    pub(super) redirected_by: AtomicPtr<Area>,
+    pub(super) redirected_tid: AtomicI32,
+    pub(super) redirected_visits: AtomicU32,
+    pub(super) redirected_sleeps: AtomicU32,
 }
 
 impl SupervisorWords {

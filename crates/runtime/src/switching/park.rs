@@ -4,7 +4,7 @@ use crate::layout::area::{Area, asked, settled};
 use crate::layout::context::{Context, state};
 use crate::signals::deliver::stack_at_home;
 use crate::signals::entry::send_put_off;
-use crate::switching::ring;
+use crate::switching::links;
 use crate::switching::supervisor_lost;
 use crate::sys;
 use core::arch::global_asm;
@@ -23,7 +23,7 @@ pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
         area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
     }
     if lent || area.settled.load(Relaxed) != 0 {
-        ring::abandon(area);
+        links::abandon(area);
     } else if begins(area) {
         is_parked(area);
         wait(area, area.thread.parked_mask.load(Relaxed));
@@ -37,7 +37,7 @@ pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
 fn begins(area: &Area) -> bool {
     let own = area.own();
     own.state.store(state::PARKING, Relaxed); // seen by a reader that sees the hook gone
-    let wanted = ring::unhook(area);
+    let wanted = links::unhook(area);
     if !wanted {
         // It came by this context, on which a hook may be left that was put on while the other one
         // was taken off.
@@ -67,7 +67,7 @@ pub(crate) fn sibling(area: &'static Area) -> *mut Context {
 /// From here on the context is the supervisor's.
 fn is_parked(area: &Area) {
     let own = area.own();
-    own.modes.store(ring::modes(), Relaxed);
+    own.modes.store(links::modes(), Relaxed);
     own.state.store(state::PARKED, Release);
 }
 
@@ -143,6 +143,7 @@ fn sleep_ends() -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::switching::ring;
     use crate::switching::ring_tests::world;
     use core::sync::atomic::AtomicBool;
 

@@ -22,7 +22,7 @@
 //! ([`goes_on`]).
 
 use crate::layout::context::Context;
-use crate::switching::switch;
+use crate::switching::labels;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// Where a context really goes on.
@@ -35,14 +35,14 @@ pub(crate) fn goes_on(context: &Context) -> u64 {
 /// Redirects it. False if it was captured whole: it puts RIP in order by itself as it goes on, so
 /// it cannot be kept redirected.
 pub(crate) fn redirect(context: &Context) -> bool {
-    let back = switch::back_address() as u64;
+    let back = labels::back_address() as u64;
     context.back.store(back, Release);
     loop {
         let rip = context.rip.load(Acquire);
         if rip == back {
             return true;
         }
-        if rip == switch::restore_address() as u64 {
+        if rip == labels::restore_address() as u64 {
             return false;
         }
         context.straight.store(rip, Release);
@@ -53,12 +53,12 @@ pub(crate) fn redirect(context: &Context) -> bool {
 }
 
 pub(crate) fn is_redirected(context: &Context) -> bool {
-    context.rip.load(Acquire) == switch::back_address() as u64
+    context.rip.load(Acquire) == labels::back_address() as u64
 }
 
 /// Makes it lead on again, unless it does.
 pub(crate) fn straighten(context: &Context) {
-    let back = switch::back_address() as u64;
+    let back = labels::back_address() as u64;
     // It may run, and have stored a new one.
     let _ = context.rip.compare_exchange(back, context.straight.load(Acquire), AcqRel, Acquire);
 }

@@ -9,7 +9,7 @@
 
 use crate::layout::area::{Area, kind, lock};
 use crate::layout::context::{Context, state};
-use crate::switching::ring;
+use crate::switching::links;
 use crate::sys;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -49,7 +49,7 @@ fn fetch(area: &'static Area, now: u32) -> bool {
     // SAFETY: areas are never unmapped.
     if let Some(host) = unsafe { own.host.load(Relaxed).as_ref() } {
         own.recall.store(trip::FREE as u32, Relaxed);
-        ring::hook(host);
+        links::hook(host);
         take_guests(host);
     }
     false
@@ -68,11 +68,11 @@ fn take_guests(host: &'static Area) {
     let cur = host.twin.cur.load(Acquire);
     let outside = host.thread.outside.load(Acquire) != 0;
     let in_handler = cur == host.quiet().pointer() && host.signals.has_free_hands();
-    let alone = ring::is_hooked(host) && (outside || in_handler && host.twin.cur.load(Acquire) == cur);
+    let alone = links::is_hooked(host) && (outside || in_handler && host.twin.cur.load(Acquire) == cur);
     host.inbox.store(null_mut(), Relaxed);
     if alone {
         host.own().prev.store(host.own().pointer(), Relaxed);
-        ring::abandon(host);
+        links::abandon(host);
     }
     let region = host.region();
     for slot in (0..region.slots()).filter(|slot| region.tid(*slot) != 0) {
@@ -101,6 +101,7 @@ fn is_with(guest: &Context, host: &Area) -> bool {
 mod tests {
     use super::*;
     use crate::layout::region::Purpose;
+    use crate::switching::ring;
     use crate::switching::ring_tests::{board, world};
 
     /// Threads of one program, whose supervisor was killed.

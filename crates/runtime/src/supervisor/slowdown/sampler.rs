@@ -38,7 +38,7 @@ mod guest_sample;
 use super::cache_recovery::{self, CacheRecovery};
 use super::controller::SlowdownController;
 use super::idle_server::{SampleWindow, SleepPattern, WindowWork};
-use super::samples::PaceMean;
+use super::samples::{self, PaceMean};
 use super::solo_pace::SoloPace;
 use crate::counting::busy_waits;
 use crate::counting::count::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
@@ -500,6 +500,11 @@ impl SampleStep {
         } else {
             None
         }
+    }
+
+    /// The mean of a row of samples of `lap` yields each.
+    pub(crate) fn mean(&self, row: usize, lap: i32) -> Option<PaceMean> {
+        samples::mean_of(self.area.samples(row), self.area.orders.absence_ticks(), lap)
     }
 
     /// Whether there were enough pieces of work to tell.

@@ -1,7 +1,7 @@
 //! The samples of one stage of counting, put together into a mean pace.
 
-use super::sampler::SampleStep;
 use crate::counting::count;
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// The mean of some samples.
@@ -28,38 +28,39 @@ impl PaceMean {
     }
 }
 
-impl SampleStep {
-    /// The mean of a row of samples of `lap` yields each, without those that only an interruption
-    /// explains.
-    pub(crate) fn mean(&self, row: usize, lap: i32) -> Option<PaceMean> {
-        let mut sorted = [0_u32; count::SAMPLES];
-        let mut many = 0;
-        for sample in self.area.samples(row) {
-            let sample = sample.load(Relaxed);
-            if sample != 0 {
-                sorted[many] = sample;
-                many += 1;
-            }
+/// The mean of a row of samples of `lap` yields each, without those that only an interruption
+/// explains.
+pub(crate) fn mean_of(
+    samples: &[AtomicU32; count::SAMPLES],
+    absence_ticks: u64,
+    lap: i32,
+) -> Option<PaceMean> {
+    let mut sorted = [0_u32; count::SAMPLES];
+    let mut many = 0;
+    for sample in samples {
+        let sample = sample.load(Relaxed);
+        if sample != 0 {
+            sorted[many] = sample;
+            many += 1;
         }
-        let sorted = &mut sorted[..many];
-        sorted.sort_unstable();
-        let middle = f64::from(*sorted.get(many / 2)?);
-        let longest = (4.0 * self.area.orders.absence_ticks.load(Relaxed) as f64 * f64::from(count::FEW))
-            .max(8.0 * middle);
-        let mean = |of: &[u32]| of.iter().map(|ticks| f64::from(*ticks)).sum::<f64>() / of.len() as f64;
-        let kept = sorted.iter().filter(|ticks| f64::from(**ticks) <= longest).count().max(1);
-        let most = (kept * 3).div_ceil(4);
-        let lap = f64::from(lap);
-        let all = mean(&sorted[..kept]);
-        let mut early = [0_u32; count::SAMPLES / 2];
-        let early = &mut early[..many / 2];
-        for (to, from) in early.iter_mut().zip(self.area.samples(row)) {
-            *to = from.load(Relaxed);
-        }
-        early.sort_unstable();
-        let error = early.get(early.len() / 2).map_or(middle, |ticks| (f64::from(*ticks) - middle).abs());
-        Some(PaceMean { ticks: [all / lap, mean(&sorted[..most]) / lap], error: error / lap })
     }
+    let sorted = &mut sorted[..many];
+    sorted.sort_unstable();
+    let middle = f64::from(*sorted.get(many / 2)?);
+    let longest = (4.0 * absence_ticks as f64 * f64::from(count::FEW)).max(8.0 * middle);
+    let mean = |of: &[u32]| of.iter().map(|ticks| f64::from(*ticks)).sum::<f64>() / of.len() as f64;
+    let kept = sorted.iter().filter(|ticks| f64::from(**ticks) <= longest).count().max(1);
+    let most = (kept * 3).div_ceil(4);
+    let lap = f64::from(lap);
+    let all = mean(&sorted[..kept]);
+    let mut early = [0_u32; count::SAMPLES / 2];
+    let early = &mut early[..many / 2];
+    for (to, from) in early.iter_mut().zip(samples) {
+        *to = from.load(Relaxed);
+    }
+    early.sort_unstable();
+    let error = early.get(early.len() / 2).map_or(middle, |ticks| (f64::from(*ticks) - middle).abs());
+    Some(PaceMean { ticks: [all / lap, mean(&sorted[..most]) / lap], error: error / lap })
 }
 
 #[cfg(test)]

@@ -283,8 +283,8 @@ impl Supervisor {
 mod tests {
     use super::*;
     use crate::layout::context::Context;
+    use crate::switching::labels;
     use crate::switching::ring_tests::{board, world};
-    use crate::switching::switch;
 
     /// A supervisor, a primary's thread that runs its own code, and two guests in its ring.
     fn world_of_two() -> (Supervisor, &'static Area, Vec<&'static Context>) {
@@ -325,7 +325,7 @@ mod tests {
                 (state::LEAVING, trip::NO_YIELD as u32)
             );
             // What the thread finds if it was on its way there, and what home finds.
-            assert_eq!(guest.rip.load(Relaxed), switch::back_address() as u64);
+            assert_eq!(guest.rip.load(Relaxed), labels::back_address() as u64);
             assert_eq!(redirect::goes_on(guest), 0x1000 + guest.pointer() as u64);
         }
         // They run at home, and stay there, however much room there is.
@@ -361,9 +361,9 @@ mod tests {
     #[test]
     fn who_was_captured_whole_is_not_bent_and_so_nobody_is_taken() {
         let (mut supervisor, area, guests) = world_of_two();
-        guests[0].rip.store(switch::restore_address() as u64, Relaxed);
+        guests[0].rip.store(labels::restore_address() as u64, Relaxed);
         assert!(!supervisor.take_back(area));
-        assert_eq!(guests[0].rip.load(Relaxed), switch::restore_address() as u64);
+        assert_eq!(guests[0].rip.load(Relaxed), labels::restore_address() as u64);
         assert!(leads_on(guests[1]));
         assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::ABOARD));
     }

@@ -1,0 +1,15 @@
+//! What the supervisor orders of a thread, as bits of one word: see [`super::count`].
+
+/// Of an order, in the lowest bit: guests are aside, or take part.
+pub(crate) const ALONE: u32 = 0;
+pub(crate) const GUESTS: u32 = 1;
+/// Of an order: something is to be counted.
+pub(crate) const COUNTING: u32 = 2;
+/// Of an order: guests take part where the primary busy-waits, also if they are aside.
+pub(crate) const SPINS: u32 = 4;
+/// Of an order: the primary's work between busy-waits is counted.
+pub(crate) const WAITS: u32 = 8;
+/// Of an order: yields are counted, not timed, since the primary sleeps often.
+pub(crate) const NAPS: u32 = 16;
+/// The bits from here on are the order's number.
+pub(crate) const NUMBER: u32 = 32;
