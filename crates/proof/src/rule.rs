@@ -1,40 +1,67 @@
-//! The rules by name, what is said when one is broken, and where such sayings are gathered.
+//! The rules by name, violations, and where violations are gathered.
 
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use units::{FileOffset, Svma};
 
-/// The rules that stand at the head of the crate.
+/// The rules of `docs/proof-rules.md`, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
+    /// R1: the original is there.
     Unchanged = 1,
+    /// R2: patches, and what refers to their bytes.
     Entry,
+    /// R3: program headers, section headers, padding.
     Headers,
+    /// R4: an instruction against its copy.
     Copy,
+    /// R5: where control goes.
     Flow,
+    /// R6: calls and return addresses.
     Calls,
+    /// R7: inserted code writes only what is dead.
     Inserted,
+    /// R8: twins of jump tables.
     Tables,
+    /// R9: unwind and exception tables.
     Unwind,
+    /// R10: where relocations write.
     Relocations,
+    /// R11: the symbol table.
     Symbols,
+    /// R12: note, mapping, and what both decoders read.
     Mapping,
+    /// R13: yields preserve what is live.
     Yields,
+    /// R14: what yields prefetch.
     Prefetches,
+    /// R15: code that runs before the runtime is set up.
     Early,
+    /// R16: what guests must not do aboard.
     Aboard,
+    /// R17: operands relative to FS.
     ThreadLocal,
+    /// R18: guests meet yields after a bounded number of instructions.
     Bounds,
+    /// R19: units without frame description.
     Bare,
+    /// R20: tables of Go's runtime.
     Go,
-    Left,
+    /// R21: registers that a loop's yields leave in their slots.
+    #[serde(rename = "left")]
+    SunkRestores,
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "R{} {}", *self as u8, format!("{self:?}").to_lowercase())
+        let name = match self {
+            Self::ThreadLocal => "thread-local".to_owned(),
+            Self::SunkRestores => "sunk restores".to_owned(),
+            _ => format!("{self:?}").to_lowercase(),
+        };
+        write!(f, "R{} {name}", *self as u8)
     }
 }
 
@@ -106,7 +133,7 @@ impl Findings {
     pub(crate) fn none(&self) -> bool {
         self.total.load(Ordering::Relaxed) == 0
     }
-    /// What was found, by place, and how many there were in all.
+    /// The violations by place, and how many there were in all.
     pub(crate) fn finish(self) -> (Vec<Violation>, usize) {
         let total = self.total.into_inner();
         let mut kept = self.kept.into_inner().unwrap_or_default();

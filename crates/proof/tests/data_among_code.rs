@@ -78,3 +78,22 @@ fn who_leads_there_has_no_twin() {
         }
     }
 }
+
+/// A table between instructions, as of Haskell's compiler, whose last byte makes an instruction with the first ones of the code
+/// behind it: what would follow is a branch into an entry, though no instruction begins there.
+#[test]
+fn a_table_before_code_hides_no_instruction() {
+    let (original, rewritten) = of(
+        "__asm__(\".text; .globl f; .type f,@function; f: test %edi, %edi; jne 1f; ret; .byte 0, 0, 5; \
+         1: .byte 0x48, 0xc7, 0x45, 0xf0, 0xe0; .byte 2f + 2 - (. + 1); .byte 0, 0; ret; .size f, . - f; \
+         .globl g; .type g,@function; g: 2: .cfi_startproc; mov %edi, %eax; add $1, %eax; ret; .cfi_endproc; .size g, . - g\");\n\
+         int g(int); int main(int argc, char **argv) { return g(argc) - 2; }\n",
+    );
+    let image = image::Image::parse(&rewritten).expect("a sound file");
+    let symbols = image::elf::symbols::Symbols::of(&image, None);
+    let entry = symbols.all().iter().find(|symbol| symbol.name == b"g").expect("its symbol");
+    assert_eq!(image.bytes_at(entry.address, 1), Some(&[0xe9][..]), "the entry is patched");
+    if let Err(refusal) = check(&original, &rewritten) {
+        panic!("{refusal}");
+    }
+}

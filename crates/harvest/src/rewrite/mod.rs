@@ -212,7 +212,7 @@ impl Attempts {
                     return Err(unproven(why.to_string()));
                 };
                 // Several may be told of one place.
-                let of_registers = matches!(violation.rule, proof::Rule::Yields | proof::Rule::Left);
+                let of_registers = matches!(violation.rule, proof::Rule::Yields | proof::Rule::SunkRestores);
                 if of_registers && !before.contains(&origin) {
                     wary.insert(origin);
                     continue;

@@ -7,7 +7,7 @@ use super::meaning::Meaning;
 use super::view::{Adjacent, Foreign, GroupView, GroupViews, Kind, NO_PAD, NumberedStep, StepEffect};
 use super::{Knowledge, Known, Summary};
 use crate::code::groups::{Exit, Group};
-use crate::code::insn::Insn;
+use crate::code::insn::{Flow, Insn};
 use crate::code::regs::{RAX, RDX, RegSet, abi};
 use crate::module::Module;
 use std::cell::OnceCell;
@@ -149,6 +149,10 @@ impl<'a, 'd> Work<'a, 'd> {
             return match numbered.kind {
                 Kind::Plain => after(RegSet::EMPTY, kills),
                 Kind::Return => Transfer { adds: RegSet::ALL, keeps: RegSet::EMPTY },
+                // A return that may lead to elsewhere than the caller hands over what it has, too.
+                Kind::Unknown if self.insn(member, index).flow == Flow::Return => {
+                    Transfer { adds: RegSet::ALL, keeps: RegSet::EMPTY }
+                }
                 _ => Transfer { adds: reaching.calls(), keeps: RegSet::EMPTY },
             };
         }

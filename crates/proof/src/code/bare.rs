@@ -1,8 +1,10 @@
-//! Rule R19: units that no frame description covers. What other units have by the word of the unwind table - where they begin and end, that
-//! they are code, that they are called as functions are - has to show in the code itself.
+//! Rule R19: units that no frame description covers. What other units have by the word of the
+//! unwind table - where they begin and end, that they are code, that they are called as functions
+//! are - has to show in the code itself.
 //!
-//! A *plain leaf* is code that goes on from where it is come to, by what follows and by direct jumps not backwards beyond that, to returns, to jumps by pointers or to traps, and in
-//! which nothing but returns names the stack or frame pointer.
+//! A *plain leaf* is code that goes on from where it is come to, by what follows and by direct
+//! jumps not backwards beyond that, to returns, to jumps by pointers or to traps, and in which
+//! nothing but returns names the stack or frame pointer.
 
 use crate::Context;
 use crate::code::computed;
@@ -32,7 +34,8 @@ const LONGEST_LEAF: usize = 64;
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 const GENERAL: Set = 0xffff;
 
-/// Where functions begin by what symbols, headers and relocations say: those that are [`known`], and what has a name at all. Ascending.
+/// Where functions begin by what symbols, headers and relocations say: those that are [`known`],
+/// and what has a name at all. Ascending.
 pub(crate) fn named(original: &Elf<'_>, known: &[u64]) -> Vec<u64> {
     let mut found = known.to_vec();
     found.extend(functions(original, |_| true));
@@ -41,7 +44,8 @@ pub(crate) fn named(original: &Elf<'_>, known: &[u64]) -> Vec<u64> {
     found
 }
 
-/// Where functions begin of which others may know: all but what a local symbol alone names. Ascending.
+/// Where functions begin of which others may know: all but what a local symbol alone names.
+/// Ascending.
 pub(crate) fn known(original: &Elf<'_>, relocations: &Relocations) -> Vec<u64> {
     let mut found = vec![original.entry()];
     found.extend([DT_INIT, DT_FINI].into_iter().filter_map(|tag| original.dynamic_value(tag)));
@@ -179,7 +183,8 @@ impl View<'_, '_> {
         }
     }
 
-    /// R19 for an instruction of another unit: it reads nothing of such units, and names no address inside of them.
+    /// R19 for an instruction of another unit: it reads nothing of such units, and names no address
+    /// inside of them.
     pub(crate) fn meets_bare(&self, insn: &Instruction) {
         let bare = &self.context.bare;
         if bare.is_empty() || insn.op_count() == 0 {
@@ -268,8 +273,9 @@ fn is_padding(bytes: &[u8]) -> bool {
     insns.all(|insn| matches!(insn.mnemonic(), Mnemonic::Nop | Mnemonic::Int3))
 }
 
-/// What is live before each instruction of such a unit: everything but what it overwrites itself, before it reads it and before
-/// it calls, returns or goes elsewhere; and never are the general registers dead.
+/// What is live before each instruction of such a unit: everything but what it overwrites itself,
+/// before it reads it and before it calls, returns or goes elsewhere; and never are the general
+/// registers dead.
 pub(crate) fn live(start: u64, code: &[u8], items: &[Item], live: &mut Vec<Set>) {
     live.clear();
     live.resize(items.len(), 0);

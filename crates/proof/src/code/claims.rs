@@ -1,5 +1,6 @@
-//! "The twin of a is at t": said by one unit about another, and looked into when all units have been read. Claims are
-//! sorted, so that each unit's stream is read once more at the most, however many claims there are about it.
+//! "The twin of a is at t": said by one unit about another, and looked into when all units have
+//! been read. Claims are sorted, so that each unit's stream is read once more at the most, however
+//! many claims there are about it.
 
 use crate::container::mapping::Mapping;
 use crate::container::stream::{self, Item};

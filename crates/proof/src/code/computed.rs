@@ -1,5 +1,5 @@
-//! Whether a unit jumps to addresses that it computes (rule R2): those may lie inside of its entry. Looked into only for
-//! units with jumps whose targets are not known at all.
+//! Whether a unit jumps to addresses that it computes (rule R2): those may lie inside of its entry.
+//! Looked into only for units with jumps whose targets are not known at all.
 
 use crate::container::mapping::{Table, Unit};
 use crate::container::stream::Item;
@@ -27,8 +27,8 @@ struct Step {
     jumps: Registers,
 }
 
-/// Whether any indirect jump that has no table may go where arithmetic says. Whatever enters the unit by ways not seen
-/// here is taken to bring addresses only.
+/// Whether any indirect jump that has no table may go where arithmetic says. Whatever enters the
+/// unit by ways not seen here is taken to bring addresses only.
 pub(crate) fn jumps(unit: &Unit<'_>, items: &[Item], tables: &[Table]) -> bool {
     let steps: Vec<Step> = items.iter().map(|item| step(unit, item, items, tables)).collect();
     let mut before: Vec<Registers> = vec![0; items.len()];
@@ -108,7 +108,8 @@ fn step(unit: &Unit<'_>, item: &Item, items: &[Item], tables: &[Table]) -> Step 
             | Mnemonic::Bt
             | Mnemonic::Ror
             | Mnemonic::Rol => {}
-            // A zero; and the C library's guarded pointers: rotated, and mixed with a word of memory.
+            // A zero; and the C library's guarded pointers: rotated, and mixed with a word of
+            // memory.
             Mnemonic::Xor | Mnemonic::Sub if to == from => step.given = to,
             Mnemonic::Xor if insn.op1_kind() == OpKind::Memory => {}
             Mnemonic::Xchg => (step.copied, step.from) = (to | from, to | from),
@@ -121,7 +122,8 @@ fn step(unit: &Unit<'_>, item: &Item, items: &[Item], tables: &[Table]) -> Step 
     step
 }
 
-/// `lea` of a place in the module, of a copy, or of a member of an object (whose address was an address).
+/// `lea` of a place in the module, of a copy, or of a member of an object (whose address was an
+/// address).
 fn is_address(insn: &Instruction) -> bool {
     insn.is_ip_rel_memory_operand()
 }

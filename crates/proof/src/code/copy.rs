@@ -1,4 +1,5 @@
-//! Rule R4: when an instruction and its copy do the same. Only encodings are looked at here, not where branches lead.
+//! Rule R4: when an instruction and its copy do the same. Only encodings are looked at here, not
+//! where branches lead.
 
 use crate::container::read::Reader;
 use iced_x86::{ConstantOffsets, Decoder, DecoderOptions, Instruction};
@@ -8,8 +9,8 @@ fn equal_around(original: &[u8], copy: &[u8], at: usize, size: usize) -> bool {
     original.len() == copy.len() && original[..at] == copy[..at] && original[at + size..] == copy[at + size..]
 }
 
-/// A copy of an instruction whose operand is relative to its own address; `moved`: how far the copy's end lies from the
-/// original's. EIP-relative addresses are 32 bits wide.
+/// A copy of an instruction whose operand is relative to its own address; `moved`: how far the
+/// copy's end lies from the original's. EIP-relative addresses are 32 bits wide.
 pub(crate) fn relative_operand(
     original: &[u8],
     copy: &[u8],
@@ -29,8 +30,8 @@ pub(crate) fn relative_operand(
     if narrow { difference as u32 == 0 } else { difference == 0 }
 }
 
-/// Where the copy of a direct branch or call leads, `end` being the address behind it; `None` if it is no copy: another
-/// operation, prefix or condition.
+/// Where the copy of a direct branch or call leads, `end` being the address behind it; `None` if it
+/// is no copy: another operation, prefix or condition.
 pub(crate) fn branch_target(original: &[u8], copy: &[u8], end: u64) -> Option<u64> {
     let displacement = displacement_size(original)?;
     let place = if original.len() == copy.len() {
@@ -53,8 +54,9 @@ pub(crate) fn branch_target(original: &[u8], copy: &[u8], end: u64) -> Option<u6
     Some(end.wrapping_add(Reader::new(copy, place.0).signed(place.1)? as u64))
 }
 
-/// Where a copy that goes through a slot takes its target from, `end` being the address behind it: `call [rip + d]` for a plain
-/// direct call, `jmp [rip + d]` for a plain direct jump. `None` if it is neither.
+/// Where a copy that goes through a slot takes its target from, `end` being the address behind it:
+/// `call [rip + d]` for a plain direct call, `jmp [rip + d]` for a plain direct jump. `None` if it
+/// is neither.
 pub(crate) fn slot(original: &[u8], copy: &[u8], end: u64) -> Option<u64> {
     match (original, copy) {
         ([0xe8, _, _, _, _], [0xff, 0x15, ..]) | ([0xe9, _, _, _, _], [0xff, 0x25, ..])
@@ -66,8 +68,8 @@ pub(crate) fn slot(original: &[u8], copy: &[u8], end: u64) -> Option<u64> {
     }
 }
 
-/// What a linkage stub is, which does nothing but jump through its slot: `[endbr64] [bnd] jmp [rip + d]`. Its size, and the
-/// address of the slot; `at` is that of the bytes.
+/// What a linkage stub is, which does nothing but jump through its slot, found at `at`:
+/// `[endbr64] [bnd] jmp [rip + d]`. Gives its size, and the address of the slot.
 pub(crate) fn stub(bytes: &[u8], at: u64) -> Option<(u64, u64)> {
     let mut reader = Reader::new(bytes, 0);
     if bytes.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) {
@@ -95,7 +97,8 @@ fn displacement_size(original: &[u8]) -> Option<usize> {
     }
 }
 
-/// A long branch may end in two bytes that look like a short one: what stands before those must be prefixes.
+/// A long branch may end in two bytes that look like a short one: what stands before those must be
+/// prefixes.
 fn is_short(original: &[u8]) -> bool {
     let prefixes = &original[..original.len() - 2];
     prefixes.iter().all(
@@ -103,7 +106,8 @@ fn is_short(original: &[u8]) -> bool {
     )
 }
 
-/// Whether `copy` is the instruction with `delta` added to the displacement of its memory operand, however wide.
+/// Whether `copy` is the instruction with `delta` added to the displacement of its memory operand,
+/// however wide.
 pub(crate) fn shifted_operand(original: &Instruction, copy: &[u8], address: u64, delta: u64) -> bool {
     let mut decoder = Decoder::with_ip(64, copy, address, DecoderOptions::NONE);
     let mut found = decoder.decode();

@@ -5,15 +5,15 @@ use crate::container::mapping::Unit;
 use crate::container::stream::Item;
 use crate::decode::{Opinion, Second};
 use crate::liveness::set::{RED_ZONE, Set, names};
-use crate::liveness::{Dead, Room, effects};
+use crate::liveness::{Liveness, Room, effects};
 use crate::rule::Rule;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use rayon::prelude::*;
 
 impl Context<'_> {
-    /// R7 for poison: each inserted instruction is of the closed list, and writes nothing that is live before the
-    /// instruction it stands before.
-    pub(crate) fn poison(&self, dead: &Dead<'_, '_>) {
+    /// R7 for poison: each inserted instruction is of the closed list, and writes nothing that is
+    /// live before the instruction it stands before.
+    pub(crate) fn poison(&self, dead: &Liveness<'_, '_>) {
         dead.functions().par_iter().with_min_len(16).for_each_init(
             || (Room::default(), InstructionInfoFactory::new(), Second::default()),
             |(room, factory, second), members| {
@@ -69,8 +69,9 @@ fn written(insn: &Instruction, factory: &mut InstructionInfoFactory) -> Set {
     effect.writes & !RED_ZONE | if below { RED_ZONE } else { 0 }
 }
 
-/// The closed list: constants into registers, comparisons for their flags, all ones into vectors and masks, constants
-/// into the 128 bytes below the stack pointer. Nothing else of memory is touched, nothing can fault, nothing branches.
+/// The closed list: constants into registers, comparisons for their flags, all ones into vectors
+/// and masks, constants into the 128 bytes below the stack pointer. Nothing else of memory is
+/// touched, nothing can fault, nothing branches.
 fn is_poison(insn: &Instruction) -> bool {
     let register = |operand| insn.op_kind(operand) == OpKind::Register;
     let constant = insn.op_count() > 0

@@ -9,7 +9,8 @@ use units::Svma;
 pub(crate) const PATCH: u64 = 5;
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
-/// The bytes behind the first of each patch, as a bit for each byte of code: looked at for every branch there is.
+/// The bytes behind the first of each patch, as a bit for each byte of code: looked at for every
+/// branch there is.
 #[derive(Default)]
 pub(crate) struct Patched {
     spans: Vec<Span>,
@@ -63,8 +64,8 @@ impl Span {
     }
 }
 
-/// Where patches lie in the file: offset and size, ascending. What is wrong with them alone is said here; what refers
-/// into them is found where references are looked at.
+/// Where patches lie in the file: offset and size, ascending. What is wrong with them alone is said
+/// here; what refers into them is found where references are looked at.
 pub(crate) fn places(original: &Elf<'_>, mapping: &Mapping<'_>, findings: &Findings) -> Vec<(u64, u64)> {
     let mut places = Vec::new();
     for unit in &mapping.units {

@@ -1,17 +1,21 @@
-//! What refers to code from outside the units that have twins (rule R2): other code, relocations, data, symbols.
+//! What refers to code from outside the units that have twins (rule R2): other code, relocations,
+//! data, symbols.
 
 use crate::code::patches::Patched;
 use crate::container::elf::{self, Elf};
 use crate::container::mapping::Mapping;
 use crate::container::read::number;
 use crate::container::relocations::Relocations;
+use crate::container::stream::Item;
+use crate::liveness::descent;
 use crate::rule::{Findings, Rule};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::LittleEndian as LE;
 use object::elf::{DT_FINI, DT_INIT, SHN_ABS, SHT_DYNSYM, SHT_SYMTAB, STT_TLS};
 use rayon::prelude::*;
 
-/// Looks for whatever would lead into the inside of a patch. `functions` are described; others begin at `named`, at least.
+/// Looks for whatever would lead into the inside of a patch. `functions` are described; others
+/// begin at `named`, at least.
 pub(crate) fn look(
     original: &Elf<'_>,
     mapping: &Mapping<'_>,
@@ -52,7 +56,11 @@ pub(crate) fn look(
     other_code(original, mapping, functions, named).into_par_iter().for_each(|(from, to)| {
         let Some(code) = original.bytes_at(units::Svma(from), (to - from) as usize) else { return };
         let known = functions.binary_search(&(from, to)).is_ok();
-        sweep(code, from, &mut |insn| {
+        let mut reached = Vec::new();
+        if known || named.binary_search(&from).is_ok() {
+            descent::follow(from, code, &[], &mut reached);
+        }
+        sweep(code, from, &reached, &mut |insn| {
             // What is not known to be a function may be data, in which any number may stand.
             if known || insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
                 let fixed = !original.is_position_independent();
@@ -63,7 +71,8 @@ pub(crate) fn look(
     });
 }
 
-/// Where branches and calls lead of code without twins that is none of `known` functions; gaps in units included.
+/// Where branches and calls lead of code without twins that is none of `known` functions; gaps in
+/// units included.
 pub(crate) fn targets(original: &Elf<'_>, mapping: &Mapping<'_>, known: &[(u64, u64)]) -> Vec<u64> {
     let mut ranges = other_code(original, mapping, known, &[]);
     ranges.retain(|range| !hold(known, range.0));
@@ -83,7 +92,7 @@ pub(crate) fn targets(original: &Elf<'_>, mapping: &Mapping<'_>, known: &[(u64, 
     let found = ranges.into_par_iter().map(|(from, to)| {
         let found = std::cell::RefCell::new(Vec::new());
         let code = original.bytes_at(units::Svma(from), (to - from) as usize).unwrap_or(&[]);
-        sweep(code, from, &mut |insn| {
+        sweep(code, from, &[], &mut |insn| {
             if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
                 found.borrow_mut().push(insn.near_branch64());
             }
@@ -99,8 +108,9 @@ pub(crate) fn hold(ranges: &[(u64, u64)], address: u64) -> bool {
     ranges[..after].last().is_some_and(|range| address < range.1)
 }
 
-/// The executable ranges that have no twins and that no section says is data, cut where functions begin and end; and
-/// where there is a name outside of them, for data may stand before it, that ends in the middle of an instruction.
+/// The executable ranges that have no twins and that no section says is data, cut where functions
+/// begin and end; and where there is a name outside of them, for data may stand before it, that
+/// ends in the middle of an instruction.
 fn other_code(
     original: &Elf<'_>,
     mapping: &Mapping<'_>,
@@ -135,12 +145,24 @@ fn other_code(
     ranges
 }
 
-/// Decodes from the first byte on, whatever it is; from the next byte where there is no instruction.
-pub(crate) fn sweep(code: &[u8], address: u64, look: &mut impl FnMut(&Instruction)) {
+/// Decodes from the first byte on, whatever it is; from the next byte where there is no
+/// instruction. `reached` are instructions by ascending offset that control is known to meet. The
+/// sweep meets each of them, too, even if what stands before it would decode as an instruction that
+/// ends inside of it, as a table between instructions may.
+pub(crate) fn sweep(code: &[u8], address: u64, reached: &[Item], look: &mut impl FnMut(&Instruction)) {
     let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
     let mut insn = Instruction::default();
+    let mut reached = reached.iter().peekable();
     while decoder.can_decode() {
-        let at = decoder.position();
+        let mut at = decoder.position();
+        while reached.next_if(|item| item.end() as usize <= at).is_some() {}
+        if let Some(met) = reached.peek().map(|item| item.at as usize).filter(|&met| met < at) {
+            at = met;
+            decoder.set_ip(address + at as u64);
+            if decoder.set_position(at).is_err() {
+                return;
+            }
+        }
         decoder.decode_out(&mut insn);
         if !insn.is_invalid() {
             look(&insn);
@@ -203,7 +225,8 @@ pub(crate) fn operands(insn: &Instruction, fixed: bool, check: &impl Fn(u64, u64
     }
 }
 
-/// Whatever would be a branch if code began at some byte of `code`, a gap in the known code of a unit.
+/// Whatever would be a branch if code began at some byte of `code`, a gap in the known code of a
+/// unit.
 pub(crate) fn hidden(code: &[u8], size: usize, address: u64, check: &impl Fn(u64, u64, &str)) {
     for at in 0..size.min(code.len()) {
         let (length, displacement) = match code[at..] {
@@ -218,5 +241,25 @@ pub(crate) fn hidden(code: &[u8], size: usize, address: u64, check: &impl Fn(u64
             let from = address + at as u64;
             check(from, (from + length as u64).wrapping_add_signed(distance), "a possible branch");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_does_not_put_the_sweep_out_of_step() {
+        // test edi, edi; jne +2; ret; a byte of a table; mov qword [rbp-16], 0x5be0; ret
+        let code = [0x85, 0xff, 0x75, 0x02, 0xc3, 0x05, 0x48, 0xc7, 0x45, 0xf0, 0xe0, 0x5b, 0, 0, 0xc3];
+        let mut reached = Vec::new();
+        descent::follow(0x1000, &code, &[], &mut reached);
+        let begins = |reached: &[Item]| {
+            let mut found = Vec::new();
+            sweep(&code, 0x1000, reached, &mut |insn| found.push(insn.ip() - 0x1000));
+            found
+        };
+        assert_eq!(begins(&[]), [0, 2, 4, 5, 10, 12, 14], "a loop instruction inside of a constant");
+        assert_eq!(begins(&reached), [0, 2, 4, 5, 6, 14]);
     }
 }

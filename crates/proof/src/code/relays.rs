@@ -1,21 +1,10 @@
-//! Relays: a switch that is a `nop` leads, while it is a jump, to one of these, which leads on into its cold part.
+//! Relays: a switch that is a `nop` leads, while it is a jump, to one of these, which leads on into
+//! its cold part.
 
 use crate::container::Added;
 use crate::container::elf::Elf;
-use crate::container::mapping::Mapping;
+use crate::container::mapping::{Mapping, RELAY_SIZE as SIZE, Relay};
 use crate::rule::{Findings, Rule};
-
-/// The size of a jump, and of the `nop` that may become one.
-pub(crate) const SIZE: u64 = 5;
-
-#[derive(Clone, Copy)]
-pub(crate) struct Relay {
-    /// The switch whose relay it is.
-    pub(crate) switch: u64,
-    pub(crate) at: u64,
-    /// Where it leads.
-    pub(crate) to: u64,
-}
 
 /// Those of all switches that are listed, in the order of these.
 pub(crate) fn read(

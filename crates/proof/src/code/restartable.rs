@@ -1,5 +1,6 @@
-//! Rule R12, of restartable sequences: code that the kernel knows by its place (`rseq`), and begins anew where the thread was
-//! interrupted in it. What it begins anew there is not what runs in a twin, so no unit that a descriptor names has one.
+//! Rule R12, of restartable sequences: code that the kernel knows by its place (`rseq`), and begins
+//! anew where the thread was interrupted in it. What it begins anew there is not what runs in a
+//! twin, so no unit that a descriptor names has one.
 
 use crate::container::elf::Elf;
 use crate::container::mapping::Mapping;

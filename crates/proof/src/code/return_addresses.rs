@@ -1,25 +1,33 @@
-//! Rule R6, of return addresses: a function that a twin calls finds one that lies in the twin. It is no other to whoever
-//! returns there, but it is to whoever goes on beside it, or reads what stands there.
+//! Rule R6, of return addresses: a function that a twin calls finds one that lies in the twin. It
+//! is no other to whoever returns there, but it is to whoever goes on beside it, or reads what
+//! stands there.
 //!
-//! The word that holds it is found by the unwind table: it is the one below the frame's address, wherever that is a
-//! register and a constant. A function *uses its return address* if one of its instructions
+//! The word that holds it is found by the unwind table: it is the one below the frame's address,
+//! wherever that is a register and a constant. A function *uses its return address* if one of its
+//! instructions
 //!
-//! - is its first one (behind an `endbr64`), and takes it off the stack, loads it, or changes it by what it was;
-//! - changes that word by what it was (`add`, `sub`, `adc`, `sbb`, `inc`, `dec`, `xadd`, `xchg`), or adds it to something;
-//! - loads it into a register, or takes it off the stack, and one of those behind it, as far as nothing branches, adds to
-//!   that register or to a copy of it, subtracts from it or with it, or has it in the address of an operand;
+//! - is its first one (behind an `endbr64`), and takes it off the stack, loads it, or changes it by
+//!   what it was;
+//! - changes that word by what it was (`add`, `sub`, `adc`, `sbb`, `inc`, `dec`, `xadd`, `xchg`),
+//!   or adds it to something;
+//! - loads it into a register, or takes it off the stack, and one of those behind it, as far as
+//!   nothing branches, adds to that register or to a copy of it, subtracts from it or with it, or
+//!   has it in the address of an operand;
 //!
-//! or if it jumps to a piece of code that does; where the return address is on top of the stack, also to one that nothing is
-//! known of but its first instruction.
+//! or if it jumps to a piece of code that does; where the return address is on top of the stack,
+//! also to one that nothing is known of but its first instruction.
 //!
-//! What is called, and begins with another frame than that of a function just called, may do so without any of this: nobody
-//! knows where its return address lies. (So the tables of split stacks describe what makes room: by its caller's frame.)
+//! What is called, and begins with another frame than that of a function just called, may do so
+//! without any of this: nobody knows where its return address lies. (So the tables of split stacks
+//! describe what makes room: by its caller's frame.)
 //!
-//! Who makes a call finds its return address, too: below the stack pointer, until something else is put there. A function that
-//! reads that word behind a call, as far as nothing branches or moves the stack, has no twin.
+//! Who makes a call finds its return address, too: below the stack pointer, until something else is
+//! put there. A function that reads that word behind a call, as far as nothing branches or moves
+//! the stack, has no twin.
 //!
-//! What only hands it on (to who looks up its caller, or logs it) does none of this, nor does who puts another in its place.
-//! To add a way of using it: an arm in [`touch`] or [`is_used`], and one in the rewriter, which must see it too.
+//! What only hands it on (to who looks up its caller, or logs it) does none of this, nor does who
+//! puts another in its place. To add a way of using it: an arm in [`touch`] or [`is_used`], and one
+//! in the rewriter, which must see it too.
 
 use crate::Context;
 use crate::container::read::Reader;
@@ -42,7 +50,8 @@ const CALLED: (u64, i64) = (STACK_POINTER, 8);
 /// A straight piece of code longer than this is looked at no further.
 const STRAIGHT: usize = 64;
 
-/// Whether the code of a function at its begin uses its return address by its very first instruction.
+/// Whether the code of a function at its begin uses its return address by its very first
+/// instruction.
 fn begins(code: &[u8]) -> bool {
     let code = code.strip_prefix(&ENDBR64).unwrap_or(code);
     let first = Decoder::with_ip(64, &code[..code.len().min(15)], 0, DecoderOptions::NONE).decode();
@@ -90,7 +99,8 @@ fn adds(mnemonic: Mnemonic) -> bool {
     matches!(mnemonic, Add | Sub | Adc | Sbb | Inc | Dec | Xadd)
 }
 
-/// Whether the instructions that follow, as far as nothing branches, do more with what was loaded than hand it on.
+/// Whether the instructions that follow, as far as nothing branches, do more with what was loaded
+/// than hand it on.
 fn is_used(
     register: Register,
     following: impl Iterator<Item = Instruction>,
@@ -133,7 +143,8 @@ fn is_used(
     false
 }
 
-/// What the bytes of an instruction say it may be: looked at for every instruction there is, so without the decoder.
+/// What the bytes of an instruction say it may be: looked at for every instruction there is, so
+/// without the decoder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Other,
@@ -198,7 +209,8 @@ fn word(rex: u8, operand: &[u8]) -> Kind {
     }
 }
 
-/// What is known of one piece of code: whether it uses its return address by itself, and where it jumps to.
+/// What is known of one piece of code: whether it uses its return address by itself, and where it
+/// jumps to.
 #[derive(Default)]
 struct Piece {
     uses: bool,
@@ -266,7 +278,8 @@ fn look(
     piece
 }
 
-/// Whether a call comes first among the instructions before one that reads the word below the stack pointer.
+/// Whether a call comes first among the instructions before one that reads the word below the stack
+/// pointer.
 fn is_behind_a_call(before: impl Iterator<Item = Instruction>) -> bool {
     for insn in before.take(STRAIGHT) {
         if matches!(insn.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
@@ -356,7 +369,8 @@ impl Context<'_> {
         self.original.bytes_from(units::Svma(to)).filter(|_| is_code(self, to)).is_some_and(begins)
     }
 
-    /// R6: no twin calls what uses its return address. Such functions are rare: calls are looked at again only if there are any.
+    /// R6: no twin calls what uses its return address. Such functions are rare: calls are looked at
+    /// again only if there are any.
     pub(crate) fn return_addresses(&self) {
         let users = users(self);
         if users.is_empty() {

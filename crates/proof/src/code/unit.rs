@@ -1,5 +1,5 @@
-//! One unit against its twin, instruction by instruction (rules R4-R7), and what its original refers to (R2).
-//! A rule about single instructions goes here.
+//! One unit against its twin, instruction by instruction (rules R4-R7), and what its original
+//! refers to (R2). A rule about single instructions goes here.
 
 use crate::code::claims::Claim;
 use crate::code::computed;
@@ -8,9 +8,8 @@ use crate::code::references;
 use crate::container::mapping::{IDENTITY, Table, Unit};
 use crate::container::read::Reader;
 use crate::container::stream::{self, Item};
-use crate::decode::{Opinion, Second};
+use crate::decode::{Opinion, Second, is_relative_to};
 use crate::rule::Rule;
-use crate::yields;
 use crate::{Context, Counts};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 
@@ -18,7 +17,8 @@ use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, 
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) items: Vec<Item>,
-    /// For each byte of the original: where the twin of the instruction that begins there is, or [`NOWHERE`].
+    /// For each byte of the original: where the twin of the instruction that begins there is, or
+    /// [`NOWHERE`].
     places: Vec<u32>,
     /// The tables by the instructions that read them: places of both.
     loads: Vec<(u64, u32)>,
@@ -95,8 +95,8 @@ impl View<'_, '_> {
         sound
     }
 
-    /// R12: the second decoder reads the instruction and its copy as the first one does; where liveness counts, it says the
-    /// same of what the instruction reads and overwrites.
+    /// R12: the second decoder reads the instruction and its copy as the first one does; where
+    /// liveness counts, it says the same of what the instruction reads and overwrites.
     fn both_decoders_agree(&self, insn: &Instruction, item: &Item, scratch: &mut Scratch) -> bool {
         let second = &mut scratch.second;
         let effect = (self.context.note.mode != IDENTITY).then(|| second.effect(insn));
@@ -207,7 +207,8 @@ impl View<'_, '_> {
         flow == FlowControl::IndirectBranch && scratch.jumps.binary_search(&insn.ip()).is_err()
     }
 
-    /// The first table that the instruction at an address reads; that all it reads are moved alike is another part of R8.
+    /// The first table that the instruction at an address reads; that all it reads are moved alike
+    /// is another part of R8.
     fn table_read_by(&self, load: u64, scratch: &Scratch) -> Option<&Table> {
         let first = scratch.loads.partition_point(|&(at, _)| at < load);
         let &(at, index) = scratch.loads.get(first)?;
@@ -216,11 +217,11 @@ impl View<'_, '_> {
 
     /// Whether the copy may be another instruction, because rule R17 looks at it.
     fn may_be_local(&self, insn: &Instruction) -> bool {
-        self.context.note.goes_aboard() && yields::is_relative_to(insn, Register::FS)
+        self.context.note.goes_aboard() && is_relative_to(insn, Register::FS)
     }
 
-    /// R5: the slot of the linkage stub at an address of the original, if that is what stands there, in code that nothing
-    /// changes and that has no twin.
+    /// R5: the slot of the linkage stub at an address of the original, if that is what stands
+    /// there, in code that nothing changes and that has no twin.
     pub(crate) fn slot_of_stub(&self, at: u64) -> Option<u64> {
         let context = self.context;
         let image = &context.original;
@@ -260,7 +261,8 @@ impl View<'_, '_> {
         }
     }
 
-    /// R6: a call whose target takes the return address for its own position finds another one in a twin.
+    /// R6: a call whose target takes the return address for its own position finds another one in a
+    /// twin.
     fn call(&self, target: u64, item: &Item) {
         if self.context.is_made_for_its_return_address(target) {
             self.wrong(Rule::Calls, item, "a call that is made for its return address");
@@ -270,7 +272,8 @@ impl View<'_, '_> {
         }
     }
 
-    /// Whether `to` is where control has to go in a twin when the original goes to `target`: the twin of it, or itself.
+    /// Whether `to` is where control has to go in a twin when the original goes to `target`: the
+    /// twin of it, or itself.
     pub(crate) fn leads(&self, rule: Rule, from: u64, target: u64, to: u64, scratch: &mut Scratch) {
         if !self.right(rule, from, target, to, scratch) {
             let what = format!("leads to {to:#x}, which is not where {target:#x} is in a twin");

@@ -1,8 +1,8 @@
-//! The note and the mapping of a rewritten file (rule R12): what the file says it is. Nothing said here is believed
-//! before another rule has looked at it; here it is only made sure that it hangs together.
+//! The note and the mapping of a rewritten file (rule R12): what the file says it is. Nothing said
+//! here is believed before another rule has looked at it; here it is only made sure that it hangs
+//! together.
 
 use crate::Refusal;
-use crate::code::relays::Relay;
 use crate::container::elf::Elf;
 use crate::rule::{Findings, Rule};
 use twin_format::Yields;
@@ -12,7 +12,21 @@ pub(crate) use twin_format::{Note, Table};
 /// The leave before the jump of every escape of a scavenger.
 const LEAD: u8 = 63;
 
-/// Reads the note. `Err`: there is none, so the file is no rewritten one; `Ok(None)`: nothing more can be said about the file.
+/// The size of a relay: of a jump, and of the `nop` that may become one.
+pub(crate) const RELAY_SIZE: u64 = 5;
+
+/// The jump behind all twins by which a switch leads on into its cold part.
+#[derive(Clone, Copy)]
+pub(crate) struct Relay {
+    /// The switch whose relay it is.
+    pub(crate) switch: u64,
+    pub(crate) at: u64,
+    /// Where it leads.
+    pub(crate) to: u64,
+}
+
+/// Reads the note. `Err`: there is none, so the file is no rewritten one; `Ok(None)`: nothing more
+/// can be said about the file.
 pub(crate) fn note(rewritten: &Elf<'_>, findings: &Findings) -> Result<Option<Note>, Refusal> {
     let mut ours = rewritten.notes().filter(|(owner, kind, _)| Note::is_ours(owner, *kind));
     let (_, _, contents) = ours.next().ok_or(Refusal::NotRewritten)?;

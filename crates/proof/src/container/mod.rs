@@ -7,9 +7,8 @@ pub(crate) mod read;
 pub(crate) mod relocations;
 pub(crate) mod stream;
 
-use crate::code::relays::SIZE;
 use crate::container::elf::{Elf, Section, Segment};
-use crate::container::mapping::{Mapping, Note};
+use crate::container::mapping::{Mapping, Note, RELAY_SIZE};
 use crate::rule::{Findings, Rule};
 use object::elf::{
     PF_R, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS,
@@ -68,7 +67,8 @@ pub(crate) fn unchanged(
 /// The largest hole that a file has for the sake of older kernels.
 const LARGEST_HOLE: u64 = 64 << 20;
 
-/// R3 for program headers: the original's, with what the format names changed, and two new segments that are sound.
+/// R3 for program headers: the original's, with what the format names changed, and two new segments
+/// that are sound.
 pub(crate) fn segments(original: &Elf<'_>, rewritten: &Elf<'_>, findings: &Findings) -> Option<Added> {
     let table = rewritten.segment_table();
     let wrong = |index: usize, what: &str| {
@@ -126,7 +126,8 @@ pub(crate) fn segments(original: &Elf<'_>, rewritten: &Elf<'_>, findings: &Findi
     if data.offset.saturating_add(data.file_size) > text.offset {
         return wrong(last_load + 2, "the new segments overlap in the file");
     }
-    // Whole pages, as the kernel maps them: what shares a page takes the permissions of the last one mapped.
+    // Whole pages, as the kernel maps them: what shares a page takes the permissions of the last
+    // one mapped.
     let mut end_of_last = 0;
     for (index, load) in new.iter().enumerate().filter(|(_, segment)| segment.is_load()) {
         let added = index == last_load + 1 || index == last_load + 2;
@@ -140,8 +141,8 @@ pub(crate) fn segments(original: &Elf<'_>, rewritten: &Elf<'_>, findings: &Findi
     if table < data.offset || header.is_none() {
         return wrong(0, "the program headers are not in the new data");
     }
-    // Older kernels tell the program its headers' place by the first segment's distance. Newer ones look where they are, which has to do
-    // where that would make a large hole in the file.
+    // Older kernels tell the program its headers' place by the first segment's distance. Newer ones
+    // look where they are, which has to do where that would make a large hole in the file.
     let first = &new[old.iter().position(Segment::is_load).unwrap_or(0)];
     let same_distance = data.address.wrapping_sub(first.address.wrapping_sub(first.offset));
     let hole = same_distance.checked_sub(size.next_multiple_of(4096));
@@ -159,7 +160,8 @@ fn inside(part: &Segment, load: &Segment) -> bool {
         && distance.checked_add(part.file_size).is_some_and(|end| end <= load.file_size)
 }
 
-/// R3 for section headers: the original's, but for names, symbols and strings that moved; new ones agree with segments.
+/// R3 for section headers: the original's, but for names, symbols and strings that moved; new ones
+/// agree with segments.
 pub(crate) fn sections(original: &Elf<'_>, rewritten: &Elf<'_>, added: &Added, findings: &Findings) {
     let table = rewritten.section_table();
     let (old, new) = (original.sections(), rewritten.sections());
@@ -235,7 +237,7 @@ pub(crate) fn padding(
     // Relays lie behind them all. Those upon another one, or upon a twin, leave no gap to look at.
     let mut relays: Vec<u64> = mapping.relays.iter().map(|relay| relay.at).collect();
     relays.sort_unstable();
-    let relays = relays.into_iter().map(|at| (at.wrapping_sub(added.text.address), SIZE as usize));
+    let relays = relays.into_iter().map(|at| (at.wrapping_sub(added.text.address), RELAY_SIZE as usize));
     for (start, size) in ends.chain(relays).chain([(text.len() as u64, 0)]) {
         let Some(gap) = text.get(from..start as usize) else {
             let what = "a twin or relay outside the new code, or upon another one";

@@ -51,7 +51,8 @@ pub(crate) fn check(original: &Elf<'_>, rewritten: &Elf<'_>, mapping: &Mapping<'
         let Some(name) = new.name(symbol).strip_suffix(b".twin") else {
             return wrong("a twin's symbol with a name that is not one");
         };
-        // Separate debug information may know names that the file does not; those cannot be checked.
+        // Separate debug information may know names that the file does not; those cannot be
+        // checked.
         let first = known.partition_point(|&(address, _)| address < unit.start);
         let mut at = known[first..].iter().take_while(|&&(address, _)| address == unit.start).peekable();
         if at.peek().is_some() && !at.any(|&(_, known)| known == name) {

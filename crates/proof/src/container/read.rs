@@ -53,7 +53,8 @@ impl<'d> Reader<'d> {
         let (value, bits, negative) = self.leb()?;
         Some(if negative && bits < 64 { (value | (u64::MAX << bits)) as i64 } else { value as i64 })
     }
-    /// A pointer as unwind tables encode it; `base` is the address of byte 0. The indirect bit is the caller's affair.
+    /// A pointer as unwind tables encode it; `base` is the address of byte 0. The indirect bit is
+    /// the caller's affair.
     pub(crate) fn pointer(&mut self, encoding: u8, base: u64) -> Option<u64> {
         let place = base.wrapping_add(self.at as u64);
         let value = match encoding & 0x0f {

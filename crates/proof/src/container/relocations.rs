@@ -1,5 +1,5 @@
-//! Rule R10: the relocations of the original, which a rewrite leaves as they are. So what is relocated can have no copy,
-//! and no patch.
+//! Rule R10: the relocations of the original, which a rewrite leaves as they are. So what is
+//! relocated can have no copy, and no patch.
 
 use crate::code::patches::PATCH;
 use crate::container::elf::{self, Elf, Relocation};
@@ -24,8 +24,8 @@ pub(crate) struct Relocations {
     slots: Vec<Slot>,
 }
 
-/// A word of the global offset table that will hold a function of another module, or one that a resolver picks, or
-/// what a thread-local variable is found by.
+/// A word of the global offset table that will hold a function of another module, or one that a
+/// resolver picks, or what a thread-local variable is found by.
 #[derive(Clone, Copy)]
 struct Slot {
     place: u64,

@@ -1,4 +1,5 @@
-//! Which registers an instruction reads and writes by the second decoder's tables, against what the first one's say.
+//! Which registers an instruction reads and writes by the second decoder's tables, against what the
+//! first one's say.
 
 use crate::liveness::effects::Effect;
 use crate::liveness::set;
@@ -6,15 +7,17 @@ use iced_x86::{Instruction, Mnemonic, OpKind};
 use yaxpeax_x86::Access;
 use yaxpeax_x86::long_mode::{self, Operand, RegSpec, register_class as class};
 
-/// Registers as both decoders can tell them: 16 general ones, 32 vectors of any width, 8 masks, and the flags as one.
+/// Registers as both decoders can tell them: 16 general ones, 32 vectors of any width, 8 masks, and
+/// the flags as one.
 type Registers = u64;
 
 const VECTORS_AT: u32 = 16;
 const MASKS_AT: u32 = 48;
 const FLAGS: Registers = 1 << 56;
 
-/// What differs, if the first decoder's effect leaves out something that the second one names, or claims to overwrite what
-/// the second one does not write. More reads and fewer overwritten registers are no harm.
+/// What differs, if the first decoder's effect leaves out something that the second one names, or
+/// claims to overwrite what the second one does not write. More reads and fewer overwritten
+/// registers are no harm.
 pub(super) fn difference(
     insn: &Instruction,
     effect: &Effect,
@@ -136,8 +139,9 @@ fn only_writes_first(mnemonic: Mnemonic) -> bool {
     )
 }
 
-/// What the second decoder names as read, and as written, that the manuals do not: flags that are only set, registers of
-/// branches by `rcx`, and `rsp` where `leave` has just overwritten it. A shift by nothing writes no flags.
+/// What the second decoder names as read, and as written, that the manuals do not: flags that are
+/// only set, registers of branches by `rcx`, and `rsp` where `leave` has just overwritten it. A
+/// shift by nothing writes no flags.
 fn not_accessed(mnemonic: Mnemonic) -> (Registers, Registers) {
     const RCX: Registers = 1 << 1;
     const RSP: Registers = 1 << 4;

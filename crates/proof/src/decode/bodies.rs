@@ -2,15 +2,16 @@
 
 use super::{Opinion, Second};
 use crate::Context;
-use crate::liveness::Dead;
+use crate::liveness::Liveness;
 use crate::rule::Rule;
 use iced_x86::{Decoder, DecoderOptions};
 use rayon::prelude::*;
 use units::Svma;
 
 impl Context<'_> {
-    /// Compares what both decoders say of all instructions that liveness follows and that are no unit's.
-    pub(crate) fn decoders_agree_on_others(&self, dead: &Dead<'_, '_>) {
+    /// Compares what both decoders say of all instructions that liveness follows and that are no
+    /// unit's.
+    pub(crate) fn decoders_agree_on_others(&self, dead: &Liveness<'_, '_>) {
         let others = dead.bodies.par_iter().enumerate().skip(self.mapping.units.len());
         others.with_min_len(64).for_each_init(Second::default, |second, (index, body)| {
             let start = dead.code.start(index as u32);

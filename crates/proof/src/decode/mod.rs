@@ -1,8 +1,8 @@
 //! A second decoder's opinion of every instruction that a rule depends on.
 //!
-//! The rules read instructions by `iced-x86`, whose tables of effects they need, and which the rewriter uses, too. An
-//! error of that crate would be the same on both sides. So `yaxpeax-x86`, of another author and by other tables,
-//! decodes the same bytes, and what the two say is compared.
+//! The rules read instructions by `iced-x86`, whose tables of effects they need, and which the
+//! rewriter uses, too. An error of that crate would be the same on both sides. So `yaxpeax-x86`, of
+//! another author and by other tables, decodes the same bytes, and what the two say is compared.
 
 mod accesses;
 mod bodies;
@@ -10,7 +10,7 @@ mod names;
 mod operands;
 
 use crate::liveness::effects::{self, Effect};
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use yaxpeax_arch::LengthedInstruction;
 use yaxpeax_x86::long_mode::{self, InstDecoder, Opcode, Operand};
 
@@ -30,7 +30,8 @@ pub(crate) enum Opinion {
 /// The second decoder, with what it has been asked before.
 pub(crate) struct Second {
     decoder: InstDecoder,
-    /// For each mnemonic of the first decoder, the opcode of the second that was last found to be the same.
+    /// For each mnemonic of the first decoder, the opcode of the second that was last found to be
+    /// the same.
     same: Vec<Option<Opcode>>,
     factory: InstructionInfoFactory,
 }
@@ -51,8 +52,8 @@ impl Second {
         effects::of(first, &mut self.factory)
     }
 
-    /// Compares what both decoders find at the beginning of `bytes`, which may go on behind the instruction; and what it
-    /// reads and writes, where that counts.
+    /// Compares what both decoders find at the beginning of `bytes`, which may go on behind the
+    /// instruction; and what it reads and writes, where that counts.
     pub(crate) fn opinion(&mut self, bytes: &[u8], first: &Instruction, effect: Option<&Effect>) -> Opinion {
         let bytes = &bytes[..bytes.len().min(LONGEST)];
         let Ok(second) = self.decoder.decode_slice(bytes) else { return Opinion::Unknown };
@@ -106,10 +107,27 @@ fn branch_target(first: &Instruction, second: &long_mode::Instruction) -> Option
     Some(first.next_ip().wrapping_add_signed(distance))
 }
 
+/// Whether an instruction reads or writes memory by way of a segment register.
+pub(crate) fn is_relative_to(insn: &Instruction, segment: Register) -> bool {
+    let reaches = (0..insn.op_count()).any(|op| {
+        matches!(
+            insn.op_kind(op),
+            OpKind::Memory
+                | OpKind::MemorySegSI
+                | OpKind::MemorySegESI
+                | OpKind::MemorySegRSI
+                | OpKind::MemorySegDI
+                | OpKind::MemorySegEDI
+                | OpKind::MemorySegRDI
+        )
+    });
+    reaches && insn.memory_segment() == segment && !matches!(insn.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iced_x86::{Code, Decoder, DecoderOptions, Register};
+    use iced_x86::{Code, Decoder, DecoderOptions};
     use object::elf::SHF_EXECINSTR;
     use std::collections::BTreeMap;
 
@@ -197,8 +215,8 @@ mod tests {
         assert_eq!(says(Effect { writes: 0, kills: 0, ..whole }), Opinion::Contradicts("written"));
     }
 
-    /// Prints how often the decoders differ in the executable sections of the ELF files that `FILES` names, with an example
-    /// of each kind: what to run when either decoder is updated.
+    /// Prints how often the decoders differ in the executable sections of the ELF files that
+    /// `FILES` names, with an example of each kind: what to run when either decoder is updated.
     #[test]
     #[ignore = "a survey of the host's files, by hand"]
     fn survey() {

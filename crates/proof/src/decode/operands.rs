@@ -24,7 +24,8 @@ fn trust(first: &Instruction) -> Trust {
         // Gathers and scatters, whose masks it lists like any register.
         _ if first.memory_index().is_vector_register() => Trust::Nothing,
         Mnemonic::Rdsspd | Mnemonic::Rdsspq | Mnemonic::Reservednop => Trust::Nothing,
-        // Where the destination is in the place of memory, its number comes out without the highest bit.
+        // Where the destination is in the place of memory, its number comes out without the highest
+        // bit.
         _ if first.encoding() == EncodingKind::EVEX && is_high(first.op0_register()) => Trust::Nothing,
         Mnemonic::Bswap
         | Mnemonic::Bt

@@ -1,4 +1,5 @@
-//! What `crypto/internal/fips140/check` reads: 16 bytes that say so, a sum of 32, the place of all this, and four pairs of addresses.
+//! What `crypto/internal/fips140/check` reads: 16 bytes that say so, a sum of 32, the place of all
+//! this, and four pairs of addresses.
 
 use super::original::is_marked;
 use crate::container::elf::Elf;
@@ -14,7 +15,8 @@ pub(super) fn ranges(original: &Elf<'_>) -> Vec<(u64, u64)> {
     }
     for load in original.loads() {
         let bytes = original.segment_bytes(load).unwrap_or(&[]);
-        // Whoever searches for the same words has them in his code or his data, too; those name another place.
+        // Whoever searches for the same words has them in his code or his data, too; those name
+        // another place.
         for at in (0..bytes.len()).filter(|&at| bytes[at] == SAYS_SO[0] && bytes[at..].starts_with(SAYS_SO)) {
             let mut reader = Reader::new(bytes, at + SAYS_SO.len() + 32);
             if reader.fixed(8) != Some(load.address + at as u64) {

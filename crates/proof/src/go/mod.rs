@@ -1,7 +1,9 @@
-//! Rule R20: what Go's runtime finds about a twin in Go's tables is what it finds about the original.
+//! Rule R20: what Go's runtime finds about a twin in Go's tables is what it finds about the
+//! original.
 //!
-//! The runtime knows a list of modules, each with its tables. The original's is the first, and what it leads to (`next`, which is null in
-//! the original) is the only word of the original's data that a rewrite changes.
+//! The runtime knows a list of modules, each with its tables. The original's is the first, and what
+//! it leads to (`next`, which is null in the original) is the only word of the original's data that
+//! a rewrite changes.
 
 mod checked;
 pub(crate) mod original;
@@ -48,7 +50,8 @@ impl<'d> Go<'d> {
         }
     }
 
-    /// R20 for all but what is said of single functions. `None` where there is nothing of Go, or nothing more to be said.
+    /// R20 for all but what is said of single functions. `None` where there is nothing of Go, or
+    /// nothing more to be said.
     pub(crate) fn of(
         original: &Elf<'d>,
         rewritten: &Elf<'d>,
@@ -85,7 +88,8 @@ impl<'d> Go<'d> {
                 })
             })
             .collect();
-        // Other code in between would be taken for that of the function before, and of assembly there is no word.
+        // Other code in between would be taken for that of the function before, and of assembly
+        // there is no word.
         let among = |start: u64| found.range.0 <= start && start < found.range.1;
         let other =
             (0..of_unit.len()).find(|&unit| of_unit[unit].is_none() && among(mapping.units[unit].start));
@@ -208,7 +212,8 @@ impl<'d> New<'_, 'd> {
         pctab.zip(functions)
     }
 
-    /// The original's head, but for the number of functions and, where that is told, the place of the code.
+    /// The original's head, but for the number of functions and, where that is told, the place of
+    /// the code.
     fn header(&self, place: u64) -> bool {
         let Some(new) = self.bytes(place, HEADER as u64).filter(|_| place % 8 == 0) else { return false };
         let old = self.found.header;
@@ -228,7 +233,8 @@ impl<'d> New<'_, 'd> {
         (self.text.1 - self.text.0).div_ceil(BUCKET)
     }
 
-    /// The list of functions is that of the twins, and the way to it never leads beyond the function that is looked for.
+    /// The list of functions is that of the twins, and the way to it never leads beyond the
+    /// function that is looked for.
     fn index(&mut self, functions: &[u8], units: &[crate::container::mapping::Unit<'_>]) -> Option<()> {
         let entry = |nth: usize| number(functions, 8 * nth, 4).unwrap_or(u64::MAX);
         for (nth, unit) in units.iter().enumerate() {
@@ -252,7 +258,8 @@ impl<'d> New<'_, 'd> {
                 let first = number(find, at, 4)?;
                 let number = (first + u64::from(find[at + 4 + part as usize])) as usize;
                 let code = bucket * BUCKET + part * (BUCKET / PARTS);
-                // From there on, the runtime goes up to the last function that does not begin behind what it looks for.
+                // From there on, the runtime goes up to the last function that does not begin
+                // behind what it looks for.
                 if code < self.text.1 - self.text.0 && (number >= self.count || entry(number) > code) {
                     return self
                         .wrong(self.text.0 + code, "Go's runtime looks for this code behind its function");

@@ -142,7 +142,8 @@ impl<'d> Original<'d> {
         Some(&self.functions[found])
     }
 
-    /// One of a function's tables as runs; `None` without it, or if it is none of so many bytes of code at the most.
+    /// One of a function's tables as runs; `None` without it, or if it is none of so many bytes of
+    /// code at the most.
     fn runs(&self, record: &[u8], table: usize, most: u32) -> Option<Vec<Run>> {
         runs(self.pctab, place(record, self.shape, table).filter(|&place| place != 0)?, most)
     }
@@ -151,7 +152,8 @@ impl<'d> Original<'d> {
 /// Where a value ends to hold, and the value.
 pub(crate) type Run = (u32, i32);
 
-/// The table at an offset in `pctab`, read as `step` in `runtime/symtab.go` does; it must not go beyond `most` bytes of code.
+/// The table at an offset in `pctab`, read as `step` in `runtime/symtab.go` does; it must not go
+/// beyond `most` bytes of code.
 pub(crate) fn runs(pctab: &[u8], place: u32, most: u32) -> Option<Vec<Run>> {
     let mut reader = Reader::new(pctab, place as usize);
     let mut found = Vec::new();

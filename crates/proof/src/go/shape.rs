@@ -1,4 +1,5 @@
-//! The fields of Go's `moduledata` in their order, with the versions that have them; and what a second one, for twins, has in each.
+//! The fields of Go's `moduledata` in their order, with the versions that have them; and what a
+//! second one, for twins, has in each.
 
 /// What the new module has in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +113,8 @@ impl Shape {
     pub(crate) fn record(self) -> usize {
         if self.minor >= 20 { 44 } else { 40 }
     }
-    /// How many bytes a row of an inlining tree has; where the place of the call is in it, and the number of the row around it, if it
-    /// is not found by that place.
+    /// How many bytes a row of an inlining tree has; where the place of the call is in it, and the
+    /// number of the row around it, if it is not found by that place.
     pub(crate) fn row(self) -> (usize, usize, Option<usize>) {
         if self.minor >= 20 { (16, 8, None) } else { (20, 16, Some(0)) }
     }

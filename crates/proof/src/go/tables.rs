@@ -15,7 +15,8 @@ const INLINED: usize = 5;
 const TREE: usize = 3;
 /// Nothing, in that list.
 const NONE: u64 = 0xffff_ffff;
-/// The least that is known of unsafe points: what is below is begun anew where it began, by how far that is.
+/// The least that is known of unsafe points: what is below is begun anew where it began, by how far
+/// that is.
 const UNSAFE: i32 = -2;
 
 impl View<'_, '_> {
@@ -138,8 +139,9 @@ fn copy(items: &[Item], at: u64) -> Option<u32> {
     Some(items[found].copy())
 }
 
-/// The first byte of a twin of which something else is said than of its original: of inserted code what is said of the instruction
-/// behind it, of the jump of an escape what is said of where it leads.
+/// The first byte of a twin of which something else is said than of its original: of inserted code
+/// what is said of the instruction behind it, of the jump of an escape what is said of where it
+/// leads.
 fn differ(items: &[Item], size: u32, was: &[Run], is: &[Run]) -> Option<u32> {
     const ESCAPE: u32 = 5;
     for item in items {

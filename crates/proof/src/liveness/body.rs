@@ -1,4 +1,5 @@
-//! A unit (or a function without twin) as blocks of instructions: all that the equations of liveness need of it.
+//! A unit (or a function without twin) as blocks of instructions: all that the equations of
+//! liveness need of it.
 
 use super::effects::Effect;
 use super::set::{ALL, RED_ZONE, STACK_POINTER, STATUS_FLAGS, Set, is_one_register, whole};
@@ -102,8 +103,9 @@ impl Body {
         self.blocks.binary_search_by_key(&at, |block| block.at).ok().map(|block| block as u32)
     }
 
-    /// Blocks to which no way leads that is followed may be come to by others: takes the first such one for an entry, and
-    /// so on until there is a way to each. `seen` are those that others enter by ways that are followed.
+    /// Blocks to which no way leads that is followed may be come to by others: takes the first such
+    /// one for an entry, and so on until there is a way to each. `seen` are those that others enter
+    /// by ways that are followed.
     fn enter_what_is_not_reached(&mut self, mut seen: Vec<bool>) {
         let mut waiting: Vec<u32> = (0..self.blocks.len() as u32)
             .filter(|&block| seen[block as usize] || self.blocks[block as usize].is_entry)
@@ -129,7 +131,8 @@ impl Body {
         }
     }
 
-    /// Puts a body together. `entered` are the offsets where others enter it, and whether by ways that are followed.
+    /// Puts a body together. `entered` are the offsets where others enter it, and whether by ways
+    /// that are followed.
     pub(crate) fn build(own: u32, code: &Code<'_, '_>, entered: &[(u32, bool)], room: &Room) -> Self {
         Builder { own, code, room, body: Self::default(), from: Vec::new() }.build(entered)
     }
@@ -339,7 +342,8 @@ impl Builder<'_, '_, '_> {
             && !adjacent
             && self.item(u64::from(self.room.items[index].end())).is_none()
         {
-            // What lies behind belongs to somebody else, or is not known: nothing is said about what it returns to.
+            // What lies behind belongs to somebody else, or is not known: nothing is said about
+            // what it returns to.
             self.body.outs.push(Out::Anywhere);
         }
     }
@@ -388,7 +392,8 @@ fn transfer(steps: &[Step]) -> (Set, Set) {
     })
 }
 
-/// What is read of what was there before. What is pushed may be anything, to make room; and what reads all tells nothing.
+/// What is read of what was there before. What is pushed may be anything, to make room; and what
+/// reads all tells nothing.
 fn takes(steps: &[Step]) -> Set {
     let (taken, _) = steps.iter().fold((0, 0), |(taken, written), step| {
         let Effect { reads, writes, .. } = step.effect;

@@ -1,5 +1,5 @@
-//! What an instruction reads and surely overwrites. Where the decoder's tables leave doubt, it reads and does not
-//! overwrite.
+//! What an instruction reads and surely overwrites. Where the decoder's tables leave doubt, it
+//! reads and does not overwrite.
 
 use super::set::{ALL, LOWS, RED_ZONE, Set, UPPERS, flags, touched};
 use iced_x86::{
@@ -61,7 +61,8 @@ fn overwrites(insn: &Instruction, register: Register) -> bool {
         let merges = insn.has_op_mask() && !insn.zeroing_masking();
         let whole =
             matches!(insn.encoding(), EncodingKind::VEX | EncodingKind::EVEX | EncodingKind::XOP) && !merges;
-        // Scalar operations of old keep what they do not compute, and the decoder's tables do not tell.
+        // Scalar operations of old keep what they do not compute, and the decoder's tables do not
+        // tell.
         let old = matches!(
             insn.mnemonic(),
             Mnemonic::Movaps
@@ -89,8 +90,9 @@ fn overwrites(insn: &Instruction, register: Register) -> bool {
     register.is_k()
 }
 
-/// A search that finds nothing leaves its result alone, and processors that do not know the newer ones take them for
-/// the older; a look at segments or at the shadow stack may not be allowed, and then changes nothing.
+/// A search that finds nothing leaves its result alone, and processors that do not know the newer
+/// ones take them for the older; a look at segments or at the shadow stack may not be allowed, and
+/// then changes nothing.
 fn may_keep_its_result(insn: &Instruction) -> bool {
     matches!(
         insn.mnemonic(),

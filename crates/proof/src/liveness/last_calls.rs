@@ -1,7 +1,8 @@
-//! Calls that stand last in their function's code. If one came back, control would run into what lies behind, which is
-//! padding or another function; so it does not come back. That is believed of calls in a frame that still stands, by the
-//! unwind table, when what lies behind begins without one: then the tables themselves say that control does not get
-//! there. In a function that reaches such calls only nobody returns.
+//! Calls that stand last in their function's code. If one came back, control would run into what
+//! lies behind, which is padding or another function; so it does not come back. That is believed of
+//! calls in a frame that still stands, by the unwind table, when what lies behind begins without
+//! one: then the tables themselves say that control does not get there. In a function that reaches
+//! such calls only nobody returns.
 
 use super::Code;
 use super::body::Place;

@@ -36,7 +36,8 @@ impl<'c, 'd> Linkage<'c, 'd> {
         Self { original, relocations, dead_ends }
     }
 
-    /// What the code at this address is a stub for: `[endbr64] [bnd] jmp [slot]`, the slot being filled at run time.
+    /// What the code at this address is a stub for: `[endbr64] [bnd] jmp [slot]`, the slot being
+    /// filled at run time.
     pub(crate) fn stub(&self, address: u64) -> Option<Outside> {
         self.slot(self.stub_slot(address)?.0)
     }
@@ -56,7 +57,8 @@ impl<'c, 'd> Linkage<'c, 'd> {
         let end = address + (bytes.len() - rest.len() + 4) as u64;
         Some((end.wrapping_add_signed(distance), end))
     }
-    /// The name of the function that a call leads to: of a stub at this address, or by the slot that it is.
+    /// The name of the function that a call leads to: of a stub at this address, or by the slot
+    /// that it is.
     pub(crate) fn name_behind(&self, address: u64) -> Option<&'d [u8]> {
         let place = self.stub_slot(address).map_or(address, |(slot, _)| slot);
         match self.relocations.slot(place)? {
@@ -64,8 +66,9 @@ impl<'c, 'd> Linkage<'c, 'd> {
             _ => None,
         }
     }
-    /// Whether what a call leads to (of a stub at this address, or by the slot that it is) has a name, by which it may be known
-    /// to follow the ABI: the names of what clang's `regcall` passes arguments to say so.
+    /// Whether what a call leads to (of a stub at this address, or by the slot that it is) has a
+    /// name, by which it may be known to follow the ABI: the names of what clang's `regcall` passes
+    /// arguments to say so.
     pub(crate) fn is_by_the_abi(&self, address: u64) -> bool {
         const REGCALL: &[u8] = b"__regcall";
         let name = self.name_behind(address);
@@ -79,7 +82,8 @@ impl<'c, 'd> Linkage<'c, 'd> {
             _ => Some(Outside::Returns),
         }
     }
-    /// Whether what is found by this word is a thread-local variable: by a call that keeps all registers but rax.
+    /// Whether what is found by this word is a thread-local variable: by a call that keeps all
+    /// registers but rax.
     pub(crate) fn is_thread_local(&self, place: u64) -> bool {
         self.relocations.slot(place) == Some(Holds::ThreadLocal)
     }
@@ -95,8 +99,8 @@ impl<'c, 'd> Linkage<'c, 'd> {
     }
 }
 
-/// Whether no program may call a function of its own by this name: it begins with an underscore, or other files see it and
-/// it is the standards'.
+/// Whether no program may call a function of its own by this name: it begins with an underscore, or
+/// other files see it and it is the standards'.
 fn is_reserved(name: &[u8], is_global: bool) -> bool {
     const STANDARD: &[&[u8]] =
         &[b"abort", b"exit", b"longjmp", b"pthread_exit", b"quick_exit", b"siglongjmp"];
@@ -104,7 +108,8 @@ fn is_reserved(name: &[u8], is_global: bool) -> bool {
     name.starts_with(b"_") || is_global && STANDARD.contains(&name)
 }
 
-/// Functions that by the C, C++, POSIX or Linux standards' own words, or by that of the compiler's runtime, never return.
+/// Functions that by the C, C++, POSIX or Linux standards' own words, or by that of the compiler's
+/// runtime, never return.
 fn is_dead_end(name: &[u8]) -> bool {
     const WHOLE: &[&[u8]] = &[
         b"_Exit",

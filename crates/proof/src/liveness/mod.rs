@@ -1,47 +1,57 @@
-//! What is dead where: this crate's own liveness, for rule R7. It looks at the original alone; in a twin the same is dead,
-//! for the same instructions follow each other there.
+//! What is dead where: this crate's own liveness, for rule R7. It looks at the original alone; in a
+//! twin the same is dead, for the same instructions follow each other there.
 //!
-//! Live before an instruction is what it reads, and what is live behind it and not surely overwritten by it. What follows
-//! is known by direct branches and listed jump tables; anything may follow where a jump's target is not known, where
-//! control runs into bytes that have no twin or into another function, and at a `ret` where the return address is not on
-//! top of the stack by the unwind table: there everything is live. Besides, everywhere:
+//! Live before an instruction is what it reads, and what is live behind it and not surely
+//! overwritten by it. What follows is known by direct branches and listed jump tables; anything may
+//! follow where a jump's target is not known, where control runs into bytes that have no twin or
+//! into another function, and at a `ret` where the return address is not on top of the stack by the
+//! unwind table: there everything is live. Besides, everywhere:
 //!
-//! - what an unwinder reads by the unwind table (the frame's register, callee-saved registers that are saved nowhere),
-//! - what the landing pad needs, where an exception table names one; but for rax and rdx, which the unwinder sets,
-//! - the stack pointer, the direction flag, x87 state. MXCSR and segments have no names here: nothing of the closed list
-//!   writes them.
+//! - what an unwinder reads by the unwind table (the frame's register, callee-saved registers that
+//!   are saved nowhere),
+//! - what the landing pad needs, where an exception table names one; but for rax and rdx, which the
+//!   unwinder sets,
+//! - the stack pointer, the direction flag, x87 state. MXCSR and segments have no names here:
+//!   nothing of the closed list writes them.
 //!
-//! Of units that no frame description covers nobody knows anything: in them is dead what `bare` says, and calling or
-//! jumping to them is going anywhere.
+//! Of units that no frame description covers nobody knows anything: in them is dead what `bare`
+//! says, and calling or jumping to them is going anywhere.
 //!
 //! Between functions:
 //!
-//! - *A direct call of a function whose code is known* needs what that may read, by its own instructions and what it
-//!   calls. What it overwrites on every way to every return is dead before; what it may leave alone is not, so values
-//!   that `-fipa-ra` keeps over calls live on.
-//! - *At a return* live are callee-saved registers, those of results, every register that no instruction of the function
-//!   writes (of what makes one function with it, only what leads to it *and* that it leads to may have written for its callers)
-//!   or that it may give back as it found it (it puts it on the stack and gets it from there), and whatever the code behind some direct call of it is seen to read, flags and all; also by way of functions
-//!   that go to it in place of returning.
-//! - *A call by a pointer* may be of a function of any convention (clang's `regcall` and `preserve_none`, Haskell's, OCaml's):
-//!   it needs everything but status flags. So it is with functions of other modules that have no name, or one that is made of
-//!   `regcall`. What it leaves where the ABI returns nothing, and what reaches a `ret` from there with no call between and not
-//!   surely overwritten, is live at the function's returns; and so is what an instruction writes that writes only this one
-//!   register, where nothing that is known to read it may follow, and which reaches a `ret` likewise: compilers write nothing for
-//!   nobody, so some convention returns it ([`unread`]).
-//! - *Calls of functions of other modules, by name*, follow the System V ABI: they read what arguments are passed
-//!   in, and nothing is kept over them but in callee-saved registers, and in what is seen to be read behind them though they
-//!   leave nothing there (other conventions keep more), or what the function that calls may have to leave as it found it
-//!   ([`preserved`]). Those who call a function by its address or from other modules read behind the call what the ABI says is
-//!   there, or what that function may have to keep. The calls that find thread-local variables
-//!   by descriptors are none of these; they keep everything.
+//! - *A direct call of a function whose code is known* needs what that may read, by its own
+//!   instructions and what it calls. What it overwrites on every way to every return is dead
+//!   before; what it may leave alone is not, so values that `-fipa-ra` keeps over calls live on.
+//! - *At a return* live are callee-saved registers, those of results, every register that no
+//!   instruction of the function writes (of what makes one function with it, only what leads to it
+//!   *and* that it leads to may have written for its callers) or that it may give back as it found
+//!   it (it puts it on the stack and gets it from there), and whatever the code behind some direct
+//!   call of it is seen to read, flags and all; also by way of functions that go to it in place of
+//!   returning.
+//! - *A call by a pointer* may be of a function of any convention (clang's `regcall` and
+//!   `preserve_none`, Haskell's, OCaml's): it needs everything but status flags. So it is with
+//!   functions of other modules that have no name, or one that is made of `regcall`. What it leaves
+//!   where the ABI returns nothing, and what reaches a `ret` from there with no call between and
+//!   not surely overwritten, is live at the function's returns; and so is what an instruction
+//!   writes that writes only this one register, where nothing that is known to read it may follow,
+//!   and which reaches a `ret` likewise: compilers write nothing for nobody, so some convention
+//!   returns it ([`unread`]).
+//! - *Calls of functions of other modules, by name*, follow the System V ABI: they read what
+//!   arguments are passed in, and nothing is kept over them but in callee-saved registers, and in
+//!   what is seen to be read behind them though they leave nothing there (other conventions keep
+//!   more), or what the function that calls may have to leave as it found it ([`preserved`]). Those
+//!   who call a function by its address or from other modules read behind the call what the ABI
+//!   says is there, or what that function may have to keep. The calls that find thread-local
+//!   variables by descriptors are none of these; they keep everything.
 //! - *Any other call* may read and leave alone everything.
-//! - Some calls never return: of functions whose own code never does, of some that standards say never do, by name (of the
-//!   module's own functions, by names that are reserved), and such as stand last in their function ([`last_calls`]).
+//! - Some calls never return: of functions whose own code never does, of some that standards say
+//!   never do, by name (of the module's own functions, by names that are reserved), and such as
+//!   stand last in their function ([`last_calls`]).
 //!
-//! [`preserved`] says which functions may be of a convention that keeps more than the ABI. [`effects`] says what an instruction does, [`steps`] reads a unit's, [`body`] puts them together as blocks, [`solve`]
-//! has the equations, [`order`] says in which order they are solved, [`linkage`] knows what leaves the module,
-//! [`descent`] reads functions that have no twins.
+//! [`preserved`] says which functions may be of a convention that keeps more than the ABI.
+//! [`effects`] says what an instruction does, [`steps`] reads a unit's, [`body`] puts them together
+//! as blocks, [`solve`] has the equations, [`order`] says in which order they are solved,
+//! [`linkage`] knows what leaves the module, [`descent`] reads functions that have no twins.
 
 pub(crate) mod body;
 pub(crate) mod descent;
@@ -194,7 +204,7 @@ impl<'c, 'd> Code<'c, 'd> {
 }
 
 /// What is known about all functions together.
-pub(crate) struct Dead<'c, 'd> {
+pub(crate) struct Liveness<'c, 'd> {
     pub(crate) code: Code<'c, 'd>,
     pub(crate) bodies: Vec<Body>,
     pub(crate) functions: Functions,
@@ -205,7 +215,7 @@ pub(crate) struct Dead<'c, 'd> {
     pub(crate) preserved: Vec<Set>,
 }
 
-impl<'c, 'd> Dead<'c, 'd> {
+impl<'c, 'd> Liveness<'c, 'd> {
     pub(crate) fn of(
         original: &'c Elf<'d>,
         mapping: &'c Mapping<'d>,
@@ -283,7 +293,8 @@ impl<'c, 'd> Dead<'c, 'd> {
     }
 }
 
-/// Puts all bodies together; those that others enter in the middle once more, when it is known where.
+/// Puts all bodies together; those that others enter in the middle once more, when it is known
+/// where.
 fn bodies(code: &Code<'_, '_>, entered: &[u64]) -> Vec<Body> {
     let build = |room: &mut Room, body: u32, entered: &[(u32, bool)]| {
         code.read(body, entered, room);
@@ -354,8 +365,8 @@ fn summaries(code: &Code<'_, '_>, bodies: &[Body], functions: &Functions) -> Vec
     summaries
 }
 
-/// What is seen to be read behind direct calls although the ABI leaves nothing there; handed on to functions that are
-/// gone to in place of returning.
+/// What is seen to be read behind direct calls although the ABI leaves nothing there; handed on to
+/// functions that are gone to in place of returning.
 fn wanted(bodies: &[Body], functions: &Functions, summaries: &[Summary]) -> Vec<Set> {
     let mut waiting: Vec<(u32, Set)> = functions
         .members

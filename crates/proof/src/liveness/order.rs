@@ -69,8 +69,8 @@ impl Functions {
         self.members.par_iter().with_min_len(64).map(of).collect()
     }
 
-    /// Functions by levels: each calls only such on lower levels, but for those that it forms a knot with by calling each
-    /// other, which are on its own.
+    /// Functions by levels: each calls only such on lower levels, but for those that it forms a
+    /// knot with by calling each other, which are on its own.
     pub(crate) fn levels(&self) -> Vec<Vec<u32>> {
         Walk::all(&self.calls).levels
     }

@@ -1,24 +1,28 @@
-//! What functions may have to leave as they found it, though the ABI lets them change that. Who calls by a pointer or from
-//! another module is not in view, and may be of another convention; so may the function, unless it shows that it is not.
+//! What functions may have to leave as they found it, though the ABI lets them change that. Who
+//! calls by a pointer or from another module is not in view, and may be of another convention; so
+//! may the function, unless it shows that it is not.
 //!
-//! A function *destroys* what its instructions may change, or functions that it calls (and that come back) or goes to in place of returning
-//! destroy, and what it does not give back as it found it. It *takes* what it reads of what it found, otherwise than to
-//! push it; and takes it *for itself* if it does not put that on the stack and get it from there. The conventions, what is kept by them,
-//! and what shows that a function is of another one:
+//! A function *destroys* what its instructions may change, or functions that it calls (and that
+//! come back) or goes to in place of returning destroy, and what it does not give back as it found
+//! it. It *takes* what it reads of what it found, otherwise than to push it; and takes it *for
+//! itself* if it does not put that on the stack and get it from there. The conventions, what is
+//! kept by them, and what shows that a function is of another one:
 //!
 //! | convention | keeps | unless the function |
 //! |---|---|---|
-//! | `preserve_most`, no caller-saved registers | all general registers | destroys rcx, rsi, rdi, r8 or r9 |
+//! | `preserve_most`, no caller-saved ones | general registers | destroys rcx, rsi, rdi, r8 or r9 |
 //! | `preserve_all` | vectors and masks, too | destroys one of those, or of xmm4 to xmm15 |
 //! | Microsoft's | rsi, rdi, xmm6 to xmm15 | destroys one of those; takes rsi or rdi for itself |
 //! | `regcall` | xmm8 to xmm15 | destroys one of those; takes rsi or rdi, and not rax |
 //!
-//! So nothing is made of it that a function does not touch a register: that may be on purpose. Where it is not known of a
-//! function that calls by pointers, or other modules, that it is of none of these conventions, what it has to keep is kept
-//! by what it calls: else it would do that itself, which would be seen.
+//! So nothing is made of it that a function does not touch a register: that may be on purpose.
+//! Where it is not known of a function that calls by pointers, or other modules, that it is of none
+//! of these conventions, what it has to keep is kept by what it calls: else it would do that
+//! itself, which would be seen.
 //!
-//! Taken for granted: no convention but these keeps more than the ABI; a function of `regcall` that takes its fourth or fifth argument
-//! takes its first one; and results of `preserve_most` are those of C.
+//! Taken for granted: no convention but these keeps more than the ABI; a function of `regcall` that
+//! takes its fourth or fifth argument takes its first one; and results of `preserve_most` are those
+//! of C.
 
 use super::Code;
 use super::body::{Body, Last, Out};

@@ -43,14 +43,16 @@ const fn vectors(numbers: Set) -> Set {
     numbers << LOW_AT | numbers << HIGH_AT | numbers << TOP_AT
 }
 
-/// rdi, rsi, rdx, rcx, r8, r9, al (how many vectors), r10 (static chain), and the vectors of arguments, at any width.
+/// rdi, rsi, rdx, rcx, r8, r9, al (how many vectors), r10 (static chain), and the vectors of
+/// arguments, at any width.
 pub(crate) const ARGUMENTS: Set = general(&[7, 6, 2, 1, 8, 9, 0, 10]) | vectors(0xff) | RESERVED;
 /// Vectors and masks in which the ABI passes nothing.
 pub(crate) const OTHERS: Set = vectors(0xffff_ff00) | 0xff << MASKS_AT;
 /// What the ABI leaves nothing in behind a call; flags aside, in which nobody returns anything.
 pub(crate) const NO_RESULTS: Set = CLOBBERED & !(RESULTS | STATUS_FLAGS | RED_ZONE);
-/// All that a call may read whose convention nobody knows: clang's `regcall`, its `preserve_none`, and those of Haskell,
-/// OCaml and others pass arguments in any general register, and in more vectors than the ABI.
+/// All that a call may read whose convention nobody knows: clang's `regcall`, its `preserve_none`,
+/// and those of Haskell, OCaml and others pass arguments in any general register, and in more
+/// vectors than the ABI.
 pub(crate) const ANY_ARGUMENTS: Set = ALL & !(STATUS_FLAGS | RED_ZONE);
 pub(crate) const GENERAL: Set = 0xffff;
 /// rbx, rsp, rbp, r12-r15, the direction flag, x87 state.
@@ -68,7 +70,8 @@ pub(crate) const VECTORS: Set = vectors(0xffff_ffff) | 0xff << MASKS_AT;
 pub(crate) const FROM_4: Set = 0xfff0 << LOW_AT;
 pub(crate) const FROM_6: Set = 0xffc0 << LOW_AT;
 pub(crate) const FROM_8: Set = 0xff00 << LOW_AT;
-/// rax, rdx, xmm0, xmm1, at any width; and what LLVM returns wider values in besides: rcx, r8, xmm2, xmm3.
+/// rax, rdx, xmm0, xmm1, at any width; and what LLVM returns wider values in besides: rcx, r8,
+/// xmm2, xmm3.
 pub(crate) const RESULTS: Set = general(&[0, 1, 2, 8]) | vectors(0xf);
 /// What may be changed by a call of a function that is known by the ABI alone.
 pub(crate) const CLOBBERED: Set = ALL & !CALLEE_SAVED;

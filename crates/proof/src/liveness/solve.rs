@@ -74,9 +74,11 @@ pub(crate) struct Function<'m> {
     /// For each member, where its outs lead in the function, and its pads.
     inside: Vec<Vec<u32>>,
     pads: Vec<Vec<u32>>,
-    /// For each member, what its callers may keep because it is never written; empty where that is not asked.
+    /// For each member, what its callers may keep because it is never written; empty where that is
+    /// not asked.
     unwritten: Vec<Set>,
-    /// For each block, what is seen to be read behind the call by the ABI at its end; empty before that was looked for.
+    /// For each block, what is seen to be read behind the call by the ABI at its end; empty before
+    /// that was looked for.
     kept: Vec<Set>,
     /// For each member, what those may want back who are not in view; empty before that is known.
     preserved: Vec<Set>,
@@ -117,9 +119,10 @@ impl<'m> Function<'m> {
     pub(crate) fn body(&self, member: usize) -> &'m Body {
         self.bodies[member]
     }
-    /// From here on, what a member's own instructions never change, nor those of members that lead to it and that it leads
-    /// to, is needed at its returns; but for `what_nobody_keeps`. Other members tell nothing: who calls a function that goes on in
-    /// the middle of another may rely on what only that one writes, and the other way round.
+    /// From here on, what a member's own instructions never change, nor those of members that lead
+    /// to it and that it leads to, is needed at its returns; but for `what_nobody_keeps`. Other
+    /// members tell nothing: who calls a function that goes on in the middle of another may rely on
+    /// what only that one writes, and the other way round.
     pub(crate) fn need_what_is_unwritten(&mut self, what_nobody_keeps: Set) {
         let member = |block: u32| self.base.partition_point(|&base| base <= block) as u32 - 1;
         let leads = |(inside, pads): (&Vec<u32>, &Vec<u32>)| {
@@ -200,8 +203,8 @@ impl<'m> Function<'m> {
         after
     }
 
-    /// From here on, calls by the ABI keep what is read behind them though they leave nothing there: there are other
-    /// conventions, and pointers do not tell.
+    /// From here on, calls by the ABI keep what is read behind them though they leave nothing
+    /// there: there are other conventions, and pointers do not tell.
     pub(crate) fn see_what_is_kept(&mut self, summaries: &[Summary]) {
         let foreign = |block: &Block| matches!(block.last, Last::Foreign | Last::Pointer);
         if self.bodies.iter().any(|body| body.blocks.iter().any(foreign)) {
@@ -220,14 +223,16 @@ impl<'m> Function<'m> {
         }
         self.kept = kept;
     }
-    /// What the call by the ABI at the end of a block, numbered through, is seen to keep, or may have to.
+    /// What the call by the ABI at the end of a block, numbered through, is seen to keep, or may
+    /// have to.
     pub(crate) fn kept(&self, block: usize) -> Set {
         self.kept.get(block).copied().unwrap_or(0)
     }
     fn preserved(&self, member: usize) -> Set {
         self.preserved.get(member).copied().unwrap_or(0)
     }
-    /// From here on, calls that leave the module keep what a member may have to leave as it found it (by body).
+    /// From here on, calls that leave the module keep what a member may have to leave as it found
+    /// it (by body).
     pub(crate) fn preserve(&mut self, preserved: &[Set]) {
         self.preserved = self.members.iter().map(|&body| preserved[body as usize]).collect();
         self.kept.resize(self.count(), 0);
@@ -402,7 +407,8 @@ impl<'m> Function<'m> {
         self.members.iter().enumerate().map(of).collect()
     }
 
-    /// What of the function's blocks lies behind direct calls and is seen to be read there, by callee.
+    /// What of the function's blocks lies behind direct calls and is seen to be read there, by
+    /// callee.
     pub(crate) fn read_behind_calls(&self, summaries: &[Summary], tell: &mut impl FnMut(u32, Set)) {
         let calls = |body: &&Body| body.blocks.iter().any(|block| matches!(block.last, Last::Call(_)));
         if !self.bodies.iter().any(calls) {

@@ -1,4 +1,5 @@
-//! The instructions of one unit, judged one by one: what each reads and overwrites, and where control goes from it.
+//! The instructions of one unit, judged one by one: what each reads and overwrites, and where
+//! control goes from it.
 
 use super::effects::{self, Effect};
 use super::linkage::{Linkage, Outside};
@@ -47,7 +48,8 @@ pub(crate) struct Step {
     pub(crate) effect: Effect,
     pub(crate) end: End,
     pub(crate) to: u64,
-    /// It has the form of a call of a thread-local variable's descriptor, which the ABI lays down for linkers: `call [rax]`.
+    /// It has the form of a call of a thread-local variable's descriptor, which the ABI lays down
+    /// for linkers: `call [rax]`.
     by_descriptor: bool,
     /// What an unwinder reads if it comes by here.
     pub(crate) unwinding: Set,
@@ -111,7 +113,8 @@ pub(crate) fn read(source: Source<'_, '_>, items: &[Item], linkage: &Linkage<'_,
         }
     }
     if finds_thread_local {
-        // One of the calls finds a variable, and the caller keeps what it likes in registers meanwhile.
+        // One of the calls finds a variable, and the caller keeps what it likes in registers
+        // meanwhile.
         for step in steps.iter_mut().filter(|step| step.end == End::Pointer && step.by_descriptor) {
             step.end = End::Keeps;
         }
@@ -192,7 +195,8 @@ fn end(insn: &Instruction, tables: &[Table], bare: bool, linkage: &Linkage<'_, '
         FlowControl::Exception => End::Stop,
         FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => End::Open,
         _ if insn.mnemonic() == Mnemonic::Hlt => End::Stop,
-        // System calls and the like, which the decoder calls calls, come back with what they read known.
+        // System calls and the like, which the decoder calls calls, come back with what they read
+        // known.
         _ => End::Next,
     };
     (end, to)

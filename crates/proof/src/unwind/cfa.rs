@@ -128,19 +128,20 @@ impl<'d> Rows<'d> {
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.state == other.state
     }
-    /// Whether the frame is where it is in a function that was just called, or is about to return: the return address on
-    /// top of the stack.
+    /// Whether the frame is where it is in a function that was just called, or is about to return:
+    /// the return address on top of the stack.
     pub(crate) fn is_bare(&self) -> bool {
         let Cfa { register, offset, expression } = self.state.cfa;
         (register, offset, expression) == (STACK_POINTER, 8, None)
     }
-    /// Where the frame is, if that is a register and a constant and the return address lies right below.
+    /// Where the frame is, if that is a register and a constant and the return address lies right
+    /// below.
     pub(crate) fn plain_frame(&self) -> Option<(u64, i64)> {
         let Cfa { register, offset, expression } = self.state.cfa;
         (expression.is_none() && self.state.general[16] == Saved::At(-8)).then_some((register, offset))
     }
-    /// The registers (a bit for each, by this table's numbers) that an unwinder reads here: those the frame is found by,
-    /// and the callee-saved ones whose values lie nowhere else.
+    /// The registers (a bit for each, by this table's numbers) that an unwinder reads here: those
+    /// the frame is found by, and the callee-saved ones whose values lie nowhere else.
     pub(crate) fn read_here(&self) -> u32 {
         let named = |expression: &[u8]| named_in(expression).unwrap_or(u32::MAX);
         let mut read = match self.state.cfa.expression {
@@ -310,8 +311,9 @@ impl<'d> Rows<'d> {
     }
 }
 
-/// Linkage stubs tell where in the stub the program stands by the low bits of its own address (`DW_OP_breg16`); such an
-/// expression means something else when the code lies elsewhere. So may any operation not known here.
+/// Linkage stubs tell where in the stub the program stands by the low bits of its own address
+/// (`DW_OP_breg16`); such an expression means something else when the code lies elsewhere. So may
+/// any operation not known here.
 fn depends_on_place(expression: &[u8]) -> bool {
     named_in(expression).is_none_or(|named| named >> 16 & 1 == 1)
 }
@@ -371,7 +373,8 @@ mod tests {
     #[test]
     fn rows_begin_and_end_where_the_program_says() {
         let shared = cie(&[0x0c, 7, 8, 0x90, 1]);
-        // +1: def_cfa_offset 16, offset rbp; +3: def_cfa_register rbp; +10: def_cfa rsp 8, restore rbp
+        // +1: def_cfa_offset 16, offset rbp; +3: def_cfa_register rbp; +10: def_cfa rsp 8, restore
+        // rbp
         let program = [0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x4a, 0x0c, 7, 8, 0xc6];
         let fde = fde(Box::leak(Box::new(program)));
         let mut rows = Rows::new(&shared, &fde).expect("a sound program");

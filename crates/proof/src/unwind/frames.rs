@@ -57,7 +57,8 @@ impl<'d> Fde<'d> {
 /// `DW_CFA_nop`s that pad an entry say nothing.
 fn strip(program: &[u8]) -> &[u8] {
     let size = program.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    // A zero may be an operand: it is kept with whoever needs it by comparing programs of both stripped alike.
+    // A zero may be an operand: it is kept with whoever needs it by comparing programs of both
+    // stripped alike.
     &program[..size]
 }
 

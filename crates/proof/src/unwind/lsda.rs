@@ -22,8 +22,8 @@ pub(crate) struct Lsda<'d> {
 }
 
 impl<'d> Lsda<'d> {
-    /// Reads the table at `address` (whose bytes, and all behind them, are given) of code that starts at `start` and
-    /// has `size` bytes.
+    /// Reads the table at `address` (whose bytes, and all behind them, are given) of code that
+    /// starts at `start` and has `size` bytes.
     pub(crate) fn read(bytes: &'d [u8], address: u64, start: u64, size: u64) -> Result<Self, &'static str> {
         let malformed = "a malformed exception table";
         let mut reader = Reader::new(bytes, 0);
@@ -133,7 +133,8 @@ impl<'d> Lsda<'d> {
         false
     }
 
-    /// The type of an index, counted backwards from the end of the types: whether it is looked up, and where it is.
+    /// The type of an index, counted backwards from the end of the types: whether it is looked up,
+    /// and where it is.
     fn catches(&self, index: u64) -> Option<(u8, u64)> {
         let (encoding, end) = self.types?;
         let size = match encoding & 0x0f {

@@ -4,10 +4,9 @@ pub(crate) mod cfa;
 pub(crate) mod frames;
 pub(crate) mod lsda;
 
-use crate::code::relays::SIZE;
 use crate::code::unit::{Scratch, View};
 use crate::container::elf::Elf;
-use crate::container::mapping::Mapping;
+use crate::container::mapping::{Mapping, RELAY_SIZE};
 use crate::rule::{Findings, Rule};
 use crate::unwind::cfa::Rows;
 use crate::unwind::frames::{Fde, Frames};
@@ -24,16 +23,19 @@ type Pair = (u32, u32);
 pub(crate) struct Tables<'d> {
     old: Frames<'d>,
     new: Frames<'d>,
-    /// For each unit, the description of its original in `old` and of its twin in `new`; none of units that nothing describes.
+    /// For each unit, the description of its original in `old` and of its twin in `new`; none of
+    /// units that nothing describes.
     of_unit: Vec<Option<Pair>>,
     /// Of each relay, the description in `new`.
     of_relays: Vec<u32>,
-    /// Where descriptions of the original begin with another frame than that of a function just called.
+    /// Where descriptions of the original begin with another frame than that of a function just
+    /// called.
     odd: HashSet<u64>,
 }
 
 impl<'d> Tables<'d> {
-    /// R9 for the tables as a whole: old entries kept, one more for each twin, the index sorted and complete.
+    /// R9 for the tables as a whole: old entries kept, one more for each twin, the index sorted and
+    /// complete.
     pub(crate) fn read(
         original: &Elf<'d>,
         rewritten: &Elf<'d>,
@@ -114,7 +116,7 @@ impl<'d> Tables<'d> {
         for relay in &mapping.relays {
             let Some((fde, number)) = twins.next() else { return few() };
             of_relays.push(number);
-            if (fde.start, fde.size) != (relay.at, SIZE) {
+            if (fde.start, fde.size) != (relay.at, RELAY_SIZE) {
                 findings.at(
                     Rule::Unwind,
                     fde.at,
@@ -289,7 +291,8 @@ impl View<'_, '_> {
                 (_, Some(sites)) => Some(sites.at(u64::from(item.at)).map(|site| site.pad)),
                 (_, None) => None,
             };
-            // No table, and a place listed without a pad: it goes on to the caller. A place that a table does not list is another matter.
+            // No table, and a place listed without a pad: it goes on to the caller. A place that a
+            // table does not list is another matter.
             let same = match (found, was.is_some(), &is) {
                 (Some(None), false, None) | (Some(Some(0)), _, None) => true,
                 (Some(None), true, Some(Ok(is))) => is.sites.is_empty(),
@@ -306,7 +309,8 @@ impl View<'_, '_> {
         let mut seen: Vec<u64> = Vec::new();
         let mut last = (None, None);
         let items = std::mem::take(&mut scratch.items);
-        // A fault is looked up where the instruction begins, a call by the byte before its return address.
+        // A fault is looked up where the instruction begins, a call by the byte before its return
+        // address.
         let copies =
             items.iter().map(|item| ([(item.at, item.copy()), (item.end() - 1, item.copy_end() - 1)], false));
         // Cold parts lie behind all copies; what may interrupt them finds the same.
@@ -384,7 +388,7 @@ fn one_row(tables: &Tables<'_>, old: &Fde<'_>, new: &Fde<'_>, at: u32) -> Result
     let (mut was, mut is) = (Rows::new(was, old).ok_or(malformed)?, Rows::new(is, new).ok_or(malformed)?);
     was.advance(u64::from(at)).ok_or(malformed)?;
     is.advance(0).ok_or(malformed)?;
-    if !was.same(&is) || is.until() < SIZE {
+    if !was.same(&is) || is.until() < RELAY_SIZE {
         return Err("unwinding finds another frame than at the original");
     }
     if was.depends_on_place() || is.depends_on_place() {

@@ -1,12 +1,15 @@
-//! Which instructions a guest must not run aboard (rule R16), and thread-local storage that it may reach there (R17).
+//! Which instructions a guest must not run aboard (rule R16), and thread-local storage that it may
+//! reach there (R17).
 
 use super::state::Value;
+use crate::decode::is_relative_to;
 use iced_x86::{
     CpuidFeature, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpAccess, OpKind, Register,
 };
 
-/// What acts on the kernel thread, or sets modes that no yield switches. Branches, calls and returns are looked at
-/// where it is known what they lead to; what is relative to FS, in [`is_relative_to`].
+/// What acts on the kernel thread, or sets modes that no yield switches. Branches, calls and
+/// returns are looked at where it is known what they lead to; what is relative to FS, in
+/// [`crate::decode::is_relative_to`].
 pub(crate) fn acts_on_the_thread(insn: &Instruction) -> bool {
     use CpuidFeature::{AMX_TILE, CET_SS, FSGSBASE, PKU, RDPID, RTM, UINTR, WAITPKG};
     use Mnemonic::{
@@ -67,24 +70,8 @@ pub(crate) fn uses_unswitched_state(insn: &Instruction) -> bool {
         || !control && features.iter().any(|f| matches!(f, AMX_TILE | FPU | FPU287 | FPU387 | RTM))
 }
 
-/// Whether an instruction reads or writes memory by way of a segment register.
-pub(crate) fn is_relative_to(insn: &Instruction, segment: Register) -> bool {
-    let reaches = (0..insn.op_count()).any(|op| {
-        matches!(
-            insn.op_kind(op),
-            OpKind::Memory
-                | OpKind::MemorySegSI
-                | OpKind::MemorySegESI
-                | OpKind::MemorySegRSI
-                | OpKind::MemorySegDI
-                | OpKind::MemorySegEDI
-                | OpKind::MemorySegRDI
-        )
-    });
-    reaches && insn.memory_segment() == segment && !matches!(insn.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
-}
-
-/// Whether `copy` does what `original` does when FS is its base: `found` says what registers hold before it.
+/// Whether `copy` does what `original` does when FS is its base: `found` says what registers hold
+/// before it.
 pub(crate) fn is_local(original: &Instruction, copy: &[u8], address: u64, found: &[Value; 16]) -> bool {
     let mut decoder = Decoder::with_ip(64, copy, address, DecoderOptions::NONE);
     let mut new = decoder.decode();

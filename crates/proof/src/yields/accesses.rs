@@ -1,5 +1,6 @@
-//! What inserted code may read and write, of the context that runs and of general registers (rules R13, R14, R17): the value that comes
-//! of it, or what is wrong with it. To add one: a function here, its instruction in [`super::ops`], its step in [`super::run`].
+//! What inserted code may read and write, of the context that runs and of general registers (rules
+//! R13, R14, R17): the value that comes of it, or what is wrong with it. To add one: a function
+//! here, its instruction in [`super::ops`], its step in [`super::run`].
 
 use super::ops::{Field, General, RAX, RSP, field};
 use super::state::{State, Value};

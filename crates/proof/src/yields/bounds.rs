@@ -1,6 +1,6 @@
-//! Rule R18: no way through scavengers is without end between two yields. In a unit's graph every cycle meets one, or
-//! budget for none; and so does every way from where the unit is entered to where it calls or goes elsewhere. Together
-//! that holds for cycles through several units.
+//! Rule R18: no way through scavengers is without end between two yields. In a unit's graph every
+//! cycle meets one, or budget for none; and so does every way from where the unit is entered to
+//! where it calls or goes elsewhere. Together that holds for cycles through several units.
 
 /// No processor known retires more instructions in a cycle.
 const WIDEST: u64 = 8;
@@ -24,7 +24,8 @@ pub(crate) struct Graph {
     pub(crate) targets: Vec<u32>,
     /// Where the unit is entered.
     pub(crate) entries: Vec<u32>,
-    /// From each node on that meets nothing: how long the longest way to one that does is, and whether one leads out.
+    /// From each node on that meets nothing: how long the longest way to one that does is, and
+    /// whether one leads out.
     ahead: Vec<(u32, bool)>,
     stack: Vec<(u32, u32)>,
 }

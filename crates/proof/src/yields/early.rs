@@ -1,8 +1,9 @@
 //! Rule R15: what may run before its thread has an area. Primaries yield in none of it.
 //!
-//! The loader asks resolvers before any constructor has run, and `.preinit_array` comes first; a library's constructors
-//! may come before the runtime's. What these call or jump to directly is looked at too, linkage stubs that lead back
-//! included. So is what a program exports in the place of the C library's memory and environment functions.
+//! The loader asks resolvers before any constructor has run, and `.preinit_array` comes first; a
+//! library's constructors may come before the runtime's. What these call or jump to directly is
+//! looked at too, linkage stubs that lead back included. So is what a program exports in the place
+//! of the C library's memory and environment functions.
 
 use crate::container::elf::{self, Elf, SymbolTable};
 use crate::container::mapping::Mapping;

@@ -1,21 +1,23 @@
-//! Harvest twins (rules R13 to R18): what is inserted into primaries and scavengers, and that guests stay aboard only in
-//! code that is fit for it. `docs/harvest-abi.md` is what this goes by; offsets come from `runtime-abi`.
+//! Harvest twins (rules R13 to R18): what is inserted into primaries and scavengers, and that
+//! guests stay aboard only in code that is fit for it. `docs/harvest-abi.md` is what this goes by;
+//! offsets come from `runtime-abi`.
 //!
-//! [`ops`] is the closed list of inserted instructions, [`run`] runs a piece of them on all ways, over [`state`];
-//! [`aboard`] judges the program's own instructions, [`bounds`] the graph, [`early`] says what may not yield at all. To
-//! add a form of inserted code: nothing, if its instructions are on the list and do as the rules say.
+//! [`ops`] is the closed list of inserted instructions, [`run`] runs a piece of them on all ways,
+//! over [`state`]; [`aboard`] judges the program's own instructions, [`bounds`] the graph,
+//! [`early`] says what may not yield at all. To add a form of inserted code: nothing, if its
+//! instructions are on the list and do as the rules say.
 
 mod aboard;
 mod accesses;
 mod bounds;
 mod early;
-mod held;
-mod left;
+mod hoisted;
+mod interprocedural;
 mod ops;
 mod rows;
 mod run;
-mod sparing;
 mod state;
+mod sunk;
 
 use crate::Context;
 use crate::code::claims::Claim;
@@ -23,22 +25,23 @@ use crate::code::copy;
 use crate::container::mapping::{Mapping, SCAVENGER, SIBLING, Table, Unit};
 use crate::container::read::Reader;
 use crate::container::stream::Item;
+use crate::decode::is_relative_to;
 use crate::liveness::set::{ALL, Set};
-use crate::liveness::{self, Dead};
+use crate::liveness::{self, Liveness};
 use crate::rule::Rule;
-pub(crate) use aboard::is_relative_to;
 use bounds::{Graph, Node};
-use held::Known;
+use hoisted::Known;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
+use interprocedural::Interprocedural;
 use rayon::prelude::*;
 use run::{Code, Done, Terms};
-use sparing::Sparing;
 use state::State;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where each unit's twin is entered by others, as (unit, offset in the original), ascending; its start aside.
+/// Where each unit's twin is entered by others, as (unit, offset in the original), ascending; its
+/// start aside.
 pub(crate) fn entries(mapping: &Mapping<'_>, claims: &[Claim]) -> Vec<(u32, u32)> {
     let entry = |claim: &Claim| {
         let unit = mapping.index_at(claim.of)?;
@@ -58,7 +61,8 @@ struct Room {
     graph: Graph,
     /// What is known before each instruction's piece; empty until somebody asks.
     known: Vec<Known>,
-    /// Of the function so far: where its first yield is, and where state is used that no yield switches.
+    /// Of the function so far: where its first yield is, and where state is used that no yield
+    /// switches.
     yields: Option<u64>,
     unswitched: Option<u64>,
     /// Whether a yield of the unit has a note.
@@ -72,7 +76,7 @@ struct Work<'w, 'd> {
     unit: &'w Unit<'d>,
     tables: &'w [Table],
     items: &'w [Item],
-    dead: &'w Dead<'w, 'd>,
+    dead: &'w Liveness<'w, 'd>,
     is_early: bool,
     found: &'w Found,
 }
@@ -82,13 +86,14 @@ struct Work<'w, 'd> {
 struct Found {
     /// Yields that are listed.
     yields: AtomicUsize,
-    /// Pieces that could not be run to their end, so that nobody knows what yields they have. Each of them is told of.
+    /// Pieces that could not be run to their end, so that nobody knows what yields they have. Each
+    /// of them is told of.
     cut_short: AtomicUsize,
 }
 
 impl Context<'_> {
     /// R13 to R18.
-    pub(crate) fn harvest(&self, dead: &Dead<'_, '_>, entries: &[(u32, u32)]) {
+    pub(crate) fn harvest(&self, dead: &Liveness<'_, '_>, entries: &[(u32, u32)]) {
         let scavenger = self.note.goes_aboard();
         let text = self.rewritten.loads().iter().rfind(|load| load.is_executable());
         let terms = Terms {
@@ -112,13 +117,13 @@ impl Context<'_> {
                 );
             }
         }
-        let sparing = Sparing::of(dead, &self.relocations);
+        let interprocedural = Interprocedural::of(dead, &self.relocations);
         let found = Found::default();
         (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(
             || (liveness::Room::default(), Room::default()),
             |(living, room), function| {
                 (room.yields, room.unswitched) = (None, None);
-                sparing.live(function, living, |index, items, live| {
+                interprocedural.live(function, living, |index, items, live| {
                     let unit = &self.mapping.units[index as usize];
                     let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
                     let is_early = early[index as usize];
@@ -201,9 +206,9 @@ impl Work<'_, '_> {
                 self.node(at, &insn, &done, room);
             }
             let ways = std::mem::replace(&mut room.graph, kept);
-            room.known = held::before(&ways, self.entered(entries), |node, known| {
+            room.known = hoisted::before(&ways, self.entered(entries), |node, known| {
                 let item = &self.items[node as usize];
-                let kept = held::kept_by(&room.instructions[node as usize], &mut factory);
+                let kept = hoisted::kept_by(&room.instructions[node as usize], &mut factory);
                 if item.inserted == 0 {
                     return known.of(kept);
                 }
@@ -215,7 +220,8 @@ impl Work<'_, '_> {
         room.known[index]
     }
 
-    /// Runs a piece with what is known before it, or the first part of that with which it can be run.
+    /// Runs a piece with what is known before it, or the first part of that with which it can be
+    /// run.
     fn run(
         &self,
         code: &Code<'_>,
@@ -333,7 +339,7 @@ impl Work<'_, '_> {
         }
         let original = &self.unit.code[item.at as usize..item.end() as usize];
         let copy = &self.unit.copy[item.copy() as usize..item.copy_end() as usize];
-        if aboard::is_relative_to(insn, Register::FS) {
+        if is_relative_to(insn, Register::FS) {
             let address = self.unit.twin + u64::from(item.copy());
             let local = || state.is_some_and(|state| aboard::is_local(insn, copy, address, &state.general));
             let untouched = home && original == copy;

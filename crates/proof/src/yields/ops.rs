@@ -1,5 +1,5 @@
-//! The closed list (rule R13): what instructions of inserted code there may be. Nothing else is looked at further; no
-//! operation here touches a stack, and none but those named write memory.
+//! The closed list (rule R13): what instructions of inserted code there may be. Nothing else is
+//! looked at further; no operation here touches a stack, and none but those named write memory.
 
 use iced_x86::{Code, Instruction, OpKind, Register};
 use runtime_abi::{area, context};
@@ -40,7 +40,8 @@ pub(crate) enum Op {
     Pass,
     /// `cmp byte gs:[GUEST], 0`
     TestGuest,
-    /// Something that loads a register, or sets flags, and becomes a jump if its first byte but for a prefix changes.
+    /// Something that loads a register, or sets flags, and becomes a jump if its first byte but for
+    /// a prefix changes.
     Switch { sets: Option<General>, to: u64 },
     /// A `nop` that becomes a jump to a relay if its first byte changes.
     ToRelay,
@@ -136,7 +137,8 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
         Code::Cmp_rm8_imm8 if in_area(insn) == Some(area::GUEST) && insn.immediate8() == 0 => {
             Some(Op::TestGuest)
         }
-        // Five bytes, or six with the prefix of a register that needs one: then its last four are those of the jump's distance.
+        // Five bytes, or six with the prefix of a register that needs one: then its last four are
+        // those of the jump's distance.
         Code::Mov_r32_imm32 => {
             let register = insn.op0_register().full_register();
             let sets = Some(register.number() as u8);

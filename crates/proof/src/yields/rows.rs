@@ -1,7 +1,9 @@
-//! The rows of yields in the mapping (rules R12 and R14): each yield that inserted code has is listed, as what it is, and
-//! nothing else is listed. What reads a run's counts goes by these rows, so a row must name the instruction that it is about.
+//! The rows of yields in the mapping (rules R12 and R14): each yield that inserted code has is
+//! listed, as what it is, and nothing else is listed. What reads a run's counts goes by these rows,
+//! so a row must name the instruction that it is about.
 //!
-//! A yield is recognised by what its code does ([`super::run`]), never by its row. Its row then has to agree:
+//! A yield is recognised by what its code does ([`super::run`]), never by its row. Its row then has
+//! to agree:
 //!
 //! ```text
 //!           prefetcht0 [rdi]      ─── first origin: the instruction right behind this piece, whose operand is [rdi]
@@ -91,8 +93,8 @@ impl Work<'_, '_> {
         }
     }
 
-    /// R14: the instruction at `origin` stands further on, before control can go elsewhere, has the same operand, and what
-    /// that hangs on does not change up to there.
+    /// R14: the instruction at `origin` stands further on, before control can go elsewhere, has the
+    /// same operand, and what that hangs on does not change up to there.
     fn is_announced(&self, fetch: &Instruction, index: usize, origin: u64, room: &Room) -> bool {
         let mut factory = InstructionInfoFactory::new();
         for at in index..self.items.len().min(index + FARTHEST) {

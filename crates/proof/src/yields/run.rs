@@ -1,15 +1,16 @@
-//! Runs one piece of inserted code on all ways at once (rules R13, R16 and R18). Jumps lead forward only, so every
-//! instruction is looked at once, with what holds on all ways to it.
+//! Runs one piece of inserted code on all ways at once (rules R13, R16 and R18). Jumps lead forward
+//! only, so every instruction is looked at once, with what holds on all ways to it.
 //!
-//! A piece may have a cold part elsewhere. Its stretches are looked at in between, as if each stood behind the jump that leads
-//! to it: what is in front of that jump is done with, what is behind it is still to come, and a stretch ends where control
-//! can no longer be in it. A jump to what was looked at is one back, in whichever part it is.
+//! A piece may have a cold part elsewhere. Its stretches are looked at in between, as if each stood
+//! behind the jump that leads to it: what is in front of that jump is done with, what is behind it
+//! is still to come, and a stretch ends where control can no longer be in it. A jump to what was
+//! looked at is one back, in whichever part it is.
 
 use super::accesses::{load, prefetch, set, store, sum, vector};
-use super::held::{Known, Note};
+use super::hoisted::{Known, Note};
 use super::ops::{Field, General, Op, RAX, When, Word, field, op};
 use super::state::{Flags, Kept, State, Value};
-use crate::code::relays::Relay;
+use crate::container::mapping::Relay;
 use crate::decode::{Opinion, Second};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use runtime_abi::context;
@@ -230,7 +231,8 @@ impl Runner<'_> {
         (0..16).filter(away).any(|number| state.general[usize::from(number)] != Value::Program(number))
     }
 
-    /// A note stands right before the place where the piece's yield goes on, and no way leads to it.
+    /// A note stands right before the place where the piece's yield goes on, and no way leads to
+    /// it.
     fn unreached(&mut self, op: Op, insn: &Instruction) -> Result<(), &'static str> {
         let resumes = self.done.resume == Some(insn.next_ip());
         match (op, self.said) {
@@ -245,7 +247,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The place of an address: also behind the part before the instruction, but not behind the cold one.
+    /// The place of an address: also behind the part before the instruction, but not behind the
+    /// cold one.
     fn here(&self, address: u64) -> Option<Spot> {
         let spot = |part: usize, most: usize| {
             let at = u32::try_from(address.checked_sub(self.code.parts[part].1)?).ok()?;

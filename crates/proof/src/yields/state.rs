@@ -1,6 +1,6 @@
-//! What is known of the processor between two instructions of inserted code (rules R13 and R16): which registers hold
-//! what the program left in them, and what stands in the context and in the area. Where ways meet, only what holds on all
-//! of them is kept.
+//! What is known of the processor between two instructions of inserted code (rules R13 and R16):
+//! which registers hold what the program left in them, and what stands in the context and in the
+//! area. Where ways meet, only what holds on all of them is kept.
 
 use super::ops::{General, RSP};
 use super::run::Spot;
@@ -27,7 +27,8 @@ pub(crate) enum Value {
     Return,
     /// That, from the first byte of the twins.
     ReturnInText,
-    /// The context's FS base, and so many times each of the program's registers (four bits for each).
+    /// The context's FS base, and so many times each of the program's registers (four bits for
+    /// each).
     Local(u64),
     /// `lahf` was done, of the program's flags.
     Ah,
@@ -143,7 +144,8 @@ impl State {
         }
     }
 
-    /// Somebody else ran and switched back: only what the context holds is known, and that `rax` is the context.
+    /// Somebody else ran and switched back: only what the context holds is known, and that `rax` is
+    /// the context.
     pub(crate) fn resumed(&self) -> Self {
         let mut state = Self::program();
         state.general = [Value::Anything; 16];
@@ -204,7 +206,8 @@ impl State {
         facts.switched |= others.switched;
     }
 
-    /// What of `live` is not the program's any more, on machines with vector registers of so many bytes.
+    /// What of `live` is not the program's any more, on machines with vector registers of so many
+    /// bytes.
     pub(crate) fn lost(&self, live: Set, width: u32) -> Set {
         let mut lost = 0;
         for (number, &value) in self.general.iter().enumerate() {

@@ -2,16 +2,16 @@
 //! rule it breaks. To add a wrong one: an entry in [`yields`] or [`guests`]; one that
 //! is wrong because of others' doings, in [`reliance`].
 
-mod ahead;
 mod cold;
 mod guests;
-mod left;
+mod hoisted;
 mod next;
 mod pieces;
 mod relays;
 mod reliance;
 mod rows;
 mod spins;
+mod sunk;
 mod yields;
 
 use gleaner_proof::{Refusal, Rule, check};

@@ -1,40 +1,53 @@
-//! What is live at a yield, when everybody is heard who may rely on it. [`crate::liveness`] asks of one function and what it
-//! calls; this asks its callers, too, so that a yield need not save what nobody left there and nobody looks for.
+//! What is live at a yield, when everybody is heard who may rely on it. [`crate::liveness`] asks of
+//! one function and what it calls; this asks its callers, too, so that a yield need not save what
+//! nobody left there and nobody looks for.
 //!
 //! # What holds
 //!
-//! Let a program keep to the ABI in the three points below. Then putting anything whatever, at any instruction, into what
-//! is not live there changes nothing but what is put: no memory, no result, no way that control takes.
+//! Let a program keep to the ABI in the three points below. Then putting anything whatever, at any
+//! instruction, into what is not live there changes nothing but what is put: no memory, no result,
+//! no way that control takes.
 //!
-//! - **Calls by the ABI** are those of other modules and by pointers. What is called so reads arguments (those of its
-//!   type, where its name is one of `conventions`) and callee-saved registers, changes the rest as it likes, and leaves
-//!   results; what is called by a pointer, whatever its convention, reads all general registers besides, and more vectors and
-//!   masks than the ABI passes: [`passed`] says which, and takes for granted that no module only hands on what others passed it
-//!   there. What calls so keeps nothing over the call but in callee-saved registers, in such as it is seen to read
-//!   behind the call, though nothing is left there, and in such as it may itself have to leave as it found them
-//!   (`liveness/preserved.rs`): those are live, and mean something, as if the call did not touch them. Behind a call by a pointer all general
-//!   registers mean something: it may keep what the next such call is passed; and all others, too, to a function that may be of `regcall`.
-//! - **Garbage means nothing.** What else a call by the ABI may change and does not return in, may have any value at every
-//!   reading, and the program does the same. So a yield behind such a call is as good as the call at changing it.
-//! - **Who jumps to a pointer** (but by a listed table) calls by the ABI on behalf of its own caller.
+//! - **Calls by the ABI** are those of other modules and by pointers. What is called so reads
+//!   arguments (those of its type, where its name is one of `conventions`) and callee-saved
+//!   registers, changes the rest as it likes, and leaves results; what is called by a pointer,
+//!   whatever its convention, reads all general registers besides, and more vectors and masks than
+//!   the ABI passes: [`passed`] says which, and takes for granted that no module only hands on what
+//!   others passed it there. What calls so keeps nothing over the call but in callee-saved
+//!   registers, in such as it is seen to read behind the call, though nothing is left there, and in
+//!   such as it may itself have to leave as it found them (`liveness/preserved.rs`): those are
+//!   live, and mean something, as if the call did not touch them. Behind a call by a pointer all
+//!   general registers mean something: it may keep what the next such call is passed; and all
+//!   others, too, to a function that may be of `regcall`.
+//! - **Garbage means nothing.** What else a call by the ABI may change and does not return in, may
+//!   have any value at every reading, and the program does the same. So a yield behind such a call
+//!   is as good as the call at changing it.
+//! - **Who jumps to a pointer** (but by a listed table) calls by the ABI on behalf of its own
+//!   caller.
 //!
-//! Live before an instruction is then what it reads and what is live behind it and not surely overwritten, as in `dead`,
-//! of that what *may hold anything of use* ([`meaning`]); and
+//! Live before an instruction is then what it reads and what is live behind it and not surely
+//! overwritten, as in `dead`, of that what *may hold anything of use* ([`meaning`]); and
 //!
-//! - at a return of f, unless f is *private*: what f writes where the ABI returns nothing and nobody reads up to there
-//!   (as in `dead`); what a call by a pointer may have left there, if f may be of `regcall`, and f hands back; what f may have
-//!   to leave as it found it for callers of another convention. And always: callee-saved registers; what is live behind any direct call of f, and at the returns of whatever
-//!   jumps to f in place of returning; results, unless f is *private*. Everything, if f is called or jumped into from
-//!   bytes that nobody decoded, or called in its middle.
-//! - f is private ([`callers`]) if nothing names its address: no relocation, symbol, header, personality, operand or
-//!   constant of code (decoded or, read from its first byte on, not), word or distance in data.
-//! - before a direct call of f: what f may read, by the same rules; what is live behind, and not surely overwritten.
+//! - at a return of f, unless f is *private*: what f writes where the ABI returns nothing and
+//!   nobody reads up to there (as in `dead`); what a call by a pointer may have left there, if f
+//!   may be of `regcall`, and f hands back; what f may have to leave as it found it for callers of
+//!   another convention. And always: callee-saved registers; what is live behind any direct call of
+//!   f, and at the returns of whatever jumps to f in place of returning; results, unless f is
+//!   *private*. Everything, if f is called or jumped into from bytes that nobody decoded, or called
+//!   in its middle.
+//! - f is private ([`callers`]) if nothing names its address: no relocation, symbol, header,
+//!   personality, operand or constant of code (decoded or, read from its first byte on, not), word
+//!   or distance in data.
+//! - before a direct call of f: what f may read, by the same rules; what is live behind, and not
+//!   surely overwritten.
 //!
-//! Where code is seen to break the first or third point all the same (right behind a call by a pointer, or of what jumps to
-//! one, it reads a register, vectors too, that the ABI leaves nothing in), all functions that are not private keep that register.
+//! Where code is seen to break the first or third point all the same (right behind a call by a
+//! pointer, or of what jumps to one, it reads a register, vectors too, that the ABI leaves nothing
+//! in), all functions that are not private keep that register.
 //!
-//! All is solved for the whole module, from the least up, so that it holds for functions that call each other. To make
-//! yields cheaper by a new rule: say here what it takes for granted, and make twins wrong that the rule must reject.
+//! All is solved for the whole module, from the least up, so that it holds for functions that call
+//! each other. To make yields cheaper by a new rule: say here what it takes for granted, and make
+//! twins wrong that the rule must reject.
 
 mod callers;
 pub(crate) mod conventions;
@@ -46,7 +59,7 @@ use crate::container::stream::Item;
 use crate::liveness::body::{Block, Body, Last, Out};
 use crate::liveness::set::{ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, Set};
 use crate::liveness::solve::{Function, Summary, Way};
-use crate::liveness::{Dead, Room, effects};
+use crate::liveness::{Liveness, Room, effects};
 use conventions::Convention;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpKind};
 use rayon::prelude::*;
@@ -63,15 +76,16 @@ struct Call {
     by_pointer: bool,
 }
 
-pub(crate) struct Sparing<'a, 'c, 'd> {
-    dead: &'a Dead<'c, 'd>,
+pub(crate) struct Interprocedural<'a, 'c, 'd> {
+    dead: &'a Liveness<'c, 'd>,
     /// For each body, for each block.
     calls: Vec<Vec<Call>>,
     /// For each function, for each block, what may hold something of use at its begin.
     meaning: Vec<Vec<Set>>,
     /// For each body.
     summaries: Vec<Summary>,
-    /// For each function, whether it may hand back what calls by pointers leave where the ABI leaves nothing.
+    /// For each function, whether it may hand back what calls by pointers leave where the ABI
+    /// leaves nothing.
     hands_back: Vec<bool>,
     /// For each function, whether others may call it than those in view.
     taken: Vec<bool>,
@@ -79,8 +93,8 @@ pub(crate) struct Sparing<'a, 'c, 'd> {
     at_return: Vec<Set>,
 }
 
-impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
-    pub(crate) fn of(dead: &'a Dead<'c, 'd>, relocations: &Relocations) -> Self {
+impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
+    pub(crate) fn of(dead: &'a Liveness<'c, 'd>, relocations: &Relocations) -> Self {
         let hoped = |summary: &Summary| Summary { reads: 0, ..*summary };
         let mut found = Self {
             dead,
@@ -159,7 +173,8 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
         live
     }
 
-    /// What every function may read that is entered at its start: callees first, until nothing is added.
+    /// What every function may read that is entered at its start: callees first, until nothing is
+    /// added.
     fn find_reads(&mut self) {
         let functions = &self.dead.functions;
         let mut changed = vec![false; functions.members.len()];
@@ -230,7 +245,8 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
         }
     }
 
-    /// What a function has live behind its calls and where it goes to others in place of returning, by body.
+    /// What a function has live behind its calls and where it goes to others in place of returning,
+    /// by body.
     fn needs_of(&self, at: usize) -> Vec<(u32, Set)> {
         let members = &self.dead.functions.members[at];
         let bodies = members.iter().map(|&body| &self.dead.bodies[body as usize]);
@@ -260,8 +276,9 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
         found
     }
 
-    /// What code reads right behind calls by pointers, or of what jumps to pointers, though the ABI leaves nothing there.
-    /// Further on it may well: compilers merge ways on which a register holds something with others, and never look.
+    /// What code reads right behind calls by pointers, or of what jumps to pointers, though the ABI
+    /// leaves nothing there. Further on it may well: compilers merge ways on which a register holds
+    /// something with others, and never look.
     fn odd(&self) -> Set {
         let dead = self.dead;
         let jumps = self.jumps_to_pointers();
@@ -291,7 +308,8 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
         (0..dead.bodies.len()).into_par_iter().with_min_len(64).map(of_body).reduce(|| 0, |a, b| a | b)
     }
 
-    /// For each body, whether it, or what it goes to in place of returning, may leave for where nobody knows.
+    /// For each body, whether it, or what it goes to in place of returning, may leave for where
+    /// nobody knows.
     fn jumps_to_pointers(&self) -> Vec<bool> {
         let leaves = |own: usize| {
             let body = &self.dead.bodies[own];
@@ -357,14 +375,14 @@ impl<'a, 'c, 'd> Sparing<'a, 'c, 'd> {
 }
 
 /// What stands between two offsets of a body.
-fn decoded<'d>(dead: &Dead<'_, 'd>, own: usize, from: u32, to: u32) -> Decoder<'d> {
+fn decoded<'d>(dead: &Liveness<'_, 'd>, own: usize, from: u32, to: u32) -> Decoder<'d> {
     let address = dead.code.start(own as u32) + u64::from(from);
     let code = dead.code.original.bytes_at(Svma(address), (to - from) as usize).unwrap_or(&[]);
     Decoder::with_ip(64, code, address, DecoderOptions::NONE)
 }
 
 /// For each block of each body, the call at its end, as far as it is one by the ABI.
-fn calls(dead: &Dead<'_, '_>) -> Vec<Vec<Call>> {
+fn calls(dead: &Liveness<'_, '_>) -> Vec<Vec<Call>> {
     let one = |(own, body): (usize, &Body)| {
         let call = |block: &Block| {
             if !matches!(block.last, Last::Foreign | Last::Pointer | Last::DeadEnd) {

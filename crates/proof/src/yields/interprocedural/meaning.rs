@@ -1,13 +1,14 @@
-//! Forwards: which registers may hold anything of use. A call by the ABI leaves in what it may change, its results
-//! aside, what nobody can count on; so it is until something is written there again.
+//! Forwards: which registers may hold anything of use. A call by the ABI leaves in what it may
+//! change, its results aside, what nobody can count on; so it is until something is written there
+//! again.
 
-use super::Sparing;
+use super::Interprocedural;
 use crate::liveness::body::{Last, Out};
 use crate::liveness::set::{ALL, CLOBBERED, NO_RESULTS, RESULTS, Set};
 
-impl<'a> Sparing<'a, '_, '_> {
-    /// What each function, with all that it calls, may put something of use in, if so much may be put there where nobody
-    /// knows what follows.
+impl<'a> Interprocedural<'a, '_, '_> {
+    /// What each function, with all that it calls, may put something of use in, if so much may be
+    /// put there where nobody knows what follows.
     pub(super) fn changes(&self, unknown: Set) -> Vec<Set> {
         let functions = &self.dead.functions;
         let mut all: Vec<Set> =
@@ -34,8 +35,9 @@ impl<'a> Sparing<'a, '_, '_> {
         }
     }
 
-    /// What calls by pointers may leave where the ABI leaves nothing, for a function to hand it back; where only what is seen
-    /// counts, and not all that may come from where nobody knows, none.
+    /// What calls by pointers may leave where the ABI leaves nothing, for a function to hand it
+    /// back; where only what is seen counts, and not all that may come from where nobody knows,
+    /// none.
     fn back(&self, members: &[u32], unknown: Set) -> Set {
         let may = || {
             members.iter().any(|&body| self.hands_back[self.dead.functions.of_body[body as usize] as usize])
@@ -75,8 +77,8 @@ impl<'a> Sparing<'a, '_, '_> {
         all
     }
 
-    /// For each block of a function, what may hold something of use at its begin, if so much does at entries, and functions
-    /// make such changes.
+    /// For each block of a function, what may hold something of use at its begin, if so much does
+    /// at entries, and functions make such changes.
     pub(super) fn meaning_of(&self, members: &'a [u32], at_entries: Set, changes: &[Set]) -> Vec<Set> {
         let function = self.function(members);
         let count = function.count();

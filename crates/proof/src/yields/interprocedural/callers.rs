@@ -1,5 +1,6 @@
-//! Who may call a function: whether anybody knows its address (then calls by the ABI come from anywhere), and whether
-//! bytes that nobody decoded may hold a direct call of it (then nothing is known of what its callers keep).
+//! Who may call a function: whether anybody knows its address (then calls by the ABI come from
+//! anywhere), and whether bytes that nobody decoded may hold a direct call of it (then nothing is
+//! known of what its callers keep).
 //!
 //! To find an address in one more place: a source in [`known_addresses`]. Too many are no harm.
 
@@ -7,7 +8,7 @@ use crate::code::references::{self, hold};
 use crate::container::elf::{self, Elf};
 use crate::container::read::number;
 use crate::container::relocations::Relocations;
-use crate::liveness::Dead;
+use crate::liveness::Liveness;
 use crate::liveness::body::Body;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use object::elf::{DT_FINI, DT_INIT, DT_PLTGOT, DT_SYMTAB, SHT_DYNSYM, SHT_SYMTAB};
@@ -43,7 +44,7 @@ impl Found<'_> {
     }
 }
 
-pub(super) fn of(dead: &Dead<'_, '_>, relocations: &Relocations) -> Vec<Callers> {
+pub(super) fn of(dead: &Liveness<'_, '_>, relocations: &Relocations) -> Vec<Callers> {
     let image = dead.code.original;
     let mut callers = vec![Callers::default(); dead.bodies.len()];
     let mut starts: Vec<(u64, u32)> =
@@ -70,7 +71,12 @@ pub(super) fn of(dead: &Dead<'_, '_>, relocations: &Relocations) -> Vec<Callers>
 }
 
 /// What headers, relocations, symbols, unwind tables and data name.
-fn known_addresses(dead: &Dead<'_, '_>, relocations: &Relocations, found: &Found<'_>, taken: &mut Vec<u32>) {
+fn known_addresses(
+    dead: &Liveness<'_, '_>,
+    relocations: &Relocations,
+    found: &Found<'_>,
+    taken: &mut Vec<u32>,
+) {
     let image = dead.code.original;
     let mut values = vec![image.entry()];
     values.extend([DT_INIT, DT_FINI].into_iter().filter_map(|tag| image.dynamic_value(tag)));
@@ -109,8 +115,9 @@ fn known_addresses(dead: &Dead<'_, '_>, relocations: &Relocations, found: &Found
     }
 }
 
-/// What code names, decoded or not: bodies whose addresses it takes, and bodies that are perhaps called unseen.
-fn in_code(dead: &Dead<'_, '_>, found: &Found<'_>) -> (Vec<u32>, Vec<u32>) {
+/// What code names, decoded or not: bodies whose addresses it takes, and bodies that are perhaps
+/// called unseen.
+fn in_code(dead: &Liveness<'_, '_>, found: &Found<'_>) -> (Vec<u32>, Vec<u32>) {
     let image = dead.code.original;
     let per_body = |(own, body): (usize, &Body)| {
         let mut said = Said::default();
@@ -141,7 +148,7 @@ fn in_code(dead: &Dead<'_, '_>, found: &Found<'_>) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// The bytes of executable segments that no body has decoded, and that no section says are data.
-fn undecoded(dead: &Dead<'_, '_>) -> Vec<(u64, u64)> {
+fn undecoded(dead: &Liveness<'_, '_>) -> Vec<(u64, u64)> {
     let mut known: Vec<(u64, u64)> = dead
         .bodies
         .iter()
@@ -171,7 +178,7 @@ fn undecoded(dead: &Dead<'_, '_>) -> Vec<(u64, u64)> {
 }
 
 /// The same, but for linkage stubs, of which it is known what they do.
-fn without_stubs(dead: &Dead<'_, '_>, from: u64, to: u64, gaps: &mut Vec<(u64, u64)>) {
+fn without_stubs(dead: &Liveness<'_, '_>, from: u64, to: u64, gaps: &mut Vec<(u64, u64)>) {
     const ALIGNED: u64 = 8;
     let push = |from, to, gaps: &mut Vec<(u64, u64)>| {
         if from < to {
@@ -191,7 +198,7 @@ fn without_stubs(dead: &Dead<'_, '_>, from: u64, to: u64, gaps: &mut Vec<(u64, u
 }
 
 /// Where what fills the room between functions ends, if bytes begin with it.
-fn behind_padding(dead: &Dead<'_, '_>, from: u64, to: u64) -> u64 {
+fn behind_padding(dead: &Liveness<'_, '_>, from: u64, to: u64) -> u64 {
     let code = dead.code.original.bytes_at(Svma(from), (to - from) as usize).unwrap_or(&[]);
     let mut decoder = Decoder::with_ip(64, code, from, DecoderOptions::NONE);
     let mut end = from;
@@ -215,7 +222,7 @@ impl Said {
         self.taken.extend(found.body(value));
     }
 
-    fn instruction(&mut self, insn: &Instruction, dead: &Dead<'_, '_>, found: &Found<'_>) {
+    fn instruction(&mut self, insn: &Instruction, dead: &Liveness<'_, '_>, found: &Found<'_>) {
         let image = dead.code.original;
         if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
             let place = dead.code.place(insn.near_branch64());
@@ -251,7 +258,8 @@ impl Said {
         }
     }
 
-    /// Distances from here, as jump tables have them that nobody listed: some lead to other functions.
+    /// Distances from here, as jump tables have them that nobody listed: some lead to other
+    /// functions.
     fn table(&mut self, base: u64, image: &Elf<'_>, found: &Found<'_>) {
         if image.is_code(Svma(base)) && !hold(&image.data_among_code(), base) {
             return;
@@ -267,11 +275,11 @@ impl Said {
         }
     }
 
-    /// Code read from its first byte on: what it names, and where it leads: into the middle of other bodies, or by calls
-    /// of the same.
-    fn sweep(&mut self, code: &[u8], from: u64, dead: &Dead<'_, '_>, found: &Found<'_>) {
+    /// Code read from its first byte on: what it names, and where it leads: into the middle of
+    /// other bodies, or by calls of the same.
+    fn sweep(&mut self, code: &[u8], from: u64, dead: &Liveness<'_, '_>, found: &Found<'_>) {
         let own = dead.code.place(from).map(|place| place.body);
-        references::sweep(code, from, &mut |insn| {
+        references::sweep(code, from, &[], &mut |insn| {
             if insn.op_count() == 0 || insn.op0_kind() != OpKind::NearBranch64 {
                 return self.instruction(insn, dead, found);
             }
@@ -283,7 +291,7 @@ impl Said {
     }
 
     /// Whatever code could begin at any of these bytes.
-    fn bytes(&mut self, from: u64, to: u64, dead: &Dead<'_, '_>, found: &Found<'_>) {
+    fn bytes(&mut self, from: u64, to: u64, dead: &Liveness<'_, '_>, found: &Found<'_>) {
         let image = dead.code.original;
         let code = image.bytes_from(Svma(from)).unwrap_or(&[]);
         let size = (to - from) as usize;

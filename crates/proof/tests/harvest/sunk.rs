@@ -34,7 +34,7 @@ fn notes_are_held_to() {
         let wrong = |what: &str, change: &dyn Fn(&mut [u8])| {
             let mut wrong = rewritten.clone();
             change(&mut wrong[at..at + 19]);
-            let rules = [Rule::Left, Rule::Yields];
+            let rules = [Rule::SunkRestores, Rule::Yields];
             assert!(is_rejected(&original, &wrong, &rules), "{what} at {:#x}", piece.original.ip());
         };
         // One less, one that the loop uses, one that no slot holds.
@@ -72,7 +72,7 @@ fn what_is_left_is_loaded_behind_the_loop() {
         for load in loads {
             let mut wrong = rewritten.clone();
             fill(&mut wrong[piece.place(load)..piece.place(load) + load.len()]);
-            assert!(is_rejected(&original, &wrong, &[Rule::Left, Rule::Yields]), "{:#x}", load.ip());
+            assert!(is_rejected(&original, &wrong, &[Rule::SunkRestores, Rule::Yields]), "{:#x}", load.ip());
             tried += 1;
         }
     }

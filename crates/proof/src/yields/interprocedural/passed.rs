@@ -1,18 +1,20 @@
-//! What calls by pointers are passed, whatever their convention: all general registers; and of vectors and masks in which
-//! the ABI passes nothing, those that the function may have written since its last call by the ABI, and those in which *the
-//! module passes something* and which the function may have got from its caller. A module does if somewhere in it an
-//! instruction writes such a register, and nothing that is known to read it may follow up to some call or return: by the ABI
-//! no compiler writes what nobody may read.
+//! What calls by pointers are passed, whatever their convention: all general registers; and of
+//! vectors and masks in which the ABI passes nothing, those that the function may have written
+//! since its last call by the ABI, and those in which *the module passes something* and which the
+//! function may have got from its caller. A module does if somewhere in it an instruction writes
+//! such a register, and nothing that is known to read it may follow up to some call or return: by
+//! the ABI no compiler writes what nobody may read.
 
-use super::Sparing;
+use super::Interprocedural;
 use crate::liveness::body::Last;
 use crate::liveness::set::{ALL, GENERAL, OTHERS, RESULTS, Set};
 use crate::liveness::solve::Way;
 use crate::liveness::unread::Until;
 use rayon::prelude::*;
 
-impl<'a> Sparing<'a, '_, '_> {
-    /// Finds what may hold anything of use and what is read, if the module passes so much in another convention.
+impl<'a> Interprocedural<'a, '_, '_> {
+    /// Finds what may hold anything of use and what is read, if the module passes so much in
+    /// another convention.
     pub(super) fn look_before_calls(&mut self, passed: Set) {
         let dead = self.dead;
         let members = &dead.functions.members;

@@ -1,8 +1,9 @@
-//! What functions of other modules are passed and leave behind, by name: those of the C and POSIX standards, whose types
-//! are fixed there and hold integers and pointers only. Of all others the ABI says what they may be passed at the most.
+//! What functions of other modules are passed and leave behind, by name: those of the C and POSIX
+//! standards, whose types are fixed there and hold integers and pointers only. Of all others the
+//! ABI says what they may be passed at the most.
 //!
-//! To add one: its name, with those that are passed as many. None that takes or gives back a floating-point number, or a
-//! structure by value.
+//! To add one: its name, with those that are passed as many. None that takes or gives back a
+//! floating-point number, or a structure by value.
 
 use crate::liveness::set::{ARGUMENTS, RESERVED, RESULTS, Set};
 

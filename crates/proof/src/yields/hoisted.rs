@@ -1,22 +1,26 @@
-//! What is known where a piece begins (for rule R13), because of pieces before it: which slots of the context hold their
-//! registers, so that a yield need not store them, and which registers hold the context, so that it need not ask the area
-//! for it.
+//! What is known where a piece begins (for rule R13), because of pieces before it: which slots of
+//! the context hold their registers, so that a yield need not store them, and which registers hold
+//! the context, so that it need not ask the area for it.
 //!
-//! Either is so from where a piece has made it so on all ways until an instruction writes the register, or control goes where
-//! this unit's graph does not show it. The context that runs is the same all that time: it is the thread's own, and where it
-//! is not (in handlers), functions begin and end.
+//! Either is so from where a piece has made it so on all ways until an instruction writes the
+//! register, or control goes where this unit's graph does not show it. The context that runs is the
+//! same all that time: it is the thread's own, and where it is not (in handlers), functions begin
+//! and end.
 //!
-//! Formally: with `K(n)` for what is known before node `n`, and `f(n, K)` for what is behind it if `K` is known before it, `K(n)` is
-//! nothing at entries and wherever no edge leads to, and `K(m)` is a part of `f(n, K(n))` for each edge from `n` to `m`.
-//! Any such `K` is true on all ways, by induction over their lengths.
+//! Formally: with `K(n)` for what is known before node `n`, and `f(n, K)` for what is behind it if
+//! `K` is known before it, `K(n)` is nothing at entries and wherever no edge leads to, and `K(m)`
+//! is a part of `f(n, K(n))` for each edge from `n` to `m`. Any such `K` is true on all ways, by
+//! induction over their lengths.
 //!
-//! What yields of a loop leave in the slots ([`super::left`]) goes along: registers that may hold anything where control comes from such a
-//! yield. Of these there are more where ways meet, not less, and they are looked for at entries, too.
+//! What yields of a loop leave in the slots ([`super::sunk`]) goes along: registers that may hold
+//! anything where control comes from such a yield. Of these there are more where ways meet, not
+//! less, and they are looked for at entries, too.
 //!
-//! What is true where more is known is true where less is. So for `f(n, K)` a piece may be run with less than `K`
-//! ([`Known::parts`]): a register that happens to hold the context is then one like others, which the piece may store and get
-//! back. Without that, one that only seems to hold it while `K` is looked for would make an error of such a store, and what
-//! follows would be known by nobody.
+//! What is true where more is known is true where less is. So for `f(n, K)` a piece may be run with
+//! less than `K` ([`Known::parts`]): a register that happens to hold the context is then one like
+//! others, which the piece may store and get back. Without that, one that only seems to hold it
+//! while `K` is looked for would make an error of such a store, and what follows would be known by
+//! nobody.
 
 use super::bounds::Graph;
 use super::run::Done;
@@ -36,7 +40,8 @@ pub(crate) struct Known {
     pub(crate) note: Note,
 }
 
-/// What a yield says of registers that it leaves in their slots: from one place of the twin to another.
+/// What a yield says of registers that it leaves in their slots: from one place of the twin to
+/// another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) registers: u16,
@@ -100,7 +105,8 @@ impl Known {
     }
 }
 
-/// Registers of which an instruction leaves alone what is known; none where control goes where the graph does not show it.
+/// Registers of which an instruction leaves alone what is known; none where control goes where the
+/// graph does not show it.
 pub(crate) fn kept_by(insn: &Instruction, factory: &mut InstructionInfoFactory) -> u16 {
     let shown = matches!(
         insn.flow_control(),
@@ -127,8 +133,8 @@ pub(crate) fn kept_by(insn: &Instruction, factory: &mut InstructionInfoFactory) 
     kept
 }
 
-/// For each node of the graph what is known before its piece; `behind` says what is behind piece and instruction, if so much is known
-/// before them.
+/// For each node of the graph what is known before its piece; `behind` says what is behind piece
+/// and instruction, if so much is known before them.
 pub(crate) fn before(
     graph: &Graph,
     entries: impl Iterator<Item = u32>,

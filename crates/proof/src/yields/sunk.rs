@@ -1,13 +1,15 @@
-//! Registers that yields of a loop leave in their slots (rule R21): whoever takes a guest's state in the midst of its code goes by what
-//! the guest's yield says of that, and finds them there.
+//! Registers that yields of a loop leave in their slots (rule R21): whoever takes a guest's state
+//! in the midst of its code goes by what the guest's yield says of that, and finds them there.
 //!
-//! A yield that does not load a live register behind its switch has a note: these registers, from one place of the twin to another.
-//! Two things make that right. Wherever such a register may hold anything, control is between those places, and the yield that it came
-//! from is one with that note; no instruction there uses the register, nor does control leave the twin. And everywhere between
-//! those places, whichever way control got there, the slots of all registers of the note hold them: then it does no harm to take them from
-//! there, also if the note is an older one of the same loop's.
+//! A yield that does not load a live register behind its switch has a note: these registers, from
+//! one place of the twin to another. Two things make that right. Wherever such a register may hold
+//! anything, control is between those places, and the yield that it came from is one with that
+//! note; no instruction there uses the register, nor does control leave the twin. And everywhere
+//! between those places, whichever way control got there, the slots of all registers of the note
+//! hold them: then it does no harm to take them from there, also if the note is an older one of the
+//! same loop's.
 
-use super::held::{Known, Note, kept_by};
+use super::hoisted::{Known, Note, kept_by};
 use super::run::Done;
 use super::{Room, Work};
 use crate::code::copy;
@@ -15,7 +17,8 @@ use crate::liveness::set::Set;
 use crate::rule::Rule;
 use iced_x86::{FlowControl, InstructionInfoFactory};
 
-/// rax, in which the context comes back; rsp; r11, by which the runtime goes on at home when it has loaded the others.
+/// rax, in which the context comes back; rsp; r11, by which the runtime goes on at home when it has
+/// loaded the others.
 const NEVER_LEFT: u16 = 1 | 1 << 4 | 1 << 11;
 
 /// Bytes that a note may speak of.
@@ -31,7 +34,7 @@ impl Work<'_, '_> {
         let mut behind = Vec::with_capacity(self.items.len());
         for (index, item) in self.items.iter().enumerate() {
             let known = self.known(index, entries, room);
-            let wrong = |what: &str| self.wrong(Rule::Left, item, what);
+            let wrong = |what: &str| self.wrong(Rule::SunkRestores, item, what);
             let (begin, copy, end) =
                 [item.place, item.copy(), item.copy_end()].map(|at| self.unit.twin + u64::from(at)).into();
             done.again();
@@ -98,7 +101,7 @@ impl Work<'_, '_> {
     fn holds(&self, note: Note, behind: &[Known], entries: &[(u32, u32)], room: &mut Room) {
         if note.registers & NEVER_LEFT != 0 {
             return self.wrong(
-                Rule::Left,
+                Rule::SunkRestores,
                 &self.items[0],
                 "a note of registers that are never left in slots",
             );
@@ -108,23 +111,27 @@ impl Work<'_, '_> {
         let end = self.items.iter().position(|item| place(item.copy()) == note.to);
         let (Some(first), Some(end)) = (first, end) else {
             return self.wrong(
-                Rule::Left,
+                Rule::SunkRestores,
                 &self.items[0],
                 "a note of other places than those of instructions",
             );
         };
         if first >= end || note.to - note.from > FARTHEST {
-            return self.wrong(Rule::Left, &self.items[first], "a note of nothing, or of too much");
+            return self.wrong(Rule::SunkRestores, &self.items[first], "a note of nothing, or of too much");
         }
         for (index, &behind) in behind.iter().enumerate().take(end + 1).skip(first) {
             let item = &self.items[index];
             let known = self.known(index, entries, room);
             let holds = |known: Known| note.registers & !known.slots == 0;
             if !holds(known) || index < end && !holds(behind) {
-                self.wrong(Rule::Left, item, "a note speaks of a slot that does not hold its register");
+                self.wrong(
+                    Rule::SunkRestores,
+                    item,
+                    "a note speaks of a slot that does not hold its register",
+                );
             }
             if index < end && (item.cold.1 > 0 || item.escape) {
-                self.wrong(Rule::Left, item, "a note speaks of code that lies elsewhere");
+                self.wrong(Rule::SunkRestores, item, "a note speaks of code that lies elsewhere");
             }
         }
     }
@@ -147,14 +154,15 @@ fn reads(insn: &iced_x86::Instruction, registers: u16, factory: &mut Instruction
 
 #[cfg(test)]
 mod tests {
-    use super::super::held::Known;
+    use super::super::hoisted::Known;
     use super::super::run::{Code, Done, Room, Terms, run};
     use super::*;
     use runtime_abi::{area, context};
 
     const RBX: u16 = 1 << 3;
 
-    /// Inserted code that goes on in a cold part, and loads rbx from its slot in front of that, or does not.
+    /// Inserted code that goes on in a cold part, and loads rbx from its slot in front of that, or
+    /// does not.
     fn is_accepted(loads: bool, known: Known) -> bool {
         let mut hot = vec![0x65, 0x48, 0x8b, 0x04, 0x25, area::CUR as u8, 0, 0, 0]; // mov rax, gs:[CUR]
         if loads {
