@@ -19,7 +19,7 @@ absence) settings='--max-absence 1us;--max-absence 3us;--max-absence 10us;--max-
 threshold) settings='--least-gain -50;--least-gain 0;--least-gain 50;--least-gain 100;--least-gain 200;--least-gain 400' ;;
 count) settings='1;2;4;8;12;16;24' ;;
 parts)
-    settings='--choose paying;--choose every-load;--choose chases;--no-coalescing;--without stored-again;--without left-in-slots;--without saving-ahead'
+    settings='--choose paying;--choose every-load;--choose chases;--no-coalescing;--without load-store-balance;--without sunk-restores;--without hoisted-saves'
     settings+=';--without live-registers;--without bounds --max-absence 1s'
     ;;
 *) echo "$0: unknown sweep '$what': slowdown, absence, threshold, count or parts" >&2; exit 2 ;;

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use ::harvest::rewrite::{self, NotPlanned, TwinsError};
 use ::twin::report::Phase;
-use ::twin::{Bounds, Coverage, Mode, Reach, Rewritten, VectorWidth};
+use ::twin::{Bounds, Coverage, LoadReach, Mode, Rewritten, VectorWidth};
 use clap::{ArgGroup, Args, ValueEnum};
 use records::plan::Plan;
 use std::fmt::Write;
@@ -125,8 +125,8 @@ fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten,
     let debug = args.debug.as_deref().map(crate::save::read).transpose()?;
     if let Some(loads) = args.every_load {
         let reach = match loads {
-            Loads::All => Reach::All,
-            Loads::Usual => Reach::Usual,
+            Loads::All => LoadReach::All,
+            Loads::Usual => LoadReach::Usual,
         };
         let role = args.role.map_or(records::plan::Role::Primary, Role::in_plans);
         let planned = rewrite::every_load(&args.binary, data, debug.as_deref(), reach, role, args.quantum)

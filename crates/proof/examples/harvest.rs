@@ -1,10 +1,10 @@
 //! `harvest primary|scavenger FILE…`: rewrites each file with every load a site, checks the result, and says how long
 //! that took. `REACH=usual` leaves out loads that hardly ever miss, `WIDTH` is sse, avx or avx512, `KEEP` a folder to
-//! leave results in, `KNOWLEDGE=cautious` saves more, `SPARES=nothing` everything.
+//! leave results in, `KNOWLEDGE=cautious` saves more, `OPTIMISATIONS=none` everything.
 
 use image::liveness::Knowledge;
 use std::time::Instant;
-use twin::{Bounds, Mode, Reach, Sites, Spares, VectorWidth, Which};
+use twin::{Bounds, LoadReach, Mode, Optimisations, SiteChoice, Sites, VectorWidth};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -13,7 +13,7 @@ fn main() {
         std::process::exit(2);
     };
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
-    let reach = if is("REACH", "usual") { Reach::Usual } else { Reach::All };
+    let reach = if is("REACH", "usual") { LoadReach::Usual } else { LoadReach::All };
     let width = match std::env::var("WIDTH").as_deref() {
         Ok("sse") => VectorWidth::Sse,
         Ok("avx") => VectorWidth::Avx,
@@ -21,11 +21,11 @@ fn main() {
     };
     let knowledge = if is("KNOWLEDGE", "cautious") { Knowledge::Cautious } else { Knowledge::OfCallers };
     let sites = Sites {
-        which: Which::EveryLoad(reach),
+        which: SiteChoice::EveryLoad(reach),
         width,
         knowledge,
-        wary: std::collections::BTreeSet::new(),
-        spares: Spares { dead: !is("SPARES", "nothing"), ..Spares::ALL },
+        save_all_at: std::collections::BTreeSet::new(),
+        optimisations: Optimisations { live_registers: !is("OPTIMISATIONS", "none"), ..Optimisations::ALL },
         spins: (0..0x40_0000).collect(),
     };
     for file in files {

@@ -1,8 +1,9 @@
-//! The format by which a rewritten file describes itself: a *note* that marks the file and leads to a *mapping*, and the
-//! mapping, which says where each instruction has its copy and what each yield stands for.
+//! The format by which a rewritten file describes itself: a *note* that marks the file and leads to
+//! a *mapping*, and the mapping, which says where each instruction has its copy and what each yield
+//! stands for.
 //!
-//! The rewriter writes it, the checker and the launcher read it. `docs/twin-format.md` describes it byte by byte; that page
-//! and this crate change together, and [`VERSION`] goes up with them.
+//! The rewriter writes it, the checker and the launcher read it. `docs/twin-format.md` describes it
+//! byte by byte; that page and this crate change together, and [`VERSION`] goes up with them.
 //!
 //! ```text
 //! PT_NOTE ──► Note { mode, map_offset, map_size, … }
@@ -14,8 +15,9 @@
 //!                                              └────────┘ at least one original address for each yield
 //! ```
 //!
-//! [`Mapping::decode`] accepts only what hangs together: tables inside the mapping, rows in ascending order, known kinds.
-//! Whether a row is *true* of the code takes the code: that is the checker's part.
+//! [`Mapping::decode`] accepts only what hangs together: tables inside the mapping, rows in
+//! ascending order, known kinds. Whether a row is *true* of the code takes the code: that is the
+//! checker's part.
 //!
 //! ```
 //! use gleaner_twin_format::{Mapping, YieldKind, YieldRow, Yields, mode};
@@ -32,8 +34,8 @@
 //! assert!(Mapping::decode(&written[..written.len() - 1]).is_err());
 //! ```
 //!
-//! To add a kind of yield: a variant of [`YieldKind`], its number, what its row says in the document, and its check in
-//! `crates/proof/src/yields/rows.rs`.
+//! To add a kind of yield: a variant of [`YieldKind`], its number, what its row says in the
+//! document, and its check in `crates/proof/src/yields/rows.rs`.
 #![forbid(unsafe_code)]
 
 mod mapping;

@@ -60,7 +60,8 @@ impl Note {
         owner == NOTE_OWNER && kind == NOTE_TYPE
     }
 
-    /// Reads a note's contents, owner and type left out. Fields that do not fit together are [`Self::check`]'s.
+    /// Reads a note's contents, owner and type left out. Fields that do not fit together are
+    /// [`Self::check`]'s.
     pub fn decode(contents: &[u8]) -> Result<Self, FormatError> {
         let unknown = FormatError { at: 0, what: "the note is of no known version" };
         let (u32_at, u64_at) =

@@ -8,7 +8,8 @@ pub(crate) fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A ULEB128 number that begins at `at`, which then is where it ends; `None` for one that does not fit 64 bits.
+/// A ULEB128 number that begins at `at`, which then is where it ends; `None` for one that does not
+/// fit 64 bits.
 pub(crate) fn uleb(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut value = 0u64;
     for position in 0..10 {

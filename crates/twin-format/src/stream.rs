@@ -1,4 +1,5 @@
-//! Instruction streams: for each instruction of a unit its length, and what its twin has before, in place of and behind it.
+//! Instruction streams: for each instruction of a unit its length, and what its twin has before, in
+//! place of and behind it.
 //!
 //! ```text
 //! original   48 8b 07    eb 02    xx xx (not decoded)    c3
@@ -80,7 +81,8 @@ impl Item {
     }
 }
 
-/// Appends the list of cold parts, which follows a unit's items: for each the index of its item, ascending, and its size.
+/// Appends the list of cold parts, which follows a unit's items: for each the index of its item,
+/// ascending, and its size.
 pub fn encode_cold_parts(out: &mut Vec<u8>, parts: impl ExactSizeIterator<Item = (u32, u32)>) {
     put_uleb(out, parts.len() as u64);
     let mut last = 0;

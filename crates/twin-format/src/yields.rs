@@ -1,4 +1,5 @@
-//! The rows of yields: for each yield its place in a twin, and the instructions of the original that it stands for.
+//! The rows of yields: for each yield its place in a twin, and the instructions of the original
+//! that it stands for.
 
 /// What a yield is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,9 +40,10 @@ pub struct YieldRow {
     pub switch: Option<u64>,
 }
 
-/// All yields of a file, by ascending place, with their origins: the addresses, in the original, of the instructions that a
-/// yield stands for. A site's first origin is the load that it stands before; further ones are loads that the same yield
-/// fetches. A spin yield's origin is the instruction that it stands before.
+/// All yields of a file, by ascending place, with their origins: the addresses, in the original, of
+/// the instructions that a yield stands for. A site's first origin is the load that it stands
+/// before; further ones are loads that the same yield fetches. A spin yield's origin is the
+/// instruction that it stands before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Yields {
     rows: Vec<YieldRow>,

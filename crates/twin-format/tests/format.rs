@@ -1,4 +1,5 @@
-//! What is written is read again, and what is damaged is refused or read as something that hangs together; never a panic.
+//! What is written is read again, and what is damaged is refused or read as something that hangs
+//! together; never a panic.
 
 use gleaner_twin_format::stream::{Gap, Item, StreamReader, encode_cold_parts};
 use gleaner_twin_format::{

@@ -1,18 +1,19 @@
-//! What one rewrite leaves to the next one of the same module, which has other sites: all units but those where these lie.
+//! What a rewrite of the same module with other sites can reuse: all units but those whose sites
+//! changed.
 
 use crate::modes::mode::Mode;
-use crate::select::sites::{Bounds, Sites, Which};
+use crate::select::sites::{Bounds, SiteChoice, Sites};
 use image::Module;
 use std::collections::BTreeSet;
 use units::Svma;
 
 /// What a module was rewritten for.
-pub(crate) struct Again {
+pub(crate) struct EarlierRewrite {
     sites: Sites,
     bounds: Option<Bounds>,
 }
 
-impl Again {
+impl EarlierRewrite {
     /// Only rewrites with sites are ever done again.
     pub(crate) fn of(mode: Mode<'_>) -> Option<Self> {
         Some(Self { sites: mode.sites()?.clone(), bounds: mode.bounds() })
@@ -22,23 +23,25 @@ impl Again {
     pub(crate) fn serves(&self, mode: Mode<'_>) -> bool {
         let Some(sites) = mode.sites() else { return false };
         // Those that hang on places count by unit.
-        let Sites { which, spins: _, width, knowledge, wary: _, spares } = sites;
+        let Sites { which, spins: _, width, knowledge, save_all_at: _, optimisations } = sites;
         let same_kind = match (which, &self.sites.which) {
-            (Which::EveryLoad(now), Which::EveryLoad(then)) => now == then,
-            (Which::Listed(_), Which::Listed(_)) => true,
+            (SiteChoice::EveryLoad(now), SiteChoice::EveryLoad(then)) => now == then,
+            (SiteChoice::Listed(_), SiteChoice::Listed(_)) => true,
             _ => false,
         };
         same_kind
             && self.bounds == mode.bounds()
-            && (self.sites.width, self.sites.knowledge, self.sites.spares) == (*width, *knowledge, *spares)
+            && (self.sites.width, self.sites.knowledge, self.sites.optimisations)
+                == (*width, *knowledge, *optimisations)
     }
 
     /// The units in which something is another than it was, ascending.
     pub(crate) fn stale(&self, module: &Module<'_>, mode: Mode<'_>) -> Vec<usize> {
         let Some(sites) = mode.sites() else { return Vec::new() };
-        let mut changed: Vec<u64> = self.sites.wary.symmetric_difference(&sites.wary).copied().collect();
+        let mut changed: Vec<u64> =
+            self.sites.save_all_at.symmetric_difference(&sites.save_all_at).copied().collect();
         changed.extend(self.sites.spins.symmetric_difference(&sites.spins));
-        if let (Which::Listed(then), Which::Listed(now)) = (&self.sites.which, &sites.which) {
+        if let (SiteChoice::Listed(then), SiteChoice::Listed(now)) = (&self.sites.which, &sites.which) {
             changed.extend(then.iter().filter(|(at, site)| now.get(at) != Some(site)).map(|(&at, _)| at));
             changed.extend(now.keys().filter(|at| !then.contains_key(at)));
         }

@@ -1,4 +1,4 @@
-//! What a rewrite did and what it left alone, and why.
+//! What a rewrite did, what it left unchanged, and why.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 pub enum Refusal {
     /// Nothing says how to unwind through it: no entry in the unwind table. In harvests.
     NoUnwindEntry,
-    /// Without unwind entry, and nothing in the module says that it is a function; or it may be written to.
+    /// Without unwind entry, and nothing in the module says that it is a function; or it may be
+    /// written to.
     BareUnnamed,
     /// Without unwind entry, and shorter than the jump at an entry.
     BareShort,
@@ -28,7 +29,8 @@ pub enum Refusal {
     GoAssembly,
     /// A Go function of which something is said that cannot be said of a twin.
     GoTables,
-    /// In a Go program, and neither a function of Go nor in the unwind table, or in between those of Go.
+    /// In a Go program, and neither a function of Go nor in the unwind table, or in between those
+    /// of Go.
     BesideGo,
     /// Two entries of the unwind table claim the same bytes.
     OverlapsAnother,
@@ -38,7 +40,8 @@ pub enum Refusal {
     NotDecodable,
     /// Two instructions share bytes.
     OverlappingInstructions,
-    /// It calls the very next instruction, or reads a return address of its own calls, to learn where it is.
+    /// It calls the very next instruction, or reads a return address of its own calls, to learn
+    /// where it is.
     ReadsOwnAddress,
     /// It calls a function that uses its return address as data.
     CallsAddressReader,
@@ -54,7 +57,8 @@ pub enum Refusal {
     UnportableUnwind,
     /// Its exception table is not of the usual form.
     UnreadableExceptions,
-    /// It may run before its thread has an area, in a program whose threads are each other's guests.
+    /// It may run before its thread has an area, in a program whose threads are each other's
+    /// guests.
     Early,
 }
 
@@ -158,7 +162,7 @@ pub struct Harvested {
     pub sites: usize,
     /// Loads that are fetched at another's site.
     pub coalesced: usize,
-    /// Yields in loops that only wait by turning round.
+    /// Yields in loops that busy-wait.
     #[serde(default)]
     pub spins: usize,
     /// Bound yields.
@@ -166,7 +170,8 @@ pub struct Harvested {
     /// Places where a guest goes home.
     pub leaves: usize,
     pub return_checks: usize,
-    /// Accesses to thread-local storage by way of the context, and those that have to be made at home.
+    /// Accesses to thread-local storage by way of the context, and those that have to be made at
+    /// home.
     pub thread_local: usize,
     pub thread_local_left: usize,
     /// Sites that were wanted and are none.
@@ -199,7 +204,7 @@ impl Harvested {
 
 /// A unit that was left alone, or whose entry was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Noted<Reason> {
+pub struct UnitNote<Reason> {
     pub address: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -233,13 +238,14 @@ pub struct Coverage {
     pub bytes_before: u64,
     pub bytes_after: u64,
     pub twin_code_bytes: u64,
-    /// So much zeroed memory lies behind it that the result, a program, runs on Linux 5.18 and later only.
+    /// So much zeroed memory lies behind it that the result, a program, runs on Linux 5.18 and
+    /// later only.
     #[serde(default)]
     pub needs_linux_5_18: bool,
     pub refusals: BTreeMap<Refusal, usize>,
     pub entries_kept: BTreeMap<EntryKept, usize>,
-    pub refused: Vec<Noted<Refusal>>,
-    pub kept: Vec<Noted<EntryKept>>,
+    pub refused: Vec<UnitNote<Refusal>>,
+    pub kept: Vec<UnitNote<EntryKept>>,
     pub phases: Vec<Phase>,
     /// Of harvest twins.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,24 +1,33 @@
-//! The phases of a rewrite, one after the other.
+//! The phases of a rewrite, one after the other:
+//!
+//! ```text
+//! read and decode   the file → units, instructions, control flow          Rewriter::of
+//! choose, liveness  which units get twins; which registers are live       decide
+//! lay out           what is inserted into each unit; offsets of its twin  lay_out_all
+//! place             addresses of twins, relays, tables                    put_together
+//! write             unwind tables, mapping, symbols, code, entry patches  put_together
+//! ```
 
 use crate::error::TwinError;
-use crate::incremental::Again;
+use crate::incremental::EarlierRewrite;
 use crate::layout::emit::{INT3, Twin, TwinTable, Twins, is_movable, movable_tables};
+use crate::layout::span::Span;
 use crate::layout::{LINE, escapes_after, lay_out};
-use crate::modes::harvest::{Facts, Harvest};
+use crate::modes::harvest::{HarvestTwins, ModuleFacts};
 use crate::modes::mode::Mode;
 use crate::modes::poison::Poison;
 use crate::output::file::{self, Places, Sizes};
 use crate::output::go;
 use crate::output::map;
+use crate::output::relays;
 use crate::output::symbols;
 use crate::output::unwind;
-use crate::report::{Coverage, Harvested, Noted, Phase, Refusal, SiteRefusal};
+use crate::report::{Coverage, Harvested, Phase, Refusal, SiteRefusal, UnitNote};
 use crate::select::before_runtime::early;
 use crate::select::own_base;
-use crate::select::sites::Which;
-use crate::select::{Choice, Entry, choose};
+use crate::select::sites::SiteChoice;
+use crate::select::{EntryChoice, UnitChoice, choose};
 use crate::yields::leaves::leave_anywhere;
-use crate::yields::relays;
 use image::code::groups::RelyOn;
 use image::code::tables::JumpTable;
 use image::liveness::{Knowledge, Liveness};
@@ -38,19 +47,20 @@ pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewr
     Rewriter::of(data, debug)?.rewrite(mode)
 }
 
-/// A module that is rewritten, again and again if need be: only what other sites change is done anew.
+/// A module that is rewritten, again and again if need be: only what other sites change is done
+/// anew.
 pub struct Rewriter<'d> {
     data: &'d [u8],
     module: Module<'d>,
-    decided: Option<Decided>,
-    laid: Option<(Again, Laid)>,
-    clock: Clock,
+    decided: Option<ModuleDecisions>,
+    laid: Option<(EarlierRewrite, LaidOutUnits)>,
+    clock: PhaseClock,
 }
 
 impl<'d> Rewriter<'d> {
     /// Reads and decodes.
     pub fn of(data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Self, TwinError> {
-        let mut clock = Clock::new();
+        let mut clock = PhaseClock::new();
         if let Some(debug) = debug {
             refuse_debug(data, debug)?;
         }
@@ -64,27 +74,28 @@ impl<'d> Rewriter<'d> {
         self.data
     }
 
-    /// What it is of, and what is live there by what a rewrite in this mode goes by; nothing is told of modes without sites.
+    /// What it is of, and what is live there by what a rewrite in this mode goes by; nothing is
+    /// told of modes without sites.
     pub fn live(&mut self, mode: Mode<'_>) -> Result<(&Module<'d>, Option<&Liveness>), TwinError> {
         self.clock.begin();
         self.decide(mode)?;
         let facts = self.decided.as_ref().and_then(|decided| decided.facts.as_ref());
-        Ok((&self.module, facts.map(Facts::liveness)))
+        Ok((&self.module, facts.map(ModuleFacts::liveness)))
     }
 
-    /// The same as if it were the first time.
+    /// Gives the same result as a new [`Rewriter`] would.
     pub fn rewrite(&mut self, mode: Mode<'_>) -> Result<Rewritten, TwinError> {
         self.clock.begin();
         self.decide(mode)?;
         let decided = self.decided.as_ref().expect("it was decided just now");
-        let mut clock = std::mem::replace(&mut self.clock, Clock::new());
+        let mut clock = std::mem::replace(&mut self.clock, PhaseClock::new());
         let before = self.laid.take().filter(|(again, _)| again.serves(mode));
         let stale = before.as_ref().map(|(again, _)| again.stale(&self.module, mode));
         let before = before.map(|(_, laid)| laid).zip(stale);
         let laid = lay_out_all(&self.module, decided, mode, before);
         clock.phase("lay out");
         let (rewritten, laid) = put_together(&self.module, self.data, mode, &decided.choices, laid, clock)?;
-        self.laid = Again::of(mode).zip(Some(laid));
+        self.laid = EarlierRewrite::of(mode).zip(Some(laid));
         Ok(rewritten)
     }
 
@@ -96,25 +107,25 @@ impl<'d> Rewriter<'d> {
         let choices = decide(&self.module, mode)?;
         self.clock.phase("choose");
         let facts = mode.sites().map(|sites| {
-            let facts = Facts::of(&self.module, &choices, sites.knowledge, mode.goes_aboard());
+            let facts = ModuleFacts::of(&self.module, &choices, sites.knowledge, mode.goes_aboard());
             self.clock.phase("liveness");
             facts
         });
         let knowledge = mode.sites().map(|sites| sites.knowledge);
-        self.decided = Some(Decided { mode: mode.number(), knowledge, choices, facts });
+        self.decided = Some(ModuleDecisions { mode: mode.number(), knowledge, choices, facts });
         Ok(())
     }
 }
 
-/// What hangs on the mode alone.
-struct Decided {
+/// What depends on the mode alone.
+struct ModuleDecisions {
     mode: u32,
     knowledge: Option<Knowledge>,
-    choices: Vec<Choice>,
-    facts: Option<Facts>,
+    choices: Vec<UnitChoice>,
+    facts: Option<ModuleFacts>,
 }
 
-impl Decided {
+impl ModuleDecisions {
     fn serves(&self, mode: Mode<'_>) -> bool {
         (self.mode, self.knowledge) == (mode.number(), mode.sites().map(|sites| sites.knowledge))
     }
@@ -124,13 +135,13 @@ fn put_together(
     module: &Module<'_>,
     data: &[u8],
     mode: Mode<'_>,
-    choices: &[Choice],
-    mut laid: Laid,
-    mut clock: Clock,
-) -> Result<(Rewritten, Laid), TwinError> {
+    choices: &[UnitChoice],
+    mut laid: LaidOutUnits,
+    mut clock: PhaseClock,
+) -> Result<(Rewritten, LaidOutUnits), TwinError> {
     let harvested = laid.harvested(module, mode);
     let before_escape = if mode.goes_aboard() { leave_anywhere().hot.bytes } else { Vec::new() };
-    let text = file::Span::default();
+    let text = Span::default();
     let mut twins = Twins { module, twins: laid.twins, before_escape, text, relays: Vec::new() };
 
     let (text_size, tables_size) = place_relatively(&mut twins);
@@ -173,7 +184,7 @@ fn put_together(
 
     let loaded = places.end_of_loaded() as usize;
     let extra = mapping.len() + symbols.symbols.len() + symbols.strings.len();
-    // Zero pages that nobody writes to take no memory: there may be a hole.
+    // There may be a hole. Its zero pages are never written to, so they take no memory.
     let mut bytes = vec![0; loaded + extra + (1 << 16)];
     bytes[..data.len()].copy_from_slice(data);
     bytes.truncate(loaded);
@@ -212,9 +223,9 @@ fn put_together(
 }
 
 /// What gets a twin.
-fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<Choice>, TwinError> {
+fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<UnitChoice>, TwinError> {
     refuse_module(module, mode)?;
-    // Nobody switches where nobody knows what registers mean.
+    // There are no yields where nothing says what registers mean.
     let bare_too = matches!(mode, Mode::Identity | Mode::Poison(_));
     let mut choices = choose(module, bare_too);
     if matches!(mode, Mode::Sibling(..)) {
@@ -227,10 +238,10 @@ fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<Choice>, TwinError>
 }
 
 /// What may run before its thread has an area stays in the original.
-fn refuse_early(module: &Module<'_>, choices: &mut [Choice]) {
+fn refuse_early(module: &Module<'_>, choices: &mut [UnitChoice]) {
     for (choice, early) in choices.iter_mut().zip(early(module)) {
-        if early && matches!(choice, Choice::Twin(_)) {
-            *choice = Choice::Refused(Refusal::Early);
+        if early && matches!(choice, UnitChoice::Twin(_)) {
+            *choice = UnitChoice::Refused(Refusal::Early);
         }
     }
 }
@@ -242,7 +253,7 @@ fn refuse_module(module: &Module<'_>, mode: Mode<'_>) -> Result<(), TwinError> {
         return Err(TwinError::AlreadyRewritten);
     }
     let is_go = image::go::is_go(image);
-    // Who switches between stacks would have to be known to Go's scheduler.
+    // Go's scheduler would have to know of every switch between stacks.
     if is_go && !matches!(mode, Mode::Identity | Mode::Poison(_)) {
         return Err(TwinError::ForeignRuntime("a Go"));
     }
@@ -254,8 +265,8 @@ fn refuse_module(module: &Module<'_>, mode: Mode<'_>) -> Result<(), TwinError> {
             return Err(TwinError::Go("may load code while it runs"));
         }
     }
-    // This runtime looks up return addresses in tables made by its compiler, when it collects garbage; the twins' would not be in
-    // them.
+    // This runtime looks up return addresses in tables made by its compiler, when it collects
+    // garbage; the twins' would not be in them.
     let has = |name: &[u8]| module.symbols.all().iter().any(|symbol| symbol.name == name);
     if has(b"caml_startup__code_begin") || has(b"caml_call_gc") {
         return Err(TwinError::ForeignRuntime("an OCaml"));
@@ -279,24 +290,24 @@ fn refuse_debug(data: &[u8], debug: &[u8]) -> Result<(), TwinError> {
 enum Inserter<'a, 'd> {
     Nothing,
     Poison(Poison, Liveness),
-    Harvest(Harvest<'a, 'd>),
+    Harvest(HarvestTwins<'a, 'd>),
 }
 
 /// All units, laid out.
-struct Laid {
+struct LaidOutUnits {
     twins: Vec<Option<Twin>>,
     /// What was put into each.
     done: Vec<Harvested>,
 }
 
-impl Laid {
+impl LaidOutUnits {
     fn harvested(&self, module: &Module<'_>, mode: Mode<'_>) -> Option<Harvested> {
         let sites = mode.sites()?;
         let mut all = Harvested::default();
         for done in &self.done {
             all.add(done.clone());
         }
-        if let Which::Listed(listed) = &sites.which {
+        if let SiteChoice::Listed(listed) = &sites.which {
             for &address in listed.keys() {
                 let unit = module.unit_at(Svma(address));
                 if unit.is_none_or(|unit| self.twins[unit].is_none()) {
@@ -311,22 +322,22 @@ impl Laid {
 /// Lays all units out; where they are already, only the stale ones.
 fn lay_out_all(
     module: &Module<'_>,
-    Decided { choices, facts, .. }: &Decided,
+    ModuleDecisions { choices, facts, .. }: &ModuleDecisions,
     mode: Mode<'_>,
-    before: Option<(Laid, Vec<usize>)>,
-) -> Laid {
-    // What the file does not list, nobody can check.
-    let all_of = |unit: usize| matches!(choices[unit], Choice::Twin(_));
+    before: Option<(LaidOutUnits, Vec<usize>)>,
+) -> LaidOutUnits {
+    // The checker sees only what the file lists.
+    let all_of = |unit: usize| matches!(choices[unit], UnitChoice::Twin(_));
     let table = |unit: usize, table: &JumpTable| all_of(unit) && is_movable(module, unit, table);
     let listed = RelyOn { table: &table, all_of: &all_of };
     let inserter = match (mode, facts) {
         (Mode::Poison(width), _) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
         (Mode::Primary(sites), Some(facts)) => {
-            Inserter::Harvest(Harvest::new(module, choices, facts, sites, None, false))
+            Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, None, false))
         }
         (Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds), Some(facts)) => {
             let only_guest = matches!(mode, Mode::Scavenger(..));
-            Inserter::Harvest(Harvest::new(module, choices, facts, sites, Some(bounds), only_guest))
+            Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, Some(bounds), only_guest))
         }
         _ => Inserter::Nothing,
     };
@@ -334,7 +345,7 @@ fn lay_out_all(
     let skip_stubs = !mode.goes_aboard();
     let before_escape = if mode.goes_aboard() { leave_anywhere().hot.bytes.len() } else { 0 };
     let of_unit = |unit: usize| {
-        if matches!(choices[unit], Choice::Refused(_)) {
+        if matches!(choices[unit], UnitChoice::Refused(_)) {
             return (None, Harvested::default());
         }
         let tables = movable_tables(module, unit);
@@ -358,12 +369,13 @@ fn lay_out_all(
         return laid;
     }
     let (twins, done) = (0..choices.len()).into_par_iter().with_min_len(64).map(of_unit).unzip();
-    Laid { twins, done }
+    LaidOutUnits { twins, done }
 }
 
 /// Gives every twin and every table a place relative to the start of theirs; the sizes of all.
 fn place_relatively(twins: &mut Twins<'_, '_>) -> (u64, u64) {
-    /// A twin lies in its cache lines as its original does, so that loops keep their alignment; small ones only nearly.
+    /// A twin lies in its cache lines as its original does, so that loops keep their alignment;
+    /// small ones only nearly.
     const SMALL: u32 = 256;
     let (mut text, mut tables) = (0u64, 0u64);
     for (unit, twin) in twins.twins.iter_mut().enumerate() {
@@ -406,9 +418,9 @@ fn emit_all(twins: &Twins<'_, '_>, places: &Places, bytes: &mut [u8]) -> Result<
     slices.par_iter_mut().with_min_len(64).try_for_each(|(unit, slice)| twins.emit(*unit, slice))
 }
 
-fn patch_entries(twins: &Twins<'_, '_>, choices: &[Choice], bytes: &mut [u8]) -> Result<(), TwinError> {
+fn patch_entries(twins: &Twins<'_, '_>, choices: &[UnitChoice], bytes: &mut [u8]) -> Result<(), TwinError> {
     for (unit, choice) in choices.iter().enumerate() {
-        let Choice::Twin(Entry::Patched(at)) = *choice else { continue };
+        let UnitChoice::Twin(EntryChoice::Patched(at)) = *choice else { continue };
         let patch = twins.entry_patch(unit, at)?;
         let address = Svma(twins.module.units[unit].start.0 + u64::from(at));
         let Some(offset) = twins.module.image.file_offset(address) else { continue };
@@ -417,7 +429,7 @@ fn patch_entries(twins: &Twins<'_, '_>, choices: &[Choice], bytes: &mut [u8]) ->
     Ok(())
 }
 
-fn coverage(twins: &Twins<'_, '_>, choices: &[Choice]) -> Coverage {
+fn coverage(twins: &Twins<'_, '_>, choices: &[UnitChoice]) -> Coverage {
     let module = twins.module;
     let (indirect_jumps, jump_tables) = module.indirect_jumps();
     let mut coverage = Coverage {
@@ -430,18 +442,18 @@ fn coverage(twins: &Twins<'_, '_>, choices: &[Choice]) -> Coverage {
     };
     for (unit, choice) in choices.iter().enumerate() {
         match *choice {
-            Choice::Refused(reason) => {
+            UnitChoice::Refused(reason) => {
                 *coverage.refusals.entry(reason).or_default() += 1;
                 coverage.refused.push(noted(module, unit, reason));
             }
-            Choice::Twin(entry) => {
+            UnitChoice::Twin(entry) => {
                 let insns = &module.decoded[unit].insns;
                 coverage.functions_twinned += 1;
                 coverage.instructions_twinned += insns.len();
                 coverage.escapes += (0..insns.len()).filter(|&index| escapes_after(insns, index)).count();
                 match entry {
-                    Entry::Patched(_) => coverage.entries_patched += 1,
-                    Entry::Kept(reason) => {
+                    EntryChoice::Patched(_) => coverage.entries_patched += 1,
+                    EntryChoice::Kept(reason) => {
                         *coverage.entries_kept.entry(reason).or_default() += 1;
                         coverage.kept.push(noted(module, unit, reason));
                     }
@@ -452,8 +464,8 @@ fn coverage(twins: &Twins<'_, '_>, choices: &[Choice]) -> Coverage {
     coverage
 }
 
-fn noted<Reason>(module: &Module<'_>, unit: usize, reason: Reason) -> Noted<Reason> {
-    Noted {
+fn noted<Reason>(module: &Module<'_>, unit: usize, reason: Reason) -> UnitNote<Reason> {
+    UnitNote {
         address: module.units[unit].start.0,
         name: module.name(unit).map(|name| String::from_utf8_lossy(name).into_owned()),
         bytes: module.units[unit].size,
@@ -461,17 +473,17 @@ fn noted<Reason>(module: &Module<'_>, unit: usize, reason: Reason) -> Noted<Reas
     }
 }
 
-struct Clock {
+struct PhaseClock {
     last: Instant,
     phases: Vec<Phase>,
 }
 
-impl Clock {
+impl PhaseClock {
     fn new() -> Self {
         Self { last: Instant::now(), phases: Vec::new() }
     }
 
-    /// What was before is nobody's.
+    /// Time before this belongs to no phase.
     fn begin(&mut self) {
         self.last = Instant::now();
     }

@@ -4,7 +4,8 @@ mod common;
 
 use common::{compile, programs};
 use gleaner_twin::{
-    Bounds, Knowledge, Mode, Reach, Rewriter, Site, Sites, Spares, VectorWidth, Which, rewrite,
+    Bounds, Knowledge, LoadReach, Mode, Optimisations, Rewriter, Site, SiteChoice, Sites, VectorWidth,
+    rewrite,
 };
 use std::collections::BTreeMap;
 
@@ -16,13 +17,13 @@ fn original() -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-fn sites(which: Which) -> Sites {
+fn sites(which: SiteChoice) -> Sites {
     Sites {
         which,
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
-        wary: <_>::default(),
-        spares: Spares::ALL,
+        save_all_at: <_>::default(),
+        optimisations: Optimisations::ALL,
         spins: <_>::default(),
     }
 }
@@ -39,16 +40,16 @@ fn only_what_other_sites_change_is_done_anew() {
     assert!(loads.len() > 100, "{}", loads.len());
     let listed = |keep: fn(usize) -> bool| {
         let kept = loads.clone().into_iter().enumerate().filter(|(number, _)| keep(*number));
-        sites(Which::Listed(kept.map(|(_, load)| load).collect()))
+        sites(SiteChoice::Listed(kept.map(|(_, load)| load).collect()))
     };
-    let wary = |every: usize| loads.keys().copied().step_by(every).collect();
+    let save_all_at = |every: usize| loads.keys().copied().step_by(every).collect();
     let all = listed(|_| true);
     let few = listed(|number| number % 4 == 0);
     // Only one of the three changes from one step to the next, first.
     let steps = [
         all.clone(),
-        Sites { wary: wary(3), ..all.clone() },
-        Sites { wary: wary(2), ..all.clone() },
+        Sites { save_all_at: save_all_at(3), ..all.clone() },
+        Sites { save_all_at: save_all_at(2), ..all.clone() },
         all.clone(),
         listed(|number| number % 4 != 0),
         few.clone(),
@@ -57,12 +58,15 @@ fn only_what_other_sites_change_is_done_anew() {
         listed(|_| false),
         few,
         Sites { knowledge: Knowledge::Cautious, ..all.clone() },
-        Sites { spares: Spares { ahead: false, ..Spares::ALL }, ..all.clone() },
-        Sites { spares: Spares { dead: false, ..Spares::ALL }, ..all.clone() },
-        Sites { spares: Spares { left: false, ..Spares::ALL }, ..all.clone() },
-        Sites { spares: Spares { even: false, ..Spares::ALL }, ..all.clone() },
-        sites(Which::EveryLoad(Reach::Usual)),
-        sites(Which::EveryLoad(Reach::All)),
+        Sites { optimisations: Optimisations { hoisted_saves: false, ..Optimisations::ALL }, ..all.clone() },
+        Sites { optimisations: Optimisations { live_registers: false, ..Optimisations::ALL }, ..all.clone() },
+        Sites { optimisations: Optimisations { sunk_restores: false, ..Optimisations::ALL }, ..all.clone() },
+        Sites {
+            optimisations: Optimisations { load_store_balance: false, ..Optimisations::ALL },
+            ..all.clone()
+        },
+        sites(SiteChoice::EveryLoad(LoadReach::Usual)),
+        sites(SiteChoice::EveryLoad(LoadReach::All)),
         all,
     ];
     let bounds = |quantum| Bounds { quantum, ..Bounds::default() };

@@ -1,5 +1,6 @@
-//! A rewritten file, read by its published format with other decoders than the rewriter's: instructions are those of the
-//! original, and so are the rows of the unwind table and the landing pads.
+//! A rewritten file, read by its published format with other decoders than the rewriter's:
+//! instructions are those of the original, and so are the rows of the unwind table and the landing
+//! pads.
 
 mod common;
 

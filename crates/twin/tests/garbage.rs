@@ -3,7 +3,7 @@
 mod common;
 
 use common::{compile, programs};
-use gleaner_twin::{Knowledge, Mode, Reach, Sites, Spares, VectorWidth, Which, rewrite};
+use gleaner_twin::{Knowledge, LoadReach, Mode, Optimisations, SiteChoice, Sites, VectorWidth, rewrite};
 use std::collections::BTreeSet;
 
 /// A small generator with a fixed seed, so that a failure can be repeated.
@@ -127,12 +127,12 @@ fn constructors_without_end() {
         (section..).step_by(16).find(|&at| data[at..at + 8] == DT_INIT_ARRAYSZ.to_le_bytes()).unwrap();
     data[entry + 8..entry + 16].copy_from_slice(&(u64::MAX / 2).to_le_bytes());
     let sites = Sites {
-        which: Which::EveryLoad(Reach::All),
+        which: SiteChoice::EveryLoad(LoadReach::All),
         spins: BTreeSet::new(),
         width: VectorWidth::Avx,
         knowledge: Knowledge::OfCallers,
-        wary: BTreeSet::new(),
-        spares: Spares::ALL,
+        save_all_at: BTreeSet::new(),
+        optimisations: Optimisations::ALL,
     };
     assert!(rewrite(&data, None, Mode::Primary(&sites)).is_ok());
 }

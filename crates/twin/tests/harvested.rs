@@ -1,10 +1,13 @@
-//! Harvest twins do what their originals do: alone in a ring, beside a context that leaves garbage in everything a switch
-//! may change, and as guests that go home at every leave (to where they are).
+//! Harvest twins do what their originals do: alone in a ring, beside a context that leaves garbage
+//! in everything a switch may change, and as guests that go home at every leave (to where they
+//! are).
 
 mod common;
 
 use common::{compile, programs, switched_on, write_program};
-use gleaner_twin::{Bounds, Knowledge, Mode, Reach, Sites, Spares, VectorWidth, Which, rewrite};
+use gleaner_twin::{
+    Bounds, Knowledge, LoadReach, Mode, Optimisations, SiteChoice, Sites, VectorWidth, rewrite,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -75,11 +78,11 @@ fn compare(program: &Path, library: &Path, name: &str) {
     let (expected, _) = outcome(program, library, None);
     let original = std::fs::read(program).unwrap();
     let sites = Sites {
-        which: Which::EveryLoad(Reach::All),
+        which: SiteChoice::EveryLoad(LoadReach::All),
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
-        wary: std::collections::BTreeSet::new(),
-        spares: Spares::ALL,
+        save_all_at: std::collections::BTreeSet::new(),
+        optimisations: Optimisations::ALL,
         spins: (0..0x40_0000).collect(),
     };
     let bounds = Bounds { quantum: 20, ..Bounds::default() };
@@ -109,9 +112,10 @@ fn compare(program: &Path, library: &Path, name: &str) {
     }
 }
 
-/// Programs that cannot be tried like this: resolvers of indirect functions run before any context is made, where the
-/// stack overflows there may be no site on the way, and the C library cancels a thread by a handler that the stand-in does
-/// not see: where it interrupts garbage it has garbage's stack to unwind.
+/// Programs that cannot be tried like this: resolvers of indirect functions run before any context
+/// is made, where the stack overflows there may be no site on the way, and the C library cancels a
+/// thread by a handler that the stand-in does not see: where it interrupts garbage it has garbage's
+/// stack to unwind.
 fn left_out(source: &Path) -> bool {
     ["ifunc.c", "signal_altstack.c", "thread_exit.c"].iter().any(|name| source.ends_with(name))
 }
@@ -156,7 +160,8 @@ fn by_clang() {
     try_all("clang", &[&["-O2", "-pie", "-fPIE"]]);
 }
 
-/// `preserve_none` is younger than the clang that others are compiled by: where this one is missing, it is not tried.
+/// `preserve_none` is younger than the clang that others are compiled by: where this one is
+/// missing, it is not tried.
 #[test]
 fn conventions_by_a_later_clang() {
     let names = ["preserving.c", "regcall.c", "regcall_results.c", "other_conventions.c"];

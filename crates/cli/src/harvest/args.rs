@@ -135,16 +135,19 @@ pub(crate) enum Chosen {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Without {
-    /// Scavengers give way at their sites only, however long they stay
+    /// Scavengers yield at their sites only, however long they stay
     Bounds,
-    /// Each yield saves all registers there are, not those that matter
+    /// Each yield saves all registers, not only those that are live
     LiveRegisters,
-    /// What a loop does not change is saved at each of its yields, not before it
-    SavingAhead,
-    /// What a scavenger's loop does not use is loaded at each of its yields, not behind it
-    LeftInSlots,
-    /// What slots hold is never stored again, however much more a yield loads than it stores
-    StoredAgain,
+    /// Registers that a loop does not change are saved at each of its yields, not once before it
+    #[value(alias = "saving-ahead")]
+    HoistedSaves,
+    /// Registers that a scavenger's loop does not use are loaded at each of its yields, not once behind it
+    #[value(alias = "left-in-slots")]
+    SunkRestores,
+    /// Registers whose slots hold them already are not saved again to balance a yield's loads and stores
+    #[value(alias = "stored-again")]
+    LoadStoreBalance,
 }
 
 impl From<Without> for Part {
@@ -152,9 +155,9 @@ impl From<Without> for Part {
         match without {
             Without::Bounds => Self::Bounds,
             Without::LiveRegisters => Self::LiveRegisters,
-            Without::SavingAhead => Self::SavingAhead,
-            Without::LeftInSlots => Self::LeftInSlots,
-            Without::StoredAgain => Self::StoredAgain,
+            Without::HoistedSaves => Self::HoistedSaves,
+            Without::SunkRestores => Self::SunkRestores,
+            Without::LoadStoreBalance => Self::LoadStoreBalance,
         }
     }
 }

@@ -104,9 +104,9 @@ fn parts_can_be_left_out() {
     for (part, words) in [
         ("bounds", "bounds"),
         ("live-registers", "live registers"),
-        ("saving-ahead", "saving ahead"),
-        ("left-in-slots", "left in slots"),
-        ("stored-again", "stored again"),
+        ("hoisted-saves", "hoisted saves"),
+        ("sunk-restores", "sunk restores"),
+        ("load-store-balance", "load-store balance"),
     ] {
         let (file, explained) = planned(&["--without", part]);
         assert!(explained.contains(&format!("without      {words}; ")), "{explained}");
@@ -121,6 +121,26 @@ fn parts_can_be_left_out() {
         assert_eq!((ran.status.code(), &*ran.stdout), (Some(0), &*place.alone()), "{part}");
         let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
         assert_eq!(run.without, plan.without);
+    }
+}
+
+/// Their names of earlier versions: on the command line, and in plans.
+#[test]
+fn parts_keep_their_old_names() {
+    let place = Place::new();
+    for (old, new, recorded) in [
+        ("saving-ahead", "hoisted-saves", "saving_ahead"),
+        ("left-in-slots", "sunk-restores", "left_in_slots"),
+        ("stored-again", "load-store-balance", "stored_again"),
+    ] {
+        for name in [old, new] {
+            let wanted = ["harvest", "--dry-run", "--without", name, "--record", "plan.json"];
+            let made = place.gleaner(&[&wanted[..], &["--scavenger", "./p", "--", "./p"]].concat());
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            let plan: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(place.at("plan.json")).unwrap()).unwrap();
+            assert_eq!(plan["without"], serde_json::json!([recorded]), "{name}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::anatomy::{self, Area};
 use std::path::Path;
 use std::process::Command;
-use twin::{Bounds, Knowledge, Mode, Reach, Sites, Spares, VectorWidth, Which};
+use twin::{Bounds, Knowledge, LoadReach, Mode, Optimisations, SiteChoice, Sites, VectorWidth};
 
 /// A file, and where in it what stands.
 pub(crate) struct Specimen {
@@ -72,11 +72,11 @@ pub(crate) fn programs(folder: &Path) -> Vec<Program> {
 /// Calls with each mode of rewriting.
 pub(crate) fn in_mode<T>(number: usize, call: impl FnOnce(Mode<'_>) -> T) -> T {
     let sites = Sites {
-        which: Which::EveryLoad(if number % 2 == 0 { Reach::All } else { Reach::Usual }),
+        which: SiteChoice::EveryLoad(if number % 2 == 0 { LoadReach::All } else { LoadReach::Usual }),
         width: VectorWidth::Avx512,
         knowledge: Knowledge::OfCallers,
-        wary: std::collections::BTreeSet::new(),
-        spares: Spares::ALL,
+        save_all_at: std::collections::BTreeSet::new(),
+        optimisations: Optimisations::ALL,
         spins: (0x1000..0x1400).collect(),
     };
     call(match number % 6 {

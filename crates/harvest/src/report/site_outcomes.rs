@@ -1,8 +1,9 @@
 //! Which sites of the primary pay, as far as a run saw it.
 //!
-//! The runtime sees where the primary goes on behind its yields, as addresses of the rewritten file, and after which of them
-//! the next yield came too soon for a miss. The file's mapping tells which loads each of its yields stands for
-//! (`docs/twin-format.md`): a site's outcome is that of the yields that stand for its load.
+//! The runtime sees where the primary goes on behind its yields, as addresses of the rewritten
+//! file, and after which of them the next yield came too soon for a miss. The file's mapping tells
+//! which loads each of its yields stands for (`docs/twin-format.md`): a site's outcome is that of
+//! the yields that stand for its load.
 
 use crate::launch::Visits;
 use crate::rewrite::rewritten;
@@ -25,8 +26,8 @@ struct SiteVisits {
     off: Duration,
 }
 
-/// What became of the planned sites of a primary whose rewritten file this is: of those that were seen, and of those that were
-/// switched off meanwhile.
+/// What became of the planned sites of a primary whose rewritten file this is: of those that were
+/// seen, and of those that were switched off meanwhile.
 pub(crate) fn sites(
     planned: &PlannedModule,
     rewritten: &[u8],
@@ -47,7 +48,8 @@ pub(crate) fn sites(
     (found, off)
 }
 
-/// What was seen, by the load that it was seen for. A yield that serves several loads counts for each of them.
+/// What was seen, by the load that it was seen for. A yield that serves several loads counts for
+/// each of them.
 fn visits_by_load(yields: &Yields, seen: &[Visits]) -> BTreeMap<u64, SiteVisits> {
     // Of two rows of one yield, the first one counts.
     let seen: HashMap<u64, &Visits> = seen.iter().rev().map(|visits| (visits.resume, visits)).collect();
@@ -113,7 +115,8 @@ mod tests {
     fn a_load_has_the_visits_of_every_yield_that_stands_for_it() {
         let row = |kind, place| YieldRow { kind, place, resume: place + 3, switch: None };
         let mut yields = Yields::default();
-        // Two functions; one of them has a load that gets a yield of its own, besides the site that it belongs to.
+        // Two functions; one of them has a load that gets a yield of its own, besides the site that
+        // it belongs to.
         yields.push(row(YieldKind::Site, 0x5000), &[0x1000]);
         yields.push(row(YieldKind::Site, 0x5010), &[0x1010, 0x1018]);
         yields.push(row(YieldKind::Site, 0x5020), &[0x1018]);

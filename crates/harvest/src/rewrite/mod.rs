@@ -1,6 +1,7 @@
-//! From a plan to rewritten files: each module's sites go to the rewriter, what comes back to the checker, and what is
-//! proven into the cache. What is not is never used. An entry of the cache is proof that it was proven: its key hangs on the
-//! checker's version, and its checksum on its bytes, so a second launch need not prove it again.
+//! From a plan to rewritten files: each module's sites go to the rewriter, what comes back to the
+//! checker, and what is proven into the cache. What is not is never used. An entry of the cache is
+//! proof that it was proven: its key hangs on the checker's version, and its checksum on its bytes,
+//! so a second launch need not prove it again.
 
 pub mod cache;
 pub(crate) mod library_links;
@@ -13,7 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 use twin::report::Phase;
-use twin::{Bounds, Knowledge, Mode, Reach, Rewriter, Rewritten, Site, Sites, Spares, VectorWidth, Which};
+use twin::{
+    Bounds, Knowledge, LoadReach, Mode, Optimisations, Rewriter, Rewritten, Site, SiteChoice, Sites,
+    VectorWidth,
+};
 
 /// Why there is no rewritten file.
 #[derive(Debug, thiserror::Error)]
@@ -37,14 +41,14 @@ struct Recipe {
     role: Role,
     quantum: u32,
     width: VectorWidth,
-    spares: Spares,
+    optimisations: Optimisations,
 }
 
 /// A rewritten file that has been proven.
 pub struct Planned {
     pub rewritten: Rewritten,
     /// How many places save everything, to be proven.
-    wary: usize,
+    save_all_at: usize,
     /// Sites that could not be, and why.
     pub dropped: BTreeMap<u64, String>,
 }
@@ -52,9 +56,12 @@ pub struct Planned {
 impl Planned {
     /// What its user should know.
     pub fn remark(&self) -> Option<String> {
-        (self.wary > 0).then(|| {
-            let places =
-                if self.wary == 1 { "one place saves" } else { &format!("{} places save", self.wary) };
+        (self.save_all_at > 0).then(|| {
+            let places = if self.save_all_at == 1 {
+                "one place saves"
+            } else {
+                &format!("{} places save", self.save_all_at)
+            };
             format!("{places} all registers, since the checker could not tell which of them matter")
         })
     }
@@ -106,16 +113,17 @@ pub fn every_load(
     path: &Path,
     data: &[u8],
     debug: Option<&[u8]>,
-    reach: Reach,
+    reach: LoadReach,
     role: Role,
     quantum: u32,
 ) -> Result<Planned, TwinsError> {
     let mut rewriter = rewriter(path, data, debug)?;
-    let attempts = Attempts { role, quantum, width: VectorWidth::of_this_machine(), spares: Spares::ALL };
-    attempts.until_proven(path, &mut rewriter, Which::EveryLoad(reach), BTreeSet::new())
+    let attempts =
+        Attempts { role, quantum, width: VectorWidth::of_this_machine(), optimisations: Optimisations::ALL };
+    attempts.until_proven(path, &mut rewriter, SiteChoice::EveryLoad(reach), BTreeSet::new())
 }
 
-/// The rewritten file of a module in its role; `rewriter` has read it, if somebody has yet.
+/// The rewritten file of a module in its role; `rewriter`, if given, has read it already.
 pub fn get(
     cache: &Cache,
     plan: &Plan,
@@ -138,12 +146,12 @@ pub(crate) fn refused(path: &Path, why: &twin::TwinError) -> TwinsError {
 /// What everything is rewritten with.
 pub(crate) fn no_sites() -> Sites {
     Sites {
-        which: Which::Listed(BTreeMap::new()),
+        which: SiteChoice::Listed(BTreeMap::new()),
         spins: BTreeSet::new(),
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
-        wary: BTreeSet::new(),
-        spares: Spares::ALL,
+        save_all_at: BTreeSet::new(),
+        optimisations: Optimisations::ALL,
     }
 }
 
@@ -162,21 +170,21 @@ struct Attempts {
     role: Role,
     quantum: u32,
     width: VectorWidth,
-    spares: Spares,
+    optimisations: Optimisations,
 }
 
 impl Attempts {
-    /// Rewrites until the checker finds nothing wrong: where it thinks that a yield loses what somebody relies on,
-    /// everything is saved, and sites that break other rules are left out.
+    /// Rewrites until the checker finds nothing wrong: where it thinks that a yield loses what
+    /// the program relies on, everything is saved, and sites that break other rules are left out.
     fn until_proven(
         &self,
         path: &Path,
         rewriter: &mut Rewriter<'_>,
-        mut which: Which,
+        mut which: SiteChoice,
         mut spins: BTreeSet<u64>,
     ) -> Result<Planned, TwinsError> {
         let unproven = |why: String| TwinsError::Unproven { path: path.display().to_string(), why };
-        let mut wary = BTreeSet::new();
+        let mut save_all_at = BTreeSet::new();
         let mut dropped = BTreeMap::new();
         let begin = Instant::now();
         loop {
@@ -184,8 +192,8 @@ impl Attempts {
                 which: which.clone(),
                 spins: spins.clone(),
                 width: self.width,
-                wary: wary.clone(),
-                spares: self.spares,
+                save_all_at: save_all_at.clone(),
+                optimisations: self.optimisations,
                 ..no_sites()
             };
             let earlier =
@@ -196,17 +204,18 @@ impl Attempts {
             let Err(why) = proof::check(rewriter.data(), &rewritten.bytes) else {
                 let phases = &mut rewritten.coverage.phases;
                 phases.push(Phase { name: "proof".to_owned(), nanos: written.elapsed().as_nanos() as u64 });
-                if !wary.is_empty() || !dropped.is_empty() {
+                if !save_all_at.is_empty() || !dropped.is_empty() {
                     phases.push(earlier);
                 }
-                return Ok(Planned { rewritten, wary: wary.len(), dropped });
+                return Ok(Planned { rewritten, save_all_at: save_all_at.len(), dropped });
             };
             let proof::Refusal::Wrong { violations, .. } = &why else {
                 return Err(unproven(why.to_string()));
             };
-            // Only so many violations are told of at a time; each time there must be some that were not known.
-            let known = wary.len() + dropped.len();
-            let before = wary.clone();
+            // The checker lists a limited number of violations at a time; each time there must be
+            // new ones.
+            let known = save_all_at.len() + dropped.len();
+            let before = save_all_at.clone();
             for violation in violations {
                 let Some(origin) = violation.origin.map(|origin| origin.0) else {
                     return Err(unproven(why.to_string()));
@@ -214,14 +223,14 @@ impl Attempts {
                 // Several may be told of one place.
                 let of_registers = matches!(violation.rule, proof::Rule::Yields | proof::Rule::SunkRestores);
                 if of_registers && !before.contains(&origin) {
-                    wary.insert(origin);
+                    save_all_at.insert(origin);
                     continue;
                 }
                 if spins.remove(&origin) {
                     dropped.insert(origin, format!("not proven: {}", violation.what));
                     continue;
                 }
-                let Which::Listed(listed) = &mut which else { return Err(unproven(why.to_string())) };
+                let SiteChoice::Listed(listed) = &mut which else { return Err(unproven(why.to_string())) };
                 // A site's loads may be fetched for by another one's yield.
                 let with = listed.iter().find(|(_, site)| site.with.contains(&origin)).map(|(&at, _)| at);
                 let Some(at) = listed.contains_key(&origin).then_some(origin).or(with) else {
@@ -230,7 +239,7 @@ impl Attempts {
                 listed.remove(&at);
                 dropped.insert(at, format!("not proven: {}", violation.what));
             }
-            if wary.len() + dropped.len() == known {
+            if save_all_at.len() + dropped.len() == known {
                 return Err(unproven(why.to_string()));
             }
         }
@@ -247,16 +256,17 @@ impl Recipe {
             role: module.role,
             quantum: plan.bounds.quantum,
             width: VectorWidth::of_this_machine(),
-            spares: Spares {
-                dead: has(Part::LiveRegisters),
-                ahead: has(Part::SavingAhead),
-                left: has(Part::LeftInSlots),
-                even: has(Part::StoredAgain),
+            optimisations: Optimisations {
+                live_registers: has(Part::LiveRegisters),
+                hoisted_saves: has(Part::HoistedSaves),
+                sunk_restores: has(Part::SunkRestores),
+                load_store_balance: has(Part::LoadStoreBalance),
             },
         }
     }
 
-    /// A file of another version of the checker, or of the format, is another entry: it is made again.
+    /// A file of another version of the checker, or of the format, is another entry: it is made
+    /// again.
     fn key(&self, content: &str, [checker, format]: [u32; 2]) -> Key {
         Key::of(&[content.as_bytes(), &self.text(), &checker.to_le_bytes(), &format.to_le_bytes()])
     }
@@ -265,17 +275,17 @@ impl Recipe {
         let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
         // The quantum is nothing to a primary.
         let quantum = if self.role == Role::Primary { 0 } else { self.quantum };
-        let (width, spins, spares) = (self.width, &self.spins, self.spares);
-        format!("{} {quantum} {width:?} {sites} {spins:?} {spares:?}", self.role.word()).into_bytes()
+        let (width, spins, optimisations) = (self.width, &self.spins, self.optimisations);
+        format!("{} {quantum} {width:?} {sites} {spins:?} {optimisations:?}", self.role.word()).into_bytes()
     }
 
     fn proven(&self, module: &PlannedModule, rewriter: &mut Rewriter<'_>) -> Result<Planned, TwinsError> {
         if crate::rewrite::cache::checksum(rewriter.data()) != module.content {
             return Err(TwinsError::Changed { path: module.path.clone() });
         }
-        let which = Which::Listed(self.sites.clone());
-        let Self { role, quantum, width, spares, .. } = *self;
-        let attempts = Attempts { role, quantum, width, spares };
+        let which = SiteChoice::Listed(self.sites.clone());
+        let Self { role, quantum, width, optimisations, .. } = *self;
+        let attempts = Attempts { role, quantum, width, optimisations };
         attempts.until_proven(&records::path_of(&module.path), rewriter, which, self.spins.clone())
     }
 
@@ -360,7 +370,7 @@ mod tests {
             role: Role::Primary,
             quantum: 0,
             width: VectorWidth::Sse,
-            spares: Spares::ALL,
+            optimisations: Optimisations::ALL,
         };
         let now = recipe.key("content", [proof::VERSION, twin_format::VERSION]);
         assert_eq!(now, recipe.key("content", [proof::VERSION, twin_format::VERSION]));

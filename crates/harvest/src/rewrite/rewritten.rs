@@ -1,4 +1,5 @@
-//! What a rewritten file says of itself: its mapping, by [`twin_format`], as far as a harvest needs it.
+//! What a rewritten file says of itself: its mapping, by [`twin_format`], as far as a harvest needs
+//! it.
 
 use image::Image;
 use image::elf::abi::{PF_R, PF_W, PF_X};
@@ -31,7 +32,8 @@ pub(crate) struct Switches {
     pub(crate) entry: u64,
     /// By ascending place.
     pub(crate) rows: Vec<SwitchRow>,
-    /// The addresses of the segment that all of them are in, which is code and nothing else; 0 and 0: there is no such.
+    /// The addresses of the segment that all of them are in, which is code and nothing else; 0 and
+    /// 0: there is no such.
     pub(crate) code: [u64; 2],
 }
 

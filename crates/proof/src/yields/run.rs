@@ -43,11 +43,11 @@ pub(crate) struct Done {
     pub(crate) charge: Option<u32>,
     pub(crate) prefetches: Vec<Instruction>,
     pub(crate) yields: u32,
-    /// Of them, those by which it waits by turning round: they fetch nothing.
+    /// Of them, spin yields: they fetch nothing.
     pub(crate) spins: u32,
     /// The byte that changes where it is switched on and off.
     pub(crate) switch: Option<u64>,
-    /// Where it goes on behind a yield that is not by turning round.
+    /// Where it goes on behind a yield that is no spin yield.
     pub(crate) resume: Option<u64>,
     /// Its yields, in the order of control.
     pub(crate) recognised: Vec<RecognisedYield>,
@@ -72,7 +72,7 @@ pub(crate) struct RecognisedYield {
     /// Its jump to the next context, and where it goes on.
     pub(crate) jump: u64,
     pub(crate) resume: u64,
-    /// Whether it waits by turning round.
+    /// Whether it is a spin yield.
     pub(crate) is_spin: bool,
     /// What it fetches, in [`Done::prefetches`]: whatever is fetched behind the yield before it.
     pub(crate) prefetches: Range<usize>,

@@ -20,7 +20,7 @@ use pieces::{Piece, pieces};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
-use twin::{Bounds, Mode, Reach, Sites, Spares, VectorWidth, Which};
+use twin::{Bounds, LoadReach, Mode, Optimisations, SiteChoice, Sites, VectorWidth};
 
 /// A program and a correct rewriting.
 pub(crate) struct Specimen {
@@ -76,15 +76,15 @@ fn bounds() -> Bounds {
 }
 
 fn sites(width: VectorWidth, saves_ahead: bool) -> Sites {
-    let which = Which::EveryLoad(Reach::All);
-    let wary = std::collections::BTreeSet::new();
+    let which = SiteChoice::EveryLoad(LoadReach::All);
+    let save_all_at = std::collections::BTreeSet::new();
     Sites {
         which,
         spins: std::collections::BTreeSet::new(),
         width,
         knowledge: Knowledge::OfCallers,
-        wary,
-        spares: Spares { ahead: saves_ahead, ..Spares::ALL },
+        save_all_at,
+        optimisations: Optimisations { hoisted_saves: saves_ahead, ..Optimisations::ALL },
     }
 }
 
@@ -126,8 +126,10 @@ fn right_ones_are_accepted() {
 #[test]
 fn what_is_spared_nothing_is_accepted() {
     for specimen in SPECIMENS.iter() {
-        let sites =
-            Sites { spares: Spares { dead: false, ..Spares::ALL }, ..sites(VectorWidth::Avx512, true) };
+        let sites = Sites {
+            optimisations: Optimisations { live_registers: false, ..Optimisations::ALL },
+            ..sites(VectorWidth::Avx512, true)
+        };
         let mode = if specimen.scavenger { Mode::Scavenger(&sites, bounds()) } else { Mode::Primary(&sites) };
         let rewritten = twin::rewrite(&specimen.original, None, mode).expect("it can be").bytes;
         if let Err(refusal) = check(&specimen.original, &rewritten) {

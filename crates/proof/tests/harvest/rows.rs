@@ -1,11 +1,12 @@
-//! Rows of yields in the mapping: each yield has one, each row is of a yield, and names the instructions that it stands for.
-//! A run's counts are told by these rows, so a wrong one would tell them of the wrong load.
+//! Rows of yields in the mapping: each yield has one, each row is of a yield, and names the
+//! instructions that it stands for. A run's counts are told by these rows, so a wrong one would
+//! tell them of the wrong load.
 
 use crate::pieces::{add, get, mapping};
 use crate::{C, bounds, compile, rejected, sites};
 use gleaner_proof::{Rule, check};
 use std::collections::{BTreeMap, BTreeSet};
-use twin::{Mode, Site, Sites, VectorWidth, Which};
+use twin::{Mode, Site, SiteChoice, Sites, VectorWidth};
 
 const SITE: u64 = 1;
 const SPIN: u64 = 2;
@@ -72,7 +73,7 @@ fn every_load(scavenger: bool) -> Specimen {
 
 /// Before every instruction.
 fn spins() -> Specimen {
-    let which = Which::Listed(BTreeMap::new());
+    let which = SiteChoice::Listed(BTreeMap::new());
     let sites = Sites { which, spins: (0..0x8000).collect(), ..sites(VectorWidth::Sse, false) };
     Specimen::of(&program(), &sites, false)
 }
@@ -83,7 +84,7 @@ fn coalesced(scavenger: bool) -> Specimen {
     let next = |&load: &u64| loads.range(load + 1..).next().copied();
     let site = |load: &u64| Site { with: next(load).into_iter().collect(), prefetch: None };
     let listed = loads.iter().map(|load| (*load, site(load))).collect();
-    let sites = Sites { which: Which::Listed(listed), ..sites(VectorWidth::Sse, true) };
+    let sites = Sites { which: SiteChoice::Listed(listed), ..sites(VectorWidth::Sse, true) };
     Specimen::of(&program(), &sites, scavenger)
 }
 

@@ -5,13 +5,13 @@ use crate::{Specimen, bounds, compile, rejected, sites};
 use gleaner_proof::{Rule, check};
 use runtime_abi::context;
 use std::collections::BTreeMap;
-use twin::{Mode, VectorWidth, Which};
+use twin::{Mode, SiteChoice, VectorWidth};
 
 fn specimens() -> Vec<Specimen> {
     let make = |options: &[&str], width| {
         let original = compile("tests/harvest/program.c", options);
         let mut sites = sites(width, false);
-        sites.which = Which::Listed(BTreeMap::new());
+        sites.which = SiteChoice::Listed(BTreeMap::new());
         sites.spins = (0..0x40_8000).collect();
         let rewritten = twin::rewrite(&original, None, Mode::Primary(&sites)).expect("it can be").bytes;
         let pieces = pieces(&original, &rewritten, false);

@@ -1,4 +1,5 @@
-//! Parts of a harvest that can be left out, to see what they gain.
+//! Parts of a harvest that can be left out, to see what they gain. Records spell them as they
+//! always did.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,29 +7,34 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// The quantum after which a scavenger gives way wherever it is: without it only its sites do.
+    /// The quantum after which a scavenger yields at a bound: without it, only at its sites.
     Bounds,
-    /// What is known of dead registers: without it each yield saves and loads all there are, and
-    /// the next two are gone, too.
+    /// Only live registers are saved: without it, each yield saves and loads all registers, and the
+    /// next two parts are left out, too.
     LiveRegisters,
-    /// What a loop does not change is saved once, before it: without it, at each yield, and the
-    /// next one is gone, too.
-    SavingAhead,
-    /// What a scavenger's loop does not use is loaded once, behind it: without it, at each yield.
-    LeftInSlots,
-    /// What slots hold is stored again where a yield would load much and store little.
-    StoredAgain,
+    /// A register that a loop does not change is saved once, before the loop: without it, at each
+    /// yield, and the next part is left out, too.
+    #[serde(rename = "saving_ahead")]
+    HoistedSaves,
+    /// A register that a scavenger's loop does not use is loaded once, behind the loop: without it,
+    /// at each yield.
+    #[serde(rename = "left_in_slots")]
+    SunkRestores,
+    /// Where a yield loads much and stores little, registers that slots hold already are saved
+    /// again.
+    #[serde(rename = "stored_again")]
+    LoadStoreBalance,
 }
 
 impl Part {
-    /// As records spell it, in words.
+    /// In words, as on the command line.
     pub fn words(self) -> &'static str {
         match self {
             Self::Bounds => "bounds",
             Self::LiveRegisters => "live registers",
-            Self::SavingAhead => "saving ahead",
-            Self::LeftInSlots => "left in slots",
-            Self::StoredAgain => "stored again",
+            Self::HoistedSaves => "hoisted saves",
+            Self::SunkRestores => "sunk restores",
+            Self::LoadStoreBalance => "load-store balance",
         }
     }
 }

@@ -1,14 +1,16 @@
 //! The bytes of a twin, once every twin has its place.
 //!
-//! An instruction is copied as it stands; only displacements change (and short branches that no longer reach become
-//! long ones). So whatever an instruction does, its copy does.
+//! An instruction is copied as it stands; only displacements change (and short branches that no
+//! longer reach become long ones). So whatever an instruction does, its copy does.
 
 use crate::error::TwinError;
 use crate::layout::insertions::{Insertions, Reference};
-use crate::layout::{Form, JUMP_SIZE, LINE, Layout, displacement_size, escapes_after, modrm_at, slot_of};
-use crate::output::file::Span;
-use crate::select;
-use crate::yields::relays::{self, Relay};
+use crate::layout::relay::{self, Relay};
+use crate::layout::span::Span;
+use crate::layout::{
+    InstructionForm, JUMP_SIZE, LINE, Layout, displacement_size, escapes_after, is_enterable, modrm_at,
+    slot_of,
+};
 use image::Module;
 use image::code::insn::{Flow, Insn, index_at};
 use image::code::tables::JumpTable;
@@ -55,7 +57,7 @@ impl Twins<'_, '_> {
         let unit = self.module.unit_at(target)?;
         let twin = self.twins[unit].as_ref()?;
         let at = (target.0 - self.module.units[unit].start.0) as u32;
-        if !select::is_enterable(self.module, unit, at) {
+        if !is_enterable(self.module, unit, at) {
             return None;
         }
         let index = index_at(&self.module.decoded[unit].insns, at)?;
@@ -100,14 +102,14 @@ impl Twins<'_, '_> {
         let mut writer = Writer { out, at: 0, address: twin.address };
         let mut changed = twin.layout.changed().iter().peekable();
         let mut cold = twin.layout.cold().iter().peekable();
-        let mut relays = relays::of_unit(&self.relays, unit).iter().peekable();
+        let mut relays = relay::of_unit(&self.relays, unit).iter().peekable();
         let mut end = 0;
         let by_load: HashMap<u32, &TwinTable> =
             twin.tables.iter().map(|table| (table.table.load_at, table)).collect();
         for (index, insn) in insns.iter().enumerate() {
             let form = match changed.next_if(|&&(next, _)| next == index as u32) {
                 Some(&(_, form)) => form,
-                None => Form::Same,
+                None => InstructionForm::Same,
             };
             if insn.at != end {
                 writer.put(&[INT3; LINE as usize][..twin.layout.padding_before(index) as usize]);
@@ -125,22 +127,22 @@ impl Twins<'_, '_> {
             }
             let bytes = insn.bytes(code);
             match form {
-                Form::WideDisplacement => {
+                InstructionForm::WideDisplacement => {
                     let table = by_load.get(&insn.at).ok_or(TOO_FAR)?;
                     put_load(&mut writer, bytes, table)?;
                 }
-                Form::ThroughSlot => {
+                InstructionForm::ThroughSlot => {
                     let slot = slot_of(self.module, unit, *insn).ok_or(TOO_FAR)?;
                     let operation = if insn.flow == Flow::Call32 { 0x15 } else { 0x25 };
                     writer.put(&[0xff, operation, 0, 0, 0, 0]);
                     writer.fix32(writer.at - 4, slot.0)?;
                 }
-                Form::Replaced(_) => writer.put(twin.inserted.replacement(index).unwrap_or(&[])),
-                Form::Long => {
+                InstructionForm::Replaced(_) => writer.put(twin.inserted.replacement(index).unwrap_or(&[])),
+                InstructionForm::Long => {
                     let target = insn.target(start, code).ok_or(TOO_FAR)?;
                     put_long(&mut writer, *insn, bytes, self.destination(unit, target))?;
                 }
-                Form::Same => {
+                InstructionForm::Same => {
                     let begin = writer.at;
                     writer.put(bytes);
                     if insn.rip_displacement != 0 {
@@ -210,7 +212,8 @@ impl Writer<'_> {
         self.out[place..place + 4].copy_from_slice(&distance.to_le_bytes());
         Ok(())
     }
-    /// Fills in four bytes of inserted code, the other part of whose piece begins at offset `other`.
+    /// Fills in four bytes of inserted code, the other part of whose piece begins at offset
+    /// `other`.
     fn refer(
         &mut self,
         place: usize,
@@ -264,8 +267,8 @@ fn put_long(writer: &mut Writer<'_>, insn: Insn, bytes: &[u8], to: u64) -> Resul
     writer.fix32(writer.at - 4, to)
 }
 
-/// The load of a jump table, its displacement moved by the distance from the original table to its twin: so whatever
-/// registers hold, they hold the same as in the original.
+/// The load of a jump table, its displacement moved by the distance from the original table to its
+/// twin: so whatever registers hold, they hold the same as in the original.
 fn put_load(writer: &mut Writer<'_>, bytes: &[u8], table: &TwinTable) -> Result<(), TwinError> {
     let modrm = modrm_at(bytes);
     let has_sib = bytes[modrm] & 7 == 4;
@@ -286,7 +289,8 @@ fn put_load(writer: &mut Writer<'_>, bytes: &[u8], table: &TwinTable) -> Result<
     Ok(())
 }
 
-/// Whether the load of a unit's table can be led to a twin table: a plain load of a one-byte opcode.
+/// Whether the load of a unit's table can be led to a twin table: a plain load of a one-byte
+/// opcode.
 pub(crate) fn is_movable(module: &Module<'_>, unit: usize, table: &JumpTable) -> bool {
     let decoded = &module.decoded[unit];
     let Some(index) = index_at(&decoded.insns, table.load_at) else { return false };

@@ -1,9 +1,9 @@
 //! Code put before instructions of a twin, and instructions put in the place of others.
 //!
-//! A piece may have a *cold part*, which lies behind all instructions of its unit's twin: what stands before the instruction
-//! then jumps over nothing where it is rarely needed.
+//! A piece may have a *cold part*, which lies behind all instructions of its unit's twin. So the
+//! code in line, before the instruction, has no rarely executed code to jump over.
 
-use crate::yields::relays::Thrown;
+use crate::layout::thrown::ThrownTo;
 use twin_format::YieldKind;
 
 /// What a piece of inserted code refers to outside of itself.
@@ -15,9 +15,11 @@ pub(crate) enum Reference {
     TextSize,
     /// The distance to an address, from the end of these four bytes.
     Address(u64),
-    /// The distance to so many bytes behind the begin of the same piece's other part, from the end of these four bytes.
+    /// The distance to a place in the same piece's other part, from the end of these four bytes;
+    /// the number is the place's offset in that part.
     Across(u32),
-    /// The distance to what is inserted before an instruction of the same unit, by its index, from the end of these four bytes.
+    /// The distance to what is inserted before an instruction of the same unit, by its index, from
+    /// the end of these four bytes.
     Before(u32),
     /// The distance to an instruction of the same unit itself.
     At(u32),
@@ -76,8 +78,9 @@ pub(crate) struct ListedYield {
 pub(crate) struct Switch {
     /// The byte that changes, from the begin of what stands before the instruction.
     pub at: u32,
-    /// Where the jump that it is while switched on leads by way of a relay, from the begin of the cold part; and what becomes of exceptions there.
-    pub by_relay: Option<(u32, Thrown)>,
+    /// If it needs a relay: where the relay leads, from the begin of the cold part, and what
+    /// becomes of exceptions that are thrown there.
+    pub by_relay: Option<(u32, ThrownTo)>,
 }
 
 /// Inserted code in the making.
@@ -120,7 +123,8 @@ pub(crate) struct Insertions {
     /// Ends of each instruction's piece in `hot`; empty if nothing is inserted at all.
     ends: Vec<u32>,
     hot: Part,
-    /// Indices of the instructions whose pieces have cold parts, ascending, and the ends of these in `cold`.
+    /// Indices of the instructions whose pieces have cold parts, ascending, and the ends of these
+    /// in `cold`.
     cold_ends: Vec<(u32, u32)>,
     cold: Part,
     /// By the index of the instruction, ascending.

@@ -1,11 +1,19 @@
-//! Where each instruction of a twin goes, relative to the twin's start. Needs no addresses: whatever leaves the unit has
-//! its longest form.
+//! The layout of a twin: the offset of each instruction. It needs no addresses, since every branch
+//! that leaves the unit takes its longest form.
 //!
-//! The order is that of the original, so that what falls through still does. Behind it all lie the cold parts of what is
-//! inserted, in the same order.
+//! Instructions keep the original's order, so that every fall-through stays one. Cold parts of
+//! inserted code lie behind the last instruction, in the same order:
+//!
+//! ```text
+//! unit              a        b        c
+//! twin    [piece] a   [piece] b   c   jmp original   cold part of a's piece   cold part of b's
+//! ```
 
 pub(crate) mod emit;
 pub(crate) mod insertions;
+pub(crate) mod relay;
+pub(crate) mod span;
+pub(crate) mod thrown;
 
 use crate::layout::insertions::Insertions;
 use image::Module;
@@ -17,23 +25,24 @@ use units::Svma;
 pub(crate) const JUMP_SIZE: u32 = 5;
 /// The size of `call [rip + d]` and `jmp [rip + d]`.
 const THROUGH_SLOT_SIZE: u32 = 6;
-/// Behind bytes that have no twin, what follows lies as its original does in pieces of this many bytes: compilers put the
-/// starts of loops where they fit, and fill up what is before them. A loop that fits into a cache line stays within one, if
-/// its original does: a search in a tree that crossed into the next line lost a twentieth.
+/// Behind bytes that have no twin, what follows lies as its original does in pieces of this many
+/// bytes: compilers put the starts of loops where they fit, and fill up what is before them. A loop
+/// that fits into a cache line stays within one, if its original does: a search in a tree that
+/// crossed into the next line lost a twentieth.
 const ALIGNED_AS: u32 = 16;
 /// A cache line.
 pub(crate) const LINE: u32 = 64;
 
 /// The form an instruction takes in the twin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum InstructionForm {
     /// Of the same size.
     Same,
     /// A short branch that became a long one.
     Long,
     /// A jump table's load that got a 32-bit displacement.
     WideDisplacement,
-    /// Another instruction in its place, of so many bytes.
+    /// Another instruction in its place; its size in bytes.
     Replaced(u8),
     /// A call of or jump to a linkage stub that became one through the stub's slot.
     ThroughSlot,
@@ -42,10 +51,11 @@ pub(crate) enum Form {
 /// The layout of one twin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
-    /// Where the code put before each instruction begins, or the instruction itself if there is none.
+    /// Where the code put before each instruction begins, or the instruction itself if there is
+    /// none.
     pub offsets: Vec<u32>,
     /// Indices of the instructions that do not keep their form, ascending.
-    changed: Vec<(u32, Form)>,
+    changed: Vec<(u32, InstructionForm)>,
     /// All of it, cold parts included.
     pub size: u32,
     /// Where the cold parts begin.
@@ -56,7 +66,8 @@ pub(crate) struct Layout {
     padding: Vec<(u32, u8)>,
     /// What comes between an instruction and the jump of its escape.
     before_escape: u32,
-    /// Loops that may have to stay within a line: their first and last instructions, by index, by the first ones, ascending.
+    /// Loops that may have to stay within a line: their first and last instructions, by index, by
+    /// the first ones, ascending.
     loops: Vec<(u32, u32)>,
 }
 
@@ -96,29 +107,30 @@ impl Layout {
     pub(crate) fn minds_lines(&self) -> bool {
         !self.loops.is_empty()
     }
-    pub(crate) fn changed(&self) -> &[(u32, Form)] {
+    pub(crate) fn changed(&self) -> &[(u32, InstructionForm)] {
         &self.changed
     }
 }
 
-/// Whether the twin must jump to the original after this instruction: it may go on, but not to the next one laid out.
+/// Whether the twin must jump to the original after this instruction: it may go on, but not to the
+/// next one laid out.
 pub(crate) fn escapes_after(insns: &[Insn], index: usize) -> bool {
     let insn = &insns[index];
     insn.flow.falls_through() && insns.get(index + 1).is_none_or(|next| next.at != insn.end())
 }
 
 /// How many bytes an instruction takes in a form.
-pub(crate) fn size_in_form(insn: Insn, form: Form, code: &[u8]) -> u32 {
+pub(crate) fn size_in_form(insn: Insn, form: InstructionForm, code: &[u8]) -> u32 {
     let len = u32::from(insn.len);
     match (form, insn.flow) {
-        (Form::Same, _) => len,
-        (Form::Long, Flow::Jump8) => len + 3,
-        (Form::Long, Flow::Branch8) => len + 4,
+        (InstructionForm::Same, _) => len,
+        (InstructionForm::Long, Flow::Jump8) => len + 3,
+        (InstructionForm::Long, Flow::Branch8) => len + 4,
         // loop over; jmp past; over: jmp there
-        (Form::Long, _) => len + 2 + JUMP_SIZE,
-        (Form::Replaced(size), _) => u32::from(size),
-        (Form::ThroughSlot, _) => THROUGH_SLOT_SIZE,
-        (Form::WideDisplacement, _) => len + 4 - displacement_size(insn.bytes(code)) as u32,
+        (InstructionForm::Long, _) => len + 2 + JUMP_SIZE,
+        (InstructionForm::Replaced(size), _) => u32::from(size),
+        (InstructionForm::ThroughSlot, _) => THROUGH_SLOT_SIZE,
+        (InstructionForm::WideDisplacement, _) => len + 4 - displacement_size(insn.bytes(code)) as u32,
     }
 }
 
@@ -146,9 +158,9 @@ pub(crate) fn modrm_at(bytes: &[u8]) -> usize {
     prefixes.count() + 1
 }
 
-/// The slot by which a call or jump of a unit gets where the linkage stub that it names would send it. That is a jump less:
-/// many libraries call their own functions by such stubs, since others may take their place, and the entries that the
-/// stubs lead to are patched.
+/// The slot by which a call or jump of a unit gets where the linkage stub that it names would send
+/// it. That is a jump less: many libraries call their own functions by such stubs, since others may
+/// take their place, and the entries that the stubs lead to are patched.
 pub(crate) fn slot_of(module: &Module<'_>, unit: usize, insn: Insn) -> Option<Svma> {
     let plain = matches!(insn.flow, Flow::Call32 | Flow::Jump32) && u32::from(insn.len) == JUMP_SIZE;
     let start = module.units[unit].start;
@@ -171,23 +183,24 @@ pub(crate) fn lay_out(
     let insns = &module.decoded[unit].insns;
     let start = module.units[unit].start;
     let code = module.code(unit);
-    let mut forms: Vec<(u32, Form)> = inserted
+    let mut forms: Vec<(u32, InstructionForm)> = inserted
         .replaced()
         .iter()
-        .map(|(index, bytes)| (*index, Form::Replaced(bytes.len() as u8)))
+        .map(|(index, bytes)| (*index, InstructionForm::Replaced(bytes.len() as u8)))
         .collect();
     for table in tables {
         if let Some(index) = index_at(insns, table.load_at) {
             if displacement_size(insns[index].bytes(code)) != 4 {
-                forms.push((index as u32, Form::WideDisplacement));
+                forms.push((index as u32, InstructionForm::WideDisplacement));
             }
         }
     }
-    // Short branches, and the index of what they lead to; those that leave the unit become long at once.
+    // Short branches, and the index of what they lead to; those that leave the unit become long at
+    // once.
     let mut short: Vec<(u32, u32)> = Vec::new();
     for (index, insn) in insns.iter().enumerate() {
         if skip_stubs && slot_of(module, unit, *insn).is_some() {
-            forms.push((index as u32, Form::ThroughSlot));
+            forms.push((index as u32, InstructionForm::ThroughSlot));
         }
         if insn.flow.displacement_size() != 1 {
             continue;
@@ -199,7 +212,7 @@ pub(crate) fn lay_out(
             .and_then(|at| index_at(insns, at as u32));
         match target {
             Some(target) => short.push((index as u32, target as u32)),
-            None => forms.push((index as u32, Form::Long)),
+            None => forms.push((index as u32, InstructionForm::Long)),
         }
     }
     forms.sort_unstable_by_key(|&(index, _)| index);
@@ -217,7 +230,7 @@ pub(crate) fn lay_out(
             // Each may push the next one out of reach: then there is no end to it for long.
             let fits = i8::try_from(distance).is_ok() && round < MOST_ROUNDS;
             if !fits {
-                grown.push((index, Form::Long));
+                grown.push((index, InstructionForm::Long));
             }
             fits
         });
@@ -267,7 +280,7 @@ fn room_before(
     let size: u32 = (first as usize..=last as usize)
         .map(|index| {
             let form = layout.changed.binary_search_by_key(&(index as u32), |&(index, _)| index);
-            let form = form.map_or(Form::Same, |form| layout.changed[form].1);
+            let form = form.map_or(InstructionForm::Same, |form| layout.changed[form].1);
             inserted.size_before(index) + size_in_form(insns[index], form, code)
         })
         .sum();
@@ -292,7 +305,7 @@ fn place(layout: &mut Layout, insns: &[Insn], start: Svma, code: &[u8], inserted
         offsets[index] = at;
         let form = match changed.next_if(|&&(next, _)| next == index as u32) {
             Some(&(_, form)) => form,
-            None => Form::Same,
+            None => InstructionForm::Same,
         };
         at += inserted.size_before(index) + size_in_form(*insn, form, code);
         if escapes_after(insns, index) {
@@ -309,6 +322,13 @@ fn place(layout: &mut Layout, insns: &[Insn], start: Svma, code: &[u8], inserted
     layout.size = at;
 }
 
+/// Whether a branch from another unit may lead to this place of a twin: where the unit is known to
+/// be entered.
+pub(crate) fn is_enterable(module: &Module<'_>, unit: usize, at: u32) -> bool {
+    (at == 0 || module.roots(unit).binary_search(&at).is_ok())
+        && index_at(&module.decoded[unit].insns, at).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,7 +337,8 @@ mod tests {
     fn what_begins_in_the_middle_of_an_instruction_begins_behind_it() {
         let insn = Insn { at: 0, len: 3, flow: Flow::Next, rip_displacement: 0, never_returns: false };
         let layout = Layout { offsets: vec![0], hot: 3 + JUMP_SIZE, ..Layout::default() };
-        // Into the instruction, behind it (where the escape is), and behind what was not decoded: never back.
+        // Into the instruction, behind it (where the escape is), and behind what was not decoded:
+        // never back.
         let offsets: Vec<u32> = (0..5).map(|at| layout.offset_of(&[insn], at)).collect();
         assert_eq!(offsets, [0, 3, 3, 3, 8]);
     }
@@ -327,19 +348,24 @@ mod tests {
         let insn = |at, len, flow| Insn { at, len, flow, rip_displacement: 0, never_returns: false };
         // The return at 5 ends what is before the gap; the call at 0 is a byte longer in the twin.
         let insns = [insn(0, 5, Flow::Call32), insn(5, 1, Flow::Return), insn(16, 3, Flow::Next)];
-        let mut layout =
-            Layout { offsets: vec![0; 3], changed: vec![(0, Form::ThroughSlot)], ..Layout::default() };
+        let mut layout = Layout {
+            offsets: vec![0; 3],
+            changed: vec![(0, InstructionForm::ThroughSlot)],
+            ..Layout::default()
+        };
         place(&mut layout, &insns, Svma(0x1000), &[0; 19], &Insertions::default());
         assert_eq!((layout.offsets.as_slice(), layout.padding_before(2)), (&[0, 6, 16][..], 9));
         assert_eq!(layout.size, 19 + JUMP_SIZE);
-        // What ends with the return ends before the padding or behind it, but not in the code behind it.
+        // What ends with the return ends before the padding or behind it, but not in the code
+        // behind it.
         assert_eq!(layout.offset_of(&insns, 6), 16);
     }
 
     #[test]
     fn a_small_loop_stays_within_its_line() {
         let insn = |at, len, flow| Insn { at, len, flow, rip_displacement: 0, never_returns: false };
-        // A call that grows, a return; then, behind a gap, ten bytes that jump back to their first one.
+        // A call that grows, a return; then, behind a gap, ten bytes that jump back to their first
+        // one.
         let insns = [
             insn(0, 5, Flow::Call32),
             insn(5, 1, Flow::Return),

@@ -1,24 +1,27 @@
-//! Harvest twins: for each unit, what goes before which instruction. The code itself comes from [`crate::yields`],
-//! [`crate::yields::leaves`] and [`crate::yields::tls`], the places of bounds from [`crate::yields::bounds`].
+//! Harvest twins: for each unit, what goes before which instruction. The code itself comes from
+//! [`crate::yields`], [`crate::yields::leaves`] and [`crate::yields::tls`], the places of bounds
+//! from [`crate::yields::bounds`].
 //!
-//! A unit in which state that yields do not switch may hold something (x87, MMX, the direction flag) has no yields; in a
-//! scavenger it sends guests home where its bound yields would be.
+//! A unit in which state that yields do not switch may hold something (x87, MMX, the direction
+//! flag) has no yields; in a scavenger it sends guests home where its bound yields would be.
 
 use crate::layout::emit::is_movable;
 use crate::layout::insertions::{Insertions, Piece};
+use crate::layout::is_enterable;
+use crate::layout::thrown;
 use crate::report::{Harvested, SiteRefusal};
+use crate::select::UnitChoice;
 use crate::select::before_runtime::early;
 use crate::select::hazards::{acts_on_the_thread, uses_unswitched_state};
-use crate::select::sites::{Bounds, Reach, Sites, Which};
-use crate::select::{Choice, is_enterable};
+use crate::select::sites::{Bounds, LoadReach, SiteChoice, Sites};
 use crate::yields::bounds::{self, Bound};
-use crate::yields::hoisted_saves::Kept;
+use crate::yields::hoisted_saves::HoistedSaves;
 use crate::yields::leaves::{leave, return_check};
 use crate::yields::operands::{self, Operand};
-use crate::yields::relays;
-use crate::yields::sunk_restores::Left;
+use crate::yields::registers::dead_register;
+use crate::yields::sunk_restores::SunkRestores;
 use crate::yields::tls;
-use crate::yields::{Fetch, Kind, Yield, assemble_yield, dead, load_left, store_ahead};
+use crate::yields::{Fetch, Purpose, YieldRequest, assemble_yield, hoisted_save, sunk_restore};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use image::Module;
 use image::code::effects::effect;
@@ -35,19 +38,20 @@ use std::cell::LazyCell;
 use units::Svma;
 
 /// What harvesting needs to know about the whole module.
-pub(crate) struct Harvest<'a, 'd> {
+pub(crate) struct HarvestTwins<'a, 'd> {
     module: &'a Module<'d>,
-    choices: &'a [Choice],
-    facts: &'a Facts,
+    choices: &'a [UnitChoice],
+    facts: &'a ModuleFacts,
     sites: &'a Sites,
     /// Those of a scavenger.
     bounds: Option<Bounds>,
-    /// It is nobody's host: so yields of loops may leave in their slots what the loops do not use, and who is next is asked once at a yield.
+    /// Its threads host no guests. So yields may leave to sunk restores what their loop does not
+    /// use, and load the next context once.
     only_guest: bool,
 }
 
 /// What is true of a module wherever its sites are.
-pub(crate) struct Facts {
+pub(crate) struct ModuleFacts {
     liveness: Liveness,
     /// For each unit, whether it may run before its thread has an area.
     early: Vec<bool>,
@@ -56,7 +60,7 @@ pub(crate) struct Facts {
 }
 
 /// A unit while it is worked on.
-struct Work<'u> {
+struct UnitWork<'u> {
     unit: usize,
     instructions: Vec<Instruction>,
     live: Cow<'u, [RegSet]>,
@@ -64,16 +68,16 @@ struct Work<'u> {
     /// For each instruction, what its yield fetches, if it is a site.
     sites: Vec<Option<Fetch>>,
     bounds: Vec<Bound>,
-    kept: Kept,
-    left: Left,
+    hoisted: HoistedSaves,
+    sunk: SunkRestores,
     done: Harvested,
 }
 
-impl Facts {
+impl ModuleFacts {
     /// `guest` tells whether it is to run in the waits of others.
-    pub(crate) fn of(module: &Module<'_>, choices: &[Choice], knowledge: Knowledge, guest: bool) -> Self {
+    pub(crate) fn of(module: &Module<'_>, choices: &[UnitChoice], knowledge: Knowledge, guest: bool) -> Self {
         // What the file does not list, nobody can check.
-        let all_of = |unit: usize| matches!(choices[unit], Choice::Twin(_));
+        let all_of = |unit: usize| matches!(choices[unit], UnitChoice::Twin(_));
         let table = |unit: usize, table: &JumpTable| all_of(unit) && is_movable(module, unit, table);
         let listed = RelyOn { table: &table, all_of: &all_of };
         Self {
@@ -88,11 +92,11 @@ impl Facts {
     }
 }
 
-impl<'a, 'd> Harvest<'a, 'd> {
+impl<'a, 'd> HarvestTwins<'a, 'd> {
     pub(crate) fn new(
         module: &'a Module<'d>,
-        choices: &'a [Choice],
-        facts: &'a Facts,
+        choices: &'a [UnitChoice],
+        facts: &'a ModuleFacts,
         sites: &'a Sites,
         bounds: Option<Bounds>,
         only_guest: bool,
@@ -105,25 +109,28 @@ impl<'a, 'd> Harvest<'a, 'd> {
         if self.has_nothing(unit) {
             return <_>::default();
         }
-        let mut work = Work {
+        let mut work = UnitWork {
             unit,
             instructions: self.module.instructions(unit).collect(),
             live: self.live(unit),
             tables,
             sites: Vec::new(),
             bounds: Vec::new(),
-            kept: Kept::default(),
-            left: Left::default(),
+            hoisted: HoistedSaves::default(),
+            sunk: SunkRestores::default(),
             done: Harvested::default(),
         };
         let decoded = &self.module.decoded[unit];
-        // By other tables than those that the file lists, no twin is entered; and nobody can check what would hold there.
+        // No twin is entered by tables that the file does not list, and the checker sees only those.
         let cfg = self.module.cfg_by(unit, tables);
         self.choose_sites(&mut work, &cfg);
         let dominators = LazyCell::new(|| Dominators::of(&cfg));
         let yields: Vec<bool> = work.sites.iter().map(Option::is_some).collect();
-        if self.sites.spares.dead && self.sites.spares.ahead && yields.contains(&true) {
-            work.kept = Kept::of(&cfg, &dominators, &work.instructions, &work.live, &yields);
+        if self.sites.optimisations.live_registers
+            && self.sites.optimisations.hoisted_saves
+            && yields.contains(&true)
+        {
+            work.hoisted = HoistedSaves::of(&cfg, &dominators, &work.instructions, &work.live, &yields);
         }
         if let Some(bounds) = &self.bounds {
             let costs: Vec<u32> = work
@@ -138,10 +145,17 @@ impl<'a, 'd> Harvest<'a, 'd> {
             let first =
                 u32::from(work.instructions.first().is_some_and(|insn| insn.mnemonic() == Mnemonic::Endbr64));
             work.bounds = bounds::place(&cfg, &dominators, &costs, &yields, first, bounds);
-            if self.only_guest && self.sites.spares.left && !self.facts.unswitched[unit] {
+            if self.only_guest && self.sites.optimisations.sunk_restores && !self.facts.unswitched[unit] {
                 let insns = &decoded.insns;
-                work.left =
-                    Left::of(&cfg, &dominators, &work.instructions, insns, &work.kept, &yields, &work.bounds);
+                work.sunk = SunkRestores::of(
+                    &cfg,
+                    &dominators,
+                    &work.instructions,
+                    insns,
+                    &work.hoisted,
+                    &yields,
+                    &work.bounds,
+                );
             }
         }
         self.insert(work)
@@ -149,7 +163,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
 
     /// Whether nothing is put into a unit: a primary's without a site or a spin, as most are.
     fn has_nothing(&self, unit: usize) -> bool {
-        let Which::Listed(listed) = &self.sites.which else { return false };
+        let SiteChoice::Listed(listed) = &self.sites.which else { return false };
         let unit = &self.module.units[unit];
         let all = unit.start.0..unit.end().0;
         self.bounds.is_none()
@@ -157,7 +171,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
             && self.sites.spins.range(all).next().is_none()
     }
 
-    fn insert(&self, mut work: Work<'_>) -> (Insertions, Harvested) {
+    fn insert(&self, mut work: UnitWork<'_>) -> (Insertions, Harvested) {
         let mut insertions = Insertions::default();
         let nothing = Fetch::default();
         let mut next_bound = 0;
@@ -167,24 +181,24 @@ impl<'a, 'd> Harvest<'a, 'd> {
         for index in 0..work.instructions.len() {
             piece.clear();
             let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
-            let base = work.kept.base(index);
-            let yields = |kind, fetch: &Fetch| {
-                assemble_yield(&Yield {
-                    kind,
-                    live: if self.sites.spares.dead { live } else { RegSet::ALL },
-                    held: work.kept.held(index),
+            let base = work.hoisted.base(index);
+            let yields = |purpose, fetch: &Fetch| {
+                assemble_yield(&YieldRequest {
+                    purpose,
+                    live: if self.sites.optimisations.live_registers { live } else { RegSet::ALL },
+                    held: work.hoisted.held(index),
                     base,
-                    left: work.left.around(index).copied().filter(|_| kind == Kind::Site),
-                    asks_once: self.only_guest,
-                    even: self.sites.spares.even,
+                    sunk: work.sunk.around(index).copied().filter(|_| purpose == Purpose::Site),
+                    loads_next_once: self.only_guest,
+                    balances: self.sites.optimisations.load_store_balance,
                     fetch,
                     width: self.sites.width,
-                    thrown: relays::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
+                    thrown: thrown::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
                 })
             };
-            if let Some(left) = work.left.before(index) {
-                piece.append(&load_left(left));
+            if let Some(left) = work.sunk.before(index) {
+                piece.append(&sunk_restore(left));
             }
             if let Some(bound) = work.bounds.get(next_bound).filter(|b| b.index as usize == index) {
                 next_bound += 1;
@@ -192,23 +206,23 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     piece.append(&leave(live));
                     work.done.leaves += 1;
                 } else {
-                    piece.append(&yields(Kind::Bound(bound.cost), &nothing));
+                    piece.append(&yields(Purpose::Bound(bound.cost), &nothing));
                     work.done.bounds += 1;
                 }
             }
             if self.spins_at(&work, index) {
                 let spin = Fetch { origins: vec![work.instructions[index].ip()], ..Fetch::default() };
-                piece.append(&yields(Kind::Spin, &spin));
+                piece.append(&yields(Purpose::Spin, &spin));
                 work.done.spins += 1;
             }
             if let Some(fetch) = &work.sites[index] {
-                piece.append(&yields(Kind::Site, fetch));
+                piece.append(&yields(Purpose::Site, fetch));
                 work.done.sites += 1;
             }
-            let (ahead, begins) = (work.kept.ahead(index), work.kept.begins(index));
+            let (ahead, begins) = (work.hoisted.hoisted(index), work.hoisted.begins(index));
             if ahead != RegSet::EMPTY || begins.is_some() {
-                if let Some(to) = begins.or(base).or_else(|| dead(live, RegSet::EMPTY)) {
-                    piece.append(&store_ahead(to, base == Some(to), ahead));
+                if let Some(to) = begins.or(base).or_else(|| dead_register(live, RegSet::EMPTY)) {
+                    piece.append(&hoisted_save(to, base == Some(to), ahead));
                 }
             }
             if self.bounds.is_some() {
@@ -231,8 +245,8 @@ impl<'a, 'd> Harvest<'a, 'd> {
         }
     }
 
-    /// Whether a primary yields at an instruction because it waits there by turning round.
-    fn spins_at(&self, work: &Work<'_>, index: usize) -> bool {
+    /// Whether a primary has a spin yield before an instruction.
+    fn spins_at(&self, work: &UnitWork<'_>, index: usize) -> bool {
         self.bounds.is_none()
             && !self.sites.spins.is_empty()
             && self.refusal(work.unit).is_none()
@@ -242,23 +256,26 @@ impl<'a, 'd> Harvest<'a, 'd> {
     /// What is live before each instruction of a unit, as far as it is relied on here.
     fn live(&self, unit: usize) -> Cow<'_, [RegSet]> {
         let live = &self.facts.liveness.before[unit];
-        if self.sites.wary.is_empty() {
+        if self.sites.save_all_at.is_empty() {
             return Cow::Borrowed(live);
         }
         let start = self.module.units[unit].start.0;
-        let wary = |index: usize| {
+        let save_all_at = |index: usize| {
             self.module.decoded[unit]
                 .insns
                 .get(index)
-                .is_some_and(|insn| self.sites.wary.contains(&(start + u64::from(insn.at))))
+                .is_some_and(|insn| self.sites.save_all_at.contains(&(start + u64::from(insn.at))))
         };
-        live.iter().enumerate().map(|(index, &live)| if wary(index) { RegSet::ALL } else { live }).collect()
+        live.iter()
+            .enumerate()
+            .map(|(index, &live)| if save_all_at(index) { RegSet::ALL } else { live })
+            .collect()
     }
 
     /// What a scavenger's instruction needs besides yields.
     fn keep_aboard(
         &self,
-        work: &mut Work<'_>,
+        work: &mut UnitWork<'_>,
         index: usize,
         live: RegSet,
         piece: &mut Piece,
@@ -287,7 +304,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
     }
 
     /// Whether control may get out of the module's twins by this instruction.
-    fn goes_out(&self, work: &Work<'_>, index: usize) -> bool {
+    fn goes_out(&self, work: &UnitWork<'_>, index: usize) -> bool {
         let unit = work.unit;
         let insn = &self.module.decoded[unit].insns[index];
         match insn.flow {
@@ -310,11 +327,11 @@ impl<'a, 'd> Harvest<'a, 'd> {
         if to == unit {
             return index_at(&self.module.decoded[to].insns, at).is_some();
         }
-        matches!(self.choices[to], Choice::Twin(_)) && is_enterable(self.module, to, at)
+        matches!(self.choices[to], UnitChoice::Twin(_)) && is_enterable(self.module, to, at)
     }
 
     /// Which instructions of the unit are sites, and what is fetched there.
-    fn choose_sites(&self, work: &mut Work<'_>, cfg: &Cfg) {
+    fn choose_sites(&self, work: &mut UnitWork<'_>, cfg: &Cfg) {
         let count = work.instructions.len();
         work.sites = vec![None; count];
         let insns = &self.module.decoded[work.unit].insns;
@@ -332,13 +349,13 @@ impl<'a, 'd> Harvest<'a, 'd> {
         }
         let mut factory = InstructionInfoFactory::new();
         match &self.sites.which {
-            Which::EveryLoad(reach) => {
+            SiteChoice::EveryLoad(reach) => {
                 let framed = operands::has_frame_pointer(&work.instructions);
                 for index in 0..count {
                     let instruction = &work.instructions[index];
                     let Ok(operand) = Operand::of(instruction, &mut factory) else { continue };
                     let usual = !operands::is_near(instruction, framed);
-                    if !operand.is_read || (*reach == Reach::Usual && !usual) {
+                    if !operand.is_read || (*reach == LoadReach::Usual && !usual) {
                         continue;
                     }
                     let fetch = match refusal {
@@ -351,7 +368,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
                     }
                 }
             }
-            Which::Listed(listed) => {
+            SiteChoice::Listed(listed) => {
                 let mut covered = vec![false; count];
                 for (&address, site) in listed.range(start..end) {
                     let index = index_at(insns, (address - start) as u32);
@@ -410,7 +427,7 @@ impl<'a, 'd> Harvest<'a, 'd> {
 
 /// Whether the address of a later operand can be told at an earlier instruction of the block.
 fn known_before(
-    work: &Work<'_>,
+    work: &UnitWork<'_>,
     from: usize,
     to: usize,
     operand: &Operand,

@@ -3,3 +3,4 @@
 pub(crate) mod harvest;
 pub(crate) mod mode;
 pub(crate) mod poison;
+pub(crate) mod width;

@@ -1,7 +1,7 @@
-//! What is put between the instructions of twins.
+//! The modes of a rewrite: what twins hold between their instructions.
 
+use crate::modes::width::VectorWidth;
 use crate::select::sites::{Bounds, Sites};
-use serde::{Deserialize, Serialize};
 
 /// The mode of a rewrite. Its number is written into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,43 +10,13 @@ pub enum Mode<'s> {
     Identity,
     /// Garbage into everything claimed dead, before every instruction.
     Poison(VectorWidth),
-    /// Yields at sites, for a program that is to keep its pace (`docs/harvest-abi.md`).
+    /// Yields at sites and in loops that busy-wait, for a primary (`docs/harvest-abi.md`).
     Primary(&'s Sites),
-    /// Yields at sites and bounds, for a program that runs in the waits of others.
+    /// Yields at sites and bounds, for a scavenger.
     Scavenger(&'s Sites, Bounds),
-    /// The same for a program whose threads run in each other's waits. It is started as any program is, so what may run
-    /// before its thread has an area gets no twin at all.
+    /// The same for a program of siblings, whose threads run in each other's stalls. It is started
+    /// as any program is, so code that may run before its thread has an area gets no twin.
     Sibling(&'s Sites, Bounds),
-}
-
-/// How wide the vector registers of the machine are that the result will run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VectorWidth {
-    Sse,
-    Avx,
-    Avx512,
-}
-
-impl VectorWidth {
-    /// For whoever rewrites for the machine that it runs on; a rewrite itself goes by what it is given.
-    pub fn of_this_machine() -> Self {
-        if std::is_x86_feature_detected!("avx512bw") {
-            Self::Avx512
-        } else if std::is_x86_feature_detected!("avx") {
-            Self::Avx
-        } else {
-            Self::Sse
-        }
-    }
-
-    pub fn bytes(self) -> u64 {
-        match self {
-            Self::Sse => 16,
-            Self::Avx => 32,
-            Self::Avx512 => 64,
-        }
-    }
 }
 
 impl<'s> Mode<'s> {

@@ -1,15 +1,17 @@
-//! Poisoning: before every instruction, garbage in everything claimed dead. A program that still works shows that
-//! nothing of it was needed.
+//! Poisoning: before every instruction, garbage in everything claimed dead. A program that still
+//! works shows that nothing of it was needed.
 //!
-//! A register that holds garbage already is not filled again, unless the code may be reached from elsewhere: what is
-//! claimed dead holds garbage before every instruction all the same. Nothing is stored, so neither stack nor red zone is
-//! touched. Flags get what comparing the stack pointer with some number leaves in them.
+//! A register that holds garbage already is not filled again, unless the code may be reached from
+//! elsewhere: what is claimed dead holds garbage before every instruction all the same. Nothing is
+//! stored, so neither stack nor red zone is touched. Flags get what comparing the stack pointer
+//! with some number leaves in them.
 //!
-//! Not poisoned though dead: x87, MMX, MXCSR and the direction flag, of which nobody claims that; the upper parts of a
-//! vector register whose lower part lives; and single flags, but for the carry flag, beside ones that live.
+//! Not poisoned though dead: x87, MMX, MXCSR and the direction flag, of which nobody claims that;
+//! the upper parts of a vector register whose lower part lives; and single flags, but for the carry
+//! flag, beside ones that live.
 
 use crate::layout::insertions::Insertions;
-use crate::modes::mode::VectorWidth;
+use crate::modes::width::VectorWidth;
 use iced_x86::{Code, Encoder, Instruction, InstructionInfoFactory, Register};
 use image::Module;
 use image::code::effects::effect;

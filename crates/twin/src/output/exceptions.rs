@@ -1,5 +1,5 @@
-//! The exception table of a twin: the same actions and types for call sites at the twin's places. Landing pads are the
-//! twin's where it has them, else the original's: the frame is the same.
+//! The exception table of a twin: the same actions and types for call sites at the twin's places.
+//! Landing pads are the twin's where it has them, else the original's: the frame is the same.
 
 use crate::error::TwinError;
 use crate::layout::emit::Twins;
@@ -14,11 +14,13 @@ pub(crate) fn is_portable(lsda: &Lsda<'_>) -> bool {
             && matches!(lsda.type_encoding & 0x0f, 0x00 | 0x03 | 0x04 | 0x0b | 0x0c))
 }
 
-/// The size of a twin's table. It hangs on nothing but the layout of units, so it is known before anything has a place.
+/// The size of a twin's table. It hangs on nothing but the layout of units, so it is known before
+/// anything has a place.
 pub(crate) fn size(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> usize {
     let sites = sites(twins, unit, lsda);
     let types = lsda.types.len() * type_size(lsda);
-    // Header: landing pad base, encoding of types, distance to the end of types, encoding and size of call sites.
+    // Header: landing pad base, encoding of types, distance to the end of types, encoding and size
+    // of call sites.
     let base = if lands_within(twins, unit, lsda) { 1 } else { 1 + 4 };
     let to_types = if lsda.type_encoding == ENCODED_OMIT { 0 } else { DISTANCE_SIZE };
     let header = base + 1 + to_types + 1 + DISTANCE_SIZE;
@@ -28,7 +30,7 @@ pub(crate) fn size(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> usize
 /// A table that lists nothing.
 pub(crate) const NOTHING_LISTED: [u8; 4] = [ENCODED_OMIT, ENCODED_OMIT, UDATA4, 0];
 
-/// Distances are written in so many bytes whatever their value.
+/// Distances are written in this number of bytes whatever their value.
 const DISTANCE_SIZE: usize = 5;
 const PC_RELATIVE_4: u8 = 0x1b;
 const UDATA4: u8 = 0x03;
@@ -48,8 +50,8 @@ fn type_size(lsda: &Lsda<'_>) -> usize {
     image::elf::cursor::encoded_size(lsda.type_encoding).unwrap_or(0)
 }
 
-/// Whether all landing pads lie in the twin, behind its begin: then their distances from there say where, as in tables of
-/// compilers. Some personalities (Crystal's, LDC's) know no others.
+/// Whether all landing pads lie in the twin, behind its begin: then their distances from there say
+/// where, as in tables of compilers. Some personalities (Crystal's, LDC's) know no others.
 fn lands_within(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> bool {
     let module = twins.module;
     let start = module.units[unit].start;
@@ -59,7 +61,8 @@ fn lands_within(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> bool {
         .all(|pad| pad != start && module.unit_at(pad) == Some(unit) && twins.enterable(pad).is_some())
 }
 
-/// Call sites that still hold an instruction, in the twin's offsets; behind them once more, for cold parts.
+/// Call sites that still hold an instruction, in the twin's offsets; behind them once more, for
+/// cold parts.
 fn sites(twins: &Twins<'_, '_>, unit: usize, lsda: &Lsda<'_>) -> Vec<Site> {
     let Some(twin) = &twins.twins[unit] else { return Vec::new() };
     let start = twins.module.units[unit].start;
@@ -91,7 +94,8 @@ pub(crate) fn write(
 ) -> Result<(), TwinError> {
     let sites = sites(twins, unit, lsda);
     let mut encoder = Encoder::new(out, place);
-    // Pads are given by their distance from a base, and a distance of 0 means none: so the base lies before them all.
+    // Pads are given by their distance from a base, and a distance of 0 means none: so the base
+    // lies before them all.
     let own = twins.twins[unit].as_ref().filter(|_| lands_within(twins, unit, lsda));
     let base = if let Some(twin) = own {
         encoder.byte(ENCODED_OMIT);

@@ -1,16 +1,19 @@
-//! The resulting file: the original, byte for byte but for its header and the patched entries, and behind it
+//! The resulting file: the original, byte for byte but for its header and the patched entries, and
+//! behind it
 //!
 //! - a read-only segment: program headers, our note, unwind tables, jump tables;
 //! - an executable segment: the twins;
 //! - what is not loaded: the mapping, symbols, section headers.
 //!
-//! Where the program headers go is delicate. Old kernels tell a program that they are at the first segment's address
-//! plus their file offset, newer ones look for the segment that holds them; both are right if the new segments keep the
-//! distance between address and file offset that the first segment has. That may leave a hole in the file where the
-//! module has much zeroed memory; a very large hole is not made, and such a file needs Linux 5.18 ([`Places::need_new_kernel`]).
+//! Where the program headers go is delicate. Old kernels tell a program that they are at the first
+//! segment's address plus their file offset, newer ones look for the segment that holds them; both
+//! are right if the new segments keep the distance between address and file offset that the first
+//! segment has. That may leave a hole in the file where the module has much zeroed memory; a very
+//! large hole is not made, and such a file needs Linux 5.18 ([`Places::need_new_kernel`]).
 
 use crate::error::TwinError;
 use crate::layout::emit::Twins;
+use crate::layout::span::Span;
 use crate::output::symbols::SymbolTable;
 use image::Image;
 use image::elf::Segment;
@@ -22,14 +25,6 @@ const SECTION_HEADER_SIZE: usize = 64;
 const LARGEST_HOLE: u64 = 64 << 20;
 /// With the new ones there are fewer than the numbers that mean something else.
 const MOST_SECTIONS: usize = 0xfe00;
-
-/// A piece of the result that is loaded.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Span {
-    pub address: u64,
-    pub offset: u64,
-    pub size: u64,
-}
 
 /// Where everything that is loaded goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,7 +88,8 @@ impl Places {
         Ok(places)
     }
 
-    /// Whether a program is told where its headers are by kernels only that look for the segment which holds them.
+    /// Whether a program is told where its headers are by kernels only that look for the segment
+    /// which holds them.
     pub(crate) fn need_new_kernel(&self, image: &Image<'_>) -> bool {
         let has_loader = image.segments().iter().any(|segment| segment.kind == abi::PT_INTERP);
         let is_program = has_loader || !image.is_position_independent() || image.entry().0 != 0;
@@ -131,7 +127,8 @@ fn segment(kind: u32, flags: u32, span: Span, align: u64) -> Segment {
     }
 }
 
-/// The program headers: those of the original, the moved ones moved, and the new ones where the rules want them.
+/// The program headers: those of the original, the moved ones moved, and the new ones where the
+/// rules want them.
 pub(crate) fn program_headers(image: &Image<'_>, places: &Places) -> Vec<u8> {
     let mut all = Vec::new();
     let last_load = image.segments().iter().rposition(Segment::is_load);
@@ -178,7 +175,8 @@ struct Header {
     entry_size: u64,
 }
 
-/// Refuses section headers to which new ones cannot be added: before the result is made, in which there may be a hole.
+/// Refuses section headers to which new ones cannot be added: before the result is made, in which
+/// there may be a hole.
 pub(crate) fn refuse_sections(image: &Image<'_>, symbols: &SymbolTable) -> Result<(), TwinError> {
     let (old, names_at) = (image.sections().len(), image.header().section_names);
     if old > MOST_SECTIONS {
@@ -199,8 +197,8 @@ impl Header {
     }
 }
 
-/// Appends what is not loaded (mapping, symbols, names, section headers) to the file and points its header there. There has to
-/// be room for it ([`refuse_sections`]).
+/// Appends what is not loaded (mapping, symbols, names, section headers) to the file and points its
+/// header there. There has to be room for it ([`refuse_sections`]).
 pub(crate) fn finish(
     out: &mut Vec<u8>,
     twins: &Twins<'_, '_>,

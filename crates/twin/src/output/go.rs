@@ -1,13 +1,15 @@
-//! Go's tables for twins: a second `moduledata`, with tables of functions, of values by program counter and of where to look for
-//! a function, all for the twins' code. The runtime knows how to have several such modules, for plugins. What hangs on no place in code (names,
-//! files, lines' units, pointer maps) is shared with the original's.
+//! Go's tables for twins: a second `moduledata`, with tables of functions, of values by program
+//! counter and of where to look for a function, all for the twins' code. The runtime knows how to
+//! have several such modules, for plugins. What hangs on no place in code (names, files, lines'
+//! units, pointer maps) is shared with the original's.
 //!
-//! The new module lies in memory that nobody writes: the two fields that the runtime would fill in are filled in already, with what
-//! says "done" and is never looked at, since the module has neither data nor types of its own.
+//! The new module lies in memory that nobody writes: the two fields that the runtime would fill in
+//! are filled in already, with what says "done" and is never looked at, since the module has
+//! neither data nor types of its own.
 
 use crate::error::TwinError;
 use crate::layout::emit::{Twin, Twins};
-use crate::output::file::Span;
+use crate::layout::span::Span;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 use image::code::insn::{Insn, index_at};
 use image::elf::Segment;
@@ -20,13 +22,15 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 use units::Svma;
 
-/// How many bytes one piece of the table of where to look is for, one entry of it, and how many those entries are.
+/// How many bytes one piece of the table of where to look is for, one entry of it, and how many
+/// those entries are.
 const BUCKET: u64 = 4096;
 const PART: u64 = 256;
 const PARTS: usize = (BUCKET / PART) as usize;
 /// Unsafe points below this are ones that are begun anew, by how far they have got.
 const UNSAFE: i32 = -2;
-/// Zeros that stand for what the module has not: an empty map, of whatever kind, and places of nothing.
+/// Zeros that stand for what the module has not: an empty map, of whatever kind, and places of
+/// nothing.
 const EMPTY_MAP: usize = 64;
 
 /// Whether all that the tables say of a unit can be said of its twin.
@@ -56,8 +60,9 @@ pub(crate) fn is_portable(module: &Module<'_>, go: &Go<'_>, unit: usize, functio
         && module.units[unit].size == function.size
 }
 
-/// Whether somebody may put modules of his own behind the original's, where the twins' one shall be: code that does more than
-/// load the pointer to the last one, or takes its address. (So do plugins, and compilers that a program brings along.)
+/// Whether the program may itself append modules to the list, where the twins' one shall
+/// be: code that does more than load the pointer to the last one, or takes its address. (So do
+/// plugins, and compilers that a program brings along.)
 pub(crate) fn may_be_appended_to(module: &Module<'_>, go: &Go<'_>) -> bool {
     let words = |load: &Segment| {
         let bytes = module.image.segment_bytes(load).unwrap_or(&[]);
@@ -110,7 +115,8 @@ struct Carried {
 }
 
 impl<'a, 'd> Tables<'a, 'd> {
-    /// `None` where nothing of Go has a twin; twins lie where they will, relative to the first byte of all.
+    /// `None` where nothing of Go has a twin; twins lie where they will, relative to the first byte
+    /// of all.
     pub(crate) fn plan(twins: &Twins<'a, 'd>) -> Result<Option<Self>, TwinError> {
         let module = twins.module;
         let Ok(Some(go)) = &module.go else { return Ok(None) };
@@ -167,7 +173,8 @@ impl<'a, 'd> Tables<'a, 'd> {
         Ok(Some(Self { go, count: all.len(), range, functions, find, trees, references, pctab }))
     }
 
-    /// Where each piece begins, and how large they are together: head, module, empty map, functions, where to look, trees, pctab.
+    /// Where each piece begins, and how large they are together: head, module, empty map,
+    /// functions, where to look, trees, pctab.
     fn offsets(&self) -> ([usize; 7], usize) {
         let sizes = [
             HEADER_SIZE,
@@ -242,7 +249,8 @@ impl<'a, 'd> Tables<'a, 'd> {
         ] {
             put_u64(bytes, field, value);
         }
-        // Ranges of data that end where they begin, and not at null: some comparisons let the end belong to a range.
+        // Ranges of data that end where they begin, and not at null: some comparisons let the end
+        // belong to a range.
         for field in (at::DATA..at::END_OF_DATA).step_by(8) {
             put_u64(bytes, field, address(map));
         }
@@ -291,8 +299,8 @@ fn carry_over(
     })
 }
 
-/// Runs in a twin: a value holds from in front of what is inserted before an instruction to behind its copy; behind that, for the
-/// jump of an escape, holds what holds where that leads.
+/// Runs in a twin: a value holds from in front of what is inserted before an instruction to behind
+/// its copy; behind that, for the jump of an escape, holds what holds where that leads.
 fn moved(runs: &[Run], size: u32, twin: &Twin, insns: &[Insn]) -> Vec<Run> {
     let mut out: Vec<Run> = Vec::with_capacity(runs.len());
     for run in runs {
@@ -308,7 +316,8 @@ fn moved(runs: &[Run], size: u32, twin: &Twin, insns: &[Insn]) -> Vec<Run> {
     out
 }
 
-/// For each part of a bucket, the last function that begins at or before its first byte: numbers from that of the bucket's first part.
+/// For each part of a bucket, the last function that begins at or before its first byte: numbers
+/// from that of the bucket's first part.
 fn find_functions(starts: &[u64], size: u64) -> Result<Vec<u8>, TwinError> {
     let mut out = Vec::new();
     for bucket in 0..size.div_ceil(BUCKET) {

@@ -1,11 +1,11 @@
-//! The mapping from original to twin, as a section of the result that is not loaded: what a checker needs, and what
-//! translates addresses. [`twin_format`] writes it; here it is put together.
+//! The mapping from original to twin, as a section of the result that is not loaded: what a checker
+//! needs, and what translates addresses. [`twin_format`] writes it; here it is put together.
 
 use crate::layout::emit::{Twin, Twins};
 use crate::layout::insertions::Spot;
-use crate::layout::{Form, escapes_after, size_in_form};
+use crate::layout::{InstructionForm, escapes_after, size_in_form};
 use crate::modes::mode::Mode;
-use crate::select::{Choice, Entry};
+use crate::select::{EntryChoice, UnitChoice};
 use rayon::prelude::*;
 use twin_format::stream::{Gap, Item, encode_cold_parts};
 use twin_format::{Mapping, Note, Table, Unit, YieldRow, Yields};
@@ -19,7 +19,7 @@ pub(crate) fn note(mode: Mode<'_>, offset: u64, size: u64, original_size: u64) -
 }
 
 /// The section.
-pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[Choice], mode: Mode<'_>) -> Vec<u8> {
+pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[UnitChoice], mode: Mode<'_>) -> Vec<u8> {
     let listed: Vec<(usize, &Twin)> =
         twins.twins.iter().enumerate().filter_map(|(unit, twin)| Some((unit, twin.as_ref()?))).collect();
     let streams: Vec<Vec<u8>> =
@@ -31,7 +31,7 @@ pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[Choice], mode: Mode<'_>) -
         twin_size: twin.layout.size,
         instructions: twins.module.decoded[unit].insns.len() as u32,
         patch: match choices[unit] {
-            Choice::Twin(Entry::Patched(at)) => Some(at),
+            UnitChoice::Twin(EntryChoice::Patched(at)) => Some(at),
             _ => None,
         },
         stream,
@@ -90,7 +90,7 @@ fn stream(twins: &Twins<'_, '_>, unit: usize, twin: &Twin) -> Vec<u8> {
     for (index, insn) in insns.iter().enumerate() {
         let form = match changed.next_if(|&&(next, _)| next == index as u32) {
             Some(&(_, form)) => form,
-            None => Form::Same,
+            None => InstructionForm::Same,
         };
         let gap = (insn.at != end).then(|| Gap {
             bytes: u64::from(insn.at - end),

@@ -4,6 +4,7 @@ pub(crate) mod encoder;
 pub(crate) mod exceptions;
 pub(crate) mod file;
 pub(crate) mod go;
-pub mod map;
+pub(crate) mod map;
+pub(crate) mod relays;
 pub(crate) mod symbols;
 pub(crate) mod unwind;

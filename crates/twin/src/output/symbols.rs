@@ -29,7 +29,8 @@ pub(crate) fn write(twins: &Twins<'_, '_>, text: u16) -> SymbolTable {
         table.first_global = 1;
     }
     table.replaces = replaces;
-    // Names are in the file, so there is no more of them than there is of it; unless they lie upon each other.
+    // Names are in the file, so there is no more of them than there is of it; unless they lie upon
+    // each other.
     let most = table.strings.len() + SUFFIX.len() * twins.twins.len() + image.data().len();
     for (unit, twin) in twins.twins.iter().enumerate() {
         let (Some(twin), Some(name)) = (twin, twins.module.name(unit)) else { continue };

@@ -1,15 +1,16 @@
-//! The unwind table of the result: the original's entries, moved, and one for each twin, whose rows are those of its
-//! original carried over instruction by instruction; and the binary-search header over them all.
+//! The unwind table of the result: the original's entries, moved, and one for each twin, whose rows
+//! are those of its original carried over instruction by instruction; and the binary-search header
+//! over them all.
 //!
-//! The table is one again because some readers (gdb) look for one section by its name, and some (the C++ runtime) only
-//! follow the header.
+//! The table is one again because some readers (gdb) look for one section by its name, and some
+//! (the C++ runtime) only follow the header.
 
 use crate::error::TwinError;
 use crate::layout::emit::Twins;
 use crate::layout::{JUMP_SIZE, Layout};
+use crate::layout::{relay::Relay, thrown::ThrownTo};
 use crate::output::encoder::{Encoder, encode_pointer, uleb_size};
 use crate::output::exceptions;
-use crate::yields::relays::{Relay, Thrown};
 use image::Module;
 use image::elf::cursor::{ENCODED_OMIT, encoded_size};
 use image::unwind::cfi::{Step, Steps};
@@ -59,7 +60,7 @@ impl Tables {
             .unzip();
         let of_relay = |relay: &Relay| held_at(twins.module, relay.unit as usize, relay.index as usize);
         let of_relays = twins.relays.par_iter().with_min_len(64).map(of_relay).collect();
-        let lists_nothing = twins.relays.iter().any(|relay| relay.thrown == Thrown::Unlisted);
+        let lists_nothing = twins.relays.iter().any(|relay| relay.thrown == ThrownTo::Unlisted);
         Self { programs, exceptions, of_relays, lists_nothing }
     }
 
@@ -142,7 +143,7 @@ impl Tables {
         }
         for ((relay, cie), program) in of_relays(twins).zip(&self.of_relays) {
             index.push((relay.at, places.frames + out.len() as u64));
-            let exceptions = if relay.thrown == Thrown::Unlisted { exceptions_at } else { 0 };
+            let exceptions = if relay.thrown == ThrownTo::Unlisted { exceptions_at } else { 0 };
             let code = (relay.at, u64::from(JUMP_SIZE));
             put_entry(&mut out, places.frames, cie, code, exceptions, program)?;
         }
@@ -176,7 +177,8 @@ fn entry_size(cie: &Cie, program: &[u8]) -> usize {
     (8 + 2 * pointer + length + augmentation + program.len()).next_multiple_of(8)
 }
 
-/// Appends the entry of some code, by its address and size; `exceptions` is 0 where it has no such table.
+/// Appends the entry of some code, by its address and size; `exceptions` is 0 where it has no such
+/// table.
 fn put_entry(
     out: &mut Vec<u8>,
     frames: u64,

@@ -1,9 +1,11 @@
-//! Functions that may run before the runtime has given its thread an area: a primary yields in none of them.
+//! Functions that may run before the runtime has given its thread an area: a primary yields in none
+//! of them.
 //!
-//! The loader asks resolvers of indirect functions while it relocates, before any constructor has run. A main program's
-//! own constructors run after those of preloaded libraries, a library's may run before. And libraries call a main
-//! program's functions where it has its own `malloc` or `getenv`: those are exported, and nothing else most often is. A
-//! library's functions can be called by constructors of others, which whoever chooses what to rewrite has to think of.
+//! The loader asks resolvers of indirect functions while it relocates, before any constructor has
+//! run. A main program's own constructors run after those of preloaded libraries, a library's may
+//! run before. And libraries call a main program's functions where it has its own `malloc` or
+//! `getenv`: those are exported, and nothing else most often is. A library's functions can be
+//! called by constructors of others, which is for the launcher to exclude.
 
 use image::Module;
 use image::elf::abi;
@@ -59,8 +61,8 @@ fn entered_early(module: &Module<'_>) -> Vec<Svma> {
     found
 }
 
-/// Exported functions of a program that libraries may call before anything else runs. A program that exports most of
-/// what it has does so for its plugins; then only well-known names count.
+/// Exported functions of a program that libraries may call before anything else runs. A program
+/// that exports most of what it has does so for its plugins; then only well-known names count.
 fn taking_the_place_of_a_library(module: &Module<'_>) -> Vec<Svma> {
     const MANY: usize = 4;
     const NAMES: &[&[u8]] = &[
@@ -123,7 +125,8 @@ fn taking_the_place_of_a_library(module: &Module<'_>) -> Vec<Svma> {
     exported.into_iter().filter(|(_, name)| few || known(name)).map(|(address, _)| address).collect()
 }
 
-/// Functions of this name in the module itself: a call of them by way of the linkage table comes back, most often.
+/// Functions of this name in the module itself: a call of them by way of the linkage table comes
+/// back, most often.
 fn defined<'a>(module: &'a Module<'_>, name: &'a [u8]) -> impl Iterator<Item = Svma> + 'a {
     let name = name.split(|&byte| byte == b'@').next().unwrap_or(name);
     module.symbols.all().iter().filter(move |symbol| symbol.name == name).map(|symbol| symbol.address)

@@ -1,10 +1,15 @@
-//! What single instructions mean to yields: state that is not switched, and acts on the kernel thread.
+//! What single instructions mean to yields: state that is not switched, and acts on the kernel
+//! thread.
 
 use crate::yields::tls::uses_segment;
 use iced_x86::{Instruction, Mnemonic, Register};
 
-/// State that no yield saves may hold something wherever such an instruction is near: the x87 and MMX registers, tiles
-/// and how they are laid out, the direction flag and what else `popf` sets, transactions.
+/// What begins functions that indirect branches may lead to.
+pub(crate) const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+
+/// State that no yield saves may hold something wherever such an instruction is near: the x87 and
+/// MMX registers, tiles and how they are laid out, the direction flag and what else `popf` sets,
+/// transactions.
 pub(crate) fn uses_unswitched_state(instruction: &Instruction) -> bool {
     use Mnemonic::{
         Iret, Iretd, Iretq, Ldtilecfg, Popf, Popfd, Popfq, Std, Sttilecfg, Tilerelease, Xabort, Xbegin, Xend,
@@ -48,8 +53,8 @@ fn format_is_x87(instruction: &Instruction) -> bool {
     !control && features.iter().any(|&f| matches!(f, FPU | FPU287 | FPU387))
 }
 
-/// Instructions that act on the kernel thread, or on modes that are not switched: a guest goes home before them.
-/// Calls, jumps and accesses by way of FS are looked at elsewhere.
+/// Instructions that act on the kernel thread, or on modes that are not switched: a guest goes home
+/// before them. Calls, jumps and accesses by way of FS are looked at elsewhere.
 pub(crate) fn acts_on_the_thread(instruction: &Instruction) -> bool {
     use Mnemonic::{
         Clui, Emms, Femms, Finit, Fldcw, Fldenv, Fninit, Fnsave, Fnstenv, Frstor, Fsave, Fstenv, Fxrstor,
@@ -134,7 +139,8 @@ pub(crate) fn acts_on_the_thread(instruction: &Instruction) -> bool {
         || instruction.is_privileged()
 }
 
-/// `mov` and `pop` to a segment register: those of FS and GS change its base, all are the kernel thread's.
+/// `mov` and `pop` to a segment register: those of FS and GS change its base, all are the kernel
+/// thread's.
 fn sets_segment(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Pop)
         && instruction.op0_register().is_segment_register()

@@ -9,10 +9,11 @@ pub(crate) mod sites;
 
 use crate::layout::escapes_after;
 use crate::report::{EntryKept, Refusal};
+use crate::select::hazards::ENDBR64;
 use crate::select::return_addresses::Readers;
 use image::Module;
 use image::code::bare::{Bare, Doubt};
-use image::code::insn::{Flow, index_at};
+use image::code::insn::Flow;
 use image::code::reads;
 use image::elf::abi;
 use image::elf::imports::{Import, is_of_stubs};
@@ -23,14 +24,14 @@ use units::Svma;
 
 /// What is decided about a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum UnitChoice {
     Refused(Refusal),
-    Twin(Entry),
+    Twin(EntryChoice),
 }
 
 /// What happens to the original's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum EntryChoice {
     /// Five bytes at this offset become a jump.
     Patched(u32),
     Kept(EntryKept),
@@ -38,10 +39,9 @@ pub(crate) enum Entry {
 
 /// The size of the jump that is put at an original's entry.
 pub(crate) const PATCH_SIZE: u32 = 5;
-pub(crate) const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 /// Decides for every unit; those without unwind entry have no twins but where they are `bare_too`.
-pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<Choice> {
+pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<UnitChoice> {
     let readers = Readers::of(module);
     let twice = twice_returning(module);
     let odd = module.odd_targets();
@@ -54,10 +54,10 @@ pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<Choice> {
         .into_par_iter()
         .with_min_len(64)
         .map(|unit| match refusal(module, unit, &readers, &twice, &linkage, bare.as_ref()) {
-            Some(refusal) => Choice::Refused(refusal),
-            None if leads_into(module, unit, &data) => Choice::Refused(Refusal::LeadsIntoData),
-            None if restartable.contains(&unit) => Choice::Refused(Refusal::RestartableSequence),
-            None => Choice::Twin(entry(module, unit, &odd, &reads)),
+            Some(refusal) => UnitChoice::Refused(refusal),
+            None if leads_into(module, unit, &data) => UnitChoice::Refused(Refusal::LeadsIntoData),
+            None if restartable.contains(&unit) => UnitChoice::Refused(Refusal::RestartableSequence),
+            None => UnitChoice::Twin(entry(module, unit, &odd, &reads)),
         })
         .collect()
 }
@@ -149,7 +149,8 @@ fn of_go(module: &Module<'_>, index: usize) -> Option<Refusal> {
     (is_between || unit.fde.is_none()).then_some(Refusal::BesideGo)
 }
 
-/// Whether control may get from a unit into these ranges outside of it: nobody looks among data for what would run there.
+/// Whether control may get from a unit into these ranges outside of it: nobody looks among data for
+/// what would run there.
 fn leads_into(module: &Module<'_>, index: usize, data: &[(u64, u64)]) -> bool {
     if data.is_empty() {
         return false;
@@ -175,25 +176,25 @@ fn doubt(bare: &Bare<'_, '_>, index: usize) -> Option<Refusal> {
     })
 }
 
-fn entry(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)]) -> Entry {
+fn entry(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)]) -> EntryChoice {
     let unit = &module.units[index];
     let decoded = &module.decoded[index];
     let code = module.code(index);
     if unit.is_part {
-        return Entry::Kept(EntryKept::SplitPart);
+        return EntryChoice::Kept(EntryKept::SplitPart);
     }
     let patch = if code.starts_with(&ENDBR64) { ENDBR64.len() as u32 } else { 0 };
     let end = patch + PATCH_SIZE;
     if unit.size < end {
-        return Entry::Kept(EntryKept::TooShort);
+        return EntryChoice::Kept(EntryKept::TooShort);
     }
     let (from, to) = (unit.start.0 + u64::from(patch), unit.start.0 + u64::from(end));
     if reads::meet(reads, from, to) {
-        return Entry::Kept(EntryKept::Read);
+        return EntryChoice::Kept(EntryKept::Read);
     }
     if let Ok(Some(go)) = &module.go {
         if go.checked.iter().any(|range| range.0 < to && from < range.1) {
-            return Entry::Kept(EntryKept::Checksummed);
+            return EntryChoice::Kept(EntryKept::Checksummed);
         }
     }
     let inner = patch + 1..end;
@@ -207,7 +208,7 @@ fn entry(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)]) 
         reached = insn.end();
     }
     if reached < end {
-        return Entry::Kept(EntryKept::NotAllCode);
+        return EntryChoice::Kept(EntryKept::NotAllCode);
     }
     let branched_to = |at: u32| {
         let target = Svma(unit.start.0 + u64::from(at));
@@ -229,12 +230,12 @@ fn entry(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)]) 
         || module.roots(index).iter().any(|root| inner.contains(root))
         || from_inside()
     {
-        return Entry::Kept(EntryKept::BranchIntoEntry);
+        return EntryChoice::Kept(EntryKept::BranchIntoEntry);
     }
     if boundaries > 0 && decoded.open_jumps.iter().any(|jump| !jump.is_pointer) {
-        return Entry::Kept(EntryKept::ComputedJumps);
+        return EntryChoice::Kept(EntryKept::ComputedJumps);
     }
-    Entry::Patched(patch)
+    EntryChoice::Patched(patch)
 }
 
 /// The sections of linkage stubs: where each begins and ends, ascending and apart.
@@ -280,10 +281,4 @@ fn returns_twice(name: &[u8]) -> bool {
     ];
     let name = name.split(|&byte| byte == b'@').next().unwrap_or(name);
     NAMES.contains(&name)
-}
-
-/// Whether a branch from another unit may lead to this place of a twin: where the unit is known to be entered.
-pub(crate) fn is_enterable(module: &Module<'_>, unit: usize, at: u32) -> bool {
-    (at == 0 || module.roots(unit).binary_search(&at).is_ok())
-        && index_at(&module.decoded[unit].insns, at).is_some()
 }

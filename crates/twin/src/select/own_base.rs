@@ -1,5 +1,5 @@
-//! Programs that set the GS base by an instruction: no yield would find its area behind that. (By a system call they do so
-//! through libc, which the runtime sees.)
+//! Programs that set the GS base by an instruction: no yield would find its area behind that. (By a
+//! system call they do so through libc, which the runtime sees.)
 
 use image::Module;
 
@@ -11,7 +11,8 @@ pub(crate) fn sets_gs(module: &Module<'_>) -> bool {
     })
 }
 
-/// `wrgsbase`, and what loads the segment register; looked at byte by byte, since this is asked of every instruction.
+/// `wrgsbase`, and what loads the segment register; looked at byte by byte, since this is asked of
+/// every instruction.
 fn writes_gs(bytes: &[u8]) -> bool {
     const GS: u8 = 5;
     let prefixes = bytes.iter().take_while(|byte| matches!(byte, 0x40..=0x4f | 0x66 | 0xf2 | 0xf3)).count();

@@ -1,5 +1,6 @@
-//! Restartable sequences (`rseq`): code that the kernel knows by its place, and begins anew where the thread was preempted or
-//! sent to another CPU in it. It does not know copies of it. So functions with such code have no twin.
+//! Restartable sequences (`rseq`): code that the kernel knows by its place, and begins anew where
+//! the thread was preempted or sent to another CPU in it. It does not know copies of it. So
+//! functions with such code have no twin.
 
 use image::Module;
 use std::collections::HashSet;
@@ -8,7 +9,8 @@ use units::Svma;
 /// Where compilers and libraries put the sequences' descriptors, by the kernel's own convention.
 const TABLE: &[u8] = b"__rseq_cs";
 
-/// The units that any word of a descriptor leads to: where a sequence begins, and where it goes when it was interrupted.
+/// The units that any word of a descriptor leads to: where a sequence begins, and where it goes
+/// when it was interrupted.
 pub(crate) fn units(module: &Module<'_>) -> HashSet<usize> {
     let mut found = HashSet::new();
     for section in module.image.sections().iter().filter(|section| section.name == TABLE) {

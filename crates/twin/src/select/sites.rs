@@ -1,6 +1,6 @@
 //! Which instructions get a yield, and how.
 
-use crate::modes::mode::VectorWidth;
+use crate::modes::width::VectorWidth;
 use image::liveness::Knowledge;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,47 +8,51 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The sites of one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sites {
-    pub which: Which,
-    /// Instructions of a primary before which it yields because the loop around them only waits, by address.
+    pub which: SiteChoice,
+    /// Instructions of a primary, by address, before which it yields since the loop around them
+    /// busy-waits.
     pub spins: BTreeSet<u64>,
-    /// How wide the vector registers are that have to be saved on the machine the result will run on.
+    /// The width of vector registers to save: that of the machine which runs the result.
     pub width: VectorWidth,
-    /// How much is made of what is known about what is live: the more, the less has to be saved.
+    /// How much of the liveness analysis is relied on: the more, the fewer registers are saved.
     pub knowledge: Knowledge,
-    /// Instructions before which everything is taken to be live, by address: whoever checks the result may know less.
-    pub wary: BTreeSet<u64>,
-    pub spares: Spares,
+    /// Instructions, by address, before which every register counts as live: the checker may know
+    /// less than the rewriter does.
+    pub save_all_at: BTreeSet<u64>,
+    pub optimisations: Optimisations,
 }
 
-/// What yields are spared. Each can be left out, to see what it gains.
+/// How yields are made cheaper. Each of these can be left out, to see what it gains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent parts")]
-pub struct Spares {
-    /// Registers that are dead are neither saved nor loaded. Without that the others are not, either.
-    pub dead: bool,
-    /// Registers that a loop does not change are saved once, before it, rather than at each of its yields.
-    pub ahead: bool,
-    /// Of those, a scavenger's that a loop does not use are loaded once, behind it.
-    pub left: bool,
-    /// Places for loads, of which a core has fewer than it would need: so much is stored again that it runs out of places for stores first.
-    pub even: bool,
+pub struct Optimisations {
+    /// Dead registers are neither saved nor loaded. Without it, no other one is made.
+    pub live_registers: bool,
+    /// Registers that a loop does not change are saved once, before it, not at each of its yields.
+    pub hoisted_saves: bool,
+    /// Registers that a scavenger's loop does not use are loaded once, behind it.
+    pub sunk_restores: bool,
+    /// Where a yield loads much and stores little, some hoisted registers are saved again, so that
+    /// the core does not run out of places for loads first.
+    pub load_store_balance: bool,
 }
 
-impl Spares {
-    pub const ALL: Self = Self { dead: true, ahead: true, left: true, even: true };
+impl Optimisations {
+    pub const ALL: Self =
+        Self { live_registers: true, hoisted_saves: true, sunk_restores: true, load_store_balance: true };
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum SiteChoice {
     /// Every instruction that loads: a test of the rewriter, and an upper limit.
-    EveryLoad(Reach),
+    EveryLoad(LoadReach),
     /// These, by address in the module.
     Listed(BTreeMap<u64, Site>),
 }
 
 /// Which loads `EveryLoad` means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum LoadReach {
     /// Not those from the stack and from fixed places, which hardly ever miss.
     #[default]
     Usual,
@@ -58,8 +62,8 @@ pub enum Reach {
 /// A place to yield at: before an instruction with a memory operand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
-    /// Loads further down the same block whose lines are fetched here too, so that they need no yield. One whose address
-    /// is not known here yet gets a yield of its own.
+    /// Loads further down the same block whose lines are fetched here too, so that they need no
+    /// yield. One whose address is not known here yet gets a yield of its own.
     pub with: Vec<u64>,
     /// What the line is fetched for; `None`: as the instruction itself says.
     pub prefetch: Option<Prefetch>,
@@ -82,7 +86,8 @@ pub struct Bounds {
     pub costs: Costs,
 }
 
-/// Static estimates, in sixteenths of a cycle: of throughput, since what waits for memory has a site.
+/// Static estimates, in sixteenths of a cycle: of throughput, since what waits for memory has a
+/// site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Costs {
     pub plain: u32,

@@ -1,22 +1,19 @@
-//! The few instructions that inserted code of harvest twins is made of, as bytes. (A general assembler would take most
-//! of the time of a rewrite.) The tests read them back with a decoder.
+//! The few instructions that inserted code of harvest twins is made of, as bytes. (A general
+//! assembler would take most of the time of a rewrite.) The tests read them back with a decoder.
 
 use crate::layout::insertions::{ListedYield, Part, Piece, Reference, Spot, Switch};
-use crate::modes::mode::VectorWidth;
-use crate::yields::relays::{NOTHING, Thrown};
+use crate::layout::thrown::ThrownTo;
+use crate::modes::width::VectorWidth;
+use crate::yields::registers::Register;
 use runtime_abi::context;
 use twin_format::YieldKind;
 
-/// A general register by its number in instructions.
-pub(crate) type Register = u32;
-
-pub(crate) const RAX: Register = 0;
-pub(crate) const RCX: Register = 1;
-pub(crate) const RSP: Register = 4;
+/// A switch byte's `nop`, whose last two bytes are chosen when its relay has a place.
+const NOP_SWITCH: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
 
 /// Forward jumps in a piece have one or four bytes of distance.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum JumpReach {
     Near,
     Far,
 }
@@ -31,13 +28,13 @@ pub(crate) struct Label {
 
 /// What a switch does while it is switched off.
 #[derive(Clone, Copy)]
-pub(crate) enum Inert {
+pub(crate) enum OffForm {
     /// Nothing at all; then it needs a relay, from where exceptions do this.
-    Nothing(Thrown),
+    Nop(ThrownTo),
     /// It loads a dead register.
-    Loads(Register),
+    LoadsDead(Register),
     /// It sets dead flags.
-    Compares,
+    ComparesDead,
 }
 
 /// A displacement to be filled in.
@@ -53,7 +50,7 @@ pub(crate) struct Assembler {
     piece: Piece,
     /// Whether it is at the piece's cold part.
     cold: bool,
-    reach: Reach,
+    reach: JumpReach,
     labels: usize,
     open: Vec<Open>,
     too_far: bool,
@@ -63,7 +60,7 @@ pub(crate) struct Assembler {
 
 /// Assembles with short jumps if they reach, else with long ones.
 pub(crate) fn assemble(mut write: impl FnMut(&mut Assembler)) -> Piece {
-    for reach in [Reach::Near, Reach::Far] {
+    for reach in [JumpReach::Near, JumpReach::Far] {
         let mut assembler = Assembler {
             piece: Piece::default(),
             cold: false,
@@ -247,7 +244,7 @@ impl Assembler {
         self.raw(&[0; 4][..size]);
     }
     fn jump_by(&mut self, near: u8, far: &[u8], label: Label) {
-        if self.reach == Reach::Near && !label.across {
+        if self.reach == JumpReach::Near && !label.across {
             self.raw(&[near]);
             self.opened(1, label);
         } else {
@@ -273,21 +270,21 @@ impl Assembler {
     pub(crate) fn jump_if_not_negative(&mut self, label: Label) {
         self.jump_by(0x79, &[0x0f, 0x89], label);
     }
-    /// What does nothing that matters until its first byte but for a prefix becomes that of a jump to the cold part, as far as that is
-    /// written. It goes on there.
-    pub(crate) fn switch(&mut self, inert: Inert) {
+    /// What does nothing that matters until its first byte but for a prefix becomes that of a jump
+    /// to the cold part, as far as that is written. It goes on there.
+    pub(crate) fn switch(&mut self, off: OffForm) {
         debug_assert!(!self.cold, "switches lead to cold parts");
-        if matches!(inert, Inert::Loads(8..)) {
+        if matches!(off, OffForm::LoadsDead(8..)) {
             self.raw(&[0x41]);
         }
         let at = self.here() as u32;
         let to = self.piece.cold.bytes.len() as u32;
-        let by_relay = if let Inert::Nothing(thrown) = inert { Some((to, thrown)) } else { None };
+        let by_relay = if let OffForm::Nop(thrown) = off { Some((to, thrown)) } else { None };
         self.switch = Some(Switch { at, by_relay });
-        match inert {
-            Inert::Nothing(_) => self.raw(&NOTHING),
-            Inert::Loads(register) => self.raw(&[0xb8 | register as u8 & 7, 0, 0, 0, 0]), // mov register, distance
-            Inert::Compares => self.raw(&[0x3d, 0, 0, 0, 0]),                             // cmp eax, distance
+        match off {
+            OffForm::Nop(_) => self.raw(&NOP_SWITCH),
+            OffForm::LoadsDead(register) => self.raw(&[0xb8 | register as u8 & 7, 0, 0, 0, 0]), // mov register, distance
+            OffForm::ComparesDead => self.raw(&[0x3d, 0, 0, 0, 0]), // cmp eax, distance
         }
         if by_relay.is_none() {
             self.piece.hot.references.push((at + 1, Reference::Across(to)));
@@ -303,8 +300,9 @@ impl Assembler {
         let (resume, switch) = (self.spot(), self.switch.take());
         self.piece.yields.push(ListedYield { kind, jump, resume, switch, origins: origins.into() });
     }
-    /// What no way leads to: which registers are left in their slots from before one instruction to another one.
-    pub(crate) fn note_left(&mut self, registers: u16, first: u32, behind: u32) {
+    /// What no way leads to: which registers are left in their slots from before one instruction to
+    /// another one.
+    pub(crate) fn sunk_note(&mut self, registers: u16, first: u32, behind: u32) {
         self.raw(&[0xa9]); // test eax, registers
         self.raw(&u32::from(registers).to_le_bytes());
         for to in [Reference::Before(first), Reference::At(behind)] {
@@ -386,6 +384,7 @@ pub(crate) enum Extent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::yields::registers::RSP;
     use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
     fn read(piece: &Piece) -> Vec<String> {

@@ -1,6 +1,7 @@
-//! Where a scavenger's bound yields go, and what each takes from the budget: the longest way, by static estimate, to the
-//! next yield. Every cycle of the graph has one or a site, every entry has one; so every way through the program meets them.
-//! From a site to the next yield nobody counts, so that is short.
+//! The places of a scavenger's bound yields, and what each subtracts from the budget: the longest
+//! way, by static estimate, to the next yield. Every cycle of the control flow graph has a bound
+//! yield or a site yield, and every entry has a bound yield, so that every way through the program
+//! meets them. The way from a site yield to the next yield is not counted, so it is kept short.
 
 use crate::select::sites::{Bounds, Costs};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
@@ -65,8 +66,9 @@ pub(crate) fn cost(instruction: &Instruction, costs: &Costs) -> u32 {
     }
 }
 
-/// Chooses the places; `costs` are those of the unit's instructions, `sites` says which have a site yield, `first` is
-/// where its entry's yield may go at the earliest (behind an `endbr64`, which a patched entry leaves out).
+/// Chooses the places; `costs` are those of the unit's instructions, `sites` says which have a site
+/// yield, `first` is where its entry's yield may go at the earliest (behind an `endbr64`, which a
+/// patched entry leaves out).
 pub(crate) fn place(
     cfg: &Cfg,
     dominators: &Dominators,
@@ -81,8 +83,9 @@ pub(crate) fn place(
         .collect();
     let mut order: Vec<usize> = dominators.reverse_postorder().iter().rev().map(|&at| at as usize).collect();
     order.extend((0..cfg.blocks.len()).filter(|&block| !dominators.is_reached(block)));
-    // For each block, what lies between its start and the next yields, at most. What leads back into a loop that only
-    // sites cut is known a round later; if it takes too many, all loops are cut by bounds.
+    // For each block, what lies between its start and the next yields, at most. What leads back
+    // into a loop that only sites cut is known a round later; if it takes too many, all loops are
+    // cut by bounds.
     let mut ahead = vec![0u64; cfg.blocks.len()];
     let round = |ahead: &mut Vec<u64>, must: &[bool]| {
         let before = ahead.clone();
@@ -109,8 +112,9 @@ pub(crate) fn place(
 
 const ROUNDS: usize = 16;
 
-/// Backwards through a block, behind which the next yield is `sum` away: what it is before it. Where it `must` have a bound
-/// yield, that is at its beginning or at an instruction, whichever comes later.
+/// Backwards through a block, behind which the next yield is `sum` away: what it is before it.
+/// Where it `must` have a bound yield, that is at its beginning or at an instruction, whichever
+/// comes later.
 fn through(
     block: &Block,
     mut sum: u64,
@@ -126,7 +130,8 @@ fn through(
     for index in (block.first..block.end).rev() {
         let own = u64::from(costs[index as usize]);
         let mut more = sum + own;
-        // What a bound here would take: beside a site, for what is behind the site, which nobody else counts.
+        // What a bound here would take: beside a site, for what is behind the site, which nobody
+        // else counts.
         let mut taken = more;
         if sites[index as usize] {
             if more > bounds.uncounted() && sum > 0 && index + 1 < block.end {
@@ -242,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_site_cuts_its_loop() {
-        // As above, with a site at 3: the way to it is counted from the entry, that from it to itself is not.
+        // As above, with a site at 3: the way to it is counted from the entry, that from it to
+        // itself is not.
         assert_eq!(bounds_with(8, &[(4, 2)], Some(3), 1000), [(0, 3)]);
         // What follows it is long: a bound right behind it.
         let long = bounds_with(60, &[(50, 2)], Some(3), 80);
@@ -258,7 +264,8 @@ mod tests {
 
     #[test]
     fn a_loop_around_one_with_a_site_still_has_one() {
-        // 1..9 (branch at 7 to 1) around 2..6 (branch at 4 to 2) with a site at 8: what goes round inside meets none.
+        // 1..9 (branch at 7 to 1) around 2..6 (branch at 4 to 2) with a site at 8: what goes round
+        // inside meets none.
         let found = bounds_with(12, &[(4, 2), (9, 1)], Some(7), 1000);
         assert!(found.iter().any(|&(at, _)| at == 2) && !found.iter().any(|&(at, _)| at == 1), "{found:?}");
     }

@@ -1,17 +1,19 @@
-//! What a context's slots hold already, so that yields need not store it again: a register that a loop does not change is
-//! stored once, before the loop, and every yield in it only loads it.
+//! Hoisted saves: a register that a loop does not change is saved to its slot once, before the
+//! loop, and the yields in the loop only load it.
 //!
-//! Two steps. [`Kept::of`] chooses where registers are stored ahead: at the ends of the blocks that lead into a loop which
-//! has sites and no calls. Then a forward analysis over all ways tells what each slot holds for certain: it is gained
-//! where it is stored ahead, and lost where the register is written or dead, and at everything after which the context
-//! may have been another function's (calls, system calls, entries). A yield itself gains nothing: alone, it stores nothing.
-//! What is left out rests on the second step alone; the first only decides how much there is to leave out.
+//! Two steps. [`HoistedSaves::of`] chooses where registers are saved ahead of a loop: at the ends
+//! of the blocks that lead into a loop which has sites and no calls. Then a forward analysis over
+//! all ways tells what each slot holds for certain: a slot holds its register from a hoisted save
+//! on, and no longer where the register is written or dead, and at everything after which the
+//! context may have been another function's (calls, system calls, entries). A yield itself gains
+//! nothing: alone, it stores nothing. What is left out rests on the second step alone; the first
+//! only decides how much there is to leave out.
 //!
-//! With that goes the *base*: where a register is dead throughout such a loop, it is made to hold the context before the loop, and
-//! its yields do not ask the area for it. Otherwise each yield would wait for what the one before wrote there.
+//! With that goes the *base*: where a register is dead throughout such a loop, it is made to hold
+//! the context before the loop, and its yields do not ask the area for it. Otherwise each yield
+//! would wait for what the one before wrote there.
 
-use crate::yields::assembler::Register;
-use crate::yields::{bases, dead};
+use crate::yields::registers::{Register, base_candidates, dead_register};
 use iced_x86::{Instruction, InstructionInfoFactory};
 use image::code::effects::effect;
 use image::code::regs::{RSP, RegSet};
@@ -20,9 +22,9 @@ use image::flow::dominators::Dominators;
 
 /// For each instruction, by index.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct HoistedSaves {
     held: Vec<RegSet>,
-    ahead: Vec<RegSet>,
+    hoisted: Vec<RegSet>,
     base: Vec<Option<Register>>,
     begins: Vec<Option<Register>>,
 }
@@ -31,13 +33,13 @@ pub(crate) struct Kept {
 const MOST_LOOPS: usize = 256;
 
 /// What one instruction does to slots.
-struct Step {
+struct SlotEffect {
     /// Slots of these do not hold the register behind it.
     loses: RegSet,
     is_barrier: bool,
 }
 
-impl Kept {
+impl HoistedSaves {
     /// `live` is before each instruction; `sites` says which have a site yield.
     pub(crate) fn of(
         cfg: &Cfg,
@@ -49,7 +51,7 @@ impl Kept {
         let count = instructions.len();
         let mut kept = Self {
             held: vec![RegSet::EMPTY; count],
-            ahead: vec![RegSet::EMPTY; count],
+            hoisted: vec![RegSet::EMPTY; count],
             base: vec![None; count],
             begins: vec![None; count],
         };
@@ -57,10 +59,11 @@ impl Kept {
             return kept;
         }
         let mut factory = InstructionInfoFactory::new();
-        let steps: Vec<Step> = instructions.iter().map(|insn| step(insn, &mut factory)).collect();
-        if kept.choose(cfg, dominators, &steps, live, sites) {
-            kept.spread(cfg, dominators, &steps, live);
-            kept.spread_base(cfg, dominators, &steps, live);
+        let effects: Vec<SlotEffect> =
+            instructions.iter().map(|insn| slot_effect(insn, &mut factory)).collect();
+        if kept.choose(cfg, dominators, &effects, live, sites) {
+            kept.spread(cfg, dominators, &effects, live);
+            kept.spread_base(cfg, dominators, &effects, live);
         }
         kept
     }
@@ -70,12 +73,13 @@ impl Kept {
         self.held.get(index).copied().unwrap_or_default()
     }
 
-    /// What is stored ahead, right before an instruction.
-    pub(crate) fn ahead(&self, index: usize) -> RegSet {
-        self.ahead.get(index).copied().unwrap_or_default()
+    /// The registers of a hoisted save right before an instruction.
+    pub(crate) fn hoisted(&self, index: usize) -> RegSet {
+        self.hoisted.get(index).copied().unwrap_or_default()
     }
 
-    /// The register that holds the context before an instruction, and is to hold it behind all that is inserted there.
+    /// The register that holds the context before an instruction, and is to hold it behind all that
+    /// is inserted there.
     pub(crate) fn base(&self, index: usize) -> Option<Register> {
         self.base.get(index).copied().flatten()
     }
@@ -85,12 +89,12 @@ impl Kept {
         self.begins.get(index).copied().flatten()
     }
 
-    /// Whether anything is stored ahead.
+    /// Chooses where registers are saved; whether there is any such place.
     fn choose(
         &mut self,
         cfg: &Cfg,
         dominators: &Dominators,
-        steps: &[Step],
+        effects: &[SlotEffect],
         live: &[RegSet],
         sites: &[bool],
     ) -> bool {
@@ -100,34 +104,35 @@ impl Kept {
                 let blocks = cfg.blocks.iter().zip(&inside).filter(|(_, inside)| **inside);
                 blocks.flat_map(|(block, _)| block.first as usize..block.end as usize)
             };
-            if !of_loop().any(|index| sites[index]) || of_loop().any(|index| steps[index].is_barrier) {
+            if !of_loop().any(|index| sites[index]) || of_loop().any(|index| effects[index].is_barrier) {
                 continue;
             }
-            let unchanged = of_loop().fold(slots(), |rest, index| rest - steps[index].loses);
+            let unchanged = of_loop().fold(slots(), |rest, index| rest - effects[index].loses);
             let outer = || done.iter().filter(|(outer, _, _)| outer[header]);
             let by_outer = outer().fold(RegSet::EMPTY, |all, (_, registers, _)| all | *registers);
             let has_base = outer().any(|(_, _, base)| base.is_some());
             let into = || cfg.edges_to(header).filter(|edge| !inside[edge.from as usize]);
             let last = |block: u32| cfg.blocks[block as usize].end as usize - 1;
-            let room = |at: usize| !steps[at].is_barrier && dead(live[at], RegSet::EMPTY).is_some();
+            let room =
+                |at: usize| !effects[at].is_barrier && dead_register(live[at], RegSet::EMPTY).is_some();
             if cfg.blocks[header].is_root || !into().all(|edge| room(last(edge.from))) {
                 continue;
             }
             let at_header = with_stack(live[cfg.blocks[header].first as usize]);
-            // What is live in the loop alone may be where it is stored in, or hold nothing of worth: where a place of the
-            // loop is looked at warily, everything is.
+            // What is live in the loop alone may be where it is stored in, or hold nothing of
+            // worth: where a place of the loop is looked at warily, everything is.
             let wanted = into().fold((unchanged & at_header) - by_outer, |wanted, edge| {
-                (wanted & with_stack(live[last(edge.from)])) - steps[last(edge.from)].loses
+                (wanted & with_stack(live[last(edge.from)])) - effects[last(edge.from)].loses
             });
-            let used = of_loop().fold(RegSet::EMPTY, |used, index| used | live[index] | steps[index].loses);
+            let used = of_loop().fold(RegSet::EMPTY, |used, index| used | live[index] | effects[index].loses);
             let used =
-                into().fold(used, |used, edge| used | live[last(edge.from)] | steps[last(edge.from)].loses);
-            let base = bases().find(|&base| !has_base && !used.contains(RegSet::general(base)));
+                into().fold(used, |used, edge| used | live[last(edge.from)] | effects[last(edge.from)].loses);
+            let base = base_candidates().find(|&base| !has_base && !used.contains(RegSet::general(base)));
             if wanted == RegSet::EMPTY && base.is_none() {
                 continue;
             }
             for edge in into() {
-                self.ahead[last(edge.from)] |= wanted;
+                self.hoisted[last(edge.from)] |= wanted;
                 self.begins[last(edge.from)] = base.or(self.begins[last(edge.from)]);
             }
             done.push((inside, wanted, base));
@@ -136,7 +141,7 @@ impl Kept {
     }
 
     /// The forward analysis of the base: it is what holds on all ways, and no instruction's.
-    fn spread_base(&mut self, cfg: &Cfg, dominators: &Dominators, steps: &[Step], live: &[RegSet]) {
+    fn spread_base(&mut self, cfg: &Cfg, dominators: &Dominators, effects: &[SlotEffect], live: &[RegSet]) {
         // Not known yet; known to be none; or one.
         let mut before: Vec<Option<Option<Register>>> = (0..cfg.blocks.len())
             .map(|block| (cfg.blocks[block].is_root || !dominators.is_reached(block)).then_some(None))
@@ -149,8 +154,8 @@ impl Kept {
                 base = base.filter(|&base| !live[index].contains(RegSet::general(base)));
                 self.base[index] = base;
                 base = self.begins[index].or(base);
-                let stays = |&base: &Register| !steps[index].loses.contains(RegSet::general(base));
-                base = base.filter(stays).filter(|_| !steps[index].is_barrier);
+                let stays = |&base: &Register| !effects[index].loses.contains(RegSet::general(base));
+                base = base.filter(stays).filter(|_| !effects[index].is_barrier);
             }
             for edge in cfg.edges_from(at) {
                 let to = &mut before[edge.to as usize];
@@ -164,8 +169,9 @@ impl Kept {
     }
 
     /// The forward analysis.
-    fn spread(&mut self, cfg: &Cfg, dominators: &Dominators, steps: &[Step], live: &[RegSet]) {
-        // At the beginnings of blocks: everything until something is known, nothing where anybody may come from.
+    fn spread(&mut self, cfg: &Cfg, dominators: &Dominators, effects: &[SlotEffect], live: &[RegSet]) {
+        // At the beginnings of blocks: everything until something is known, nothing where anybody
+        // may come from.
         let mut before: Vec<RegSet> = (0..cfg.blocks.len())
             .map(|block| {
                 if cfg.blocks[block].is_root || !dominators.is_reached(block) {
@@ -182,8 +188,8 @@ impl Kept {
             for index in block.first as usize..block.end as usize {
                 held = held & with_stack(live[index]);
                 self.held[index] = held;
-                held = (held | self.ahead[index]) & with_stack(live[index]);
-                held = if steps[index].is_barrier { RegSet::EMPTY } else { held - steps[index].loses };
+                held = (held | self.hoisted[index]) & with_stack(live[index]);
+                held = if effects[index].is_barrier { RegSet::EMPTY } else { held - effects[index].loses };
             }
             for edge in cfg.edges_from(at) {
                 let to = edge.to as usize;
@@ -197,7 +203,7 @@ impl Kept {
     }
 }
 
-/// Whatever has a slot that may be stored ahead.
+/// Registers that a hoisted save may have.
 fn slots() -> RegSet {
     RegSet::GENERAL
 }
@@ -207,13 +213,13 @@ fn with_stack(live: RegSet) -> RegSet {
     (live & RegSet::GENERAL) | RegSet::general(RSP)
 }
 
-fn step(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Step {
+fn slot_effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> SlotEffect {
     let effect = effect(instruction, factory);
     let calls = instruction.is_call_near()
         || instruction.is_call_near_indirect()
         || instruction.is_call_far()
         || instruction.is_call_far_indirect();
-    Step {
+    SlotEffect {
         loses: (effect.writes | effect.kills) & slots(),
         is_barrier: calls || instruction.is_invalid() || effect.reads == RegSet::ALL,
     }
@@ -263,7 +269,7 @@ pub(crate) mod tests {
         pub(crate) cfg: Cfg,
         pub(crate) dominators: Dominators,
         pub(crate) sites: Vec<bool>,
-        pub(crate) kept: Kept,
+        pub(crate) kept: HoistedSaves,
     }
 
     impl Example {
@@ -295,17 +301,17 @@ pub(crate) mod tests {
             let dominators = Dominators::of(&cfg);
             let live: Vec<RegSet> = (0..instructions.len()).map(live).collect();
             let sites: Vec<bool> = (0..instructions.len()).map(|index| sites.contains(&index)).collect();
-            let kept = Kept::of(&cfg, &dominators, &instructions, &live, &sites);
+            let kept = HoistedSaves::of(&cfg, &dominators, &instructions, &live, &sites);
             Self { instructions, insns, cfg, dominators, sites, kept }
         }
     }
 
     /// Of code in which all but rsi is live everywhere.
-    fn of(code: &[u8], sites: &[usize], roots: &[u32]) -> Kept {
+    fn of(code: &[u8], sites: &[usize], roots: &[u32]) -> HoistedSaves {
         of_live(code, sites, roots, |_| RegSet::ALL - RegSet::general(6))
     }
 
-    fn of_live(code: &[u8], sites: &[usize], roots: &[u32], live: impl Fn(usize) -> RegSet) -> Kept {
+    fn of_live(code: &[u8], sites: &[usize], roots: &[u32], live: impl Fn(usize) -> RegSet) -> HoistedSaves {
         Example::of(code, sites, roots, live).kept
     }
 
@@ -317,7 +323,7 @@ pub(crate) mod tests {
         let kept = of(CHASE, &[1], &[]);
         let (rax, rdx, rsi) = (RegSet::general(0), RegSet::general(2), RegSet::general(6));
         let rest = RegSet::GENERAL - rax - rdx - rsi;
-        assert!(kept.ahead(0) == rest && (1..5).all(|index| kept.ahead(index) == RegSet::EMPTY));
+        assert!(kept.hoisted(0) == rest && (1..5).all(|index| kept.hoisted(index) == RegSet::EMPTY));
         assert!(kept.held(0) == RegSet::EMPTY && (1..4).all(|index| kept.held(index) == rest));
     }
 
@@ -326,7 +332,7 @@ pub(crate) mod tests {
         let kept = of(CHASE, &[1], &[]);
         assert_eq!((kept.begins(0), kept.base(0)), (Some(6), None));
         assert!((1..4).all(|index| (kept.begins(index), kept.base(index)) == (None, Some(6))));
-        // Somebody enters in the midst; it is written.
+        // An entry in the middle of the loop; the register is written.
         assert!((1..4).all(|index| of(CHASE, &[1], &[8]).base(index).is_none()));
         // nop; loop: mov rax, [rax]; mov esi, 5; sub rdx, 1; jne loop; ret
         let written = [0x90, 0x48, 0x8b, 0, 0xbe, 5, 0, 0, 0, 0x48, 0x83, 0xea, 1, 0x75, 0xf2, 0xc3];
@@ -336,24 +342,27 @@ pub(crate) mod tests {
 
     #[test]
     fn what_is_live_in_the_loop_alone_is_not_stored_before_it() {
-        // As at places that are looked at warily: rbx may be where the context is found before the loop, and be stored as that.
+        // As at places that are looked at warily: rbx may be where the context is found before the
+        // loop, and be stored as that.
         let kept =
             of_live(CHASE, &[1], &[], |index| if index == 0 { RegSet::ALL - RBX } else { RegSet::ALL });
-        assert!(!kept.ahead(0).contains(RBX) && kept.ahead(0).contains(RegSet::general(12)));
+        assert!(!kept.hoisted(0).contains(RBX) && kept.hoisted(0).contains(RegSet::general(12)));
         assert!((0..5).all(|index| !kept.held(index).contains(RBX)));
     }
 
     #[test]
     fn without_sites_nothing_is() {
-        assert_eq!(of(CHASE, &[], &[]).ahead(0), RegSet::EMPTY);
+        assert_eq!(of(CHASE, &[], &[]).hoisted(0), RegSet::EMPTY);
         assert_eq!(of(CHASE, &[], &[]).begins(0), None);
     }
 
     #[test]
     fn who_comes_from_elsewhere_has_stored_nothing() {
         let kept = of(CHASE, &[1], &[5]);
-        assert!((0..5).all(|index| kept.held(index) == RegSet::EMPTY && kept.ahead(index) == RegSet::EMPTY));
-        // An entry within the loop: it may be stored ahead, but that does not help on all ways.
+        assert!(
+            (0..5).all(|index| kept.held(index) == RegSet::EMPTY && kept.hoisted(index) == RegSet::EMPTY)
+        );
+        // An entry within the loop: a save before it does not help on all ways.
         let kept = of(CHASE, &[1], &[8]);
         assert!((1..4).all(|index| kept.held(index) == RegSet::EMPTY));
     }
@@ -363,21 +372,22 @@ pub(crate) mod tests {
         // nop; loop: mov rax, [rax]; call; sub rdx, 1; jne loop; ret
         let code = [0x90, 0x48, 0x8b, 0, 0xe8, 0, 1, 0, 0, 0x48, 0x83, 0xea, 1, 0x75, 0xf2, 0xc3];
         let kept = of(&code, &[1], &[]);
-        assert!((0..6).all(|index| kept.ahead(index) == RegSet::EMPTY));
+        assert!((0..6).all(|index| kept.hoisted(index) == RegSet::EMPTY));
     }
 
     #[test]
     fn outer_loops_store_for_inner_ones_what_they_leave_alone() {
-        // nop; outer: mov ecx, 3; inner: mov rax, [rax]; dec rcx; jne inner; mov ebx, [rax]; dec rdx; jne outer; ret
+        // nop; outer: mov ecx, 3; inner: mov rax, [rax]; dec rcx; jne inner; mov ebx, [rax]; dec
+        // rdx; jne outer; ret
         let code = [
             0x90, 0xb9, 3, 0, 0, 0, 0x48, 0x8b, 0, 0x48, 0xff, 0xc9, 0x75, 0xf8, 0x8b, 0x18, 0x48, 0xff,
             0xca, 0x75, 0xec, 0xc3,
         ];
         let kept = of(&code, &[2], &[]);
         let rdx = RegSet::general(2);
-        assert!(kept.ahead(0).contains(RegSet::general(12)) && !kept.ahead(0).meets(RBX | rdx));
+        assert!(kept.hoisted(0).contains(RegSet::general(12)) && !kept.hoisted(0).meets(RBX | rdx));
         // What only the inner one leaves alone is stored between them.
-        assert!(kept.ahead(1) == RBX | rdx);
+        assert!(kept.hoisted(1) == RBX | rdx);
         assert!(kept.held(2).contains(RegSet::general(12) | RBX | rdx));
         assert!(!kept.held(2).meets(RegSet::general(0) | RegSet::general(1)));
         // Behind the inner loop rbx and rdx are changed.

@@ -1,8 +1,8 @@
-//! Leaves and return checks of scavenger twins, as `docs/harvest-abi.md` has them.
+//! Leaves and return checks of scavenger twins, in the forms that `docs/harvest-abi.md` lists.
 
 use crate::layout::insertions::Piece;
-use crate::yields::assembler::{Assembler, RAX, RCX, RSP, assemble};
-use crate::yields::{dead, flags_live};
+use crate::yields::assembler::{Assembler, assemble};
+use crate::yields::registers::{RAX, RCX, RSP, dead_register, flags_live};
 use image::code::regs::RegSet;
 use runtime_abi::area;
 
@@ -51,8 +51,8 @@ pub(crate) fn return_check(live: RegSet) -> Piece {
     if flags_live(live) {
         return leave_anywhere();
     }
-    let first = dead(live, RegSet::EMPTY);
-    let second = first.and_then(|first| dead(live, RegSet::general(first)));
+    let first = dead_register(live, RegSet::EMPTY);
+    let second = first.and_then(|first| dead_register(live, RegSet::general(first)));
     match (first, second) {
         (Some(address), Some(begin)) => assemble(|asm| {
             let stay = asm.label();

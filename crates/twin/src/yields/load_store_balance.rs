@@ -1,23 +1,26 @@
-//! Stores that need not be: registers whose slots hold them already are stored again where a yield would load much and store little.
+//! Load-store balance: where a yield would load much and store little, registers whose slots hold
+//! them already are saved again.
 //!
-//! A core looks ahead until some part of it is full. On Zen 4 it matters which: with its places for loads full, it fetches what is further ahead
-//! later than with its places for stores full, though it looks no further then. Of chases by hand that do what twins do, 5 to 13 at once lost
-//! 8 % by one load more than three to two stores, and got them back by a store more, of whatever (`bench/records/2026-11-25-zen4-firecracker/findings.md`).
-//! On an Intel Xeon it neither gains nor costs anything (`bench/records/2026-11-25-xeon-firecracker/findings.md`).
-//! Cores have about three places for loads to two for stores; so nearly as many loads as that are evened out with stores.
+//! A core looks ahead until some part of it is full. On Zen 4 it matters which: with its places for
+//! loads full, it fetches what is further ahead later than with its places for stores full, though
+//! it looks no further then. Of chases by hand that do what twins do, 5 to 13 at once lost 8 % by
+//! one load more than three to two stores, and got them back by a store more, of whatever
+//! (`bench/records/2026-11-25-zen4-firecracker/findings.md`). On an Intel Xeon it neither gains nor
+//! costs anything (`bench/records/2026-11-25-xeon-firecracker/findings.md`). Cores have about three
+//! places for loads to two for stores; so nearly as many loads as that are evened out with stores.
 
 use image::code::regs::{RSP, RegSet};
 
 /// What one yield does to memory there and back, with the instruction that it is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Traffic {
+pub(crate) struct SwitchTraffic {
     pub loads: u32,
     pub stores: u32,
 }
 
-impl Traffic {
+impl SwitchTraffic {
     /// Of the registers in `spare`, as many as have to be stored besides; the stack pointer first.
-    pub(crate) fn evened_with(self, spare: RegSet) -> RegSet {
+    pub(crate) fn balanced_with(self, spare: RegSet) -> RegSet {
         let least = (2 * self.loads).div_ceil(3);
         let wanted = least.saturating_sub(self.stores) as usize;
         let others = (0..16).filter(|&number| number != RSP);
@@ -35,7 +38,7 @@ mod tests {
     use super::*;
 
     fn again(loads: u32, stores: u32, spare: RegSet) -> RegSet {
-        Traffic { loads, stores }.evened_with(spare)
+        SwitchTraffic { loads, stores }.balanced_with(spare)
     }
 
     #[test]

@@ -1,12 +1,136 @@
-//! Site yields, bound yields and spin yields, as `docs/harvest-abi.md` has them.
+//! Yields: the code by which a thread leaves the program it runs and goes on with another one.
 //!
-//! Two forms: the short one where the flags and some register are dead, and a general one, which makes room first. To add
-//! one that is cheaper somewhere: a function beside [`short`], a case in [`assemble_yield`], its listing in the document.
+//! There are three kinds ([`Purpose`]). A *site yield* stands before a load that is expected to
+//! miss: it prefetches the line and switches. A *bound yield* limits how long a guest runs. A
+//! *spin yield* stands in a loop of a primary that busy-waits. `docs/harvest-abi.md` is the
+//! contract between this code and the runtime, and lists every form; offsets are constants of
+//! `runtime-abi`.
 //!
-//! What is done only if somebody else is there, or the budget used up, lies out of the way in the piece's cold part: a jump
-//! over it cost a search loop of six instructions a tenth of its pace. But the sites of scavengers have it in line, since they
-//! nearly always find somebody. Those of primaries are switched on only while there are guests: to ask each time cost a search in a
-//! tree a twentieth.
+//! # The context
+//!
+//! `gs:[CUR]` holds the address C of the context that runs. C points into the middle of the
+//! context's first 256 bytes, so that one byte of displacement reaches all that is used often:
+//!
+//! ```text
+//!                ┌───────────────────┐
+//!     C - 0x80   │ slot(rax)         │  one slot of eight bytes for each general
+//!        …       │  …                │  register, numbered as in instructions:
+//!     C - 0x08   │ slot(r15)         │  slot(r) = C - 0x80 + 8 r
+//!     C + 0x00   │ NEXT              │  the next context of the ring; C itself if there is none
+//!     C + 0x08   │ RIP               │  where this context goes on
+//!     C + 0x10   │ RSP               │  its stack pointer
+//!     C + 0x18   │ FS                │  its FS base
+//!     C + 0x20   │ FLAGS             │  `lahf` in bits 8-15, `seto` in bits 0-7
+//!     C + 0x28   │ SPIN              │  whose turn it is in a spin yield, in place of NEXT
+//!     C + 0x80   │ vec(0) … vec(31)  │  64 bytes each, used at their live width
+//!     C + 0x880  │ mask(0) … mask(7) │
+//!                └───────────────────┘
+//!
+//!     the ring of one host thread, with two guests aboard:
+//!
+//!     gs:[CUR] ──► primary ──NEXT──► guest 1 ──NEXT──► guest 2 ──NEXT──┐
+//!                     ▲                                                │
+//!                     └────────────────────────────────────────────────┘
+//! ```
+//!
+//! # The operations
+//!
+//! S is the *base*: a dead register that holds C. T is another register that is dead, or saved by
+//! then. RAX holds the next context's address at the switch, and C again where the context goes on.
+//!
+//! | operation | code | left out where |
+//! |---|---|---|
+//! | find the context | `mov S, gs:[CUR]` | S holds it already (hoisted) |
+//! | ask for another one | `cmp S, [S + NEXT]`, `je past` | |
+//! | count the pass | `dec qword gs:[PASSES]`, `jns past` | in scavengers; in spin yields |
+//! | prefetch | `prefetcht0 M` or `prefetchw M`, one for each load | in bound and spin yields |
+//! | save | `mov [S + slot(r)], r` for each live register r | the slot holds r (hoisted save) |
+//! | say where to go on | `lea T, [rip + resume]`, `mov [S + RIP], T` | |
+//! | switch | `mov rax, [S + NEXT]`, `mov gs:[CUR], rax`, `jmp [rax + RIP]` | |
+//! | restore | `mov rsp, [rax + RSP]`, `mov r, [rax + slot(r)]` | a sunk restore follows |
+//!
+//! # A site yield of a primary
+//!
+//! Before `mov rax, [rdi]`, with rdi and rsi live, and rax, rcx and the flags dead. In line stands
+//! only the switch byte's instruction, a `nop`. While the yield is on, its first byte is `e9`, and
+//! it jumps by way of its relay to the cold part, behind the unit's own instructions:
+//!
+//! ```text
+//! in line:
+//!         nop   [rax+rax]           0f 1f 44 00 00; e9 in place of 0f: the yield is on
+//! past:   mov   rax, [rdi]          the load itself
+//! cold part:
+//!         mov   rax, gs:[8]         find the context
+//!         cmp   rax, [rax]          another one in the ring?
+//!         je    past
+//!         dec   qword gs:[40h]      counted: without guests, pass by
+//!         jns   past
+//!         prefetcht0 [rdi]
+//!         mov   [rax-50h], rsi      save what is live
+//!         mov   [rax-48h], rdi
+//!         mov   [rax+10h], rsp
+//!         lea   rcx, [resume]
+//!         mov   [rax+8], rcx
+//!         mov   rax, [rax]          switch
+//!         mov   gs:[8], rax
+//!         jmp   [rax+8]
+//! resume: mov   rsp, [rax+10h]      restore; the base comes last
+//!         mov   rsi, [rax-50h]
+//!         mov   rdi, [rax-48h]
+//!         jmp   past
+//! ```
+//!
+//! # A site yield in a scavenger's loop
+//!
+//! `chase: mov rax, [rax]; sub rdx, 1; jne chase`, with rbx live but unused in the loop, and rsi
+//! and rcx dead. Before the loop, rbx and rsp are saved once (hoisted save) and rsi becomes the
+//! base. In the loop rcx holds the next context from the question up to the switch. Behind the loop
+//! rbx is loaded once (sunk restore); a note in front of `resume` says so to the runtime:
+//!
+//! ```text
+//!         mov   rsi, gs:[8]         before the loop: rsi is the base from here on
+//!         mov   [rsi-68h], rbx      hoisted saves
+//!         mov   [rsi+10h], rsp
+//! chase:  mov   rcx, [rsi]          another one in the ring?
+//!         cmp   rcx, rsi
+//!         je    past
+//!         prefetcht0 [rax]
+//!         mov   [rsi-80h], rax      what the loop changes is saved at each switch
+//!         mov   [rsi-70h], rdx
+//!         lea   rax, [resume]
+//!         mov   [rsi+8], rax
+//!         mov   rax, rcx
+//!         mov   gs:[8], rax
+//!         jmp   [rax+8]
+//!         test  eax, 8              the note, never run: rbx is in its slot alone,
+//!         lea   rax, [chase]        from here
+//!         lea   rax, [behind]       to there
+//! resume: mov   rsi, rax
+//!         mov   rsp, [rax+10h]
+//!         mov   rdx, [rax-70h]
+//!         mov   rax, [rax-80h]
+//! past:   mov   rax, [rax]
+//!         sub   rdx, 1
+//!         jne   chase
+//! behind: mov   rbx, [rsi-68h]      sunk restore
+//! ```
+//!
+//! The tests at the end of this room assemble both examples.
+//!
+//! # Two forms
+//!
+//! [`short`] is for places where the flags and a register for the base are dead, as above.
+//! [`general`] serves everywhere: it keeps rax and the flags in scratch words of the area, works in
+//! rax, and puts both back. To add a form that is cheaper somewhere: a function beside them, a case
+//! in [`assemble_yield`], its listing in `docs/harvest-abi.md`.
+//!
+//! # In line or cold
+//!
+//! Code that runs only if another context is in the ring, or if the budget is used up, lies in the
+//! cold part: a jump over it cost a search loop of six instructions a tenth of its pace. Site
+//! yields of scavengers have theirs in line, since they nearly always find another context. Site
+//! yields of primaries are switched on only while there are guests: to ask each time cost a search
+//! in a tree a twentieth of its pace.
 
 pub(crate) mod assembler;
 pub(crate) mod bounds;
@@ -14,27 +138,29 @@ pub(crate) mod hoisted_saves;
 pub(crate) mod leaves;
 pub(crate) mod load_store_balance;
 pub(crate) mod operands;
-pub(crate) mod relays;
+pub(crate) mod registers;
 pub(crate) mod sunk_restores;
 pub(crate) mod tls;
 
 use crate::layout::insertions::{Part, Piece};
-use crate::modes::mode::VectorWidth;
-use crate::yields::assembler::{Assembler, Extent, Inert, Label, RAX, RSP, Register, assemble};
-use crate::yields::load_store_balance::Traffic;
-use crate::yields::relays::Thrown;
-use crate::yields::sunk_restores::Loop;
+use crate::layout::thrown::ThrownTo;
+use crate::modes::width::VectorWidth;
+use crate::yields::assembler::{Assembler, Extent, Label, OffForm, assemble};
+use crate::yields::load_store_balance::SwitchTraffic;
+use crate::yields::registers::{RAX, RSP, Register, dead_register, flags_live};
+use crate::yields::sunk_restores::SunkLoop;
 use image::code::regs::{Flag, RegSet};
 use runtime_abi::{area, context};
 use twin_format::YieldKind;
 
 /// What a yield is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Purpose {
     Site,
-    /// In a loop of a primary that only waits by turning round: to whom its own context names for that, and not counted.
+    /// In a loop of a primary that busy-waits: it switches to the context in SPIN, and is not
+    /// counted.
     Spin,
-    /// Taken when the budget is used up by so many cycles.
+    /// Taken when the budget is used up; the number is the cost, in cycles, that it subtracts.
     Bound(u32),
 }
 
@@ -56,51 +182,37 @@ impl Fetch {
 }
 
 /// A yield to be written.
-pub(crate) struct Yield<'a> {
-    pub kind: Kind,
+pub(crate) struct YieldRequest<'a> {
+    pub purpose: Purpose,
     /// What is live before the instruction that follows.
     pub live: RegSet,
-    /// What its slots hold already, RSP standing for the stack pointer: it is not stored again.
+    /// Registers whose slots hold them already (RSP: the context's stack pointer), so that they are
+    /// not saved.
     pub held: RegSet,
-    /// A dead register that holds the context already, and is to hold it behind the yield too.
+    /// The base, if a dead register holds the context already and is to hold it behind the yield
+    /// too.
     pub base: Option<Register>,
-    /// The loop around it that leaves registers in their slots.
-    pub left: Option<Loop>,
-    /// Its code may hold who is next for a while: who takes a guest's state away meanwhile sees to it. A sibling's handlers do not.
-    pub asks_once: bool,
-    /// Of what slots hold, so much is stored again that loads do not outnumber stores.
-    pub even: bool,
+    /// The loop around it whose restores are sunk behind it.
+    pub sunk: Option<SunkLoop>,
+    /// A register may hold the next context from the question up to the switch: the runtime
+    /// replaces it when it captures a guest meanwhile. A sibling's signal handlers do not.
+    pub loads_next_once: bool,
+    /// Some registers whose slots hold them are saved again, so that stores keep up with loads.
+    pub balances: bool,
     /// What it stands for; of a bound yield: nothing.
     pub fetch: &'a Fetch,
     pub width: VectorWidth,
-    /// What becomes of exceptions that are thrown at the instruction: where they land, its switch has no relay.
-    pub thrown: Thrown,
+    /// Where an exception goes that is thrown at the instruction: if it lands in the unit, the
+    /// switch has no relay.
+    pub thrown: ThrownTo,
     /// What the budget is set to by a bound yield; `None` in primaries.
     pub quantum: Option<u32>,
 }
 
-/// Registers in the order in which they are best used: the context comes back in `rax`, and the last ones take longer
-/// instructions.
-const PREFERRED: [Register; 15] = [0, 1, 2, 6, 7, 8, 9, 10, 11, 3, 5, 14, 15, 13, 12];
-
-/// Registers that may hold the context throughout a loop: not `rax`, in which it comes back, and in which the general form works.
-pub(crate) fn bases() -> impl Iterator<Item = Register> {
-    PREFERRED.into_iter().filter(|&register| register != RAX)
-}
-
-/// A register that is dead, but for those in `not`.
-pub(crate) fn dead(live: RegSet, not: RegSet) -> Option<Register> {
-    PREFERRED.into_iter().find(|&register| !(live | not).contains(RegSet::general(register)))
-}
-
-pub(crate) fn flags_live(live: RegSet) -> bool {
-    live.meets(RegSet::ARITHMETIC_FLAGS)
-}
-
-impl Yield<'_> {
-    /// The word of the context that says who is next.
+impl YieldRequest<'_> {
+    /// The word of the context that holds the next one.
     fn next(&self) -> i32 {
-        if self.kind == Kind::Spin { context::SPIN } else { context::NEXT }
+        if self.purpose == Purpose::Spin { context::SPIN } else { context::NEXT }
     }
 
     /// Live general registers that have a slot.
@@ -111,30 +223,30 @@ impl Yield<'_> {
 
     /// Those of them that are stored.
     fn stored(&self) -> impl Iterator<Item = Register> {
-        let left_out = self.held - self.again();
+        let left_out = self.held - self.stored_for_balance();
         self.general().filter(move |&register| !left_out.contains(RegSet::general(register)))
     }
 
-    /// What is stored though its slot holds it.
-    fn again(&self) -> RegSet {
-        if !self.even || self.kind != Kind::Site {
+    /// Registers that are saved though their slots hold them.
+    fn stored_for_balance(&self) -> RegSet {
+        if !self.balances || self.purpose != Purpose::Site {
             return RegSet::EMPTY;
         }
-        let left = self.left.map_or(RegSet::EMPTY, |left| left.registers);
+        let left = self.sunk.map_or(RegSet::EMPTY, |left| left.registers);
         let count = |not: RegSet| {
             let loaded = |&register: &Register| !not.contains(RegSet::general(register));
             self.general().filter(loaded).count() as u32
         };
         let vectors = (0..32).filter(|&number| self.live.meets(RegSet::xmm(number))).count() as u32;
-        let asks = 1 + u32::from(!self.asks_once) + u32::from(self.base.is_none());
+        let asks = 1 + u32::from(!self.loads_next_once) + u32::from(self.base.is_none());
         let passes = u32::from(self.quantum.is_none());
         let stack = u32::from(!self.held.contains(RegSet::general(RSP)));
-        // Besides registers: where to go on, the stack pointer, and the instruction itself; where to go on, and who is current.
-        let traffic = Traffic {
+        // Besides registers: loads of RIP, RSP and the instruction's own; stores of RIP and CUR.
+        let traffic = SwitchTraffic {
             loads: 3 + asks + passes + vectors + count(left),
             stores: 2 + stack + passes + vectors + count(self.held),
         };
-        traffic.evened_with(self.held & ((self.live | RegSet::general(RSP)) - left))
+        traffic.balanced_with(self.held & ((self.live | RegSet::general(RSP)) - left))
     }
 
     fn vectors(&self, asm: &mut Assembler, store: bool, base: Register) {
@@ -159,18 +271,21 @@ impl Yield<'_> {
         }
     }
 
-    /// A register that holds who is next from where that is asked up to the switch, so that it is loaded once: what a core can have under
-    /// way ends with its places for loads, and a tenth of all steps went with two more at each switch on Zen 4.
+    /// A register that holds the next context from the question up to the switch, so that it is
+    /// loaded once. A core's places for loads limit how many misses are under way: on Zen 4, two
+    /// loads more at each switch cost a tenth of all steps.
     fn holds_next(&self, base: Register) -> Option<Register> {
-        let asks = self.asks_once && !self.is_cold() && base != RAX;
-        asks.then(|| dead(self.live, RegSet::general(base) | RegSet::general(RAX))).flatten()
+        let asks = self.loads_next_once && !self.is_cold() && base != RAX;
+        asks.then(|| dead_register(self.live, RegSet::general(base) | RegSet::general(RAX))).flatten()
     }
 
-    /// From "all but `base` and `free` is saved, `base` is the context" to "back again, the context in rax". `next` holds who is next already.
+    /// The switch and the place where the context goes on. Before it, all but `base` and `free` is
+    /// saved and `base` holds the context; behind it, rax does. `next` holds the next context
+    /// already.
     fn switch(&self, asm: &mut Assembler, base: Register, free: Register, next: Option<Register>) {
         let resume = asm.label();
         self.vectors(asm, true, base);
-        if !(self.held - self.again()).contains(RegSet::general(RSP)) {
+        if !(self.held - self.stored_for_balance()).contains(RegSet::general(RSP)) {
             asm.store(base, context::RSP, RSP);
         }
         asm.load_place(free, resume);
@@ -182,26 +297,26 @@ impl Yield<'_> {
         asm.store_area(area::CUR, RAX);
         let jump = asm.spot();
         asm.jump_through(RAX, context::RIP);
-        if let Some(left) = self.left {
+        if let Some(left) = self.sunk {
             let registers = (0..16).filter(|&register| left.registers.contains(RegSet::general(register)));
             let bits = registers.fold(0, |bits, register| bits | 1 << register);
-            asm.note_left(bits, left.first as u32, left.behind as u32);
+            asm.sunk_note(bits, left.first as u32, left.behind as u32);
         }
         asm.place(resume);
-        match self.kind {
-            Kind::Site => asm.list(YieldKind::Site, jump, &self.fetch.origins),
-            Kind::Spin => asm.list(YieldKind::Spin, jump, &self.fetch.origins),
-            Kind::Bound(_) => {}
+        match self.purpose {
+            Purpose::Site => asm.list(YieldKind::Site, jump, &self.fetch.origins),
+            Purpose::Spin => asm.list(YieldKind::Spin, jump, &self.fetch.origins),
+            Purpose::Bound(_) => {}
         }
     }
 
-    /// Everything but rax, the context being there.
+    /// Loads everything but rax, which holds the context.
     fn restore(&self, asm: &mut Assembler) {
         if let Some(base) = self.base.filter(|&base| base != RAX) {
             asm.copy(base, RAX);
         }
         asm.load(RSP, RAX, context::RSP);
-        let left = self.left.map_or(RegSet::EMPTY, |left| left.registers);
+        let left = self.sunk.map_or(RegSet::EMPTY, |left| left.registers);
         let loaded = |&register: &Register| register != RAX && !left.contains(RegSet::general(register));
         for register in self.general().filter(loaded) {
             asm.load(register, RAX, context::slot(register as u8));
@@ -209,9 +324,9 @@ impl Yield<'_> {
         self.vectors(asm, false, RAX);
     }
 
-    /// A primary passes by while it is counted without guests.
-    fn pass_by(&self, asm: &mut Assembler, to: Label) {
-        if self.quantum.is_none() && self.kind == Kind::Site {
+    /// A primary passes by while its pace is counted without guests.
+    fn count_pass(&self, asm: &mut Assembler, to: Label) {
+        if self.quantum.is_none() && self.purpose == Purpose::Site {
             asm.decrement_area(area::PASSES);
             asm.jump_if_not_negative(to);
         }
@@ -219,38 +334,40 @@ impl Yield<'_> {
 
     /// Behind a bound yield.
     fn set_budget(&self, asm: &mut Assembler) {
-        if let (Kind::Bound(_), Some(quantum)) = (self.kind, self.quantum) {
+        if let (Purpose::Bound(_), Some(quantum)) = (self.purpose, self.quantum) {
             asm.set_area32(area::BUDGET, quantum);
         }
     }
 
-    /// What its switch does while it is off. Only sites of primaries have one. To load a dead register, or to compare, takes room for
-    /// the result until it retires, which ends what a core looks ahead sooner: a twentieth of the pace of a search in a tree.
-    fn switch_by(&self) -> Option<Inert> {
-        if self.kind != Kind::Site || !self.is_cold() {
+    /// The instruction that stands in line while the yield is off. Only site yields of primaries
+    /// have one. To load a dead register or to compare takes room for the result until it retires,
+    /// so that the core looks less far ahead: a search in a tree lost a twentieth of its pace.
+    fn off_form(&self) -> Option<OffForm> {
+        if self.purpose != Purpose::Site || !self.is_cold() {
             return None;
         }
-        if self.thrown != Thrown::Lands {
-            return Some(Inert::Nothing(self.thrown));
+        if self.thrown != ThrownTo::Unit {
+            return Some(OffForm::Nop(self.thrown));
         }
         let base = self.base.map_or(RegSet::EMPTY, RegSet::general);
-        let register = dead(self.live, base).map(Inert::Loads);
-        register.or_else(|| (!flags_live(self.live)).then_some(Inert::Compares))
+        let register = dead_register(self.live, base).map(OffForm::LoadsDead);
+        register.or_else(|| (!flags_live(self.live)).then_some(OffForm::ComparesDead))
     }
 
     fn labels(&self, asm: &mut Assembler) -> [Label; 3] {
         [(); 3].map(|()| if self.is_cold() { asm.label_across() } else { asm.label() })
     }
 
-    /// Whether what it does if there is somebody lies out of the way.
+    /// Whether the switch lies in the cold part.
     fn is_cold(&self) -> bool {
-        self.kind != Kind::Site || self.quantum.is_none()
+        self.purpose != Purpose::Site || self.quantum.is_none()
     }
 }
 
-/// Stores registers into their slots ahead of yields that find them there; `base` is dead, and holds the context behind it.
-/// `known` says that it does so before.
-pub(crate) fn store_ahead(base: Register, known: bool, registers: RegSet) -> Piece {
+/// A hoisted save: stores registers into their slots, for the yields of the loop that follows.
+/// `base` is dead before and holds the context behind it; `known`: it holds the context before,
+/// too.
+pub(crate) fn hoisted_save(base: Register, known: bool, registers: RegSet) -> Piece {
     assemble(|asm| {
         if !known {
             asm.load_area(base, area::CUR);
@@ -262,8 +379,8 @@ pub(crate) fn store_ahead(base: Register, known: bool, registers: RegSet) -> Pie
     })
 }
 
-/// Loads what a loop left in its slots.
-pub(crate) fn load_left(left: &Loop) -> Piece {
+/// A sunk restore: loads, behind a loop, the registers that its yields left in their slots.
+pub(crate) fn sunk_restore(left: &SunkLoop) -> Piece {
     assemble(|asm| {
         for register in (0..16).filter(|&register| left.registers.contains(RegSet::general(register))) {
             asm.load(register, left.base, context::slot(register as u8));
@@ -272,15 +389,15 @@ pub(crate) fn load_left(left: &Loop) -> Piece {
 }
 
 /// The code of a yield.
-pub(crate) fn assemble_yield(wanted: &Yield<'_>) -> Piece {
-    match wanted.base.or_else(|| dead(wanted.live, RegSet::EMPTY)) {
+pub(crate) fn assemble_yield(wanted: &YieldRequest<'_>) -> Piece {
+    match wanted.base.or_else(|| dead_register(wanted.live, RegSet::EMPTY)) {
         Some(base) if !flags_live(wanted.live) => assemble(|asm| short(asm, wanted, base)),
         _ => assemble(|asm| general(asm, wanted)),
     }
 }
 
-/// With a dead register for the context, and dead flags.
-fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
+/// The form for places where the flags and a register for the base are dead.
+fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
     let cold = wanted.is_cold();
     let [go, past, skip] = wanted.labels(asm);
     let next = wanted.holds_next(base);
@@ -296,14 +413,14 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
             None => asm.compare_with(base, base, wanted.next()),
         }
     };
-    if let Kind::Bound(cost) = wanted.kind {
+    if let Purpose::Bound(cost) = wanted.purpose {
         asm.subtract_area32(area::BUDGET, cost);
         asm.jump_if_negative(go);
         asm.go_cold(true);
         asm.place(go);
         ask(asm);
         asm.jump_if_equal(skip);
-    } else if let Some(by) = wanted.switch_by() {
+    } else if let Some(by) = wanted.off_form() {
         asm.switch(by);
         ask(asm);
         asm.jump_if_equal(past);
@@ -316,12 +433,12 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
         ask(asm);
         asm.jump_if_equal(skip);
     }
-    wanted.pass_by(asm, past);
+    wanted.count_pass(asm, past);
     asm.append(&wanted.fetch.prefetches);
     for register in wanted.stored() {
         asm.store(base, context::slot(register as u8), register);
     }
-    // Whatever is not the base is dead or saved by now.
+    // Every register but the base is dead or saved by now.
     let free = if base == RAX { 1 } else { RAX };
     wanted.switch(asm, base, free, next);
     wanted.restore(asm);
@@ -337,14 +454,15 @@ fn short(asm: &mut Assembler, wanted: &Yield<'_>, base: Register) {
     asm.place(past);
 }
 
-/// Anywhere: rax makes room for the context, and for the flags.
-fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
+/// The form for any place: rax is kept in a scratch word, and makes room for the context and the
+/// flags.
+fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
     let cold = wanted.is_cold();
     let rax_lives = wanted.live.contains(RegSet::general(RAX));
     let flags = flags_live(wanted.live);
     let [kept, flags_kept, _] = area::SCRATCH;
     let ([go, enough, past], alone) = (wanted.labels(asm), asm.label());
-    let switched = wanted.switch_by();
+    let switched = wanted.off_form();
     if let Some(by) = switched {
         asm.switch(by);
     }
@@ -360,7 +478,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         asm.load_area(RAX, area::CUR);
         asm.compare_with(RAX, RAX, wanted.next());
     };
-    if let Kind::Bound(cost) = wanted.kind {
+    if let Purpose::Bound(cost) = wanted.purpose {
         asm.subtract_area32(area::BUDGET, cost);
         asm.jump_if_negative(go);
         asm.go_cold(true);
@@ -379,7 +497,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
         ask(asm);
         asm.jump_if_equal(enough);
     }
-    wanted.pass_by(asm, if switched.is_some() { alone } else { enough });
+    wanted.count_pass(asm, if switched.is_some() { alone } else { enough });
     for register in wanted.stored().filter(|&register| register != RAX) {
         asm.store(RAX, context::slot(register as u8), register);
     }
@@ -408,7 +526,7 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
     }
     asm.jump(past);
     asm.place(alone);
-    if matches!(wanted.kind, Kind::Bound(_)) {
+    if matches!(wanted.purpose, Purpose::Bound(_)) {
         wanted.set_budget(asm);
         asm.jump(enough);
     }
@@ -435,3 +553,6 @@ fn general(asm: &mut Assembler, wanted: &Yield<'_>) {
 
 /// The direction flag is clear at yields and stays so; the others count.
 const _: () = assert!(Flag::Direction as u32 == 22);
+
+#[cfg(test)]
+mod examples;

@@ -1,4 +1,4 @@
-//! The memory operand of a site: whether it has one that can be fetched ahead, and the instruction that does.
+//! The memory operand of a site: whether it can be fetched ahead, and the prefetch that does so.
 
 use crate::layout::insertions::{Part, Reference};
 use crate::report::SiteRefusal;

@@ -1,16 +1,20 @@
-//! What yields of a loop leave in the context's slots: registers that nothing in the loop uses need not be loaded behind each of its
-//! switches, since their slots hold them all the time ([`crate::yields::hoisted_saves`]); they are loaded once, behind the loop.
+//! Sunk restores: registers that nothing in a loop uses need not be loaded behind each switch in
+//! it, since their slots hold them all the time ([`crate::yields::hoisted_saves`]). They are loaded
+//! once, behind the loop.
 //!
-//! Up to there such a register may hold anything. Nobody looks, but for who takes a guest's state in the midst of its code: so each
-//! such yield says in front of the place where it goes on which registers these are, and from where to where ([`Left::note`],
-//! `docs/harvest-abi.md`). That there the slots hold them on all ways is what makes it right, and what is asked here.
+//! Up to there such a register may hold anything. Only the runtime looks at it, when it captures a
+//! guest in the middle of the loop. So each such yield has a note in front of the place where it
+//! goes on: which registers these are, from which instruction, up to which (`docs/harvest-abi.md`).
+//! It is right if on all ways through these instructions the slots hold the registers: that is
+//! checked here.
 //!
-//! Only of scavengers: the threads of primaries and siblings are interrupted at any place by signals of their own.
+//! Only scavengers have them: threads of primaries and siblings are interrupted anywhere by signals
+//! of their own.
 
 use crate::select::hazards::acts_on_the_thread;
-use crate::yields::assembler::Register;
 use crate::yields::bounds::Bound;
-use crate::yields::hoisted_saves::{Kept, loops};
+use crate::yields::hoisted_saves::{HoistedSaves, loops};
+use crate::yields::registers::Register;
 use crate::yields::tls::uses_segment;
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register as Name};
 use image::code::effects::effect;
@@ -21,9 +25,10 @@ use image::flow::dominators::Dominators;
 
 /// A loop whose yields leave something, its instructions in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Loop {
+pub(crate) struct SunkLoop {
     pub first: usize,
-    /// The instruction behind it, to which all ways out lead, and before which `registers` are loaded.
+    /// The instruction behind it, to which all ways out lead, and before which `registers` are
+    /// loaded.
     pub behind: usize,
     pub registers: RegSet,
     /// What holds the context all the time.
@@ -32,20 +37,21 @@ pub(crate) struct Loop {
 
 /// None of them within another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Left {
-    loops: Vec<Loop>,
+pub(crate) struct SunkRestores {
+    loops: Vec<SunkLoop>,
 }
 
-/// Instructions of a loop: it has to be near enough that who looks for its yield reads no foreign memory.
+/// Most instructions of such a loop: the runtime searches for the yield's note nearby, and must
+/// stay within the twin.
 const MOST: usize = 32;
 
-impl Left {
+impl SunkRestores {
     pub(crate) fn of(
         cfg: &Cfg,
         dominators: &Dominators,
         instructions: &[Instruction],
         insns: &[Insn],
-        kept: &Kept,
+        kept: &HoistedSaves,
         sites: &[bool],
         bounds: &[Bound],
     ) -> Self {
@@ -54,7 +60,7 @@ impl Left {
         // The innermost first: theirs are the yields that are met most often.
         for (_, inside) in loops(cfg, dominators).into_iter().rev() {
             let Some((first, behind)) = in_one_piece(cfg, &inside) else { continue };
-            let apart = |other: &Loop| other.behind < first || behind < other.first;
+            let apart = |other: &SunkLoop| other.behind < first || behind < other.first;
             let calm = |index: usize| {
                 let follows = insns.get(index + 1).is_some_and(|next| next.at == insns[index].end());
                 let stays = matches!(
@@ -84,33 +90,33 @@ impl Left {
                 rest - (effect.reads | effect.writes | effect.kills)
             });
             if registers != RegSet::EMPTY {
-                left.loops.push(Loop { first, behind, registers, base });
+                left.loops.push(SunkLoop { first, behind, registers, base });
             }
         }
         left
     }
 
     /// The loop that an instruction is in.
-    pub(crate) fn around(&self, index: usize) -> Option<&Loop> {
+    pub(crate) fn around(&self, index: usize) -> Option<&SunkLoop> {
         self.loops.iter().find(|found| (found.first..found.behind).contains(&index))
     }
 
     /// The loop that ends before an instruction.
-    pub(crate) fn before(&self, index: usize) -> Option<&Loop> {
+    pub(crate) fn before(&self, index: usize) -> Option<&SunkLoop> {
         self.loops.iter().find(|found| found.behind == index)
     }
 }
 
-/// What may be left: not `rax`, in which the context comes back, nor the stack pointer, nor `r11`, by which the runtime goes on at home once it
-/// has loaded all others from their slots.
+/// What may be left: not `rax`, in which the context comes back, nor the stack pointer, nor `r11`,
+/// by which the runtime goes on at home once it has loaded all others from their slots.
 fn leavable() -> RegSet {
     (0..16)
         .filter(|number| ![0, 4, 11].contains(number))
         .fold(RegSet::EMPTY, |all, number| all | RegSet::general(number))
 }
 
-/// The first instruction of a loop whose blocks stand one behind the other, and the one behind it, if it is left to there only, and nobody
-/// else gets there.
+/// The first instruction of a loop whose blocks stand one behind the other, and the one behind it,
+/// if it is left to there only, and nobody else gets there.
 fn in_one_piece(cfg: &Cfg, inside: &[bool]) -> Option<(usize, usize)> {
     let first = inside.iter().position(|&inside| inside)?;
     let last = inside.iter().rposition(|&inside| inside)?;
@@ -134,9 +140,10 @@ mod tests {
     use crate::yields::hoisted_saves::tests::{CHASE, Example};
 
     /// Of code in which all but rsi is live everywhere.
-    fn of_bounded(code: &[u8], sites: &[usize], roots: &[u32], bounds: &[Bound]) -> Vec<Loop> {
+    fn of_bounded(code: &[u8], sites: &[usize], roots: &[u32], bounds: &[Bound]) -> Vec<SunkLoop> {
         let of = Example::of(code, sites, roots, |_| RegSet::ALL - RegSet::general(6));
-        Left::of(&of.cfg, &of.dominators, &of.instructions, &of.insns, &of.kept, &of.sites, bounds).loops
+        SunkRestores::of(&of.cfg, &of.dominators, &of.instructions, &of.insns, &of.kept, &of.sites, bounds)
+            .loops
     }
 
     /// Its loop uses rdx, and has the context in rsi.
@@ -144,20 +151,23 @@ mod tests {
         leavable() - RegSet::general(2) - RegSet::general(6)
     }
 
-    fn of(code: &[u8], sites: &[usize], roots: &[u32]) -> Vec<Loop> {
+    fn of(code: &[u8], sites: &[usize], roots: &[u32]) -> Vec<SunkLoop> {
         of_bounded(code, sites, roots, &[])
     }
 
     #[test]
     fn a_loop_leaves_what_it_does_not_use() {
-        let chase = Loop { first: 1, behind: 4, registers: left_by_chase(), base: 6 };
+        let chase = SunkLoop { first: 1, behind: 4, registers: left_by_chase(), base: 6 };
         assert_eq!(of(CHASE, &[1], &[]), [chase]);
         assert_eq!(of(CHASE, &[], &[]), []);
         // mov edx, 5; loop: mov rax, [rax + rbx]; lea r12, [rax]; sub rdx, 1; jne loop; ret
         let uses =
             [0xba, 5, 0, 0, 0, 0x48, 0x8b, 4, 0x18, 0x4c, 0x8d, 0x20, 0x48, 0x83, 0xea, 1, 0x75, 0xf3, 0xc3];
         let used = RegSet::general(3) | RegSet::general(12);
-        assert_eq!(of(&uses, &[1], &[]), [Loop { behind: 5, registers: left_by_chase() - used, ..chase }]);
+        assert_eq!(
+            of(&uses, &[1], &[]),
+            [SunkLoop { behind: 5, registers: left_by_chase() - used, ..chase }]
+        );
     }
 
     #[test]
@@ -196,7 +206,8 @@ mod tests {
 
     #[test]
     fn of_loops_within_each_other_the_innermost_leave() {
-        // mov edx, 5; outer: mov ecx, 3; inner: mov rax, [rax]; dec rcx; jne inner; dec rdx; jne outer; ret
+        // mov edx, 5; outer: mov ecx, 3; inner: mov rax, [rax]; dec rcx; jne inner; dec rdx; jne
+        // outer; ret
         let code = [
             0xba, 5, 0, 0, 0, 0xb9, 3, 0, 0, 0, 0x48, 0x8b, 0, 0x48, 0xff, 0xc9, 0x75, 0xf8, 0x48, 0xff,
             0xca, 0x75, 0xee, 0xc3,

@@ -1,8 +1,9 @@
-//! Thread-local storage in scavenger twins: what is relative to FS in the original is relative to the context's FS base
-//! in the twin, since aboard the FS base is the primary's.
+//! Thread-local storage in scavenger twins: what is relative to FS in the original is relative to
+//! the context's FS base in the twin, since aboard the FS base is the primary's.
 
 use crate::layout::insertions::Piece;
-use crate::yields::assembler::{Register as Number, assemble};
+use crate::yields::assembler::assemble;
+use crate::yields::registers::Register as Number;
 use iced_x86::{Encoder, Instruction, OpKind, Register};
 use image::code::regs::RegSet;
 use runtime_abi::{area, context};
@@ -22,8 +23,8 @@ fn has_hidden_operand(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Xlatb | Maskmovdqu | Maskmovq | Vmaskmovdqu)
 }
 
-/// What goes before the instruction, and what takes its place. `None` where it cannot be done: no register is dead, or
-/// the operand is of an odd kind.
+/// What goes before the instruction, and what takes its place. `None` where it cannot be done: no
+/// register is dead, or the operand is of an odd kind.
 pub(crate) fn rewritten(instruction: &Instruction, live: RegSet) -> Option<(Piece, Vec<u8>)> {
     let plain = (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Memory)
         && !instruction.is_string_instruction()

@@ -117,7 +117,8 @@ pub(crate) fn programs() -> Vec<PathBuf> {
     all
 }
 
-/// Compiles a program; `None` if there is no such compiler, or it does not take the program or the options.
+/// Compiles a program; `None` if there is no such compiler, or it does not take the program or the
+/// options.
 pub(crate) fn compile(source: &Path, compiler: &str, options: &[&str], to: &Path) -> Option<()> {
     let plus = source.extension().is_some_and(|extension| extension == "cpp");
     let compiler = match (compiler, plus) {
@@ -142,8 +143,8 @@ pub(crate) fn outcome(program: &Path) -> (String, Option<i32>) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
 }
 
-/// Another process writes it: what this one has open for writing, its other threads' children have for a moment, too, and nobody
-/// may start it meanwhile.
+/// Another process writes it: what this one has open for writing, its other threads' children have
+/// for a moment, too, and nobody may start it meanwhile.
 pub(crate) fn write_program(path: &Path, bytes: &[u8]) {
     let written = path.with_extension("bytes");
     std::fs::write(&written, bytes).unwrap();

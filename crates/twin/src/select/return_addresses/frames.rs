@@ -1,7 +1,9 @@
-//! What is done with a return address where the unwind table says that it lies: in the word below the frame's address.
+//! What is done with a return address where the unwind table says that it lies: in the word below
+//! the frame's address.
 //!
-//! Something is added to it, or it to something; or it is loaded, and before anything branches something is added to the copy,
-//! or the copy points to what is read. That it is loaded and handed on is common, and does no harm.
+//! Something is added to it, or it to something; or it is loaded, and before anything branches
+//! something is added to the copy, or the copy points to what is read. That it is loaded and handed
+//! on is common, and does no harm.
 
 use super::is_at;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
@@ -11,7 +13,8 @@ use image::code::regs::{RSP, RegSet};
 use image::unwind::cfi::starts_as_called;
 use image::unwind::needed::{self, Row};
 
-/// Whether a function's first instruction does more than hand it on; its code is behind the `endbr64`.
+/// Whether a function's first instruction does more than hand it on; its code is behind the
+/// `endbr64`.
 pub(crate) fn begin(code: &[u8]) -> bool {
     let row = Row { at: 0, needed: RegSet::EMPTY, is_bare: true, frame: Some((RegSet::general(RSP), 8)) };
     let first = &code[..code.len().min(15)];
@@ -22,8 +25,8 @@ pub(crate) fn begin(code: &[u8]) -> bool {
     }
 }
 
-/// Whether a unit begins as a function that was just called, as far as is known: split-off parts begin in the frame of what
-/// jumps there.
+/// Whether a unit begins as a function that was just called, as far as is known: split-off parts
+/// begin in the frame of what jumps there.
 pub(crate) fn is_called(module: &Module<'_>, unit: usize) -> bool {
     module.units[unit].fde.is_none_or(|fde| {
         let fde = &module.frames.fdes[fde as usize];
@@ -70,8 +73,9 @@ pub(crate) fn are_used(module: &Module<'_>, unit: usize) -> bool {
     false
 }
 
-/// Whether a unit reads, behind a call, the word that the call's return address was in: below the stack pointer. So do
-/// functions that are hardened against speculation, to know that it is they who were returned to.
+/// Whether a unit reads, behind a call, the word that the call's return address was in: below the
+/// stack pointer. So do functions that are hardened against speculation, to know that it is they
+/// who were returned to.
 pub(crate) fn look_back(module: &Module<'_>, unit: usize) -> bool {
     let insns = &module.decoded[unit].insns;
     let code = module.code(unit);

@@ -1,18 +1,20 @@
-//! Functions to which a return address is more than where to return: they take it for the place of their caller, or come
-//! back somewhere behind it. Called from a twin they find the twin's; so their callers have none. What does so where the
-//! unwind table says that the return address lies is looked for in `frames`. Where the table of what is called says that its
-//! frame is another one than that of a function just called, nobody knows what becomes of the return address.
+//! Functions to which a return address is more than where to return: they take it for the place of
+//! their caller, or come back somewhere behind it. Called from a twin they find the twin's; so
+//! their callers have none. What does so where the unwind table says that the return address lies
+//! is looked for in `frames`. Where the table of what is called says that its frame is another one
+//! than that of a function just called, nobody knows what becomes of the return address.
 
 mod frames;
 
-use crate::select::ENDBR64;
+use crate::select::hazards::ENDBR64;
 use image::Module;
 use image::code::insn::Insn;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use units::Svma;
 
-/// How many instructions behind a load of the return address something is looked for that makes another one of it.
+/// How many instructions behind a load of the return address something is looked for that makes
+/// another one of it.
 const NEAR: usize = 2;
 
 /// The functions of a module that do so.
@@ -30,7 +32,8 @@ impl Readers {
                     || frames::are_used(module, unit)
             })
             .collect();
-        // Whoever goes to one of them in place of returning hands its return address on. By the latter:
+        // A function that ends with a jump to one of them hands its return address on. By the
+        // target of the jump:
         let start = |unit: usize| module.units[unit].start.0;
         let mut readers: HashSet<u64> = found.iter().map(|&unit| start(unit)).collect();
         // To others, jumps have been looked at where their frames are known.
@@ -83,10 +86,11 @@ fn begins_with_it(code: &[u8]) -> bool {
     }
 }
 
-/// The return address, or a copy of it in a register, gets something added: as where the stack of a caller is split, which
-/// goes on not behind the call but behind the `ret` that stands there.
+/// The return address, or a copy of it in a register, gets something added: as where the stack of a
+/// caller is split, which goes on not behind the call but behind the `ret` that stands there.
 fn returns_elsewhere(code: &[u8], insns: &[Insn]) -> bool {
-    // Bytes pushed since the entry, while nothing else moved the stack pointer; whether rbp marks the frame.
+    // Bytes pushed since the entry, while nothing else moved the stack pointer; whether rbp marks
+    // the frame.
     let (mut pushed, mut framed) = (Some(0u8), false);
     for (index, insn) in insns.iter().enumerate() {
         let bytes = insn.bytes(code);

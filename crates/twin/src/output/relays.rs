@@ -1,70 +1,31 @@
-//! Relays: jumps by which switches get to their cold parts.
+//! Relays: jumps that connect switch bytes to their cold parts.
 //!
-//! A switch is to cost nothing while it is off, and to become a jump when one byte changes. A `nop` costs next to nothing; made a jump by its
-//! first byte, it leads to where its other bytes say, of which only two can be chosen:
+//! A yield that is off should cost nothing, and turn on when one byte changes. A `nop` costs next
+//! to nothing. Made a jump by its first byte, it leads to where its other bytes say, and only two
+//! of these can be chosen:
 //!
 //! ```text
 //! 0f 1f 44 SS DD      nop [… + DD]
 //! e9 1f 44 SS DD      jmp  to 0xDDSS441f from its end
 //! ```
 //!
-//! So each gets a jump of its own at the first such place behind all twins that is free, one in 64 KiB. What may interrupt a thread there finds
-//! the frame of the switch. Exceptions land nowhere from there, so a switch from which they would do so has no relay.
+//! So each switch gets a jump of its own, at the first free place of that form behind all twins;
+//! there is one in 64 KiB. An unwinder finds there the frame of the switch. Exceptions do not land
+//! from a relay, so a switch from which they would land has no relay.
 
 use crate::error::TwinError;
 use crate::layout::JUMP_SIZE;
 use crate::layout::emit::{INT3, Twins};
-use image::unwind::lsda::Lsda;
+use crate::layout::relay::Relay;
 use std::collections::BTreeSet;
-use units::Svma;
 
-/// The switch, with nowhere to lead to yet.
-pub(crate) const NOTHING: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
 /// What its distance ends with, in bits, and how many those are.
 const FIXED: u64 = 0x441f;
 const FIXED_BITS: u32 = 16;
 const SIZE: u64 = JUMP_SIZE as u64;
 
-/// Where the switch of an instruction leads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Relay {
-    pub unit: u32,
-    pub index: u32,
-    /// The switch's first byte, from the begin of what stands before the instruction.
-    pub switch: u32,
-    /// Where the relay is, and where it leads, from the begin of the unit's twin.
-    pub at: u64,
-    pub to: u32,
-    pub thrown: Thrown,
-}
-
-/// What becomes of an exception that is thrown at an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thrown {
-    /// It goes on to the caller.
-    Further,
-    /// The exception table does not list the place: most languages end the program.
-    Unlisted,
-    /// It lands in the unit.
-    Lands,
-}
-
-/// What becomes of those that are thrown at `at` of a unit with this table, by [`Module::exceptions`].
-pub(crate) fn thrown(table: Option<&Option<Lsda<'_>>>, at: Svma) -> Thrown {
-    let Some(table) = table else { return Thrown::Further };
-    let Some(table) = table else { return Thrown::Lands }; // nobody knows
-    // Personalities rely on their order, too.
-    let begun = &table.call_sites[..table.call_sites.partition_point(|site| site.start <= at)];
-    let last = begun.iter().rev().find(|site| site.length > 0);
-    match last.filter(|site| at.0 - site.start.0 < site.length) {
-        None => Thrown::Unlisted,
-        Some(site) if site.landing_pad.is_none() => Thrown::Further,
-        Some(_) => Thrown::Lands,
-    }
-}
-
-/// Gives every switch that needs one its relay, behind twins that end at `end`; where the last one ends. Addresses are relative to the
-/// first twin, as those of the twins are yet.
+/// Gives every switch that needs one its relay, behind twins that end at `end`; where the last one
+/// ends. Addresses are relative to the first twin, as those of the twins are yet.
 pub(crate) fn place(twins: &Twins<'_, '_>, end: u64) -> Result<(Vec<Relay>, u64), TwinError> {
     let mut relays = Vec::new();
     let mut free = Free::behind(end);
@@ -83,13 +44,6 @@ pub(crate) fn place(twins: &Twins<'_, '_>, end: u64) -> Result<(Vec<Relay>, u64)
     Ok((relays, end))
 }
 
-/// Of all relays, ascending, those of a unit.
-pub(crate) fn of_unit(relays: &[Relay], unit: usize) -> &[Relay] {
-    let first = relays.partition_point(|relay| (relay.unit as usize) < unit);
-    let end = relays.partition_point(|relay| relay.unit as usize <= unit);
-    &relays[first..end]
-}
-
 /// Writes all of them, and traps between them; `out` begins at `address`, where the twins end.
 pub(crate) fn write(twins: &Twins<'_, '_>, address: u64, out: &mut [u8]) -> Result<(), TwinError> {
     out.fill(INT3);
@@ -105,16 +59,18 @@ pub(crate) fn write(twins: &Twins<'_, '_>, address: u64, out: &mut [u8]) -> Resu
     Ok(())
 }
 
-/// The room behind the twins, in turns of as many bytes as lie between two places that a switch may lead to.
+/// The room behind the twins, in turns of as many bytes as lie between two places that a switch may
+/// lead to.
 struct Free {
     begin: u64,
     /// Where relays begin.
     taken: BTreeSet<u64>,
-    /// For each few bytes of a turn, the first turn in which they may be free. Without it each switch of a large file would ask for all turns.
+    /// For each few bytes of a turn, the first turn in which they may be free. Without it each
+    /// switch of a large file would ask for all turns.
     turns: Vec<u16>,
 }
 
-/// So many bytes of a turn are one in [`Free::turns`].
+/// Bytes of a turn that share an entry of [`Free::turns`].
 const FEW: u64 = 8;
 
 impl Free {
