@@ -65,7 +65,7 @@ perform() {
         # The plan is made once for each program.
         if [ "$3" = harvested ]; then
             run="plan=$base/${program//\//_}.plan; [ -s \"\$plan\" ] || '$gleaner' -q harvest --dry-run --record \"\$plan\" ${choice[*]} --scavengers '2 x $base/chaser' -- $program >/dev/null
-exec '$gleaner' harvest --plan \"\$plan\" --scavengers '2 x $base/chaser' -- $program \"\$@\""
+exec '$gleaner' -q harvest --plan \"\$plan\" --scavengers '2 x $base/chaser' -- $program \"\$@\""
         fi
         printf '#!/bin/sh\n%s\n' "$run" >"$shims/$(basename "$program")"
         chmod +x "$shims/$(basename "$program")"

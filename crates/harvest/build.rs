@@ -1,7 +1,8 @@
 //! Builds the runtime as a freestanding shared object, so that it can be a part of the launcher.
 //!
-//! It is the runtime room's own source, compiled once more: by rustc itself, since cargo has no artifact dependencies on
-//! stable toolchains, and without a libc, since two different ones may live in a harvested address space.
+//! It is the runtime room's own source, compiled once more: by rustc itself, since cargo has no
+//! artifact dependencies on stable toolchains, and without a libc, since two different ones may
+//! live in a harvested address space.
 
 use std::env;
 use std::path::{Path, PathBuf};

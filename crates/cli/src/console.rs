@@ -40,6 +40,11 @@ impl Console {
         self.json
     }
 
+    /// Whether only the answer and errors are wanted.
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether text for people may have colours.
     pub(crate) fn colour(&self) -> bool {
         self.colour
@@ -106,7 +111,7 @@ impl Console {
 
     /// Progress on standard error: one line with the time left on a terminal, plain lines
     /// elsewhere, nothing if quiet.
-    pub(crate) fn progress(&self) -> Box<dyn Progress> {
+    pub(crate) fn progress(&self) -> Box<dyn Progress + Send> {
         progress::on_stderr(self.quiet, io::stderr().is_terminal() && !plain::is_dumb())
     }
 }

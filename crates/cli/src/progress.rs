@@ -16,7 +16,7 @@ pub(crate) trait Progress {
     fn finish(&mut self);
 }
 
-pub(crate) fn on_stderr(quiet: bool, terminal: bool) -> Box<dyn Progress> {
+pub(crate) fn on_stderr(quiet: bool, terminal: bool) -> Box<dyn Progress + Send> {
     if quiet {
         Box::new(Silent)
     } else if terminal {

@@ -114,7 +114,7 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
     crate::save::program(&args.output, &bytes, metadata.mode())?;
     if console.json() {
         console.value(&serde_json::to_value(&coverage)?)?;
-    } else {
+    } else if !console.quiet() {
         console.text(&table(&coverage))?;
     }
     Ok(Exit::Done)
@@ -166,6 +166,7 @@ fn by_plan(args: &TwinArgs, path: &Path, data: &[u8], console: &Console) -> anyh
     let role = args.role.map(Role::in_plans);
     let module = rewrite::planned_for(&plan, data, role).map_err(|e| match e {
         NotPlanned::Roles => refuse(e.to_string()).would_help("--role does"),
+        NotPlanned::Impossible(why) => Refusal::wrong_use(path.display().to_string(), why.to_string()),
         _ => refuse(e.to_string()),
     })?;
     let planned = rewrite::rewrite(&plan, module, data).map_err(|e| refusal(args, e))?;

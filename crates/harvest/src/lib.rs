@@ -1,15 +1,26 @@
-//! Harvesting: which loads of which program become yields, and what runs in them.
+//! Harvesting: which loads of which programs become yields, and what runs in them.
 //!
-//! A [`session`] goes from what was asked for to what became of it: [`program`] finds what would run, [`candidates`] looks
-//! for loads that might wait (what they were is kept, `find/analysis_cache/mod.rs`), [`planner`] chooses among them by [`prices`], [`twins`] has the files rewritten and [`cache`]
-//! keeps them, and [`launch`] starts a primary with its scavengers in its address space, watches them and gathers how
-//! they ended.
+//! ```text
+//!  command line ─► find ─► plan ─► rewrite ─► launch ─► report ─► run record
+//!                   │                 │
+//!                   └──── cache ──────┘
+//! ```
+//!
+//! - [`find`]: the programs that would run, their libraries, and the loads in them that may stall
+//! - [`plan`]: which of these loads become sites, by what a miss and a yield cost
+//! - [`rewrite`]: a plan's modules become rewritten files, each checked by the independent checker
+//! - [`cache`]: keeps analyses and rewritten files from run to run
+//! - [`launch`]: starts a primary with its scavengers in its address space, and watches them
+//! - [`report`]: the run record, and what to do next
+//! - [`session`]: takes the steps above in their order
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod find;
 pub mod launch;
 pub mod machine_record;
 pub mod plan;
+pub mod progress;
 pub mod report;
 pub mod rewrite;
 pub mod session;

@@ -1,8 +1,8 @@
 //! The machine record that a harvest uses when none is named: where `gleaner measure` leaves it,
 //! and when it replaces an older one.
 
+use crate::cache::private_directory;
 use crate::plan::prices::{from_machine, usual_place};
-use crate::rewrite::cache::private_directory;
 use records::Document;
 use records::machine::Machine;
 use std::path::{Path, PathBuf};

@@ -14,5 +14,5 @@ pub use kill::kill;
 pub use place::Place;
 pub use processors::processors;
 pub use repository::root;
-pub use said::{said, text, without_executions};
+pub use said::{said, text, without_executions, without_summary};
 pub use supervisor::supervisor_of;

@@ -1,10 +1,28 @@
 //! Quantities as text: `4.00 cycles [3.98, 4.02] measured`, `not resolved: why`.
 //!
-//! As many digits as the interval warrants, no more; sizes and rates in the unit that people use
-//! for them. To give a unit a scale of its own: an arm in [`scale`].
+//! As many digits as the interval warrants, no more; sizes, rates and long or short times in the
+//! unit that people use for them. To give a unit a scale of its own: an arm in [`scale`].
 
 use crate::{Basis, Quantity, Unit};
 use std::fmt;
+
+/// Digits of an exact value in a summary.
+const BRIEF_DIGITS: i32 = 3;
+
+impl Quantity {
+    /// For summaries: without its basis, and an exact value to three digits: `31 ms`, `9.7 ns [8.6,
+    /// 10.8]`.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Resolved { value, lo, hi, unit, .. } if lo == hi => {
+                let (divisor, symbol) = scale(*unit, *value);
+                format!("{}{symbol}", rounded(value / divisor))
+            }
+            Self::Resolved { value, lo, hi, unit, .. } => interval(*value, *lo, *hi, *unit),
+            Self::Unresolved { .. } => self.to_string(),
+        }
+    }
+}
 
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -14,25 +32,12 @@ impl fmt::Display for Quantity {
                 (*value, *lo, *hi, *unit, basis, disturbed)
             }
         };
-        let (divisor, symbol) = scale(unit, value);
-        let (value, lo, hi) = (value / divisor, lo / divisor, hi / divisor);
         let mut text = if lo == hi {
-            exact(value)
+            let (divisor, symbol) = scale(unit, value);
+            exact(value / divisor) + &symbol
         } else {
-            let decimals = decimals_for((hi - lo) / 2.0);
-            // A zero that lost its digits must not keep its sign.
-            let figure = |x: f64| {
-                format!(
-                    "{:.*}",
-                    decimals,
-                    if x.abs() < 0.5 * 10f64.powi(-(decimals as i32)) { 0.0 } else { x }
-                )
-            };
-            format!("{}{symbol} [{}, {}]", figure(value), figure(lo), figure(hi))
+            interval(value, lo, hi, unit)
         };
-        if lo == hi {
-            text.push_str(&symbol);
-        }
         text.push_str(match basis {
             Basis::Measured => " measured",
             Basis::Modelled => " modelled",
@@ -45,12 +50,30 @@ impl fmt::Display for Quantity {
     }
 }
 
+fn interval(value: f64, lo: f64, hi: f64, unit: Unit) -> String {
+    let (divisor, symbol) = scale(unit, value);
+    let (value, lo, hi) = (value / divisor, lo / divisor, hi / divisor);
+    let decimals = decimals_for((hi - lo) / 2.0);
+    // A zero that lost its digits must not keep its sign.
+    let figure = |x: f64| {
+        format!("{:.*}", decimals, if x.abs() < 0.5 * 10f64.powi(-(decimals as i32)) { 0.0 } else { x })
+    };
+    format!("{}{symbol} [{}, {}]", figure(value), figure(lo), figure(hi))
+}
+
+/// Times from here on are told in the next larger unit: latencies of memory stay in nanoseconds,
+/// whatever they are.
+const LONG_NANOS: f64 = 1e4;
+
 /// What to divide by for people, and what to write behind the number.
 fn scale(unit: Unit, value: f64) -> (f64, String) {
     let (base, names): (f64, &[&str]) = match unit {
         Unit::Bytes => (1024.0, &["bytes", "KiB", "MiB", "GiB", "TiB"]),
         Unit::BytesPerSecond => (1000.0, &["bytes/s", "KB/s", "MB/s", "GB/s", "TB/s"]),
         Unit::Hertz => (1000.0, &["Hz", "kHz", "MHz", "GHz"]),
+        Unit::Nanos if value.abs() >= LONG_NANOS => return time(value, 1.0),
+        Unit::Micros => return time(value, 1e3),
+        Unit::Seconds => return time(value, 1e9),
         Unit::Count | Unit::Ratio => return (1.0, String::new()),
         _ => return (1.0, format!(" {}", unit.symbol())),
     };
@@ -61,8 +84,28 @@ fn scale(unit: Unit, value: f64) -> (f64, String) {
     (base.powi(step as i32), format!(" {}", names[step]))
 }
 
-/// The decimals with which the half width shows one significant digit, or two where it begins with
-/// a 1.
+/// A time, given in a unit of `nanos` nanoseconds.
+fn time(value: f64, nanos: f64) -> (f64, String) {
+    let scales = [(1e9, " s"), (1e6, " ms"), (1e3, " us"), (1.0, " ns")];
+    let given = || scales.into_iter().find(|(scale, _)| *scale == nanos);
+    let fits = |(scale, _): &(f64, &str)| value.abs() * nanos >= *scale;
+    let none = value == 0.0 || !value.is_finite();
+    let (scale, symbol) = scales.into_iter().find(fits).filter(|_| !none).or_else(given).unwrap_or(scales[3]);
+    (scale / nanos, symbol.to_owned())
+}
+
+/// To three digits, and none that say nothing.
+fn rounded(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    let decimals = (BRIEF_DIGITS - 1 - magnitude).clamp(0, 12) as usize;
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+}
+
+/// Decimals with which the half width shows one significant digit, or two where it begins with a 1.
 fn decimals_for(half_width: f64) -> usize {
     if !(half_width.is_finite() && half_width > 0.0) {
         return 0;
@@ -108,6 +151,31 @@ mod tests {
         );
         assert_eq!(text(1.25e10, 1.2e10, 1.3e10, Unit::BytesPerSecond), "12.5 GB/s [12.0, 13.0] measured");
         assert_eq!(Quantity::claimed(1.5e6, Unit::Bytes).to_string(), "1.431 MiB claimed");
+    }
+
+    #[test]
+    fn times_are_scaled() {
+        assert_eq!(text(30_783_631.451, 30_783_631.451, 30_783_631.451, Unit::Nanos), "30.784 ms measured");
+        assert_eq!(text(9000.0, 8000.0, 10_000.0, Unit::Nanos), "9000 ns [8000, 10000] measured");
+        assert_eq!(text(0.0123, 0.0111, 0.0135, Unit::Seconds), "12.3 ms [11.1, 13.5] measured");
+        assert_eq!(Quantity::claimed(10.0, Unit::Micros).to_string(), "10 us claimed");
+        assert_eq!(Quantity::claimed(2e6, Unit::Micros).to_string(), "2 s claimed");
+        assert_eq!(text(0.0, 0.0, 0.0, Unit::Seconds), "0 s measured");
+        assert_eq!(text(250.0, 250.0, 250.0, Unit::Seconds), "250 s measured");
+    }
+
+    #[test]
+    fn summaries_are_brief() {
+        let exact = |value, unit| Quantity::measured(Estimate::exact(value), unit).brief();
+        assert_eq!(exact(30_783_631.451, Unit::Nanos), "30.8 ms");
+        assert_eq!(exact(540.8123, Unit::Nanos), "541 ns");
+        assert_eq!(exact(3.96751, Unit::Seconds), "3.97 s");
+        assert_eq!(exact(1234.0, Unit::Seconds), "1234 s");
+        assert_eq!(exact(1_234_567.0, Unit::Count), "1234567");
+        assert_eq!(exact(0.0, Unit::Seconds), "0 s");
+        let interval = Quantity::measured(Estimate::new(9.7, 8.6, 10.8), Unit::Nanos);
+        assert_eq!(interval.brief(), "9.7 ns [8.6, 10.8]");
+        assert_eq!(Quantity::unresolved("why").brief(), "not resolved: why");
     }
 
     #[test]

@@ -1,135 +1,146 @@
-//! The command line of `gleaner harvest`, and who takes part by it.
+//! The command line of `gleaner harvest`.
 
-use crate::failure::Refusal;
 use ::harvest::find::linked::Wanted;
-use ::harvest::find::program::{Program, words};
-use ::harvest::launch::Stream;
-use ::harvest::plan::Choice;
-use ::harvest::session::{Cast, WantedScavenger};
+use ::harvest::plan::{Asked, Choice, MAX_ABSENCE_SECONDS, MAX_SLOWDOWN, Wishes};
+use ::harvest::session::{self, Commands, Participants, PlanSource, Request, SessionError};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use records::host::CpuList;
 use records::plan::Part;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Run a program, and others in the time it waits for memory
+/// Run a program, and other programs in its memory stalls
 ///
-/// None of them is changed: rewritten copies run in their place, in which loads that may miss give way to others. The
-/// primary's standard input, output and error, its signals and its exit code are as if it ran alone; exit codes 2 and 3
-/// of Gleaner's own come before it starts, with a line on standard error. Scavengers share the primary's memory, so they
-/// must be trusted as much as it; they end with it.
+/// No file is changed: rewritten copies run in place of the programs. Before a load that may miss,
+/// a copy prefetches the line and switches to another program meanwhile. The primary's standard
+/// streams, its signals and its exit code are as if it ran alone; a summary follows on standard
+/// error (-q leaves it out). Gleaner's own exit codes 2 and 3 come before the primary starts, with
+/// a line on standard error. Scavengers run in the primary's address space, so they must be trusted
+/// as much as it; they end with it.
 #[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
 #[derive(Debug, Args)]
 pub(crate) struct HarvestArgs {
-    /// A program to run in the primary's waits, with its arguments, quoted as for a shell; may be given several times
+    /// A program to run in the primary's stalls, with its arguments, quoted as for a shell; may be
+    /// given several times
     #[arg(long = "scavenger", value_name = "CMD")]
     scavenger: Vec<OsString>,
 
-    /// Several copies of one: '12 x CMD'
+    /// Several copies of one scavenger: '12 x CMD'; at most 64 in all
     #[arg(long = "scavengers", value_name = "N x CMD", value_parser = OsStringValueParser::new().try_map(Copies::of))]
     scavengers: Vec<Copies>,
 
-    /// Where scavengers' output goes: a file for all, or a directory (there, or ending in '/') with a file for each; else nowhere
+    /// Where the scavengers' output goes: a file for all of them, or a directory (an existing one,
+    /// or a name that ends in '/') with a file for each; without this option it is discarded
     #[arg(long, value_name = "PATH")]
     scavenger_out: Option<PathBuf>,
 
-    /// Guests aboard at once; else as many as a miss has time for
+    /// Guests in the ring of one primary thread at once [default: as many as run while one miss is
+    /// served]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub(super) ring: Option<u32>,
+    ring: Option<u32>,
 
-    /// CPUs for scavengers while they are at home, as 0-3,8; else those of the primary
-    #[arg(long, value_name = "CPUS")]
-    pub(super) home_cpus: Option<records::host::CpuList>,
+    /// CPUs for scavengers while they are off the primary, as 0-3,8 [default: the primary's]
+    ///
+    /// A scavenger is off the primary for system calls, in libraries that are not rewritten, and
+    /// whenever the primary has no room for it. Scavengers off the primary run under SCHED_IDLE.
+    #[arg(long, value_name = "CPUS", value_parser = home_cpus)]
+    home_cpus: Option<CpuList>,
 
-    /// How much slower the primary may become; its pace with guests is compared with its pace alone all the while
+    /// How much slower the primary may become: its pace with guests is compared with its pace alone
+    /// while it runs
     #[arg(long, value_name = "SHARE", default_value = "5%")]
-    pub(super) max_slowdown: Share,
+    max_slowdown: Share,
 
-    /// How long the primary may be away at once; guests that stay for longer again and again go home
+    /// How long the primary may wait for guests at once; a guest that stays longer again and again
+    /// goes home
     #[arg(long, value_name = "TIME", default_value = "10us")]
-    pub(super) max_absence: Time,
+    max_absence: Time,
 
-    /// Figures of this machine, as 'gleaner measure -o FILE' writes them; else machine.json in its directory of the cache
+    /// Costs of misses and yields on this machine, as 'gleaner measure -o FILE' writes them
+    /// [default: gleaner/machine.json in the user's cache directory]
     #[arg(long, value_name = "FILE")]
-    pub(super) machine: Option<PathBuf>,
+    machine: Option<PathBuf>,
 
-    /// A plan made by --dry-run --record FILE, in place of a new one
+    /// Use a plan made by --dry-run --record FILE instead of making one
     #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "no_spins", "without", "ring"])]
-    pub(super) plan: Option<PathBuf>,
+    plan: Option<PathBuf>,
 
     /// Make the plan, explain it, and run nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 
-    /// Where the run record goes; with --dry-run, the plan
+    /// Write the run record to this file; with --dry-run, the plan
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
 
-    /// Show on the terminal who is aboard and what that costs while it runs, and a summary at the end
+    /// While it runs, show a line on the terminal: how many guests are aboard, and what they cost
+    /// the primary
     #[arg(long)]
     pub(super) live: bool,
 
-    /// Rewrite anew, and keep nothing
+    /// Analyse and rewrite all programs anew, and keep nothing
     #[arg(long)]
-    pub(super) no_cache: bool,
+    no_cache: bool,
 
-    /// The threads of the primary as each other's guests, where more of them want to run than there are CPUs
+    /// Let the primary's own threads run in each other's stalls; for programs with more runnable
+    /// threads than CPUs
     #[arg(long, conflicts_with = "home_cpus")]
     pub(super) siblings: bool,
 
-    /// Libraries to rewrite with the programs that are linked to them: names, as libz or libz.so.1, with commas between them, or 'all'
+    /// Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, or 'all'
     #[arg(long, value_name = "NAMES", conflicts_with = "siblings", value_parser = libraries)]
     libraries: Option<Wanted>,
 
-    /// Which loads give way
+    /// Which loads become yield sites
     #[arg(long, value_enum, default_value_t = Chosen::Paying, help_heading = "Choosing sites")]
-    pub(super) choose: Chosen,
+    choose: Chosen,
 
-    /// Cycles that a site must be expected to gain
+    /// Choose a site only if it is expected to gain more than this many cycles
     #[arg(
         long,
         value_name = "CYCLES",
         default_value_t = 0.0,
         allow_negative_numbers = true,
+        value_parser = cycles,
         help_heading = "Choosing sites"
     )]
-    pub(super) least_gain: f64,
+    least_gain: f64,
 
-    /// No more sites of a file than this: those in the deepest loops
+    /// Choose at most this many sites of each file: those in the deepest loops
     #[arg(long, value_name = "N", help_heading = "Choosing sites")]
-    pub(super) most_sites: Option<usize>,
+    most_sites: Option<usize>,
 
-    /// Leave the load at this address alone; may be given several times
+    /// Do not choose the load at this address; may be given several times
     #[arg(long, value_name = "ADDRESS", help_heading = "Choosing sites")]
-    pub(super) exclude: Vec<Address>,
+    exclude: Vec<Address>,
 
-    /// A yield of its own for each load
+    /// Give each load its own yield; by default one yield prefetches for several neighbouring loads
     #[arg(long, help_heading = "Choosing sites")]
-    pub(super) no_coalescing: bool,
+    no_coalescing: bool,
 
-    /// Do not let guests run where the primary waits by turning round
+    /// Do not let guests run where the primary busy-waits (spins on memory, or on the clock)
     #[arg(long, help_heading = "Choosing sites")]
-    pub(super) no_spins: bool,
+    no_spins: bool,
 
-    /// Leave a part of the harvest out, to see what it gains; may be given several times
+    /// Leave out a part of the harvest, to see what it gains; may be given several times
     #[arg(long, value_enum, value_name = "PART", help_heading = "Choosing sites")]
     without: Vec<Without>,
 
-    /// The program whose pace matters, with its arguments
+    /// The program whose latency matters, with its arguments
     #[arg(value_name = "PRIMARY", required = true, trailing_var_arg = true)]
     primary: Vec<OsString>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Chosen {
-    /// Those that are expected to pay
+enum Chosen {
+    /// Loads whose yield is expected to gain more than it costs
     Paying,
-    /// Of those, only loads whose address was loaded by themselves a round before
+    /// Of those, only pointer chases: the address comes from the same load, one iteration earlier
     Chases,
-    /// Every load of a loop
+    /// Every load in a loop
     EveryLoad,
 }
 
@@ -173,44 +184,55 @@ impl From<Chosen> for Choice {
 }
 
 impl HarvestArgs {
-    /// Everybody who takes part, found; and what scavengers write to that is no file, to be kept open until they have ended: who
-    /// reads a pipe would take it for its end if nobody had it open before the first of them.
-    pub(super) fn cast(&self) -> Result<(Cast, Vec<File>), Refusal> {
-        let path = std::env::var_os("PATH");
-        let find = |command: &[OsString], whose: &str| {
-            Program::find(command, path.as_deref()).map_err(|e| Refusal::wrong_use(whose, e.to_string()))
-        };
-        let primary = find(&self.primary, "primary")?;
-        let once = self.scavenger.iter().map(|command| (1, command.as_os_str()));
-        let several = self.scavengers.iter().map(|copies| (copies.count, copies.command.as_os_str()));
-        let commands: Vec<(u32, &OsStr)> = once.chain(several).collect();
-        let whole: u32 = commands.iter().map(|(count, _)| count).sum();
-        let (mut scavengers, mut open) = (Vec::new(), Vec::new());
-        for (count, command) in commands {
-            let words = words(command).map_err(|e| Refusal::wrong_use("scavenger", e.to_string()))?;
-            let program = find(&words, "scavenger")?;
-            for copy in 1..=count {
-                let number = scavengers.len() + 1;
-                let (stream, output) = self.output(&program, number, whole, &mut open)?;
-                scavengers.push(WantedScavenger {
-                    program: program.clone(),
-                    copy,
-                    stdout: stream.clone(),
-                    stderr: stream,
-                    output,
-                });
-            }
-        }
-        Ok((Cast { primary, scavengers, siblings: self.siblings }, open))
+    /// The programs of this command line, found.
+    pub(super) fn participants(&self) -> Result<Participants, SessionError> {
+        let once = self.scavenger.iter().map(|command| session::Copies { count: 1, command });
+        let several = self.scavengers.iter().map(Copies::borrowed);
+        let scavengers: Vec<session::Copies<'_>> = once.chain(several).collect();
+        Participants::find(&Commands {
+            primary: &self.primary,
+            scavengers: &scavengers,
+            output: self.scavenger_out.as_deref(),
+            siblings: self.siblings,
+        })
     }
 
-    /// Which libraries are to be rewritten.
-    pub(super) fn libraries(&self) -> Wanted {
-        self.libraries.clone().unwrap_or_default()
+    /// What is asked of the preparation for these programs.
+    pub(super) fn request(&self, participants: &Participants) -> Request {
+        let plan = match &self.plan {
+            Some(path) => PlanSource::Given(path.clone()),
+            None => PlanSource::Made { wishes: self.wishes(participants), machine: self.machine.clone() },
+        };
+        let libraries = self.libraries.clone().unwrap_or_default();
+        Request { plan, libraries, use_cache: !self.no_cache, dry_run: self.dry_run }
+    }
+
+    fn wishes(&self, participants: &Participants) -> Wishes {
+        Wishes {
+            choice: self.choose.into(),
+            coalesce: !self.no_coalescing,
+            least_gain: self.least_gain,
+            most_sites: self.most_sites,
+            spins: !self.no_spins,
+            excluded: self.exclude.iter().map(|address| address.0).collect(),
+            explained: self.dry_run,
+            without: self.left_out(),
+            asked: Asked {
+                scavengers: participants.scavengers.len() as u32,
+                siblings: self.siblings,
+                ring: self.ring,
+                max_slowdown: self.max_slowdown.0,
+                max_absence_seconds: self.max_absence.0,
+            },
+        }
+    }
+
+    pub(super) fn home_cpus(&self) -> Option<Vec<u32>> {
+        self.home_cpus.as_ref().map(|cpus| cpus.iter().collect())
     }
 
     /// What is left out of the harvest, each once.
-    pub(super) fn left_out(&self) -> Vec<Part> {
+    fn left_out(&self) -> Vec<Part> {
         let mut parts: Vec<Part> = self.without.iter().copied().map(Part::from).collect();
         parts.sort_unstable();
         parts.dedup();
@@ -220,59 +242,46 @@ impl HarvestArgs {
     pub(super) fn has_scavengers(&self) -> bool {
         !self.scavenger.is_empty() || !self.scavengers.is_empty()
     }
-
-    /// Where a scavenger's output goes.
-    fn output(
-        &self,
-        program: &Program,
-        number: usize,
-        whole: u32,
-        open: &mut Vec<File>,
-    ) -> Result<(Stream, String), Refusal> {
-        let Some(path) = &self.scavenger_out else { return Ok((Stream::Null, "nowhere".to_owned())) };
-        let is_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir();
-        let file = if is_directory {
-            std::fs::create_dir_all(path).map_err(|e| cannot_write(path, &e))?;
-            let name = Path::new(&program.command[0]).file_name().unwrap_or_default().to_string_lossy();
-            let width = whole.to_string().len();
-            path.join(format!("{number:0width$}-{name}.out"))
-        } else {
-            path.clone()
-        };
-        if is_directory || number == 1 {
-            // Made anew here, so that everybody's two streams can be added to it.
-            let made = File::create(&file).map_err(|e| cannot_write(&file, &e))?;
-            if !made.metadata().is_ok_and(|metadata| metadata.is_file()) {
-                open.push(made);
-            }
-        }
-        Ok((Stream::Append(file.clone()), file.display().to_string()))
-    }
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Refusal {
-    Refusal::failed(format!("cannot write {}", path.display()), records::plain(error))
 }
 
 fn libraries(text: &str) -> Result<Wanted, String> {
     Wanted::of(text).ok_or_else(|| "no name of a library; write for example libz,libxml2 or all".to_owned())
 }
 
+fn home_cpus(text: &str) -> Result<CpuList, String> {
+    let cpus: CpuList = text.parse().map_err(|why: records::host::ParseCpuListError| why.to_string())?;
+    let first = cpus.iter().next();
+    first.map(|_| cpus).ok_or_else(|| "no CPU; write for example 0-3,8, or leave out the option".to_owned())
+}
+
+fn cycles(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(format!("'{text}' is no number of cycles; write for example 20")),
+    }
+}
+
 /// `12 x CMD`.
 #[derive(Clone, Debug)]
-pub(crate) struct Copies {
-    count: u32,
+struct Copies {
+    count: u64,
     command: OsString,
 }
 
 impl Copies {
+    fn borrowed(&self) -> session::Copies<'_> {
+        session::Copies { count: self.count, command: &self.command }
+    }
+
     #[expect(clippy::needless_pass_by_value, reason = "so parsers of arguments are called")]
     fn of(words: OsString) -> Result<Self, String> {
         let wrong = || format!("'{}' is not '12 x CMD'", words.display());
         let text = words.as_bytes();
         let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (number, command) = text.split_at(digits);
-        let count = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
+        // More than can be counted is more than there can be.
+        let number = std::str::from_utf8(number).ok().filter(|number| !number.is_empty());
+        let count = number.map(|number| number.parse().unwrap_or(u64::MAX));
         let command = command.trim_ascii_start().strip_prefix(b"x").ok_or_else(wrong)?.trim_ascii();
         match count {
             Some(count @ 1..) if !command.is_empty() => {
@@ -283,25 +292,31 @@ impl Copies {
     }
 }
 
-/// `5%` or `0.05`.
+/// `5%` or `0.05`. Without the sign, 1 and more are refused: `5` would mean 500 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Share(pub(super) f64);
+struct Share(f64);
 
 impl FromStr for Share {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-        match number.trim().parse::<f64>() {
-            Ok(number) if number >= 0.0 && number.is_finite() => Ok(Self(number / scale)),
-            _ => Err(format!("'{text}' is not a share; write for example 5% or 0.05")),
+        let wrong = || format!("'{text}' is not a share; write for example 5% or 0.05");
+        let percent = text.strip_suffix('%');
+        let number: f64 = percent.unwrap_or(text).trim().parse().map_err(|_| wrong())?;
+        if percent.is_none() && (1.0..f64::INFINITY).contains(&number) {
+            return Err(format!("'{text}' could be {text}% or {}%; write {text}%", 100.0 * number));
         }
+        let share = if percent.is_some() { number / 100.0 } else { number };
+        if share > *MAX_SLOWDOWN.end() {
+            return Err(format!("'{text}' is more than {}%", 100.0 * MAX_SLOWDOWN.end()));
+        }
+        if MAX_SLOWDOWN.contains(&share) { Ok(Self(share)) } else { Err(wrong()) }
     }
 }
 
 /// `500ns`, `10us`, `1ms`, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Time(pub(super) f64);
+struct Time(f64);
 
 impl FromStr for Time {
     type Err = String;
@@ -313,16 +328,20 @@ impl FromStr for Time {
             .into_iter()
             .find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
             .ok_or_else(wrong)?;
-        match number.trim().parse::<f64>() {
-            Ok(number) if number > 0.0 && number.is_finite() => Ok(Self(number * scale)),
-            _ => Err(wrong()),
+        let seconds = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
+        if seconds > 0.0 && seconds < *MAX_ABSENCE_SECONDS.start() {
+            return Err(format!("'{text}' is less than a nanosecond"));
         }
+        if seconds > *MAX_ABSENCE_SECONDS.end() {
+            return Err(format!("'{text}' is more than {}s", MAX_ABSENCE_SECONDS.end()));
+        }
+        if MAX_ABSENCE_SECONDS.contains(&seconds) { Ok(Self(seconds)) } else { Err(wrong()) }
     }
 }
 
 /// `0x1234`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Address(pub(super) u64);
+struct Address(u64);
 
 impl FromStr for Address {
     type Err = String;
@@ -344,6 +363,7 @@ mod tests {
         let of = |text: &str| Copies::of(text.into()).map(|c| (c.count, c.command));
         assert_eq!(of("12x'a b'"), Ok((12, "'a b'".into())));
         assert_eq!(of("3 x ./chase 64"), Ok((3, "./chase 64".into())));
+        assert_eq!(of("99999999999999999999 x a"), Ok((u64::MAX, "a".into())));
         for wrong in ["x a", "3 a", "3x", "0x12", "-1xa", ""] {
             assert!(of(wrong).is_err(), "{wrong}");
         }
@@ -355,6 +375,17 @@ mod tests {
         assert!(
             close("5%".parse::<Share>().unwrap().0, 0.05) && close("0.1".parse::<Share>().unwrap().0, 0.1)
         );
+        assert!("0".parse::<Share>().is_ok() && "0.999".parse::<Share>().is_ok());
+        assert!(close("500%".parse::<Share>().unwrap().0, 5.0));
+        let refused = "'5' could be 5% or 500%; write 5%";
+        assert_eq!("5".parse::<Share>(), Err(refused.to_owned()));
+        for ambiguous in ["1", "1.5", "100", "1e308%", "inf", "nan", "-0.1", ""] {
+            assert!(ambiguous.parse::<Share>().is_err(), "{ambiguous}");
+        }
+        for extreme in ["1e-300s", "0.5ns", "1e300s", "infs", "nanus", "-1s"] {
+            assert!(extreme.parse::<Time>().is_err(), "{extreme}");
+        }
+        assert!("1ns".parse::<Time>().is_ok() && "1000000s".parse::<Time>().is_ok());
         assert!(close("10us".parse::<Time>().unwrap().0, 1e-5));
         assert!(close("500ns".parse::<Time>().unwrap().0, 5e-7));
         assert!(

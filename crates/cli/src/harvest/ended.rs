@@ -1,8 +1,12 @@
-//! What there is to say after a harvest: troubles in any case, a summary for those who watched.
+//! What is said after a harvest: what went otherwise than asked, and a summary.
 
 use ::harvest::report::NOT_RUN;
-use records::run::{Ended, Run, Scavenger, Times};
+use ::harvest::report::next_step::{has_failed, is_starved, next_step};
+use ::harvest::session::NO_OUTPUT;
+use records::plan::{Prices, Source};
+use records::run::{Ended, Run, Scavenger};
 use std::fmt::Write;
+use std::path::Path;
 use units::Quantity;
 
 /// What went otherwise than asked, a line each.
@@ -16,20 +20,30 @@ pub(super) fn troubles(run: &Run) -> Vec<String> {
     });
     let scavengers = run.scavengers.iter().filter_map(|s| {
         let how = match &s.process.ended {
-            // What ends the primary from the terminal (hang-up, interrupt, quit) ends everybody.
+            // What ends the primary from the terminal (hang-up, interrupt, quit) ends everything.
             ended @ Ended::Killed { signal: 1..=3, .. } if *ended == run.primary.ended => return None,
             Ended::Killed { signal, .. } => format!("killed by signal {signal}"),
             Ended::NotStarted { why } | Ended::Unknown { why } => format!("not started: {why}"),
             Ended::Exited { code } if *code != 0 => format!("exit code {code}"),
             _ => return None,
         };
-        Some(format!("scavenger {}: {how}", told(s)))
+        Some(format!("scavenger {}: {how}{}", told(s), its_output(s)))
     });
     refused.chain(scavengers).map(|line| crate::failure::one_line(&line)).collect()
 }
 
-pub(super) fn summary(run: &Run) -> String {
-    let mut text = format!("harvest: {} with a ring of {}\n", run.wall, run.bounds.ring);
+/// Where a scavenger that failed may have said why.
+fn its_output(scavenger: &Scavenger) -> String {
+    match scavenger.output.as_str() {
+        _ if !has_failed(scavenger) => String::new(),
+        NO_OUTPUT => "; its output was discarded, --scavenger-out keeps it".to_owned(),
+        file => format!("; its output is in {file}"),
+    }
+}
+
+/// All lines but the first are indented.
+pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
+    let mut text = format!("harvest: {} with a ring of {}\n", run.wall.brief(), run.bounds.ring);
     if !run.without.is_empty() {
         let _ = writeln!(text, "  without {}", records::plan::told(&run.without));
     }
@@ -37,21 +51,32 @@ pub(super) fn summary(run: &Run) -> String {
         let trips: u64 = siblings.trips_home.iter().map(|trip| trip.count).sum();
         let _ = writeln!(
             text,
-            "  {} threads as each other's guests: {} boardings, home {trips} times; nobody's pace was watched",
-            siblings.threads, siblings.boardings
+            "  {} threads as each other's guests: {} boardings, {trips} trips home; no thread's pace was watched",
+            siblings.threads.brief(),
+            siblings.boardings.brief()
         );
-    } else {
+    } else if !run.scavengers.is_empty() {
         let _ = writeln!(
             text,
-            "  the primary slower by {} (asked: at most {})",
+            "  slowdown of the primary: {} (asked: at most {})",
             percent(&run.slowdown.share),
             percent(&run.bounds.max_slowdown)
         );
+        let absences = &run.absences;
+        let figures = if absences.max.value().is_none() {
+            absences.max.brief()
+        } else {
+            let [p50, p99, max] = [&absences.p50, &absences.p99, &absences.max].map(Quantity::brief);
+            format!("median {p50}, 99th percentile {p99}, longest {max}")
+        };
         let _ = writeln!(
             text,
-            "  away for p50 {}, p99 {}, at most {} (asked: at most {})",
-            run.absences.p50, run.absences.p99, run.absences.max, run.bounds.max_absence
+            "  absences of the primary: {figures} (asked: at most {})",
+            run.bounds.max_absence.brief()
         );
+    }
+    if let Source::Defaults { why } = &prices.source {
+        let _ = writeln!(text, "  costs of misses and yields: assumed, not measured: {why}");
     }
     for site in &run.switched_off {
         let function = site.place.function.as_deref().unwrap_or("?");
@@ -70,15 +95,16 @@ pub(super) fn summary(run: &Run) -> String {
         let trips: u64 = scavenger.trips_home.iter().map(|trip| trip.count).sum();
         let _ = writeln!(
             text,
-            "  {}: aboard {}, home {} times,{} {}",
+            "  {}: aboard {}, {trips} trips home, {}{}",
             told(scavenger),
-            scavenger.times.aboard,
-            trips,
-            queued(&scavenger.times),
-            how(&scavenger.process.ended)
+            scavenger.times.aboard.brief(),
+            how(&scavenger.process.ended),
+            starved(scavenger)
         );
     }
-    text
+    let _ = writeln!(text, "  next: {}", next_step(run, prices, record));
+    // Causes of failures may have several lines.
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// Shares as people say them. What was measured has its interval; what was asked for is exact.
@@ -98,13 +124,20 @@ fn told(scavenger: &Scavenger) -> String {
     crate::failure::one_line(&format!("{} ({})", scavenger.process.command.join(" "), scavenger.copy))
 }
 
-/// Where nobody else wants it little is waited; who waited for longer than it got anywhere wants to know why.
-fn queued(times: &Times) -> String {
-    let got = times.aboard.value().unwrap_or(0.0) + times.running.value().unwrap_or(0.0);
-    match times.waiting.value() {
-        Some(waited) if waited > got => format!(" waited {} for a processor,", times.waiting),
-        _ => String::new(),
+/// A scavenger off the primary that waited for a processor for longer than it ran anywhere.
+fn starved(scavenger: &Scavenger) -> String {
+    if !is_starved(scavenger) {
+        return String::new();
     }
+    let times = &scavenger.times;
+    let ran = match times.running.value() {
+        Some(ran) if ran >= 0.01 => format!("only {} of", times.running.brief()),
+        _ => "no".to_owned(),
+    };
+    format!(
+        "; starved: off the primary for {} with {ran} CPU time; give it a CPU with --home-cpus",
+        times.at_home.brief()
+    )
 }
 
 fn how(ended: &Ended) -> String {
@@ -131,19 +164,53 @@ mod tests {
         assert_eq!(percent(&Quantity::unresolved("it slept")), "not resolved: it slept");
     }
 
-    #[test]
-    fn who_mostly_waits_is_told() {
-        let times = |aboard, running, waiting| {
-            let seconds = |value| Quantity::measured(Estimate::exact(value), Unit::Seconds);
-            queued(&Times {
+    fn scavenger(ended: Ended, output: &str, [aboard, running, waiting]: [f64; 3]) -> Scavenger {
+        let seconds = |value| Quantity::measured(Estimate::exact(value), Unit::Seconds);
+        let none = || Quantity::unresolved("not counted");
+        Scavenger {
+            process: records::run::Process {
+                command: vec!["./a".to_owned()],
+                file: "/a".to_owned(),
+                pid: None,
+                ended,
+                twin: records::run::TwinUsed {
+                    counts: records::plan::Counts::default(),
+                    cached: true,
+                    proof: records::run::Proof::Proven { by: String::new() },
+                    remark: None,
+                },
+            },
+            copy: 1,
+            output: output.to_owned(),
+            times: records::run::Times {
                 aboard: seconds(aboard),
                 at_home: seconds(running + waiting),
                 running: seconds(running),
                 waiting: seconds(waiting),
-            })
-        };
-        assert_eq!(times(2.0, 0.1, 4.5), " waited 4.5 s measured for a processor,");
-        assert_eq!(times(2.0, 3.0, 4.5), "");
-        assert_eq!(times(0.0, 0.0, 0.0), "");
+            },
+            progress: none(),
+            faults_aboard: none(),
+            trips_home: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_scavenger_that_mostly_waits_is_starved() {
+        let times = |times| starved(&scavenger(Ended::WithThePrimary, NO_OUTPUT, times));
+        let none = "; starved: off the primary for 3.97 s with no CPU time; give it a CPU with --home-cpus";
+        assert_eq!(times([0.0, 0.0, 3.97]), none);
+        let some = "; starved: off the primary for 4.6 s with only 100 ms of CPU time; give it a CPU with --home-cpus";
+        assert_eq!(times([2.0, 0.1, 4.5]), some);
+        assert_eq!(times([2.0, 3.0, 4.5]), "");
+        assert_eq!(times([0.0, 0.0, 0.4]), "", "it has only begun");
+        assert_eq!(times([0.0, 0.0, 0.0]), "");
+    }
+
+    #[test]
+    fn a_failed_scavenger_says_where_its_words_are() {
+        let output = |code, output: &str| its_output(&scavenger(Ended::Exited { code }, output, [0.0; 3]));
+        assert_eq!(output(1, NO_OUTPUT), "; its output was discarded, --scavenger-out keeps it");
+        assert_eq!(output(1, "out/1-a.out"), "; its output is in out/1-a.out");
+        assert_eq!(output(0, NO_OUTPUT), "");
     }
 }

@@ -1,7 +1,9 @@
-//! A plan, explained: what it goes by, which loads give way and why, which do not and why, and what else was weighed.
+//! A plan, explained: the costs it goes by, which loads become yield sites and why, which do not
+//! and why, and what other plans would gain.
 
 use ::harvest::session::LeftAlone;
-use records::plan::{Live, Place, Plan, PlannedModule, Role, Source};
+use records::plan::{Live, LoadClass, Place, Plan, PlannedModule, Role, Source, WaitsFor};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone]) -> String {
@@ -10,7 +12,7 @@ pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone]) -> String {
         Source::Machine { path, created } => format!("{path}, of {created}"),
         Source::Defaults { why } => format!("assumed, not measured: {why}"),
     };
-    let _ = writeln!(text, "prices       {from}");
+    let _ = writeln!(text, "costs        {from}");
     for level in &plan.prices.levels {
         let _ = writeln!(text, "  {:10} {}", level.name, level.cycles);
     }
@@ -20,35 +22,43 @@ pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone]) -> String {
     let _ = writeln!(text, "bounds       {}", plan.bounds.arithmetic);
     if !plan.without.is_empty() {
         let without = records::plan::told(&plan.without);
-        let _ = writeln!(text, "without      {without}; sites are chosen, and gains told, as with all");
+        let _ = writeln!(
+            text,
+            "without      {without}; sites are chosen, and gains computed, as if nothing was left out"
+        );
     }
     for module in &plan.modules {
         text.push_str(&self::module(module));
     }
-    text.push_str(&nobody(plan));
+    text.push_str(&no_site(plan));
     for left in left_alone {
         let _ = write!(text, "\n{:12} {}\n  {}\n", "left alone", left.file.display(), left.why);
     }
+    text.push_str(&legend(plan));
     text.push_str("\nalternatives\n");
     for other in &plan.alternatives {
         let mark = if other.chosen { "*" } else { " " };
-        let _ = writeln!(text, "{mark} {:18} {:5} sites, gain {}", other.name, other.sites, other.gain);
+        let _ = writeln!(
+            text,
+            "{mark} {:18} {:5} sites, gain {} in one pass over all of them",
+            other.name, other.sites, other.gain
+        );
         let _ = writeln!(text, "  {:18} {}", "", other.what);
     }
     text
 }
 
-/// Of a primary whose waits nobody would use.
-fn nobody(plan: &Plan) -> String {
+/// Of a primary without yields.
+fn no_site(plan: &Plan) -> String {
     let of_primary = || plan.modules.iter().filter(|module| module.role != Role::Scavenger);
     if of_primary().any(|module| !module.sites.is_empty() || !module.spins.is_empty()) {
         return String::new();
     }
     let libraries = match of_primary().count() {
-        1 => "and its libraries are not rewritten (--libraries)",
-        _ => "nor does one of those in its libraries",
+        1 => "its libraries are not rewritten (--libraries all rewrites them)",
+        _ => "nor have its libraries",
     };
-    format!("\nnobody would come aboard: none of the primary's own loads gives way, {libraries}\n")
+    format!("\nthe primary has no yield sites, so scavengers would never run in it; {libraries}\n")
 }
 
 fn module(module: &PlannedModule) -> String {
@@ -56,7 +66,7 @@ fn module(module: &PlannedModule) -> String {
     let c = module.counts;
     let _ = writeln!(
         text,
-        "\n{:12} {}\n  {} sites that serve {} loads, of {} candidates among {} accesses in {} functions",
+        "\n{:12} {}\n  {} sites that prefetch for {} loads, of {} candidates among {} accesses in {} functions",
         module.role.word(),
         module.path,
         c.sites,
@@ -69,7 +79,7 @@ fn module(module: &PlannedModule) -> String {
         let _ = writeln!(text, "+ {}", place(&site.place));
         let shared = match site.with.len() {
             0 => String::new(),
-            n => format!(", fetches {n} more"),
+            n => format!(", prefetches for {n} more"),
         };
         let _ = writeln!(
             text,
@@ -87,8 +97,8 @@ fn module(module: &PlannedModule) -> String {
         let _ = writeln!(text, "+ {}", place(&spin.place));
         let _ = writeln!(
             text,
-            "    waits for {} by turning round, loop depth {}, saves {}",
-            spin.waits_for.word(),
+            "    busy-waits for {}, loop depth {}, saves {}",
+            waits_for(spin.waits_for),
             spin.loop_depth,
             saved(&spin.live)
         );
@@ -104,6 +114,46 @@ fn module(module: &PlannedModule) -> String {
         );
     }
     text
+}
+
+/// What the words for loads mean, as far as they are in the plan.
+fn legend(plan: &Plan) -> String {
+    let sites = plan.modules.iter().flat_map(|module| module.sites.iter().map(|site| site.class));
+    let rejected = plan.modules.iter().flat_map(|module| module.rejected.iter().map(|load| load.class));
+    let classes: BTreeSet<LoadClass> = sites.chain(rejected).collect();
+    let mut text = String::new();
+    if classes.is_empty() {
+        return text;
+    }
+    text.push_str("\nloads, by what is known of their addresses; + is a site, - is none\n");
+    for class in classes {
+        let _ = writeln!(text, "  {:10} {}", class.word(), meaning(class));
+    }
+    text.push_str(
+        "  gain of a site = P(miss) × cost of a miss − cost of a yield − pollution of caches, in cycles\n",
+    );
+    text
+}
+
+fn meaning(class: LoadClass) -> &'static str {
+    match class {
+        LoadClass::Chased => "pointer chase: the address comes from the same load, one iteration earlier",
+        LoadClass::Pointed => "through a pointer that another load of the loop has loaded",
+        LoadClass::Gathered => "gather: the index was loaded",
+        LoadClass::Scattered => "the index is computed by more than additions, as a hash is",
+        LoadClass::Strided => "moves by the same distance in each iteration: hardware prefetchers foresee it",
+        LoadClass::Fixed => "the address does not change in its loop",
+        LoadClass::Loose => "in no loop of its function, through a pointer that was loaded",
+        LoadClass::Unknown => "none of these",
+    }
+}
+
+fn waits_for(what: WaitsFor) -> &'static str {
+    match what {
+        WaitsFor::Clock => "the clock",
+        WaitsFor::Memory => "a store by another thread",
+        WaitsFor::Pause => "anything, with `pause`",
+    }
 }
 
 fn place(place: &Place) -> String {

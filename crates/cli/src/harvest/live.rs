@@ -1,19 +1,53 @@
-//! The live view: a line on the terminal while a harvest runs, where it disturbs nobody.
+//! The live view: one line on the terminal while a harvest runs.
 //!
-//! It is drawn on the controlling terminal itself, so that redirections of the primary stay as they are. Where the
-//! primary's output or errors go to a terminal, only the window's title is set: a line would get mixed with them.
+//! ```text
+//! gleaner: 2 guests aboard of 3 scavengers (room for 4); recently 1.6 aboard, 5 boardings; …
+//! ```
+//!
+//! It is drawn on the controlling terminal itself, so that redirections of the primary stay as they
+//! are. Where the primary's output or errors go to a terminal, only the window's title is set: a
+//! line would get mixed with them.
 
-use ::harvest::launch::{Ready, Snapshot};
+use crate::plain::escaped;
+use ::harvest::launch::{Snapshot, Starved};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
-use std::time::{Duration, Instant};
+use units::{Quantity, Unit};
 
 pub(super) struct Live {
     terminal: Option<File>,
     in_title: bool,
-    before: Option<(Instant, Snapshot)>,
-    ready: Ready,
+    recent: Recent,
+    starved: Starved,
+}
+
+/// What is called recent: at five snapshots a second, the last second.
+const RECENT_SNAPSHOTS: usize = 5;
+
+/// The last snapshots: how many guests ran, and how many boardings there had been in all.
+#[derive(Default)]
+struct Recent {
+    snapshots: VecDeque<(u32, u64)>,
+}
+
+impl Recent {
+    fn add(&mut self, now: &Snapshot) {
+        if self.snapshots.len() == RECENT_SNAPSHOTS {
+            self.snapshots.pop_front();
+        }
+        let boardings = now.scavengers.iter().map(|scavenger| scavenger.boardings).sum();
+        self.snapshots.push_back((now.guests_running(), boardings));
+    }
+
+    /// Guests aboard on average, and boardings; `None` after the first snapshot.
+    fn told(&self) -> Option<(f64, u64)> {
+        let (first, last) = (self.snapshots.front()?, self.snapshots.back()?);
+        let guests: u32 = self.snapshots.iter().map(|(guests, _)| guests).sum();
+        let count = self.snapshots.len();
+        (count > 1).then(|| (f64::from(guests) / count as f64, last.1.saturating_sub(first.1)))
+    }
 }
 
 impl Live {
@@ -21,18 +55,17 @@ impl Live {
     pub(super) fn open(asked: bool) -> Self {
         let terminal = if asked { OpenOptions::new().write(true).open("/dev/tty").ok() } else { None };
         let in_title = io::stdout().is_terminal() || io::stderr().is_terminal();
-        Self { terminal, in_title, before: None, ready: Ready::default() }
+        Self { terminal, in_title, recent: Recent::default(), starved: Starved::default() }
     }
 
     pub(super) fn show(&mut self, now: &Snapshot) {
         if self.terminal.is_none() {
             return;
         }
-        let before = self.before.replace((Instant::now(), now.clone()));
-        let before = before.as_ref().map(|(at, snapshot)| (at.elapsed(), snapshot));
+        self.recent.add(now);
         let at_home = now.scavengers.iter().filter(|scavenger| scavenger.running && scavenger.aboard == 0);
-        let behind = self.ready.look(at_home.map(|scavenger| scavenger.pid));
-        let text = line(now, before, behind);
+        let starved = self.starved.sample(at_home.map(|scavenger| scavenger.pid));
+        let text = line(now, self.recent.told(), starved);
         self.draw(&text);
     }
 
@@ -42,11 +75,12 @@ impl Live {
 
     fn draw(&mut self, text: &str) {
         let Some(terminal) = &mut self.terminal else { return };
-        let text = printable(text);
+        let text = escaped(text);
         let drawn = if self.in_title {
             format!("\x1b]2;{text}\x07")
         } else {
-            // As wide as it is now: what does not fit would go on in the next line, which nothing takes away again.
+            // As wide as it is now: what does not fit would go on in the next line, which nothing
+            // takes away again.
             let width = terminal_size::terminal_size_of(&*terminal).map(|(width, _)| usize::from(width.0));
             format!("\r\x1b[K{}", cut(&text, width.unwrap_or(usize::MAX)))
         };
@@ -55,19 +89,16 @@ impl Live {
     }
 }
 
-/// Names of files may hold what a terminal takes for orders.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
-/// So much of a text that a line of this width is not full: some terminals begin the next one with its last character.
+/// As much of a text as leaves the last column free: some terminals begin a new line when that is
+/// written.
 fn cut(text: &str, width: usize) -> &str {
     let end = text.char_indices().nth(width.saturating_sub(1)).map(|(end, _)| end);
     &text[..end.unwrap_or(text.len())]
 }
 
-/// What happens now; `before` is what happened so long ago. So many at home wait behind others for a processor.
-fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>, behind: usize) -> String {
+/// What happens now. `recent`: guests aboard on average, and boardings; `starved`: scavengers off
+/// the primary that wait for a processor.
+fn line(now: &Snapshot, recent: Option<(f64, u64)>, starved: usize) -> String {
     if !now.harvesting {
         return "gleaner: the primary runs alone".to_owned();
     }
@@ -76,7 +107,7 @@ fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>, behind: usize) ->
     }
     if let Some(siblings) = &now.siblings {
         return format!(
-            "gleaner: {} of {} threads aboard others, {} boardings, {} trips home",
+            "gleaner: {} of {} threads aboard other threads, {} boardings, {} trips home",
             siblings.aboard,
             siblings.threads,
             siblings.boardings,
@@ -84,27 +115,21 @@ fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>, behind: usize) ->
         );
     }
     let running = now.scavengers.iter().filter(|scavenger| scavenger.running).count();
+    let guests = now.guests_running();
     let room: u32 = now.threads.iter().map(|thread| thread.ring).sum();
-    let waiting = match now.threads.iter().filter(|thread| thread.guests > 0 && !thread.with_guests).count() {
-        0 => "",
-        _ => ", some wait",
-    };
-    let mut text =
-        format!("gleaner: {} of {running} scavengers aboard (room for {room}{waiting})", now.aboard());
-    if behind > 0 {
-        let _ = write!(text, ", {behind} at home without a processor");
+    let plural = if guests == 1 { "" } else { "s" };
+    let mut text = format!("gleaner: {guests} guest{plural} aboard of {running} scavengers (room for {room}");
+    match now.aboard().saturating_sub(guests) {
+        0 => text.push(')'),
+        waiting => {
+            let _ = write!(text, ", {waiting} waiting)");
+        }
     }
-    if let Some((time, before)) = before.filter(|(time, _)| !time.is_zero()) {
-        let aboard: Duration = now.scavengers.iter().map(|s| s.aboard_time).sum();
-        let was: Duration = before.scavengers.iter().map(|s| s.aboard_time).sum();
-        let boardings =
-            |snapshot: &Snapshot| -> u64 { snapshot.scavengers.iter().map(|s| s.boardings).sum() };
-        let _ = write!(
-            text,
-            ", {:.1} aboard of late, {} came and went",
-            aboard.saturating_sub(was).as_secs_f64() / time.as_secs_f64(),
-            boardings(now).saturating_sub(boardings(before))
-        );
+    if starved > 0 {
+        let _ = write!(text, ", {starved} off the primary without CPU time");
+    }
+    if let Some((guests, boardings)) = recent {
+        let _ = write!(text, "; recently {guests:.1} aboard, {boardings} boardings");
     }
     match now.paces.slowdown() {
         Ok(slower) if now.paces.samples > 1 => {
@@ -116,10 +141,10 @@ fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>, behind: usize) ->
                 100.0 * slower.hi
             );
         }
-        _ => text.push_str("; the primary's pace is not known yet"),
+        _ => text.push_str("; its slowdown is not known yet"),
     }
     if let Some(away) = now.paces.absence(0.99) {
-        let _ = write!(text, "; 99% of absences below {away:.0} ns");
+        let _ = write!(text, "; 99% of absences below {}", Quantity::claimed(away, Unit::Nanos).brief());
     }
     text
 }
@@ -127,7 +152,7 @@ fn line(now: &Snapshot, before: Option<(Duration, &Snapshot)>, behind: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::harvest::launch::{Pace, Paces, ScavengerNow};
+    use ::harvest::launch::{Paces, ScavengerNow, ThreadPace};
 
     #[test]
     fn a_line_stays_one() {
@@ -135,13 +160,12 @@ mod tests {
         assert_eq!(cut("gleaner", 8), "gleaner");
         assert_eq!((cut("gleaner", 7), cut("é?", 2), cut("é", 1), cut("é", 0)), ("gleane", "é", "", ""));
         assert_eq!(cut("gleaner", usize::MAX), "gleaner");
-        assert_eq!(printable("a\nb\u{1b}]2;c\u{9b}é"), "a?b?]2;c?é");
     }
 
     #[test]
-    fn a_line_says_who_is_where_and_what_it_costs() {
+    fn a_line_says_what_runs_and_what_it_costs() {
         let scavenger = ScavengerNow { running: true, aboard: 1, boardings: 5, ..ScavengerNow::default() };
-        let thread = Pace { guests: 2, ring: 4, with_guests: true, slower: None };
+        let thread = ThreadPace { guests: 2, ring: 4, with_guests: true, slower: None };
         let mut now = Snapshot {
             harvesting: true,
             scavengers: vec![scavenger; 2],
@@ -150,8 +174,11 @@ mod tests {
         };
         assert_eq!(
             line(&now, None, 0),
-            "gleaner: 2 of 2 scavengers aboard (room for 4); the primary's pace is not known yet"
+            "gleaner: 2 guests aboard of 2 scavengers (room for 4); its slowdown is not known yet"
         );
+        let mut recent = Recent::default();
+        recent.add(&now);
+        assert_eq!(recent.told(), None);
         now.paces = Paces {
             watched: 11e6,
             with_guests: 2e6,
@@ -162,11 +189,14 @@ mod tests {
             absences: vec![(400.0, 1000)],
             ..Paces::default()
         };
+        // Its guests are left out for a moment, while it is timed alone: none runs.
         now.threads[0].with_guests = false;
-        let before = Snapshot { scavengers: vec![ScavengerNow::default(); 2], ..now.clone() };
+        now.scavengers[0].boardings = 15;
+        recent.add(&now);
         assert_eq!(
-            line(&now, Some((Duration::from_secs(1), &before)), 1),
-            "gleaner: 2 of 2 scavengers aboard (room for 4, some wait), 1 at home without a processor, 0.0 aboard of late, 10 came and went; primary +10.0% [+10.0, +10.0]; 99% of absences below 400 ns"
+            line(&now, recent.told(), 1),
+            "gleaner: 0 guests aboard of 2 scavengers (room for 4, 2 waiting), 1 off the primary without CPU time; \
+             recently 1.0 aboard, 10 boardings; primary +10.0% [+10.0, +10.0]; 99% of absences below 400 ns"
         );
         assert_eq!(line(&Snapshot::default(), None, 0), "gleaner: the primary runs alone");
         now.executed = Some("/bin/other".into());
@@ -174,5 +204,17 @@ mod tests {
             line(&now, None, 0),
             "gleaner: the primary executed /bin/other in its place, which runs alone"
         );
+    }
+
+    #[test]
+    fn recent_is_the_last_second() {
+        let mut recent = Recent::default();
+        for guests in [9, 9, 1, 2, 3, 4, 5] {
+            let thread = ThreadPace { guests, ring: 9, with_guests: true, slower: None };
+            let scavenger = ScavengerNow { boardings: guests.into(), ..ScavengerNow::default() };
+            let threads = vec![thread];
+            recent.add(&Snapshot { threads, scavengers: vec![scavenger], ..Snapshot::default() });
+        }
+        assert_eq!(recent.told(), Some((3.0, 4)));
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use testkit::{Place, text, without_executions};
+use testkit::{Place, text, without_executions, without_summary};
 
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
@@ -217,7 +217,10 @@ fn place() -> Place {
 /// What it says, and its exit code.
 fn ended(command: &mut Command) -> (String, Option<i32>) {
     let output = command.stdin(Stdio::null()).output().unwrap();
-    (text(&output.stdout) + &without_executions(&text(&output.stderr)), output.status.code())
+    (
+        text(&output.stdout) + &without_executions(&without_summary(&text(&output.stderr))),
+        output.status.code(),
+    )
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `gleaner harvest` from the outside: a primary runs as if it ran alone, and what cannot be done is told in a line.
+//! `gleaner harvest` from the outside: a primary runs as if it ran alone, and what cannot be done
+//! is told in a line.
 //!
 //! To add a case of wrong use: a line in [`what_cannot_be_is_told_in_one_line`].
 
@@ -7,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use testkit::{Place, text};
+use testkit::{Place, text, without_summary};
 
 /// A chase through a small list, so that there is a site; it does what its arguments say.
 const PROGRAM: &str = r#"
@@ -99,7 +100,7 @@ fn place() -> Place {
 fn both(place: &Place, arguments: &[&str], set: impl Fn(&mut Command) -> Output) -> (Output, Output) {
     let mut alone = place.command("./p");
     alone.args(arguments);
-    let mut harvested = place.harvest(&["--scavenger", "./p spin", "--", "./p"]);
+    let mut harvested = place.harvest(&["-q", "--scavenger", "./p spin", "--", "./p"]);
     harvested.args(arguments);
     (set(&mut alone), set(&mut harvested))
 }
@@ -174,13 +175,14 @@ fn nobody_left(place: &Place) {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("somebody is left");
+    panic!("a process is left");
 }
 
 #[test]
 fn what_the_terminal_or_anybody_sends_ends_everybody() {
     use std::os::unix::process::CommandExt;
-    // Ctrl-C goes to the whole group, SIGTERM to whom it is sent, SIGKILL leaves no time to say anything.
+    // Ctrl-C goes to the whole group, SIGTERM to whom it is sent, SIGKILL leaves no time to say
+    // anything.
     for (signal, whom, code, by) in
         [("INT", "-", None, Some(2)), ("TERM", "", Some(7), None), ("KILL", "", None, Some(9))]
     {
@@ -199,7 +201,7 @@ fn what_the_terminal_or_anybody_sends_ends_everybody() {
         let status = child.wait().unwrap();
         assert_eq!((status.code(), status.signal()), (code, by), "SIG{signal}");
         if signal == "KILL" {
-            // It goes on, as it would if whoever started it were killed.
+            // It goes on, as it would if the process that started it were killed.
             assert!(Path::new(&format!("/proc/{primary}")).exists());
             assert!(testkit::kill("TERM", &primary.to_string()));
         }
@@ -214,7 +216,8 @@ fn interrupts_are_ignored() -> bool {
     u64::from_str_radix(ignored.trim(), 16).unwrap() & 2 != 0
 }
 
-/// The one child that has its launcher's group and says nothing of a preloaded library: told by its arguments.
+/// The one child that has its launcher's group and says nothing of a preloaded library: told by its
+/// arguments.
 fn primary_of(launcher: u32) -> u32 {
     let children = std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap();
     let first = children.split(' ').next().and_then(|pid| pid.parse().ok());
@@ -228,7 +231,8 @@ fn scripts_take_part_by_their_interpreters() {
     std::fs::write(&script, format!("#!{} say\n", place.at("p").display())).unwrap();
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let alone = Command::new("./script").arg("x").current_dir(place.folder()).output().unwrap();
-    let harvested = place.harvest(&["--scavenger", "./script y", "--", "./script", "x"]).output().unwrap();
+    let harvested =
+        place.harvest(&["-q", "--scavenger", "./script y", "--", "./script", "x"]).output().unwrap();
     assert_eq!(text(&harvested.stdout), text(&alone.stdout));
     assert_eq!(text(&harvested.stderr), text(&alone.stderr));
     assert_eq!(harvested.status.code(), alone.status.code());
@@ -332,7 +336,7 @@ fn a_plan_is_explained_and_used_again() {
             .unwrap()
     };
     let output = run(&place.at("plan.json"));
-    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(5), ""));
+    assert_eq!((output.status.code(), without_summary(&text(&output.stderr)).as_str()), (Some(5), ""));
     let run_record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
     assert_eq!(run_record.primary.ended, records::run::Ended::Exited { code: 5 });
     assert_eq!(run_record.scavengers.len(), 1);
@@ -374,8 +378,9 @@ fn each_scavengers_output_goes_to_a_file_of_its_own() {
     }
 }
 
-/// Neither does the primary ever wait nor the guest ever give way by itself: unwatched, each load of the one would cost a stay of
-/// the other, and hundreds of times its own time. The bar is wide: this is no measurement.
+/// Neither does the primary ever wait nor the guest ever give way by itself: unwatched, each load
+/// of the one would cost a stay of the other, and hundreds of times its own time. The bar is wide:
+/// this is no measurement.
 #[test]
 fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
     let place = place();
@@ -394,7 +399,8 @@ fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
     assert!(watched > 0.0 && record.slowdown.with_guests.value().is_some_and(|with| with <= watched));
 }
 
-/// Servers sleep between two requests: guests are there all the same, and what they cost is compared.
+/// Servers sleep between two requests: guests are there all the same, and what they cost is
+/// compared.
 #[test]
 fn a_primary_that_sleeps_often_has_guests() {
     let place = place();
@@ -420,7 +426,8 @@ fn a_primary_that_sleeps_often_has_guests() {
     assert!((0..5).map(share).inspect(|share| println!("{share}")).any(|share| share > 0.25));
 }
 
-/// Nothing may be lost, so nobody comes aboard; what never sleeps runs at home, or waits for a processor there.
+/// Nothing may be lost, so nobody comes aboard; what never sleeps runs at home, or waits for a
+/// processor there.
 #[test]
 fn a_primary_that_may_not_become_slower_has_no_guests() {
     let place = place();
@@ -442,7 +449,8 @@ fn a_primary_that_may_not_become_slower_has_no_guests() {
     }
 }
 
-/// It would run for ever with guests aboard that never get a turn: they stay at home, and do there what they are for.
+/// It would run for ever with guests aboard that never get a turn: they stay at home, and do there
+/// what they are for.
 #[test]
 fn who_never_gives_way_leaves_scavengers_at_home() {
     let place = place();
@@ -475,13 +483,14 @@ fn a_supervisor_that_is_killed_is_told_and_not_waited_for() {
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "caught\n"));
     let line =
         "gleaner: harvesting to the end: the process that watches over it (gleaner-butler) was killed\n";
-    assert_eq!(text(&output.stderr), line);
+    assert_eq!(without_summary(&text(&output.stderr)), line);
     let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
     assert!(run.scavengers.iter().all(|s| s.process.ended == records::run::Ended::WithThePrimary));
     nobody_left(&place);
 }
 
-/// Who was killed may take its time to die, where it is traced or the processors are busy: the primary's end is told without it.
+/// Who was killed may take its time to die, where it is traced or the processors are busy: the
+/// primary's end is told without it.
 #[test]
 fn who_cannot_die_at_once_does_not_keep_the_primarys_end_back() {
     let place = place();

@@ -75,7 +75,8 @@ fn scavengers_of_all_kinds() {
         assert_eq!(code, Some(4), "{kind}: {errors}");
         assert_eq!(std::fs::read_to_string(place.at("out")).unwrap(), printed, "{kind}");
         // Its code is told since it is not 0; it may also have been ended with the primary, which it saw off.
-        let line = format!("gleaner: scavenger {scavenger} (1): exit code {}\n", expected.unwrap());
+        let (code, output) = (expected.unwrap(), "its output is in out");
+        let line = format!("gleaner: scavenger {scavenger} (1): exit code {code}; {output}\n");
         // So is what a script executes in its place, where it was seen at that.
         let executed = |line: &str| kind == "script" && line.contains(": it executed ");
         let errors: String = errors.split_inclusive('\n').filter(|line| !executed(line)).collect();
@@ -175,7 +176,7 @@ fn what_a_place_forbids() {
     for (call, line) in [
         (
             "144",
-            "the lowest priority (SCHED_IDLE) for scavengers at home: sched_setscheduler: Operation not permitted (os error 1); --home-cpus keeps them off the primary's processor",
+            "SCHED_IDLE for scavengers off the primary: sched_setscheduler: Operation not permitted (os error 1); --home-cpus keeps them off the primary's processor",
         ),
         (
             "157:22",

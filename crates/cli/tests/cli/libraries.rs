@@ -2,7 +2,7 @@
 //! rewritten copies are elsewhere, and nothing of how they were told is in their environment.
 
 use std::process::{Command, Output};
-use testkit::Place;
+use testkit::{Place, without_summary};
 
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -44,7 +44,7 @@ fn place() -> Place {
 
 fn told(output: &Output) -> (Option<i32>, String) {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    (output.status.code(), text(&output.stdout) + &without_summary(&text(&output.stderr)))
 }
 
 #[test]

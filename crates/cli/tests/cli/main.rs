@@ -17,6 +17,7 @@ mod generated;
 mod habits;
 mod handlers;
 mod harvest;
+mod harvest_says;
 mod hosts;
 mod installed;
 mod kernel;

@@ -2,7 +2,7 @@
 //! one, and a scavenger that works in one comes aboard; and nobody notices that another file was loaded.
 
 use std::process::Output;
-use testkit::Place;
+use testkit::{Place, without_summary};
 
 /// With `-DINNER` a library, with `-DOUTER` one that needs it, with `-DLOADS` too, and may load others; else a program that calls that.
 const SOURCE: &str = r#"
@@ -105,7 +105,7 @@ fn place() -> Place {
 
 fn told(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    (output.status.code(), text(&output.stdout), without_summary(&text(&output.stderr)))
 }
 
 fn record(place: &Place) -> serde_json::Value {

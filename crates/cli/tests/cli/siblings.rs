@@ -6,7 +6,7 @@ use records::run::{Ended, Run};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use testkit::{processors, text, without_executions};
+use testkit::{processors, text, without_executions, without_summary};
 use units::Quantity;
 
 struct Place {
@@ -62,7 +62,11 @@ impl Place {
     fn same(&self, program: &[&str]) {
         let (alone, harvested) = (self.alone(program), self.harvested(program));
         assert_eq!(text(&harvested.stdout), text(&alone.stdout), "{program:?}");
-        assert_eq!(without_executions(&text(&harvested.stderr)), text(&alone.stderr), "{program:?}");
+        assert_eq!(
+            without_executions(&without_summary(&text(&harvested.stderr))),
+            text(&alone.stderr),
+            "{program:?}"
+        );
         let status = |output: &Output| (output.status.code(), output.status.signal());
         assert_eq!(status(&harvested), status(&alone), "{program:?}");
     }
@@ -220,6 +224,10 @@ fn threads_whose_supervisor_is_killed_end_as_they_do_alone() {
         assert_eq!((output.status.code(), text(&output.stdout)), (alone.status.code(), text(&alone.stdout)));
         let line =
             "gleaner: harvesting to the end: the process that watches over it (gleaner-butler) was killed\n";
-        assert!([line, ""].contains(&text(&output.stderr).as_str()), "{}", text(&output.stderr));
+        assert!(
+            [line, ""].contains(&without_summary(&text(&output.stderr)).as_str()),
+            "{}",
+            text(&output.stderr)
+        );
     }
 }

@@ -174,7 +174,7 @@ fn so_are_many() {
 fn a_forked_childs_are_off() {
     let place = place();
     let mut command =
-        place.harvest(&["--scavengers", "2 x ./p", "--max-slowdown", "50", "--", "./p", "fork", "go"]);
+        place.harvest(&["--scavengers", "2 x ./p", "--max-slowdown", "5000%", "--", "./p", "fork", "go"]);
     let mut launcher = command.stdout(Stdio::null()).spawn().expect("a launcher");
     let parent = primary(&launcher);
     wait_for(parent, true);
@@ -198,7 +198,7 @@ fn a_forked_childs_are_off() {
 #[test]
 fn a_site_that_does_not_pay_is_switched_off() {
     let place = place();
-    let scavengers = ["--scavengers", "2 x ./p", "--max-slowdown", "50", "--record", "run.json"];
+    let scavengers = ["--scavengers", "2 x ./p", "--max-slowdown", "5000%", "--record", "run.json"];
     // Busy machines take their time.
     for steps in ["30000000", "100000000", "400000000"] {
         let primary = ["--choose", "every-load", "--", "./p", steps];

@@ -112,7 +112,7 @@ fn a_primary_that_is_stopped_on_its_way_to_a_guest_goes_on_alone() {
     }
     let place = place();
     let mut harvest =
-        place.harvest(&["--max-slowdown", "100", "--scavenger", "./p guest", "--", "./p", "chaser"]);
+        place.harvest(&["--max-slowdown", "10000%", "--scavenger", "./p guest", "--", "./p", "chaser"]);
     let mut harvest = harvest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let primary = chaser_below(harvest.id());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/unmet/stop.py");

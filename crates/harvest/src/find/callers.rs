@@ -1,17 +1,21 @@
-//! What makes a library run before the runtime's constructor, though nothing in it does: somebody who runs so early, and may call it. Where
-//! it has no area yet a primary's thread must not come to what is stored ahead of yields, be they switched or not.
+//! Libraries that may run before the runtime's constructor, since other code that runs so early may
+//! call them. They are not rewritten: a thread has no area yet at that time, and hoisted saves
+//! would write to it.
+//!
+//! Such code: resolvers of indirect functions, constructors of a library marked `DF_1_INITFIRST`,
+//! and audit libraries.
 
 use crate::find::libraries::needed_by;
-use crate::find::linked::Linked;
+use crate::find::library::LinkedLibrary;
 use image::Image;
 use image::elf::abi;
 use image::elf::relocations::dynamic_relocations;
 use image::elf::symbols::Symbols;
 use std::ffi::OsString;
 
-/// What libraries with indirect functions need, and of each, whose need it is: resolvers are asked while files are relocated, before any
-/// constructor, the runtime's too.
-pub(crate) fn behind_resolvers(linked: &[Linked]) -> Vec<(OsString, String)> {
+/// What libraries with indirect functions need, and of each, whose need it is: resolvers are asked
+/// while files are relocated, before any constructor, the runtime's too.
+pub(crate) fn behind_resolvers(linked: &[LinkedLibrary]) -> Vec<(OsString, String)> {
     let mut found: Vec<(OsString, String)> = Vec::new();
     for library in linked.iter().filter(|library| !library.is_libcs()) {
         let whose = library.name.to_string_lossy().into_owned();
@@ -35,8 +39,9 @@ fn asks_resolvers(image: &Image<'_>) -> bool {
         || dynamic_relocations(image).iter().any(|relocation| relocation.kind == abi::R_X86_64_IRELATIVE)
 }
 
-/// Whether its constructors run before all others, where they may be those of a library that calls others in turn. Of several such files
-/// the loader heeds the last, so that the runtime is not the first.
+/// Whether its constructors run before all others, where they may be those of a library that calls
+/// others in turn. Of several such files the loader heeds the last, so that the runtime is not the
+/// first.
 pub(crate) fn is_first(image: &Image<'_>) -> bool {
     const DT_FLAGS_1: u64 = 0x6fff_fffb;
     const DF_1_INITFIRST: u64 = 0x20;

@@ -1,9 +1,10 @@
-//! Libraries that a program's loader would not find by itself: rewritten ones, and those that a program looks for beside itself
-//! (`$ORIGIN`), where its own rewritten copy is not. It is told the places by `LD_LIBRARY_PATH`, and the runtime gives that variable
-//! back before the program looks.
+//! Libraries that a program's loader would not find by itself: rewritten ones, and those that a
+//! program looks for beside itself (`$ORIGIN`), where its own rewritten copy is not. It is told the
+//! places by `LD_LIBRARY_PATH`, and the runtime gives that variable back before the program looks.
 //!
-//! The loader takes that list for whatever asks for a library, `DT_RUNPATH` for what the program itself asks for; where a library of the
-//! system asks for one whose name is found beside the program too, that one is taken. `DT_RPATH` is for all, as the list is.
+//! The loader takes that list for whatever asks for a library, `DT_RUNPATH` for what the program
+//! itself asks for; where a library of the system asks for one whose name is found beside the
+//! program too, that one is taken. `DT_RPATH` is for all, as the list is.
 
 use image::Image;
 use std::ffi::{OsStr, OsString};
@@ -23,7 +24,8 @@ pub struct Libraries {
     before: bool,
 }
 
-/// The places, where there are such; an error where they cannot be written so that the loader takes them from the variable.
+/// The places, where there are such; an error where they cannot be written so that the loader takes
+/// them from the variable.
 pub(crate) fn beside(image: &Image<'_>, file: &Path) -> Result<Option<Libraries>, ()> {
     let Some((list, before)) = places(image) else { return Ok(None) };
     if !list.contains(&b'$') {
@@ -49,7 +51,8 @@ fn unwritable(byte: u8) -> bool {
     matches!(byte, b'$' | b';')
 }
 
-/// Where a file says that its libraries are, and whether that comes before the variable. Who says it twice is served by the newer way.
+/// The places where a file says that its libraries are (`DT_RUNPATH`, else `DT_RPATH`), and whether
+/// the loader looks there before the places of the variable.
 fn places<'i>(image: &Image<'i>) -> Option<(&'i [u8], bool)> {
     const DT_RPATH: u64 = 15;
     const DT_RUNPATH: u64 = 29;

@@ -1,27 +1,22 @@
 //! Libraries that a program is linked to, and which of them are rewritten with it.
 //!
-//! Which files they are its loader is asked (`--list`): the one that will look for them again, in the same places, and that runs nothing
-//! of the program. The rewritten ones lie in a directory that the loader looks into first. What they look for beside themselves
-//! (`$ORIGIN`) is there, too.
+//! The program's own loader lists them (`ld-linux --list`): it will look for them again in the same
+//! places, and it runs nothing of the program. The rewritten libraries lie in a directory that the
+//! loader looks into first; libraries that they look for beside themselves (`$ORIGIN`) are linked
+//! there, too.
 
 use crate::find::callers::{behind_resolvers, is_audited, is_first};
 use crate::find::libraries::{asks_for, from_origin, needed_by, places_of};
+use crate::find::library::{LinkedLibrary, read};
 use image::Image;
 use image::elf::abi;
 use image::elf::symbols::Symbols;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use units::Svma;
-
-/// A library, by the name that it is asked for, and the file that is found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Linked {
-    pub name: OsString,
-    pub file: PathBuf,
-}
 
 /// Which libraries are rewritten with their programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,11 +39,11 @@ pub enum NotRewritten {
     BehindFirst(String),
     #[error("{0} has indirect functions, whose resolvers may call it before anything else runs")]
     BehindResolvers(String),
-    #[error("the loader is audited (LD_AUDIT), and what audits it may be linked to it")]
+    #[error("the loader is audited (LD_AUDIT), and the auditing library may be linked to it")]
     Audited,
 }
 
-/// Why it is not known what a program is linked to.
+/// Why a program's libraries are not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotListed {
     #[error("it has no dynamic loader")]
@@ -62,7 +57,7 @@ pub enum NotListed {
 /// All that is loaded with a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    pub libraries: Vec<Linked>,
+    pub libraries: Vec<LinkedLibrary>,
     /// Why none of them may be rewritten.
     none: Option<NotRewritten>,
 }
@@ -70,28 +65,15 @@ pub struct Listing {
 /// Which of a program's libraries are rewritten.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chosen {
-    pub rewritten: Vec<Linked>,
-    /// What rewritten ones look for beside themselves, and is to be found with them: as it is, unless it is rewritten, too.
-    pub beside: Vec<Linked>,
+    pub rewritten: Vec<LinkedLibrary>,
+    /// What rewritten ones look for beside themselves, and is to be found with them: as it is,
+    /// unless it is rewritten, too.
+    pub beside: Vec<LinkedLibrary>,
 }
 
-/// What loaders find without being told: where libraries of the system are.
+/// Where loaders look without being told: the directories of the system's libraries.
 const USUAL: [&str; 6] =
     ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"];
-
-/// What takes part in starting and ending any program: nothing that waits for memory, and much that runs before there is an area.
-const LIBCS: [&[u8]; 10] = [
-    b"libc.so",
-    b"libm.so",
-    b"libmvec.so",
-    b"libpthread.so",
-    b"libdl.so",
-    b"librt.so",
-    b"libresolv.so",
-    b"libgcc_s.so",
-    b"libthread_db.so",
-    b"ld-linux",
-];
 
 impl Wanted {
     /// `all`, `none`, or names with commas between them; none of it is no answer.
@@ -105,8 +87,9 @@ impl Wanted {
         }
     }
 
-    /// Those of a program's that are to be rewritten; with the names that are its libraries' at all taken off the `unknown` ones, and
-    /// what was asked for by its name and cannot be added to `refused`.
+    /// Those of a program's that are to be rewritten; with the names that are its libraries' at all
+    /// taken off the `unknown` ones, and what was asked for by its name and cannot be added to
+    /// `refused`.
     pub(crate) fn among(
         &self,
         listing: &Listing,
@@ -152,29 +135,20 @@ impl Wanted {
     }
 }
 
-impl Linked {
-    fn is(&self, name: &str) -> bool {
-        let rest = self.name.as_bytes().strip_prefix(name.as_bytes());
-        let version_follows = |rest: &[u8]| name.as_bytes().ends_with(b".so") && rest.starts_with(b".");
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b".so") || version_follows(rest))
-    }
-
-    pub(crate) fn is_libcs(&self) -> bool {
-        LIBCS.iter().any(|libcs| self.name.as_bytes().starts_with(libcs))
-    }
-
+impl LinkedLibrary {
     /// Whether it is of what begins before there is an area.
     fn is_early(&self) -> bool {
         // Whose `malloc` it is, the loader itself calls.
         self.is_libcs() || self.read(|image| defines(image, b"malloc")).unwrap_or(false)
     }
 
-    /// Of these, what it and they need, and would not be found from elsewhere, since it is looked for beside them.
+    /// Of these, what it and they need, and would not be found from elsewhere, since it is looked
+    /// for beside them.
     fn beside(&self, linked: &[Self]) -> Result<Vec<Self>, NotRewritten> {
         let mut found: Vec<Self> = Vec::new();
         let mut work = vec![self.clone()];
         while let Some(library) = work.pop() {
-            // Whoever rewrites it will say what is wrong with one that cannot be read.
+            // The rewriter will say what is wrong with a library that cannot be read.
             let needed = library.read(|image| {
                 let from_here = library.looks_beside_itself(image);
                 // By which names, only it knows.
@@ -213,15 +187,6 @@ impl Linked {
     fn is_in_its_usual_place(&self) -> bool {
         self.file.parent().is_some_and(is_usual)
     }
-
-    pub(crate) fn read<T>(&self, of: impl FnOnce(&Image<'_>) -> T) -> Option<T> {
-        read(&self.file, of)
-    }
-}
-
-fn read<T>(file: &Path, of: impl FnOnce(&Image<'_>) -> T) -> Option<T> {
-    let data = std::fs::read(file).ok()?;
-    Image::parse(&data).ok().map(|image| of(&image))
 }
 
 fn is_usual(place: &Path) -> bool {
@@ -242,7 +207,7 @@ pub(crate) fn linked(program: &Path) -> Result<Listing, NotListed> {
         image.segments().iter().find(|segment| segment.kind == abi::PT_INTERP).ok_or(NotListed::Static)?;
     let named = image.bytes_from(Svma(segment.address)).unwrap_or(&[]).split(|&byte| byte == 0).next();
     let loader = Path::new(OsStr::from_bytes(named.unwrap_or(&[])));
-    // Others list, too, but tell nobody where they have them.
+    // Other loaders list libraries too, but without their places.
     let is_glibcs = loader.file_name().is_some_and(|name| name.as_bytes().starts_with(b"ld-linux"));
     if !is_glibcs {
         return Err(NotListed::Loader(loader.display().to_string()));
@@ -264,8 +229,8 @@ pub(crate) fn linked(program: &Path) -> Result<Listing, NotListed> {
     Ok(Listing { libraries: listed(&output.stdout), none })
 }
 
-/// What a loader's list names with their places, `libz.so.1 => /lib/libz.so.1 (0x00007f…)`, a line each; what has no arrow was named by its path, or is the
-/// kernel's.
+/// What a loader's list names with their places, `libz.so.1 => /lib/libz.so.1 (0x00007f…)`, a line
+/// each; what has no arrow was named by its path, or is the kernel's.
 fn places(text: &[u8]) -> impl Iterator<Item = (Option<&[u8]>, &Path)> {
     const ARROW: &[u8] = b" => ";
     text.split(|&byte| byte == b'\n').filter_map(|line| {
@@ -283,11 +248,11 @@ fn paths(text: &[u8]) -> impl Iterator<Item = &Path> {
 }
 
 /// Those that are looked for by a name.
-fn listed(text: &[u8]) -> Vec<Linked> {
+fn listed(text: &[u8]) -> Vec<LinkedLibrary> {
     let looked_for = places(text).filter_map(|(name, path)| Some((name?, path)));
     let found = looked_for.filter(|(name, path)| path.is_absolute() && !name.contains(&b'/'));
     found
-        .map(|(name, path)| Linked { name: OsStr::from_bytes(name).to_owned(), file: path.to_owned() })
+        .map(|(name, path)| LinkedLibrary { name: OsStr::from_bytes(name).to_owned(), file: path.to_owned() })
         .collect()
 }
 
@@ -295,8 +260,8 @@ fn listed(text: &[u8]) -> Vec<Linked> {
 mod tests {
     use super::*;
 
-    fn library(name: &str, file: &str) -> Linked {
-        Linked { name: name.into(), file: file.into() }
+    fn library(name: &str, file: &str) -> LinkedLibrary {
+        LinkedLibrary { name: name.into(), file: file.into() }
     }
 
     #[test]

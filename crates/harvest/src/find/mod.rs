@@ -4,6 +4,7 @@ pub(crate) mod analysis_cache;
 pub(crate) mod callers;
 pub mod candidates;
 pub(crate) mod libraries;
+pub mod library;
 pub mod linked;
 pub mod names;
 pub mod program;

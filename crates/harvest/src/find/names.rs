@@ -1,4 +1,5 @@
-//! What stands at an address: its instruction, and its line of source as far as debug information tells.
+//! What stands at an address: its instruction, and its line of source as far as debug information
+//! tells.
 
 use addr2line::Context;
 use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
@@ -17,7 +18,8 @@ pub struct Names<'d> {
 }
 
 impl<'d> Names<'d> {
-    /// `debug` is the file's separate debug information, if any. Compressed debug information is left alone.
+    /// `debug` is the file's separate debug information, if any. Compressed debug information is
+    /// left alone.
     pub fn of(data: &'d [u8], debug: Option<&'d [u8]>) -> Self {
         let image = Image::parse(data).ok();
         let lines = match debug.and_then(|debug| Image::parse(debug).ok()) {
@@ -64,7 +66,7 @@ fn context<'d>(image: &Image<'d>) -> Option<Context<Slice<'d>>> {
 /// Where distributions put the debug information of a file with this build id.
 pub fn separate(build_id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = build_id.split_first()?;
-    let rest = crate::rewrite::cache::hex(rest);
+    let rest = crate::cache::hex(rest);
     let path = Path::new("/usr/lib/debug/.build-id").join(format!("{first:02x}/{rest}.debug"));
     path.is_file().then_some(path)
 }

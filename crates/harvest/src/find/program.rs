@@ -1,7 +1,8 @@
-//! What would run if a name were typed: found as a shell finds it, scripts followed to their interpreters as the kernel
-//! follows them, and looked at for whatever cannot be harvested.
+//! The program that a command line means: found as a shell finds it, with scripts followed to their
+//! interpreters as the kernel follows them, and refused where it cannot be harvested.
 //!
-//! To add something that cannot be harvested: a variant of [`ProgramError`], a test in [`look_at`], a case below.
+//! To add something that cannot be harvested: a variant of [`ProgramError`], a test in
+//! [`check_rights`], a case below.
 
 use crate::find::libraries::{self, Libraries};
 use crate::find::linked::{self, Chosen, Listing, NotListed};
@@ -23,18 +24,19 @@ pub struct Program {
     pub file: PathBuf,
     /// What it is given, from `argv[0]` on.
     pub arguments: Vec<OsString>,
-    pub kind: Kind,
+    pub linkage: Linkage,
     libraries: Beside,
     /// Those of its libraries that are rewritten with it.
     pub linked: Chosen,
 }
 
-/// Where libraries are looked for beside a program; an error where its copy's loader cannot be told.
+/// Where libraries are looked for beside a program; an error where its copy's loader cannot be
+/// told.
 type Beside = Result<Option<Libraries>, ()>;
 
-/// How a file is put into memory.
+/// Whether a dynamic loader starts a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Linkage {
     /// By a dynamic loader, which can preload.
     Dynamic,
     Static,
@@ -86,9 +88,11 @@ const DEEPEST: usize = 5;
 /// How much of a file the kernel looks at for its first line.
 const HEAD: usize = 256;
 
-/// Splits a command line into words as a shell does: quotes and backslashes count, nothing is expanded.
+/// Splits a command line into words as a shell does: quotes and backslashes count, nothing is
+/// expanded.
 pub fn words(command: &OsStr) -> Result<Vec<OsString>, ProgramError> {
-    // Arguments are bytes. All that means something to a shell is ASCII, so each may stand for the character of its number.
+    // Arguments are bytes. All that means something to a shell is ASCII, so each may stand for the
+    // character of its number.
     let text: String = command.as_bytes().iter().map(|&byte| char::from(byte)).collect();
     let bytes = |word: String| word.chars().map(|c| u8::try_from(c).expect("they were bytes")).collect();
     let words = shell_words::split(&text)
@@ -109,9 +113,9 @@ impl Program {
             let told = file.display().to_string();
             let head = head_of(&file, &told)?;
             if head.starts_with(b"\x7fELF") {
-                let (kind, libraries) = look_inside(&file, &told)?;
+                let (linkage, libraries) = linkage_of(&file, &told)?;
                 let command = command.to_vec();
-                return Ok(Self { command, file, arguments, kind, libraries, linked: Chosen::default() });
+                return Ok(Self { command, file, arguments, linkage, libraries, linked: Chosen::default() });
             }
             let (interpreter, argument) = match interpreter(&head) {
                 Some(line) => line,
@@ -135,11 +139,11 @@ impl Program {
     /// Whether it can take part in this role at all.
     pub fn check(&self, role: Role) -> Result<(), ProgramError> {
         let told = self.file.display().to_string();
-        if role != Role::Scavenger && self.kind == Kind::Static {
+        if role != Role::Scavenger && self.linkage == Linkage::Static {
             return Err(ProgramError::StaticPrimary(told));
         }
         self.libraries()?;
-        look_at(&self.file, &told)
+        check_rights(&self.file, &told)
     }
 
     /// The libraries that it is linked to.
@@ -154,7 +158,8 @@ impl Program {
     }
 }
 
-/// The file that a name means: itself if there is a slash in it, the first one in `PATH` that may be run otherwise.
+/// The file that a name means: itself if there is a slash in it, the first one in `PATH` that may
+/// be run otherwise.
 fn locate(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
     let told = || name.to_string_lossy().into_owned();
     if name.as_bytes().contains(&b'/') {
@@ -188,7 +193,7 @@ fn locate(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
 
 fn head_of(file: &Path, told: &str) -> Result<Vec<u8>, ProgramError> {
     let unreadable = |e: std::io::Error| ProgramError::Unreadable(told.to_owned(), records::plain(&e));
-    // Nothing but a file is executed, and reading from a pipe would wait for whoever writes.
+    // Only files are executed, and reading from a pipe would wait for a writer.
     let metadata = std::fs::metadata(file).map_err(unreadable)?;
     if !metadata.is_file() && !metadata.is_dir() {
         return Err(ProgramError::NotExecutable(told.to_owned()));
@@ -198,7 +203,8 @@ fn head_of(file: &Path, told: &str) -> Result<Vec<u8>, ProgramError> {
     Ok(head)
 }
 
-/// The interpreter of a first line `#!interpreter argument`, and its one argument: all that is left of the line.
+/// The interpreter of a first line `#!interpreter argument`, and its one argument: all that is left
+/// of the line.
 fn interpreter(head: &[u8]) -> Option<(PathBuf, Option<OsString>)> {
     let line = head.strip_prefix(b"#!")?;
     let line = line.split(|&byte| byte == b'\n').next().unwrap_or(line);
@@ -219,8 +225,8 @@ fn is_text(head: &[u8]) -> bool {
     !line.contains(&0)
 }
 
-/// All that is to be known from the file's contents, which may be long to read.
-fn look_inside(file: &Path, told: &str) -> Result<(Kind, Beside), ProgramError> {
+/// What the file's contents tell; a large file takes long to read.
+fn linkage_of(file: &Path, told: &str) -> Result<(Linkage, Beside), ProgramError> {
     const PT_INTERP: u32 = 3;
     let data =
         std::fs::read(file).map_err(|e| ProgramError::Unreadable(told.to_owned(), records::plain(&e)))?;
@@ -232,15 +238,15 @@ fn look_inside(file: &Path, told: &str) -> Result<(Kind, Beside), ProgramError> 
     let image = Image::parse(&data).map_err(|e| ProgramError::Damaged(told.to_owned(), e.to_string()))?;
     let has_loader = image.segments().iter().any(|segment| segment.kind == PT_INTERP);
     Ok(if has_loader {
-        (Kind::Dynamic, libraries::beside(&image, file))
+        (Linkage::Dynamic, libraries::beside(&image, file))
     } else {
-        // Nobody looks for libraries there, and nobody would give the variable back.
-        (Kind::Static, Ok(None))
+        // No loader looks for its libraries, and no runtime would restore the variable.
+        (Linkage::Static, Ok(None))
     })
 }
 
-/// What a copy in another place cannot stand in for.
-fn look_at(file: &Path, told: &str) -> Result<(), ProgramError> {
+/// Refuses rights of a file that a copy would not have.
+fn check_rights(file: &Path, told: &str) -> Result<(), ProgramError> {
     let opened =
         File::open(file).map_err(|e| ProgramError::Unreadable(told.to_owned(), records::plain(&e)))?;
     let metadata =
@@ -311,8 +317,8 @@ mod tests {
         assert_eq!(found("bare", &[]).arguments, strings(&["/bin/sh", bare]));
         assert_eq!(found("empty", &[]).arguments, strings(&["/bin/sh", empty.to_str().unwrap()]));
         assert_eq!(
-            (found("inner", &[]).file, found("inner", &[]).kind),
-            (PathBuf::from("/bin/sh"), Kind::Dynamic)
+            (found("inner", &[]).file, found("inner", &[]).linkage),
+            (PathBuf::from("/bin/sh"), Linkage::Dynamic)
         );
     }
 
@@ -356,10 +362,10 @@ mod tests {
             std::fs::write(&path, &elf).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
             elf[at] = before;
-            Program::find(&[path.into_os_string()], None).map(|program| program.kind)
+            Program::find(&[path.into_os_string()], None).map(|program| program.linkage)
         };
         assert!(matches!(with(4, 1), Err(ProgramError::NotWide(_))));
         assert!(matches!(with(18, 183), Err(ProgramError::ForeignProcessor(_))));
-        assert_eq!(with(4, 2), Ok(Kind::Dynamic));
+        assert_eq!(with(4, 2), Ok(Linkage::Dynamic));
     }
 }

@@ -1,6 +1,7 @@
-//! The runtime as a file: it is part of this program, and is handed over in a memory file by its path under `/proc`.
+//! The runtime as a file: it is part of this program, and is handed over in a memory file by its
+//! path under `/proc`.
 
-use super::LaunchError;
+use super::error::LaunchError;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::fs::File;
 use std::io::Write;
@@ -30,7 +31,8 @@ impl Blob {
 
 /// An empty memory file and the path by which other processes of this user open it while we live.
 pub(super) fn memory_file(name: &str) -> Result<(File, PathBuf), LaunchError> {
-    // Newer kernels want to be told that the runtime in it is executed; older ones do not know the flag.
+    // Newer kernels want to be told that the runtime in it is executed; older ones do not know the
+    // flag.
     let exec = MemfdFlags::from_bits_retain(0x10);
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let fd: OwnedFd = memfd_create(name, flags | exec)
@@ -47,8 +49,9 @@ pub(super) fn memory_file(name: &str) -> Result<(File, PathBuf), LaunchError> {
 mod tests {
     use super::RUNTIME;
 
-    /// `rdfsbase`, `rdgsbase`, `wrfsbase`, `wrgsbase`, with or without REX: kernels may keep them off (`nofsgsbase`), and
-    /// then the runtime must do without. The kernel is asked in their place, once for each thread.
+    /// `rdfsbase`, `rdgsbase`, `wrfsbase`, `wrgsbase`, with or without REX: kernels may keep them
+    /// off (`nofsgsbase`), and then the runtime must do without. The kernel is asked in their
+    /// place, once for each thread.
     #[test]
     fn fsgsbase_is_not_needed() {
         let register_form = |byte: u8| (0xc0..0xe0).contains(&byte);

@@ -1,21 +1,23 @@
-//! The environment as it is. The standard library keeps a map of it: what is there twice, or is no assignment, has no place in that, and
-//! would not reach the primary. It goes along in variables of its own, from which the runtime takes it.
+//! The whole environment, for the primary. The standard library keeps it as a map, which has no
+//! room for a name that occurs twice or for an entry that is no assignment. Such entries go along
+//! in variables of their own, and the runtime puts them back.
 
 use runtime_abi::control::ASIDE;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// All entries of this process's, in their order.
+/// All entries of this process's environment, in their order.
 pub(super) fn whole() -> Vec<OsString> {
     let known: Vec<OsString> = std::env::vars_os().map(|(name, value)| assignment(&name, &value)).collect();
     match std::fs::read("/proc/self/environ") {
-        // What it began with, which nobody may have changed since.
+        // What this process began with; not if it was changed since.
         Ok(block) => Some(entries(&block)).filter(|all| assignments(all).eq(&known)).unwrap_or(known),
         Err(_) => known,
     }
 }
 
-/// Variables that bring the primary what a map has no place for. Of `replaced` ones the first counts, of others the last.
+/// Variables that bring the primary the entries that a map has no room for. Of two entries with a
+/// name in `replaced` the first counts, else the last.
 pub(super) fn aside(replaced: &[&str]) -> Vec<(String, OsString)> {
     let all = whole();
     let lost = lost(&all, replaced);

@@ -1,5 +1,8 @@
-//! Who executes another program leaves the harvest without a word: what runs from then on is not rewritten. A wrapper does so at once.
-//! Seen by the file that a process runs, which for scavengers is the primary's copy, too: it is the address space's.
+//! Notices a process that executes another program (`exec`): it leaves the harvest, since what runs
+//! from then on is not rewritten. A wrapper script does so at once.
+//!
+//! It shows by the file that `/proc/PID/exe` names: the primary's rewritten file for all processes
+//! of a harvest, scavengers too, since that belongs to the address space.
 
 use rustix::process::Pid;
 use std::os::unix::fs::MetadataExt;

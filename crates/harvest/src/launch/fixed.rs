@@ -1,10 +1,13 @@
-//! Programs that are linked to fixed addresses: all of them must find their places free in one address space.
+//! Programs that are linked to fixed addresses: all of them must find their places free in one
+//! address space.
 
-use super::{Harvest, LaunchError};
+use super::error::LaunchError;
+use super::request::Harvest;
 use image::Image;
 use std::path::{Path, PathBuf};
 
-/// Refuses programs of which two want the same addresses. What cannot be read is refused when it is started.
+/// Refuses programs of which two want the same addresses. What cannot be read is refused when it is
+/// started.
 pub(super) fn check(harvest: &Harvest) -> Result<(), LaunchError> {
     let mut taken: Vec<(PathBuf, (u64, u64))> = Vec::new();
     let programs = std::iter::once(&harvest.primary).chain(harvest.scavengers.iter().map(|s| &s.program));

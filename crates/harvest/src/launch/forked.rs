@@ -1,9 +1,12 @@
-//! Children that a primary forks have its yields as they were at that time, and nobody ever comes aboard there. In those that live on
-//! for a while (a server's workers), yields that were on are switched off from here, by their memory: a child that has locked itself in does
-//! nothing for it, and one that executes something else at once is left alone. Where the kernel does not let us, they stay on.
+//! Switches the yields of a primary's forked children off. A child inherits them as they were at
+//! the fork, but no guest ever comes aboard it.
+//!
+//! The launcher writes to the child's memory (`/proc/PID/mem`): so it also works in a child under
+//! strict seccomp. Only children that live on for a while (a server's workers) are switched, not
+//! those that execute another program at once. Where the kernel forbids it, their yields stay on.
 
-use super::Program;
 use super::page::Page;
+use super::request::Program;
 use crate::rewrite::rewritten::Switches;
 use runtime_abi::control::{Control, FORKED, ON};
 use std::fs::{File, OpenOptions};
@@ -11,17 +14,18 @@ use std::mem::offset_of;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A jump, or what is as long and does nothing.
+/// A jump, or a `nop` of the same length.
 type Instruction = [u8; 5];
 
 pub(super) struct Forked {
     /// The primary's rewritten files, its own first.
     files: Vec<PathBuf>,
-    /// So many forks are known of.
+    /// How many forks are known.
     known: u64,
-    /// Who was new at the last look.
+    /// Children that were new at the last look.
     young: Vec<u32>,
-    /// Of each, by its addresses: the instruction that switches, as it is while switched off; its first byte says which.
+    /// Of each, by its addresses: the instruction that switches, as it is while switched off; its
+    /// first byte says which.
     switches: Option<Vec<Vec<(u64, Instruction)>>>,
 }
 
@@ -32,7 +36,7 @@ impl Forked {
         Self { files, known: 0, young: Vec::new(), switches: None }
     }
 
-    /// Sees to those who live still since the last look, and takes note of new ones.
+    /// Switches the children off that were new at the last look and still live, and notes new ones.
     pub(super) fn look(&mut self, page: &Page) {
         for pid in std::mem::take(&mut self.young) {
             if let Some(memory) = self.memory(pid) {
@@ -47,7 +51,8 @@ impl Forked {
         self.known = forks;
     }
 
-    /// The memory of a process, if it runs the primary's file. That is asked once its memory is open: what it executes from then on has another.
+    /// The memory of a process, if it runs the primary's file. That is asked once its memory is
+    /// open: what it executes from then on has another.
     fn memory(&self, pid: u32) -> Option<File> {
         let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem")).ok()?;
         let (its, ours) =
@@ -63,7 +68,7 @@ impl Forked {
             for &(place, off) in switches {
                 let at = place.wrapping_add(bias);
                 let mut there = Instruction::default();
-                // What else is there is somebody's breakpoint, or another program's.
+                // Anything else there is a breakpoint, or another program's code.
                 let on = [&[ON], &off[1..]].concat();
                 if memory.read_exact_at(&mut there, at).is_ok() && there[..] == on {
                     let _ = memory.write_all_at(&off[..1], at);

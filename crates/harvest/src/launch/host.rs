@@ -1,7 +1,8 @@
-//! What launcher, supervisor and scavengers cannot do without, asked of the kernel before anybody is started or waits: a container may
-//! forbid it, and whoever is started cannot be left alone any more.
+//! System calls that launcher, supervisor and scavengers cannot do without, tried before any
+//! process is started: a container may forbid them, and a process that was started cannot be left
+//! alone any more.
 
-use super::LaunchError;
+use super::error::LaunchError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, WaitOptions, getpid, pidfd_open, waitpid};
@@ -10,7 +11,8 @@ use rustix::thread::{
 };
 use std::sync::atomic::AtomicU32;
 
-/// Refuses CPUs for scavengers at home that this host does not have, or that this process may not use.
+/// Refuses CPUs for scavengers at home that this host does not have, or that this process may not
+/// use.
 pub fn check_home(cpus: &[u32]) -> Result<(), LaunchError> {
     let forbidden: Vec<String> = cpus.iter().filter(|&&cpu| !may_run_on(cpu)).map(u32::to_string).collect();
     match forbidden.as_slice() {
@@ -19,7 +21,8 @@ pub fn check_home(cpus: &[u32]) -> Result<(), LaunchError> {
     }
 }
 
-/// Tried, by a thread of its own: which CPUs a container leaves is told nowhere else. What cannot be tried may be.
+/// Tried, by a thread of its own: which CPUs a container leaves is told nowhere else. What cannot
+/// be tried may be.
 fn may_run_on(cpu: u32) -> bool {
     // What the control page has room for.
     if cpu >= u64::BITS {
@@ -33,9 +36,9 @@ fn may_run_on(cpu: u32) -> bool {
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Refuses a host on which nobody could be watched, woken or waited for.
+/// Refuses a host on which processes could not be watched, woken or waited for.
 pub fn check() -> Result<(), LaunchError> {
-    // Supervisor and launcher know by them who has ended.
+    // By them the supervisor and the launcher know which processes have ended.
     let own = pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| match error {
         Errno::MFILE | Errno::NFILE => LaunchError::NoDescriptor(error.into()),
         _ => LaunchError::NoPidfd(error.into()),
@@ -51,7 +54,7 @@ pub fn check() -> Result<(), LaunchError> {
         _ => Ok(()),
     };
     allowed("poll", poll(&mut [PollFd::new(&own, PollFlags::IN)], Some(&AT_ONCE)).map(drop))?;
-    // Nobody is its own child.
+    // No process is its own child.
     allowed("wait4", waitpid(Some(getpid()), WaitOptions::NOHANG).map(drop))?;
     allowed("nanosleep", slept(nanosleep(&AT_ONCE)))?;
     allowed("clock_nanosleep", slept(clock_nanosleep_relative(ClockId::Realtime, &AT_ONCE)))?;

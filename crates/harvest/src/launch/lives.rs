@@ -1,5 +1,8 @@
-//! How long a scavenger lived, as far as the launcher's looks tell, and what it had of the processors meanwhile: who is at home has the
-//! lowest priority, and may wait for long where others are busy.
+//! How long a scavenger lived, and how much CPU time it had at home. There it runs under
+//! `SCHED_IDLE`, and may wait for long where other processes are busy.
+//!
+//! The launcher looks at it from time to time, so its start and its end are each known to lie
+//! between two looks.
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::time::{Duration, Instant};
@@ -7,29 +10,29 @@ use std::time::{Duration, Instant};
 /// A scavenger's life.
 #[derive(Clone, Copy, Debug)]
 pub struct Life {
-    /// It began and ended between two looks each.
     pub least: Duration,
     pub most: Duration,
-    /// Its first thread's; none where the kernel does not count it, or it has not ended.
+    /// Of its first thread; `None` where the kernel does not count it, or it has not ended.
     pub processor: Option<Processor>,
 }
 
-/// What a thread had of the processors since it began.
+/// CPU time of a thread since it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
     pub ran: Duration,
-    /// Ready to run, while others did.
+    /// Ready to run, while other threads ran.
     pub waited: Duration,
 }
 
 impl Processor {
-    /// As the kernel counts it, which it may have been built or told not to.
+    /// As the kernel counts it; `None` where it was built or told not to.
     pub fn of(tid: i32) -> Option<Self> {
         parsed(&std::fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?)
     }
 }
 
-/// Nanoseconds on processors and waiting, and how often it came to one: who never did is not counted at all.
+/// Nanoseconds on processors and waiting for one, and how often it ran: a thread that never ran is
+/// not counted at all.
 fn parsed(text: &str) -> Option<Processor> {
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse().ok());
     let (ran, waited, times) = (numbers.next()??, numbers.next()??, numbers.next()??);
@@ -37,19 +40,20 @@ fn parsed(text: &str) -> Option<Processor> {
     (0u64 < times).then(|| Processor { ran: duration(ran), waited: duration(waited) })
 }
 
-/// The looks at one scavenger.
+/// What the launcher's looks at one scavenger found.
 #[derive(Clone, Copy)]
-pub(super) struct Looks {
+pub(super) struct LifeSamples {
     last: Instant,
     begun: Option<Between>,
     ended: Option<Between>,
     processor: Option<Processor>,
 }
 
+/// Two looks, between which something happened.
 #[derive(Clone, Copy)]
 struct Between(Instant, Instant);
 
-impl Looks {
+impl LifeSamples {
     pub(super) fn new(now: Instant) -> Self {
         Self { last: now, begun: None, ended: None, processor: None }
     }
@@ -59,7 +63,7 @@ impl Looks {
         let between = Between(self.last, Instant::now());
         self.begun.get_or_insert(between);
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        // What it had is told for as long as nobody has waited for it.
+        // The kernel tells it as long as the process is not waited for.
         if self.ended.is_none() && matches!(waitid(WaitId::Pid(pid), ended), Ok(Some(_))) {
             self.ended = Some(between);
             self.processor = Processor::of(pid.as_raw_nonzero().get());
@@ -67,7 +71,7 @@ impl Looks {
         self.last = between.1;
     }
 
-    /// None of who never began.
+    /// `None` of a scavenger that never began.
     pub(super) fn life(&self) -> Option<Life> {
         let begun = self.begun?;
         let ended = self.ended.unwrap_or(Between(self.last, self.last));
@@ -88,10 +92,10 @@ mod tests {
         }
     }
 
-    /// Who waits for who sleeps knows between which looks it ended.
+    /// A process that sleeps, and ends between two looks.
     #[test]
     fn a_life_is_between_its_looks() {
-        let mut looks = Looks::new(Instant::now());
+        let mut looks = LifeSamples::new(Instant::now());
         assert!(looks.life().is_none());
         let mut child = std::process::Command::new("sleep").arg("0.2").spawn().expect("a sleeper");
         let pid = Pid::from_child(&child);

@@ -1,4 +1,5 @@
-//! What the supervisor found out about the primary's pace with guests and without, and about its absences.
+//! What the supervisor found out about the primary's pace with guests and without, and about its
+//! absences.
 
 use super::page::Page;
 use runtime_abi::control::{self, AreaRow, Control, SiteRow, Slowdown, bucket_end};
@@ -6,19 +7,19 @@ use std::mem::offset_of;
 use std::time::Duration;
 use units::Estimate;
 
-/// A thread of the primary.
+/// A thread of the primary, and its guests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Pace {
+pub struct ThreadPace {
     pub guests: u32,
-    /// How many it may have for now.
+    /// How many guests it may have now.
     pub ring: u32,
-    /// They take part; otherwise it is alone for now.
+    /// Its guests run in its stalls; else it is timed alone for a moment.
     pub with_guests: bool,
-    /// How much slower it was with guests, when that was looked at last.
+    /// How much slower it was with guests, when that was measured last.
     pub slower: Option<f64>,
 }
 
-impl Pace {
+impl ThreadPace {
     pub(super) fn all(page: &Page) -> Vec<Self> {
         (0..control::AREAS)
             .map(|i| offset_of!(Control, area) + i * size_of::<AreaRow>())
@@ -48,8 +49,8 @@ pub struct Visits {
 }
 
 impl Visits {
-    /// All that were seen, by addresses of one of the primary's modules: those of others are none of its addresses. None where it is not
-    /// loaded.
+    /// All that were seen, by addresses of one of the primary's modules: those of others are none
+    /// of its addresses. None where it is not loaded.
     pub(super) fn of(page: &Page, module: usize) -> Option<Vec<Self>> {
         let bias = page.bias(module)?;
         let all = (0..control::SITES)
@@ -74,16 +75,19 @@ pub struct Paces {
     /// Time for which they were watched, in nanoseconds; and the part of it with guests.
     pub watched: f64,
     pub with_guests: f64,
-    /// Of it, lost to guests, and by how much that may be wrong for want of knowledge about the pace without.
+    /// Of it, lost to guests; and the uncertainty of that, as the pace without guests is known from
+    /// few samples.
     pub lost: f64,
     pub doubt: f64,
-    /// Sums over spells with guests: of T², T·L, L², where T is a spell's time and L what was lost of it.
+    /// Sums over spells with guests: of T², T·L, L², where T is a spell's time and L what was lost
+    /// of it.
     pub squares: [f64; 3],
     pub spells: u64,
     pub samples: u64,
-    /// Of them, those for which yields were too rare for a comparison.
+    /// Of them, those with too few yields for a comparison.
     pub bounded: u64,
-    /// Absences that were timed: so many shorter than so many nanoseconds, ascending, none empty.
+    /// Histogram of the absences that were timed: upper end in nanoseconds, and count; ascending,
+    /// no count is 0.
     pub absences: Vec<(f64, u64)>,
     pub longest_ns: f64,
 }
@@ -128,11 +132,13 @@ impl Paces {
             return if self.with_guests <= 0.0 {
                 Ok(Estimate::exact(0.0))
             } else {
-                Err("it ended before its pace with guests was looked at")
+                Err("it ended before its pace with guests was measured")
             };
         }
         if self.bounded == self.samples {
-            return Err("its yields were too rare, or it slept too often, for a comparison");
+            return Err(
+                "not enough yields to compare its pace with guests and without, or it slept too often",
+            );
         }
         let [squares, linear, quadratic] = self.squares;
         let mean = self.lost / self.with_guests.max(1.0);
@@ -148,8 +154,8 @@ impl Paces {
         Ok(Estimate::new(slower(self.lost), slower(self.lost - half), slower(self.lost + half)))
     }
 
-    /// The length that such a share of the absences does not reach, in nanoseconds: that of the bucket's end, since no more
-    /// is known. None where too few were timed to tell.
+    /// The length that such a share of the absences does not reach, in nanoseconds: that of the
+    /// bucket's end, since no more is known. None where too few were timed to tell.
     pub fn absence(&self, share: f64) -> Option<f64> {
         let all: u64 = self.absences.iter().map(|(_, count)| count).sum();
         if (all as f64) * (1.0 - share) < 5.0 {

@@ -1,8 +1,10 @@
-//! The control page as the launcher sees it: written before the start, read and given orders through afterwards.
+//! The control page as the launcher sees it: written before the start, read and given orders
+//! through afterwards.
 
 use super::blob::{Blob, memory_file};
 use super::environment::{self, assignment};
-use super::{Harvest, LaunchError, Module, Program, Scavenger, Stream};
+use super::error::LaunchError;
+use super::request::{Harvest, Module, Program, Scavenger, Stream};
 use crate::find::libraries;
 use crate::rewrite::rewritten::Switches;
 use runtime_abi::control::{self, Control, ModuleRow, ScavengerRow, SwitchRow};
@@ -37,7 +39,8 @@ impl Page {
 
     pub(super) fn u32(&self, offset: usize) -> u32 {
         let mut bytes = [0; 4];
-        // A memory file of ours that is long enough: reading it cannot fail; 0 is what nobody has written yet.
+        // A memory file of ours that is long enough: reading it cannot fail. What is not written
+        // yet is 0.
         self.file.read_exact_at(&mut bytes, offset as u64).map_or(0, |()| u32::from_ne_bytes(bytes))
     }
 
@@ -51,7 +54,8 @@ impl Page {
         f64::from_bits(self.u64(offset))
     }
 
-    /// How far from where its file says one of the primary's modules is loaded, its own file first; none if that is not known.
+    /// How far from where its file says one of the primary's modules is loaded, its own file first;
+    /// none if that is not known.
     pub(super) fn bias(&self, module: usize) -> Option<u64> {
         let first = self.u32(offset_of!(Control, first_module)) as usize;
         let row = first + module * size_of::<ModuleRow>();
@@ -78,12 +82,12 @@ impl Image {
         image.put(offset_of!(Control, scavengers), harvest.scavengers.len() as u32);
         image.put(offset_of!(Control, launcher), std::process::id());
         image.put(offset_of!(Control, ring), harvest.ring);
-        if let Some(promise) = harvest.promise {
+        if let Some(contract) = harvest.contract {
             image.put(offset_of!(Control, watched), 1);
-            let millionths = (promise.slowdown * 1e6).clamp(0.0, f64::from(u32::MAX));
+            let millionths = (contract.max_slowdown * 1e6).clamp(0.0, f64::from(u32::MAX));
             image.put(offset_of!(Control, max_slowdown), millionths as u32);
-            image.put64(offset_of!(Control, max_absence_ns), promise.absence.as_nanos() as u64);
-            image.put64(offset_of!(Control, soon_ns), promise.soon.as_nanos() as u64);
+            image.put64(offset_of!(Control, max_absence_ns), contract.max_absence.as_nanos() as u64);
+            image.put64(offset_of!(Control, soon_ns), contract.hit_below.as_nanos() as u64);
         }
         image.put64(offset_of!(Control, recall_ns), harvest.recall.as_nanos() as u64);
         image.put64(offset_of!(Control, ignored), harvest.inherited.ignored);
@@ -199,7 +203,8 @@ impl Image {
         Ok((file, original))
     }
 
-    /// Rows for a program's rewritten files: a primary's own, too, and by what their yields are switched on. Returns where the first is.
+    /// Rows for a program's rewritten files: a primary's own, too, and by what their yields are
+    /// switched on. Returns where the first is.
     fn modules(&mut self, program: &Program, primary: bool) -> Result<(u32, u32), LaunchError> {
         let whose = &program.file;
         let own = primary.then_some((None, whose));
@@ -223,7 +228,8 @@ impl Image {
         Ok((first as u32, modules.len() as u32))
     }
 
-    /// By what a file's yields are switched on; nothing for one that cannot be read, which is refused when it is started.
+    /// By what a file's yields are switched on; nothing for one that cannot be read, which is
+    /// refused when it is started.
     fn switches(&mut self, row: usize, file: &Path) {
         let Some(switches) = std::fs::read(file).ok().and_then(|file| Switches::of(&file)) else { return };
         self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<SwitchRow>()), 0);

@@ -1,14 +1,16 @@
-//! A harvest that runs: what it does now, and how everybody ended.
+//! A harvest that runs: what it does now, and how its programs ended.
 
 use super::blob::Blob;
+use super::error::LaunchError;
 use super::executed::Executed;
 use super::forked::Forked;
-use super::lives::{Life, Looks};
-use super::paces::{Pace, Paces, Visits};
+use super::lives::{Life, LifeSamples};
+use super::paces::{Paces, ThreadPace, Visits};
 use super::page::{Page, row};
+use super::request::{After, Harvest};
 use super::siblings::{self, SiblingsOutcome};
-use super::{After, Harvest, LaunchError};
-use runtime_abi::control::{Control, ScavengerRow, life, refusal, stage, trip};
+use super::snapshot::{ScavengerNow, Snapshot};
+use runtime_abi::control::{Control, ScavengerRow, life, refusal, stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 use std::io;
@@ -19,51 +21,11 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How long scavengers are waited for that were killed, and the supervisor that has nothing left to do. To die takes a turn on a
-/// processor, which those of the lowest priority may not have for minutes where others are busy; and who is traced is not gone before
-/// its tracer has seen it. Whoever waits for the primary does not wait for that.
+/// How long the launcher waits for scavengers that were killed, and for a supervisor that has
+/// nothing left to do. A process under SCHED_IDLE may need minutes until it has the CPU time to die,
+/// where others are busy; and a traced process is not gone before its tracer has seen it. The
+/// primary's end is told without that.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// What a scavenger did so far.
-#[derive(Clone, Debug, Default)]
-pub struct ScavengerNow {
-    pub pid: i32,
-    /// Its program runs (not: is being started, failed, ended).
-    pub running: bool,
-    pub threads: u32,
-    pub aboard: u32,
-    pub boardings: u64,
-    /// Trips home by reason, see [`runtime_abi::control::trip`].
-    pub trips: [u64; trip::COUNT],
-    pub parked: Duration,
-    pub aboard_time: Duration,
-}
-
-/// What a harvest does now.
-#[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    /// The primary harvests; otherwise it runs alone, or has not come that far.
-    pub harvesting: bool,
-    /// Each thread of the primary that has an area, as far as there is room for them.
-    pub threads: Vec<Pace>,
-    /// What was seen of the primary's pace and absences.
-    pub paces: Paces,
-    pub scavengers: Vec<ScavengerNow>,
-    /// The primary's threads as each other's guests, all together.
-    pub siblings: Option<ScavengerNow>,
-    /// What the primary executed in its place: that runs alone.
-    pub executed: Option<PathBuf>,
-    /// Guests that were taken from threads that slept.
-    pub stolen: u64,
-    pub supervisor_rounds: u64,
-}
-
-impl Snapshot {
-    /// Guests aboard now.
-    pub fn aboard(&self) -> u32 {
-        self.scavengers.iter().chain(&self.siblings).map(|scavenger| scavenger.aboard).sum()
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct ScavengerOutcome {
@@ -84,6 +46,7 @@ pub struct ScavengerOutcome {
 
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    pub primary_pid: u32,
     pub primary: ExitStatus,
     /// Why nothing was harvested: the primary ran without the runtime, or could not be run with it.
     pub refused: Option<String>,
@@ -93,14 +56,15 @@ pub struct Outcome {
     pub not_idle: Option<String>,
     /// Why the primary's yields could not be switched on.
     pub not_switched: Option<String>,
-    /// The supervisor was ended by somebody else, while it was needed.
+    /// The supervisor was killed while it was needed.
     pub supervisor_lost: bool,
     pub scavengers: Vec<ScavengerOutcome>,
     /// Threads that were each other's guests.
     pub siblings: Option<SiblingsOutcome>,
     pub elapsed: Duration,
     pub last: Snapshot,
-    /// Of each of the primary's modules, its own file first: what was seen of its yields; none where it was not loaded.
+    /// Of each of the primary's modules, its own file first: what was seen of its yields; none
+    /// where it was not loaded.
     pub visits: Vec<Option<Vec<Visits>>>,
 }
 
@@ -121,7 +85,7 @@ pub struct Running {
     count: usize,
     siblings: bool,
     ended: Vec<Option<ExitStatus>>,
-    looks: Vec<Looks>,
+    looks: Vec<LifeSamples>,
     supervisor: Supervisor,
 }
 
@@ -130,7 +94,7 @@ pub struct Running {
 enum Supervisor {
     Lives,
     Ended,
-    /// It had not brought everybody home yet.
+    /// It had not brought all guests home yet.
     Lost,
 }
 
@@ -152,7 +116,7 @@ impl Running {
             count: harvest.scavengers.len(),
             siblings: harvest.siblings,
             ended: vec![None; harvest.scavengers.len()],
-            looks: vec![Looks::new(started); harvest.scavengers.len()],
+            looks: vec![LifeSamples::new(started); harvest.scavengers.len()],
             supervisor: Supervisor::Lives,
         }
     }
@@ -162,7 +126,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Orders another ring length; 0 sends everybody home.
+    /// Orders another ring length; 0 sends all guests home.
     pub fn set_ring(&self, ring: u32) -> io::Result<()> {
         self.page.order_u32(offset_of!(Control, ring), ring)
     }
@@ -171,7 +135,7 @@ impl Running {
         let page = &self.page;
         Snapshot {
             harvesting: page.u32(offset_of!(Control, stage)) == stage::RUNNING,
-            threads: Pace::all(page),
+            threads: ThreadPace::all(page),
             paces: Paces::read(page),
             scavengers: (0..self.count).map(|index| self.scavenger(index)).collect(),
             siblings: self.siblings.then(|| self.scavenger(0)),
@@ -197,7 +161,8 @@ impl Running {
         }
     }
 
-    /// Waits for the primary and, as [`After`] says, for the scavengers, and has `watch` look on meanwhile.
+    /// Waits for the primary and, as [`After`] says, for the scavengers, and has `watch` look on
+    /// meanwhile.
     pub fn wait(mut self, mut watch: impl FnMut(&Snapshot)) -> Result<Outcome, LaunchError> {
         let primary = pid_of(self.child.id() as i32);
         let status = self.until_ended(primary, &mut watch).map_err(LaunchError::Wait)?;
@@ -205,6 +170,7 @@ impl Running {
         let last = self.snapshot();
         let killed = self.end_scavengers(&mut watch).map_err(LaunchError::Wait)?;
         Ok(Outcome {
+            primary_pid: self.primary(),
             primary: status,
             refused: self.refused(),
             not_run: self.page.u32(offset_of!(Control, stage)) == stage::REFUSED,
@@ -239,7 +205,7 @@ impl Running {
         }
     }
 
-    /// Takes note of who executed another program.
+    /// Notes which processes executed another program.
     fn look_for_others(&mut self, primary: Pid) {
         let executed = &self.executed;
         self.replaced = self.replaced.take().or_else(|| executed.by(primary));
@@ -274,8 +240,8 @@ impl Running {
         }
     }
 
-    /// Until this process ends, or for a while. Where no more descriptors may be open, by looking again soon: who runs is not
-    /// left alone for that.
+    /// Waits until this process ends, or for a while: a short one where no descriptor is left to
+    /// wait by, since a process that runs must be watched.
     fn pause(&self, handle: Option<&OwnedFd>) -> io::Result<()> {
         const SOON: Duration = Duration::from_millis(10);
         let Some(handle) = handle else {
@@ -326,7 +292,7 @@ impl Running {
         Ok(killed)
     }
 
-    /// Takes note of a supervisor that ended. What it does last is to say that everybody is at home.
+    /// Notes a supervisor that ended. Its last act is to say that all guests are at home.
     fn reap_supervisor(&mut self) -> io::Result<()> {
         let Some(pid) = pid_of(self.page.u32(offset_of!(Control, supervisor)) as i32) else { return Ok(()) };
         if self.supervisor == Supervisor::Lives && reap(pid)?.is_some() {
@@ -337,8 +303,8 @@ impl Running {
         Ok(())
     }
 
-    /// Guests of a primary that ended are brought home by the supervisor. Where there is none any more, they sleep for ever, and
-    /// waiting for them is no use.
+    /// Guests of a primary that ended are brought home by the supervisor. Where there is none any
+    /// more, they sleep for ever, and waiting for them is no use.
     fn until_home(&mut self) -> io::Result<()> {
         let patience = Instant::now() + GRACE;
         while self.page.u32(offset_of!(Control, stage)) == stage::RUNNING {
@@ -381,7 +347,7 @@ impl Running {
             refusal::SUPERVISOR => "the supervisor's process could not be made",
             refusal::XSAVE => "the processor's vector state cannot be kept (XSAVE)",
             _ if self.page.u32(offset_of!(Control, stage)) == stage::NONE => {
-                "the runtime was not loaded into it (is it linked statically, or set-user-id?)"
+                "the runtime was not loaded into it (is it statically linked, or setuid?)"
             }
             _ => return None,
         };
@@ -428,7 +394,9 @@ fn failure_text(failure: u32, errno: i32) -> String {
         f::FILE => "its file could not be read",
         f::FORMAT => "its file is not an x86-64 ELF executable",
         f::INTERPRETER => "its dynamic loader could not be loaded",
-        f::OCCUPIED => "it is linked to fixed addresses, and they are occupied (-pie would help)",
+        f::OCCUPIED => {
+            "it is linked to fixed addresses, and they are occupied (linked with -pie it could run)"
+        }
         f::MEMORY => "no memory for it",
         f::SECCOMP => "system call filters (seccomp) are not to be had here",
         f::ARGUMENTS => "its arguments and environment are too large",

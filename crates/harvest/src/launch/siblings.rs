@@ -1,7 +1,7 @@
-//! What the control page says of threads that are each other's guests.
+//! What the control page tells of threads that are each other's guests.
 
 use super::page::Page;
-use super::running::ScavengerNow;
+use super::snapshot::ScavengerNow;
 use runtime_abi::control::{Control, THREADS, ThreadRow};
 use std::mem::offset_of;
 use std::time::Duration;

@@ -1,8 +1,9 @@
-//! Signals on their way to a primary: it shall get what it would get if it ran alone.
+//! Signals for the primary: it gets those that it would get if it ran alone.
 //!
-//! What the terminal sends goes to the whole group, so the primary has it already: the launcher only must not die of it.
-//! What somebody sends to the launcher alone is meant for the primary and handed on. What was ignored (`nohup`, `&` in a
-//! script) has a handler in the launcher, too, and is ignored again in the primary.
+//! What the terminal sends goes to the whole group, so the primary has it already: the launcher
+//! only must not die of it. A signal sent to the launcher alone is meant for the primary and handed
+//! on. What was ignored (`nohup`, `&` in a script) has a handler in the launcher, too, and is
+//! ignored again in the primary.
 
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{
@@ -25,7 +26,8 @@ pub(crate) struct Forwarding {
 const FORWARDED: [i32; 9] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH];
 
 impl Forwarding {
-    /// From now on no forwarded signal ends this process. Where handlers or a thread cannot be had, nothing changes.
+    /// From now on no forwarded signal ends this process. Where handlers or a thread cannot be had,
+    /// nothing changes.
     pub(crate) fn begin() -> Self {
         let (target, wanted) = channel::<u32>();
         let (ready, begun) = channel();
@@ -45,7 +47,7 @@ impl Forwarding {
         let thread = Builder::new().spawn(hand_on).ok();
         let handle = begun.recv().ok();
         let mut ours = if handle.is_some() { bits(&FORWARDED) } else { 0 };
-        // Nobody can be waited for where this one is ignored: the kernel forgets at once how children ended.
+        // Where this one is ignored, the kernel forgets at once how children ended.
         let told = std::sync::Arc::default();
         if ignored & bits(&[SIGCHLD]) != 0 && signal_hook::flag::register(SIGCHLD, told).is_ok() {
             ours |= bits(&[SIGCHLD]);
@@ -53,14 +55,15 @@ impl Forwarding {
         Self { handle, target, thread, ignored: ignored & ours }
     }
 
-    /// Those of which the primary would not know that they were ignored, since they are not any more: bit 0 is signal 1.
+    /// Those of which the primary would not know that they were ignored, since they are not any
+    /// more: bit 0 is signal 1.
     pub(crate) fn ignored(&self) -> u64 {
         self.ignored
     }
 
     /// Whom they are for.
     pub(crate) fn to(&self, pid: u32) {
-        let _ = self.target.send(pid); // nobody listens where handlers cannot be had
+        let _ = self.target.send(pid); // no thread listens where handlers cannot be had
     }
 }
 
@@ -81,7 +84,8 @@ fn bits(signals: &[i32]) -> u64 {
     signals.iter().fold(0, |mask, signal| mask | 1 << (signal - 1))
 }
 
-/// Those that whoever started this process wants ignored, as the kernel tells; none where it does not.
+/// The signals that this process ignored when it was started, as the kernel tells; none where it
+/// does not.
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

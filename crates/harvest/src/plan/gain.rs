@@ -1,6 +1,7 @@
 //! What a yield is expected to gain, in core cycles for each time its load runs.
 
-use super::{Candidate, MissRates};
+use super::priors::MissRates;
+use super::subject::Candidate;
 use crate::plan::prices::Pricing;
 use records::plan::{Gain, Origin, Prices};
 use units::{Basis, Estimate, Quantity, Unit};
@@ -17,7 +18,8 @@ impl<R: MissRates> Worth<'_, R> {
         self.weighed(&[candidate]).net
     }
 
-    /// Of one yield that serves all of these: it is worth its cost if any of them misses, and their misses overlap.
+    /// Of one yield that serves all of these: it is worth its cost if any of them misses, and their
+    /// misses overlap.
     pub(super) fn together(&self, members: &[&Candidate]) -> Gain {
         let Weighed { from, p, miss: (level, miss), at_once, cost, net } = self.weighed(members);
         let basis = if from == Origin::Prior { Basis::Claimed } else { Basis::Measured };

@@ -1,19 +1,30 @@
 //! The planner: candidates and prices in, a plan out. Pure.
 //!
-//! A load gives way where P(miss) × miss − yield − pollution is above what was asked for (nothing, unless told
-//! otherwise). Where the rounds of its loop do not wait for one another, a miss costs a part of its time only. Probabilities are priors of the load's class until a profile knows better. Loads of one group share one
-//! yield. The same arithmetic over other choices gives the alternatives that a plan is compared with.
+//! A load becomes a site where its expected gain, in cycles for each execution, is above
+//! `--least-gain` (0 by default):
+//!
+//! ```text
+//!  gain = P(miss) × miss ÷ misses at once − yield − pollution
+//!       =   0.5   ×  350 ÷       1        −  11   −    20     = 144
+//! ```
+//!
+//! Misses are served at once where the iterations of the loop do not depend on each other. P(miss)
+//! is a prior of the load's class, as long as no profile is there. Loads of one group share one
+//! yield. The same arithmetic over other choices gives the alternatives that a plan is compared
+//! with.
 //!
 //! To add a choice: a variant of [`Choice`], its name, and which candidates it takes.
 
 pub mod prices;
 
 mod bounds;
+mod figures;
 mod gain;
 mod priors;
 mod subject;
 
 pub use bounds::{Asked, bounds};
+pub use figures::{ImpossiblePlan, MAX_ABSENCE_SECONDS, MAX_SLOWDOWN, check_figures};
 pub use priors::{MissRates, Priors};
 pub use subject::{Candidate, Function, Saved, Subject};
 
@@ -31,7 +42,7 @@ use units::{Estimate, Quantity, Unit};
 pub enum Choice {
     /// Those that are expected to pay.
     Paying,
-    /// Of those, only where an address was loaded a round before: chases.
+    /// Of those, only pointer chases: the address comes from the same load, one iteration earlier.
     Chases,
     /// All in loops, whatever is expected of them.
     EveryLoad,
@@ -45,19 +56,20 @@ pub struct Wishes {
     /// Cycles that a site must be expected to gain.
     pub least_gain: f64,
     pub most_sites: Option<usize>,
-    /// Whether a primary gives way also where it waits by turning round.
+    /// Whether guests also run where the primary busy-waits.
     pub spins: bool,
-    /// Stated addresses that are left alone, whatever is expected of them.
+    /// Stated addresses of loads that do not become sites, whatever is expected of them.
     pub excluded: Vec<u64>,
-    /// Whether what gives no way is to be told of, and other plans: nobody who only launches asks for them.
+    /// Whether rejected loads and alternative plans are wanted: only an explanation shows them.
     pub explained: bool,
-    /// What is left out: sites are chosen as with it.
+    /// Parts that are left out; sites are chosen as if they were not.
     pub without: Vec<Part>,
     pub asked: Asked,
 }
 
 impl Wishes {
-    /// Those addresses that are to be left alone and where nothing would ever give way: of another program, or build of it.
+    /// Excluded addresses at which there is no candidate: they are of another program, or of
+    /// another build of it.
     pub(crate) fn excluded_in_vain(&self, subjects: &[Subject]) -> impl Iterator<Item = u64> {
         let is_there = |address: u64, subject: &Subject| {
             subject.candidates.iter().any(|candidate| candidate.address == address)
@@ -81,9 +93,9 @@ impl Choice {
 
     fn what(self) -> &'static str {
         match self {
-            Self::Paying => "loads whose yield is expected to pay",
-            Self::Chases => "of those, only loads whose address was loaded by themselves a round before",
-            Self::EveryLoad => "every load of a loop, whatever is expected of it",
+            Self::Paying => "loads whose yield is expected to gain more than it costs",
+            Self::Chases => "of those, only pointer chases",
+            Self::EveryLoad => "every load in a loop, whatever is expected of it",
         }
     }
 
@@ -97,8 +109,8 @@ impl Choice {
     }
 }
 
-/// The plan for these programs, with what else was weighed where it is to be explained. Places have no instructions nor lines of
-/// source yet.
+/// The plan for these programs, with its alternatives where it is to be explained. Places have
+/// neither instructions nor source lines yet.
 pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Plan {
     let mut bounds = bounds(prices, &wishes.asked);
     if wishes.without.contains(&Part::Bounds) {
@@ -123,7 +135,7 @@ pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishe
     Plan { prices: prices.clone(), bounds, without, modules, alternatives }
 }
 
-/// The candidates of a subject, sorted into what gives way and what does not.
+/// The candidates of a subject, sorted into sites and rejected loads.
 struct Sorted {
     role: Role,
     sites: Vec<Site>,
@@ -170,7 +182,7 @@ impl Sorted {
                 gain: worth.together(&members),
             });
             for other in others.iter().filter(|_| explained) {
-                let why = format!("the yield at {:#x} fetches its line too", first.address);
+                let why = format!("the yield at {:#x} prefetches its line too", first.address);
                 sorted.rejected.push(rejected(subject, other, Because::ServedByNeighbour, why, None));
             }
         }
@@ -192,7 +204,7 @@ impl Sorted {
                 class: site.class,
                 loop_depth: site.loop_depth,
                 because: Because::Limit,
-                why: format!("the plan was limited to {most} sites of a file"),
+                why: format!("limited to {most} sites of each file (--most-sites)"),
                 gain: Some(site.gain),
             });
         }
@@ -218,12 +230,12 @@ fn rejected(
 
 fn barred(candidate: &Candidate, wishes: &Wishes) -> Option<(Because, &'static str)> {
     if wishes.excluded.contains(&candidate.address) {
-        return Some((Because::Excluded, "excluded by hand"));
+        return Some((Because::Excluded, "excluded by --exclude"));
     }
     if candidate.without_twin {
-        return Some((Because::NoTwin, "its function has no twin"));
+        return Some((Because::NoTwin, "its function cannot be rewritten"));
     }
-    candidate.same_line.then_some((Because::SameLine, "an access before it fetched its line"))
+    candidate.same_line.then_some((Because::SameLine, "an earlier access fetched its cache line"))
 }
 
 fn net(gain: &Gain) -> Estimate {
@@ -271,7 +283,7 @@ fn alternative(
             let cost = prices.yield_cost(site.live.general.len() as u32, site.live.flags, site.live.vectors);
             gain::plus(sum, gain::plus(cost, round))
         });
-    let shared = if coalesce { "" } else { ", each with a yield of its own" };
+    let shared = if coalesce { "" } else { ", each with its own yield" };
     Alternative {
         name: format!("{}{}", choice.name(), if coalesce { "" } else { "-alone" }),
         what: format!("{}{shared}", choice.what()),

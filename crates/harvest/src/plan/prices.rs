@@ -1,19 +1,52 @@
-//! What misses and yields cost here: from a machine record, or, where there is none or something is not in it, figures
-//! of a common machine with wide intervals, each of which the plan names as assumed.
+//! What misses and yields cost on this machine: from a machine record, or, where there is none or a
+//! figure is missing, those of a common machine with wide intervals, each of which the plan names
+//! as assumed.
 //!
-//! To add a price: a field of [`records::plan::Prices`], how it is read from a machine record, and its default here.
+//! To add a price: a field of [`records::plan::Prices`], how it is read from a machine record, and
+//! its default here.
 
-use records::Document;
 use records::machine::{Machine, Yields};
 use records::plan::{LevelPrice, Prices, Source, YieldPrice};
+use records::{Document, ReadError};
 use std::path::{Path, PathBuf};
 use units::{Estimate, Quantity, Unit};
 
-/// Where a machine record is looked for when none is named: `machine.json` in our directory of the user's cache.
+/// Where `gleaner measure` leaves its record, and where a harvest looks for it:
+/// `~/.cache/gleaner/machine.json`; `None` where there is no home.
 pub fn usual_place() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("gleaner/machine.json"))
+    Some(crate::cache::user_directory()?.join("machine.json"))
+}
+
+/// The prices that a plan goes by, from a machine record if there is one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachinePrices {
+    pub prices: Prices,
+    /// Why the record in the usual place could not be used.
+    pub damaged: Option<String>,
+}
+
+/// By the machine record that was named, which must be sound, or the one in the usual place, or
+/// none.
+pub fn of_this_machine(named: Option<&Path>) -> Result<MachinePrices, ReadError> {
+    let read = |path: &Path| Ok(from_machine(path, &records::read::<Machine>(path)?));
+    if let Some(path) = named {
+        return Ok(MachinePrices { prices: read(path)?, damaged: None });
+    }
+    let Some(path) = usual_place() else {
+        let why = "there is no place for a machine record (neither XDG_CACHE_HOME nor HOME is set)";
+        return Ok(MachinePrices { prices: assumed(why), damaged: None });
+    };
+    if !path.exists() {
+        let prices = assumed(format!("no machine record in {}", path.display()));
+        return Ok(MachinePrices { prices, damaged: None });
+    }
+    Ok(match read(&path) {
+        Ok(prices) => MachinePrices { prices, damaged: None },
+        Err(error) => {
+            let why = error.to_string();
+            MachinePrices { prices: assumed(why.clone()), damaged: Some(why) }
+        }
+    })
 }
 
 /// Prices by this machine record.
@@ -87,7 +120,8 @@ fn missing(what: &str, experiment: &str, taken: Option<&Quantity>) -> String {
     format!("{what} (gleaner measure {experiment}){taken}")
 }
 
-/// A figure that is a guess about machines like this one, with all that is plausible in its interval.
+/// A figure that is a guess about machines like this one, with all that is plausible in its
+/// interval.
 fn guess(value: f64, lo: f64, hi: f64, unit: Unit) -> Quantity {
     let mut quantity = Quantity::claimed(value, unit);
     if let Quantity::Resolved { lo: low, hi: high, .. } = &mut quantity {
@@ -129,7 +163,8 @@ fn defaults(source: Source) -> Prices {
 }
 
 fn yields(measured: &Yields) -> Vec<YieldPrice> {
-    // With one place alone jumps predict better than they do in programs; with two they do as there.
+    // With one place alone jumps predict better than they do in programs; with two they do as
+    // there.
     let most = measured.user.iter().map(|row| row.sites.min(2)).max().unwrap_or(1);
     let mut rows: Vec<YieldPrice> = measured
         .user
@@ -154,8 +189,8 @@ fn clock_by_levels(machine: &Machine) -> Option<Quantity> {
     })
 }
 
-/// A guest displaces lines of its host. How many is not measured: two of the first cache are assumed, none to eight,
-/// which come back from the second.
+/// A guest displaces cache lines of its host. How many is not measured: two lines of L1 are
+/// assumed, none to eight, which come back from L2.
 fn price_pollution(prices: &mut Prices) {
     const LINES: (f64, f64, f64) = (2.0, 0.0, 8.0);
     let cycles = |index: usize| prices.levels.get(index).and_then(|level| level.cycles.estimate());
@@ -169,7 +204,7 @@ fn price_pollution(prices: &mut Prices) {
     prices.assumed.push(format!("pollution: {} lines a visit, {} to {}", LINES.0, LINES.1, LINES.2));
 }
 
-/// The arithmetic on prices. What has no figure costs nothing and is told as such by the plan.
+/// The arithmetic on prices. A price that is not resolved counts as nothing; the plan names it.
 pub(crate) trait Pricing {
     fn miss(&self) -> (String, Estimate);
     fn yield_cost(&self, live: u32, flags: bool, vectors: u32) -> Estimate;
@@ -179,14 +214,15 @@ pub(crate) trait Pricing {
 }
 
 impl Pricing for Prices {
-    /// What a load costs that nothing near holds.
+    /// What a load costs that no cache holds.
     fn miss(&self) -> (String, Estimate) {
         let last =
             self.levels.iter().rev().find_map(|level| Some((level.name.clone(), level.cycles.estimate()?)));
         last.unwrap_or_else(|| (String::new(), Estimate::exact(0.0)))
     }
 
-    /// The cheapest switch that was priced and saves at least so much; where none does, the dearest.
+    /// The cheapest switch that was priced and saves at least so much; where none does, the
+    /// dearest.
     fn yield_cost(&self, live: u32, flags: bool, vectors: u32) -> Estimate {
         let priced = || self.yields.iter().filter_map(|row| Some((row, row.cycles.estimate()?)));
         let by_value = |a: &Estimate, b: &Estimate| a.value.total_cmp(&b.value);
@@ -202,8 +238,9 @@ impl Pricing for Prices {
         self.levels.iter().find_map(|level| level.cycles.estimate()).unwrap_or(Estimate::exact(0.0))
     }
 
-    /// How many misses of rounds that do not wait for one another are served at once, with so many instructions in each: as
-    /// many rounds as the core looks ahead, and as many misses as it can wait for.
+    /// How many misses are served at once in a loop whose iterations are independent and have this
+    /// many instructions: one for each iteration that fits into the reorder buffer, up to the
+    /// misses that the core can have in flight.
     fn at_once(&self, round: u32) -> Estimate {
         let known = self.overlap.estimate().zip(self.reach.estimate());
         known.map_or(Estimate::exact(1.0), |(most, reach)| {

@@ -1,19 +1,21 @@
-//! How often a load misses: what is assumed of its class, until somebody has watched the program.
+//! How often a load misses: what is assumed of its class, as long as no profile of the program is
+//! there.
 //!
-//! To bring in what a profile saw: an implementation of [`MissRates`] that answers for the loads it knows with
-//! [`Origin::Profile`] and leaves the others to [`Priors`].
+//! To bring in what a profile saw: an implementation of [`MissRates`] that answers for the loads it
+//! knows with [`Origin::Profile`] and leaves the others to [`Priors`].
 
 use records::plan::{LoadClass, Origin};
 use units::Estimate;
 
 /// Where probabilities come from.
 pub trait MissRates {
-    /// How often the load at this address of the file with this checksum misses, and how that is known.
+    /// How often the load at this address of the file with this checksum misses, and how that is
+    /// known.
     fn rate(&self, content: &str, address: u64, class: LoadClass) -> (Estimate, Origin);
 }
 
-/// What is assumed of a class. The intervals hold whatever programs may do: a chase through a small list never misses,
-/// one through a large one always.
+/// What is assumed of a class. The intervals hold for any program: a chase through a small list
+/// never misses, one through a large list always.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Priors;
 

@@ -1,10 +1,11 @@
-//! What the planner weighs: a file in its role, and the loads in it that might give way.
+//! What the planner weighs: a file in its role, and the loads in it that may become sites.
 
 use records::plan::{Live, LoadClass, Place, Prefetch, Role, Spin};
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
-/// A load that might give way, as static analysis sees it. There are hundreds of thousands in a large program.
+/// A load that may become a site, as static analysis sees it. A large program has hundreds of
+/// thousands of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub address: u64,
@@ -13,12 +14,13 @@ pub struct Candidate {
     pub class: LoadClass,
     pub prefetch: Prefetch,
     pub loop_depth: u32,
-    /// Instructions of a round of its loop, where rounds do not wait for one another.
+    /// Instructions in an iteration of its loop, where iterations do not depend on each other.
     pub round: Option<u32>,
     pub saved: Saved,
-    /// Candidates that one yield can serve have the same number, the one that comes first in the program first.
+    /// Candidates that one yield can serve have the same number; the first in the program comes
+    /// first.
     pub group: u32,
-    /// Its line is that of an access before it.
+    /// It reads the cache line of an earlier access.
     pub same_line: bool,
     /// Whether its function has no twin, so that no yield can be put before it.
     pub without_twin: bool,
@@ -41,7 +43,7 @@ pub struct Function {
     pub name: Option<String>,
 }
 
-/// A file in its role, looked through.
+/// A file in its role, analysed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
     pub path: String,
@@ -54,7 +56,7 @@ pub struct Subject {
     pub names: Vec<Function>,
     /// Ascending by address within a function.
     pub candidates: Vec<Candidate>,
-    /// Of a primary: loops that only wait by turning round.
+    /// Of a primary: loops that busy-wait.
     pub spins: Vec<Spin>,
 }
 
@@ -82,7 +84,8 @@ impl From<Saved> for Live {
 }
 
 impl Subject {
-    /// Where a candidate is, as far as it is known without its file: [`crate::find::names::Names`] knows the rest.
+    /// Where a candidate is, as far as it is known without its file: [`crate::find::names::Names`]
+    /// knows the rest.
     pub(crate) fn place(&self, candidate: &Candidate) -> Place {
         let function = &self.names[candidate.function as usize];
         Place {

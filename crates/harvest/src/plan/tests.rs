@@ -176,8 +176,8 @@ fn bounds_follow_from_prices_and_wishes() {
         );
         (b.ring, b.quantum)
     };
-    // A segment is 11 + 4 + 20 = 35 cycles: 350 × 1.05 ÷ 35 − 1 = 9; 10 µs at 3 GHz are 30 000 cycles, of which eight of
-    // nine are counted: more than a miss takes, and more than 16 × 11.
+    // A segment is 11 + 4 + 20 = 35 cycles: 350 × 1.05 ÷ 35 − 1 = 9; 10 µs at 3 GHz are 30 000
+    // cycles, of which eight of nine are counted: more than a miss takes, and more than 16 × 11.
     assert_eq!(of(None, 12, 1e-5), (9, 176));
     assert_eq!(of(None, 1, 1e-5), (1, 367));
     assert_eq!(of(Some(20), 24, 1e-5), (20, 176));

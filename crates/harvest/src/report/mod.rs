@@ -1,10 +1,11 @@
-//! The run record, put together from a plan and what became of its programs.
+//! The run record: what became of a plan and its programs.
 
+pub mod next_step;
 pub(crate) mod site_outcomes;
 
 use crate::find::program::Program;
 use crate::launch::{Life, Outcome, Paces, Processor, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
-use crate::session::{Cast, Prepared, WantedScavenger};
+use crate::session::{Participants, Prepared, WantedScavenger};
 use records::plan::Role;
 use records::run::{
     Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiblingThread, Siblings,
@@ -19,16 +20,18 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use units::{Estimate, Quantity, Unit};
 
-/// Why nothing is told of the pace of threads that are each other's guests.
+/// Why the pace of threads that are each other's guests is not in the record.
 const NOT_WATCHED: &str =
     "threads that are each other's guests are not watched: each is late for the others' sake";
 
-/// What a run record says of a primary that could not be run; its process has told that itself, in one line.
+/// What a run record says of a primary that could not be run; its process has told that itself, in
+/// one line.
 pub const NOT_RUN: &str = "harvesting: the primary was not run";
 
-pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
-    let cast = prepared.cast();
-    let scavengers = cast
+/// The run record of a harvest that ended.
+pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
+    let participants = prepared.participants();
+    let scavengers = participants
         .scavengers
         .iter()
         .zip(&outcome.scavengers)
@@ -40,15 +43,16 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         would_help: None,
     });
     let busy = outcome.not_idle.iter().map(|why| Refused {
-        what: "the lowest priority (SCHED_IDLE) for scavengers at home".to_owned(),
+        what: "SCHED_IDLE for scavengers off the primary".to_owned(),
         why: why.clone(),
         would_help: Some("--home-cpus keeps them off the primary's processor".to_owned()),
     });
     let off = outcome.not_switched.iter().map(|why| Refused {
-        what: "yields of the primary that are switched on while it runs".to_owned(),
+        what: "switching the primary's yields on while it runs".to_owned(),
         why: format!("its code cannot be changed: {why}"),
         would_help: Some(
-            "a process that may write to its own memory (/proc/self/mem), or make code writable".to_owned(),
+            "it takes a process that may write to its own memory (/proc/self/mem), or make code writable"
+                .to_owned(),
         ),
     });
     let lost = outcome.supervisor_lost.then(|| Refused {
@@ -56,15 +60,15 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
         why: "the process that watches over it (gleaner-butler) was killed".to_owned(),
         would_help: None,
     });
-    let nowhere = nowhere(prepared);
+    let no_sites = no_sites(prepared);
     let (sites, switched_off) = sites(prepared, outcome);
     Run {
         primary: Process {
-            command: texts(&cast.primary.command),
-            file: records::text_of(&cast.primary.file),
-            pid: Some(pid),
+            command: texts(&participants.primary.command),
+            file: records::text_of(&participants.primary.file),
+            pid: Some(outcome.primary_pid),
             ended: ended(outcome.primary),
-            twin: twin(prepared, &cast.primary.file, cast.primarys_role()),
+            twin: twin(prepared, &participants.primary.file, participants.primarys_role()),
         },
         scavengers,
         siblings: outcome.siblings.as_ref().map(|siblings| self::siblings(siblings, outcome.last.stolen)),
@@ -80,12 +84,12 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
             guests: Quantity::unresolved("yields are not counted"),
             cost: Quantity::unresolved("yields are not timed"),
         },
-        absences: if cast.siblings {
+        absences: if participants.siblings {
             Absences::unresolved(NOT_WATCHED)
         } else {
             absences(&outcome.last.paces)
         },
-        slowdown: if cast.siblings {
+        slowdown: if participants.siblings {
             Slowdown::unresolved(NOT_WATCHED)
         } else {
             slowdown(&outcome.last.paces)
@@ -96,34 +100,40 @@ pub(crate) fn record(prepared: &Prepared, pid: u32, outcome: &Outcome) -> Run {
             .chain(busy)
             .chain(off)
             .chain(lost)
-            .chain(nowhere)
+            .chain(no_sites)
             .chain(left_alone(prepared, outcome))
-            .chain(executed(cast, outcome))
-            .chain(threadless(cast, outcome))
+            .chain(executed(participants, outcome))
+            .chain(threadless(participants, outcome))
             .collect(),
     }
 }
 
-/// A primary in whose waits nobody can run, and why.
-fn nowhere(prepared: &Prepared) -> Option<Refused> {
-    let cast = prepared.cast();
-    let nobody = cast.scavengers.is_empty() && !cast.siblings;
-    if nobody || prepared.primary_gives_way() {
+/// A primary without yields, and why.
+fn no_sites(prepared: &Prepared) -> Option<Refused> {
+    let participants = prepared.participants();
+    let alone = participants.scavengers.is_empty() && !participants.siblings;
+    if alone || prepared.primary_has_yields() {
         return None;
     }
-    let what = if cast.siblings { "threads as each other's guests" } else { "guests of the primary" };
-    let file = &cast.primary.file;
-    let looked_at = !cast.primary.linked.rewritten.is_empty() || !prepared.left_alone.is_empty();
-    let (why, would_help) = if looked_at {
-        (", nor does one in its libraries".to_owned(), None)
+    let (what, so) = if participants.siblings {
+        ("threads as each other's guests", "so its threads never run in each other's stalls")
     } else {
-        not_looked_at(file, cast.siblings)
+        ("guests of the primary", "so scavengers never run in it")
     };
-    let why = format!("none of the loads in {} gives way{why}", file.display());
+    let file = &participants.primary.file;
+    let looked_at = !participants.primary.linked.rewritten.is_empty() || !prepared.left_alone.is_empty();
+    let (nor, libraries, would_help) = if looked_at {
+        (", nor have its libraries", String::new(), None)
+    } else {
+        let (libraries, help) = not_looked_at(file, participants.siblings);
+        ("", libraries, help)
+    };
+    let why = format!("{} has no yield sites{nor}, {so}{libraries}", file.display());
     Some(Refused { what: what.to_owned(), why, would_help })
 }
 
-/// Libraries that were to be rewritten, and are not; and such as were, but others were found in their places.
+/// Libraries that were to be rewritten, and are not; and such as were, but others were found in
+/// their places.
 fn left_alone(prepared: &Prepared, outcome: &Outcome) -> Vec<Refused> {
     let refused = |what: String, why: String| Refused { what, why, would_help: None };
     let left = prepared.left_alone.iter();
@@ -139,7 +149,7 @@ fn left_alone(prepared: &Prepared, outcome: &Outcome) -> Vec<Refused> {
     left.chain(other).collect()
 }
 
-/// Many a program is but a few lines before a library, which a newcomer does not know.
+/// Many programs are a few lines in front of a library: which libraries these are.
 fn not_looked_at(file: &Path, siblings: bool) -> (String, Option<String>) {
     const NAMED: usize = 3;
     let names = std::fs::read(file)
@@ -153,13 +163,13 @@ fn not_looked_at(file: &Path, siblings: bool) -> (String, Option<String>) {
     let help = (!siblings).then(|| "--libraries all rewrites them, too".to_owned());
     match &names[..names.len().min(NAMED)] {
         [] => (String::new(), None),
-        named => (format!(", and its libraries ({}{more}) are not rewritten", named.join(", ")), help),
+        named => (format!("; its libraries ({}{more}) are not rewritten", named.join(", ")), help),
     }
 }
 
-/// Who executed something else, which no copy was made of; or its own file once more, as a program does that wants other addresses
-/// (`personality`).
-fn executed(cast: &Cast, outcome: &Outcome) -> Vec<Refused> {
+/// Processes that executed another program, of which no copy was made; or their own file once more,
+/// as a program does that wants another memory layout (`personality`).
+fn executed(participants: &Participants, outcome: &Outcome) -> Vec<Refused> {
     let what = |who: &str, role: &str, program: &Program, path: &Path, then: &str| {
         if identity(path).is_some_and(|it| identity(&program.file) == Some(it)) {
             return (format!("{who} executed itself anew, which {then}"), None);
@@ -168,10 +178,10 @@ fn executed(cast: &Cast, outcome: &Outcome) -> Vec<Refused> {
         (why, Some(format!("give that program as the {role}")))
     };
     let primary = outcome.last.executed.as_ref().map(|path| {
-        let (why, would_help) = what("the primary", "primary", &cast.primary, path, "ran alone");
+        let (why, would_help) = what("the primary", "primary", &participants.primary, path, "ran alone");
         Refused { what: "harvesting to the end".to_owned(), why, would_help }
     });
-    let scavengers = cast.scavengers.iter().zip(&outcome.scavengers).filter_map(|(wanted, ended)| {
+    let scavengers = participants.scavengers.iter().zip(&outcome.scavengers).filter_map(|(wanted, ended)| {
         let path = ended.executed.as_ref()?;
         let (why, would_help) = what("it", "scavenger", &wanted.program, path, "stayed at home");
         Some(Refused { what: told(wanted), why, would_help })
@@ -183,9 +193,10 @@ fn told(wanted: &WantedScavenger) -> String {
     format!("scavenger {} ({})", texts(&wanted.program.command).join(" "), wanted.copy)
 }
 
-/// Who has no dynamic loader gets no threads, and may say nothing of it where it fails for that.
-fn threadless(cast: &Cast, outcome: &Outcome) -> impl Iterator<Item = Refused> {
-    cast.scavengers.iter().zip(&outcome.scavengers).filter(|(_, ended)| ended.refused_threads).map(
+/// Scavengers without a dynamic loader, which get no threads: one may fail for that without saying
+/// why.
+fn threadless(participants: &Participants, outcome: &Outcome) -> impl Iterator<Item = Refused> {
+    participants.scavengers.iter().zip(&outcome.scavengers).filter(|(_, ended)| ended.refused_threads).map(
         |(wanted, _)| Refused {
             what: format!("threads of {}", told(wanted)),
             why: "it has no dynamic loader, and got none of those that it asked for".to_owned(),
@@ -305,14 +316,14 @@ fn slowdown(paces: &Paces) -> Slowdown {
     }
 }
 
-/// Samples of them; a length lies somewhere in its bucket.
+/// From a histogram: a length lies somewhere in its bucket.
 fn absences(paces: &Paces) -> Absences {
     let timed = paces.absences_timed();
     if timed == 0 {
         return Absences::unresolved("none was timed");
     }
     let share = |share: f64| match paces.absence(share) {
-        // Buckets end a fourth, a fifth, a sixth or a seventh above where they begin.
+        // A bucket ends a fourth, a fifth, a sixth or a seventh above its beginning.
         Some(end) => Quantity::measured(Estimate::new(end * 0.9, end * 0.8, end), Unit::Nanos),
         None => Quantity::unresolved(format!("only {timed} were timed")),
     };
@@ -349,7 +360,8 @@ fn texts(words: &[OsString]) -> Vec<String> {
     words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// The clock that counts these is exact to what the supervisor's rounds make of it; told as it was read.
+/// The clock that counts these is exact to what the supervisor's rounds make of it; told as it was
+/// read.
 fn time(duration: Duration) -> Quantity {
     Quantity::measured(Estimate::exact(duration.as_secs_f64()), Unit::Seconds)
 }

@@ -74,7 +74,7 @@ fn switched_off(planned: &PlannedModule, site: &Site, seen: &SiteVisits) -> Swit
         role: planned.role,
         place: site.place.clone(),
         why: format!(
-            "nearly always the next yield came too soon for a miss, while other sites paid; {times}, for {:.1} s in all",
+            "the load nearly always hit a cache (the next yield came too soon for a miss), while other sites paid; {times}, for {:.1} s in all",
             seen.off.as_secs_f64()
         ),
     }
@@ -91,7 +91,7 @@ fn run(planned: &PlannedModule, site: &Site, visits: u64, soon: u64) -> SiteRun 
         hits: Quantity::measured(share, Unit::Ratio),
         why_not: loses(visits, soon).then(|| {
             format!(
-                "it does not pay: after {soon} of {visits} yields that were watched, the next one came too soon for a miss"
+                "it does not pay: the load hit a cache in {soon} of {visits} yields that were timed (the next one came too soon for a miss)"
             )
         }),
     }

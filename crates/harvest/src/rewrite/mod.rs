@@ -1,13 +1,20 @@
-//! From a plan to rewritten files: each module's sites go to the rewriter, what comes back to the
-//! checker, and what is proven into the cache. What is not is never used. An entry of the cache is
-//! proof that it was proven: its key hangs on the checker's version, and its checksum on its bytes,
-//! so a second launch need not prove it again.
+//! From a plan to rewritten files.
+//!
+//! ```text
+//!  planned module ─► rewriter ─► rewritten file ─► checker ─► cache
+//!                        ▲                            │
+//!                        └── save more, or fewer sites┘ while it finds something wrong
+//! ```
+//!
+//! A file that is not proven is never used. What is in the cache was proven: an entry's key depends
+//! on the checker's version, and its checksum on its bytes, so a second launch need not prove it
+//! again.
 
-pub mod cache;
-pub(crate) mod library_links;
 pub(crate) mod rewritten;
 
-use crate::rewrite::cache::{Cache, Entry, Key, Made, Note, name_of};
+use crate::cache::{self, Cache, Entry, Key, Made, Note, name_of};
+use crate::plan::{self, ImpossiblePlan};
+use crate::progress::Activity;
 use records::plan::{Because, Part, Place, Plan, PlannedModule, Prefetch, Rejected, Role};
 use records::run::Proof;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +26,7 @@ use twin::{
     VectorWidth,
 };
 
-/// Why there is no rewritten file.
+/// Why a file could not be rewritten.
 #[derive(Debug, thiserror::Error)]
 pub enum TwinsError {
     #[error("{path}: {why}")]
@@ -28,13 +35,13 @@ pub enum TwinsError {
         "{path}: the rewrite was not proven, and not used: {why}; please report this program as a fault of Gleaner"
     )]
     Unproven { path: String, why: String },
-    #[error("{path}: it has changed since it was looked through")]
+    #[error("{path}: it has changed since it was analysed")]
     Changed { path: String },
     #[error("the cache of rewritten files: {}", records::plain(.0))]
     Cache(#[from] std::io::Error),
 }
 
-/// What makes one module's twin what it is.
+/// All that a module's rewritten file depends on, besides its bytes.
 struct Recipe {
     sites: BTreeMap<u64, Site>,
     spins: BTreeSet<u64>,
@@ -47,22 +54,22 @@ struct Recipe {
 /// A rewritten file that has been proven.
 pub struct Planned {
     pub rewritten: Rewritten,
-    /// How many places save everything, to be proven.
+    /// How many yields save all registers, since no less could be proven.
     save_all_at: usize,
     /// Sites that could not be, and why.
     pub dropped: BTreeMap<u64, String>,
 }
 
 impl Planned {
-    /// What its user should know.
+    /// What the user should know of it.
     pub fn remark(&self) -> Option<String> {
         (self.save_all_at > 0).then(|| {
             let places = if self.save_all_at == 1 {
-                "one place saves"
+                "one yield saves"
             } else {
-                &format!("{} places save", self.save_all_at)
+                &format!("{} yields save", self.save_all_at)
             };
-            format!("{places} all registers, since the checker could not tell which of them matter")
+            format!("{places} all registers, since the checker could not prove which of them are dead")
         })
     }
 }
@@ -76,6 +83,8 @@ pub enum NotPlanned {
     Changed,
     #[error("in the plan as primary and as scavenger; say which is meant")]
     Roles,
+    #[error("its plan: {0}")]
+    Impossible(ImpossiblePlan),
 }
 
 /// What a plan says of the file with these contents, in this role or in the only one it has there.
@@ -84,9 +93,10 @@ pub fn planned_for<'p>(
     data: &[u8],
     role: Option<Role>,
 ) -> Result<&'p PlannedModule, NotPlanned> {
+    plan::check_figures(plan).map_err(NotPlanned::Impossible)?;
     let image = image::Image::parse(data).ok();
-    let build_id = image.and_then(|image| image.build_id().map(crate::rewrite::cache::hex));
-    let content = crate::rewrite::cache::checksum(data);
+    let build_id = image.and_then(|image| image.build_id().map(cache::hex));
+    let content = cache::checksum(data);
     let in_role = || plan.modules.iter().filter(move |module| role.is_none_or(|role| role == module.role));
     let mut meant = in_role().filter(|module| module.content == content);
     match (meant.next(), meant.next()) {
@@ -105,7 +115,8 @@ pub fn planned_for<'p>(
 
 /// Rewrites the file of a planned module, whose contents are given, and has it checked.
 pub fn rewrite(plan: &Plan, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
-    Recipe::of(plan, module).proven(module, &mut rewriter(&records::path_of(&module.path), data, None)?)
+    let mut rewriter = rewriter(&records::path_of(&module.path), data, None)?;
+    Recipe::of(plan, module).proven(module, &mut rewriter, &mut |_| {})
 }
 
 /// Rewrites a file with every load a site, and has it checked: a test of yields.
@@ -120,19 +131,21 @@ pub fn every_load(
     let mut rewriter = rewriter(path, data, debug)?;
     let attempts =
         Attempts { role, quantum, width: VectorWidth::of_this_machine(), optimisations: Optimisations::ALL };
-    attempts.until_proven(path, &mut rewriter, SiteChoice::EveryLoad(reach), BTreeSet::new())
+    attempts.until_proven(path, &mut rewriter, SiteChoice::EveryLoad(reach), BTreeSet::new(), &mut |_| {})
 }
 
-/// The rewritten file of a module in its role; `rewriter`, if given, has read it already.
+/// The rewritten file of a module in its role; `rewriter` has read it, if any has yet. `step` hears
+/// what is done for it.
 pub fn get(
     cache: &Cache,
     plan: &Plan,
     module: &PlannedModule,
     rewriter: Option<&mut Rewriter<'_>>,
+    mut step: impl FnMut(Activity),
 ) -> Result<Entry, TwinsError> {
     let recipe = Recipe::of(plan, module);
     let key = recipe.key(&module.content, [proof::VERSION, twin_format::VERSION]);
-    cache.get(&key, &name_of(&records::path_of(&module.path)), || recipe.make(module, rewriter))
+    cache.get(&key, &name_of(&records::path_of(&module.path)), || recipe.make(module, rewriter, &mut step))
 }
 
 fn rewriter<'d>(path: &Path, data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Rewriter<'d>, TwinsError> {
@@ -143,7 +156,7 @@ pub(crate) fn refused(path: &Path, why: &twin::TwinError) -> TwinsError {
     TwinsError::Refused { path: path.display().to_string(), why: why.to_string() }
 }
 
-/// What everything is rewritten with.
+/// Rewriting without sites, with what is common to all roles.
 pub(crate) fn no_sites() -> Sites {
     Sites {
         which: SiteChoice::Listed(BTreeMap::new()),
@@ -165,7 +178,7 @@ pub(crate) fn mode(role: Role, quantum: u32, sites: &Sites) -> Mode<'_> {
     }
 }
 
-/// What stays the same however often a file is rewritten.
+/// What stays the same from attempt to attempt.
 struct Attempts {
     role: Role,
     quantum: u32,
@@ -174,14 +187,15 @@ struct Attempts {
 }
 
 impl Attempts {
-    /// Rewrites until the checker finds nothing wrong: where it thinks that a yield loses what
-    /// the program relies on, everything is saved, and sites that break other rules are left out.
+    /// Rewrites until the checker finds nothing wrong: where it cannot prove that a yield keeps all
+    /// live registers, the yield saves all there are; sites that break other rules are left out.
     fn until_proven(
         &self,
         path: &Path,
         rewriter: &mut Rewriter<'_>,
         mut which: SiteChoice,
         mut spins: BTreeSet<u64>,
+        step: &mut dyn FnMut(Activity),
     ) -> Result<Planned, TwinsError> {
         let unproven = |why: String| TwinsError::Unproven { path: path.display().to_string(), why };
         let mut save_all_at = BTreeSet::new();
@@ -199,7 +213,9 @@ impl Attempts {
             let earlier =
                 Phase { name: "earlier attempts".to_owned(), nanos: begin.elapsed().as_nanos() as u64 };
             let mode = mode(self.role, self.quantum, &sites);
+            step(Activity::Rewrite);
             let mut rewritten = rewriter.rewrite(mode).map_err(|why| refused(path, &why))?;
+            step(Activity::Prove);
             let written = Instant::now();
             let Err(why) = proof::check(rewriter.data(), &rewritten.bytes) else {
                 let phases = &mut rewritten.coverage.phases;
@@ -212,8 +228,8 @@ impl Attempts {
             let proof::Refusal::Wrong { violations, .. } = &why else {
                 return Err(unproven(why.to_string()));
             };
-            // The checker lists a limited number of violations at a time; each time there must be
-            // new ones.
+            // A check reports a limited number of violations; each time there must be new ones
+            // among them.
             let known = save_all_at.len() + dropped.len();
             let before = save_all_at.clone();
             for violation in violations {
@@ -273,30 +289,40 @@ impl Recipe {
 
     fn text(&self) -> Vec<u8> {
         let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
-        // The quantum is nothing to a primary.
+        // A primary has no quantum.
         let quantum = if self.role == Role::Primary { 0 } else { self.quantum };
         let (width, spins, optimisations) = (self.width, &self.spins, self.optimisations);
         format!("{} {quantum} {width:?} {sites} {spins:?} {optimisations:?}", self.role.word()).into_bytes()
     }
 
-    fn proven(&self, module: &PlannedModule, rewriter: &mut Rewriter<'_>) -> Result<Planned, TwinsError> {
-        if crate::rewrite::cache::checksum(rewriter.data()) != module.content {
+    fn proven(
+        &self,
+        module: &PlannedModule,
+        rewriter: &mut Rewriter<'_>,
+        step: &mut dyn FnMut(Activity),
+    ) -> Result<Planned, TwinsError> {
+        if cache::checksum(rewriter.data()) != module.content {
             return Err(TwinsError::Changed { path: module.path.clone() });
         }
         let which = SiteChoice::Listed(self.sites.clone());
         let Self { role, quantum, width, optimisations, .. } = *self;
         let attempts = Attempts { role, quantum, width, optimisations };
-        attempts.until_proven(&records::path_of(&module.path), rewriter, which, self.spins.clone())
+        attempts.until_proven(&records::path_of(&module.path), rewriter, which, self.spins.clone(), step)
     }
 
-    fn make(&self, module: &PlannedModule, read: Option<&mut Rewriter<'_>>) -> Result<Made, TwinsError> {
+    fn make(
+        &self,
+        module: &PlannedModule,
+        read: Option<&mut Rewriter<'_>>,
+        step: &mut dyn FnMut(Activity),
+    ) -> Result<Made, TwinsError> {
         let refused = |why: String| TwinsError::Refused { path: module.path.clone(), why };
         let planned = if let Some(rewriter) = read {
-            self.proven(module, rewriter)?
+            self.proven(module, rewriter, step)?
         } else {
             let path = records::path_of(&module.path);
             let data = std::fs::read(&path).map_err(|e| refused(records::plain(&e)))?;
-            self.proven(module, &mut rewriter(&path, &data, None)?)?
+            self.proven(module, &mut rewriter(&path, &data, None)?, step)?
         };
         let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
         if planned.rewritten.coverage.needs_linux_5_18 && is_older(&kernel, (5, 18)) {

@@ -8,7 +8,7 @@
 //! `.both` behind it. Scavengers' output is added to the file of `--output`, else to standard
 //! error. The report has a line for each scavenger: how it ended, boardings, trips home by reason.
 
-use gleaner_harvest::launch::{After, Harvest, Program, Promise, Scavenger, Snapshot, Stream, launch};
+use gleaner_harvest::launch::{After, Contract, Harvest, Program, Scavenger, Snapshot, Stream, launch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -52,7 +52,7 @@ fn is_ours(pid: i32) -> bool {
     parent.is_some_and(|parent| parent.trim() == std::process::id().to_string())
 }
 
-/// Once a guest is aboard the supervisor is killed. Whether it was.
+/// Kills the supervisor once a guest was aboard. Returns whether it did.
 fn kill_supervisor(snapshot: &Snapshot) -> bool {
     let aboard = snapshot.scavengers.iter().any(|scavenger| scavenger.boardings > 0);
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -74,23 +74,27 @@ fn disturb(random: &mut Random, snapshot: &Snapshot) {
     }
 }
 
-/// Percents slower, and times that programs in caches stay below now and then.
-fn promise(percent: &str) -> Promise {
+/// This slowdown, and times that programs in caches stay below now and then.
+fn contract(percent: &str) -> Contract {
     let percent: f64 = percent.parse().expect("a number");
-    Promise { slowdown: percent / 100.0, absence: Duration::from_micros(10), soon: Duration::from_nanos(60) }
+    Contract {
+        max_slowdown: percent / 100.0,
+        max_absence: Duration::from_micros(10),
+        hit_below: Duration::from_nanos(60),
+    }
 }
 
 pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
     let mut harvest = Harvest::new(Program::new("", [""; 0]));
     // All the tests can be run as watched ones.
-    harvest.promise = std::env::var("GLEANER_PROMISE").ok().map(|percent| promise(&percent));
+    harvest.contract = std::env::var("GLEANER_PROMISE").ok().map(|percent| contract(&percent));
     let (mut show, mut report, mut output) = (false, None, PathBuf::from("/dev/stderr"));
     let (mut disturber, mut watched, mut supervisor) = (None, None, false);
     while arguments.first().is_some_and(|argument| argument.starts_with("--")) {
         let option = arguments.remove(0);
         match option.as_str() {
             "--ring" => harvest.ring = arguments.remove(0).parse().expect("a number"),
-            "--promise" => harvest.promise = Some(promise(&arguments.remove(0))),
+            "--promise" => harvest.contract = Some(contract(&arguments.remove(0))),
             "--finish" => harvest.after = After::Finish,
             "--show" => show = true,
             "--watch" => watched = Some((arguments.remove(0), Instant::now())),

@@ -128,8 +128,8 @@ fn company(world: &World, modes: &[&str]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A primary that only busy-waits has its scavenger aboard meanwhile, watched or not. On a busy
-/// machine a scavenger may be done before anybody takes it aboard.
+/// A primary that only busy-waits has its scavenger aboard meanwhile, watched or not.
+/// On a busy machine a scavenger may be done before anybody takes it aboard.
 fn waits(world: &World) -> Result<(), Failed> {
     for options in [&["--finish", "--show"][..], &["--finish", "--show", "--promise", "10"]] {
         let (mut boardings, mut stories) = (0, Vec::new());
@@ -159,7 +159,7 @@ fn called(world: &World) -> Result<(), Failed> {
 }
 
 /// Nothing of what they had mapped is left when they have ended, whatever they did.
-fn leftovers(world: &World) -> Result<(), Failed> {
+fn cleanup(world: &World) -> Result<(), Failed> {
     const AT_ONCE: usize = 8;
     for some in GUESTS.chunks(AT_ONCE) {
         let crowd: Vec<Vec<&str>> = some.iter().map(|mode| vec![*mode, "2000"]).collect();
@@ -311,7 +311,7 @@ fn main() -> ExitCode {
     add("waits".to_owned(), Box::new(waits));
     add("called".to_owned(), Box::new(called));
     add("unhurt".to_owned(), Box::new(unhurt));
-    add("leftovers".to_owned(), Box::new(leftovers));
+    add("cleanup".to_owned(), Box::new(cleanup));
     add("any_program".to_owned(), Box::new(any_program));
     add("environment".to_owned(), Box::new(environment));
     for (name, test) in places::TESTS {

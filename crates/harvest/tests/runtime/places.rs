@@ -114,7 +114,7 @@ fn few_descriptors(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The primary goes on as it would if its parent were killed; all other processes end.
+/// The primary goes on as it would if the process that started it were killed; all others end.
 fn launcher_killed(world: &World) -> Result<(), Failed> {
     let alone = world.alone("host", &["work"]);
     for round in 0..4 {
@@ -142,7 +142,7 @@ fn launcher_killed(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A thread that cancels threads of a primary waits for their guests, not for a supervisor that was
+/// Whoever cancels threads of a primary waits for their guests, not for a supervisor that was
 /// killed.
 fn supervisor_killed(world: &World) -> Result<(), Failed> {
     let modes = ["cancels", "cancels", "cancels"];
@@ -157,7 +157,7 @@ fn supervisor_killed(world: &World) -> Result<(), Failed> {
 fn soak(world: &World) -> Result<(), Failed> {
     let seconds = std::env::var("GLEANER_SOAK").unwrap_or_else(|_| "3".to_owned());
     let patience = PATIENCE + Duration::from_secs(seconds.parse()?);
-    // On a busy machine it takes its time until a guest comes aboard.
+    // On a busy machine it takes long until a guest comes aboard.
     let awaited = format!("SOAK_FOR={}", world.directory.join("watched.both").display());
     let world = World {
         before: vec!["/usr/bin/env".to_owned(), format!("SOAK={seconds}"), awaited],

@@ -2,8 +2,8 @@
 //!
 //! Kept is what does not hang on where the file lies, what is wanted of a plan, or what memory costs.
 
+use crate::cache::{Cache, Key, Made, checksum};
 use crate::plan::{Candidate, Function, Saved, Subject};
-use crate::rewrite::cache::{Cache, Key, Made, checksum};
 use records::plan::{LoadClass, Prefetch, Role, Spin};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;

@@ -32,7 +32,7 @@ fn kept(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn what_was_seen_once_is_the_same_again() {
     let directory = tempfile::tempdir().unwrap();
-    let cache = Cache::at(directory.path(), crate::rewrite::cache::LIMIT).unwrap();
+    let cache = Cache::at(directory.path(), crate::cache::LIMIT).unwrap();
     let data = library();
     for role in [Role::Primary, Role::Scavenger] {
         let looked = look_through("x.so", role, &data, None).unwrap();
@@ -55,7 +55,7 @@ fn what_was_seen_once_is_the_same_again() {
 #[test]
 fn what_cannot_be_kept_can_still_be_seen() {
     let directory = tempfile::tempdir().unwrap();
-    let cache = Cache::at(&directory.path().join("cache"), crate::rewrite::cache::LIMIT).unwrap();
+    let cache = Cache::at(&directory.path().join("cache"), crate::cache::LIMIT).unwrap();
     let data = library();
     let looked = look_through("x.so", Role::Primary, &data, None).unwrap();
     // Rows that are none, though their checksum is right.

@@ -75,8 +75,8 @@ pub fn in_module(path: &str, role: Role, data: &[u8], module: &Module<'_>, liven
     Subject {
         path: path.to_owned(),
         role,
-        build_id: module.image.build_id().map(crate::rewrite::cache::hex),
-        content: crate::rewrite::cache::checksum(data),
+        build_id: module.image.build_id().map(crate::cache::hex),
+        content: crate::cache::checksum(data),
         size: Bytes(data.len() as u64),
         functions: module.units.len(),
         accesses,

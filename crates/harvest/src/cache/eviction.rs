@@ -1,13 +1,18 @@
-//! Making room: entries that nobody uses go, those first that were used longest ago.
+//! Keeps the cache below its limit: removes entries that are not in use, the least recently used
+//! first.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+/// What is known of an entry's file, beside it.
+pub(super) const NOTE: &str = "note.json";
 /// How names of entries begin that are not finished.
 pub(super) const UNFINISHED: &str = "unfinished-";
-/// Nobody takes that long to finish one.
+/// The directory of the locks of entries that are being made.
+pub(super) const MAKING: &str = "making";
+/// No process takes that long to finish one.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 
 struct Old {
@@ -16,14 +21,16 @@ struct Old {
     size: u64,
 }
 
-/// Brings what lies in this directory below the limit, as far as it is not in use. What cannot be cleared away stays.
-pub(super) fn make(directory: &Path, limit: u64) {
+/// Brings what lies in this directory below the limit, as far as it is not in use. What cannot be
+/// cleared away stays.
+pub(super) fn shrink_to(directory: &Path, limit: u64) {
     let Ok(found) = fs::read_dir(directory) else { return };
     let mut entries = Vec::new();
-    for place in found.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
+    let is_entry = |path: &PathBuf| path.is_dir() && !path.ends_with(MAKING);
+    for place in found.flatten().map(|entry| entry.path()).filter(is_entry) {
         let size = fs::read_dir(&place)
             .map_or(0, |files| files.flatten().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum());
-        let note = fs::metadata(place.join(super::NOTE)).or_else(|_| fs::metadata(&place));
+        let note = fs::metadata(place.join(NOTE)).or_else(|_| fs::metadata(&place));
         let Ok(used) = note.and_then(|note| note.modified()) else { continue };
         let unfinished =
             place.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(UNFINISHED.as_bytes()));

@@ -1,12 +1,22 @@
-//! Rewritten files, and what was seen of their originals, kept from run to run: `gleaner/twins` in the user's cache directory.
+//! Rewritten files, and analyses of their originals, kept from run to run: `gleaner/twins` in the
+//! user's cache directory.
 //!
-//! An entry is a directory named after its key, with a file (a rewritten one under its program's name, which is what `ps`
-//! shows) and a note with its checksum. It comes into being whole, by one rename, and is never changed. Whoever uses one
-//! holds a shared lock on it, so that nobody clears it away meanwhile; whoever makes one holds a lock that others who
-//! want the same wait for. An entry that is not as it was written is thrown away and made again.
+//! ```text
+//!  gleaner/twins/KEY/PROGRAM        the file; its name is the program's, which `ps` shows
+//!  gleaner/twins/KEY/note.json      what else is known of it, and its checksum
+//!  gleaner/twins/making/KEY.lock    while it is made
+//!  gleaner/twins/unfinished-XXXXXX  an entry that is being written
+//! ```
+//!
+//! An entry is a directory named after its key. It comes into being whole, by one rename, and is
+//! never changed. A process that uses an entry holds a shared lock on its directory, so that
+//! [`eviction`] leaves it. A process that makes an entry holds the lock of its key: others that
+//! want the same entry wait for it, and nothing else does. An entry that is not as it was written
+//! is removed and made again.
 
-mod room;
+mod eviction;
 
+use eviction::NOTE;
 use records::plan::Counts;
 use records::run::Proof;
 use rustix::fs::{FlockOperation, flock};
@@ -19,6 +29,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// Gleaner's directory in the user's cache directory: `~/.cache/gleaner`; `None` where there is no
+/// home.
+pub fn user_directory() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
+    Some(base.join("gleaner"))
+}
 
 /// What an entry is found by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,6 +109,19 @@ pub struct Entry<N = Note> {
     _in_use: File,
 }
 
+/// The right to make one key's entry, until this is dropped.
+struct MakingLock {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl Drop for MakingLock {
+    /// Removed while it is still locked: a process that waits for it will see that.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
 /// A place for rewritten files.
 #[derive(Debug)]
 pub struct Cache {
@@ -102,11 +133,10 @@ pub struct Cache {
 
 /// Rewritten files take no more than this, unless they are in use.
 pub const LIMIT: u64 = 2 << 30;
-const NOTE: &str = "note.json";
-const LOCKS: usize = 16;
 
-/// Makes this directory, and makes sure that no other user can put files into it: it is ours alone, and so is its
-/// parent, in which another user could put another directory in its place. The parent may be root's or sticky.
+/// Makes this directory, and makes sure that no other user can put files into it: it is ours alone,
+/// and so is its parent, in which another user could put another directory in its place. The parent
+/// may be root's or sticky.
 pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
     let named = |at: &Path, e: &io::Error| {
         io::Error::new(e.kind(), format!("{}: {}", at.display(), records::plain(e)))
@@ -125,20 +155,18 @@ pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
 }
 
 const ROOT: u32 = 0;
-/// Bits of a directory's mode: group or others may write to it; they may not rename or remove what is not theirs.
+/// Bits of a directory's mode: group or others may write to it; they may not rename or remove what
+/// is not theirs.
 const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
 impl Cache {
-    /// The user's. Not to be had where there is no home, where others could put files into it, or where nothing may be
-    /// run from.
+    /// The user's. Not to be had where there is no home, where others could put files into it, or
+    /// where nothing may be run from.
     pub fn of_user() -> io::Result<Self> {
-        let absolute =
-            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let base = absolute("XDG_CACHE_HOME")
-            .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-            .ok_or_else(|| io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
-        Self::at(&base.join("gleaner/twins"), LIMIT)
+        let directory =
+            user_directory().ok_or_else(|| io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
+        Self::at(&directory.join("twins"), LIMIT)
     }
 
     /// One in this directory, which is made if it is not there.
@@ -159,13 +187,13 @@ impl Cache {
         Ok(Self { directory: temporary.path().to_owned(), limit: u64::MAX, temporary: Some(temporary) })
     }
 
-    /// For what leads to entries by other names, where loaders find it. It is in use for no longer than programs take to begin.
-    pub(crate) fn directory_for_this_run(&self) -> io::Result<tempfile::TempDir> {
-        if crate::find::libraries::can_be_named(&self.directory) {
-            tempfile::Builder::new().prefix(room::UNFINISHED).tempdir_in(&self.directory)
-        } else {
-            tempfile::Builder::new().prefix("gleaner-libraries-").tempdir()
-        }
+    /// A directory of this run's beside the entries.
+    pub(crate) fn unfinished(&self) -> io::Result<tempfile::TempDir> {
+        tempfile::Builder::new().prefix(eviction::UNFINISHED).tempdir_in(&self.directory)
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     pub fn is_temporary(&self) -> bool {
@@ -183,7 +211,7 @@ impl Cache {
             return Ok(entry);
         }
         let _making = self.lock_making(key)?;
-        // Somebody else may have made it while we waited.
+        // Another process may have made it while we waited.
         if let Some(entry) = self.find(key, name) {
             return Ok(entry);
         }
@@ -191,7 +219,7 @@ impl Cache {
         let made = make()?;
         let entry = self.put(key, name, made)?;
         if self.temporary.is_none() {
-            room::make(&self.directory, self.limit);
+            eviction::shrink_to(&self.directory, self.limit);
         }
         Ok(entry)
     }
@@ -219,12 +247,22 @@ impl Cache {
         Some(Entry { file, note: written.note, cached: true, _in_use: in_use })
     }
 
-    fn lock_making(&self, key: &Key) -> io::Result<File> {
-        let number = usize::from(key.0.as_bytes()[0]) % LOCKS;
-        let path = self.directory.join(format!("making-{number}.lock"));
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-        flock(&file, FlockOperation::LockExclusive)?;
-        Ok(file)
+    fn lock_making(&self, key: &Key) -> io::Result<MakingLock> {
+        let directory = self.directory.join(eviction::MAKING);
+        match fs::DirBuilder::new().mode(0o700).create(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let path = directory.join(format!("{}.lock", key.0));
+        loop {
+            let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path)?;
+            flock(&file, FlockOperation::LockExclusive)?;
+            // The process that held the lock before removed the file: others lock a new one by now.
+            let (locked, named) = (file.metadata()?, fs::metadata(&path));
+            if named.is_ok_and(|named| (named.dev(), named.ino()) == (locked.dev(), locked.ino())) {
+                return Ok(MakingLock { path, _locked: file });
+            }
+        }
     }
 
     /// Clears away what is left under this key: it was damaged.
@@ -236,7 +274,7 @@ impl Cache {
     }
 
     fn put<N: Serialize>(&self, key: &Key, name: &OsStr, made: Made<N>) -> io::Result<Entry<N>> {
-        let building = tempfile::Builder::new().prefix(room::UNFINISHED).tempdir_in(&self.directory)?;
+        let building = self.unfinished()?;
         let written = Written {
             name: name.as_encoded_bytes().to_vec(),
             checksum: checksum(&made.bytes),
@@ -355,6 +393,28 @@ mod tests {
             }
         });
         assert_eq!(times.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn one_entry_does_not_wait_until_another_is_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path(), LIMIT).unwrap();
+        let (made_all, all_made) = std::sync::mpsc::channel();
+        let others = directory.path().to_owned();
+        cache
+            .get::<io::Error, Note>(&Key::of(&[b"slow"]), OsStr::new("prog"), || {
+                std::thread::spawn(move || {
+                    let cache = Cache::at(&others, LIMIT).unwrap();
+                    (0..64).for_each(|number| drop(get(&cache, &number.to_string(), "other")));
+                    made_all.send(()).unwrap();
+                });
+                let waited = all_made.recv_timeout(std::time::Duration::from_secs(60));
+                assert!(waited.is_ok(), "an unrelated entry waits");
+                Ok(made("slow"))
+            })
+            .unwrap();
+        let left = fs::read_dir(directory.path().join(eviction::MAKING)).unwrap();
+        assert_eq!(left.count(), 0, "locks go with their holders");
     }
 
     #[test]

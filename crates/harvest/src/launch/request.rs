@@ -1,0 +1,153 @@
+//! What is to be launched: a primary, its scavengers, and what holds for them.
+
+use crate::find::libraries::Libraries;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A rewritten executable and its arguments, of which the first is its name.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub file: PathBuf,
+    /// What it was rewritten from: where the program asks for its own file, this is the answer.
+    pub original: Option<PathBuf>,
+    pub argv: Vec<OsString>,
+    /// Where its loader looks for libraries that it would not find there by itself.
+    pub libraries: Option<Libraries>,
+    /// Rewritten ones among them.
+    pub modules: Vec<Module>,
+}
+
+/// A library that was rewritten.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// What the program's loader finds it by.
+    pub name: PathBuf,
+    /// The rewritten file itself.
+    pub file: PathBuf,
+    /// What it was rewritten from: what it is called once it is there.
+    pub original: PathBuf,
+}
+
+impl Program {
+    pub fn new<A: Into<OsString>>(file: impl Into<PathBuf>, argv: impl IntoIterator<Item = A>) -> Self {
+        Self {
+            file: file.into(),
+            original: None,
+            argv: argv.into_iter().map(Into::into).collect(),
+            libraries: None,
+            modules: Vec::new(),
+        }
+    }
+}
+
+/// Where a standard stream of a scavenger comes from or goes to.
+#[derive(Clone, Debug, Default)]
+pub enum Stream {
+    /// `/dev/null`.
+    #[default]
+    Null,
+    /// The primary's.
+    Primarys,
+    /// A file, made anew for output.
+    File(PathBuf),
+    /// A file that output is added to.
+    Append(PathBuf),
+}
+
+#[derive(Clone, Debug)]
+pub struct Scavenger {
+    pub program: Program,
+    /// All of its environment; none: that of this process.
+    pub environment: Option<Vec<(OsString, OsString)>>,
+    pub directory: Option<PathBuf>,
+    pub stdin: Stream,
+    pub stdout: Stream,
+    pub stderr: Stream,
+}
+
+impl Scavenger {
+    pub fn new(program: Program) -> Self {
+        Self {
+            program,
+            environment: None,
+            directory: None,
+            stdin: Stream::Null,
+            stdout: Stream::Null,
+            stderr: Stream::Null,
+        }
+    }
+}
+
+/// What becomes of scavengers when the primary ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum After {
+    /// They are killed once they are at home.
+    #[default]
+    Kill,
+    /// They run on at home, and the harvest ends with the last of them.
+    Finish,
+}
+
+/// What guests may cost the primary: held by watching its pace, and sending them home.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contract {
+    /// The share by which it may become slower.
+    pub max_slowdown: f64,
+    /// How long it may be away at once.
+    pub max_absence: Duration,
+    /// A load after which the next yield comes within this time hit a cache.
+    pub hit_below: Duration,
+}
+
+/// What the primary begins with, though it is not so here any more, or is not handed on to what is
+/// started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inherited {
+    /// Signals (bit 0: signal 1) that are ignored.
+    pub ignored: u64,
+    /// Signals that are blocked.
+    pub blocked: u64,
+    /// Standard streams (bit 0: input) that are closed.
+    pub closed: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Harvest {
+    pub primary: Program,
+    pub scavengers: Vec<Scavenger>,
+    /// Most guests aboard one thread of the primary.
+    pub ring: u32,
+    /// What guests may cost the primary; `None`: anything, and its pace is not watched.
+    pub contract: Option<Contract>,
+    /// CPUs (below 64) for scavengers at home and for the supervisor; none: those of the primary.
+    pub home_cpus: Option<Vec<u32>>,
+    pub after: After,
+    /// How long a guest may be aboard before it goes home once, so that its signals are served.
+    pub recall: Duration,
+    /// How often the watcher given to [`Running::wait`] is called.
+    pub watch_every: Duration,
+    pub outlive_launcher: bool,
+    pub inherited: Inherited,
+    /// The threads of the primary, which must be rewritten for that, are each other's guests; there
+    /// are no scavengers then.
+    pub siblings: bool,
+}
+
+impl Harvest {
+    pub fn new(primary: Program) -> Self {
+        Self {
+            primary,
+            scavengers: Vec::new(),
+            ring: 8,
+            contract: None,
+            home_cpus: None,
+            after: After::Kill,
+            recall: Duration::from_millis(100),
+            watch_every: Duration::from_millis(200),
+            outlive_launcher: false,
+            inherited: Inherited::default(),
+            siblings: false,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What is told while a harvest is prepared: analysing and rewriting a large program takes many
+//! seconds the first time.
+
+use std::path::Path;
+
+/// What is done with a module. Nothing of it is done for a module that is in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// Its code is searched for loads that may stall.
+    Analyse,
+    /// Its twins are made.
+    Rewrite,
+    /// The independent checker proves the rewritten file.
+    Prove,
+}
+
+/// One step of a preparation, when it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct PreparationStep<'a> {
+    pub activity: Activity,
+    pub module: &'a Path,
+    pub module_bytes: u64,
+    /// Which of the modules it is, from 1, and how many there are.
+    pub number: usize,
+    pub count: usize,
+    /// How much of the whole preparation is done, 0 to 1, as far as sizes of files tell.
+    pub done: f64,
+}
+
+/// Hears of a preparation.
+pub trait Progress: Send {
+    fn step(&mut self, step: &PreparationStep<'_>);
+    /// Something is done in another way than asked for: a line for the user.
+    fn notice(&mut self, line: &str);
+}
+
+/// How much of a preparation analyses take; rewriting takes the rest, and half of that is the
+/// proof.
+const SHARE_OF_ANALYSIS: f64 = 0.2;
+
+/// Counts the modules of a preparation, and the bytes in them.
+pub(crate) struct Counter<'p> {
+    progress: &'p mut dyn Progress,
+    count: usize,
+    bytes: u64,
+    /// Modules before the current one, and their bytes.
+    passed: usize,
+    passed_bytes: u64,
+}
+
+impl<'p> Counter<'p> {
+    pub(crate) fn new(progress: &'p mut dyn Progress, sizes: impl IntoIterator<Item = u64>) -> Self {
+        let (mut count, mut bytes) = (0, 0);
+        for size in sizes {
+            count += 1;
+            bytes += size;
+        }
+        Self { progress, count, bytes, passed: 0, passed_bytes: 0 }
+    }
+
+    pub(crate) fn step(&mut self, activity: Activity, module: &Path, module_bytes: u64) {
+        let before = self.passed_bytes as f64;
+        let share = |bytes: f64| bytes / (self.bytes as f64).max(1.0);
+        let done = match activity {
+            Activity::Analyse => SHARE_OF_ANALYSIS * share(before),
+            Activity::Rewrite => SHARE_OF_ANALYSIS + (1.0 - SHARE_OF_ANALYSIS) * share(before),
+            Activity::Prove => {
+                let half = before + module_bytes as f64 / 2.0;
+                SHARE_OF_ANALYSIS + (1.0 - SHARE_OF_ANALYSIS) * share(half)
+            }
+        };
+        let (number, count) = (self.passed + 1, self.count);
+        self.progress.step(&PreparationStep { activity, module, module_bytes, number, count, done });
+    }
+
+    /// The next module follows.
+    pub(crate) fn pass(&mut self, module_bytes: u64) {
+        self.passed += 1;
+        self.passed_bytes += module_bytes;
+    }
+}

@@ -1,0 +1,49 @@
+//! What a user can do after a harvest, by what became of it: the first that applies.
+
+use crate::session::NO_OUTPUT;
+use records::plan::{Prices, Source};
+use records::run::{Ended, Run, Scavenger};
+use std::path::Path;
+
+/// A shorter wait for a processor is nothing to worry about.
+const STARVED_FROM_SECONDS: f64 = 0.5;
+
+/// Whether a scavenger off the primary waited for a processor for longer than it ran anywhere.
+pub fn is_starved(scavenger: &Scavenger) -> bool {
+    let times = &scavenger.times;
+    let got = times.aboard.value().unwrap_or(0.0) + times.running.value().unwrap_or(0.0);
+    times.waiting.value().is_some_and(|waited| waited > got.max(STARVED_FROM_SECONDS))
+}
+
+/// Whether it failed by itself, and not with the primary.
+pub fn has_failed(scavenger: &Scavenger) -> bool {
+    match scavenger.process.ended {
+        Ended::Exited { code } => code != 0,
+        Ended::Killed { .. } => true,
+        _ => false,
+    }
+}
+
+/// One line, without the program's name. `record` is where the run record goes.
+pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
+    let helped = run.refusals.iter().find_map(|refused| refused.would_help.clone());
+    let failed = |scavenger: &Scavenger| has_failed(scavenger) && scavenger.output == NO_OUTPUT;
+    let above = |asked: f64| run.slowdown.share.estimate().is_some_and(|share| share.lo > asked);
+    if run.siblings.is_none() && run.scavengers.is_empty() {
+        "give it something to run in its stalls: --scavenger CMD".to_owned()
+    } else if let Some(help) = helped {
+        help
+    } else if run.scavengers.iter().any(failed) {
+        "see what the failed scavengers said: --scavenger-out DIR/".to_owned()
+    } else if run.scavengers.iter().any(is_starved) {
+        "give scavengers a CPU for the time off the primary: --home-cpus CPUS".to_owned()
+    } else if run.bounds.max_slowdown.value().is_some_and(above) {
+        "lower what guests may cost: a smaller --ring, or --exclude sites that do not pay".to_owned()
+    } else if matches!(prices.source, Source::Defaults { .. }) {
+        "measure this machine once with 'gleaner measure': plans then go by its own costs".to_owned()
+    } else if let Some(record) = record {
+        format!("gleaner show {}", record.display())
+    } else {
+        "--record FILE keeps all figures; --dry-run explains the plan".to_owned()
+    }
+}

@@ -1,0 +1,126 @@
+//! A harvest, step by step.
+//!
+//! 1. [`Participants::find`] finds the programs of a command line;
+//! 2. [`prepare`] reads and analyses their files, makes a plan or takes a given one, and fetches or
+//!    makes the rewritten files;
+//! 3. [`Prepared::run`] starts all programs and waits for the primary's end;
+//! 4. [`crate::report::record`] makes the run record of it.
+
+mod error;
+mod files;
+mod input;
+mod library_links;
+mod modules;
+mod participants;
+mod prepared;
+mod rewritten_file;
+
+pub use error::{FailureKind, SessionError};
+pub use participants::{Commands, Copies, LeftAlone, NO_OUTPUT, Participants, WantedScavenger};
+pub use prepared::Prepared;
+
+use crate::cache::{Cache, checksum};
+use crate::find::linked::Wanted;
+use crate::plan::prices::{self, MachinePrices};
+use crate::plan::{self, Priors, Wishes};
+use crate::progress::Progress;
+use input::Rewriters;
+use modules::module_of;
+use records::plan::Plan;
+use std::path::PathBuf;
+
+/// Where a plan comes from.
+#[derive(Clone, Debug)]
+pub enum PlanSource {
+    /// Made earlier, and kept in this file.
+    Given(PathBuf),
+    /// Made now, with the prices of this machine record; `None`: of the one in its usual place, or
+    /// assumed ones.
+    Made { wishes: Wishes, machine: Option<PathBuf> },
+}
+
+/// What is wanted of a preparation.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub plan: PlanSource,
+    pub libraries: Wanted,
+    /// Rewritten files and analyses are kept in the user's cache, and taken from there.
+    pub use_cache: bool,
+    /// Nothing will run: the plan is to be explained.
+    pub dry_run: bool,
+}
+
+/// Makes all that is needed to run. Where there is no cache of rewritten files, or it is full, they
+/// are made for this run.
+pub fn prepare(
+    request: &Request,
+    mut participants: Participants,
+    progress: &mut dyn Progress,
+) -> Result<Prepared, SessionError> {
+    let left_alone = participants.with_libraries(&request.libraries)?;
+    let mut cache = if request.use_cache {
+        Cache::of_user().or_else(|why| for_this_run(&why, progress))?
+    } else {
+        temporary_cache()?
+    };
+    let inputs;
+    let (plan, mut rewriters) = match &request.plan {
+        PlanSource::Given(path) => {
+            let plan = records::read::<Plan>(path)?.body;
+            let impossible = |why| SessionError::ImpossiblePlan { path: path.display().to_string(), why };
+            plan::check_figures(&plan).map_err(impossible)?;
+            check_plan(&plan, &participants)?;
+            (plan, Rewriters::default())
+        }
+        PlanSource::Made { wishes, machine } => {
+            inputs = input::read(&participants)?;
+            let MachinePrices { prices, damaged } = prices::of_this_machine(machine.as_deref())?;
+            // A dry run's explanation says it.
+            if let Some(damaged) = damaged.filter(|_| !request.dry_run) {
+                progress.notice(&format!("{damaged}; costs are assumed, as if there were no machine record"));
+            }
+            input::plan(&inputs, &prices, &Priors, wishes, &cache, progress)?
+        }
+    };
+    let mut made = files::make(&plan, &participants, &cache, &mut rewriters, progress);
+    // A file that cannot be kept can still be run.
+    if let Err(error) = &made {
+        if let Some(why) = error.of_cache_directory().filter(|_| !cache.is_temporary()) {
+            cache = for_this_run(why, progress)?;
+            made = files::make(&plan, &participants, &cache, &mut rewriters, progress);
+        }
+    }
+    let mut prepared = Prepared::of(plan, participants, made?, cache);
+    prepared.left_alone.splice(..0, left_alone);
+    // A user who wants as many libraries as can be had need not hear each time which cannot.
+    if request.libraries == Wanted::All && !request.dry_run {
+        prepared.left_alone.retain(|left| left.is_news);
+    }
+    Ok(prepared)
+}
+
+/// In place of the user's cache.
+fn for_this_run(why: &std::io::Error, progress: &mut dyn Progress) -> Result<Cache, SessionError> {
+    let why = records::plain(why);
+    progress.notice(&format!("no cache of rewritten files: {why}; made anew for this run"));
+    temporary_cache()
+}
+
+fn temporary_cache() -> Result<Cache, SessionError> {
+    Cache::temporary().map_err(SessionError::NoCache)
+}
+
+/// Checks that a plan made earlier is for these programs as they are now.
+fn check_plan(plan: &Plan, participants: &Participants) -> Result<(), SessionError> {
+    for (file, role) in participants.files() {
+        let module = module_of(plan, file, role)?;
+        let data = std::fs::read(file).map_err(|e| SessionError::Unreadable {
+            path: file.display().to_string(),
+            why: records::plain(&e),
+        })?;
+        if checksum(&data) != module.content {
+            return Err(SessionError::PlanIsForAnother { path: file.display().to_string() });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! A harvest that is ready to run, and its run.
+
+use super::error::SessionError;
+use super::files::{RewrittenFiles, has_yields, needs_copy};
+use super::modules::{is_of, module_of};
+use super::participants::{LeftAlone, Participants};
+use super::rewritten_file::entry;
+use crate::cache::{Cache, Entry};
+use crate::find::program::{Program, ProgramError};
+use crate::launch::{self, Inherited, Outcome, Running, Snapshot, signals};
+use crate::plan::prices::Pricing;
+use crate::rewrite;
+use records::plan::{Plan, PlannedModule, Role};
+use std::path::Path;
+use std::time::Duration;
+
+/// A plan with rewritten files for all programs, which are kept in place as long as this lives.
+#[derive(Debug)]
+pub struct Prepared {
+    pub plan: Plan,
+    participants: Participants,
+    files: RewrittenFiles,
+    /// Libraries that were to be rewritten, and are not.
+    pub left_alone: Vec<LeftAlone>,
+    /// A temporary one goes with this.
+    _cache: Cache,
+}
+
+/// An absence longer than any program runs.
+const LONGEST_ABSENCE_SECONDS: f64 = 1e6;
+/// A load that is over within this share of a miss's time hit a cache.
+const HIT_SHARE_OF_MISS: f64 = 0.75;
+
+/// What the plan was asked to hold. A figure that no clock can count to is held at the longest time
+/// there is.
+fn contract(plan: &Plan) -> Option<launch::Contract> {
+    let seconds = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_ABSENCE_SECONDS));
+    let clock_hz = plan.prices.clock.value().filter(|hertz| *hertz > 0.0)?;
+    Some(launch::Contract {
+        max_slowdown: plan.bounds.max_slowdown.value()?,
+        max_absence: seconds(plan.bounds.max_absence.value()? / 1e6),
+        hit_below: seconds(HIT_SHARE_OF_MISS * plan.prices.miss().1.value / clock_hz),
+    })
+}
+
+impl Prepared {
+    /// The plan is left with what could be done.
+    pub(super) fn of(
+        mut plan: Plan,
+        participants: Participants,
+        mut files: RewrittenFiles,
+        cache: Cache,
+    ) -> Self {
+        let left_alone = std::mem::take(&mut files.left_alone);
+        let own = |module: &PlannedModule| {
+            let is_its = |original: &Path| is_of(module, original, module.role);
+            files.each.iter().find(|it| it.role == module.role && is_its(&it.original)).map(|it| &it.entry)
+        };
+        // A module without yields was not tried.
+        plan.modules.retain(|module| own(module).is_some() || !needs_copy(module));
+        for module in &mut plan.modules {
+            if let Some(entry) = own(module) {
+                rewrite::settle(module, &entry.note);
+            }
+        }
+        Self { plan, participants, files, left_alone, _cache: cache }
+    }
+
+    /// The rewritten file of a program in its role.
+    pub(crate) fn entry(&self, file: &Path, role: Role) -> &Entry {
+        entry(&self.files.each, file, role).expect("every program was prepared")
+    }
+
+    /// The planned modules of the primary that are rewritten, its own file first, in the order in
+    /// which they are launched.
+    pub(crate) fn primarys(&self) -> impl Iterator<Item = (&PlannedModule, &Entry)> {
+        let (primary, role) = (&self.participants.primary, self.participants.primarys_role());
+        let libraries = primary.linked.rewritten.iter().map(|library| &library.file);
+        std::iter::once(&primary.file).chain(libraries).filter_map(move |file| {
+            Some((module_of(&self.plan, file, role).ok()?, entry(&self.files.each, file, role)?))
+        })
+    }
+
+    /// Whether guests may run in the primary's stalls or busy-waits.
+    pub(crate) fn primary_has_yields(&self) -> bool {
+        self.primarys().any(|(module, _)| has_yields(module))
+    }
+
+    pub(crate) fn participants(&self) -> &Participants {
+        &self.participants
+    }
+
+    /// Starts all programs and waits for the primary's end. `home_cpus` are those for scavengers at
+    /// home, `None`: the primary's; `inherited` is what this process began with; `watch` is called
+    /// from time to time.
+    pub fn run(
+        &self,
+        home_cpus: Option<Vec<u32>>,
+        inherited: Inherited,
+        watch: impl FnMut(&Snapshot),
+    ) -> Result<Outcome, SessionError> {
+        let mut harvest = self.harvest(home_cpus)?;
+        let forwarding = signals::Forwarding::begin();
+        harvest.inherited = Inherited { ignored: inherited.ignored | forwarding.ignored(), ..inherited };
+        let running: Running = launch::launch(&harvest)?;
+        forwarding.to(running.primary());
+        Ok(running.wait(watch)?)
+    }
+
+    /// What the launcher is to start.
+    fn harvest(&self, home_cpus: Option<Vec<u32>>) -> Result<launch::Harvest, SessionError> {
+        let siblings = self.participants.siblings;
+        let program = |program: &Program, role| {
+            let rewritten = self.entry(&program.file, role).file.clone();
+            let original = Some(program.file.clone());
+            let beside = program.libraries()?;
+            let (libraries, modules) = self.files.links.libraries(program, role, beside, &self.files.each);
+            let new = launch::Program::new(rewritten, program.arguments.clone());
+            Ok::<_, ProgramError>(launch::Program { original, libraries, modules, ..new })
+        };
+        let primary = program(&self.participants.primary, self.participants.primarys_role())?;
+        let mut harvest = launch::Harvest::new(primary);
+        harvest.siblings = siblings;
+        // Without a yield no guest would ever run aboard, nor come home again.
+        harvest.ring = if siblings || self.primary_has_yields() { self.plan.bounds.ring } else { 0 };
+        // Of threads that are each other's guests, none's pace is the one to keep.
+        harvest.contract = if siblings { None } else { contract(&self.plan) };
+        harvest.home_cpus = home_cpus;
+        for wanted in &self.participants.scavengers {
+            let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger)?);
+            scavenger.stdout = wanted.stdout.clone();
+            scavenger.stderr = wanted.stderr.clone();
+            harvest.scavengers.push(scavenger);
+        }
+        Ok(harvest)
+    }
+}
