@@ -68,15 +68,15 @@ impl FileHeader {
 
 /// The addresses that a file asks for, in whole pages, and the alignment of the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct AddressSpan {
     pub(crate) first: u64,
     pub(crate) end: u64,
     pub(crate) align: u64,
 }
 
 /// None where no segment is loaded or one makes no sense.
-pub(crate) fn span(headers: &[ProgramHeader]) -> Option<Span> {
-    let mut span = Span { first: u64::MAX, end: 0, align: PAGE };
+pub(crate) fn span(headers: &[ProgramHeader]) -> Option<AddressSpan> {
+    let mut span = AddressSpan { first: u64::MAX, end: 0, align: PAGE };
     for header in headers.iter().filter(|header| header.kind == PT_LOAD) {
         let end = header.address.checked_add(header.in_memory)?;
         let fits = header.in_file <= header.in_memory
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn spans_are_whole_pages() {
         let headers = [load(0, 0x400000, 0x123, 0x123), load(0x1f00, 0x402f00, 0x200, 0x3000)];
-        assert_eq!(span(&headers), Some(Span { first: 0x400000, end: 0x406000, align: 4096 }));
+        assert_eq!(span(&headers), Some(AddressSpan { first: 0x400000, end: 0x406000, align: 4096 }));
     }
 
     #[test]

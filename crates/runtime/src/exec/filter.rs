@@ -42,28 +42,28 @@ use core::sync::atomic::Ordering::Relaxed;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Instruction {
+struct FilterInstruction {
     code: u16,
     if_true: u8,
     if_false: u8,
     value: u32,
 }
 
-const fn load(offset: u32) -> Instruction {
-    Instruction { code: 0x20, if_true: 0, if_false: 0, value: offset }
+const fn load(offset: u32) -> FilterInstruction {
+    FilterInstruction { code: 0x20, if_true: 0, if_false: 0, value: offset }
 }
 
 /// Goes on with the next instruction if equal, else skips `else_skip`.
-const fn equal(value: u32, else_skip: u8) -> Instruction {
-    Instruction { code: 0x15, if_true: 0, if_false: else_skip, value }
+const fn equal(value: u32, else_skip: u8) -> FilterInstruction {
+    FilterInstruction { code: 0x15, if_true: 0, if_false: else_skip, value }
 }
 
-const fn any_bit(value: u32, else_skip: u8) -> Instruction {
-    Instruction { code: 0x45, if_true: 0, if_false: else_skip, value }
+const fn any_bit(value: u32, else_skip: u8) -> FilterInstruction {
+    FilterInstruction { code: 0x45, if_true: 0, if_false: else_skip, value }
 }
 
-const fn answer(value: u32) -> Instruction {
-    Instruction { code: 0x06, if_true: 0, if_false: 0, value }
+const fn answer(value: u32) -> FilterInstruction {
+    FilterInstruction { code: 0x06, if_true: 0, if_false: 0, value }
 }
 
 const ARCH_SET_GS: u32 = 0x1001;
@@ -92,9 +92,9 @@ const FIRST_ARGUMENT: u32 = 16;
 const X86_64: u32 = 0xc000003e;
 
 /// For all programs: what follows finds the call's number loaded.
-const SHARED: [Instruction; 21] = [
+const SHARED: [FilterInstruction; 21] = [
     load(ARCHITECTURE),
-    Instruction { code: 0x15, if_true: 1, if_false: 0, value: X86_64 },
+    FilterInstruction { code: 0x15, if_true: 1, if_false: 0, value: X86_64 },
     answer(ALLOW),
     load(NUMBER),
     equal(sys::nr::BRK as u32, 1),
@@ -116,10 +116,12 @@ const SHARED: [Instruction; 21] = [
     answer(ALLOW),
 ];
 
-const DYNAMIC: [Instruction; SHARED.len() + 1] = joined(&[answer(ALLOW)]);
+const DYNAMIC: [FilterInstruction; SHARED.len() + 1] = joined(&[answer(ALLOW)]);
 
 /// What is behind [`SHARED`].
-const fn joined<const REST: usize, const ALL: usize>(rest: &[Instruction; REST]) -> [Instruction; ALL] {
+const fn joined<const REST: usize, const ALL: usize>(
+    rest: &[FilterInstruction; REST],
+) -> [FilterInstruction; ALL] {
     assert!(ALL == SHARED.len() + REST);
     let mut all = [answer(ALLOW); ALL];
     let mut at = 0;
@@ -130,12 +132,12 @@ const fn joined<const REST: usize, const ALL: usize>(rest: &[Instruction; REST])
     all
 }
 
-const fn at_least(value: u32, else_skip: u8) -> Instruction {
-    Instruction { code: 0x35, if_true: 0, if_false: else_skip, value }
+const fn at_least(value: u32, else_skip: u8) -> FilterInstruction {
+    FilterInstruction { code: 0x35, if_true: 0, if_false: else_skip, value }
 }
 
 /// With the addresses of the program, which share their upper halves.
-const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 32] {
+const fn for_static(first: u64, end: u64) -> [FilterInstruction; SHARED.len() + 32] {
     let (upper, first, end) = ((first >> 32) as u32, first as u32, end as u32);
     joined(&[
         equal(sys::nr::CLONE3 as u32, 1),
@@ -147,27 +149,27 @@ const fn for_static(first: u64, end: u64) -> [Instruction; SHARED.len() + 32] {
         equal(upper, 4),
         load(POINTER),
         at_least(first, 2),
-        Instruction { code: 0x35, if_true: 1, if_false: 0, value: end },
+        FilterInstruction { code: 0x35, if_true: 1, if_false: 0, value: end },
         answer(TRAP),
         answer(ERRNO | EAGAIN),
         equal(sys::nr::ARCH_PRCTL as u32, 3),
         load(FIRST_ARGUMENT),
-        Instruction { code: 0x15, if_true: 10, if_false: 0, value: ARCH_SET_FS },
-        Instruction { code: 0x15, if_true: 9, if_false: 15, value: ARCH_SET_GS },
-        Instruction { code: 0x15, if_true: 8, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
-        Instruction { code: 0x15, if_true: 7, if_false: 0, value: sys::nr::MMAP as u32 },
-        Instruction { code: 0x15, if_true: 6, if_false: 0, value: sys::nr::MUNMAP as u32 },
-        Instruction { code: 0x15, if_true: 5, if_false: 0, value: sys::nr::MREMAP as u32 },
-        Instruction { code: 0x15, if_true: 4, if_false: 0, value: sys::nr::SHMAT as u32 },
-        Instruction { code: 0x15, if_true: 3, if_false: 0, value: sys::nr::EXECVE as u32 },
-        Instruction { code: 0x15, if_true: 2, if_false: 0, value: sys::nr::READLINK as u32 },
-        Instruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::READLINKAT as u32 },
+        FilterInstruction { code: 0x15, if_true: 10, if_false: 0, value: ARCH_SET_FS },
+        FilterInstruction { code: 0x15, if_true: 9, if_false: 15, value: ARCH_SET_GS },
+        FilterInstruction { code: 0x15, if_true: 8, if_false: 0, value: sys::nr::RT_SIGPROCMASK as u32 },
+        FilterInstruction { code: 0x15, if_true: 7, if_false: 0, value: sys::nr::MMAP as u32 },
+        FilterInstruction { code: 0x15, if_true: 6, if_false: 0, value: sys::nr::MUNMAP as u32 },
+        FilterInstruction { code: 0x15, if_true: 5, if_false: 0, value: sys::nr::MREMAP as u32 },
+        FilterInstruction { code: 0x15, if_true: 4, if_false: 0, value: sys::nr::SHMAT as u32 },
+        FilterInstruction { code: 0x15, if_true: 3, if_false: 0, value: sys::nr::EXECVE as u32 },
+        FilterInstruction { code: 0x15, if_true: 2, if_false: 0, value: sys::nr::READLINK as u32 },
+        FilterInstruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::READLINKAT as u32 },
         equal(sys::nr::RT_SIGACTION as u32, 6),
         load(POINTER + 4),
         equal(upper, 4),
         load(POINTER),
         at_least(first, 2),
-        Instruction { code: 0x35, if_true: 1, if_false: 0, value: end },
+        FilterInstruction { code: 0x35, if_true: 1, if_false: 0, value: end },
         answer(TRAP),
         answer(ALLOW),
     ])
@@ -286,12 +288,12 @@ pub(crate) fn install(has_loader: bool, program: (usize, usize)) -> Result<(), i
     #[repr(C)]
     struct Program {
         length: u16,
-        first: *const Instruction,
+        first: *const FilterInstruction,
     }
     const FILTER: usize = 2;
     let (first, end) = (program.0 as u64, program.1 as u64);
     let fixed = for_static(first, end);
-    let instructions: &[Instruction] = if has_loader { &DYNAMIC } else { &fixed };
+    let instructions: &[FilterInstruction] = if has_loader { &DYNAMIC } else { &fixed };
     if !has_loader {
         if first >> 32 != end >> 32 {
             return Err(EOVERFLOW); // one chance in thousands: the next start finds other addresses
@@ -319,7 +321,7 @@ mod tests {
     use super::*;
 
     /// What the kernel would make of it.
-    fn run(program: &[Instruction], number: u32, first_argument: u32, pointer: u64) -> u32 {
+    fn run(program: &[FilterInstruction], number: u32, first_argument: u32, pointer: u64) -> u32 {
         let (mut at, mut loaded) = (0, 0);
         loop {
             let instruction = program[at];

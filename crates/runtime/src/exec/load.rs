@@ -12,7 +12,7 @@ use core::ffi::CStr;
 use runtime_abi::control::failure;
 
 /// What could not be done, and the kernel's word on it.
-pub(crate) type Failure = (u32, i32);
+pub(crate) type LoadFailure = (u32, i32);
 
 const EEXIST: i32 = 17;
 const INTERPRETER: usize = 256;
@@ -50,12 +50,12 @@ fn read_at<T: Copy>(fd: i32, offset: u64, into: &mut [T]) -> Result<(), i32> {
     }
 }
 
-pub(crate) fn load(home: &Area, path: &CStr) -> Result<Image, Failure> {
+pub(crate) fn load(home: &Area, path: &CStr) -> Result<Image, LoadFailure> {
     load_with(home, path, 0)
 }
 
 /// The same; what it maps is marked, too, if that is possible.
-pub(crate) fn load_interpreter(home: &Area, path: &CStr) -> Result<Image, Failure> {
+pub(crate) fn load_interpreter(home: &Area, path: &CStr) -> Result<Image, LoadFailure> {
     let image = load_with(home, path, PAGE)?;
     let (start, end) = image.code;
     let flags = sys::MAP_FIXED;
@@ -90,7 +90,7 @@ fn read_headers(fd: i32, into: &mut [ProgramHeader; HEADERS]) -> Result<(FileHea
 }
 
 /// The addresses that a program is linked to for good, if it has no loader.
-pub(super) fn fixed_span(fd: i32) -> Option<elf::Span> {
+pub(super) fn fixed_span(fd: i32) -> Option<elf::AddressSpan> {
     let mut headers = [ProgramHeader::default(); HEADERS];
     let (file, headers) = read_headers(fd, &mut headers).ok()?;
     let is_alone = !headers.iter().any(|header| header.kind == PT_INTERP);
@@ -98,7 +98,7 @@ pub(super) fn fixed_span(fd: i32) -> Option<elf::Span> {
 }
 
 /// Maps it with `spare` unused bytes behind it.
-fn load_with(home: &Area, path: &CStr, spare: usize) -> Result<Image, Failure> {
+fn load_with(home: &Area, path: &CStr, spare: usize) -> Result<Image, LoadFailure> {
     let fd = sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC);
     if fd < 0 {
         return Err((failure::FILE, -fd as i32));
@@ -111,7 +111,7 @@ fn load_with(home: &Area, path: &CStr, spare: usize) -> Result<Image, Failure> {
     image
 }
 
-fn load_open(home: &Area, fd: i32, spare: usize) -> Result<Image, Failure> {
+fn load_open(home: &Area, fd: i32, spare: usize) -> Result<Image, LoadFailure> {
     let mut headers = [ProgramHeader::default(); HEADERS];
     let (file, headers) = read_headers(fd, &mut headers).map_err(|errno| (failure::FORMAT, errno))?;
     let file = &file;
@@ -147,7 +147,12 @@ fn load_open(home: &Area, fd: i32, spare: usize) -> Result<Image, Failure> {
 
 /// Reserves the addresses, and `more` bytes behind them; returns what is to be added to those in
 /// the file.
-fn reserve(home: &Area, file: &FileHeader, span: elf::Span, more: usize) -> Result<usize, Failure> {
+fn reserve(
+    home: &Area,
+    file: &FileHeader,
+    span: elf::AddressSpan,
+    more: usize,
+) -> Result<usize, LoadFailure> {
     let size = (span.end - span.first) as usize + more;
     let flags = sys::MAP_NORESERVE;
     if !file.is_movable() {

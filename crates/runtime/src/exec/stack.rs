@@ -21,7 +21,7 @@ pub(crate) struct Stack<'a> {
 
 /// It does not fit.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(crate) struct StackFull;
 
 impl<'a> Stack<'a> {
     pub(crate) fn new(memory: &'a mut [u8]) -> Self {
@@ -29,12 +29,12 @@ impl<'a> Stack<'a> {
         Self { memory, at }
     }
 
-    fn room(&mut self, size: usize) -> Result<usize, Full> {
-        self.at = self.at.checked_sub(size).ok_or(Full)?;
+    fn room(&mut self, size: usize) -> Result<usize, StackFull> {
+        self.at = self.at.checked_sub(size).ok_or(StackFull)?;
         Ok(self.at)
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<u64, Full> {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<u64, StackFull> {
         let at = self.room(bytes.len())?;
         self.memory[at..at + bytes.len()].copy_from_slice(bytes);
         Ok(self.memory.as_ptr() as u64 + at as u64)
@@ -42,14 +42,14 @@ impl<'a> Stack<'a> {
 
     /// Room for `size` bytes of strings, the first of which is the lowest: programs that write
     /// their title over their arguments rely on that.
-    pub(crate) fn strings(&mut self, size: usize) -> Result<Strings<'_>, Full> {
+    pub(crate) fn strings(&mut self, size: usize) -> Result<Strings<'_>, StackFull> {
         let at = self.room(size)?;
         Ok(Strings { memory: &mut self.memory[at..at + size], at: 0 })
     }
 
     /// Room for `count` words, the first of them where the program's stack pointer will be. Strings
     /// must be there already.
-    pub(crate) fn words(&mut self, count: usize) -> Result<&mut [u64], Full> {
+    pub(crate) fn words(&mut self, count: usize) -> Result<&mut [u64], StackFull> {
         self.room(count * 8)?;
         let down = (self.memory.as_ptr() as usize + self.at) % 16;
         self.room(down)?;
@@ -67,10 +67,10 @@ pub(crate) struct Strings<'a> {
 
 impl Strings<'_> {
     /// A string made of pieces, with its zero.
-    pub(crate) fn push(&mut self, pieces: &[&[u8]]) -> Result<u64, Full> {
+    pub(crate) fn push(&mut self, pieces: &[&[u8]]) -> Result<u64, StackFull> {
         let address = self.memory.as_ptr() as u64 + self.at as u64;
         for piece in pieces.iter().chain(&[&[0][..]]) {
-            self.memory.get_mut(self.at..self.at + piece.len()).ok_or(Full)?.copy_from_slice(piece);
+            self.memory.get_mut(self.at..self.at + piece.len()).ok_or(StackFull)?.copy_from_slice(piece);
             self.at += piece.len();
         }
         Ok(address)
@@ -88,8 +88,8 @@ impl<'a> Words<'a> {
         Self { words, at: 0 }
     }
 
-    pub(crate) fn push(&mut self, word: u64) -> Result<(), Full> {
-        *self.words.get_mut(self.at).ok_or(Full)? = word;
+    pub(crate) fn push(&mut self, word: u64) -> Result<(), StackFull> {
+        *self.words.get_mut(self.at).ok_or(StackFull)? = word;
         self.at += 1;
         Ok(())
     }
@@ -113,14 +113,14 @@ mod tests {
         assert_eq!(strings.push(&[b"p"]).unwrap(), end - 7);
         let name = strings.push(&[b"A=", b"bc"]).unwrap();
         assert_eq!(name, end - 5);
-        assert_eq!(strings.push(&[b""]), Err(Full));
+        assert_eq!(strings.push(&[b""]), Err(StackFull));
         let words = stack.words(3).unwrap();
         assert_eq!(words.as_ptr() as u64 % 16, 0);
         let mut words = Words::new(words);
         for word in [1, name, 0] {
             words.push(word).unwrap();
         }
-        assert_eq!(words.push(4), Err(Full));
+        assert_eq!(words.push(4), Err(StackFull));
         assert_eq!(&memory[249..], b"p\0A=bc\0");
     }
 
@@ -128,7 +128,7 @@ mod tests {
     fn too_much_is_refused() {
         let mut memory = [0_u8; 16];
         let mut stack = Stack::new(&mut memory);
-        assert_eq!(stack.bytes(&[1; 17]), Err(Full));
+        assert_eq!(stack.bytes(&[1; 17]), Err(StackFull));
         assert!(Stack::new(&mut [0_u8; 16]).words(3).is_err());
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::exec::auxiliaries;
 use crate::exec::filter;
-use crate::exec::load::{Failure, Image, load, load_interpreter};
+use crate::exec::load::{Image, LoadFailure, load, load_interpreter};
 use crate::exec::onward;
 use crate::exec::stack::size_of_all;
-use crate::exec::stack::{self, Full, Stack, Words};
+use crate::exec::stack::{self, Stack, StackFull, Words};
 use crate::layout::area::{Area, kind};
 use crate::layout::page;
-use crate::layout::region::{Purpose, Region};
+use crate::layout::region::{AreaPurpose, Region};
 use crate::mappings::{self, memory};
 use crate::switching::gs;
 use crate::sys;
@@ -60,7 +60,8 @@ pub(crate) unsafe fn process(
 /// The supervisor starts one scavenger. Its home is made here, so that a row has one at once.
 pub(crate) fn scavenger(region: &'static Region, index: usize) -> Option<i32> {
     let row = &region.page().scavenger[index];
-    let purpose = Purpose { kind: kind::CLAIMED, primary: false, row: index as u32, pid: 0, tid: -1, fs: 0 };
+    let purpose =
+        AreaPurpose { kind: kind::CLAIMED, primary: false, row: index as u32, pid: 0, tid: -1, fs: 0 };
     let Some(home) = region.claim(&purpose) else {
         row.failure.store(failure::MEMORY, Relaxed);
         row.life.store(life::FAILED, Release);
@@ -105,7 +106,7 @@ extern "C" fn become_scavenger(home: usize) -> ! {
     }
 }
 
-fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, usize), Failure> {
+fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, usize), LoadFailure> {
     let region = home.region();
     let control = region.page();
     die_with_launcher(control);
@@ -186,7 +187,7 @@ fn reset_signals() {
     }
 }
 
-fn streams(control: &'static runtime_abi::control::Control, row: &ScavengerRow) -> Result<(), Failure> {
+fn streams(control: &'static runtime_abi::control::Control, row: &ScavengerRow) -> Result<(), LoadFailure> {
     for (number, offset) in row.streams.iter().enumerate() {
         let Some(path) = page::string(control, *offset) else { continue };
         let flags = match number {
@@ -227,7 +228,7 @@ fn program_stack(
     file: &CStr,
     image: &Image,
     interpreter: Option<&Image>,
-) -> Result<usize, Failure> {
+) -> Result<usize, LoadFailure> {
     let (control, row) = (home.region().page(), home.scavenger());
     let size = stack_size();
     let flags = sys::MAP_NORESERVE | sys::MAP_STACK;
@@ -246,7 +247,7 @@ fn program_stack(
     if strings + words > size / 2 {
         return Err((failure::ARGUMENTS, 0));
     }
-    fill(stack, strings, control, row, file, image, interpreter).map_err(|Full| (failure::ARGUMENTS, 0))
+    fill(stack, strings, control, row, file, image, interpreter).map_err(|StackFull| (failure::ARGUMENTS, 0))
 }
 
 /// Fills the stack, with `size` bytes of arguments and environment; returns the stack pointer.
@@ -258,7 +259,7 @@ fn fill(
     file: &CStr,
     image: &Image,
     interpreter: Option<&Image>,
-) -> Result<usize, Full> {
+) -> Result<usize, StackFull> {
     const LD_PRELOAD: &[u8] = b"LD_PRELOAD=";
     let preload = page::string(control, control.preload).filter(|_| interpreter.is_some());
     let is_preload = |text: &CStr| text.to_bytes().starts_with(LD_PRELOAD);
@@ -273,7 +274,7 @@ fn fill(
         Some(ours) => LD_PRELOAD.len() + ours.count_bytes() + 1,
     };
     let above = strings + ours + file.count_bytes() + 64;
-    let (below, above) = memory.split_at_mut(memory.len().checked_sub(above).ok_or(Full)?);
+    let (below, above) = memory.split_at_mut(memory.len().checked_sub(above).ok_or(StackFull)?);
     let mut text = Stack::new(above);
     text.bytes(&[0; 8])?;
     let name = text.bytes(file.to_bytes_with_nul())?;
@@ -321,7 +322,7 @@ fn fill(
 }
 
 /// The kernel's auxiliary vector for this process, with what is different for the new program.
-fn put_auxiliaries(words: &mut Words<'_>, known: &[(u64, u64)]) -> Result<(), Full> {
+fn put_auxiliaries(words: &mut Words<'_>, known: &[(u64, u64)]) -> Result<(), StackFull> {
     for (key, value) in known {
         words.push(*key)?;
         words.push(*value)?;
@@ -333,7 +334,7 @@ fn put_auxiliaries(words: &mut Words<'_>, known: &[(u64, u64)]) -> Result<(), Fu
         }
     });
     if !fits {
-        return Err(Full);
+        return Err(StackFull);
     }
     words.push(stack::AT_NULL)?;
     words.push(0)

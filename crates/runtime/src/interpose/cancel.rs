@@ -23,8 +23,8 @@ const DEFERRED: i32 = 0;
 const ASYNCHRONOUS: i32 = 1;
 /// How long a thread is waited for that keeps its guests, but runs none: it is not at a yield, and
 /// does not come to one.
-const PATIENCE: u64 = 2_000_000_000;
-const NAP: u64 = 50_000;
+const WAIT_MOST_NS: u64 = 2_000_000_000;
+const POLL_NS: u64 = 50_000;
 
 /// Goes on to libc's by a jump: libc may unwind its caller at once, and knows no frame of ours.
 #[cfg(freestanding)]
@@ -78,7 +78,7 @@ extern "C" fn cancels(thread: u64) -> usize {
         let region = area.region();
         let primary = area.twin.guest.load(Relaxed) != 0 && region.siblings.load(Relaxed) == 0;
         if primary && sys::getpid() == region.primary.load(Relaxed) {
-            leave_alone(region, thread, &mut Patience::default());
+            leave_alone(region, thread, &mut CancelDeadline::default());
         }
     }
     NEXT.address()
@@ -86,28 +86,28 @@ extern "C" fn cancels(thread: u64) -> usize {
 
 /// The time limit of a wait, from its beginning on.
 #[derive(Default)]
-struct Patience {
+struct CancelDeadline {
     until: u64,
 }
 
-impl Patience {
+impl CancelDeadline {
     /// A moment later; whether there is time left.
     fn nap(&mut self, region: &Region) -> bool {
         let now = sys::now_ns();
         if self.until == 0 {
-            self.until = now + PATIENCE;
+            self.until = now + WAIT_MOST_NS;
             region.ring_bell();
         }
         // Not by sleeping, which a scavenger may have forbidden itself: this it needs anyway.
-        sys::futex_wait_for(&region.round, region.round.load(Relaxed), NAP);
+        sys::futex_wait_for(&region.round, region.round.load(Relaxed), POLL_NS);
         now < self.until
     }
 }
 
 /// A round of the supervisor's that began before something was said: in the next one it knows.
-struct Round<'r>(&'r Region, u32);
+struct SupervisorRound<'r>(&'r Region, u32);
 
-impl<'r> Round<'r> {
+impl<'r> SupervisorRound<'r> {
     /// The one it is in, if it is.
     fn of(region: &'r Region) -> Self {
         fence(SeqCst);
@@ -121,13 +121,13 @@ impl<'r> Round<'r> {
             || region.page().supervisor_lost.load(Acquire) != 0
     }
 
-    fn wait(&self, patience: &mut Patience) {
+    fn wait(&self, patience: &mut CancelDeadline) {
         while !self.is_over() && patience.nap(self.0) {}
     }
 }
 
 /// Guests of a thread that is to be cancelled go home, if that may happen at any moment.
-fn leave_alone(region: &'static Region, thread: u64, patience: &mut Patience) {
+fn leave_alone(region: &'static Region, thread: u64, patience: &mut CancelDeadline) {
     let areas = || (0..region.slots()).filter(|slot| region.tid(*slot) != 0).map(|slot| region.area(slot));
     // It may be about to begin: then it is not known yet whose area is its.
     let begins = |area: &Area| {
@@ -182,7 +182,7 @@ extern "C" fn prepare(wanted: i32) -> usize {
 
 /// A scavenger's thread is asked no more to be parked.
 fn stays(area: &'static Area) {
-    Round::of(area.region()).wait(&mut Patience::default());
+    SupervisorRound::of(area.region()).wait(&mut CancelDeadline::default());
     ring::unhook(area);
 }
 
@@ -194,10 +194,10 @@ fn alone(area: &'static Area) {
     }
     let region = area.region();
     // A forked child has no supervisor.
-    let mut patience = (sys::getpid() == region.primary.load(Relaxed)).then(Patience::default);
+    let mut patience = (sys::getpid() == region.primary.load(Relaxed)).then(CancelDeadline::default);
     // It may be giving it one more.
     if let Some(patience) = &mut patience {
-        Round::of(region).wait(patience);
+        SupervisorRound::of(region).wait(patience);
     }
     super::forks::close(area, closed::CANCELLABLE);
     if let Some(patience) = &mut patience {
@@ -206,7 +206,7 @@ fn alone(area: &'static Area) {
 }
 
 /// Until a thread that takes no more guests has none, and comes to the runtime no more.
-fn wait_for_guests(area: &'static Area, patience: &mut Patience) {
+fn wait_for_guests(area: &'static Area, patience: &mut CancelDeadline) {
     let region = area.region();
     let (slot, tid) = (region.slot_of(area), area.tid.load(Relaxed));
     let is_gone = || region.tid(slot) != tid || sys::tgkill(area.pid.load(Relaxed), tid, 0) == sys::ESRCH;
@@ -225,7 +225,7 @@ fn wait_for_guests(area: &'static Area, patience: &mut Patience) {
             }
         }
     };
-    let round = Round::of(region);
+    let round = SupervisorRound::of(region);
     let is_free = || {
         if !ring::is_empty(area) {
             ring::hook(area);
@@ -237,12 +237,12 @@ fn wait_for_guests(area: &'static Area, patience: &mut Patience) {
     }
     // The supervisor may be hooking it, for it had guests a moment ago; and it may be on its way
     // there.
-    let round = Round::of(region);
+    let round = SupervisorRound::of(region);
     until(&|| round.is_over());
     while ring::unhook(area) {
         let (asked, came) = (sys::now_ns(), area.thread.visits.load(Acquire));
         until(&|| {
-            (sys::now_ns() > asked + NAP || area.thread.visits.load(Acquire) != came) && is_alone(area)
+            (sys::now_ns() > asked + POLL_NS || area.thread.visits.load(Acquire) != came) && is_alone(area)
         });
     }
 }
@@ -299,8 +299,8 @@ mod tests {
 
     /// A thread that is about to cancel it; ends when that may be. `out_of_time`: has waited for
     /// long.
-    fn canceller(area: &'static Area, out_of_time: bool) -> std::thread::JoinHandle<Patience> {
-        let mut patience = Patience { until: u64::from(out_of_time) };
+    fn canceller(area: &'static Area, out_of_time: bool) -> std::thread::JoinHandle<CancelDeadline> {
+        let mut patience = CancelDeadline { until: u64::from(out_of_time) };
         std::thread::spawn(move || {
             leave_alone(area.region(), 77, &mut patience);
             patience
@@ -309,7 +309,7 @@ mod tests {
 
     /// Whether it still waits some naps later. It could be slow to begin: what is found is then
     /// found in vain, not wrongly.
-    fn waits(canceller: &std::thread::JoinHandle<Patience>) -> bool {
+    fn waits(canceller: &std::thread::JoinHandle<CancelDeadline>) -> bool {
         std::thread::sleep(Duration::from_millis(20));
         !canceller.is_finished()
     }
@@ -352,7 +352,7 @@ mod tests {
         let canceller = canceller(area, false);
         assert!(waits(&canceller));
         // The supervisor's round had begun before.
-        let home = area.region().claim(&crate::layout::region::Purpose {
+        let home = area.region().claim(&crate::layout::region::AreaPurpose {
             kind: kind::HOME,
             primary: false,
             row: 0,
@@ -389,7 +389,7 @@ mod tests {
             }
             let (done, ended) = channel();
             std::thread::spawn(move || {
-                leave_alone(area.region(), 77, &mut Patience { until: u64::MAX });
+                leave_alone(area.region(), 77, &mut CancelDeadline { until: u64::MAX });
                 let _ = done.send(());
             });
             ended.recv_timeout(Duration::from_secs(60)).expect("an end");
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn a_thread_that_begins_is_waited_for_and_one_that_only_has_a_handler_is_not() {
         let (area, _) = thread(0);
-        let purpose = crate::layout::region::Purpose {
+        let purpose = crate::layout::region::AreaPurpose {
             kind: kind::CLAIMED,
             primary: true,
             row: 0,

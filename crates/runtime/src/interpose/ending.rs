@@ -8,10 +8,10 @@ use crate::layout::area::{Area, closed, kind};
 use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// How often it is looked whether a guest still runs, with [`NAP`] between. One that runs comes to
+/// How often it is looked whether a guest still runs, with [`POLL_NS`] between. One that runs comes to
 /// a yield at once; but its thread may have to wait for a processor.
-const LOOKS: u32 = 2000;
-const NAP: u64 = 50_000;
+const POLLS: u32 = 2000;
+const POLL_NS: u64 = 50_000;
 
 /// Sends every guest of the calling process home, as far as that can be waited for.
 pub(crate) fn everybody_home() {
@@ -33,11 +33,11 @@ pub(crate) fn everybody_home() {
     for other in others() {
         other.closed.fetch_or(closed::ENDS, Relaxed); // which the supervisor sees, and hooks it
     }
-    for _ in 0..LOOKS {
+    for _ in 0..POLLS {
         if !others().any(runs_guest) {
             return;
         }
-        sys::sleep_ns(NAP);
+        sys::sleep_ns(POLL_NS);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A primary forks: its guests stay behind, and the child goes on alone. So does one that shares
 //! its memory (`vfork`).
 
-use crate::interpose::mine::{Pair, mine};
+use crate::interpose::mine::{RegisterPair, mine};
 use crate::interpose::next::{call_next, fail};
 use crate::layout::area::{Area, asked, closed, kind, lock, settled};
 use crate::switching::ring;
@@ -15,20 +15,20 @@ const EAGAIN: i32 = 11;
 
 /// The calling thread's guests go home, and no others come, for a reason of [`closed`].
 pub(super) fn close(area: &'static Area, why: u32) {
-    const LOOKS: u32 = 20_000;
-    const NAP: u64 = 50_000;
+    const POLLS: u32 = 20_000;
+    const POLL_NS: u64 = 50_000;
     area.closed.fetch_or(why, AcqRel);
     // The supervisor holds it for moments only, but may have to wait for a processor.
-    for look in 0..LOOKS {
+    for look in 0..POLLS {
         if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_ok() {
             ring::take_all(area, |guest| ring::dismiss(guest, trip::ENDED));
             area.lock.store(lock::FREE, Release);
             return;
         }
-        if look < LOOKS / 20 {
+        if look < POLLS / 20 {
             sys::sched_yield();
         } else {
-            sys::sleep_ns(NAP);
+            sys::sleep_ns(POLL_NS);
         }
     }
     // It was killed with the lock in its hands. No context is met any more.
@@ -133,14 +133,14 @@ extern "C" fn vfork() -> i32 {
 
 /// Closes the area of a primary's thread, and marks that who runs on it now is another process.
 /// Returns it and what it was before.
-extern "C" fn before_vfork() -> Pair {
-    let Some(area) = mine() else { return Pair { start: 0, argument: 0 } };
+extern "C" fn before_vfork() -> RegisterPair {
+    let Some(area) = mine() else { return RegisterPair { start: 0, argument: 0 } };
     let was_closed = area.closed.load(Acquire);
     if area.kind.load(Relaxed) == kind::PRIMARY {
         close(area, closed::FORKS);
     }
     let was_lent = area.thread.lent.swap(1, Relaxed);
-    Pair { start: area.address() as u64, argument: u64::from(was_closed << 1 | was_lent) }
+    RegisterPair { start: area.address() as u64, argument: u64::from(was_closed << 1 | was_lent) }
 }
 
 extern "C" fn after_vfork(area: Option<&'static Area>, before: u32) {

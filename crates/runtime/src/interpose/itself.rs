@@ -6,7 +6,7 @@
 //! To add a function that takes a path first: a line of `by_path`. They go on to libc's by a jump,
 //! with all arguments.
 
-use crate::interpose::mine::{Pair, mine};
+use crate::interpose::mine::{RegisterPair, mine};
 use crate::interpose::next::{Next, call_next, fail};
 use crate::layout::area::kind;
 use crate::layout::page;
@@ -126,8 +126,8 @@ unsafe extern "C" fn __readlinkat_chk(
 }
 
 /// The path to go on with, and libc's function.
-fn go_on(path: *const i8, next: &Next) -> Pair {
-    Pair { start: meant(path).map_or(path, CStr::as_ptr) as u64, argument: next.address() as u64 }
+fn go_on(path: *const i8, next: &Next) -> RegisterPair {
+    RegisterPair { start: meant(path).map_or(path, CStr::as_ptr) as u64, argument: next.address() as u64 }
 }
 
 /// Functions whose path is in this register: some take arguments without end, so all are passed as
@@ -136,9 +136,9 @@ macro_rules! by_path {
     ($register:literal: $($name:ident = $text:literal,)*) => {{
         $(
             mod $name {
-                use super::{Next, Pair, go_on};
+                use super::{Next, RegisterPair, go_on};
                 pub(super) static NEXT: Next = Next::new($text);
-                extern "C" fn prepare(path: *const i8) -> Pair {
+                extern "C" fn prepare(path: *const i8) -> RegisterPair {
                     go_on(path, &NEXT)
                 }
                 #[cfg(freestanding)]

@@ -28,7 +28,7 @@ pub(super) fn mine_for_signals() -> Option<&'static Area> {
 
 /// Two words, which are returned in rax and rdx.
 #[repr(C)]
-pub(crate) struct Pair {
+pub(crate) struct RegisterPair {
     pub(super) start: u64,
     pub(super) argument: u64,
 }

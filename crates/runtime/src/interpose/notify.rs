@@ -4,11 +4,11 @@
 //!
 //! To add a call that takes a `struct sigevent`: a function at the end.
 
-use crate::interpose::mine::{Pair, mine};
+use crate::interpose::mine::{RegisterPair, mine};
 use crate::interpose::next::{call_next, fail};
 use crate::interpose::threads;
 use crate::layout::area::kind;
-use crate::layout::region::Purpose;
+use crate::layout::region::AreaPurpose;
 use crate::switching::gs;
 use crate::sys;
 use core::ffi::c_void;
@@ -21,7 +21,7 @@ const SIGEV_THREAD: i32 = 2;
 /// `struct sigevent`, as glibc and musl have it.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct Event {
+pub(crate) struct SignalEvent {
     value: u64,
     signal: i32,
     notify: i32,
@@ -32,7 +32,7 @@ pub(crate) struct Event {
 /// What is to be called, and in whose name. Kept for good: nobody tells when the last call was;
 /// equal ones are kept once.
 #[repr(C)]
-struct Wanted {
+struct NotifyWish {
     function: AtomicU64,
     value: AtomicU64,
     primary: AtomicU32,
@@ -40,22 +40,22 @@ struct Wanted {
 }
 
 const PAGE: usize = 4096;
-const IN_PAGE: usize = PAGE / size_of::<Wanted>() - 1;
+const IN_PAGE: usize = PAGE / size_of::<NotifyWish>() - 1;
 
 #[repr(C)]
-struct Page {
-    next: AtomicPtr<Page>,
+struct WishPage {
+    next: AtomicPtr<WishPage>,
     reserved: [u64; 2],
-    all: [Wanted; IN_PAGE],
+    all: [NotifyWish; IN_PAGE],
 }
-const _: () = assert!(size_of::<Page>() <= PAGE);
+const _: () = assert!(size_of::<WishPage>() <= PAGE);
 
 /// Each process has its own instance of the runtime; see `signals::action`.
-static FIRST: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
+static FIRST: AtomicPtr<WishPage> = AtomicPtr::new(core::ptr::null_mut());
 static WRITING: AtomicU32 = AtomicU32::new(0);
 
 /// The record of this wish; none if there is no memory for it.
-fn keep(function: u64, value: u64, primary: bool, row: u32) -> Option<&'static Wanted> {
+fn keep(function: u64, value: u64, primary: bool, row: u32) -> Option<&'static NotifyWish> {
     let mask = sys::set_signal_mask(u64::MAX);
     while WRITING.swap(1, Acquire) != 0 {
         sys::sched_yield();
@@ -66,7 +66,7 @@ fn keep(function: u64, value: u64, primary: bool, row: u32) -> Option<&'static W
     found
 }
 
-fn find_or_add(function: u64, value: u64, primary: bool, row: u32) -> Option<&'static Wanted> {
+fn find_or_add(function: u64, value: u64, primary: bool, row: u32) -> Option<&'static NotifyWish> {
     let mut link = &FIRST;
     loop {
         let page = link.load(Acquire);
@@ -74,11 +74,11 @@ fn find_or_add(function: u64, value: u64, primary: bool, row: u32) -> Option<&'s
             let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
             // SAFETY: a new mapping.
             let at = unsafe { sys::mmap(0, PAGE, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0) }.ok()?;
-            link.store(at as *mut Page, Release);
+            link.store(at as *mut WishPage, Release);
             continue;
         }
         // SAFETY: a page of ours, made of atomics and zeroed, never unmapped.
-        let page: &'static Page = unsafe { &*page };
+        let page: &'static WishPage = unsafe { &*page };
         for wanted in &page.all {
             let there = wanted.function.load(Acquire);
             if there == 0 {
@@ -100,7 +100,7 @@ fn find_or_add(function: u64, value: u64, primary: bool, row: u32) -> Option<&'s
 ///
 /// # Safety
 /// `event` must be null or one.
-unsafe fn with(event: *const Event, next: impl FnOnce(*const Event) -> i32) -> i32 {
+unsafe fn with(event: *const SignalEvent, next: impl FnOnce(*const SignalEvent) -> i32) -> i32 {
     // SAFETY: the caller's.
     let wished =
         unsafe { event.as_ref() }.filter(|event| event.notify == SIGEV_THREAD && event.function != 0);
@@ -110,7 +110,7 @@ unsafe fn with(event: *const Event, next: impl FnOnce(*const Event) -> i32) -> i
         None => fail(ENOSYS),
         Some(wanted) => {
             let value = core::ptr::from_ref(wanted) as u64;
-            let ours = Event { value, function: notified as *const () as usize, ..*wished };
+            let ours = SignalEvent { value, function: notified as *const () as usize, ..*wished };
             next(&raw const ours)
         }
     }
@@ -130,11 +130,11 @@ extern "C" fn notified() {
 }
 
 /// Returns the program's function and its argument.
-extern "C" fn begin(wanted: &'static Wanted) -> Pair {
+extern "C" fn begin(wanted: &'static NotifyWish) -> RegisterPair {
     // SAFETY: inherited from a thread of a harvest; only the region is taken from it, which is the
     // same in all.
     let region = unsafe { gs::area() }.region();
-    let purpose = Purpose {
+    let purpose = AreaPurpose {
         kind: kind::CLAIMED,
         primary: wanted.primary.load(Relaxed) != 0,
         row: wanted.row.load(Relaxed),
@@ -151,9 +151,9 @@ extern "C" fn begin(wanted: &'static Wanted) -> Pair {
 /// # Safety
 /// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
-unsafe extern "C" fn timer_create(clock: i32, event: *const Event, timer: *mut c_void) -> i32 {
+unsafe extern "C" fn timer_create(clock: i32, event: *const SignalEvent, timer: *mut c_void) -> i32 {
     let next = |event| {
-        call_next!(c"timer_create" as fn(i32, *const Event, *mut c_void) -> i32,
+        call_next!(c"timer_create" as fn(i32, *const SignalEvent, *mut c_void) -> i32,
             (clock, event, timer), else fail(ENOSYS))
     };
     // SAFETY: the program's event.
@@ -163,9 +163,8 @@ unsafe extern "C" fn timer_create(clock: i32, event: *const Event, timer: *mut c
 /// # Safety
 /// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
-unsafe extern "C" fn mq_notify(queue: i32, event: *const Event) -> i32 {
-    let next =
-        |event| call_next!(c"mq_notify" as fn(i32, *const Event) -> i32, (queue, event), else fail(ENOSYS));
+unsafe extern "C" fn mq_notify(queue: i32, event: *const SignalEvent) -> i32 {
+    let next = |event| call_next!(c"mq_notify" as fn(i32, *const SignalEvent) -> i32, (queue, event), else fail(ENOSYS));
     // SAFETY: the program's event.
     unsafe { with(event, next) }
 }
@@ -173,9 +172,14 @@ unsafe extern "C" fn mq_notify(queue: i32, event: *const Event) -> i32 {
 /// # Safety
 /// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
-unsafe extern "C" fn lio_listio(mode: i32, list: *const c_void, count: i32, event: *const Event) -> i32 {
+unsafe extern "C" fn lio_listio(
+    mode: i32,
+    list: *const c_void,
+    count: i32,
+    event: *const SignalEvent,
+) -> i32 {
     let next = |event| {
-        call_next!(c"lio_listio" as fn(i32, *const c_void, i32, *const Event) -> i32,
+        call_next!(c"lio_listio" as fn(i32, *const c_void, i32, *const SignalEvent) -> i32,
             (mode, list, count, event), else fail(ENOSYS))
     };
     // SAFETY: the program's event.
@@ -185,10 +189,15 @@ unsafe extern "C" fn lio_listio(mode: i32, list: *const c_void, count: i32, even
 /// # Safety
 /// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
-unsafe extern "C" fn getaddrinfo_a(mode: i32, list: *mut c_void, count: i32, event: *const Event) -> i32 {
+unsafe extern "C" fn getaddrinfo_a(
+    mode: i32,
+    list: *mut c_void,
+    count: i32,
+    event: *const SignalEvent,
+) -> i32 {
     const EAI_SYSTEM: i32 = -11;
     let next = |event| {
-        call_next!(c"getaddrinfo_a" as fn(i32, *mut c_void, i32, *const Event) -> i32,
+        call_next!(c"getaddrinfo_a" as fn(i32, *mut c_void, i32, *const SignalEvent) -> i32,
             (mode, list, count, event), else EAI_SYSTEM)
     };
     // SAFETY: the program's event.

@@ -1,10 +1,10 @@
 //! New threads get areas of their own, before any code of the program runs in them; and processes
 //! that share the memory.
 
-use crate::interpose::mine::{Pair, mine};
+use crate::interpose::mine::{RegisterPair, mine};
 use crate::interpose::next::{call_next, fail};
 use crate::layout::area::{Area, closed, kind, settled};
-use crate::layout::region::Purpose;
+use crate::layout::region::AreaPurpose;
 use crate::signals;
 use crate::switching::gs;
 use crate::switching::labels;
@@ -21,7 +21,7 @@ type Start = unsafe extern "C" fn();
 pub(super) fn area_for(creator: &'static Area, start: usize, argument: usize) -> Option<&'static Area> {
     let region = creator.region();
     let primary = creator.kind.load(Relaxed) == kind::PRIMARY;
-    let purpose = Purpose {
+    let purpose = AreaPurpose {
         kind: kind::CLAIMED,
         primary,
         row: creator.row.load(Relaxed),
@@ -44,7 +44,7 @@ pub(super) fn area_for(creator: &'static Area, start: usize, argument: usize) ->
 
 /// What a thread begins with: returns the program's function and its argument. Called on the
 /// thread's own stack.
-pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
+pub(crate) extern "C" fn begin(area: &'static Area) -> RegisterPair {
     // SAFETY: the area made for this thread; it stays until the thread is gone.
     unsafe { gs::set_base(area.address()) };
     let fs = gs::fs_base();
@@ -61,7 +61,7 @@ pub(crate) extern "C" fn begin(area: &'static Area) -> Pair {
     area.tid.store(tid, Relaxed);
     area.pid.store(sys::getpid(), Relaxed); // it may be a process, by clone()
     area.region().adopt(area, tid, if primary { kind::PRIMARY } else { kind::HOME });
-    Pair { start: area.thread.start[0].load(Relaxed), argument: area.thread.start[1].load(Relaxed) }
+    RegisterPair { start: area.thread.start[0].load(Relaxed), argument: area.thread.start[1].load(Relaxed) }
 }
 
 #[cfg_attr(freestanding, unsafe(no_mangle))]

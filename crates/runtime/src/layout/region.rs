@@ -69,7 +69,7 @@ const _: () = assert!(size_of::<Region>() <= HEADER);
 
 /// What a new area is for.
 #[derive(Clone, Copy)]
-pub(crate) struct Purpose {
+pub(crate) struct AreaPurpose {
     pub(crate) kind: u32,
     /// For a thread of the primary.
     pub(crate) primary: bool,
@@ -180,7 +180,7 @@ impl Region {
     }
 
     /// Makes an area for a thread; none where all are in use.
-    pub(crate) fn claim(&self, purpose: &Purpose) -> Option<&'static Area> {
+    pub(crate) fn claim(&self, purpose: &AreaPurpose) -> Option<&'static Area> {
         self.claim_free(purpose).or_else(|| {
             self.reclaim(purpose.pid);
             self.claim_free(purpose)
@@ -188,7 +188,7 @@ impl Region {
     }
 
     /// The same where a failure cannot be reported: waits for a thread that ends.
-    pub(crate) fn claim_in_time(&self, purpose: &Purpose) -> &'static Area {
+    pub(crate) fn claim_in_time(&self, purpose: &AreaPurpose) -> &'static Area {
         const NAP: u64 = 1_000_000;
         loop {
             match self.claim(purpose) {
@@ -232,7 +232,7 @@ impl Region {
         }
     }
 
-    fn claim_free(&self, purpose: &Purpose) -> Option<&'static Area> {
+    fn claim_free(&self, purpose: &AreaPurpose) -> Option<&'static Area> {
         let slot = (0..SLOTS).find(|slot| {
             let area = self.area(*slot);
             // Not touching slots that were never used: they have no memory yet.
@@ -281,7 +281,7 @@ impl Region {
         }
     }
 
-    fn prepare(&self, area: &'static Area, own: *mut Context, purpose: &Purpose) {
+    fn prepare(&self, area: &'static Area, own: *mut Context, purpose: &AreaPurpose) {
         // Its pages are there before a primary's thread writes to them: frame, XSAVE image, slow
         // stack.
         for page in [0x0ff0, 0x1ff0, 0x2ff0, 0x3ff0, 0x6ff0, 0x7ff0] {

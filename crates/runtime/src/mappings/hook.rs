@@ -30,14 +30,14 @@ const WAY: usize = 64;
 
 /// Where a call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Call {
+struct CallSite {
     at: usize,
     /// From there to behind it.
     size: usize,
 }
 
 /// The first call with this number in these bytes, and how many there are.
-fn find(code: &[u8], number: usize) -> Option<(Call, usize)> {
+fn find(code: &[u8], number: usize) -> Option<(CallSite, usize)> {
     let mut start = [NUMBER, 0, 0, 0, 0];
     start[1..].copy_from_slice(&(number as u32).to_le_bytes());
     let begins = code.windows(BEFORE).enumerate().filter(|(_, bytes)| *bytes == start);
@@ -45,7 +45,7 @@ fn find(code: &[u8], number: usize) -> Option<(Call, usize)> {
         let mut between = 0;
         loop {
             match code.get(at + BEFORE + between..)? {
-                [0x0f, 0x05, ..] => return Some(Call { at, size: BEFORE + between + SYSCALL.len() }),
+                [0x0f, 0x05, ..] => return Some(CallSite { at, size: BEFORE + between + SYSCALL.len() }),
                 [0x48..=0x4f, 0x89 | 0x8b, 0xc0..=0xff, ..] if between < BETWEEN => between += 3,
                 _ => return None,
             }
@@ -80,7 +80,7 @@ unsafe fn write_code(at: usize, code: &[u8]) -> bool {
 ///
 /// # Safety
 /// As [`write_code`]; the call must be one, and `spare` ours.
-unsafe fn replace(code: &[u8], call: Call, spare: usize) -> bool {
+unsafe fn replace(code: &[u8], call: CallSite, spare: usize) -> bool {
     let at = code.as_ptr() as usize + call.at;
     let Ok(distance) = i32::try_from(spare as i64 - (at + BEFORE) as i64) else { return false };
     let kept = &code[call.at..call.at + call.size - SYSCALL.len()];
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(way[7..15], (behind + 2).to_le_bytes());
         let code = page();
         code[200..207].copy_from_slice(&CALL);
-        let far = Call { at: 200, size: 7 };
+        let far = CallSite { at: 200, size: 7 };
         // SAFETY: it is not written to.
         assert!(!unsafe { replace(code, far, 1 << 20) }, "too far");
         assert_eq!(code[200..207], CALL);

@@ -4,37 +4,37 @@ use crate::sys;
 
 /// As the kernel names a file there; inode 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct File {
+pub(crate) struct FileId {
     pub(crate) device: u64,
     pub(crate) inode: u64,
 }
 
 /// A mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct MapsLine {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) readable: bool,
     pub(crate) offset: u64,
-    pub(crate) file: File,
+    pub(crate) file: FileId,
     /// The kernel's own name stands there, in brackets: a heap, a stack, code of the kernel's.
     pub(crate) special: bool,
 }
 
-impl Line {
+impl MapsLine {
     pub(crate) fn holds(&self, address: usize) -> bool {
         (self.start..self.end).contains(&address)
     }
 }
 
 /// Shows all of them, in the order of their addresses. Whether the kernel told all.
-pub(crate) fn each(mut look: impl FnMut(&Line)) -> bool {
+pub(crate) fn each(mut look: impl FnMut(&MapsLine)) -> bool {
     let fd = sys::open(c"/proc/self/maps", sys::O_RDONLY | sys::O_CLOEXEC) as i32;
     if fd < 0 {
         return false;
     }
     let mut text = [0_u8; 1024];
-    let mut reader = Reader::default();
+    let mut reader = MapsReader::default();
     let result = loop {
         match sys::read(fd, &mut text) {
             size if size > 0 => {
@@ -52,7 +52,7 @@ pub(crate) fn each(mut look: impl FnMut(&Line)) -> bool {
 
 /// The parts of a line, in their order.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Part {
+enum MapsField {
     #[default]
     Start,
     End,
@@ -67,16 +67,16 @@ enum Part {
 
 /// Of a line: what was read of it.
 #[derive(Default)]
-struct Reader {
-    part: Part,
+struct MapsReader {
+    part: MapsField,
     number: u64,
-    line: Line,
+    line: MapsLine,
 }
 
-impl Reader {
+impl MapsReader {
     /// One byte more; the line, if that ends it.
-    fn take(&mut self, byte: u8) -> Option<Line> {
-        use Part::{Blanks, End, Inode, Major, Minor, Name, Offset, Rights, Start};
+    fn take(&mut self, byte: u8) -> Option<MapsLine> {
+        use MapsField::{Blanks, End, Inode, Major, Minor, Name, Offset, Rights, Start};
         if byte == b'\n' {
             if self.part == Inode {
                 self.line.file.inode = self.number;
@@ -142,8 +142,8 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Vec<Line> {
-        let mut reader = Reader::default();
+    fn read(text: &str) -> Vec<MapsLine> {
+        let mut reader = MapsReader::default();
         text.bytes().filter_map(|byte| reader.take(byte)).collect()
     }
 
@@ -155,11 +155,17 @@ mod tests {
              7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]\n\
              ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n",
         );
-        let file = File { device: 0xfd << 32 | 0x1e, inode: 1_234_567_890_123 };
-        let first =
-            Line { start: 0x40_0000, end: 0x40_b000, readable: true, offset: 0x2000, file, special: false };
+        let file = FileId { device: 0xfd << 32 | 0x1e, inode: 1_234_567_890_123 };
+        let first = MapsLine {
+            start: 0x40_0000,
+            end: 0x40_b000,
+            readable: true,
+            offset: 0x2000,
+            file,
+            special: false,
+        };
         assert_eq!(lines[0], first);
-        let second = Line { start: 0x7f00_0000_0000, end: 0x7f00_0000_1000, ..Line::default() };
+        let second = MapsLine { start: 0x7f00_0000_0000, end: 0x7f00_0000_1000, ..MapsLine::default() };
         assert_eq!(lines[1], second);
         assert!(lines[2].special && lines[2].readable && lines[3].special && !lines[3].readable);
         assert_eq!((lines[3].start, lines.len()), (0xffff_ffff_ff60_0000, 4));

@@ -24,8 +24,8 @@ use crate::layout::area::Area;
 use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
-use maps::{File, Line};
-use spans::Spans;
+use maps::{FileId, MapsLine};
+use spans::FileSpans;
 
 pub(crate) const PAGE: usize = 4096;
 
@@ -61,7 +61,7 @@ pub(crate) struct ScavengerMappings {
     libc: AtomicU64,
     /// [`seen`]
     seen: AtomicU32,
-    pub(crate) spans: AtomicPtr<Spans>,
+    pub(crate) spans: AtomicPtr<FileSpans>,
     /// Where its program lies if it is linked to be there, and has no loader; else 0.
     pub(crate) fixed: [AtomicU64; 2],
 }
@@ -95,12 +95,12 @@ impl ScavengerMappings {
         self.inode.load(Acquire) != 0
     }
 
-    fn file(&self) -> File {
-        File { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) }
+    fn file(&self) -> FileId {
+        FileId { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) }
     }
 
     /// Whether it is a piece that the owner with this row marked.
-    pub(crate) fn marks(&self, row: u32, line: &Line) -> bool {
+    pub(crate) fn marks(&self, row: u32, line: &MapsLine) -> bool {
         line.file == self.file() && line.offset >> ADDRESS == mark(row, 0) >> ADDRESS
     }
 }
@@ -221,12 +221,12 @@ pub(crate) unsafe fn call(area: &Area, number: usize, arguments: [usize; 6]) -> 
                 if stat.inode == own.libc.load(Relaxed) && third & sys::PROT_EXEC != 0 {
                     spans::spoil(area);
                 }
-                spans::mapped(area, place, size, File { device: 0, inode: stat.inode }, offset as u64);
+                spans::mapped(area, place, size, FileId { device: 0, inode: stat.inode }, offset as u64);
             }
         }
         sys::nr::MMAP if flags & TYPE != sys::MAP_PRIVATE => {
             // The kernel tells it as a file, which is not known without asking.
-            let file = File { device: own.shared.load(Relaxed), inode: 0 };
+            let file = FileId { device: own.shared.load(Relaxed), inode: 0 };
             spans::mapped(area, place, size, file, 0);
         }
         _ => {}

@@ -7,7 +7,7 @@
 
 use crate::exec::elf::{self, FileHeader, ProgramHeader};
 use crate::layout::area::Area;
-use crate::mappings::maps::{self, File, Line};
+use crate::mappings::maps::{self, FileId, MapsLine};
 use crate::mappings::{PAGE, memory, seen};
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -31,7 +31,7 @@ mod kind {
 /// Addresses that belong to one file.
 #[repr(C)]
 #[derive(Default)]
-struct Span {
+struct FileSpan {
     start: AtomicU64,
     /// 0: not known, and nothing of it is the scavenger's.
     end: AtomicU64,
@@ -43,7 +43,7 @@ struct Span {
     kind: AtomicU32,
 }
 
-impl Span {
+impl FileSpan {
     fn range(&self) -> (usize, usize) {
         (self.start.load(Relaxed) as usize, self.end.load(Acquire) as usize)
     }
@@ -53,12 +53,12 @@ impl Span {
         (start..end).contains(&address)
     }
 
-    fn file(&self) -> File {
-        File { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) }
+    fn file(&self) -> FileId {
+        FileId { device: self.device.load(Relaxed), inode: self.inode.load(Relaxed) }
     }
 
     /// The part of a mapping that is known for the scavenger's, from an address on.
-    fn part(&self, line: &Line, from: usize, seen: u32) -> Option<(usize, usize)> {
+    fn part(&self, line: &MapsLine, from: usize, seen: u32) -> Option<(usize, usize)> {
         let (start, end) = self.range();
         let (start, end) = (start.max(line.start).max(from), end.min(line.end));
         let file = self.file();
@@ -80,7 +80,7 @@ impl Span {
         (start < end && line.file.inode != 0 && its).then_some((start, end))
     }
 
-    fn set(&self, (start, end): (usize, usize), file: File, shift: u64, kind: u32) {
+    fn set(&self, (start, end): (usize, usize), file: FileId, shift: u64, kind: u32) {
         self.start.store(start as u64, Relaxed);
         self.device.store(file.device, Relaxed);
         self.inode.store(file.inode, Relaxed);
@@ -92,21 +92,21 @@ impl Span {
 
 /// In memory that is the scavenger's, and marked.
 #[repr(C)]
-pub(crate) struct Spans {
+pub(crate) struct FileSpans {
     count: AtomicU32,
     /// Held by the thread that changes it.
     lock: AtomicU32,
     /// A thread could not change it, so it tells nothing any more.
     spoiled: AtomicU32,
-    all: [Span; MOST],
+    all: [FileSpan; MOST],
 }
 
-const SIZE: usize = size_of::<Spans>().next_multiple_of(PAGE);
+const SIZE: usize = size_of::<FileSpans>().next_multiple_of(PAGE);
 
-impl Spans {
+impl FileSpans {
     /// Room for one more.
-    fn push(&self) -> Option<&Span> {
-        let free = |span: &&Span| span.kind.load(Relaxed) == kind::FREE && span.end.load(Relaxed) == 0;
+    fn push(&self) -> Option<&FileSpan> {
+        let free = |span: &&FileSpan| span.kind.load(Relaxed) == kind::FREE && span.end.load(Relaxed) == 0;
         self.each().find(free).or_else(|| self.all.get(self.count.fetch_add(1, AcqRel) as usize))
     }
 
@@ -128,13 +128,13 @@ impl Spans {
         self.spoiled.store(1, Release);
     }
 
-    fn each(&self) -> impl Iterator<Item = &Span> {
+    fn each(&self) -> impl Iterator<Item = &FileSpan> {
         self.all.iter().take(self.count.load(Acquire) as usize)
     }
 
     /// The first part of a mapping that is known for the scavenger's, from an address on, where
     /// these calls were seen.
-    pub(crate) fn part(&self, line: &Line, from: usize, seen: u32) -> Option<(usize, usize)> {
+    pub(crate) fn part(&self, line: &MapsLine, from: usize, seen: u32) -> Option<(usize, usize)> {
         let parts = self.each().filter_map(|span| span.part(line, from, seen));
         parts.min().filter(|_| self.spoiled.load(Acquire) == 0)
     }
@@ -146,7 +146,7 @@ impl Spans {
     }
 }
 
-fn of(area: &Area) -> Option<&'static Spans> {
+fn of(area: &Area) -> Option<&'static FileSpans> {
     // SAFETY: set once, to memory that stays until all areas of the scavenger are given back.
     unsafe { area.mappings().spans.load(Acquire).as_ref() }
 }
@@ -155,13 +155,13 @@ pub(super) fn begin(area: &Area) {
     let protection = sys::PROT_READ | sys::PROT_WRITE;
     // SAFETY: a new mapping, of zeroes, which are values of atomics.
     if let Ok(at) = unsafe { memory(area, 0, SIZE, protection, 0) } {
-        area.mappings().spans.store(at as *mut Spans, Release);
+        area.mappings().spans.store(at as *mut FileSpans, Release);
     }
 }
 
 /// Our loader has mapped a file from here to there.
 pub(crate) fn note(area: &Area, (start, end): (usize, usize)) {
-    let Some(span) = of(area).and_then(Spans::push) else { return };
+    let Some(span) = of(area).and_then(FileSpans::push) else { return };
     maps::each(|line| {
         if line.holds(start) && line.file.inode != 0 {
             span.set((start, end), line.file, 0, kind::FILE);
@@ -170,10 +170,10 @@ pub(crate) fn note(area: &Area, (start, end): (usize, usize)) {
 }
 
 /// The program has something of this file here, from this offset on.
-pub(super) fn mapped(area: &Area, at: usize, size: usize, file: File, offset: u64) {
+pub(super) fn mapped(area: &Area, at: usize, size: usize, file: FileId, offset: u64) {
     let Some(spans) = of(area) else { return };
     let Some(end) = at.checked_add(size).and_then(|end| end.checked_next_multiple_of(PAGE)) else { return };
-    if file == File::default() {
+    if file == FileId::default() {
         return;
     }
     spans.change(|| {
@@ -194,7 +194,7 @@ pub(super) fn spoil(area: &Area) {
 pub(super) fn forget(area: &Area, at: usize, size: usize) {
     let Some(spans) = of(area) else { return };
     let Some(until) = at.checked_add(size).and_then(|end| end.checked_next_multiple_of(PAGE)) else { return };
-    let is_hit = |span: &&Span| {
+    let is_hit = |span: &&FileSpan| {
         let (start, end) = span.range();
         start < until && at < end
     };
@@ -223,8 +223,9 @@ pub(super) fn forget(area: &Area, at: usize, size: usize) {
 pub(crate) fn note_libraries(area: &Area, each: impl Fn(&mut dyn FnMut(usize))) {
     let Some(spans) = of(area) else { return };
     each(&mut |at| {
-        let is_known =
-            |span: &Span| span.start.load(Relaxed) == at as u64 && span.kind.load(Relaxed) != kind::MAPPED;
+        let is_known = |span: &FileSpan| {
+            span.start.load(Relaxed) == at as u64 && span.kind.load(Relaxed) != kind::MAPPED
+        };
         if at != 0
             && !spans.each().any(is_known)
             && let Some(span) = spans.push()
@@ -235,7 +236,7 @@ pub(crate) fn note_libraries(area: &Area, each: impl Fn(&mut dyn FnMut(usize))) 
     });
     maps::each(|line| {
         let begins =
-            |span: &&Span| span.kind.load(Relaxed) == kind::LIBRARY && span.range() == (line.start, 0);
+            |span: &&FileSpan| span.kind.load(Relaxed) == kind::LIBRARY && span.range() == (line.start, 0);
         if line.readable
             && line.offset == 0
             && line.file.inode != 0
@@ -276,7 +277,7 @@ pub(super) fn is_loaders(area: &Area, address: usize) -> bool {
 ///
 /// # Safety
 /// It must be there, and not change.
-unsafe fn size_at(line: &Line) -> Option<usize> {
+unsafe fn size_at(line: &MapsLine) -> Option<usize> {
     let space = line.end - line.start;
     // SAFETY: a page at least, of which any bytes are numbers.
     let file = unsafe { &*(line.start as *const FileHeader) };
@@ -297,16 +298,16 @@ unsafe fn size_at(line: &Line) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn span(start: usize, end: usize, kind: u32) -> Span {
-        let span = Span::default();
-        span.set((start, end), File { device: 7, inode: 5 }, 0x1000, kind);
+    fn span(start: usize, end: usize, kind: u32) -> FileSpan {
+        let span = FileSpan::default();
+        span.set((start, end), FileId { device: 7, inode: 5 }, 0x1000, kind);
         span
     }
 
-    fn line(start: usize, end: usize, inode: u64) -> Line {
+    fn line(start: usize, end: usize, inode: u64) -> MapsLine {
         let device = if inode == 0 { 0 } else { 7 };
         let offset = start as u64 + 0x1000;
-        Line { start, end, offset, file: File { device, inode }, ..Line::default() }
+        MapsLine { start, end, offset, file: FileId { device, inode }, ..MapsLine::default() }
     }
 
     #[test]
@@ -321,7 +322,7 @@ mod tests {
             [(kind::FILE, 0), (kind::LIBRARY, seen::LOADER_UNMAPS), (kind::MAPPED, seen::ALL)]
         {
             let span = span(0x2000, 0x6000, kind);
-            let part = |line: &Line| span.part(line, 0, needed);
+            let part = |line: &MapsLine| span.part(line, 0, needed);
             assert_eq!(part(&line(0x1000, 0x3000, 5)), Some((0x2000, 0x3000)));
             assert_eq!(part(&line(0x5000, 0x9000, 5)), Some((0x5000, 0x6000)));
             assert!(others.iter().all(|other| part(other).is_none()));
@@ -330,12 +331,12 @@ mod tests {
             assert_eq!(unseen.is_some(), kind == kind::FILE);
         }
         let mapped = span(0x2000, 0x6000, kind::MAPPED);
-        assert_eq!(mapped.part(&Line { offset: 0, ..line(0x3000, 0x4000, 5) }, 0, seen::ALL), None);
-        let shared = Span::default();
-        shared.set((0x2000, 0x6000), File { device: 7, inode: 0 }, 0x1000, kind::MAPPED);
+        assert_eq!(mapped.part(&MapsLine { offset: 0, ..line(0x3000, 0x4000, 5) }, 0, seen::ALL), None);
+        let shared = FileSpan::default();
+        shared.set((0x2000, 0x6000), FileId { device: 7, inode: 0 }, 0x1000, kind::MAPPED);
         assert_eq!(shared.part(&line(0x3000, 0x4000, 9), 0, seen::ALL), Some((0x3000, 0x4000)));
         assert_eq!(span(0x2000, 0, kind::FILE).part(&line(0x3000, 0x4000, 5), 0, seen::ALL), None, "no end");
-        assert_eq!(Span::default().part(&line(0, 0x4000, 0), 0, seen::ALL), None);
+        assert_eq!(FileSpan::default().part(&line(0, 0x4000, 0), 0, seen::ALL), None);
     }
 
     #[test]
@@ -348,10 +349,10 @@ mod tests {
         let spans = of(home).unwrap();
         let file = std::fs::File::open("/proc/self/exe").unwrap();
         let inode = sys::fstat(std::os::fd::AsRawFd::as_raw_fd(&file)).unwrap().inode;
-        let file = File { device: 0, inode };
+        let file = FileId { device: 0, inode };
         let left = || {
             let used = spans.each().filter(|span| span.kind.load(Relaxed) == kind::MAPPED);
-            let mut all: Vec<_> = used.map(Span::range).collect();
+            let mut all: Vec<_> = used.map(FileSpan::range).collect();
             all.sort_unstable();
             all
         };
@@ -365,7 +366,8 @@ mod tests {
         forget(home, 0x11000, 0x4000);
         assert_eq!(left(), [(0x10000, 0x11000), (0x15000, 0x18000)]);
         let told = |start: usize, end, offset| {
-            let line = Line { start, end, offset, file: File { device: 1, inode }, ..Line::default() };
+            let line =
+                MapsLine { start, end, offset, file: FileId { device: 1, inode }, ..MapsLine::default() };
             spans.part(&line, 0, seen::ALL)
         };
         assert_eq!(told(0x16000, 0x17000, 0x7000), Some((0x16000, 0x17000)));
@@ -376,7 +378,7 @@ mod tests {
         assert_eq!(left(), []);
         // So is what it began with, if it unmaps that.
         let library = spans.push().unwrap();
-        library.set((0x50000, 0x58000), File { device: 1, inode }, 0, kind::LIBRARY);
+        library.set((0x50000, 0x58000), FileId { device: 1, inode }, 0, kind::LIBRARY);
         forget(home, 0x52000, 0x1000);
         assert_eq!(told(0x50000, 0x58000, 0), Some((0x50000, 0x52000)));
         assert_eq!(told(0x52000, 0x53000, 0), None);

@@ -33,7 +33,7 @@ pub(crate) const fn bit(signal: i32) -> u64 {
 
 pub(crate) const FAULT_MASK: u64 = bit(SIGILL) | bit(SIGTRAP) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGSEGV);
 
-struct Entry {
+struct ActionEntry {
     /// Odd during a write; writers have all signals blocked, so no reader interrupts one in its own
     /// thread.
     version: AtomicU32,
@@ -44,8 +44,8 @@ struct Entry {
     mask: AtomicU64,
 }
 
-static ENTRIES: [Entry; 65] = [const {
-    Entry {
+static ENTRIES: [ActionEntry; 65] = [const {
+    ActionEntry {
         version: AtomicU32::new(0),
         wrapped: AtomicU32::new(0),
         handler: AtomicUsize::new(DEFAULT),

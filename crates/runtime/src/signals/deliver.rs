@@ -6,7 +6,8 @@ use crate::layout::context::Context;
 use crate::signals::action::{SA_NODEFER, SA_ONSTACK, bit};
 use crate::signals::forward;
 use crate::signals::frame::{
-    Interrupted, Loading, RSP, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext, VectorSize,
+    Interrupted, InterruptedLoads, RSP, Registers, SS_ONSTACK, SignalFrame, SignalInfo, UserContext,
+    VectorSize,
 };
 use crate::switching::labels;
 use crate::switching::redirect;
@@ -60,7 +61,7 @@ pub(crate) fn stack_at_home(area: &Area) -> u64 {
 ///
 /// # Safety
 /// The own context must run, and nobody else may use its slots.
-pub(super) unsafe fn show_rax(area: &Area, registers: &mut Registers) -> Option<Loading> {
+pub(super) unsafe fn show_rax(area: &Area, registers: &mut Registers) -> Option<InterruptedLoads> {
     let own = area.own();
     if registers.rax != own.pointer() as u64 {
         return None;
@@ -72,12 +73,12 @@ pub(super) unsafe fn show_rax(area: &Area, registers: &mut Registers) -> Option<
         // SAFETY: the caller's.
         unsafe { forward::slot(own, 0) }
     };
-    Some(Loading { rip: registers.rip })
+    Some(InterruptedLoads { rip: registers.rip })
 }
 
 /// The handler has returned, and what it changed is in the slots. If it did not choose another
 /// place to go on, the loads do.
-pub(super) fn go_on_loading(area: &Area, registers: &mut Registers, loading: Option<Loading>) {
+pub(super) fn go_on_loading(area: &Area, registers: &mut Registers, loading: Option<InterruptedLoads>) {
     if loading.is_some_and(|loading| loading.rip == registers.rip) {
         registers.rax = area.own().pointer() as u64;
     }

@@ -3,13 +3,13 @@
 use crate::counting::count;
 use crate::layout::area::{Area, kind};
 use crate::layout::context::Context;
-use crate::layout::region::Purpose;
+use crate::layout::region::AreaPurpose;
 use crate::signals::action::{self, DEFAULT, FAULT_MASK, FAULTS, IGNORE, SA_RESETHAND, SIGTRAP, bit};
 pub(crate) use crate::signals::deliver::handler_returned;
 use crate::signals::deliver::{at_yield, go_on_loading, held, into_handler, into_slots, show_rax};
 use crate::signals::forward;
 use crate::signals::frame::{SignalInfo, UserContext};
-use crate::signals::place::{self, Place};
+use crate::signals::place::{self, InterruptedAt};
 use crate::switching::gs;
 use crate::switching::labels;
 use crate::switching::links;
@@ -163,23 +163,23 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
         return;
     }
     let place = if lent {
-        Place::Program
+        InterruptedAt::Program
     } else {
         // SAFETY: the kernel's registers.
         unsafe { place::of(area, &context.registers, faulted) }
     };
     let cur = area.twin.cur.load(Relaxed);
-    let mut amid = place != Place::Program;
+    let mut amid = place != InterruptedAt::Program;
     match place {
-        Place::Program if lent || faulted || cur != area.own().pointer() => {}
-        Place::Program => {
+        InterruptedAt::Program if lent || faulted || cur != area.own().pointer() => {}
+        InterruptedAt::Program => {
             amid = context.registers.rax == cur as u64;
             // SAFETY: the kernel's registers, and the own context runs here.
             unsafe { forward::to_the_end_of_loads(area, &mut context.registers) };
         }
         // SAFETY: the place says that the own context is saved, and this thread runs it.
-        Place::Yield => unsafe { at_yield(area, &mut context.registers) },
-        Place::Guest => {
+        InterruptedAt::Yield => unsafe { at_yield(area, &mut context.registers) },
+        InterruptedAt::Guest => {
             // SAFETY: CUR is the guest that was interrupted.
             let guest: &Context = unsafe { &*cur };
             // SAFETY: as above.
@@ -194,13 +194,13 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
                 return;
             }
         }
-        Place::Runtime if faulted && count::pass_over_clock(area, &mut context.registers) => return,
-        Place::Runtime if faulted => {
+        InterruptedAt::Runtime if faulted && count::pass_over_clock(area, &mut context.registers) => return,
+        InterruptedAt::Runtime if faulted => {
             sys::write(2, b"gleaner: the harvest runtime faulted; please report this\n");
             die(signal, info, true);
             return;
         }
-        Place::Runtime => {
+        InterruptedAt::Runtime => {
             put_off(area, info, context.mask);
             context.mask = !FAULT_MASK;
             return;
@@ -246,7 +246,7 @@ unsafe fn by_itself(
 /// runs.
 fn with_an_area(creators: &Area, call: impl FnOnce()) {
     let region = creators.region();
-    let purpose = Purpose {
+    let purpose = AreaPurpose {
         kind: kind::CLAIMED,
         primary: creators.twin.guest.load(Relaxed) != 0,
         row: creators.row.load(Relaxed),

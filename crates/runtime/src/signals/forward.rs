@@ -22,7 +22,7 @@ const SET_BUDGET: [u8; 8] = [0x65, 0xc7, 0x04, 0x25, 0x28, 0, 0, 0];
 
 /// What may stand behind a switch back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum LoadStep {
     /// `mov to, rax`
     Copy {
         to: u8,
@@ -49,11 +49,11 @@ pub(super) unsafe fn to_the_end_of_loads(area: &Area, registers: &mut Registers)
         // SAFETY: the caller's; what is behind an instruction done here is fetched next.
         let Some((step, length)) = (unsafe { step(registers.rip) }) else { return };
         match step {
-            Step::Copy { to } => *registers.at(to) = registers.rax,
-            Step::Load { to: RSP } => registers.rsp = own.rsp.load(Relaxed),
+            LoadStep::Copy { to } => *registers.at(to) = registers.rax,
+            LoadStep::Load { to: RSP } => registers.rsp = own.rsp.load(Relaxed),
             // SAFETY: the caller's.
-            Step::Load { to } => *registers.at(to) = unsafe { slot(own, to) },
-            Step::Budget(cycles) => area.twin.budget.store(cycles, Relaxed),
+            LoadStep::Load { to } => *registers.at(to) = unsafe { slot(own, to) },
+            LoadStep::Budget(cycles) => area.twin.budget.store(cycles, Relaxed),
         }
         registers.rip += length;
     }
@@ -83,7 +83,7 @@ pub(super) unsafe fn slot(own: &Context, number: u8) -> u64 {
 ///
 /// # Safety
 /// It must be the address of an instruction.
-unsafe fn step(at: u64) -> Option<(Step, u64)> {
+unsafe fn step(at: u64) -> Option<(LoadStep, u64)> {
     // SAFETY: the caller's, and see above.
     let byte = |i: usize| unsafe { (at as *const u8).add(i).read() };
     let prefix = byte(0);
@@ -91,7 +91,7 @@ unsafe fn step(at: u64) -> Option<(Step, u64)> {
         // SAFETY: the caller's.
         let stands = unsafe { stands(at, &SET_BUDGET) };
         return stands
-            .then(|| (Step::Budget(i32::from_le_bytes([byte(8), byte(9), byte(10), byte(11)])), 12));
+            .then(|| (LoadStep::Budget(i32::from_le_bytes([byte(8), byte(9), byte(10), byte(11)])), 12));
     }
     // REX.W, and at most one of R and B.
     let (r, b) = match prefix {
@@ -107,12 +107,12 @@ unsafe fn step(at: u64) -> Option<(Step, u64)> {
     let modrm = byte(2);
     let (mode, register, other) = (modrm >> 6, (modrm >> 3 & 7) + r, (modrm & 7) + b);
     match (operation, mode) {
-        (0x8b, 3) if other == RAX => Some((Step::Copy { to: register }, 3)),
-        (0x89, 3) if register == RAX => Some((Step::Copy { to: other }, 3)),
+        (0x8b, 3) if other == RAX => Some((LoadStep::Copy { to: register }, 3)),
+        (0x89, 3) if register == RAX => Some((LoadStep::Copy { to: other }, 3)),
         (0x8b, 1) if other == RAX => {
             let from = i32::from(byte(3) as i8);
             let expected = if register == RSP { context::RSP } else { context::slot(register) };
-            (from == expected).then_some((Step::Load { to: register }, 4))
+            (from == expected).then_some((LoadStep::Load { to: register }, 4))
         }
         _ => None,
     }
@@ -122,21 +122,21 @@ unsafe fn step(at: u64) -> Option<(Step, u64)> {
 mod tests {
     use super::*;
 
-    fn of(bytes: &[u8]) -> Option<(Step, u64)> {
+    fn of(bytes: &[u8]) -> Option<(LoadStep, u64)> {
         // SAFETY: whole instructions.
         unsafe { step(bytes.as_ptr() as u64) }
     }
 
     #[test]
     fn loads_from_slots_are_known() {
-        assert_eq!(of(&[0x48, 0x8b, 0x60, 0x10]), Some((Step::Load { to: RSP }, 4))); // mov rsp, [rax + 0x10]
-        assert_eq!(of(&[0x48, 0x8b, 0x58, 0x98]), Some((Step::Load { to: 3 }, 4))); // mov rbx, [rax - 0x68]
-        assert_eq!(of(&[0x4c, 0x8b, 0x60, 0xe0]), Some((Step::Load { to: 12 }, 4))); // mov r12, [rax - 0x20]
-        assert_eq!(of(&[0x48, 0x8b, 0x40, 0x80]), Some((Step::Load { to: RAX }, 4))); // mov rax, [rax - 0x80]
-        assert_eq!(of(&[0x49, 0x89, 0xc7]), Some((Step::Copy { to: 15 }, 3))); // mov r15, rax
-        assert_eq!(of(&[0x4c, 0x8b, 0xf8]), Some((Step::Copy { to: 15 }, 3))); // the other way to write it
+        assert_eq!(of(&[0x48, 0x8b, 0x60, 0x10]), Some((LoadStep::Load { to: RSP }, 4))); // mov rsp, [rax + 0x10]
+        assert_eq!(of(&[0x48, 0x8b, 0x58, 0x98]), Some((LoadStep::Load { to: 3 }, 4))); // mov rbx, [rax - 0x68]
+        assert_eq!(of(&[0x4c, 0x8b, 0x60, 0xe0]), Some((LoadStep::Load { to: 12 }, 4))); // mov r12, [rax - 0x20]
+        assert_eq!(of(&[0x48, 0x8b, 0x40, 0x80]), Some((LoadStep::Load { to: RAX }, 4))); // mov rax, [rax - 0x80]
+        assert_eq!(of(&[0x49, 0x89, 0xc7]), Some((LoadStep::Copy { to: 15 }, 3))); // mov r15, rax
+        assert_eq!(of(&[0x4c, 0x8b, 0xf8]), Some((LoadStep::Copy { to: 15 }, 3))); // the other way to write it
         let budget = [0x65, 0xc7, 0x04, 0x25, 0x28, 0, 0, 0, 0xd0, 0x07, 0, 0];
-        assert_eq!(of(&budget), Some((Step::Budget(2000), 12)));
+        assert_eq!(of(&budget), Some((LoadStep::Budget(2000), 12)));
     }
 
     #[test]

@@ -119,7 +119,7 @@ pub(crate) struct SignalFrame {
 /// Where loads were interrupted.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct Loading {
+pub(crate) struct InterruptedLoads {
     pub(super) rip: u64,
 }
 
@@ -137,7 +137,7 @@ pub(crate) struct Interrupted {
     /// What stands in the own context's slots: see `held`.
     pub(crate) slots: [u64; 16],
     /// It interrupted the loading of registers.
-    pub(crate) loading: Option<Loading>,
+    pub(crate) loading: Option<InterruptedLoads>,
 }
 
 const _: () = assert!(size_of::<UserContext>() == 304 && size_of::<SignalInfo>() == 128);

@@ -14,7 +14,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum InterruptedAt {
     /// The program's own code runs, possibly in a handler.
     Program,
     /// The program is at its yield; the context that ran is saved, or had not begun.
@@ -37,15 +37,15 @@ const RESUME: u64 = 0x10000;
 /// # Safety
 /// `registers` must be what the kernel saved of this thread; unless it `faulted`, its instruction
 /// was fetched.
-pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Place {
+pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> InterruptedAt {
     let cur = area.twin.cur.load(Acquire);
     let own = area.own();
     let rip = registers.rip;
     if area.signals.at_yield.swap(0, Relaxed) != 0 {
-        return Place::Yield;
+        return InterruptedAt::Yield;
     }
     if cur == area.quiet().pointer() {
-        return Place::Program;
+        return InterruptedAt::Program;
     }
     // SAFETY: the caller's.
     let is = |bytes: &[u8]| !faulted && unsafe { stands(rip, bytes) };
@@ -55,7 +55,7 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
         // SAFETY: contexts are never unmapped.
         || rip == unsafe { &*cur }.rip.load(Acquire) && registers.rax == cur as u64);
     if !begun {
-        return Place::Yield;
+        return InterruptedAt::Yield;
     }
     let ours = labels::is_ours(rip as usize);
     if ours && labels::is_restore(rip as usize) {
@@ -63,12 +63,12 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> Pl
         // SAFETY: as above. Its frame is whole still, but it may have put its own resume point back
         // already.
         unsafe { &*cur }.rip.store(labels::restore_address() as u64, Release);
-        return Place::Yield;
+        return InterruptedAt::Yield;
     }
     if cur == own.pointer() {
-        return Place::Program;
+        return InterruptedAt::Program;
     }
-    if ours || cur == area.control().pointer() { Place::Runtime } else { Place::Guest }
+    if ours || cur == area.control().pointer() { InterruptedAt::Runtime } else { InterruptedAt::Guest }
 }
 
 /// Whether a thread of a scavenger is at its yield: on its way to where it parks or back, with the
@@ -98,7 +98,7 @@ pub(super) unsafe fn is_at_yield_at_home(area: &Area, registers: &Registers) -> 
 /// A note of registers in front of the place where a yield goes on, as `docs/harvest-abi.md` has
 /// it: behind the jump that switches.
 #[repr(C, packed)]
-struct Note {
+struct SunkNote {
     jump: [u8; 3],
     test: u8,
     registers: u32,
@@ -121,7 +121,7 @@ unsafe fn left(yielded: u64, rip: u64) -> u32 {
         return 0;
     }
     // SAFETY: in front of the place where a yield goes on lies its switch, which is longer.
-    let note = unsafe { ((yielded as usize - size_of::<Note>()) as *const Note).read() };
+    let note = unsafe { ((yielded as usize - size_of::<SunkNote>()) as *const SunkNote).read() };
     let load = [0x48, 0x8d, 0x05];
     if note.jump != JUMP || note.test != 0xa9 || note.load != load || note.load_again != load {
         return 0;

@@ -10,7 +10,7 @@
 use crate::interpose;
 use crate::layout::area::kind;
 use crate::layout::page;
-use crate::layout::region::{Purpose, Region};
+use crate::layout::region::{AreaPurpose, Region};
 use crate::mappings;
 use crate::signals;
 use crate::signals::action::FAULT_MASK;
@@ -178,8 +178,14 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
     let pid = sys::getpid();
     region.primary.store(pid, Relaxed);
     region.siblings.store(control.siblings, Relaxed);
-    let purpose =
-        Purpose { kind: kind::PRIMARY, primary: true, row: 0, pid, tid: sys::gettid(), fs: gs::fs_base() };
+    let purpose = AreaPurpose {
+        kind: kind::PRIMARY,
+        primary: true,
+        row: 0,
+        pid,
+        tid: sys::gettid(),
+        fs: gs::fs_base(),
+    };
     let area = region.claim(&purpose).ok_or((refusal::MEMORY, 0))?;
     area.signals.block_faults(control.blocked & FAULT_MASK);
     // SAFETY: the area was made for this thread and is never unmapped.

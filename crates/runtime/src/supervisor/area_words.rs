@@ -95,9 +95,9 @@ pub(crate) struct SupervisorWords {
     /// own.
     pub(super) own_rules_at: AtomicU64,
     /// Until when its thread takes no guests, since it slept.
-    pub(super) rest_until: AtomicU64,
+    pub(super) no_guests_after_sleep: AtomicU64,
     /// When it was polled last.
-    pub(super) looked_at: AtomicU64,
+    pub(super) polled_at: AtomicU64,
     /// How often it was seen asleep at no yield.
     pub(super) sleeps_seen: AtomicU32,
     /// Its visits and yields when it was seen to come to one last, when that was, and its CPU time
@@ -146,8 +146,8 @@ impl SupervisorWords {
             word.store(0, Relaxed);
         }
         for time in [
-            &self.rest_until,
-            &self.looked_at,
+            &self.no_guests_after_sleep,
+            &self.polled_at,
             &self.parked_at,
             &self.home_until,
             &self.pause,

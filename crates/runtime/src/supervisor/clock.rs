@@ -22,14 +22,14 @@ const READINGS_MOST_NS: u64 = 1_000_000_000;
 
 /// The counter and the clock at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Reading {
+struct ClockReading {
     ticks: u64,
     /// The ticks that it took.
     took: u64,
     ns: u64,
 }
 
-impl Reading {
+impl ClockReading {
     fn now(ticks: &mut impl FnMut() -> u64, ns: &mut impl FnMut() -> u64) -> Self {
         let mut once = || {
             let began = ticks();
@@ -50,7 +50,7 @@ impl Reading {
 
 /// The time stamp counter against the clock.
 pub(crate) struct Clock {
-    began: Reading,
+    began: ClockReading,
     look_at: u64,
     every: u64,
     /// Ticks in a nanosecond; 0 while that is not known.
@@ -59,7 +59,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn new() -> Self {
-        let began = Reading::now(&mut ticks, &mut sys::now_ns);
+        let began = ClockReading::now(&mut ticks, &mut sys::now_ns);
         Self { began, look_at: began.ns + FIRST_READING_NS, every: FIRST_READING_NS, rate: 0.0 }
     }
 
@@ -67,14 +67,14 @@ impl Clock {
         if now < self.look_at {
             return;
         }
-        if let Some([ticks, ns]) = self.learn(Reading::now(&mut ticks, &mut sys::now_ns)) {
+        if let Some([ticks, ns]) = self.learn(ClockReading::now(&mut ticks, &mut sys::now_ns)) {
             page.clock_ticks.store(ticks, Relaxed);
             page.clock_ns.store(ns, Relaxed);
         }
     }
 
     /// What passed of both since the beginning, if it is known by this.
-    fn learn(&mut self, read: Reading) -> Option<[u64; 2]> {
+    fn learn(&mut self, read: ClockReading) -> Option<[u64; 2]> {
         let [gone, ns] = [read.ticks.saturating_sub(self.began.ticks), read.ns.saturating_sub(self.began.ns)];
         if (read.took + self.began.took).saturating_mul(UNCERTAINTY_PART) > gone || ns == 0 {
             self.look_at = read.ns + FIRST_READING_NS;
@@ -98,19 +98,19 @@ mod tests {
 
     /// Two ticks a nanosecond, a hundred ticks to read either; at those reads the processor is
     /// taken away for 5 ms.
-    fn read_at(world: &mut u64, robbed: &[usize]) -> Reading {
+    fn read_at(world: &mut u64, robbed: &[usize]) -> ClockReading {
         let (time, reads) = (std::cell::Cell::new(*world), std::cell::Cell::new(0));
         let step = || {
             reads.set(reads.get() + 1);
             time.set(time.get() + 100 + 10_000_000 * u64::from(robbed.contains(&reads.get())));
             time.get()
         };
-        let read = Reading::now(&mut || step(), &mut || step() / 2);
+        let read = ClockReading::now(&mut || step(), &mut || step() / 2);
         *world = time.get();
         read
     }
 
-    fn clock(began: Reading) -> Clock {
+    fn clock(began: ClockReading) -> Clock {
         Clock { began, look_at: 0, every: FIRST_READING_NS, rate: 0.0 }
     }
 

@@ -169,7 +169,7 @@ unsafe fn table<T>() -> Option<&'static mut [T; crate::layout::region::SLOTS]> {
 
 /// What a round counted, for the live view.
 #[derive(Clone, Copy)]
-pub(crate) struct Census {
+pub(crate) struct RoundCensus {
     threads: [u32; SCAVENGERS],
     aboard: [u32; SCAVENGERS],
     parked: usize,
@@ -261,7 +261,7 @@ impl Supervisor {
         }
     }
 
-    fn sleep(&mut self, census: &Census, bell: u32) {
+    fn sleep(&mut self, census: &RoundCensus, bell: u32) {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
         let siblings = self.region.siblings.load(Relaxed) != 0;
         let intervals = if siblings { siblings::INTERVALS } else { PollIntervals::DEFAULT };
@@ -298,7 +298,7 @@ impl Supervisor {
         }
     }
 
-    fn show(&self, census: &Census) {
+    fn show(&self, census: &RoundCensus) {
         page::add(&self.page.rounds, 1);
         let siblings = usize::from(self.region.siblings.load(Relaxed) != 0);
         let rows = &self.page.scavenger[..page::rows(self.page).len().max(siblings)];

@@ -143,7 +143,7 @@ impl Processes {
 
     /// Closes what is open for an area's thread, before the area is given back.
     pub(crate) fn forget(area: &Area) {
-        Stat::close(area);
+        ThreadStat::close(area);
         close(&area.supervisor.ran_fd);
     }
 
@@ -163,7 +163,7 @@ impl Processes {
     /// What an area's thread does.
     pub(crate) fn activity(area: &'static Area) -> ThreadActivity {
         let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));
-        let stat = Stat::read(area);
+        let stat = ThreadStat::read(area);
         if let Some(stat) = &stat {
             area.supervisor.cpu.store(stat.cpu, Relaxed);
         }
@@ -197,7 +197,7 @@ impl Processes {
             .filter(|area| {
                 area.kind.load(Relaxed) == kind::PRIMARY && area.supervisor.slept.load(Relaxed) != ASLEEP
             })
-            .filter_map(Stat::read)
+            .filter_map(ThreadStat::read)
             .for_each(|stat| busy.add(stat.cpu));
         let free = allowed.without(&busy);
         self.spare = !free.is_empty();
@@ -226,7 +226,7 @@ fn any_ready(handles: &mut [PollFd], poll: impl Fn(&mut [PollFd]) -> isize) -> b
 /// Whether a process has become another program, in an address space of its own. One whose first
 /// thread has ended while others go on has none by that thread, and is here still.
 fn is_elsewhere(me: i32, pid: i32) -> bool {
-    sys::same_memory(me, pid) > 0 && Stat::of(pid).is_some_and(|stat| stat.size != 0)
+    sys::same_memory(me, pid) > 0 && ThreadStat::of(pid).is_some_and(|stat| stat.size != 0)
 }
 
 /// What a file of `/proc` says of the thread of an area. Its descriptor, plus one, is kept in
@@ -282,7 +282,7 @@ fn parse_cpu_time(text: &[u8]) -> Option<CpuTime> {
 
 /// What `/proc/…/stat` says of a thread.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
+pub(crate) struct ThreadStat {
     state: u8,
     pub(crate) parent: i32,
     pub(crate) threads: u64,
@@ -293,7 +293,7 @@ pub(crate) struct Stat {
     cpu: u32,
 }
 
-impl Stat {
+impl ThreadStat {
     fn read(area: &'static Area) -> Option<Self> {
         let mut text = [0_u8; 512];
         Self::parse(read(area, &area.supervisor.stat_fd, b"/stat\0", &mut text)?)
@@ -383,10 +383,10 @@ mod tests {
     fn names_may_hold_anything() {
         let text = b"12 (a) S b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 7 0 0";
         assert_eq!(
-            Stat::parse(text),
-            Some(Stat { state: b'R', parent: 1, threads: 17, born: 19, size: 20, cpu: 7 })
+            ThreadStat::parse(text),
+            Some(ThreadStat { state: b'R', parent: 1, threads: 17, born: 19, size: 20, cpu: 7 })
         );
-        assert_eq!(Stat::parse(b"12 (cut"), None);
+        assert_eq!(ThreadStat::parse(b"12 (cut"), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::layout::area::{Area, kind, lock};
 use crate::layout::context::{Context, state};
-use crate::layout::region::{Purpose, Region};
+use crate::layout::region::{AreaPurpose, Region};
 use crate::switching::ring;
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::{Control, trip};
@@ -11,7 +11,7 @@ pub(crate) fn world(guests: usize) -> (&'static Area, Vec<&'static Context>) {
     let size = size_of::<Control>() / 8 + 1;
     let page: *mut u64 = Vec::leak(vec![0_u64; size]).as_mut_ptr();
     let region = Region::map(page.cast(), 7, true).expect("memory");
-    let purpose = |kind| Purpose { kind, primary: kind == kind::PRIMARY, row: 0, pid: 1, tid: 1, fs: 0 };
+    let purpose = |kind| AreaPurpose { kind, primary: kind == kind::PRIMARY, row: 0, pid: 1, tid: 1, fs: 0 };
     let area = region.claim(&purpose(kind::PRIMARY)).expect("an area");
     let homes = (0..guests).map(|_| region.claim(&purpose(kind::HOME)).expect("an area").own());
     (area, homes.collect())

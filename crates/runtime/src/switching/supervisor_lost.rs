@@ -100,7 +100,7 @@ fn is_with(guest: &Context, host: &Area) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::region::Purpose;
+    use crate::layout::region::AreaPurpose;
     use crate::switching::ring;
     use crate::switching::ring_tests::{board, world};
 
@@ -109,7 +109,7 @@ mod tests {
         let (area, _) = world(0);
         area.region().siblings.store(1, Relaxed);
         area.region().page().supervisor_lost.store(1, Relaxed);
-        let purpose = Purpose { kind: kind::PRIMARY, primary: true, row: 0, pid: 1, tid: 1, fs: 0 };
+        let purpose = AreaPurpose { kind: kind::PRIMARY, primary: true, row: 0, pid: 1, tid: 1, fs: 0 };
         (0..count).map(|_| area.region().claim(&purpose).expect("an area")).collect()
     }
 

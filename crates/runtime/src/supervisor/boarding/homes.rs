@@ -6,7 +6,7 @@ use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::slowdown::long_stays::Bans;
-use crate::supervisor::{Census, Supervisor, send_home};
+use crate::supervisor::{RoundCensus, Supervisor, send_home};
 use crate::switching::ring;
 use crate::sys::cpus::Cpus;
 use core::ptr::null_mut;
@@ -49,9 +49,9 @@ impl Supervisor {
         let own = area.own();
         let recall = self.page.recall_ns.load(Relaxed);
         let aboard = self.now.saturating_sub(own.since.load(Relaxed));
-        let looked = self.now.saturating_sub(area.supervisor.looked_at.load(Relaxed));
+        let looked = self.now.saturating_sub(area.supervisor.polled_at.load(Relaxed));
         if recall != 0 && aboard.min(looked) > recall && own.recall.load(Relaxed) == 0 {
-            area.supervisor.looked_at.store(self.now, Relaxed);
+            area.supervisor.polled_at.store(self.now, Relaxed);
             // Only signals that the parked thread blocks. Where the kernel does not tell, it goes
             // home to see.
             if signals_wait(area).unwrap_or(true) {
@@ -61,9 +61,14 @@ impl Supervisor {
     }
 
     /// One round over all homes; `free` more guests find room.
-    pub(crate) fn homes(&mut self, mut free: u32) -> Census {
-        let mut census =
-            Census { threads: [0; SCAVENGERS], aboard: [0; SCAVENGERS], parked: 0, guests: 0, away: false };
+    pub(crate) fn homes(&mut self, mut free: u32) -> RoundCensus {
+        let mut census = RoundCensus {
+            threads: [0; SCAVENGERS],
+            aboard: [0; SCAVENGERS],
+            parked: 0,
+            guests: 0,
+            away: false,
+        };
         let slots = self.region.slots();
         self.turn = if slots == 0 { 0 } else { (self.turn + 1) % slots };
         let mut parked = 0;
@@ -116,7 +121,7 @@ impl Supervisor {
         area: &'static Area,
         free: &mut u32,
         parked: &mut u32,
-        census: &mut Census,
+        census: &mut RoundCensus,
     ) {
         let own = area.own();
         let index = area.row.load(Relaxed) as usize;
@@ -126,9 +131,9 @@ impl Supervisor {
             return;
         }
         if matches!(own.state.load(Acquire), state::HOME | state::PARKING)
-            && self.now.saturating_sub(area.supervisor.looked_at.load(Relaxed)) > POLL_HOME_NS
+            && self.now.saturating_sub(area.supervisor.polled_at.load(Relaxed)) > POLL_HOME_NS
         {
-            area.supervisor.looked_at.store(self.now, Relaxed);
+            area.supervisor.polled_at.store(self.now, Relaxed);
             let tid = self.region.tid(slot);
             if Processes::activity(area) == ThreadActivity::Gone {
                 if !self.may_be_met(area) {

@@ -71,7 +71,7 @@ impl Supervisor {
 
     fn takes_guests(&self, area: &Area) -> bool {
         area.closed.load(Relaxed) == 0
-            && area.supervisor.rest_until.load(Relaxed) <= self.now
+            && area.supervisor.no_guests_after_sleep.load(Relaxed) <= self.now
             && self.comes_to_yields(area)
     }
 
@@ -90,10 +90,10 @@ impl Supervisor {
     /// Polls a thread: takes its guests if it sleeps, is stopped, or comes to no yield. Returns
     /// whether it is gone.
     fn poll_thread(&mut self, area: &'static Area) -> bool {
-        if self.now.saturating_sub(area.supervisor.looked_at.load(Relaxed)) < POLL_THREAD_NS {
+        if self.now.saturating_sub(area.supervisor.polled_at.load(Relaxed)) < POLL_THREAD_NS {
             return false;
         }
-        area.supervisor.looked_at.store(self.now, Relaxed);
+        area.supervisor.polled_at.store(self.now, Relaxed);
         let slot = self.region.slot_of(area);
         let tid = self.region.tid(slot);
         let seen = Processes::activity(area);
@@ -148,7 +148,7 @@ impl Supervisor {
             self.look_for_yields(area, ran);
             return false;
         }
-        area.supervisor.rest_until.store(self.now + AFTER_SLEEP_NS, Relaxed);
+        area.supervisor.no_guests_after_sleep.store(self.now + AFTER_SLEEP_NS, Relaxed);
         if stopped {
             // It may be at any instruction, and go on at any time.
             self.look_for_yields(area, ran);

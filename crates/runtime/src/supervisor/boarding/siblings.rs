@@ -25,7 +25,7 @@ use crate::layout::area::{Area, asked, kind, lock, settled};
 use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::processes::{ASLEEP, Processes, ThreadActivity};
-use crate::supervisor::{Census, PollIntervals, Supervisor, send_home};
+use crate::supervisor::{PollIntervals, RoundCensus, Supervisor, send_home};
 use crate::switching::ring;
 use crate::sys;
 use crate::sys::cpus::Cpus;
@@ -68,13 +68,13 @@ const POLLS_PER_ROUND: u32 = 24;
 const POLL_RULES_NS: u64 = 50_000_000;
 
 /// The shortest sleep between two rounds.
-pub(crate) fn shortest_sleep(census: &Census) -> u64 {
+pub(crate) fn shortest_sleep(census: &RoundCensus) -> u64 {
     u64::from(census.threads[0]) * POLL_PER_THREAD_NS
 }
 
 /// How many threads do what.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct SiblingTally {
     /// At home, not asleep as far as is known, and answering.
     awake: u32,
     /// Of those, asked to park.
@@ -95,7 +95,7 @@ enum HomePlan {
     Park(u32),
 }
 
-impl Tally {
+impl SiblingTally {
     fn runnable(&self) -> u32 {
         self.awake + self.parked + self.aboard
     }
@@ -118,9 +118,14 @@ impl Tally {
 }
 
 impl Supervisor {
-    pub(crate) fn siblings(&mut self) -> Census {
-        let mut census =
-            Census { threads: [0; SCAVENGERS], aboard: [0; SCAVENGERS], parked: 0, guests: 0, away: false };
+    pub(crate) fn siblings(&mut self) -> RoundCensus {
+        let mut census = RoundCensus {
+            threads: [0; SCAVENGERS],
+            aboard: [0; SCAVENGERS],
+            parked: 0,
+            guests: 0,
+            away: false,
+        };
         if !self.processes.primary_lives() {
             self.close_accounts();
             return census; // all of them ended with it
@@ -141,10 +146,10 @@ impl Supervisor {
         self.processes.allowed().count().max(1)
     }
 
-    fn poll_siblings(&mut self) -> Tally {
+    fn poll_siblings(&mut self) -> SiblingTally {
         let slots = self.region.slots();
         self.turn = if slots == 0 { 0 } else { (self.turn + 1) % slots };
-        let mut tally = Tally::default();
+        let mut tally = SiblingTally::default();
         let mut polls = POLLS_PER_ROUND;
         for step in 0..slots {
             let slot = (self.turn + step) % slots;
@@ -194,12 +199,12 @@ impl Supervisor {
     }
 
     /// A thread in its own kernel thread, with or without guests.
-    fn at_home(&mut self, slot: usize, area: &'static Area, polls: &mut u32, tally: &mut Tally) {
+    fn at_home(&mut self, slot: usize, area: &'static Area, polls: &mut u32, tally: &mut SiblingTally) {
         let slept = area.supervisor.slept.load(Relaxed) == ASLEEP;
         let every = if slept { POLL_ASLEEP_NS } else { POLL_AWAKE_NS };
-        if *polls > 0 && self.now.saturating_sub(area.supervisor.looked_at.load(Relaxed)) >= every {
+        if *polls > 0 && self.now.saturating_sub(area.supervisor.polled_at.load(Relaxed)) >= every {
             *polls -= 1;
-            area.supervisor.looked_at.store(self.now, Relaxed);
+            area.supervisor.polled_at.store(self.now, Relaxed);
             let tid = self.region.tid(slot);
             let seen = Processes::activity(area);
             if seen == ThreadActivity::Gone {
@@ -231,7 +236,7 @@ impl Supervisor {
         if area.supervisor.guests.load(Relaxed) > 0 {
             self.watch_host(area, asleep);
         }
-        let resting = area.supervisor.rest_until.load(Relaxed) > self.now || in_handler(area);
+        let resting = area.supervisor.no_guests_after_sleep.load(Relaxed) > self.now || in_handler(area);
         if asleep || area.settled.load(Relaxed) != 0 || resting {
             return;
         }
@@ -250,7 +255,7 @@ impl Supervisor {
         cancel(area);
         ring::take_inbox(area, |guest| self.takes(guest));
         self.leave_alone(area);
-        area.supervisor.rest_until.store(area.supervisor.home_until.load(Relaxed), Relaxed);
+        area.supervisor.no_guests_after_sleep.store(area.supervisor.home_until.load(Relaxed), Relaxed);
         self.moved = true;
     }
 
@@ -272,7 +277,7 @@ impl Supervisor {
         if since == 0 || area.supervisor.outside_visit.load(Relaxed) != visits {
             area.supervisor.outside_since.store(self.now, Relaxed);
             area.supervisor.outside_visit.store(visits, Relaxed);
-            area.supervisor.looked_at.store(0, Relaxed); // poll now whether it sleeps
+            area.supervisor.polled_at.store(0, Relaxed); // poll now whether it sleeps
             self.moved = true;
         } else if asleep || self.now.saturating_sub(since) > OUTSIDE_NS {
             self.take_guests(area);
@@ -296,7 +301,7 @@ impl Supervisor {
         if ring::is_hooked(area) && (outside || in_handler && area.twin.cur.load(Acquire) == cur) {
             let count = self.strip(area);
             page::add(&self.page.stolen, u64::from(count));
-            area.supervisor.rest_until.store(self.now + PARKED_WAIT_NS, Relaxed);
+            area.supervisor.no_guests_after_sleep.store(self.now + PARKED_WAIT_NS, Relaxed);
             self.moved = true;
         }
         area.lock.store(lock::FREE, Release);
@@ -336,7 +341,7 @@ impl Supervisor {
         }
     }
 
-    fn aboard(&mut self, area: &'static Area, tally: &mut Tally) {
+    fn aboard(&mut self, area: &'static Area, tally: &mut SiblingTally) {
         let own = area.own();
         tally.aboard += 1;
         self.recall_to_signals(area);
@@ -399,14 +404,14 @@ impl Supervisor {
             page::add(why, 1);
         }
         area.supervisor.slept.store(0, Relaxed);
-        area.supervisor.looked_at.store(self.now, Relaxed);
+        area.supervisor.polled_at.store(self.now, Relaxed);
         area.supervisor.asked_at.store(0, Relaxed);
         send_home(area);
         self.moved = true;
     }
 
     /// Brings the number of threads at home near to that of hosts that are wanted.
-    fn even_out(&mut self, tally: &Tally, hosts: u32) {
+    fn even_out(&mut self, tally: &SiblingTally, hosts: u32) {
         let mut wanted = match tally.plan(self.cpus(), self.page.ring.load(Relaxed), hosts) {
             HomePlan::Fetch(free) => return self.fetch(free, tally),
             HomePlan::Park(wanted) => wanted,
@@ -426,7 +431,7 @@ impl Supervisor {
     }
 
     /// There are CPUs for `free` more threads: parked ones go home, then guests.
-    fn fetch(&mut self, mut free: u32, tally: &Tally) {
+    fn fetch(&mut self, mut free: u32, tally: &SiblingTally) {
         for area in self.areas(kind::PRIMARY) {
             if free == 0 {
                 return;
@@ -467,7 +472,7 @@ impl Supervisor {
             && area.settled.load(Relaxed) == 0
             && area.closed.load(Relaxed) == 0
             && !in_handler(area)
-            && area.supervisor.rest_until.load(Relaxed) <= self.now
+            && area.supervisor.no_guests_after_sleep.load(Relaxed) <= self.now
             && area.asked.load(Relaxed) == asked::NOTHING
     }
 
@@ -549,7 +554,7 @@ mod tests {
     /// Threads that all want to run, on some CPUs: plans are carried out until nothing changes.
     /// Returns how many are at home and how many aboard.
     fn settle(threads: u32, cpus: u32, ring: u32) -> (u32, u32) {
-        let mut tally = Tally { awake: threads, all: threads, ..Tally::default() };
+        let mut tally = SiblingTally { awake: threads, all: threads, ..SiblingTally::default() };
         for _ in 0..100 {
             let hosts = tally.hosts_wanted(cpus, ring);
             match tally.plan(cpus, ring, hosts) {
@@ -572,7 +577,7 @@ mod tests {
         // More than fit aboard: the rest stays at home, as the kernel schedules it.
         assert_eq!(settle(100, 4, 3), (25, 75));
         // Threads end: guests come home to the free CPUs.
-        let tally = Tally { awake: 1, aboard: 3, all: 4, ..Tally::default() };
+        let tally = SiblingTally { awake: 1, aboard: 3, all: 4, ..SiblingTally::default() };
         assert_eq!(tally.plan(4, 8, tally.hosts_wanted(4, 8)), HomePlan::Fetch(3));
     }
 }

@@ -12,7 +12,7 @@ use crate::layout::area::kind;
 use crate::layout::page;
 use crate::mappings::ScavengerMappings;
 use crate::mappings::maps;
-use crate::mappings::spans::Spans;
+use crate::mappings::spans::FileSpans;
 use crate::supervisor::Supervisor;
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -166,7 +166,7 @@ impl Supervisor {
         let seen = own.seen();
         // SAFETY: the scavenger's memory, which is unmapped last.
         let spans = unsafe { own.spans.load(Acquire).as_ref() };
-        let list = spans.map_or((0, 0), Spans::range);
+        let list = spans.map_or((0, 0), FileSpans::range);
         let (pieces, known) = (&mut self.cleanup.pieces, &mut self.cleanup.known);
         let mut next = from;
         maps::each(|line| {

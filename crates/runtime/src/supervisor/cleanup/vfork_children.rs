@@ -2,7 +2,7 @@
 //! `vfork`, or with `CLONE_VM`, and left behind.
 
 use crate::layout::region::SIZE;
-use crate::supervisor::processes::Stat;
+use crate::supervisor::processes::ThreadStat;
 use crate::sys;
 use crate::sys::decimal::{decimal, number};
 
@@ -12,7 +12,7 @@ const ME: &core::ffi::CStr = c"/proc/self";
 /// Whether there are none for certain. `me` is the supervisor; `here` says whether a process is
 /// known to be in this address space, and lives.
 pub(crate) fn are_none(me: i32, here: impl Fn(i32) -> bool) -> bool {
-    let Some(born) = Stat::of(me).map(|stat| stat.born).filter(|_| is_ours(me)) else { return false };
+    let Some(born) = ThreadStat::of(me).map(|stat| stat.born).filter(|_| is_ours(me)) else { return false };
     let fd = sys::open(FOLDER, sys::O_RDONLY | sys::O_DIRECTORY | sys::O_CLOEXEC) as i32;
     if fd < 0 {
         return false;
@@ -50,7 +50,7 @@ fn may_be_one(me: i32, pid: i32, born: u64, here: &impl Fn(i32) -> bool) -> bool
     if same == sys::ESRCH {
         return false;
     }
-    let Some(stat) = Stat::of(pid) else { return sys::kill(pid, 0) != sys::ESRCH };
+    let Some(stat) = ThreadStat::of(pid) else { return sys::kill(pid, 0) != sys::ESRCH };
     // A process whose first thread has ended says nothing by it; others may go on.
     let headless = stat.size == 0 && stat.threads > 1;
     // The kernel may not let us ask. But a process older than the supervisor is no child of a

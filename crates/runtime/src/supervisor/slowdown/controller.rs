@@ -71,7 +71,7 @@ impl KnownCost {
 
 /// What follows from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum SampleVerdict {
     /// Guests go on.
     GoOn,
     /// The credit is used up: guests wait.
@@ -204,7 +204,7 @@ impl SlowdownController {
     }
 
     /// Adds a sample: with a ring of this length the share `lost` is lost now.
-    pub(crate) fn sample(&mut self, now: u64, lost: f64) -> Verdict {
+    pub(crate) fn sample(&mut self, now: u64, lost: f64) -> SampleVerdict {
         let hopeless = HOPELESS_SHARE.max(self.share);
         // Once may be an accident: a second sample decides.
         let again = self.last > hopeless;
@@ -214,13 +214,13 @@ impl SlowdownController {
         self.mean += (lost - self.mean) * weight;
         if lost > hopeless {
             if !again {
-                return Verdict::Wait;
+                return SampleVerdict::Wait;
             }
             self.before_hopeless = self.ring;
             self.shorten(now, self.ring);
             self.home_until = now + self.home_for;
             self.home_for = (self.home_for * 2).min(HOLD_MOST_NS);
-            return Verdict::Hopeless;
+            return SampleVerdict::Hopeless;
         }
         let too_dear = self.answers && self.mean > RESPONSE_TIME_FACTOR * self.share;
         if self.samples >= SAMPLES_LEAST && !too_dear {
@@ -230,14 +230,14 @@ impl SlowdownController {
         if self.credit < 0.0 {
             let by = if lost > 4.0 * self.share { self.ring / 2 } else { self.ring / 8 };
             self.give_way(now, by.max(1));
-            return Verdict::Wait;
+            return SampleVerdict::Wait;
         }
         if too_dear && self.ring == 1 && self.samples >= SAMPLES_LEAST {
             // Not even one guest is cheap enough for now.
             self.set(1);
             self.home_until = now + self.home_for;
             self.home_for = (self.home_for * 2).min(HOLD_MOST_NS);
-            return Verdict::Wait;
+            return SampleVerdict::Wait;
         }
         let spared = self.has_spared();
         if self.samples >= SAMPLES_LEAST && self.mean > self.share && !spared {
@@ -266,7 +266,7 @@ impl SlowdownController {
                 self.set(longer);
             }
         }
-        Verdict::GoOn
+        SampleVerdict::GoOn
     }
 
     /// The guest that cost so much is gone: others may be tried at once, as many as before.

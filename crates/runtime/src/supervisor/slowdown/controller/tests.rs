@@ -39,7 +39,7 @@ fn live_with(
                 with += check;
                 now += check;
                 spell += check;
-                if controller.sample(now as u64, seen) != Verdict::GoOn || spell > 6.4e7 || now >= end {
+                if controller.sample(now as u64, seen) != SampleVerdict::GoOn || spell > 6.4e7 || now >= end {
                     break;
                 }
                 check = looks[1];
@@ -84,7 +84,7 @@ fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64
                 guests += step * f64::from(controller.ring);
                 now += step;
                 spell += step;
-                if controller.sample(now as u64, seen) != Verdict::GoOn || spell > 6.4e7 {
+                if controller.sample(now as u64, seen) != SampleVerdict::GoOn || spell > 6.4e7 {
                     break;
                 }
                 step = if spell < 5e6 { 1e6 } else { 5e6 };
@@ -160,7 +160,7 @@ fn where_answers_are_waited_for_one_guest_that_costs_far_too_much_is_out_for_lon
             continue;
         }
         // Credit there is enough of: it would pay for all of this.
-        if controller.sample(now, 0.2) == Verdict::Wait {
+        if controller.sample(now, 0.2) == SampleVerdict::Wait {
             outs.push((controller.home_until - now) / 1_000_000);
         }
     }
@@ -170,7 +170,7 @@ fn where_answers_are_waited_for_one_guest_that_costs_far_too_much_is_out_for_lon
     now = controller.home_until;
     for _ in 0..40 {
         now += 5_000_000;
-        assert_eq!(controller.sample(now, 0.01), Verdict::GoOn);
+        assert_eq!(controller.sample(now, 0.01), SampleVerdict::GoOn);
     }
     assert!(controller.ring > 1);
 }

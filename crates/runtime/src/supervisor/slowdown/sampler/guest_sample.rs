@@ -7,7 +7,7 @@ use super::{
 };
 use crate::counting::count::{self, row};
 use crate::layout::page;
-use crate::supervisor::slowdown::controller::Verdict;
+use crate::supervisor::slowdown::controller::SampleVerdict;
 use crate::supervisor::slowdown::long_stays::are_too_long;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use runtime_abi::control::trip;
@@ -91,14 +91,14 @@ impl SampleStep {
             }
         }
         match pace.controller.sample(self.now, strain) {
-            Verdict::GoOn => {
+            SampleVerdict::GoOn => {
                 // Samples of work take longer, and there is no other measure.
                 let first = self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
                 let soon = pace.busy_waits || pace.sleeps_often || first;
                 pace.until = self.now + if soon { FIRST_GUEST_SAMPLE_NS } else { GUEST_SAMPLE_EVERY_NS };
             }
-            Verdict::Wait => self.leave_alone(pace),
-            Verdict::Hopeless => {
+            SampleVerdict::Wait => self.leave_alone(pace),
+            SampleVerdict::Hopeless => {
                 self.leave_alone(pace);
                 let guests = area.supervisor.guests.load(Relaxed);
                 let alone = || self.guests(region).next().filter(|_| guests == 1);
