@@ -164,7 +164,7 @@ _gleaner() {
                     return 0
                     ;;
                 --without)
-                    COMPREPLY=($(compgen -W "bounds live-registers saving-ahead left-in-slots stored-again" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "bounds live-registers hoisted-saves sunk-restores load-store-balance" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -75,11 +75,11 @@ every-load\t'Every load of a loop'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l least-gain -d 'Cycles that a site must be expected to gain' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l most-sites -d 'No more sites of a file than this: those in the deepest loops' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d 'Leave the load at this address alone; may be given several times' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l without -d 'Leave a part of the harvest out, to see what it gains; may be given several times' -r -f -a "bounds\t'Scavengers give way at their sites only, however long they stay'
-live-registers\t'Each yield saves all registers there are, not those that matter'
-saving-ahead\t'What a loop does not change is saved at each of its yields, not before it'
-left-in-slots\t'What a scavenger\'s loop does not use is loaded at each of its yields, not behind it'
-stored-again\t'What slots hold is never stored again, however much more a yield loads than it stores'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l without -d 'Leave a part of the harvest out, to see what it gains; may be given several times' -r -f -a "bounds\t'Scavengers yield at their sites only, however long they stay'
+live-registers\t'Each yield saves all registers, not only those that are live'
+hoisted-saves\t'Registers that a loop does not change are saved at each of its yields, not once before it'
+sunk-restores\t'Registers that a scavenger\'s loop does not use are loaded at each yield, not once behind it'
+load-store-balance\t'Registers whose slots hold them are not saved again to balance a yield\'s loads and stores'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show on the terminal who is aboard and what that costs while it runs, and a summary at the end'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Rewrite anew, and keep nothing'

@@ -153,10 +153,10 @@ enum Without {
     /// Registers that a loop does not change are saved at each of its yields, not once before it
     #[value(alias = "saving-ahead")]
     HoistedSaves,
-    /// Registers that a scavenger's loop does not use are loaded at each of its yields, not once behind it
+    /// Registers that a scavenger's loop does not use are loaded at each yield, not once behind it
     #[value(alias = "left-in-slots")]
     SunkRestores,
-    /// Registers whose slots hold them already are not saved again to balance a yield's loads and stores
+    /// Registers whose slots hold them are not saved again to balance a yield's loads and stores
     #[value(alias = "stored-again")]
     LoadStoreBalance,
 }

@@ -121,7 +121,8 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
             done: Harvested::default(),
         };
         let decoded = &self.module.decoded[unit];
-        // No twin is entered by tables that the file does not list, and the checker sees only those.
+        // No twin is entered by tables that the file does not list, and the checker sees only
+        // those.
         let cfg = self.module.cfg_by(unit, tables);
         self.choose_sites(&mut work, &cfg);
         let dominators = LazyCell::new(|| Dominators::of(&cfg));
