@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 /// Check that a rewritten file is its original plus twins, and nothing else
 ///
-/// The checker shares no code with the rewriter. It looks at every byte of the file and every
-/// instruction of every twin, and says which rule is broken where.
+/// The checker uses none of the rewriter's readers and analyses, and reads every instruction with
+/// two decoders. It looks at every byte of the file and every instruction of every twin, and says
+/// which rule is broken where.
 #[derive(Debug, Args)]
 pub(crate) struct ProofArgs {
     /// The original file

@@ -1,6 +1,7 @@
-//! `harvest primary|scavenger FILE…`: rewrites each file with every load a site, checks the result, and says how long
-//! that took. `REACH=usual` leaves out loads that hardly ever miss, `WIDTH` is sse, avx or avx512, `KEEP` a folder to
-//! leave results in, `KNOWLEDGE=cautious` saves more, `OPTIMISATIONS=none` everything.
+//! `harvest primary|scavenger FILE…`: rewrites each file with every load a site, checks the result,
+//! and says how long that took. `REACH=usual` leaves out loads that hardly ever miss, `WIDTH` is
+//! sse, avx or avx512, `KEEP` a folder to leave results in, `KNOWLEDGE=cautious` saves more,
+//! `OPTIMISATIONS=none` everything.
 
 use image::liveness::Knowledge;
 use std::time::Instant;

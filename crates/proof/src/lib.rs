@@ -201,7 +201,7 @@ use container::mapping::{Mapping, Note};
 use container::relocations::Relocations;
 use rayon::prelude::*;
 use rule::Findings;
-pub use rule::{Place, Rule, Violation};
+pub use rule::{Rule, Violation, ViolationPlace};
 use std::sync::atomic::AtomicBool;
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise

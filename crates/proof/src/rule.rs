@@ -68,12 +68,12 @@ impl fmt::Display for Rule {
 /// Where a rule is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ViolationPlace {
     Address(Svma),
     File(FileOffset),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ViolationPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(address) => write!(f, "address {address}"),
@@ -86,7 +86,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Violation {
     pub rule: Rule,
-    pub place: Place,
+    pub place: ViolationPlace,
     pub what: String,
     /// The instruction of the original that it is about, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,16 +111,16 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(crate) fn at(&self, rule: Rule, address: u64, what: impl Into<String>) {
-        self.add(rule, Place::Address(Svma(address)), what.into(), None);
+        self.add(rule, ViolationPlace::Address(Svma(address)), what.into(), None);
     }
     /// What stands at this address for the instruction of the original at `origin`.
     pub(crate) fn instead_of(&self, rule: Rule, origin: u64, address: u64, what: impl Into<String>) {
-        self.add(rule, Place::Address(Svma(address)), what.into(), Some(Svma(origin)));
+        self.add(rule, ViolationPlace::Address(Svma(address)), what.into(), Some(Svma(origin)));
     }
     pub(crate) fn in_file(&self, rule: Rule, offset: u64, what: impl Into<String>) {
-        self.add(rule, Place::File(FileOffset(offset)), what.into(), None);
+        self.add(rule, ViolationPlace::File(FileOffset(offset)), what.into(), None);
     }
-    fn add(&self, rule: Rule, place: Place, what: String, origin: Option<Svma>) {
+    fn add(&self, rule: Rule, place: ViolationPlace, what: String, origin: Option<Svma>) {
         self.total.fetch_add(1, Ordering::Relaxed);
         let Ok(mut kept) = self.kept.lock() else { return };
         kept.push(Violation { rule, place, what, origin });

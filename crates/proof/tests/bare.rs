@@ -1,5 +1,6 @@
-//! Functions without frame descriptions: twins of such as are beyond doubt are accepted, and none of what is not (R19); poison
-//! in what they do not overwrite is rejected (R7). Each wrong is made of both files, for it lies in the code.
+//! Functions without frame descriptions: twins of such as are beyond doubt are accepted, and none
+//! of what is not (R19); poison in what they do not overwrite is rejected (R7). Each wrong is made
+//! of both files, for it lies in the code.
 
 use gleaner_proof::{Refusal, Rule, check};
 use std::process::Command;

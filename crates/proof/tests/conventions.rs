@@ -1,6 +1,6 @@
-//! Calls by pointers of functions of which nobody knows the convention. Each program here is poisoned as it is; then one of
-//! its instructions becomes another one, in the original and in the twin alike, and the same poison is where somebody may
-//! look for something: that must be rejected.
+//! Calls by pointers of functions of which nobody knows the convention. Each program here is
+//! poisoned as it is; then one of its instructions becomes another one, in the original and in the
+//! twin alike, and the same poison is where somebody may look for something: that must be rejected.
 
 use gleaner_proof::{Refusal, Rule, Violation, check};
 use std::process::Command;
@@ -81,7 +81,8 @@ fn what_is_written_and_not_read_is_returned() {
 #[test]
 fn who_may_keep_all_keeps_it_over_calls_of_other_modules() {
     let body = "mov %edx, %ecx\ncall other@PLT";
-    // mov %edx, %ecx becomes mov %edx, %eax: nothing shows any more that rcx, or any other register, is changed on purpose.
+    // mov %edx, %ecx becomes mov %edx, %eax: nothing shows any more that rcx, or any other
+    // register, is changed on purpose.
     let found = wrong(body, &[0x89, 0xd1], &[0x89, 0xd0]);
     for register in ["zmm16", "k3"] {
         assert!(named(&found, register) > 0, "{register}: {found:?}");

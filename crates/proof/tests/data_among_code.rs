@@ -1,11 +1,11 @@
-//! Constants in an executable segment, as older linkers place them: bytes that would be a branch into an entry if they
-//! were code.
+//! Constants in an executable segment, as older linkers place them: bytes that would be a branch
+//! into an entry if they were code.
 
 use gleaner_proof::{Refusal, Rule, check};
 use std::process::Command;
 
-/// A program with bytes that would be jumps to the third byte of `main`, in the section named; many, for a sweep may need
-/// some to fall into step.
+/// A program with bytes that would be jumps to the third byte of `main`, in the section named;
+/// many, for a sweep may need some to fall into step.
 fn program(section: &str) -> (Vec<u8>, Vec<u8>) {
     of(&format!(
         "__asm__(\".section {section}; .rept 20; .byte 0xe9; .long main + 2 - (. + 4); .endr; .text\");\n\
@@ -48,7 +48,8 @@ fn constants_do_not_branch() {
     );
 }
 
-/// The same bytes, were the section one of code when the checker looks, and not when the rewriter did.
+/// The same bytes, were the section one of code when the checker looks, and not when the rewriter
+/// did.
 #[test]
 fn code_does() {
     let (mut original, mut rewritten) = program(".rodata");
@@ -79,8 +80,9 @@ fn who_leads_there_has_no_twin() {
     }
 }
 
-/// A table between instructions, as of Haskell's compiler, whose last byte makes an instruction with the first ones of the code
-/// behind it: what would follow is a branch into an entry, though no instruction begins there.
+/// A table between instructions, as of Haskell's compiler, whose last byte makes an instruction
+/// with the first ones of the code behind it: what would follow is a branch into an entry, though
+/// no instruction begins there.
 #[test]
 fn a_table_before_code_hides_no_instruction() {
     let (original, rewritten) = of(

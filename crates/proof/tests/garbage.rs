@@ -79,7 +79,8 @@ proptest! {
     }
 }
 
-/// A changed byte of code, header or table is always noticed; symbols, strings and padding have tests of their own.
+/// A changed byte of code, header or table is always noticed; symbols, strings and padding have
+/// tests of their own.
 #[test]
 fn every_byte_of_a_twin_counts() {
     let (original, rewritten) = &*PAIR;

@@ -1,5 +1,6 @@
-//! R20: the tables that Go's runtime finds a twin in. Every byte of them is changed, one at a time, and nothing of that may be accepted
-//! but where nobody reads; so is what leads to them. Besides, wrongs that lie in what both files say.
+//! R20: the tables that Go's runtime finds a twin in. Every byte of them is changed, one at a time,
+//! and nothing of that may be accepted but where nobody reads; so is what leads to them. Besides,
+//! wrongs that lie in what both files say.
 
 use gleaner_proof::{Refusal, Rule, check};
 use image::Image;
@@ -56,7 +57,8 @@ fn place(name: &str) -> usize {
     image_offset(&ORIGINAL, u64_at(symbol, 8).expect("an address"))
 }
 
-/// Where the new tables lie in the file, and where in them the module and the things that it names do.
+/// Where the new tables lie in the file, and where in them the module and the things that it names
+/// do.
 struct Tables {
     begin: usize,
     end: usize,
@@ -104,8 +106,9 @@ fn no_byte_of_the_tables_can_be_another() {
         let word = |at: usize| u64_at(&rewritten, at).expect("a word");
         let text = word(tables.module + 176);
         let size = word(tables.module + 184) - text;
-        // Where nobody reads: what the last entry of the index has beside its end, parts of the bucket behind the last twin, what lies between
-        // the pieces; and the first byte of the values, which stands for no table.
+        // Where nobody reads: what the last entry of the index has beside its end, parts of the
+        // bucket behind the last twin, what lies between the pieces; and the first byte of the
+        // values, which stands for no table.
         let find = tables.find + 4 + size.div_ceil(256) as usize;
         let index = tables.functions + 8 * tables.count + 4;
         let pctab = image_offset(&rewritten, word(tables.module + 80));
@@ -125,7 +128,8 @@ fn no_byte_of_the_tables_can_be_another() {
                 assert!(found.is_empty() || found.contains(&Rule::Go), "{at}: {found:?}");
             }
         }
-        // Three pieces end where the next one could not begin: the trees, the functions, or what to look for.
+        // Three pieces end where the next one could not begin: the trees, the functions, or what to
+        // look for.
         accepted.dedup();
         let padding = |&at: &usize| rewritten[tables.begin + at] == 0 && at > MODULE_SIZE + 72 + 64;
         assert!(
@@ -218,7 +222,8 @@ fn what_is_no_module_of_a_known_kind_is_refused_by_both() {
 
 #[test]
 fn who_may_put_modules_behind_the_last_one_is_refused() {
-    // `lea` in place of `mov`: the address of what leads to the last module, to do with it what it will.
+    // `lea` in place of `mov`: the address of what leads to the last module, to do with it what it
+    // will.
     let (mut taken, load) = (ORIGINAL.clone(), place("load"));
     assert_eq!(taken[load + 1], 0x8b);
     taken[load + 1] = 0x8d;
@@ -240,7 +245,8 @@ fn what_is_compared_with_a_checksum_stays_as_it_is() {
         let kept: Vec<String> = coverage.kept.iter().map(|kept| format!("{:?}", kept.reason)).collect();
         assert_eq!((coverage.entries_patched, kept), (1, vec!["Checksummed".to_owned()]));
     }
-    // Ranges that end with the first byte of a function, and begin with the last one of its patch; and data that leads to the twins.
+    // Ranges that end with the first byte of a function, and begin with the last one of its patch;
+    // and data that leads to the twins.
     let (leaves, leaf) = (place("leaves"), u64_at(&ORIGINAL, place("leaves")).expect("an address"));
     let next = u64_at(&ORIGINAL, place("last")).expect("an address") + 584;
     for (from, to) in [(leaf - 8, leaf + 1), (leaf + 4, leaf + 5), (next + 7, next + 9)] {

@@ -1,6 +1,7 @@
-//! No twin may call what uses its return address. Each function below is harmless as it stands: it does to something of its
-//! caller's what it would do to its return address if one byte were another one. Then callers have twins; and when that byte
-//! has changed, in the original and in its twin alike, they are wrong.
+//! No twin may call what uses its return address. Each function below is harmless as it stands: it
+//! does to something of its caller's what it would do to its return address if one byte were
+//! another one. Then callers have twins; and when that byte has changed, in the original and in its
+//! twin alike, they are wrong.
 
 use gleaner_proof::{Refusal, Rule, check};
 use image::Image;

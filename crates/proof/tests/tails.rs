@@ -1,6 +1,6 @@
-//! A function that takes its stack pointer from memory, as those with arrays of variable length do, and
-//! leaves by a `ret` and by a jump to another function: what a call by a pointer may have left in a
-//! register is handed back either way.
+//! A function that takes its stack pointer from memory, as those with arrays of variable length do,
+//! and leaves by a `ret` and by a jump to another function: what a call by a pointer may have left
+//! in a register is handed back either way.
 
 use gleaner_proof::check;
 use std::process::Command;

@@ -12,7 +12,7 @@ type Registers = u16;
 
 /// What an instruction does to the set, and where it goes on.
 #[derive(Clone, Copy)]
-struct Step {
+struct RegisterStep {
     /// No longer in the set.
     given: Registers,
     /// In the set from here on.
@@ -30,7 +30,7 @@ struct Step {
 /// Whether any indirect jump that has no table may go where arithmetic says. Whatever enters the
 /// unit by ways not seen here is taken to bring addresses only.
 pub(crate) fn jumps(unit: &Unit<'_>, items: &[Item], tables: &[Table]) -> bool {
-    let steps: Vec<Step> = items.iter().map(|item| step(unit, item, items, tables)).collect();
+    let steps: Vec<RegisterStep> = items.iter().map(|item| step(unit, item, items, tables)).collect();
     let mut before: Vec<Registers> = vec![0; items.len()];
     let mut waiting: Vec<u32> = (0..items.len() as u32).rev().collect();
     while let Some(index) = waiting.pop() {
@@ -54,11 +54,11 @@ pub(crate) fn jumps(unit: &Unit<'_>, items: &[Item], tables: &[Table]) -> bool {
     false
 }
 
-fn step(unit: &Unit<'_>, item: &Item, items: &[Item], tables: &[Table]) -> Step {
+fn step(unit: &Unit<'_>, item: &Item, items: &[Item], tables: &[Table]) -> RegisterStep {
     let bytes = &unit.code[item.at as usize..item.end() as usize];
     let insn = Decoder::with_ip(64, bytes, unit.start + u64::from(item.at), DecoderOptions::NONE).decode();
     let flow = insn.flow_control();
-    let mut step = Step {
+    let mut step = RegisterStep {
         given: 0,
         computed: 0,
         copied: 0,

@@ -3,7 +3,7 @@
 
 use super::effects::Effect;
 use super::set::{ALL, RED_ZONE, STACK_POINTER, STATUS_FLAGS, Set, is_one_register, whole};
-use super::steps::{End, Step};
+use super::steps::{End, LivenessStep};
 use super::{Code, Room};
 use crate::container::elf::Elf;
 use crate::container::read::Reader;
@@ -11,7 +11,7 @@ use crate::unwind::lsda::Site;
 
 /// A place in code, by the number of its body and the offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct BodyPlace {
     pub(crate) body: u32,
     pub(crate) at: u32,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Out {
     /// Into the same function, elsewhere.
-    Inside(Place),
+    Inside(BodyPlace),
     /// To the start of another function, which returns in this one's stead.
     Tail(u32),
     /// By a linkage stub, likewise.
@@ -88,13 +88,13 @@ pub(crate) struct Body {
     /// Indices of blocks.
     pub(crate) targets: Vec<u32>,
     pub(crate) outs: Vec<Out>,
-    pub(crate) pads: Vec<Place>,
+    pub(crate) pads: Vec<BodyPlace>,
     /// All that its own instructions may change.
     pub(crate) written: Set,
     /// All that comes back from the stack.
     pub(crate) restored: Set,
     /// The places in other bodies that are called or jumped to, but for starts.
-    pub(crate) enters: Vec<(Place, bool)>,
+    pub(crate) enters: Vec<(BodyPlace, bool)>,
 }
 
 impl Body {
@@ -286,7 +286,7 @@ impl Builder<'_, '_, '_> {
             .fold(0, |all, set| all | set);
     }
 
-    fn last(&self, step: &Step) -> Last {
+    fn last(&self, step: &LivenessStep) -> Last {
         match step.end {
             End::Return => Last::Return,
             End::Foreign => Last::Foreign,
@@ -369,7 +369,7 @@ impl Builder<'_, '_, '_> {
         let sites: &[Site] = &self.room.sites;
         let after = sites.partition_point(|site| site.start <= u64::from(at));
         let site = sites[..after].last().filter(|site| u64::from(at) < site.end && site.pad != 0)?;
-        let nowhere = Place { body: u32::MAX, at: 0 };
+        let nowhere = BodyPlace { body: u32::MAX, at: 0 };
         let place = self.code.place(site.pad).unwrap_or(nowhere);
         if place.body != self.own && place != nowhere {
             self.body.enters.push((place, false));
@@ -386,7 +386,7 @@ fn is_call(end: End) -> bool {
     matches!(end, End::Call | End::Foreign | End::Pointer | End::Keeps | End::DeadEnd)
 }
 
-fn transfer(steps: &[Step]) -> (Set, Set) {
+fn transfer(steps: &[LivenessStep]) -> (Set, Set) {
     steps.iter().rev().fold((0, 0), |(uses, kills), step| {
         (step.effect.reads | uses & !step.effect.kills, kills | step.effect.kills)
     })
@@ -394,7 +394,7 @@ fn transfer(steps: &[Step]) -> (Set, Set) {
 
 /// What is read of what was there before. What is pushed may be anything, to make room; and what
 /// reads all tells nothing.
-fn takes(steps: &[Step]) -> Set {
+fn takes(steps: &[LivenessStep]) -> Set {
     let (taken, _) = steps.iter().fold((0, 0), |(taken, written), step| {
         let Effect { reads, writes, .. } = step.effect;
         let pushed = if writes & STACK_POINTER != 0 { step.saves } else { 0 };
@@ -405,7 +405,7 @@ fn takes(steps: &[Step]) -> Set {
 }
 
 /// What instructions that write one register, and nothing else but flags, leave there unread.
-fn left(steps: &[Step]) -> Set {
+fn left(steps: &[LivenessStep]) -> Set {
     steps.iter().fold(0, |left, step| {
         let written = step.effect.writes & !(STATUS_FLAGS | RED_ZONE);
         let more = if is_one_register(written) { written & step.effect.kills } else { 0 };

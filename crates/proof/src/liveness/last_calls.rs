@@ -5,7 +5,7 @@
 //! such calls only nobody returns.
 
 use super::Code;
-use super::body::Place;
+use super::body::BodyPlace;
 use crate::container::stream::Item;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use units::Svma;
@@ -18,7 +18,7 @@ impl Code<'_, '_> {
             return false;
         }
         match self.place(behind) {
-            Some(Place { body: other, at: 0 }) => {
+            Some(BodyPlace { body: other, at: 0 }) => {
                 self.fde(other).and_then(|fde| self.unwind.rows(fde)).is_some_and(|rows| rows.is_bare())
             }
             Some(_) => false,

@@ -71,13 +71,13 @@ use crate::container::relocations::Relocations;
 use crate::container::stream::{self, Item};
 use crate::unwind::Tables;
 use crate::unwind::lsda::Site;
-use body::{Body, Place};
+use body::{Body, BodyPlace};
 use linkage::Linkage;
 use order::Functions;
 use rayon::prelude::*;
 use set::{ALL, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, STATUS_FLAGS, Set};
 use solve::{Function, Summary, Way};
-use steps::{Source, Step};
+use steps::{LivenessStep, Source};
 
 /// Code that liveness looks at: units first, then functions that have none.
 pub(crate) struct Code<'c, 'd> {
@@ -96,7 +96,7 @@ pub(crate) struct Code<'c, 'd> {
 #[derive(Default)]
 pub(crate) struct Room {
     pub(crate) items: Vec<Item>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<LivenessStep>,
     sites: Vec<Site>,
 }
 
@@ -169,10 +169,10 @@ impl<'c, 'd> Code<'c, 'd> {
     pub(crate) fn is_part(&self, body: u32) -> bool {
         self.parts[body as usize]
     }
-    pub(crate) fn place(&self, address: u64) -> Option<Place> {
+    pub(crate) fn place(&self, address: u64) -> Option<BodyPlace> {
         let after = self.places.partition_point(|&(start, _, _)| start <= address);
         let &(start, end, body) = self.places[..after].last()?;
-        (address < end).then_some(Place { body, at: (address - start) as u32 })
+        (address < end).then_some(BodyPlace { body, at: (address - start) as u32 })
     }
 
     /// Reads a body's instructions into the room.
@@ -245,7 +245,7 @@ impl<'c, 'd> Liveness<'c, 'd> {
             return false;
         }
         match self.code.place(to) {
-            Some(Place { body, at: 0 }) => self.summaries[body as usize].returns,
+            Some(BodyPlace { body, at: 0 }) => self.summaries[body as usize].returns,
             _ => true,
         }
     }
@@ -305,7 +305,7 @@ fn bodies(code: &Code<'_, '_>, entered: &[u64]) -> Vec<Body> {
         .with_min_len(32)
         .map_init(Room::default, |room, body| build(room, body, &[]))
         .collect();
-    let mut entries: Vec<(Place, bool)> = entered
+    let mut entries: Vec<(BodyPlace, bool)> = entered
         .iter()
         .filter_map(|&address| code.place(address))
         .filter(|place| place.at != 0 || code.is_part(place.body))
@@ -314,7 +314,7 @@ fn bodies(code: &Code<'_, '_>, entered: &[u64]) -> Vec<Body> {
     entries.extend(bodies.iter().flat_map(|body| body.enters.iter().copied()));
     entries.sort_unstable();
     entries.dedup();
-    let groups: Vec<&[(Place, bool)]> = entries.chunk_by(|a, b| a.0.body == b.0.body).collect();
+    let groups: Vec<&[(BodyPlace, bool)]> = entries.chunk_by(|a, b| a.0.body == b.0.body).collect();
     let again: Vec<(u32, Body)> = groups
         .into_par_iter()
         .map_init(Room::default, |room, group| {

@@ -1,6 +1,6 @@
 //! The equations of one function, with all its parts, and their solutions.
 
-use super::body::{Block, Body, Last, Out, Place, UNKNOWN};
+use super::body::{Block, Body, BodyPlace, Last, Out, UNKNOWN};
 use super::order::knots;
 use super::set::{
     ALL, ANY_ARGUMENTS, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, STATUS_FLAGS, Set,
@@ -91,7 +91,7 @@ impl<'m> Function<'m> {
         for body in &bodies {
             base.push(base.last().copied().unwrap_or(0) + body.blocks.len() as u32);
         }
-        let resolve = |place: Place| {
+        let resolve = |place: BodyPlace| {
             let member = members.binary_search(&place.body).ok();
             let block = member.and_then(|member| Some(base[member] + bodies[member].block_at(place.at)?));
             block.unwrap_or(LOST)
@@ -99,7 +99,7 @@ impl<'m> Function<'m> {
         // A jump to the start of what belongs to the same function stays in it.
         let out = |out: &Out| match *out {
             Out::Inside(place) => resolve(place),
-            Out::Tail(body) => resolve(Place { body, at: 0 }),
+            Out::Tail(body) => resolve(BodyPlace { body, at: 0 }),
             _ => LOST,
         };
         let inside = bodies.iter().map(|body| body.outs.iter().map(out).collect()).collect();

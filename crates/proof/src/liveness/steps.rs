@@ -16,7 +16,7 @@ use iced_x86::{
 #[expect(clippy::enum_variant_names, reason = "a dead end is what it is called")]
 pub(crate) enum End {
     Next,
-    /// To [`Step::to`], or on.
+    /// To [`LivenessStep::to`], or on.
     Branch,
     Jump,
     /// By this one of the unit's listed jump tables.
@@ -25,7 +25,7 @@ pub(crate) enum End {
     Open,
     Return,
     Stop,
-    /// Of [`Step::to`] in this module.
+    /// Of [`LivenessStep::to`] in this module.
     Call,
     /// Of a function that is known by the ABI alone.
     Foreign,
@@ -44,7 +44,7 @@ impl End {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Step {
+pub(crate) struct LivenessStep {
     pub(crate) effect: Effect,
     pub(crate) end: End,
     pub(crate) to: u64,
@@ -68,7 +68,12 @@ pub(crate) struct Source<'s, 'd> {
 }
 
 /// Judges all of `items`.
-pub(crate) fn read(source: Source<'_, '_>, items: &[Item], linkage: &Linkage<'_, '_>, steps: &mut Vec<Step>) {
+pub(crate) fn read(
+    source: Source<'_, '_>,
+    items: &[Item],
+    linkage: &Linkage<'_, '_>,
+    steps: &mut Vec<LivenessStep>,
+) {
     steps.clear();
     let Source { start, code, tables, mut rows } = source;
     let mut factory = InstructionInfoFactory::new();
@@ -105,7 +110,15 @@ pub(crate) fn read(source: Source<'_, '_>, items: &[Item], linkage: &Linkage<'_,
         let (saves, restores) = by_stack(&insn);
         let bytes = code.get(item.at as usize..item.end() as usize);
         let by_descriptor = bytes.is_some_and(|bytes| bytes.ends_with(&[0xff, 0x10]));
-        steps.push(Step { saves, restores, effect, end, to, by_descriptor, unwinding: unwinding(here.0) });
+        steps.push(LivenessStep {
+            saves,
+            restores,
+            effect,
+            end,
+            to,
+            by_descriptor,
+            unwinding: unwinding(here.0),
+        });
     }
     if stack.may_use_red_zone() {
         for step in &mut *steps {

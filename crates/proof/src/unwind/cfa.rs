@@ -360,6 +360,22 @@ fn named_in(expression: &[u8]) -> Option<u32> {
 }
 
 #[cfg(test)]
+impl Rows<'_> {
+    /// The frame's register and offset, if no expression gives it.
+    pub(crate) fn frame_at(&self) -> Option<(u64, i64)> {
+        let Cfa { register, offset, expression } = self.state.cfa;
+        expression.is_none().then_some((register, offset))
+    }
+    /// Where a register is saved, from the frame.
+    pub(crate) fn saved_at(&self, register: u64) -> Option<i64> {
+        match self.state.get(register) {
+            Saved::At(offset) => Some(offset),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

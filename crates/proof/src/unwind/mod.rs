@@ -1,5 +1,7 @@
 //! Rule R9: unwinding finds in a twin what it finds in its original.
 
+#[cfg(test)]
+mod against_gimli;
 pub(crate) mod cfa;
 pub(crate) mod frames;
 pub(crate) mod lsda;

@@ -17,47 +17,25 @@
 //! less, and they are looked for at entries, too.
 //!
 //! What is true where more is known is true where less is. So for `f(n, K)` a piece may be run with
-//! less than `K` ([`Known::parts`]): a register that happens to hold the context is then one like
-//! others, which the piece may store and get back. Without that, one that only seems to hold it
-//! while `K` is looked for would make an error of such a store, and what follows would be known by
-//! nobody.
+//! less than `K` ([`EarlierSaves::parts`]): a register that happens to hold the context is then one
+//! like others, which the piece may store and get back. Without that, one that only seems to hold
+//! it while `K` is looked for would make an error of such a store, and what follows would be known
+//! by nobody.
 
 use super::bounds::Graph;
 use super::run::Done;
-use super::state::{State, Value};
+use super::state::{EarlierSaves, State, SunkNote, Value};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, OpAccess};
 
-/// Bits as registers are numbered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
-    /// Slots that hold their registers; RSP's bit is for its own word.
-    pub(crate) slots: u16,
-    /// Registers that hold the context.
-    pub(crate) bases: u16,
-    /// Registers that may hold anything, because a yield left them in their slots.
-    pub(crate) away: u16,
-    /// What that yield says of it; of no register where different ones meet.
-    pub(crate) note: Note,
-}
-
-/// What a yield says of registers that it leaves in their slots: from one place of the twin to
-/// another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Note {
-    pub(crate) registers: u16,
-    pub(crate) from: u64,
-    pub(crate) to: u64,
-}
-
-impl Known {
+impl EarlierSaves {
     pub(crate) const NOTHING: Self =
-        Self { slots: 0, bases: 0, away: 0, note: Note { registers: 0, from: 0, to: 0 } };
+        Self { slots: 0, bases: 0, away: 0, note: SunkNote { registers: 0, from: 0, to: 0 } };
 
     /// Behind a piece, before which so much was known.
     pub(crate) fn behind(self, state: &State, done: &Done) -> Self {
         let before = (self.away != 0).then_some(self.note);
         let note = match (before, done.note) {
-            (Some(before), Some(note)) if before != note => Note::default(),
+            (Some(before), Some(note)) if before != note => SunkNote::default(),
             (before, note) => note.or(before).unwrap_or_default(),
         };
         let mut known = Self { note, ..Self::NOTHING };
@@ -94,7 +72,7 @@ impl Known {
             (_, 0) => self.note,
             (0, _) => other.note,
             _ if self.note == other.note => self.note,
-            _ => Note::default(),
+            _ => SunkNote::default(),
         };
         Self {
             slots: self.slots & other.slots,
@@ -138,8 +116,8 @@ pub(crate) fn kept_by(insn: &Instruction, factory: &mut InstructionInfoFactory) 
 pub(crate) fn before(
     graph: &Graph,
     entries: impl Iterator<Item = u32>,
-    mut behind: impl FnMut(u32, Known) -> Known,
-) -> Vec<Known> {
+    mut behind: impl FnMut(u32, EarlierSaves) -> EarlierSaves,
+) -> Vec<EarlierSaves> {
     let count = graph.nodes.len() as u32;
     let mut begins = vec![true; count as usize];
     for to in (0..count).flat_map(|node| graph.successors(node)) {
@@ -152,17 +130,17 @@ pub(crate) fn before(
             *begins = true;
         }
     }
-    let mut known: Vec<Option<Known>> = vec![None; count as usize];
+    let mut known: Vec<Option<EarlierSaves>> = vec![None; count as usize];
     let mut open = Vec::new();
     // What none of these leads to begins somewhere, too.
     let all = (0..count).filter(|&node| begins[node as usize]).chain(0..count);
     for first in all {
         if known[first as usize].is_none() || begins[first as usize] {
-            known[first as usize] = Some(Known::NOTHING);
+            known[first as usize] = Some(EarlierSaves::NOTHING);
             open.push(first);
         }
         while let Some(node) = open.pop() {
-            let behind = behind(node, known[node as usize].unwrap_or(Known::NOTHING));
+            let behind = behind(node, known[node as usize].unwrap_or(EarlierSaves::NOTHING));
             for to in graph.successors(node) {
                 let Some(before) = known.get_mut(to as usize) else { continue };
                 let now = before.map_or(behind, |before| before.and(behind));
@@ -174,7 +152,7 @@ pub(crate) fn before(
             }
         }
     }
-    known.into_iter().map(|known| known.unwrap_or(Known::NOTHING)).collect()
+    known.into_iter().map(|known| known.unwrap_or(EarlierSaves::NOTHING)).collect()
 }
 
 #[cfg(test)]
@@ -185,8 +163,8 @@ mod tests {
     const RBX: u16 = 1 << 3;
     const RDX: u16 = 1 << 2;
 
-    fn of(slots: u16, bases: u16) -> Known {
-        Known { slots, bases, ..Known::NOTHING }
+    fn of(slots: u16, bases: u16) -> EarlierSaves {
+        EarlierSaves { slots, bases, ..EarlierSaves::NOTHING }
     }
 
     fn graph(ways: &[(u32, u32)], count: u32) -> Graph {
@@ -200,7 +178,7 @@ mod tests {
     }
 
     /// 0 -> 1 -> 2 -> 1, 2 -> 3: at 0 both are made known of rbx and rdx, 2 writes rdx.
-    fn of_loop(ways: &[(u32, u32)], entries: &[u32]) -> Vec<Known> {
+    fn of_loop(ways: &[(u32, u32)], entries: &[u32]) -> Vec<EarlierSaves> {
         let count = ways.iter().map(|way| way.0.max(way.1)).max().map_or(0, |most| most + 1);
         before(&graph(ways, count), entries.iter().copied(), |node, known| match node {
             0 => of(RBX | RDX, RBX | RDX),
@@ -212,7 +190,7 @@ mod tests {
     #[test]
     fn it_is_known_on_all_ways_until_it_is_written() {
         let ways = [(0, 1), (1, 2), (2, 1), (2, 3)];
-        let (nothing, rbx) = (Known::NOTHING, of(RBX, RBX));
+        let (nothing, rbx) = (EarlierSaves::NOTHING, of(RBX, RBX));
         assert_eq!(of_loop(&ways, &[0]), [nothing, rbx, rbx, rbx]);
         // Somebody else enters at 2.
         assert_eq!(of_loop(&ways, &[0, 2]), [nothing; 4]);

@@ -30,14 +30,13 @@ use crate::liveness::set::{ALL, Set};
 use crate::liveness::{self, Liveness};
 use crate::rule::Rule;
 use bounds::{Graph, Node};
-use hoisted::Known;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
 use interprocedural::Interprocedural;
 use rayon::prelude::*;
 use run::{Code, Done, Terms};
-use state::State;
+use state::{EarlierSaves, State};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where each unit's twin is entered by others, as (unit, offset in the original), ascending; its
@@ -60,7 +59,7 @@ struct Room {
     pieces: run::Room,
     graph: Graph,
     /// What is known before each instruction's piece; empty until somebody asks.
-    known: Vec<Known>,
+    known: Vec<EarlierSaves>,
     /// Of the function so far: where its first yield is, and where state is used that no yield
     /// switches.
     yields: Option<u64>,
@@ -78,12 +77,12 @@ struct Work<'w, 'd> {
     items: &'w [Item],
     dead: &'w Liveness<'w, 'd>,
     is_early: bool,
-    found: &'w Found,
+    found: &'w YieldTotals,
 }
 
 /// What is counted over all units.
 #[derive(Default)]
-struct Found {
+struct YieldTotals {
     /// Yields that are listed.
     yields: AtomicUsize,
     /// Pieces that could not be run to their end, so that nobody knows what yields they have. Each
@@ -118,7 +117,7 @@ impl Context<'_> {
             }
         }
         let interprocedural = Interprocedural::of(dead, &self.relocations);
-        let found = Found::default();
+        let found = YieldTotals::default();
         (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(
             || (liveness::Room::default(), Room::default()),
             |(living, room), function| {
@@ -196,7 +195,7 @@ impl Work<'_, '_> {
     }
 
     /// What is known before the piece of an instruction.
-    fn known(&self, index: usize, entries: &[(u32, u32)], room: &mut Room) -> Known {
+    fn known(&self, index: usize, entries: &[(u32, u32)], room: &mut Room) -> EarlierSaves {
         if room.known.is_empty() {
             let kept = std::mem::take(&mut room.graph);
             let mut factory = InstructionInfoFactory::new();
@@ -214,7 +213,7 @@ impl Work<'_, '_> {
                 }
                 let run = self.run(&self.code(item), &mut room.pieces, &mut done, known);
                 let state = done.state.as_ref().filter(|_| run.is_ok());
-                state.map_or(Known::NOTHING, |state| known.behind(state, &done).of(kept))
+                state.map_or(EarlierSaves::NOTHING, |state| known.behind(state, &done).of(kept))
             });
         }
         room.known[index]
@@ -227,7 +226,7 @@ impl Work<'_, '_> {
         code: &Code<'_>,
         pieces: &mut run::Room,
         done: &mut Done,
-        known: Known,
+        known: EarlierSaves,
     ) -> Result<(), (u64, &'static str)> {
         let mut first = Ok(());
         for part in known.parts() {
@@ -291,7 +290,7 @@ impl Work<'_, '_> {
         let lost = |done: &Done| {
             done.state.as_ref().map_or(0, |state| state.lost(live, self.context.note.vector_bytes))
         };
-        let first = run::run(&code, self.terms, &mut room.pieces, done, Known::NOTHING);
+        let first = run::run(&code, self.terms, &mut room.pieces, done, EarlierSaves::NOTHING);
         if first.is_err() || lost(done) != 0 {
             // It may be stored already, or found already.
             let known = self.known(index, entries, room);
@@ -382,7 +381,7 @@ impl Work<'_, '_> {
         let mut done = Done::default();
         let lead = (&self.unit.copy[from..to], self.unit.twin + from as u64);
         let code = Code { parts: [lead, (&[], lead.1)], relays: &[] };
-        let nothing = Known::NOTHING;
+        let nothing = EarlierSaves::NOTHING;
         if let Err((at, what)) = run::run(&code, self.terms, &mut room.pieces, &mut done, nothing) {
             return self.wrong_at(Rule::Aboard, item, at, what);
         }

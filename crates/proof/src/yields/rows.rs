@@ -6,8 +6,8 @@
 //! to agree:
 //!
 //! ```text
-//!           prefetcht0 [rdi]      ─── first origin: the instruction right behind this piece, whose operand is [rdi]
-//!           prefetcht0 [rsi+8]    ─── second origin: an instruction further on with the operand [rsi+8]
+//!           prefetcht0 [rdi]      ── first origin: the instruction right behind this piece
+//!           prefetcht0 [rsi+8]    ── second origin: one further on with this operand
 //!           …
 //! place:    jmp [rax + RIP]
 //! resume:   mov rsp, [rax + RSP]

@@ -7,9 +7,8 @@
 //! looked at is one back, in whichever part it is.
 
 use super::accesses::{load, prefetch, set, store, sum, vector};
-use super::hoisted::{Known, Note};
 use super::ops::{Field, General, Op, RAX, When, Word, field, op};
-use super::state::{Flags, Kept, State, Value};
+use super::state::{ContextSlots, EarlierSaves, Flags, PieceSpot, State, SunkNote, Value};
 use crate::container::mapping::Relay;
 use crate::decode::{Opinion, Second};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
@@ -52,7 +51,7 @@ pub(crate) struct Done {
     /// Its yields, in the order of control.
     pub(crate) recognised: Vec<RecognisedYield>,
     /// What is said of registers that its yield leaves in their slots.
-    pub(crate) note: Option<Note>,
+    pub(crate) note: Option<SunkNote>,
 }
 
 impl Done {
@@ -98,14 +97,6 @@ pub(crate) struct Code<'c> {
 const HOT: usize = 0;
 const COLD: usize = 1;
 
-/// A place in a piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
-    part: usize,
-    /// From the first byte of the part.
-    at: u32,
-}
-
 type Wrong = (u64, &'static str);
 
 /// Runs `code`, where so much is `known` before it; says what is wrong, and where.
@@ -114,7 +105,7 @@ pub(crate) fn run(
     terms: &Terms,
     room: &mut Room,
     done: &mut Done,
-    known: Known,
+    known: EarlierSaves,
 ) -> Result<(), Wrong> {
     let mut state = State::program();
     state.kept.general = known.slots;
@@ -210,7 +201,7 @@ impl Runner<'_> {
     }
 
     #[expect(clippy::large_types_passed_by_value, reason = "it is kept")]
-    fn wait(&mut self, to: Spot, state: State) -> Result<(), &'static str> {
+    fn wait(&mut self, to: PieceSpot, state: State) -> Result<(), &'static str> {
         if to.at < self.next[to.part] {
             return Err("inserted code jumps back, or out");
         }
@@ -239,7 +230,7 @@ impl Runner<'_> {
             (Op::Note(registers), None) if self.terms.scavenger => self.said = Some((registers, None)),
             (Op::Place(RAX, from), Some((registers, None))) => self.said = Some((registers, Some(from))),
             (Op::Place(RAX, to), Some((registers, Some(from)))) if resumes && self.done.note.is_none() => {
-                self.done.note = Some(Note { registers, from, to });
+                self.done.note = Some(SunkNote { registers, from, to });
                 self.said = None;
             }
             _ => return Err("inserted code that nothing leads to"),
@@ -249,10 +240,10 @@ impl Runner<'_> {
 
     /// The place of an address: also behind the part before the instruction, but not behind the
     /// cold one.
-    fn here(&self, address: u64) -> Option<Spot> {
+    fn here(&self, address: u64) -> Option<PieceSpot> {
         let spot = |part: usize, most: usize| {
             let at = u32::try_from(address.checked_sub(self.code.parts[part].1)?).ok()?;
-            (at as usize <= most).then_some(Spot { part, at })
+            (at as usize <= most).then_some(PieceSpot { part, at })
         };
         let [hot, cold] = self.code.parts.map(|(bytes, _)| bytes.len());
         spot(HOT, hot).or_else(|| spot(COLD, cold.checked_sub(1)?))
@@ -484,7 +475,7 @@ impl Runner<'_> {
                 state.general[0] = state.scratch[0];
                 state.scratch = [Value::Anything; 3];
                 // Its slots go home with a guest.
-                state.kept = Kept { general: state.kept.general, ..Kept::NOTHING };
+                state.kept = ContextSlots { general: state.kept.general, ..ContextSlots::NOTHING };
                 state.facts.aboard = false;
                 (state.facts.home, state.facts.returns, state.facts.met) = (true, true, true);
                 return self.wait(at, state);
@@ -494,7 +485,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn jump(&mut self, when: When, to: Spot, mut state: State) -> Result<(), &'static str> {
+    fn jump(&mut self, when: When, to: PieceSpot, mut state: State) -> Result<(), &'static str> {
         let mut taken = state;
         match (when, state.flags) {
             (When::Always, _) => return self.wait(to, taken),

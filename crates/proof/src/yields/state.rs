@@ -3,9 +3,38 @@
 //! area. Where ways meet, only what holds on all of them is kept.
 
 use super::ops::{General, RSP};
-use super::run::Spot;
 use crate::liveness::set::{RED_ZONE, STATUS_FLAGS, Set, names, touched};
 use iced_x86::Register;
+
+/// A place in a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PieceSpot {
+    pub(crate) part: usize,
+    /// From the first byte of the part.
+    pub(crate) at: u32,
+}
+
+/// Bits as registers are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EarlierSaves {
+    /// Slots that hold their registers; RSP's bit is for its own word.
+    pub(crate) slots: u16,
+    /// Registers that hold the context.
+    pub(crate) bases: u16,
+    /// Registers that may hold anything, because a yield left them in their slots.
+    pub(crate) away: u16,
+    /// What that yield says of it; of no register where different ones meet.
+    pub(crate) note: SunkNote,
+}
+
+/// What a yield says of registers that it leaves in their slots: from one place of the twin to
+/// another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SunkNote {
+    pub(crate) registers: u16,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
 
 /// What a general register or a word of scratch holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +49,7 @@ pub(crate) enum Value {
     /// Whom it names for while it waits by turning round.
     Spin,
     /// An address in the piece itself.
-    Here(Spot),
+    Here(PieceSpot),
     /// The first byte of the twins.
     Text,
     /// The return address on top of the stack.
@@ -61,17 +90,17 @@ pub(crate) enum Flags {
 
 /// What of the context a yield has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ContextSlots {
     /// Slots that hold their registers; the stack pointer's bit is for its own word.
     pub(crate) general: u16,
     pub(crate) flags: bool,
-    pub(crate) rip: Option<Spot>,
+    pub(crate) rip: Option<PieceSpot>,
     /// For each vector register, how many of its parts: 128, 256, 512 bits.
     pub(crate) vectors: [u8; 32],
     pub(crate) masks: u8,
 }
 
-impl Kept {
+impl ContextSlots {
     pub(crate) const NOTHING: Self = Self { general: 0, flags: false, rip: None, vectors: [0; 32], masks: 0 };
 }
 
@@ -84,7 +113,7 @@ pub(crate) struct State {
     pub(crate) masks: u8,
     pub(crate) current: Value,
     pub(crate) scratch: [Value; 3],
-    pub(crate) kept: Kept,
+    pub(crate) kept: ContextSlots,
     pub(crate) facts: Facts,
 }
 
@@ -128,7 +157,7 @@ impl State {
             masks: u8::MAX,
             current: Value::Context,
             scratch: [Value::Anything; 3],
-            kept: Kept::NOTHING,
+            kept: ContextSlots::NOTHING,
             facts: Facts {
                 home: false,
                 aboard: false,

@@ -9,8 +9,9 @@
 //! hold them: then it does no harm to take them from there, also if the note is an older one of the
 //! same loop's.
 
-use super::hoisted::{Known, Note, kept_by};
+use super::hoisted::kept_by;
 use super::run::Done;
+use super::state::{EarlierSaves, SunkNote};
 use super::{Room, Work};
 use crate::code::copy;
 use crate::liveness::set::Set;
@@ -29,7 +30,7 @@ impl Work<'_, '_> {
     pub(super) fn left(&self, live: &[Set], entries: &[(u32, u32)], room: &mut Room) {
         let mut done = Done::default();
         let mut factory = InstructionInfoFactory::new();
-        let mut notes: Vec<Note> = Vec::new();
+        let mut notes: Vec<SunkNote> = Vec::new();
         // What is known before each instruction, behind its piece.
         let mut behind = Vec::with_capacity(self.items.len());
         for (index, item) in self.items.iter().enumerate() {
@@ -43,7 +44,7 @@ impl Work<'_, '_> {
                 let ran = self.run(&self.code(item), &mut room.pieces, &mut done, known);
                 let Some(state) = done.state.as_ref().filter(|_| ran.is_ok()) else {
                     wrong("inserted code that does not run where registers are in their slots alone");
-                    behind.push(Known::NOTHING);
+                    behind.push(EarlierSaves::NOTHING);
                     continue;
                 };
                 now = known.behind(state, &done);
@@ -98,7 +99,7 @@ impl Work<'_, '_> {
     }
 
     /// Whether the slots hold a note's registers wherever it speaks of.
-    fn holds(&self, note: Note, behind: &[Known], entries: &[(u32, u32)], room: &mut Room) {
+    fn holds(&self, note: SunkNote, behind: &[EarlierSaves], entries: &[(u32, u32)], room: &mut Room) {
         if note.registers & NEVER_LEFT != 0 {
             return self.wrong(
                 Rule::SunkRestores,
@@ -122,7 +123,7 @@ impl Work<'_, '_> {
         for (index, &behind) in behind.iter().enumerate().take(end + 1).skip(first) {
             let item = &self.items[index];
             let known = self.known(index, entries, room);
-            let holds = |known: Known| note.registers & !known.slots == 0;
+            let holds = |known: EarlierSaves| note.registers & !known.slots == 0;
             if !holds(known) || index < end && !holds(behind) {
                 self.wrong(
                     Rule::SunkRestores,
@@ -137,7 +138,7 @@ impl Work<'_, '_> {
     }
 }
 
-impl Known {
+impl EarlierSaves {
     /// Whether its note speaks of all that is away, and the slots have it.
     fn is_noted(&self) -> bool {
         self.away & !(self.note.registers & self.slots) == 0
@@ -154,8 +155,8 @@ fn reads(insn: &iced_x86::Instruction, registers: u16, factory: &mut Instruction
 
 #[cfg(test)]
 mod tests {
-    use super::super::hoisted::Known;
     use super::super::run::{Code, Done, Room, Terms, run};
+    use super::super::state::EarlierSaves;
     use super::*;
     use runtime_abi::{area, context};
 
@@ -163,7 +164,7 @@ mod tests {
 
     /// Inserted code that goes on in a cold part, and loads rbx from its slot in front of that, or
     /// does not.
-    fn is_accepted(loads: bool, known: Known) -> bool {
+    fn is_accepted(loads: bool, known: EarlierSaves) -> bool {
         let mut hot = vec![0x65, 0x48, 0x8b, 0x04, 0x25, area::CUR as u8, 0, 0, 0]; // mov rax, gs:[CUR]
         if loads {
             hot.extend([0x48, 0x8b, 0x58, context::slot(3) as u8]); // mov rbx, [rax + slot]
@@ -181,9 +182,9 @@ mod tests {
 
     #[test]
     fn what_is_left_does_not_go_into_cold_parts() {
-        let note = Note { registers: RBX, from: 0xf00, to: 0x1f00 };
-        let away = Known { slots: RBX, away: RBX, note, ..Known::NOTHING };
-        assert!(is_accepted(false, Known::NOTHING));
+        let note = SunkNote { registers: RBX, from: 0xf00, to: 0x1f00 };
+        let away = EarlierSaves { slots: RBX, away: RBX, note, ..EarlierSaves::NOTHING };
+        assert!(is_accepted(false, EarlierSaves::NOTHING));
         assert!(is_accepted(true, away));
         assert!(!is_accepted(false, away));
     }

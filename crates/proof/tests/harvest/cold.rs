@@ -1,4 +1,5 @@
-//! Cold parts of yields: that they hang together with what stands before the instruction, and that they are unwound as it is.
+//! Cold parts of yields: that they hang together with what stands before the instruction, and that
+//! they are unwound as it is.
 
 use crate::pieces::{Piece, add, get, mapping, pieces};
 use crate::{compile, rejected, rewrite};
@@ -67,7 +68,8 @@ fn control_keeps_to_its_own_parts() {
         assert!(yields(&|new| to(new, address)), "round and round");
         assert!(yields(&|new| to(new, first.copy.next_ip())), "past the instruction");
         assert!(yields(&|new| to(new, back.next_ip())), "on into the next one's");
-        // Nobody looked at what switches it has: all that is told of it is told with its instruction.
+        // Nobody looked at what switches it has: all that is told of it is told with its
+        // instruction.
         let mut wrong = it.rewritten.clone();
         add(&mut wrong, jump, 4, size as i64);
         let Err(Refusal::Wrong { violations, .. }) = check(&it.original, &wrong) else {
@@ -88,7 +90,8 @@ fn the_mapping_says_whose_they_are() {
         let mapping = |change: &dyn Fn(&mut [u8])| it.rejected(Rule::Mapping, change);
         assert!(mapping(&|new| new[list] += 1), "more of them than there are");
         assert!(mapping(&|new| new[list + 1] = 0x7f), "of no instruction");
-        // Of the next instruction: there may be nothing inserted before it, or what is, is no jump there.
+        // Of the next instruction: there may be nothing inserted before it, or what is, is no jump
+        // there.
         let whose = |new: &mut [u8]| new[list + 1] += 1;
         assert!(it.rejected(Rule::Mapping, whose) || it.rejected(Rule::Yields, whose), "another's");
     }
@@ -111,7 +114,8 @@ fn the_mapping_lists_what_switches_yields() {
 }
 
 impl Specimen {
-    /// Where the list of cold parts of a piece's unit is in the mapping: its count, below 128 as all that follows.
+    /// Where the list of cold parts of a piece's unit is in the mapping: its count, below 128 as
+    /// all that follows.
     fn list_of(&self, piece: &Piece) -> usize {
         let bytes = &self.rewritten;
         let map = mapping(bytes).0;
@@ -146,7 +150,8 @@ fn they_are_unwound_as_their_instructions() {
             if get(&it.rewritten, at + 4, 4) != 0 {
                 let program = at + 17 + usize::from(it.rewritten[at + 16]);
                 let steps = &it.rewritten[program..end];
-                // Behind the state that is restored, what holds at the first cold part: the offset of the frame, here.
+                // Behind the state that is restored, what holds at the first cold part: the offset
+                // of the frame, here.
                 let mut restores = steps.iter().enumerate().filter(|(_, byte)| **byte == 0x0b);
                 if let (Some(0x0a), Some((restore, _)), None) =
                     (steps.first(), restores.next(), restores.next())
@@ -163,7 +168,8 @@ fn they_are_unwound_as_their_instructions() {
     }
 }
 
-/// Call sites come twice where there are cold parts; without the second time nothing would be caught there.
+/// Call sites come twice where there are cold parts; without the second time nothing would be
+/// caught there.
 #[test]
 fn exceptions_land_from_them_as_from_their_instructions() {
     for scavenger in [false, true] {
@@ -172,7 +178,8 @@ fn exceptions_land_from_them_as_from_their_instructions() {
         let mut at = tables;
         let mut found = 0;
         while at < tables + size && matches!(it.rewritten[at], 0x1b | 0xff) {
-            // base of landing pads if any, types and the distance to their end, call sites and how many bytes of them
+            // base of landing pads if any, types and the distance to their end, call sites and how
+            // many bytes of them
             let base = if it.rewritten[at] == 0xff { 1 } else { 5 };
             let types = it.rewritten[at + base] != 0xff;
             let uleb = |at: usize| {
@@ -191,7 +198,8 @@ fn exceptions_land_from_them_as_from_their_instructions() {
                 found += usize::from(it.rejected(Rule::Unwind, |new| new[last + 4..last + 8].fill(0)));
                 found += usize::from(it.rejected(Rule::Unwind, |new| new[last + 8..last + 12].fill(0)));
             }
-            // Behind the types there may be lists of exceptions that may pass: then this is the last table that is found.
+            // Behind the types there may be lists of exceptions that may pass: then this is the
+            // last table that is found.
             let Some(step) = types.then(|| uleb(at + base + 1)) else { break };
             at = (at + base + 6 + step).next_multiple_of(4);
         }

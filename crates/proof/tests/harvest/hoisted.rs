@@ -1,5 +1,5 @@
-//! What a loop leaves alone, stored once before it, and the context, found once before it: accepted, but not when any of it is
-//! missing, or when what is relied on is written in between.
+//! What a loop leaves alone, stored once before it, and the context, found once before it:
+//! accepted, but not when any of it is missing, or when what is relied on is written in between.
 
 use crate::pieces::{Piece, fill, pieces};
 use crate::{compile, rewrite};
@@ -43,8 +43,8 @@ fn all_of_it_is_needed() {
     }
 }
 
-/// A register that held the context in one loop, and is the program's in the next one, seems to hold it there as long as not
-/// all ways have been followed.
+/// A register that held the context in one loop, and is the program's in the next one, seems to
+/// hold it there as long as not all ways have been followed.
 #[test]
 fn what_only_seems_to_hold_the_context_does_no_harm() {
     for level in ["-O1", "-O2", "-Os"] {

@@ -1,4 +1,5 @@
-// Loops that leave registers alone, of several forms: one way out, several ways back, one within another, flags alive at its loads.
+// Loops that leave registers alone, of several forms: one way out, several ways back, one within
+// another, flags alive at its loads.
 #include <stdio.h>
 #include <stdlib.h>
 

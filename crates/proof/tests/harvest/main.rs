@@ -1,6 +1,6 @@
-//! Harvest twins that are right, which must be accepted, and many that are wrong, each of which must be rejected by the
-//! rule it breaks. To add a wrong one: an entry in [`yields`] or [`guests`]; one that
-//! is wrong because of others' doings, in [`reliance`].
+//! Harvest twins that are right, which must be accepted, and many that are wrong, each of which
+//! must be rejected by the rule it breaks. To add a wrong one: an entry in [`yields`] or
+//! [`guests`]; one that is wrong because of others' doings, in [`reliance`].
 
 mod cold;
 mod guests;
@@ -37,7 +37,8 @@ impl Specimen {
     }
 }
 
-/// A way to make something wrong. It is tried at one piece after the other until it finds what it wants.
+/// A way to make something wrong. It is tried at one piece after the other until it finds what it
+/// wants.
 pub(crate) struct Wrong {
     name: &'static str,
     rule: Rule,
@@ -246,7 +247,8 @@ fn as_sibling(file: &mut [u8]) {
     file[map + 12] = SIBLING as u8;
 }
 
-/// Siblings are started as any program is: what runs before there is an area must be left in the original.
+/// Siblings are started as any program is: what runs before there is an area must be left in the
+/// original.
 #[test]
 fn siblings_have_no_twins_of_what_comes_early() {
     for specimen in SPECIMENS.iter().filter(|specimen| specimen.scavenger && specimen.is_c()) {
@@ -270,7 +272,8 @@ fn yields_that_come_early() {
         for file in [&mut original, &mut rewritten] {
             make_resolver(file);
         }
-        // The twin's symbol table lies elsewhere in its file, so the first rule has nothing against it.
+        // The twin's symbol table lies elsewhere in its file, so the first rule has nothing against
+        // it.
         assert!(rejected(&original, &rewritten, Rule::Early), "{}", specimen.name);
     }
 }
@@ -287,7 +290,8 @@ fn right_twins_of_programs() {
     }
 }
 
-/// How tiles are laid out is no more switched than what is in them: no yields beside what sets or reads it.
+/// How tiles are laid out is no more switched than what is in them: no yields beside what sets or
+/// reads it.
 #[test]
 fn right_twins_of_tiles() {
     for level in ["-O0", "-O2"] {

@@ -1,4 +1,5 @@
-//! Who is next, held in a register from where that is asked to the switch: as it should be, and wrong in many ways.
+//! Who is next, held in a register from where that is asked to the switch: as it should be, and
+//! wrong in many ways.
 
 use crate::pieces::{Piece, add, pieces};
 use crate::{as_sibling, bounds, compile, rejected, rewrite, sites};

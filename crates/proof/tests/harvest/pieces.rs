@@ -14,8 +14,8 @@ pub(crate) struct Piece {
     pub(crate) size: usize,
     /// The cold part: where it is, how long, and its address.
     pub(crate) cold: (usize, usize, u64),
-    /// Inserted instructions, as if each cold stretch stood behind the jump that leads to it; their addresses are those in the
-    /// twin.
+    /// Inserted instructions, as if each cold stretch stood behind the jump that leads to it; their
+    /// addresses are those in the twin.
     pub(crate) inserted: Vec<Instruction>,
     pub(crate) original: Instruction,
     pub(crate) copy: Instruction,

@@ -1,4 +1,5 @@
-// Something of everything that harvest twins have to care for. It is rewritten and checked, never run.
+// Something of everything that harvest twins have to care for. It is rewritten and checked, never
+// run.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-//! Relays of switches: that each switch has its own, which leads to its own cold part, and that they are unwound as their instructions.
+//! Relays of switches: that each switch has its own, which leads to its own cold part, and that
+//! they are unwound as their instructions.
 
 use crate::pieces::{Piece, add, get, is_relayed, pieces};
 use crate::{C, CPP, compile, rejected, rewrite};
@@ -59,7 +60,8 @@ fn each_leads_from_its_switch_to_its_cold_part() {
         assert!(mapping(&|new| add(new, switch + 3, 2, 1)), "a switch that leads elsewhere");
         assert!(mapping(&|new| new[switch + 4] ^= 0x80), "out of the code");
         assert!(mapping(&|new| new[switch] = 0xe9), "switched on in the file");
-        // What is no listed switch may not be changed to lead anywhere; and what leads back leads to no relay.
+        // What is no listed switch may not be changed to lead anywhere; and what leads back leads
+        // to no relay.
         assert!(
             mapping(&|new| new[switch + 2] = 0x40) || yields(&|new| new[switch + 2] = 0x40),
             "another form"
@@ -74,7 +76,8 @@ fn each_leads_from_its_switch_to_its_cold_part() {
     }
 }
 
-/// The frame descriptions of relays: where each begins and ends in the file, whether with a word for an exception table, and what that holds.
+/// The frame descriptions of relays: where each begins and ends in the file, whether with a word
+/// for an exception table, and what that holds.
 fn described(it: &Specimen) -> Vec<(usize, usize, Option<u64>)> {
     let image = Image::parse(&it.rewritten).expect("sound");
     let frames = image.section(".eh_frame").expect("a table");
@@ -103,7 +106,8 @@ fn they_are_unwound_as_their_instructions() {
         let unwind = |change: &dyn Fn(&mut [u8])| it.rejected(Rule::Unwind, change);
         assert!(unwind(&|new| new[at + 12] += 1), "longer");
         assert!(unwind(&|new| add(new, at + 8, 4, 1)), "elsewhere");
-        // Another size of the frame, from the start on or from behind the first byte on, where there is room to say so.
+        // Another size of the frame, from the start on or from behind the first byte on, where
+        // there is room to say so.
         let room = it.rewritten[..end].iter().rev().take_while(|&&byte| byte == 0).count().min(end - at - 17);
         for steps in [&[0x0e, 0x7f][..], &[0x41, 0x0e, 0x7f]] {
             if room >= steps.len() {

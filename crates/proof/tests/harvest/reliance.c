@@ -1,5 +1,6 @@
-// Functions whose yields may be cheap because of what their callers do not look for. Behind each marker's instruction the
-// test puts another one, in original and twin alike, and then somebody does look.
+// Functions whose yields may be cheap because of what their callers do not look for. Behind each
+// marker's instruction the test puts another one, in original and twin alike, and then somebody
+// does look.
 #include <stdio.h>
 #include <stdlib.h>
 

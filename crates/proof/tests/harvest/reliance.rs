@@ -1,7 +1,9 @@
-//! Twins that are right only because nobody relies on what their yields lose. Then somebody does: one instruction, word or
-//! name becomes another, in the original and in its rewriting alike, and the same yields are wrong.
+//! Twins that are right only because nobody relies on what their yields lose. Then somebody does:
+//! one instruction, word or name becomes another, in the original and in its rewriting alike, and
+//! the same yields are wrong.
 //!
-//! To add one: something that may be relied on in `reliance.c`, and what makes it so in [`CHANGES`].
+//! To add one: something that may be relied on in `reliance.c`, and what makes it so in
+//! [`CHANGES`].
 
 use crate::{compile, rejected, rewrite};
 use gleaner_proof::{Rule, check};
@@ -13,7 +15,8 @@ struct Change {
     name: &'static str,
     from: &'static [u8],
     to: To,
-    /// How often it is in the rewritten file: in the original's place, and in the twin where it is code.
+    /// How often it is in the rewritten file: in the original's place, and in the twin where it is
+    /// code.
     times: usize,
 }
 

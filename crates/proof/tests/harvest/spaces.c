@@ -1,4 +1,5 @@
-// Loops of which one leaves a register with the context in it that the next one writes, on some ways only.
+// Loops of which one leaves a register with the context in it that the next one writes, on some
+// ways only.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-//! Yields of primaries that wait by turning round: before every instruction here, wherever it waits or not.
+//! Yields of primaries that wait by turning round: before every instruction here, wherever it waits
+//! or not.
 
 use crate::pieces::{Piece, pieces};
 use crate::{Specimen, bounds, compile, rejected, sites};
@@ -20,7 +21,8 @@ fn specimens() -> Vec<Specimen> {
     vec![make(&["-O2"], VectorWidth::Sse), make(&["-O1", "-no-pie"], VectorWidth::Avx512)]
 }
 
-/// Where a piece compares the context with whom it names, and where it loads that: the displacements.
+/// Where a piece compares the context with whom it names, and where it loads that: the
+/// displacements.
 fn asked_and_gone(piece: &Piece) -> Option<[usize; 2]> {
     let last = |text: &str| {
         let end = format!("+{:x}h]", context::SPIN);

@@ -1,5 +1,5 @@
-//! Registers that yields of a loop leave in their slots: accepted, but not where the note of it says something else, or where they are not
-//! loaded behind the loop.
+//! Registers that yields of a loop leave in their slots: accepted, but not where the note of it
+//! says something else, or where they are not loaded behind the loop.
 
 use crate::pieces::{Piece, fill, pieces};
 use crate::{compile, rewrite};

@@ -7,7 +7,8 @@ use iced_x86::{Code, Instruction};
 
 const NOP: u8 = 0x90;
 
-/// Pieces whose flags and some register are dead, and that do nothing but yield: where they load the context.
+/// Pieces whose flags and some register are dead, and that do nothing but yield: where they load
+/// the context.
 fn short(piece: &Piece) -> Option<usize> {
     let first = piece.inserted.iter().find(|insn| !is_switch(insn))?;
     let place = piece.place(first);
@@ -337,7 +338,8 @@ pub(crate) const ALL: &[Wrong] = &[
     }),
     wrong!("in a primary: a switch that loads what lives", Yields, |piece, new| {
         let (switch, at) = switch(piece)?;
-        // Whatever the instruction reads lives: but it must be a register that needs no other prefix.
+        // Whatever the instruction reads lives: but it must be a register that needs no other
+        // prefix.
         let lives = piece.original.memory_base();
         let fits = lives.is_gpr64()
             && lives.number() < 8

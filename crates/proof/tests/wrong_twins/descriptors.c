@@ -1,5 +1,5 @@
-// Thread-local variables by descriptors, beside calls of other modules' functions, which keep no more than the ABI says.
-// Compiled, never run.
+// Thread-local variables by descriptors, beside calls of other modules' functions, which keep no
+// more than the ABI says. Compiled, never run.
 extern int puts(const char *text);
 
 static __thread int many[4];

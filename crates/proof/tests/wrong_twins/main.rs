@@ -1,5 +1,6 @@
-//! Deliberately wrong twins, each of which must be rejected by the rule it breaks; and the correct ones they were made
-//! from, which must not. To add one: an entry in the `ALL` of the file of its kind.
+//! Deliberately wrong twins, each of which must be rejected by the rule it breaks; and the correct
+//! ones they were made from, which must not. To add one: an entry in the `ALL` of the file of its
+//! kind.
 
 mod code;
 mod entries;
@@ -14,8 +15,8 @@ use image::Image;
 use specimen::{Specimen, add, compile, get};
 use std::sync::LazyLock;
 
-/// A way to make a rewritten file wrong. It gets both files, for some wrongs lie in what both say; `None`: this program
-/// has nothing of the kind.
+/// A way to make a rewritten file wrong. It gets both files, for some wrongs lie in what both say;
+/// `None`: this program has nothing of the kind.
 pub(crate) struct Wrong {
     pub(crate) name: &'static str,
     pub(crate) rule: Rule,
@@ -76,7 +77,8 @@ fn correct_ones_are_accepted() {
     }
 }
 
-/// Programs without section headers run; rewriter and checker find linkage stubs in them all the same.
+/// Programs without section headers run; rewriter and checker find linkage stubs in them all the
+/// same.
 #[test]
 fn files_without_section_headers_are_accepted() {
     for specimen in SPECIMENS.iter().chain(POISONED.iter()) {

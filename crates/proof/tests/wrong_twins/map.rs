@@ -189,8 +189,8 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "an instruction said to be inserted code",
         rule: Inserted,
         make: |it, _, new| {
-            // Items of 16 bytes together, and the one behind: of as many bytes as a single one that has them inserted before it,
-            // behind a gap without padding.
+            // Items of 16 bytes together, and the one behind: of as many bytes as a single one that
+            // has them inserted before it, behind a gap without padding.
             let plain =
                 |item: &crate::specimen::Item| item.gap == 0 && !item.escape && item.len == item.twin_len;
             let found = it.units.iter().find_map(|unit| {

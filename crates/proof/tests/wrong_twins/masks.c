@@ -1,4 +1,5 @@
-// Mask registers and the upper parts of vectors, live over several instructions. Compiled, never run.
+// Mask registers and the upper parts of vectors, live over several instructions. Compiled, never
+// run.
 #include <immintrin.h>
 
 __attribute__((noinline)) __m512i choose(__m512i a, __m512i b, __m512i c) {

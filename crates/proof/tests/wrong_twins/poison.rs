@@ -12,7 +12,8 @@ fn decode(bytes: &[u8]) -> Instruction {
     Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode()
 }
 
-/// Puts something else in the place of the first inserted instruction of `size` bytes for which there is something.
+/// Puts something else in the place of the first inserted instruction of `size` bytes for which
+/// there is something.
 fn exchange(
     it: &Specimen,
     new: &mut [u8],

@@ -1,5 +1,5 @@
-//! Correct rewritten programs, and ways to find things in them. Reads the mapping on its own: a mistake in the checker's
-//! reader must not hide in its tests.
+//! Correct rewritten programs, and ways to find things in them. Reads the mapping on its own: a
+//! mistake in the checker's reader must not hide in its tests.
 
 use image::Image;
 use std::process::Command;
@@ -148,7 +148,8 @@ impl Specimen {
         }
     }
 
-    /// The file offset of an address in the rewritten file; the same as in the original for the original's addresses.
+    /// The file offset of an address in the rewritten file; the same as in the original for the
+    /// original's addresses.
     pub(crate) fn offset(&self, address: u64) -> usize {
         let image = Image::parse(&self.rewritten).expect("a sound file");
         image.file_offset(Svma(address)).expect("an address of the file").0 as usize
@@ -200,7 +201,8 @@ impl Specimen {
         let unit = self.units.iter().skip(1).find(|unit| unit.patch.is_some())?;
         Some((self.offset(unit.start) + unit.patch? as usize, unit))
     }
-    /// File offsets of the entries of the new unwind table: of each description of a twin, in order.
+    /// File offsets of the entries of the new unwind table: of each description of a twin, in
+    /// order.
     pub(crate) fn descriptions(&self) -> Vec<usize> {
         let all = |bytes: &[u8]| {
             let image = Image::parse(bytes).expect("a sound file");

@@ -11,7 +11,8 @@ fn program(it: &Specimen, description: usize) -> (usize, usize) {
     (augmentation + 1 + usize::from(it.rewritten[augmentation]), end)
 }
 
-/// File offset of the first operation among those of twins that is such, walking operations as compilers write them.
+/// File offset of the first operation among those of twins that is such, walking operations as
+/// compilers write them.
 fn operation(it: &Specimen, wanted: impl Fn(&[u8]) -> bool) -> Option<usize> {
     it.descriptions().into_iter().find_map(|description| {
         let (mut at, end) = program(it, description);
@@ -32,8 +33,9 @@ fn operation(it: &Specimen, wanted: impl Fn(&[u8]) -> bool) -> Option<usize> {
     })
 }
 
-/// File offsets in the exception table of the first twin whose first call site with a landing pad is found: of the call
-/// site (three numbers of 4 bytes, then the action) and of the type table's end.
+/// File offsets in the exception table of the first twin whose first call site with a landing pad
+/// is found: of the call site (three numbers of 4 bytes, then the action) and of the type table's
+/// end.
 fn call_site(it: &Specimen) -> Option<(usize, usize)> {
     it.descriptions().into_iter().find_map(|description| {
         let pointer = description + 17;

@@ -28,13 +28,13 @@ pub(super) struct Callers {
 }
 
 /// Addresses, and what becomes of those that are a body's.
-struct Found<'f> {
+struct BodyStarts<'f> {
     starts: &'f [(u64, u32)],
     low: u64,
     high: u64,
 }
 
-impl Found<'_> {
+impl BodyStarts<'_> {
     fn body(&self, address: u64) -> Option<u32> {
         if !(self.low <= address && address < self.high) {
             return None;
@@ -51,7 +51,7 @@ pub(super) fn of(dead: &Liveness<'_, '_>, relocations: &Relocations) -> Vec<Call
         (0..dead.bodies.len() as u32).map(|body| (dead.code.start(body), body)).collect();
     starts.sort_unstable();
     let (low, high) = (starts.first().map_or(0, |first| first.0), starts.last().map_or(0, |last| last.0 + 1));
-    let found = Found { starts: &starts, low, high };
+    let found = BodyStarts { starts: &starts, low, high };
     let (mut taken, unseen) = in_code(dead, &found);
     let has = |kind| image.sections().iter().any(|section| section.kind == kind);
     if !has(SHT_DYNSYM) && (!has(SHT_SYMTAB) || image.dynamic_value(DT_SYMTAB).is_some()) {
@@ -74,7 +74,7 @@ pub(super) fn of(dead: &Liveness<'_, '_>, relocations: &Relocations) -> Vec<Call
 fn known_addresses(
     dead: &Liveness<'_, '_>,
     relocations: &Relocations,
-    found: &Found<'_>,
+    found: &BodyStarts<'_>,
     taken: &mut Vec<u32>,
 ) {
     let image = dead.code.original;
@@ -117,10 +117,10 @@ fn known_addresses(
 
 /// What code names, decoded or not: bodies whose addresses it takes, and bodies that are perhaps
 /// called unseen.
-fn in_code(dead: &Liveness<'_, '_>, found: &Found<'_>) -> (Vec<u32>, Vec<u32>) {
+fn in_code(dead: &Liveness<'_, '_>, found: &BodyStarts<'_>) -> (Vec<u32>, Vec<u32>) {
     let image = dead.code.original;
     let per_body = |(own, body): (usize, &Body)| {
-        let mut said = Said::default();
+        let mut said = NamedBodies::default();
         let start = dead.code.start(own as u32);
         for block in &body.blocks {
             let (from, size) = (start + u64::from(block.at), (block.end_at - block.at) as usize);
@@ -134,7 +134,7 @@ fn in_code(dead: &Liveness<'_, '_>, found: &Found<'_>) -> (Vec<u32>, Vec<u32>) {
     let decoded = dead.bodies.par_iter().enumerate().with_min_len(64).map(per_body);
     let undecoded = undecoded(dead);
     let hidden = undecoded.par_iter().with_min_len(8).map(|&(from, to)| {
-        let mut said = Said::default();
+        let mut said = NamedBodies::default();
         said.bytes(from, to, dead, found);
         (said.taken, said.unseen)
     });
@@ -212,17 +212,17 @@ fn behind_padding(dead: &Liveness<'_, '_>, from: u64, to: u64) -> u64 {
 }
 
 #[derive(Default)]
-struct Said {
+struct NamedBodies {
     taken: Vec<u32>,
     unseen: Vec<u32>,
 }
 
-impl Said {
-    fn value(&mut self, value: u64, found: &Found<'_>) {
+impl NamedBodies {
+    fn value(&mut self, value: u64, found: &BodyStarts<'_>) {
         self.taken.extend(found.body(value));
     }
 
-    fn instruction(&mut self, insn: &Instruction, dead: &Liveness<'_, '_>, found: &Found<'_>) {
+    fn instruction(&mut self, insn: &Instruction, dead: &Liveness<'_, '_>, found: &BodyStarts<'_>) {
         let image = dead.code.original;
         if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
             let place = dead.code.place(insn.near_branch64());
@@ -260,7 +260,7 @@ impl Said {
 
     /// Distances from here, as jump tables have them that nobody listed: some lead to other
     /// functions.
-    fn table(&mut self, base: u64, image: &Elf<'_>, found: &Found<'_>) {
+    fn table(&mut self, base: u64, image: &Elf<'_>, found: &BodyStarts<'_>) {
         if image.is_code(Svma(base)) && !hold(&image.data_among_code(), base) {
             return;
         }
@@ -277,7 +277,7 @@ impl Said {
 
     /// Code read from its first byte on: what it names, and where it leads: into the middle of
     /// other bodies, or by calls of the same.
-    fn sweep(&mut self, code: &[u8], from: u64, dead: &Liveness<'_, '_>, found: &Found<'_>) {
+    fn sweep(&mut self, code: &[u8], from: u64, dead: &Liveness<'_, '_>, found: &BodyStarts<'_>) {
         let own = dead.code.place(from).map(|place| place.body);
         references::sweep(code, from, &[], &mut |insn| {
             if insn.op_count() == 0 || insn.op0_kind() != OpKind::NearBranch64 {
@@ -291,7 +291,7 @@ impl Said {
     }
 
     /// Whatever code could begin at any of these bytes.
-    fn bytes(&mut self, from: u64, to: u64, dead: &Liveness<'_, '_>, found: &Found<'_>) {
+    fn bytes(&mut self, from: u64, to: u64, dead: &Liveness<'_, '_>, found: &BodyStarts<'_>) {
         let image = dead.code.original;
         let code = image.bytes_from(Svma(from)).unwrap_or(&[]);
         let size = (to - from) as usize;
