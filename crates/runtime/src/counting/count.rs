@@ -446,7 +446,7 @@ global_asm!(
     ".globl gleaner_timed",
     ".hidden gleaner_timed",
     "gleaner_timed:",
-    "nop", // where a context begins nobody runs yet, and what faults there is the program's
+    "nop", // a fault where a context begins would be taken for the program's
     "rdtsc",
     "shl rdx, 32",
     "lea rsi, [rax + rdx]",

@@ -162,8 +162,7 @@ fn reserve(
         return match got {
             Ok(got) if got == at => Ok(0),
             Ok(elsewhere) => {
-                // A kernel that takes the flag for a hint.
-                // SAFETY: just mapped, and nobody's.
+                // A kernel that takes the flag for a hint. SAFETY: just mapped, and not used yet.
                 unsafe { sys::munmap(elsewhere, size) };
                 Err((failure::OCCUPIED, EEXIST))
             }

@@ -25,8 +25,8 @@ const CLONE_PARENT: usize = 0x8000;
 /// own. It must not return.
 ///
 /// # Safety
-/// The stack's memory must be nobody else's until the process has ended, and `function` must know
-/// that FS is its creator's: no libc.
+/// The stack's memory must not be used by others until the process has ended, and `function` must
+/// know that FS is its creator's: no libc.
 pub(crate) unsafe fn process(
     stack_top: usize,
     function: extern "C" fn(usize) -> !,

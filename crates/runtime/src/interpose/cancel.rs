@@ -218,7 +218,7 @@ fn wait_for_guests(area: &'static Area, patience: &mut CancelDeadline) {
             let in_time = patience.nap(region);
             let there = region.has_supervisor();
             // Hooked, it meets no guest before it has come to the runtime. One that sleeps does not
-            // come, and without a supervisor nobody takes them from it.
+            // come, and without a supervisor they are not taken from it.
             let keeps = is_at_home(area) && (!in_time || !there);
             if keeps || !in_time && !there || is_gone() {
                 return false;

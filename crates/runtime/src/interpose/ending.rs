@@ -8,8 +8,8 @@ use crate::layout::area::{Area, closed, kind};
 use crate::sys;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// How often it is looked whether a guest still runs, with [`POLL_NS`] between. One that runs comes to
-/// a yield at once; but its thread may have to wait for a processor.
+/// How often it is looked whether a guest still runs, with [`POLL_NS`] between. One that runs comes
+/// to a yield at once; but its thread may have to wait for a processor.
 const POLLS: u32 = 2000;
 const POLL_NS: u64 = 50_000;
 

@@ -100,8 +100,8 @@ unsafe extern "C" fn forkpty(
 }
 
 /// `vfork` returns twice on one stack, so it is done here, as every libc does it: while the child
-/// runs, the return address is kept in a register. The child has its parent's area; it must meet
-/// nobody there.
+/// runs, the return address is kept in a register. The child has its parent's area; it must meet no
+/// context there.
 #[cfg(freestanding)]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -131,8 +131,8 @@ extern "C" fn vfork() -> i32 {
     )
 }
 
-/// Closes the area of a primary's thread, and marks that who runs on it now is another process.
-/// Returns it and what it was before.
+/// Closes the area of a primary's thread, and marks that another process runs on it now. Returns it
+/// and what it was before.
 extern "C" fn before_vfork() -> RegisterPair {
     let Some(area) = mine() else { return RegisterPair { start: 0, argument: 0 } };
     let was_closed = area.closed.load(Acquire);

@@ -29,7 +29,7 @@ pub(crate) struct SignalEvent {
     rest: [u64; 5],
 }
 
-/// What is to be called, and in whose name. Kept for good: nobody tells when the last call was;
+/// What is to be called, and in whose name. Kept for good: nothing tells when the last call was;
 /// equal ones are kept once.
 #[repr(C)]
 struct NotifyWish {

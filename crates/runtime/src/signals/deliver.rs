@@ -22,7 +22,7 @@ const FLAGS_CLEARED: u64 = 0x400 | 0x100 | 0x10000;
 /// Makes registers those of a program at its yield, behind its loads from the slots.
 ///
 /// # Safety
-/// The own context must be saved, and nobody else may use it.
+/// The own context must be saved, and no other thread may use it.
 pub(super) unsafe fn at_yield(area: &Area, registers: &mut Registers) {
     let own = area.own();
     registers.rip = redirect::goes_on(own);
@@ -60,7 +60,7 @@ pub(crate) fn stack_at_home(area: &Area) -> u64 {
 /// the program has there; afterwards [`go_on_loading`].
 ///
 /// # Safety
-/// The own context must run, and nobody else may use its slots.
+/// The own context must run, and no other thread may use its slots.
 pub(super) unsafe fn show_rax(area: &Area, registers: &mut Registers) -> Option<InterruptedLoads> {
     let own = area.own();
     if registers.rax != own.pointer() as u64 {
@@ -88,7 +88,7 @@ pub(super) fn go_on_loading(area: &Area, registers: &mut Registers, loading: Opt
 /// scratch) and nowhere else. Collectors that stop threads by a signal look for it on the stack,
 /// from the handler's frame on. So it lies there, too.
 pub(super) fn held(area: &Area) -> [u64; 16] {
-    // SAFETY: read only, and slots are the own context's; who writes them meanwhile is this thread.
+    // SAFETY: read only, and slots are the own context's; only this thread writes them meanwhile.
     core::array::from_fn(|number| unsafe { forward::slot(area.own(), number as u8) })
 }
 
@@ -188,7 +188,7 @@ pub(crate) unsafe extern "C" fn handler_returned(frame: *mut SignalFrame) {
 /// come in the midst of a yield.
 ///
 /// # Safety
-/// Nobody else may use the context's slots meanwhile.
+/// No other thread may use the context's slots meanwhile.
 pub(super) unsafe fn into_slots(own: &Context, before: &[u64; 16], after: &[u64; 16]) {
     for (number, (before, after)) in before.iter().zip(after).enumerate() {
         if before == after {

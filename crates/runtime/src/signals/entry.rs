@@ -100,8 +100,8 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
     // SAFETY: the kernel's registers, of the area's thread.
     if its_own && unsafe { place::is_at_yield_at_home(area, &context.registers) } {
         // It goes on there when the handler returns: with its registers, which handlers look at. If
-        // it was about to park, it is hooked still, and does at its next yield.
-        // SAFETY: the own context is saved, and in nobody else's hands.
+        // it was about to park, it is hooked still, and does at its next yield. SAFETY: the own
+        // context is saved, and no other thread uses it.
         unsafe { at_yield(area, &mut context.registers) };
     }
     if !its_own {
@@ -256,8 +256,8 @@ fn with_an_area(creators: &Area, call: impl FnOnce()) {
     };
     let area = region.claim_in_time(&purpose);
     area.twin.cur.store(area.quiet().pointer(), Relaxed);
-    // SAFETY: an area that is nobody else's, which stays until the handler is done; then that which
-    // was there before.
+    // SAFETY: an area of its own, which stays until the handler is done; then that which was there
+    // before.
     unsafe {
         gs::set_base(area.address());
         call();

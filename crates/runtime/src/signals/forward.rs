@@ -38,8 +38,8 @@ enum LoadStep {
 /// then, which no program's does.
 ///
 /// # Safety
-/// `registers` must be those of an instruction that was fetched, and nobody else may use the own
-/// context's slots.
+/// `registers` must be those of an instruction that was fetched, and no other thread may use the
+/// own context's slots.
 pub(super) unsafe fn to_the_end_of_loads(area: &Area, registers: &mut Registers) {
     let own = area.own();
     for _ in 0..MOST {
@@ -72,7 +72,7 @@ pub(super) unsafe fn stands(at: u64, bytes: &[u8]) -> bool {
 /// What stands in a slot.
 ///
 /// # Safety
-/// Nobody may write to it meanwhile.
+/// No thread may write to it meanwhile.
 pub(super) unsafe fn slot(own: &Context, number: u8) -> u64 {
     // SAFETY: slots lie in front of a context's address; the rest is the caller's.
     unsafe { own.pointer().byte_offset(context::slot(number) as isize).cast::<u64>().read() }

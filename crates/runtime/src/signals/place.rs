@@ -143,7 +143,7 @@ pub(super) unsafe fn capture(area: &Area, guest: &Context, context: &UserContext
     // SAFETY: the guest came from its yield, and has not come to another one.
     let left = unsafe { left(redirect::goes_on(guest), registers.rip) };
     for (number, (to, from)) in frame.general.iter().zip(registers.general()).enumerate() {
-        // SAFETY: the guest does not run, and nobody else uses its slots.
+        // SAFETY: the guest does not run, and no other thread uses its slots.
         let from = if left >> number & 1 == 1 { unsafe { forward::slot(guest, number as u8) } } else { from };
         // The context that it was about to go on with is not next to it any more where it goes on:
         // so it goes on with itself.

@@ -174,7 +174,7 @@ mod tests {
         true
     }
 
-    /// The supervisor at the end: hooks, wants nobody any more, and looks until nobody waits for
+    /// The supervisor at the end: hooks, wants no context any more, and polls until none waits for
     /// it.
     fn supervisor(area: &Area, patience: usize) {
         ring::hook(area);

@@ -284,7 +284,7 @@ mod tests {
         supervisor.busy_waiting = *cpus(&mut supervisor, home);
         supervisor.homes(0);
         assert!(ring::is_hooked(home));
-        // As it parks, and stays so, longer than one who only waits for room.
+        // As it parks, and stays so, longer than one that only waits for room.
         home.own().next.store(home.own().pointer(), Relaxed);
         home.own().state.store(state::PARKED, Relaxed);
         for later in [0, 2 * PARKED_WAIT_NS] {

@@ -193,7 +193,7 @@ impl Supervisor {
 
     fn unmap_the_list(&self, index: usize) {
         let list = self.mappings(index).spans.swap(core::ptr::null_mut(), AcqRel);
-        // SAFETY: the scavenger's memory, which nobody else has read.
+        // SAFETY: the scavenger's memory, which no other code has read.
         if let Some(list) = unsafe { list.as_ref() } {
             let (start, end) = list.range();
             // SAFETY: as above.

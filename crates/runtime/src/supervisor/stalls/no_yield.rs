@@ -352,7 +352,7 @@ mod tests {
         assert!(guests.iter().all(|guest| leads_on(guest) && guest.state.load(Relaxed) == state::ABOARD));
         assert_eq!(area.lock.load(Relaxed), lock::FREE);
         assert!(supervisor.comes_to_yields(area));
-        // Counters too: nobody was counted here, so they led nowhere.
+        // Counters too: none was linked here, so they led nowhere.
         assert!(
             [area.front(), area.back(), area.turns()].iter().all(|counter| counter.rip.load(Relaxed) == 0)
         );
@@ -389,7 +389,7 @@ mod tests {
         let home = guests[0].home();
         assert!(!supervisor.bury(supervisor.region.slot_of(home), home));
         assert_eq!(home.kind.load(Relaxed), kind::HOME);
-        // It was seen asleep, so it is on its way to nobody.
+        // It was seen asleep, so it is on its way to no context.
         area.supervisor.sleeps_seen.store(1, Relaxed);
         supervisor.bury(supervisor.region.slot_of(home), home);
         assert_eq!(home.kind.load(Relaxed), kind::FREE);
