@@ -12,7 +12,7 @@
 //!             header │ units │ jump tables │ yields │ origins │ instruction streams
 //!                        │                     │        ▲             ▲
 //!                        └─────────────────────┼────────┼─────────────┘ one stream for each unit
-//!                                              └────────┘ at least one original address for each yield
+//!                                              └────────┘ one or more original addresses a yield
 //! ```
 //!
 //! [`Mapping::decode`] accepts only what hangs together: tables inside the mapping, rows in
@@ -24,7 +24,8 @@
 //!
 //! // A primary with one yield, which is switched by the byte at 0x5010 and serves two loads.
 //! let mut yields = Yields::default();
-//! let row = YieldRow { kind: YieldKind::Site, place: 0x5100, resume: 0x5103, switch: Some(0x5010) };
+//! let (kind, switch) = (YieldKind::Site, Some(0x5010));
+//! let row = YieldRow { kind, place: 0x5100, resume: 0x5103, switch };
 //! yields.push(row, &[0x1130, 0x1138]);
 //! let written = Mapping { mode: mode::PRIMARY, units: vec![], tables: vec![], yields }.encode();
 //!

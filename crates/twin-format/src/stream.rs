@@ -4,8 +4,9 @@
 //! ```text
 //! original   48 8b 07    eb 02    xx xx (not decoded)    c3
 //! items      03          02                              31 80 01 08
-//!            3 bytes     2 bytes                         1 byte, behind a gap of 2 bytes without padding (2 << 6),
-//!                                                        with 8 bytes of inserted code before it
+//!            3 bytes     2 bytes                         1 byte, behind a gap of 2 bytes
+//!                                                        without padding (2 << 6), with
+//!                                                        8 bytes of inserted code before it
 //! ```
 
 use crate::number::{put_uleb, uleb};
