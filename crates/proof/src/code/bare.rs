@@ -80,7 +80,7 @@ fn functions(original: &Elf<'_>, is_right: impl Fn(SymbolBind) -> bool) -> Vec<u
 }
 
 impl Context<'_> {
-    /// R19: somebody knows where each of these units is. Behind all units have been looked at.
+    /// R19: the address of each of these units is known outside. Runs after all units.
     pub(crate) fn known_outside(&self) {
         let mut unknown: BTreeSet<u64> = self
             .bare

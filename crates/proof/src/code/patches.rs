@@ -48,7 +48,8 @@ impl Patched {
         let bit = |span: &Span| span.at(address).map(|at| span.bits[at / 64] >> (at % 64) & 1 == 1);
         self.spans.iter().find_map(bit).unwrap_or(false)
     }
-    /// The first byte of any patch, its own first one included, among so many from an address on.
+    /// The first byte of any patch, its own first one included, among that number of bytes from an
+    /// address on.
     pub(crate) fn first_among(&self, address: u64, size: u64) -> Option<u64> {
         let end = address.saturating_add(size);
         if !self.spans.iter().any(|span| address < span.start + span.size && span.start < end) {

@@ -1,6 +1,6 @@
 //! Rule R6, of return addresses: a function that a twin calls finds one that lies in the twin. It
-//! is no other to whoever returns there, but it is to whoever goes on beside it, or reads what
-//! stands there.
+//! makes no difference to code that returns there, but it does to code that goes on beside it, or
+//! reads what stands there.
 //!
 //! The word that holds it is found by the unwind table: it is the one below the frame's address,
 //! wherever that is a register and a constant. A function *uses its return address* if one of its
@@ -152,7 +152,7 @@ enum Kind {
     Word(u8, i32),
     /// Takes a word off the stack.
     Pop,
-    /// A direct jump, whose last bytes say where to: so many.
+    /// A direct jump, with the number of last bytes that say where to.
     Jump(usize),
     Call,
 }

@@ -15,7 +15,7 @@ pub(super) fn ranges(original: &Elf<'_>) -> Vec<(u64, u64)> {
     }
     for load in original.loads() {
         let bytes = original.segment_bytes(load).unwrap_or(&[]);
-        // Whoever searches for the same words has them in his code or his data, too; those name
+        // A program that searches for the same words has them in its code or data, too; those name
         // another place.
         for at in (0..bytes.len()).filter(|&at| bytes[at] == SAYS_SO[0] && bytes[at..].starts_with(SAYS_SO)) {
             let mut reader = Reader::new(bytes, at + SAYS_SO.len() + 32);

@@ -32,7 +32,7 @@ pub(crate) struct Go<'d> {
     of_unit: Vec<Option<u32>>,
 }
 
-/// For lookups, code comes in buckets of so many bytes, and those in parts.
+/// For lookups, code comes in buckets of this many bytes, and each in parts.
 const BUCKET: u64 = 4096;
 const PARTS: u64 = 16;
 /// As many zeros as the head of a map has bytes, or more.

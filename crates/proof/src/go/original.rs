@@ -142,8 +142,8 @@ impl<'d> Original<'d> {
         Some(&self.functions[found])
     }
 
-    /// One of a function's tables as runs; `None` without it, or if it is none of so many bytes of
-    /// code at the most.
+    /// One of a function's tables as runs; `None` without it, or if it is not for that number of
+    /// bytes of code at the most.
     fn runs(&self, record: &[u8], table: usize, most: u32) -> Option<Vec<Run>> {
         runs(self.pctab, place(record, self.shape, table).filter(|&place| place != 0)?, most)
     }

@@ -26,7 +26,7 @@ pub(crate) enum Out {
     /// By a linkage stub, likewise.
     Import,
     Nowhere,
-    /// The program ends, unless somebody looks into it and goes on.
+    /// The program ends, unless a debugger looks into it and goes on.
     Trap,
     Anywhere,
 }
@@ -342,7 +342,7 @@ impl Builder<'_, '_, '_> {
             && !adjacent
             && self.item(u64::from(self.room.items[index].end())).is_none()
         {
-            // What lies behind belongs to somebody else, or is not known: nothing is said about
+            // What lies behind belongs to another function, or is not known: nothing is said about
             // what it returns to.
             self.body.outs.push(Out::Anywhere);
         }

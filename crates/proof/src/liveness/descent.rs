@@ -4,7 +4,7 @@ use crate::container::stream::Item;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
 /// What is reached from the first byte and from `entries`, by direct branches. Where control goes
-/// otherwise, or meets no instruction, the list has a gap: whoever reads it takes anything to
+/// otherwise, or meets no instruction, the list has a gap: readers of the list take anything to
 /// follow there.
 pub(crate) fn follow(start: u64, code: &[u8], entries: &[u32], items: &mut Vec<Item>) {
     items.clear();

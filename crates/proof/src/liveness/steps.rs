@@ -104,7 +104,7 @@ pub(crate) fn read(
             && linkage.is_thread_local(insn.ip_rel_memory_address());
         let mut effect = effects::of(&insn, &mut factory);
         if end == End::Stop {
-            // Nobody sees it read anything; whoever looks at what stopped may.
+            // The program does not see it read anything; what looks at a stopped program may.
             effect.reads = 0;
         }
         let (saves, restores) = by_stack(&insn);

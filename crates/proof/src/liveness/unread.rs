@@ -1,5 +1,5 @@
 //! What functions write and do not read: by the ABI that would be for nothing, so it is for
-//! somebody who goes by another convention.
+//! a caller of another convention.
 
 use super::body::Last;
 use super::set::{ALL, NO_RESULTS, Set, whole};

@@ -57,7 +57,7 @@ impl<'d> Fde<'d> {
 /// `DW_CFA_nop`s that pad an entry say nothing.
 fn strip(program: &[u8]) -> &[u8] {
     let size = program.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    // A zero may be an operand: it is kept with whoever needs it by comparing programs of both
+    // A zero may be an operand: it stays where it is needed, since programs are compared with both
     // stripped alike.
     &program[..size]
 }

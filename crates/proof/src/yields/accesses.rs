@@ -75,7 +75,7 @@ pub(super) fn vector(
     if store {
         state.kept.vectors[at] = level.min(state.vectors[at]);
     } else {
-        // What lies above is cleared, or was somebody else's.
+        // What lies above is cleared, or was another context's.
         state.vectors[at] = level.min(state.kept.vectors[at]);
     }
     Ok(())

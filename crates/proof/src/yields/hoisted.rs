@@ -192,7 +192,7 @@ mod tests {
         let ways = [(0, 1), (1, 2), (2, 1), (2, 3)];
         let (nothing, rbx) = (EarlierSaves::NOTHING, of(RBX, RBX));
         assert_eq!(of_loop(&ways, &[0]), [nothing, rbx, rbx, rbx]);
-        // Somebody else enters at 2.
+        // Other code enters at 2.
         assert_eq!(of_loop(&ways, &[0, 2]), [nothing; 4]);
         // Nobody enters where 4 is, which leads into the loop.
         let and_more = [(0, 1), (1, 2), (2, 1), (2, 3), (4, 1), (4, 4)];

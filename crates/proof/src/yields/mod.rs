@@ -58,7 +58,7 @@ struct Room {
     instructions: Vec<Instruction>,
     pieces: run::Room,
     graph: Graph,
-    /// What is known before each instruction's piece; empty until somebody asks.
+    /// What is known before each instruction's piece; empty until it is asked for.
     known: Vec<EarlierSaves>,
     /// Of the function so far: where its first yield is, and where state is used that no yield
     /// switches.

@@ -79,7 +79,7 @@ pub(crate) enum Op {
     CompareBoth(General, General),
     /// `prefetcht0`, `prefetchw`
     Prefetch,
-    /// `movups` and its like; so many times 128 bits are 1, 2, 3 (for 512).
+    /// `movups` and its like; its width: 1, 2 and 3 are 128, 256 and 512 bits.
     Vector { store: bool, number: u8, level: u8, base: General, displacement: i32 },
     /// `test eax, registers`, which no way leads to: the begin of a note
     Note(u16),

@@ -46,7 +46,7 @@ pub(crate) enum Value {
     Context,
     /// The next one of its ring.
     Next,
-    /// Whom it names for while it waits by turning round.
+    /// The context that it names for busy-waiting.
     Spin,
     /// An address in the piece itself.
     Here(PieceSpot),
@@ -56,7 +56,7 @@ pub(crate) enum Value {
     Return,
     /// That, from the first byte of the twins.
     ReturnInText,
-    /// The context's FS base, and so many times each of the program's registers (four bits for
+    /// The context's FS base, and a multiple of each of the program's registers (four bits for
     /// each).
     Local(u64),
     /// `lahf` was done, of the program's flags.
@@ -76,7 +76,7 @@ pub(crate) enum Flags {
     Overflow,
     /// Equal where nobody else is in the ring.
     Alone,
-    /// Equal where nobody else is to run while it waits by turning round.
+    /// Equal where no other context is named for busy-waiting.
     Unspun,
     /// Equal where the area is no guest's.
     Home,
@@ -129,15 +129,15 @@ pub(crate) struct Facts {
     pub(crate) returns: bool,
     /// There was a yield, or budget for none.
     pub(crate) met: bool,
-    /// The budget is neither used up nor somebody else's.
+    /// The budget is not used up, and it is this context's.
     pub(crate) budget: bool,
     /// There was a yield, or nobody to yield to.
     pub(crate) may_set: bool,
-    /// Somebody else is in the ring.
+    /// Another context is in the ring.
     pub(crate) others: bool,
     /// It is a yield's turn that is not passed by.
     pub(crate) turn: bool,
-    /// Somebody else is to run while it waits by turning round.
+    /// Another context is named for busy-waiting.
     pub(crate) spun: bool,
     /// The context goes on from a switch.
     pub(crate) switched: bool,
@@ -173,8 +173,8 @@ impl State {
         }
     }
 
-    /// Somebody else ran and switched back: only what the context holds is known, and that `rax` is
-    /// the context.
+    /// Another context ran and switched back: only what the context holds is known, and that `rax`
+    /// is the context.
     pub(crate) fn resumed(&self) -> Self {
         let mut state = Self::program();
         state.general = [Value::Anything; 16];
@@ -235,8 +235,8 @@ impl State {
         facts.switched |= others.switched;
     }
 
-    /// What of `live` is not the program's any more, on machines with vector registers of so many
-    /// bytes.
+    /// What of `live` is not the program's any more, on machines with vector registers of that
+    /// number of bytes.
     pub(crate) fn lost(&self, live: Set, width: u32) -> Set {
         let mut lost = 0;
         for (number, &value) in self.general.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Registers that yields of a loop leave in their slots (rule R21): whoever takes a guest's state
+//! Registers that yields of a loop leave in their slots (rule R21): code that takes a guest's state
 //! in the midst of its code goes by what the guest's yield says of that, and finds them there.
 //!
 //! A yield that does not load a live register behind its switch has a note: these registers, from

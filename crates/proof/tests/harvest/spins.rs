@@ -1,4 +1,4 @@
-//! Yields of primaries that wait by turning round: before every instruction here, wherever it waits
+//! Yields of primaries that busy-wait: before every instruction here, wherever it waits
 //! or not.
 
 use crate::pieces::{Piece, pieces};
@@ -86,7 +86,7 @@ fn scavengers_have_none() {
         let (Some(asked), Some(gone)) = (place("cmp r"), place("mov rax,[r")) else { return false };
         let mut wrong = rewritten.clone();
         (wrong[asked], wrong[gone]) = (context::SPIN as u8, context::SPIN as u8);
-        assert!(rejected(&original, &wrong, Rule::Yields), "a scavenger waits by turning round");
+        assert!(rejected(&original, &wrong, Rule::Yields), "a scavenger busy-waits");
         true
     });
     assert!(made, "no yield to be made wrong");
