@@ -25,6 +25,9 @@ _gleaner() {
             gleaner,harvest)
                 cmd="gleaner__subcmd__harvest"
                 ;;
+            gleaner,help)
+                cmd="gleaner__subcmd__help"
+                ;;
             gleaner,measure)
                 cmd="gleaner__subcmd__measure"
                 ;;
@@ -47,7 +50,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version tour doctor measure harvest twin proof show generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure harvest twin proof show help generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -167,6 +170,20 @@ _gleaner() {
                     COMPREPLY=($(compgen -W "bounds live-registers hoisted-saves sunk-restores load-store-balance" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__help)
+            opts="-q -h --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

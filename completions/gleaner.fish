@@ -24,39 +24,40 @@ function __fish_gleaner_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c gleaner -n "__fish_gleaner_needs_command" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
-complete -c gleaner -n "__fish_gleaner_needs_command" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_needs_command" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_needs_command" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s h -l help -d 'Print help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print version'
-complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'See what Gleaner does: what works on this host, then everything it measures, in about a minute'
-complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Tell what works on this host, what does not and why, and what would help'
-complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latencies and sizes of each level, TLBs, parallelism, bandwidth and more'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'See what works on this host and what \'gleaner measure\' finds, in about a minute'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Show what works on this host, what does not and why, and what would help'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism, bandwidth and more'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "harvest" -d 'Run a program, and others in the time it waits for memory'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "twin" -d 'Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original'
-complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check that a rewritten program is its original with twins, and nothing else'
-complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or one figure of it'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check that a rewritten file is its original plus twins, and nothing else'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or a part of it'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
-complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Where the record goes; created if need be' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
-complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s h -l help -d 'Print help'
-complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l root -d 'Look at another machine: a directory laid out like /, or a file written by --record' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l record -d 'Write what was read to FILE (\'-\' for standard output), so that it can be looked at elsewhere with --root; it holds no host name, no serial number and no command line, but the paths of control groups' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
-complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l root -d 'Show another machine: a directory laid out like /, or a file written by --record' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l record -d 'Write what was read to FILE (\'-\' for standard output), to be shown elsewhere by --root; it has no host name, serial numbers or command lines, but the paths of control groups' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l cpu -d 'Measure on this CPU' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l seed -d 'Repeat the random choices of an earlier run, whose record names its seed' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l format -d 'How to tell the results' -r -f -a "text\t'A summary for people'
-lat_mem_rd\t'Two columns, as the tool of that name prints them: size in MB and latency in ns'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l cpu -d 'Measure on this CPU [default: the last one on which no other gleaner measures]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l seed -d 'Repeat the random choices of an earlier run; its record has the seed' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l format -d 'How to print the results' -r -f -a "text\t'A summary'
+lat_mem_rd\t'Two columns, as lmbench\'s lat_mem_rd prints them: size in MB and latency in ns'
 csv\t'Every point of every experiment'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l csv -d 'Also write each experiment\'s points as CSV into this directory' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s o -l output -d 'Write the record to this file (\'-\' for standard output); a run that is stopped replaces no finished one\'s: it writes NAME.interrupted.json beside it' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s o -l output -d 'Write the record to this file (\'-\' for standard output); a run that is stopped does not replace the record of one that was not, and writes NAME.interrupted.json beside it' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l max-memory -d 'Use no more memory than this, for example 512M' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l quick -d 'Fewer points and blocks: everything within a minute'
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 'More points and blocks, for narrower intervals'
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l quick -d 'Measure fewer points, and each less often: everything takes a minute'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 'Measure more points, and each more often, for narrower intervals: everything takes twenty minutes'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger -d 'A program to run in the primary\'s waits, with its arguments, quoted as for a shell; may be given several times' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -d 'Several copies of one: \'12 x CMD\'' -r
@@ -86,29 +87,32 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'The threads of the primary as each other\'s guests, where more of them want to run than there are CPUs'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-coalescing -d 'A yield of its own for each load'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-spins -d 'Do not let guests run where the primary waits by turning round'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l every-load -d 'Yield before every load: a test of yields. \'all\' means also those from the stack and from fixed places' -r -f -a "usual\t'Those whose address is computed'
-all\t'All'"
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l plan -d 'Yield where this plan says; it must be for this very file' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l role -d 'What the program will be in a harvest [default: what the plan says; without one, primary]' -r -f -a "primary\t'Others run while it waits for memory'
-scavenger\t'It runs while others wait'
-sibling\t'Its threads run while others of them wait'"
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l quantum -d 'Cycles, by static estimate, between two yields of a scavenger' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l debug -d 'Separate debug information of the binary, for the names in it' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s o -l output -d 'Where the rewritten file goes' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l identity -d 'Twins are copies, with nothing put in'
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l poison -d 'Fill whatever is claimed dead with garbage before every instruction: a test of those claims'
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l every-load -d 'Yield before every load: tests yields; \'all\' includes loads from the stack and from fixed addresses' -r -f -a "usual\t'Loads whose address is computed'
+all\t'All loads'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l plan -d 'Yield where this plan says; the plan must be for this file, by build id' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l role -d 'The program\'s role in a harvest [default: as the plan says; without a plan, primary]' -r -f -a "primary\t'Other programs run in its memory stalls'
+scavenger\t'It runs in the memory stalls of another program'
+sibling\t'Its threads run in each other\'s memory stalls'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l quantum -d 'Cycles between two yields of a scavenger, by static estimate' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l debug -d 'Separate debug information of the binary, for its symbols' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s o -l output -d 'Write the rewritten file here' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l identity -d 'Twins are plain copies, without yields'
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l poison -d 'Fill registers and flags that are found dead with garbage before every instruction: tests liveness'
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
-complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand show" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
-complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand show" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand generate" -l json -d 'Put the verb\'s record on standard output as JSON, and everything else on standard error'
-complete -c gleaner -n "__fish_gleaner_using_subcommand generate" -s q -l quiet -d 'No progress and no remarks; errors are still told'
+complete -c gleaner -n "__fish_gleaner_using_subcommand help" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s h -l help -d 'Print help'
+complete -c gleaner -n "__fish_gleaner_using_subcommand generate" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand generate" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand generate" -s h -l help -d 'Print help'
