@@ -1,7 +1,7 @@
 //! **clock**: what time is counted in.
 //!
-//! The time stamp counter ticks at one rate whatever the core does; the core clock moves. Cycles
-//! are had from ticks by timing a chain of dependent adds, one cycle each. A chain of
+//! The time stamp counter ticks at one rate, whatever the core does; the core clock changes. Cycles
+//! are computed from ticks by timing a chain of dependent adds, one cycle each. A chain of
 //! multiplications, three cycles each, checks that.
 
 use crate::context::{Context, Refused};

@@ -97,6 +97,10 @@ impl Context<'_> {
         self.station.cpu()
     }
 
+    pub fn is_quick(&self) -> bool {
+        self.effort == Effort::Quick
+    }
+
     /// Picks by effort.
     pub fn pick<T>(&self, quick: T, normal: T, thorough: T) -> T {
         match self.effort {

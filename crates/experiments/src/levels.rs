@@ -1,9 +1,9 @@
 //! Levels from a latency curve: where it is flat, where it steps, where it only slopes. Pure.
 //!
 //! A level is a stretch of sizes over which the latency hardly changes. Its size is the largest one
-//! that still belongs to it. Where a shared cache gives way gradually there is no plateau but a
-//! shoulder: a stretch where the curve climbs clearly less than on both sides; that is a level too,
-//! and says so.
+//! that still belongs to it. Where a shared cache fills up gradually there is no plateau but a
+//! shoulder: a stretch where the curve climbs clearly less than on both sides. That is a level too,
+//! and its entry says so.
 
 use lab::campaign::CLOCK_TOLERANCE;
 use lab::stats;
@@ -49,10 +49,10 @@ pub(crate) const OF_CYCLES: f64 = CLOCK_TOLERANCE;
 pub(crate) const OF_TICKS: f64 = 0.002;
 /// The share of a level's sizes whose fastest blocks may lie below its quiet floor.
 const LUCKY_SHARE: f64 = 0.05;
-/// Shares of the step from one level to the next. A sharp edge, all of them within [`SHARP_OCTAVES`], ends
-/// the level where the first is reached: a few lines too many already push many out. A cache whose
-/// sets are filled unevenly, because the pages under it are scattered in physical memory, gives way
-/// over an octave around its size: half the step is nearest to it.
+/// Shares of the step from one level to the next. A sharp edge, all of them within
+/// [`SHARP_OCTAVES`], ends the level where the first is reached: a few lines too many already push
+/// many out. A cache whose sets are filled unevenly, because the pages under it are scattered in
+/// physical memory, gives way over an octave around its size: half the step is nearest to it.
 const FIRST_OF_STEP: f64 = 0.15;
 const THIRD_OF_STEP: f64 = 0.35;
 const HALF_OF_STEP: f64 = 0.5;

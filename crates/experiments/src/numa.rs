@@ -1,12 +1,12 @@
 //! **numa**: where memory lies, and what that costs.
 //!
-//! The same memory placed on the measuring CPU's node, on each other node, interleaved over all,
-//! and not placed at all ("placement off": threads on all nodes touch its pages first, at random).
-//! Each placement is looked up page by page with the kernel before it is believed, and gets two
-//! figures: the latency of one chain of loads, and the time for each load of many chains at once.
-//! Interconnects add to the first more than to the second, since they carry many lines at a time;
-//! the ratio says how many were under way. Then every node with CPUs against every node with
-//! memory.
+//! The same memory is placed on the node of the measuring CPU, on each other node, interleaved over
+//! all, and not at all ("placement off": threads on all nodes touch its pages first, at random).
+//! The kernel is asked where the pages lie before a placement is believed. Each placement gets two
+//! figures: the latency of one chain of loads, and the time of a load when many chains run at once.
+//! An interconnect adds more to the first than to the second, since it carries many lines at a
+//! time; the ratio says how many misses were under way. Then every node with CPUs is measured
+//! against every node with memory.
 
 use crate::context::{Context, Refused};
 use crate::crews;

@@ -1,10 +1,10 @@
 //! **windows**: windows drawn at random from areas of all sizes.
 //!
-//! What `model` is fitted to: every double in a window is read, sign-changed and written back, and
-//! the windows of one area are drawn at random, so that its lines are spread over the levels of the
+//! What `model` is fitted to. Every double in a window is read, sign-changed and written back. The
+//! windows of one area are drawn at random, so its lines are spread over the levels of the
 //! hierarchy as their sizes dictate. The areas grow by the square root of two from 16 KiB, cut to
-//! whole windows, as in the experiment this is taken from. Read a curve as: time per window over
-//! area; each level that is exhausted bends it upwards.
+//! whole windows, as in the experiment this is taken from. Read a curve as time per window over
+//! area: each level that is exhausted bends it upwards.
 
 use crate::chase_batches::ChaseResult;
 use crate::context::{Context, Refused};
@@ -65,7 +65,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Windows, Refused> {
     let largest = latency::largest(ctx);
     let main = latency::main_pages(ctx);
     let mut passes = vec![(main, ctx.pick(QUICK, NORMAL, THOROUGH))];
-    if main != PageKind::Small && !ctx.pick(true, false, false) {
+    if main != PageKind::Small && !ctx.is_quick() {
         passes.push((PageKind::Small, SMALL_PAGES));
     }
     let all: usize = passes.iter().map(|p| p.1.len()).sum();

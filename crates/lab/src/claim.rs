@@ -1,7 +1,7 @@
 //! Which CPU is being measured on: so that two measurements at once choose different ones.
 //!
 //! A claim is a socket bound to an abstract name (`@gleaner/measure/cpu/3`). The kernel gives a
-//! name to one process at a time, whoever its user is, and takes it back when that process ends,
+//! name to one process at a time, of whichever user, and takes it back when that process ends,
 //! however it ends: nothing is left over. A network namespace has names of its own, so measurements
 //! in two containers do not see each other.
 //!

@@ -1,12 +1,11 @@
 //! **bandwidth**: what caches and memory move, and what a load costs meanwhile.
 //!
-//! Passes over arrays with the widest loads and stores there are, on 1, 2, 4 … CPUs. A rate counts
-//! the bytes that the program loads and stores. A line that is overwritten is read first by most
-//! processors, unless the stores go past the caches: that traffic is named in the record, and not
-//! counted.
+//! Passes over arrays with the widest loads and stores of the processor, on 1, 2, 4 … CPUs. A rate
+//! counts the bytes that the program loads and stores. Most processors read a line before they
+//! overwrite it, unless the stores bypass the caches: the record names that traffic, but the rate
+//! does not count it.
 //!
-//! Latency under load: one CPU chases a chain in memory while the others stream, held back more or
-//! less.
+//! Latency under load: one CPU chases a chain in memory while the others stream, at several rates.
 
 mod plan;
 

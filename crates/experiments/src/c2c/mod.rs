@@ -1,9 +1,9 @@
 //! **c2c**: from one core's cache to another's.
 //!
 //! A line is handed to and fro between two CPUs, each writing it in turn; the figure is half a
-//! round trip, for either side having the first turn. Between all pairs where time allows, else
-//! between some of every kind of neighbourhood. Then false sharing: two CPUs that count, each in a
-//! word of its own, on one line or on lines far apart; by plain and by atomic additions.
+//! round trip, for either side having the first turn. All pairs are measured where time allows,
+//! else some of every kind of neighbourhood. Then false sharing: two CPUs count, each in a word of
+//! its own, on one line or on lines far apart, by plain and by atomic additions.
 
 mod sample;
 

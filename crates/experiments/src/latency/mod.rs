@@ -1,11 +1,21 @@
 //! **latency**: what a load costs, by the size of the memory that it reads.
 //!
-//! A pointer chain through all lines of an area, so that each load waits for the one before it.
-//! Small areas show the first cache, larger ones the next, the largest show memory. The main curve
-//! is a random cycle (no prefetcher follows it) in huge pages where they can be had (no TLB miss
-//! mixes in), measured coarsely first and then finely where it bends. Beside it: patterns a
-//! prefetcher does follow, base pages, reserved huge pages, and chains whose lines are written, so
-//! that evicting them costs too.
+//! A random pointer chain runs through all lines of an area, so each load waits for the one before
+//! it:
+//!
+//! ```text
+//! cycles ^                      ____ DRAM
+//!        |              ____/
+//!        |        ___/  L3          a flat stretch is a level,
+//!        |  ____/ L2                a step its size
+//!        |_/ L1
+//!        +---------------------------> size of the area
+//! ```
+//!
+//! The main curve uses an order that no prefetcher follows, and huge pages where they can be had,
+//! so that no TLB miss mixes in. It is measured coarsely first, and then finely where it bends.
+//! Beside it: orders that prefetchers do follow, base pages, reserved huge pages, and chains whose
+//! lines are written, so that their eviction costs too.
 
 mod plan;
 mod reserve;
@@ -57,7 +67,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused
     let line = ctx.line();
     let largest = plan::largest(ctx);
     // A quick run should end in time.
-    if ctx.pick(true, false, false) {
+    if ctx.is_quick() {
         ctx.time_budget.limit_overdraft(0.1);
     }
     let mut curves = Vec::new();

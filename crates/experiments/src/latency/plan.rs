@@ -64,7 +64,7 @@ pub(crate) fn coarse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<ChaseS
 
 /// Patterns that prefetchers can follow, one size an octave.
 pub(crate) fn followed(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<ChaseSetting> {
-    if ctx.pick(true, false, false) {
+    if ctx.is_quick() {
         return Vec::new();
     }
     [Pattern::Windowed, Pattern::Forward, Pattern::Backward, Pattern::Stride]
@@ -77,16 +77,16 @@ pub(crate) fn followed(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<Chas
 pub(crate) fn written(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<ChaseSetting> {
     let from = ctx.pick(16 << 10, 8 << 10, 4 << 10);
     let mut sizes = octaves(from, largest.0);
-    if ctx.pick(true, false, false) {
+    if ctx.is_quick() {
         sizes = sizes.into_iter().step_by(2).collect();
     }
     settings(&sizes, line, Pattern::Random, Access::ReadModifyWrite)
 }
 
-/// One size an octave (every second one when in a hurry), for the extra curves.
+/// One size an octave (every second one in quick runs), for the extra curves.
 pub(crate) fn sparse(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<ChaseSetting> {
     let mut sizes = octaves(16 << 10, largest.0);
-    if ctx.pick(true, false, false) {
+    if ctx.is_quick() {
         sizes = sizes.into_iter().rev().step_by(2).collect();
     }
     settings(&sizes, line, Pattern::Random, Access::Read)

@@ -1,7 +1,6 @@
 //! **mlp**: how many misses are served at once.
 //!
-//! Three views of it, each with huge pages and with small ones, where page walks come to the
-//! misses:
+//! Three views of it, each with huge pages and with small ones, where page walks add to the misses:
 //!
 //! - bursts: N independent accesses between two readings of the clock. The effective parallelism is
 //!   the largest N whose time stays below that of two accesses in sequence, the second of which
@@ -12,11 +11,11 @@
 //! - n dependent accesses, `T(n) = n·M + C`: what one costs, and what comes to every shot
 //!   (`line.rs`).
 //!
-//! Bursts come once more with the translations of all accesses at hand. Huge pages should see to
-//! that, but in a guest whose host backs them with small pages each access walks all the same, and
+//! Bursts are measured once more with all translations in the TLB. Huge pages should ensure that,
+//! but in a guest whose host backs them with small pages each access walks all the same, and
 //! walkers, of which there are few, limit what overlaps.
 //!
-//! Shots are fenced by LFENCE; CPUID, which the experiment was first published with, is measured
+//! Shots are fenced by LFENCE. CPUID, with which the experiment was first published, is measured
 //! beside it where no hypervisor intercepts it.
 
 mod effective;

@@ -1,11 +1,14 @@
 //! **prefetch**: what the hardware prefetchers do.
 //!
-//! The same patterns are walked with the prefetchers as they were found and, where the host lets
-//! us, with each of them switched to what it is not and with all off; all interleaved, and the
-//! original put back whatever happens. Where nothing can be switched, the patterns alone must tell:
-//! how much cheaper an ascending stream is than a random order says how many lines are on their way
-//! at once; runs of growing length say after how many lines a prefetcher believes, and what a page
-//! boundary costs it; interleaved streams say how many it follows at a time.
+//! The same patterns are walked with the prefetchers as found and, where the host allows it, with
+//! each of them switched (off if on, on if off) and with all off. All of these are interleaved, and
+//! the original setting is put back whatever happens. Where nothing can be switched, only the
+//! patterns tell:
+//!
+//! - how much cheaper an ascending stream is than a random order: how many lines are fetched ahead;
+//! - runs of growing length: after how many lines a prefetcher starts, and what a page boundary
+//!   costs;
+//! - interleaved streams: how many a prefetcher follows at a time.
 
 mod controls;
 mod plan;
@@ -26,7 +29,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use units::Bytes;
 
-/// SwitchedControl controls: the setting, and the names of its states.
+/// A control that works: the setting, and the names and values of its states.
 type SwitchedControl = (Rc<SharedSetting>, Vec<(String, Vec<u8>)>);
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -97,8 +100,8 @@ fn lab_value(value: &[u8]) -> String {
     }
 }
 
-/// The control, if there is one and it does what it is told: tried with its first state, before
-/// anything is measured.
+/// The control, if there is one and it works: tried with its first state, before anything is
+/// measured.
 fn take_control(ctx: &Context<'_>) -> (ControlOutcome, Option<SwitchedControl>) {
     let refused = |detail: String, help: String| {
         (ControlOutcome { switched: false, detail, would_help: Some(help) }, None)

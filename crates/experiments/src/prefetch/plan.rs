@@ -8,18 +8,16 @@ use units::Bytes;
 
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// Memory, and unless in a hurry what the last cache holds and the one before it does not.
+/// Memory, and, except in quick runs, what the last cache holds and the one before it does not.
 pub(super) fn settings(ctx: &Context<'_>, line: u64) -> Vec<(Bytes, Probe)> {
     let memory = latency::largest(ctx).0 / ctx.pick(4, 2, 2);
     let caches = ctx.host.data_cache_sizes_of(ctx.cpu() as u32);
     let caches: Vec<u64> = caches.iter().filter_map(|c| Some(c.size?.0)).collect();
     let last = match caches[..] {
-        [.., before, last] if !ctx.pick(true, false, false) => {
-            Some((before * 3).min(last / 4).max(before * 2))
-        }
+        [.., before, last] if !ctx.is_quick() => Some((before * 3).min(last / 4).max(before * 2)),
         _ => None,
     };
-    let probes = probes(PAGE_BYTES / line, ctx.pick(true, false, false));
+    let probes = probes(PAGE_BYTES / line, ctx.is_quick());
     last.into_iter()
         .chain([memory])
         .flat_map(|size| probes.iter().map(move |&probe| (Bytes(size.next_multiple_of(PAGE_BYTES)), probe)))
@@ -27,8 +25,8 @@ pub(super) fn settings(ctx: &Context<'_>, line: u64) -> Vec<(Bytes, Probe)> {
 }
 
 /// What is compared stands together, each group with a random order of its own area beside it.
-fn probes(page: u64, hurried: bool) -> Vec<Probe> {
-    let (strides, back, runs, streams): (&[u64], &[u64], Vec<u64>, &[u64]) = if hurried {
+fn probes(page: u64, quick: bool) -> Vec<Probe> {
+    let (strides, back, runs, streams): (&[u64], &[u64], Vec<u64>, &[u64]) = if quick {
         (&[1, 2, 4, 16], &[1], vec![2, 4, 8, page / 2, page, page * 2], &[4, 16, 32])
     } else {
         let mut runs: Vec<u64> =
@@ -41,7 +39,7 @@ fn probes(page: u64, hurried: bool) -> Vec<Probe> {
     probes.extend(strides.iter().map(|&lines| Probe::Forward { lines }));
     probes.extend(back.iter().map(|&lines| Probe::Backward { lines }));
     probes.extend(runs.iter().map(|&lines| Probe::Run { lines }));
-    if !hurried {
+    if !quick {
         probes.extend([4, 8, page].map(|lines| Probe::RunBackward { lines }));
     }
     probes.extend(streams.iter().map(|&count| Probe::Streams { count }));

@@ -185,7 +185,7 @@ mod tests {
     fn one_that_crosses_pages_is_told_from_one_that_stops() {
         let found = &all(&machine(1, 0.0, 16, 16), Bytes(64))[0];
         assert_eq!(found.learns_after.value(), Some(1.0));
-        assert!(found.remarks.iter().any(|r| r.contains("go on over")), "{:?}", found.remarks);
+        assert!(found.remarks.iter().any(|r| r.contains("continue across")), "{:?}", found.remarks);
     }
 
     #[test]

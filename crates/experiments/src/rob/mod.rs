@@ -1,13 +1,23 @@
 //! **rob**: how far the core looks ahead.
 //!
-//! Two chains whose every step misses all caches, a step of one, fillers, a step of the other,
-//! fillers. As long as the core holds both steps at once their misses overlap, and a pair takes one
-//! memory latency; with one filler too many it takes two. Which part of the core was full depends
-//! on the filler, so there are many, and each cliff is named for what it shows (`meaning.rs`).
+//! Two chains whose every step misses all caches: a step of one, fillers, a step of the other,
+//! fillers. As long as the core holds both steps at once, their misses overlap, and a pair takes
+//! one memory latency; with one filler too many it takes two:
 //!
-//! Gaps are measured coarsely first and then more and more finely around each filler's cliff
-//! (`crate::cliff`), those of all fillers interleaved. All of it wants the whole core: while
-//! another hyperthread is at work, some buffers are halved.
+//! ```text
+//! time ^          ____________  two latencies
+//!      |         |
+//!      |_________|              one latency
+//!      +------------------------> fillers between the steps
+//!                cliff: some part of the core is full
+//! ```
+//!
+//! Which part of the core is full depends on the filler, so there are many fillers, and each cliff
+//! is named for what it shows (`meaning.rs`).
+//!
+//! Gaps are measured coarsely first and then more and more finely around each cliff
+//! (`crate::cliff`); those of all fillers are interleaved. A whole core is wanted: while another
+//! hyperthread works, some buffers are halved.
 //!
 //! To add a filler: a line in [`FILLERS`], and what it uses up in `meaning.rs`.
 
@@ -89,10 +99,10 @@ pub(crate) const ENTRY: Entry = Entry {
 fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
     let pages = main_pages(ctx);
     let nodes = uncached_nodes(ctx, pages)?;
-    let hurry = ctx.pick(true, false, false);
+    let quick = ctx.is_quick();
     let mut searches: Vec<CliffSearch> = FILLERS
         .iter()
-        .filter(|f| f.in_quick_runs || !hurry)
+        .filter(|f| f.in_quick_runs || !quick)
         .map(|f| CliffSearch { filler: f.filler, name: f.name, gaps: BTreeMap::new() })
         .collect();
 

@@ -18,8 +18,8 @@ pub(super) struct StrideSetting {
 /// all.
 const FORWARD: &[u64] = &[8, 16, 32, 64, 128, 192, 256, 320, 512, 1024, 2048, 4096, 4160, 8192, 16384];
 const BACKWARD: &[u64] = &[32, 64, 128, 256, 512, 1024, 4096];
-const HURRIED_FORWARD: &[u64] = &[16, 32, 64, 128, 256, 512, 1024, 4096];
-const HURRIED_BACKWARD: &[u64] = &[64, 256];
+const QUICK_FORWARD: &[u64] = &[16, 32, 64, 128, 256, 512, 1024, 4096];
+const QUICK_BACKWARD: &[u64] = &[64, 256];
 /// A stride is measured only in areas that hold it at least this many times.
 const LEAST_STEPS: u64 = 4;
 
@@ -27,8 +27,8 @@ pub(super) fn pair_distances() -> Vec<u64> {
     vec![8, 16, 32, 64, 128, 256, 512]
 }
 
-/// Well inside the second cache, so that the line is told by whether the first cache has it, which
-/// no noise of memory and no prefetcher of the second cache disturbs.
+/// Well inside the second cache: then whether the first cache has the line shows its size, and
+/// neither noise of the memory nor a prefetcher of the second cache disturbs that.
 pub(super) fn pair_area(ctx: &Context<'_>) -> Bytes {
     let caches = claimed(ctx);
     let first = caches.first().copied().unwrap_or(32 << 10);
@@ -38,9 +38,9 @@ pub(super) fn pair_area(ctx: &Context<'_>) -> Bytes {
 
 pub(super) fn settings(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<StrideSetting> {
     let (forward, backward) =
-        ctx.pick((HURRIED_FORWARD, HURRIED_BACKWARD), (FORWARD, BACKWARD), (FORWARD, BACKWARD));
-    let sizes = if ctx.pick(true, false, false) {
-        hurried_sizes(&claimed(ctx), largest.0)
+        ctx.pick((QUICK_FORWARD, QUICK_BACKWARD), (FORWARD, BACKWARD), (FORWARD, BACKWARD));
+    let sizes = if ctx.is_quick() {
+        quick_sizes(&claimed(ctx), largest.0)
     } else {
         let every = ctx.pick(2, 2, 1);
         (14..40).step_by(every).map(|i| 1 << i).take_while(|&s| s <= largest.0 / 2).collect()
@@ -55,7 +55,7 @@ fn claimed(ctx: &Context<'_>) -> Vec<u64> {
 }
 
 /// One size inside each cache, one in memory.
-fn hurried_sizes(caches: &[u64], largest: u64) -> Vec<u64> {
+fn quick_sizes(caches: &[u64], largest: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = caches
         .windows(2)
         .map(|w| (w[0] * 4).min(w[1] / 2))
@@ -92,9 +92,9 @@ mod tests {
     }
 
     #[test]
-    fn hurried_sizes_are_one_a_level() {
-        let sizes = hurried_sizes(&[32 << 10, 1 << 20, 32 << 20], 160 << 20);
+    fn quick_sizes_are_one_a_level() {
+        let sizes = quick_sizes(&[32 << 10, 1 << 20, 32 << 20], 160 << 20);
         assert_eq!(sizes, [128 << 10, 4 << 20, 40 << 20]);
-        assert_eq!(hurried_sizes(&[], 64 << 20), [16 << 20]);
+        assert_eq!(quick_sizes(&[], 64 << 20), [16 << 20]);
     }
 }

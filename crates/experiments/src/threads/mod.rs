@@ -1,7 +1,7 @@
 //! **threads**: what several threads take from each other.
 //!
-//! 1, 2, 4 … threads on as many CPUs, each chasing a chain of its own, in areas that fit the
-//! private caches, that fit the last cache while few share it, and that fit none. Besides, which
+//! 1, 2, 4 … threads on as many CPUs, each with a chain of its own, in three sizes: within the
+//! private caches, within the last cache while few share it, and beyond all caches. Then: which
 //! caches do pairs of CPUs share?
 
 mod sharing;

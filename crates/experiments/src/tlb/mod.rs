@@ -1,22 +1,22 @@
 //! **tlb**: how many pages each translation buffer holds, and what missing it costs.
 //!
 //! Chains come in pairs: n lines, each on a page of its own, and n lines side by side, visited in
-//! the same manner. Both take the same room in the caches (the spread lines are dealt out evenly
-//! over the cache's sets), so what the first costs more is translation. Each line is visited
-//! several times a lap in random order: then a buffer of C entries finds C of n pages whatever it
-//! replaces, and the knee of the cost over n stands at its size (`fit.rs`). In a plain cycle a set
-//! with one page too many would miss all of its pages, and the knee would come early.
+//! the same order. Both take the same room in the caches (the spread lines are dealt out evenly
+//! over the cache's sets), so what the spread chain costs more is translation. Each line is visited
+//! several times a lap in random order. Then a TLB of C entries finds C of n pages, whichever entry
+//! it replaces, and the knee of the cost over n stands at its size (`fit.rs`). In a plain cycle a
+//! set with one page too many would miss all of its pages, and the knee would come early.
 //!
 //! Small pages are measured twice: cut from huge ones, so that their memory lies together in few
-//! blocks, and as the kernel gives them, scattered over the memory. The first shows what the
-//! buffers hold. With the second, where walks themselves need many translations (in a guest: those
-//! of the hypervisor, for every block that a page lies in), these take room in the same buffers,
-//! and fewer pages find theirs: what programs with small pages really get. One page of four is left
+//! blocks, and as the kernel gives them, scattered over the memory. The first shows what the TLB
+//! holds. In the second, where walks themselves need many translations (in a guest: those of the
+//! hypervisor, for every block in which a page lies), these take entries of the same TLB, and fewer
+//! pages find theirs: this is what programs with small pages really get. One page of four is left
 //! out in both, since some processors keep one translation for several neighbours and would seem to
 //! hold more.
 //!
-//! Each pass has memory and an order of its own. Those of the second half check the first half's:
-//! where they do not agree, the figure is not resolved.
+//! Each pass has its own memory and order. The second half of the passes checks the first half:
+//! where they disagree, the figure is not resolved.
 
 mod fit;
 
@@ -284,7 +284,7 @@ fn agreed(passes: &[Option<Estimate>], unit: Unit) -> Quantity {
             }
         }
         (Ok(a), Ok(b)) => Quantity::unresolved(format!(
-            "the two halves of the passes disagree: {:.0} and {:.0}",
+            "one half of the passes found {:.0}, the other {:.0}",
             a.value, b.value
         )),
         (Err(why), _) | (_, Err(why)) => Quantity::unresolved(why),

@@ -8,7 +8,7 @@ use kernels::{Role, Spec};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// PaddedWord on its line, and on the neighbour that some prefetchers fetch with it.
+/// A word alone on its line, and on the neighbour that some prefetchers fetch with it.
 #[derive(Debug, Default)]
 #[repr(align(256))]
 struct PaddedWord(AtomicU64);
