@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_streams_as_named() {
+    fn streams_are_the_number_named() {
         for lines in [1 << 16, 1 << 21, 12_345_678] {
             for count in [2, 4, 12, 16, 48, 64] {
                 let length = stream_length(lines, count, 64);

@@ -26,10 +26,10 @@ pub enum Order {
     /// random, so that what a lap fetched beside its own lines is long gone when it is the next
     /// one's.
     Strided { units: u64, descending: bool },
-    /// Every line [`VISITS_PER_LAP`](super::VISITS_PER_LAP) times a lap, each time by another pointer in it, all in
-    /// one random order: close to drawing lines at random. When a buffer holds C of n lines' pages,
-    /// C/n of the visits find theirs whatever it replaces; in a plain cycle that is a little too
-    /// long a buffer that replaces the oldest would hold none.
+    /// Every line [`VISITS_PER_LAP`](super::VISITS_PER_LAP) times a lap, each time by another
+    /// pointer in it, all in one random order: close to drawing lines at random. When a buffer
+    /// holds C of n lines' pages, C/n of the visits find theirs whatever it replaces; in a plain
+    /// cycle that is a little too long a buffer that replaces the oldest would hold none.
     Revisiting,
     /// Ascending streams, each `length` nodes long, a step of each in turn.
     Streams { length: u64 },
