@@ -60,7 +60,7 @@ pub(crate) struct HarvestArgs {
     max_absence: Time,
 
     /// Costs of misses and yields on this machine, as 'gleaner measure -o FILE' writes them
-    /// [default: gleaner/machine.json in the user's cache directory]
+    /// [default: the record that 'gleaner measure' leaves in the user's cache directory]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 

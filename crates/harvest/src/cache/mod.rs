@@ -2,10 +2,12 @@
 //! user's cache directory.
 //!
 //! ```text
-//!  gleaner/twins/KEY/PROGRAM        the file; its name is the program's, which `ps` shows
-//!  gleaner/twins/KEY/note.json      what else is known of it, and its checksum
-//!  gleaner/twins/making/KEY.lock    while it is made
-//!  gleaner/twins/unfinished-XXXXXX  an entry that is being written
+//!  gleaner/twins
+//!    KEY                an entry, a directory with two files:
+//!      PROGRAM          the file itself; its name is the program's, which `ps` shows
+//!      note.json        what else is known of it, and its checksum
+//!    making             a lock for each entry that is being made, by its key
+//!    unfinished-XXXXXX  an entry that is being written
 //! ```
 //!
 //! An entry is a directory named after its key. It comes into being whole, by one rename, and is
