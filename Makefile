@@ -1,6 +1,7 @@
 # make tour      builds Gleaner and lets it show this machine; ends by naming what it wrote
+# make check     formatting, lints, unit tests, each verb once (a minute and a half; five the first time)
 # make test      everything that can be tested here; installs what is missing where it may, names what it skips
-# make test-long  what takes longer: all real programs, every file of this system; leaves a record (hours; goes on where it stopped)
+# make test-long  what takes longer: all variants, all real programs, every file of this system; leaves a record (hours; goes on where it stopped)
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
 # make test-nofsgsbase  harvests where programs may not set FS and GS bases, in emulated guests (a few minutes)
 # make test-random  thousands of random programs, rewritten and compared (N=5000)
@@ -15,7 +16,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour test test-long test-numa test-nofsgsbase test-random fuzz test-harvest test-torture soak regenerate install uninstall
+.PHONY: help build tour check test test-long test-numa test-nofsgsbase test-random fuzz test-harvest test-torture soak regenerate install uninstall
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -29,6 +30,10 @@ build:
 
 tour: build
 	$(TARGET)/release/gleaner tour
+
+check:
+	@scripts/toolchain.sh
+	@scripts/check.sh
 
 test:
 	@scripts/toolchain.sh

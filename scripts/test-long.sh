@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What takes longer than a test should: all workloads of real programs in all modes, debuggers in twins, every program and
+# What takes longer than a test should: the rewriter's programs in all variants, all workloads of real programs in all modes, debuggers in twins, every program and
 # library of this system, as identity and poisoned twins, and yields at every load of some. The outcome is left in
 # docs/long-tests.md, with the date and the machine.
 #
 #   scripts/test-long.sh [PART…]
 #
 # What was done of it with this very build is kept in target/long, and not done again: so it may be stopped and go on, and
-# parts may be done by themselves. Parts: the names in programs/real, debugging, every-load, identity-1 to -4, poison-1 to -4.
+# parts may be done by themselves. Parts: matrix, the names in programs/real, debugging, every-load, identity-1 to -4, poison-1 to -4.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -16,7 +16,7 @@ done_with=$(sha256sum <"$gleaner" | cut -c1-16)
 work=$target/long/$done_with
 mkdir -p "$work"
 
-all=()
+all=(matrix)
 for workload in programs/real/*.sh; do all+=("$(basename "$workload" .sh)"); done
 all+=(debugging every-load)
 for mode in identity poison; do for part in 1 2 3 4; do all+=("$mode-$part"); done; done
@@ -28,6 +28,7 @@ survey() { # TEST [PART/PARTS]
 
 perform() { # PART
     case $1 in
+    matrix) GLEANER_MATRIX=all GLEANER_RANDOM=1000 cargo test --locked --package gleaner-cli --test rewriter ;;
     debugging) scripts/debugging.sh ;;
     every-load) survey yields_at_every_load_are_proven ;;
     identity-*) survey all_of_this_system_is_rewritten_and_proven "${1#*-}/4" ;;
@@ -84,6 +85,10 @@ for part in "${all[@]}"; do [ -e "$work/$part.passed" ] || missing+=("$part"); d
     echo "|---|---|---|---|"
     for part in "${all[@]}"; do if [ -e "$work/$part.md" ]; then tail -n +3 "$work/$part.md"; fi; done
     cat "$work"/*.log | grep '^skipped:' | sort -u | sed 's/^/\n/' || true
+    echo
+    echo "## Programs for the rewriter, in all variants"
+    echo
+    grep ' variants, ' "$work/matrix.log" 2>/dev/null || true
     echo
     echo "## Debuggers"
     echo

@@ -16,12 +16,15 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use testkit::wait_until;
 use units::Bytes;
 
 const FILES: usize = 4;
 const ORIGINAL: &str = "original\n";
 const KILLS: u64 = 60;
+/// For what a watchdog does within milliseconds where the processors are free.
+const LIMIT: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
     if let Some(exit) = lab::watchdog::serve_if_asked() {
@@ -97,20 +100,9 @@ fn start_victim(directory: &Path) -> Child {
     child
 }
 
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) -> Result<(), Failed> {
-    let began = Instant::now();
-    while !done() {
-        if began.elapsed() > Duration::from_secs(20) {
-            return Err(format!("{what}: not within 20 s").into());
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Ok(())
-}
-
 /// The watchdog is through when it gives the lock back, which is when the next one may begin.
 fn all_original(directory: &Path) -> Result<(), Failed> {
-    wait_until("the lock is given back", || change(directory, "setting0").is_ok())?;
+    wait_until("the lock is given back", LIMIT, || change(directory, "setting0").is_ok());
     for i in 0..FILES {
         let now = fs::read_to_string(directory.join(format!("setting{i}")))?;
         if now != ORIGINAL {
@@ -171,7 +163,7 @@ fn a_second_process_is_refused() -> Result<(), Failed> {
     let directory = prepare();
     let mut child = start_victim(directory.path());
     // The victim lets go of the lock between its rounds, so stop it where it holds it.
-    wait_until("the victim holds the lock while it stands still", || {
+    wait_until("the victim holds the lock while it stands still", LIMIT, || {
         let pid = child.id().to_string();
         let _ = testkit::kill("STOP", &pid);
         let held = change(directory.path(), "setting0");
@@ -181,7 +173,7 @@ fn a_second_process_is_refused() -> Result<(), Failed> {
             let _ = testkit::kill("CONT", &pid);
         }
         refused
-    })?;
+    });
     let error = change(directory.path(), "setting3").unwrap_err().to_string();
     assert!(error.contains("another process is changing settings"), "{error}");
     child.kill()?;
@@ -196,9 +188,9 @@ fn a_killed_watchdog_is_noticed() -> Result<(), Failed> {
     changed.set(b"other\n")?;
     let watchdog = fs::read_to_string(journal(path))?.lines().next().unwrap_or_default().to_owned();
     assert!(testkit::kill("KILL", &watchdog));
-    wait_until("the next change is refused", || {
+    wait_until("the next change is refused", LIMIT, || {
         matches!(change(path, "setting1"), Err(SettingError::NoWatchdog(..)))
-    })?;
+    });
     drop(changed);
     all_original(path)
 }

@@ -3,16 +3,22 @@
 
 mod golden;
 mod kill;
+mod limit;
 mod place;
+mod processes;
 mod processors;
 mod repository;
 mod said;
 mod supervisor;
+mod wait;
 
 pub use golden::{golden, golden_bytes, golden_files};
 pub use kill::kill;
+pub use limit::TimeLimit;
 pub use place::Place;
+pub use processes::{pids_in, threads_in};
 pub use processors::processors;
 pub use repository::root;
 pub use said::{said, text, without_executions, without_summary};
 pub use supervisor::supervisor_of;
+pub use wait::{wait_for, wait_until};

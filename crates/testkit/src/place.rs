@@ -1,12 +1,16 @@
 //! A folder of its own with a program in C, for tests of the front door.
 
+use crate::TimeLimit;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A source, and the program `p` compiled from it; it goes when this is dropped.
+/// A source, and the program `p` compiled from it; it goes when this is dropped. What works in the folder is
+/// killed when the test's time limit is over.
 #[derive(Debug)]
 pub struct Place {
+    /// Ends before the folder goes, which is dropped behind it.
+    _limit: TimeLimit,
     directory: tempfile::TempDir,
     gleaner: PathBuf,
 }
@@ -22,7 +26,8 @@ impl Place {
     /// A source of which nothing is made yet.
     pub fn uncompiled(source: &str, gleaner: impl AsRef<Path>) -> Self {
         let directory = tempfile::tempdir().expect("a folder for what is left over");
-        let place = Self { directory, gleaner: gleaner.as_ref().to_owned() };
+        let limit = TimeLimit::new(directory.path());
+        let place = Self { _limit: limit, directory, gleaner: gleaner.as_ref().to_owned() };
         std::fs::write(place.at("p.c"), source).expect("a file in a new folder");
         place
     }

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
-use testkit::{Place, text, without_summary};
+use std::time::Duration;
+use testkit::{Place, text, wait_for, wait_until, without_summary};
 
 /// A chase through a small list, so that there is a site; it does what its arguments say.
 const PROGRAM: &str = r#"
@@ -165,17 +165,8 @@ fn signals_sent_to_the_launcher_reach_the_primary() {
 
 /// Nobody works in this place any more, neither running nor waiting to be reaped.
 fn nobody_left(place: &Place) {
-    let here = place.folder();
-    let works_here = |entry: std::io::Result<std::fs::DirEntry>| {
-        std::fs::read_link(entry.ok()?.path().join("cwd")).ok().filter(|cwd| cwd.starts_with(here))
-    };
-    for _ in 0..1000 {
-        if !std::fs::read_dir("/proc").unwrap().any(|entry| works_here(entry).is_some()) {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("a process is left");
+    let none_is_left = || testkit::pids_in(place.folder()).is_empty();
+    wait_until("no process works in the test's folder", Duration::from_secs(60), none_is_left);
 }
 
 #[test]
@@ -458,14 +449,9 @@ fn who_never_gives_way_leaves_scavengers_at_home() {
         ["--most-sites", "0", "--no-spins", "--scavenger-out", "said", "--scavenger", "./p say hello"];
     let mut launcher = place.harvest(&[&arguments[..], &["--", "./p", "idle"]].concat()).spawn().unwrap();
     let said = || std::fs::read_to_string(place.at("said")).is_ok_and(|said| said.contains("hello"));
-    let until = Instant::now() + Duration::from_secs(30);
-    while !said() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let spoke = said();
-    Command::new("kill").arg(launcher.id().to_string()).status().unwrap();
+    wait_until("the scavenger at home says hello", Duration::from_secs(60), said);
+    assert!(testkit::kill("TERM", &launcher.id().to_string()));
     launcher.wait().unwrap();
-    assert!(spoke);
 }
 
 /// Nobody waits for what it did not come to do, and the record says why less was harvested.
@@ -500,12 +486,7 @@ fn who_cannot_die_at_once_does_not_keep_the_primarys_end_back() {
     let mut said = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
     let tracer = || std::fs::read_to_string(place.at("tracer")).ok().filter(|text| text.ends_with('\n'));
-    let tracer = loop {
-        match tracer() {
-            Some(text) => break text,
-            None => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
+    let tracer = wait_for("the scavenger's tracer says its name", Duration::from_secs(60), tracer);
     let (tracer, traces) = tracer.trim().split_once(' ').unwrap();
     assert!(testkit::kill("TERM", &child.id().to_string()));
     assert_eq!(child.wait().unwrap().code(), Some(7));

@@ -29,6 +29,7 @@ mod plan;
 mod refusals;
 mod rewritten_libraries;
 mod siblings;
+mod smoke;
 mod survey;
 mod switches;
 mod terminal;

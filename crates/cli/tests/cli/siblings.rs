@@ -6,16 +6,19 @@ use records::run::{Ended, Run};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use testkit::{processors, text, without_executions, without_summary};
+use std::time::Duration;
+use testkit::{TimeLimit, processors, text, wait_until, without_executions, without_summary};
 use units::Quantity;
 
 struct Place {
+    _limit: TimeLimit,
     directory: tempfile::TempDir,
 }
 
 impl Place {
     fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        let directory = tempfile::tempdir().unwrap();
+        Self { _limit: TimeLimit::new(directory.path()), directory }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -205,21 +208,10 @@ fn threads_whose_supervisor_is_killed_end_as_they_do_alone() {
         let mut harvest = place.harvest(&program);
         let mut child = harvest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let supervisor = testkit::supervisor_of(child.id());
-        std::thread::sleep(std::time::Duration::from_millis(200 * round));
+        std::thread::sleep(Duration::from_millis(200 * round));
         let _ = testkit::kill("KILL", &supervisor); // it may have ended
-        let lives = |child: &mut std::process::Child| child.try_wait().unwrap().is_none();
-        for _ in 0..1200 {
-            if !lives(&mut child) {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        if lives(&mut child) {
-            let children = format!("/proc/{0}/task/{0}/children", child.id());
-            let children = std::fs::read_to_string(children).unwrap();
-            children.split_whitespace().for_each(|pid| assert!(testkit::kill("KILL", pid)));
-            panic!("threads sleep for ever");
-        }
+        let ended = || child.try_wait().unwrap().is_some();
+        wait_until("the threads end, none sleeps for ever", Duration::from_secs(120), ended);
         let output = child.wait_with_output().unwrap();
         assert_eq!((output.status.code(), text(&output.stdout)), (alone.status.code(), text(&alone.stdout)));
         let line =

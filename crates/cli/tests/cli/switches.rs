@@ -4,8 +4,8 @@ use records::run::{Run, SiteRun};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-use testkit::Place;
+use std::time::Duration;
+use testkit::{Place, wait_for, wait_until};
 
 /// A ring that is in no cache, and at each of its nodes a table that always is: for so many steps, or until it is killed. `fork FILE`: as
 /// soon as there is the file, it goes on with a child. `locked`: nothing of it becomes both writable and executable (`PR_SET_MDWE`), until it
@@ -101,37 +101,25 @@ fn switches(pid: i32) -> Option<Vec<(u64, u8)>> {
 }
 
 /// Waits until a primary's switches are on, or off.
-fn wait_for(pid: i32, on: bool) {
-    let began = Instant::now();
-    loop {
-        if let Some(switches) = switches(pid).filter(|switches| !switches.is_empty()) {
-            let memory = fs::File::open(format!("/proc/{pid}/mem")).expect("the memory of a child");
-            let are = |at: u64, byte: u8| {
-                let mut found = [0];
-                memory.read_exact_at(&mut found, at).is_ok() && found[0] == byte
-            };
-            if switches.iter().all(|&(at, off)| are(at, if on { JUMP } else { off })) {
-                assert!(switches.iter().all(|&(_, off)| off != JUMP));
-                return;
-            }
-        }
-        assert!(began.elapsed() < PATIENCE, "not {}", if on { "on" } else { "off" });
-        std::thread::sleep(Duration::from_millis(5));
-    }
+fn wait_for_switches(pid: i32, on: bool) {
+    let what = if on { "all switches are on" } else { "all switches are off" };
+    wait_until(what, PATIENCE, || {
+        let Some(switches) = switches(pid).filter(|switches| !switches.is_empty()) else { return false };
+        let memory = fs::File::open(format!("/proc/{pid}/mem")).expect("the memory of a child");
+        let are = |at: u64, byte: u8| {
+            let mut found = [0];
+            memory.read_exact_at(&mut found, at).is_ok() && found[0] == byte
+        };
+        assert!(switches.iter().all(|&(_, off)| off != JUMP));
+        switches.iter().all(|&(at, off)| are(at, if on { JUMP } else { off }))
+    });
 }
 
 /// The primary of a launcher, once it is there.
 fn primary(launcher: &Child) -> i32 {
-    let began = Instant::now();
-    loop {
-        let named =
-            |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "p");
-        if let Some(pid) = children(launcher.id() as i32).into_iter().find(named) {
-            return pid;
-        }
-        assert!(began.elapsed() < PATIENCE, "no primary");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let named =
+        |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "p");
+    wait_for("a primary", PATIENCE, || children(launcher.id() as i32).into_iter().find(named))
 }
 
 /// Beside a scavenger that ends. How many there are.
@@ -140,8 +128,8 @@ fn on_and_off(place: &Place, primary_is: &[&str]) -> usize {
     let mut command = place.harvest(&[&scavenger[..], primary_is].concat());
     let mut launcher = command.stdout(Stdio::null()).spawn().expect("a launcher");
     let pid = primary(&launcher);
-    wait_for(pid, true);
-    wait_for(pid, false); // it has ended
+    wait_for_switches(pid, true);
+    wait_for_switches(pid, false); // it has ended
     let count = switches(pid).map_or(0, |switches| switches.len());
     // They may be switched at this very moment, which takes a small part of a millisecond.
     let left_writable = |_| {
@@ -177,18 +165,11 @@ fn a_forked_childs_are_off() {
         place.harvest(&["--scavengers", "2 x ./p", "--max-slowdown", "5000%", "--", "./p", "fork", "go"]);
     let mut launcher = command.stdout(Stdio::null()).spawn().expect("a launcher");
     let parent = primary(&launcher);
-    wait_for(parent, true);
+    wait_for_switches(parent, true);
     fs::write(place.at("go"), "").expect("a file");
-    let began = Instant::now();
-    let child = loop {
-        if let Some(child) = children(parent).pop() {
-            break child;
-        }
-        assert!(began.elapsed() < PATIENCE, "no child");
-        std::thread::sleep(Duration::from_millis(1));
-    };
-    wait_for(child, false);
-    wait_for(parent, true);
+    let child = wait_for("the primary's child", PATIENCE, || children(parent).pop());
+    wait_for_switches(child, false);
+    wait_for_switches(parent, true);
     for pid in [child, parent] {
         assert!(testkit::kill("KILL", &pid.to_string()));
     }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use testkit::{Place, processors, text};
+use testkit::{Place, processors, text, wait_for};
 
 /// A chase in either role. `primary`: once its guest has begun, it computes without a load until that is done. `stops`: it stops itself, for two
 /// seconds and until that is done. `chaser`: until it is told to end. Anything else is a guest: once it is told that the primary is busy, it does some more.
@@ -129,17 +129,12 @@ fn a_primary_that_is_stopped_on_its_way_to_a_guest_goes_on_alone() {
 
 /// The child of a launcher that runs as a chaser, once a guest has begun beside it.
 fn chaser_below(launcher: u32) -> i32 {
-    let until = Instant::now() + Duration::from_secs(60);
-    while Instant::now() < until {
+    let pid = wait_for("a primary that runs as a chaser", Duration::from_secs(60), || {
         let children = std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children"));
-        for pid in children.unwrap_or_default().split_whitespace() {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            if line.ends_with(b"chaser\0") {
-                std::thread::sleep(Duration::from_secs(2)); // it builds what it chases
-                return pid.parse().unwrap();
-            }
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("no primary below {launcher}");
+        let children = children.unwrap_or_default();
+        let line = |pid: &str| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        children.split_whitespace().find(|pid| line(pid).ends_with(b"chaser\0"))?.parse().ok()
+    });
+    std::thread::sleep(Duration::from_secs(2)); // it builds what it chases
+    pid
 }

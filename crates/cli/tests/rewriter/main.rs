@@ -1,12 +1,20 @@
 //! Programs do the same rewritten as they do by themselves.
 //!
-//! Each source in `programs/rewriter/` is one test. It is built with gcc and clang, at four levels, in four shapes, and
-//! runs as it is, with identity twins, and with twins in which everything claimed dead is garbage before every
-//! instruction. What it prints and how it ends must be the same. Then the twins of the functions it names are torn
-//! out of it, and it must fail: so they did run.
+//! Each source in `programs/rewriter/` is one test. It is built with gcc and clang, at four levels, in four
+//! shapes, and runs as it is, with identity twins, and with twins in which everything claimed dead is garbage
+//! before every instruction. What it prints and how it ends must be the same. Then the twins of the functions
+//! it names are torn out of it, and it must fail: so they did run.
 //!
-//! To add a program: a source file there, one behaviour each; `directives.rs` lists what may stand in its head.
-//! `GLEANER_VARIANTS=gcc-O2,static` keeps to variants with such names. `random.rs` adds random programs.
+//! Not all variants are built each time: see `variant.rs`.
+//!
+//! To add a program: a source file there, one behaviour each; `directives.rs` lists what may stand in its
+//! head. `random.rs` adds random programs. Variables that say what is run:
+//!
+//! | variable | what is run |
+//! |---|---|
+//! | `GLEANER_MATRIX=all` | all variants of each program, not only enough to meet each pair |
+//! | `GLEANER_VARIANTS=gcc-O2,static` | of all variants those with one of these words in their names |
+//! | `GLEANER_RANDOM=5000` | that count of random programs |
 
 mod build;
 mod directives;
@@ -42,6 +50,7 @@ fn main() -> ExitCode {
         trials.push(trial);
         skipped.extend(lacking.into_iter().map(|what| format!("{name}: {what}")));
     }
+    trials.push(Trial::test("matrix::pairs_are_met", || variant::pairs_are_met().map_err(Into::into)));
     trials.extend(random_programs(&folder, &mut skipped));
     let listing = arguments.list;
     let conclusion = libtest_mimic::run(&arguments, trials);
@@ -78,7 +87,8 @@ fn program(name: &str, source: PathBuf, folder: &Path, wanted: &[String]) -> (Tr
         Ok(directives) => directives,
         Err(why) => return (Trial::test(name, move || Err(why.into())), Vec::new()),
     };
-    let variant::Matrix { groups, lacking } = variant::matrix(&directives, wanted);
+    let variant::Matrix { groups, lacking } =
+        variant::matrix(&directives, wanted, variant::Breadth::of(name, wanted));
     let program = Program { name: name.to_owned(), source, directives, folder: folder.join(name) };
     let nothing = groups.is_empty();
     let trial = Trial::test(name, move || trial::all(&program, &groups).map_err(Into::into));

@@ -104,7 +104,8 @@ fn one(program: &Program, group: &Group, shape: Shape) -> Result<Done, String> {
     let symbols = std::fs::read(&symbols).map_err(|e| e.to_string())?;
     let mut failures = Vec::new();
     let (mut not_entered, mut kept) = (Vec::new(), Vec::new());
-    for mode in ["identity", "poison"] {
+    let modes = if group.not_poisoned.contains(&shape) { &["identity"][..] } else { &["identity", "poison"] };
+    for &mode in modes {
         let tried = twin(&folder, mode).and_then(|report| {
             if mode == "identity" {
                 has_no_twins(program, &symbols, &report.refused)?;

@@ -1,8 +1,15 @@
 //! The ways a program is built: compilers × levels × shapes.
 //!
+//! A program is built in enough of them that each pair (a compiler with a level, a compiler with a shape, a
+//! level with a shape) is met: half of the product. Which half differs from program to program, so all of the
+//! product is met by some program. Of the static variants one is poisoned: each holds the whole C library,
+//! and poisoning and proving that is most of all the work. `GLEANER_MATRIX=all` takes the whole product of
+//! variants and modes for each program.
+//!
 //! To add one: an entry in [`COMPILERS`], [`LEVELS`] or [`Shape::ALL`].
 
 use crate::directives::Directives;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -90,6 +97,8 @@ pub(crate) struct Group {
     pub(crate) compiler: &'static Compiler,
     pub(crate) level: &'static str,
     pub(crate) shapes: Vec<Shape>,
+    /// Of these shapes those that are not poisoned.
+    pub(crate) not_poisoned: Vec<Shape>,
 }
 
 impl Group {
@@ -110,8 +119,75 @@ pub(crate) struct Matrix {
     pub(crate) lacking: Vec<String>,
 }
 
+/// How much of the product of compilers, levels and shapes is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Breadth {
+    /// What takes each pair; a number by which programs differ in what is preferred.
+    Pairs(usize),
+    All,
+}
+
+impl Breadth {
+    /// For a program of this name, as the environment has it. Who names variants means those and no others.
+    pub(crate) fn of(program: &str, wanted: &[String]) -> Self {
+        match std::env::var("GLEANER_MATRIX").as_deref() {
+            Ok("all") => Self::All,
+            Ok("pairs") | Err(_) if wanted.is_empty() => Self::Pairs(program.bytes().map(usize::from).sum()),
+            Ok("pairs") | Err(_) => Self::All,
+            Ok(other) => panic!("GLEANER_MATRIX={other} is neither all nor pairs"),
+        }
+    }
+}
+
+/// One variant by its numbers in [`COMPILERS`], [`LEVELS`] and [`Shape::ALL`].
+type Indices = [usize; 3];
+
+/// Of these variants enough that each pair of two numbers that any of them has is met. Those that share what
+/// is compiled (position-independent or not) are taken together.
+fn pairs(all: &[Indices], half: usize) -> Vec<Indices> {
+    let of =
+        |[compiler, level, shape]: Indices| [(0, compiler, level), (1, compiler, shape), (2, level, shape)];
+    let preferred = |&[compiler, level, shape]: &Indices| {
+        (compiler + level + usize::from(Shape::ALL[shape].is_pie())) % 2 == half
+    };
+    let mut chosen: Vec<Indices> = all.iter().copied().filter(preferred).collect();
+    // Where a program leaves out variants, pairs may be left that only the other half has.
+    for &other in all {
+        let met = |pair: &(usize, usize, usize)| chosen.iter().any(|&variant| of(variant).contains(pair));
+        if !of(other).iter().all(met) {
+            chosen.push(other);
+        }
+    }
+    chosen
+}
+
+/// Keeps those variants of the groups that `breadth` takes.
+fn narrow(groups: &mut Vec<Group>, breadth: Breadth) {
+    let Breadth::Pairs(turn) = breadth else { return };
+    let indices = |group: &Group, shape: Shape| {
+        let compiler = COMPILERS.iter().position(|compiler| compiler.name == group.compiler.name);
+        let level = LEVELS.iter().position(|level| *level == group.level);
+        let shape = Shape::ALL.iter().position(|other| *other == shape);
+        [compiler, level, shape].map(|index| index.expect("it is among them"))
+    };
+    let all: Vec<Indices> =
+        groups.iter().flat_map(|group| group.shapes.iter().map(|&shape| indices(group, shape))).collect();
+    let chosen = pairs(&all, turn % 2);
+    for group in groups.iter_mut() {
+        let of = group.clone();
+        group.shapes.retain(|&shape| chosen.contains(&indices(&of, shape)));
+    }
+    groups.retain(|group| !group.shapes.is_empty());
+    let statics = groups.iter_mut().filter(|group| group.shapes.contains(&Shape::Static));
+    let statics: Vec<&mut Group> = statics.collect();
+    let poisoned = turn / 2 % statics.len().max(1);
+    for (_, group) in statics.into_iter().enumerate().filter(|(index, _)| *index != poisoned) {
+        group.not_poisoned.push(Shape::Static);
+    }
+}
+
 /// `wanted`: parts of variants' names, of which one must be in the name; none: all.
-pub(crate) fn matrix(program: &Directives, wanted: &[String]) -> Matrix {
+pub(crate) fn matrix(program: &Directives, wanted: &[String], breadth: Breadth) -> Matrix {
     let mut lacking: Vec<String> = program
         .needs
         .iter()
@@ -129,7 +205,7 @@ pub(crate) fn matrix(program: &Directives, wanted: &[String]) -> Matrix {
         };
         let mut any = false;
         for level in LEVELS {
-            let mut group = Group { compiler, level, shapes: Vec::new() };
+            let mut group = Group { compiler, level, shapes: Vec::new(), not_poisoned: Vec::new() };
             for shape in Shape::ALL {
                 let parts = [compiler.name, &level[1..], shape.name()];
                 let in_list = |list: &Vec<String>| list.iter().any(|word| parts.contains(&word.as_str()));
@@ -150,7 +226,32 @@ pub(crate) fn matrix(program: &Directives, wanted: &[String]) -> Matrix {
             lacking.push(format!("no {absent} here"));
         }
     }
+    narrow(&mut groups, breadth);
     Matrix { groups, lacking }
+}
+
+/// What is taken of the whole product, and of one that lacks some: each pair is met, by half of the variants.
+pub(crate) fn pairs_are_met() -> Result<(), String> {
+    let of =
+        |[compiler, level, shape]: Indices| [(0, compiler, level), (1, compiler, shape), (2, level, shape)];
+    let product: Vec<Indices> = (0..32).map(|n| [n / 16, n / 4 % 4, n % 4]).collect();
+    let met = |variants: &[Indices]| -> BTreeSet<_> { variants.iter().flat_map(|&v| of(v)).collect() };
+    let gcc_only: Vec<Indices> = product.iter().copied().filter(|v| v[0] == 0).collect();
+    let pie_only: Vec<Indices> = product.iter().copied().filter(|v| v[2] == 0).collect();
+    let not_clang_static: Vec<Indices> = product.iter().copied().filter(|v| v[0] == 0 || v[2] != 3).collect();
+    for half in [0, 1] {
+        for (all, most) in [(&product, 16), (&gcc_only, 16), (&pie_only, 8), (&not_clang_static, 18)] {
+            let chosen = pairs(all, half);
+            if chosen.len() > most || met(&chosen) != met(all) {
+                return Err(format!("half {half} of {all:?}: {chosen:?}"));
+            }
+        }
+    }
+    let (one, other) = (pairs(&product, 0), pairs(&product, 1));
+    if product.iter().all(|v| one.contains(v) != other.contains(v)) {
+        return Ok(());
+    }
+    Err(format!("the halves are no halves: {one:?}, {other:?}"))
 }
 
 fn cpu_has(feature: &str) -> bool {

@@ -10,6 +10,7 @@ mod prose;
 mod rooms;
 mod shell;
 mod source;
+mod tiers;
 mod tree;
 mod words;
 

@@ -1,0 +1,98 @@
+//! Each verb once, as a user would call it: a few seconds, for `make check`. What else verbs do is tried by
+//! the other modules.
+//!
+//! To add a verb: its test here, and its name in [`VERBS`].
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use testkit::{Place, text, wait_until};
+
+/// What is tried here: each verb of `gleaner --help`.
+const VERBS: [&str; 7] = ["tour", "doctor", "measure", "harvest", "twin", "proof", "show"];
+
+/// Chases through a small list, so that there is a site, and ends with 7.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+static void *ring[64];
+static void *volatile gone_through;
+__attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+int main(void) {
+    for (int i = 0; i < 64; i++) ring[i] = &ring[(i + 5) % 64];
+    gone_through = chase(ring, 3000000);
+    puts("chased");
+    return 7;
+}
+"#;
+
+fn place() -> Place {
+    Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
+}
+
+fn gleaner(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command(env!("CARGO_BIN_EXE_gleaner"));
+    command.args(arguments);
+    command
+}
+
+#[track_caller]
+fn done(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn each_verb_is_tried() {
+    let help = done(&gleaner(&place(), &["--help"]).output().unwrap());
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let rows = commands.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let verbs: Vec<&str> = rows.filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(verbs, VERBS);
+}
+
+/// All of it takes a minute; the beginning is enough here.
+#[test]
+fn tour() {
+    let place = place();
+    let mut child = gleaner(&place, &["tour", "--directory", "tour"]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let told: Vec<String> = lines.take_while(|line| !line.starts_with("Measuring")).collect();
+    assert!(told[0].starts_with("What this host allows"), "{told:?}");
+    assert!(testkit::kill("INT", &child.id().to_string()));
+    wait_until("the tour ends by SIGINT", Duration::from_secs(60), || child.try_wait().unwrap().is_some());
+    assert!(place.at("tour").is_dir());
+}
+
+#[test]
+fn doctor() {
+    let told = done(&gleaner(&place(), &["doctor"]).output().unwrap());
+    assert!(told.contains("harvest"), "{told}");
+}
+
+#[test]
+fn measure_and_show() {
+    let place = place();
+    let measure = ["measure", "clock", "--quick", "-q", "-o", "machine.json"];
+    done(&gleaner(&place, &measure).output().unwrap());
+    assert!(done(&gleaner(&place, &["show", "machine.json"]).output().unwrap()).contains("Clock"));
+    done(&gleaner(&place, &["show", "machine.json", ".clock"]).output().unwrap());
+}
+
+#[test]
+fn twin_and_proof() {
+    let place = place();
+    done(&gleaner(&place, &["twin", "--identity", "-q", "-o", "twin", "p"]).output().unwrap());
+    done(&gleaner(&place, &["proof", "p", "twin"]).output().unwrap());
+    let output = place.command(place.at("twin")).output().unwrap();
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("chased\n", Some(7)));
+}
+
+#[test]
+fn harvest() {
+    let place = place();
+    let options = ["-q", "--scavenger", "./p", "--scavenger-out", "said", "--record", "run.json"];
+    let output = place.harvest(&[&options[..], &["--", "./p"]].concat()).output().unwrap();
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("chased\n", Some(7)));
+    let run = records::read::<records::run::Run>(&place.at("run.json")).expect("a record").body;
+    assert_eq!(run.scavengers.len(), 1);
+}
