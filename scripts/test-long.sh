@@ -28,7 +28,11 @@ survey() { # TEST [PART/PARTS]
 
 perform() { # PART
     case $1 in
-    matrix) GLEANER_MATRIX=all GLEANER_RANDOM=1000 cargo test --locked --package gleaner-cli --test rewriter ;;
+    matrix)
+        export GLEANER_MATRIX=all GLEANER_RANDOM=1000
+        cargo test --locked --package gleaner-twin --test twin harvested:: &&
+            cargo test --locked --package gleaner-cli --test rewriter
+        ;;
     debugging) scripts/debugging.sh ;;
     every-load) survey yields_at_every_load_are_proven ;;
     identity-*) survey all_of_this_system_is_rewritten_and_proven "${1#*-}/4" ;;

@@ -74,11 +74,10 @@ fi
 tests() {
     "$@" 2>&1 | tee -a "$work/tests"
 }
-step cargo test --locked --workspace --all-targets --no-run --quiet
-# Tests have limits of their own; this one is for what hangs without any. Examples in documentation are those of
-# one crate: the others have none, and looking for them takes each a second.
-step tests timeout --foreground 1800 cargo test --locked --workspace --all-targets --no-fail-fast
-step tests cargo test --locked --package gleaner-harvest --doc
+step cargo test --locked --workspace --lib --bins --tests --no-run --quiet
+# Tests have limits of their own; this one is for what hangs without any.
+step tests timeout --foreground 1800 cargo test --locked --workspace --lib --bins --tests --no-fail-fast
+step tests cargo test --locked --workspace --doc --quiet
 
 export GLEANER=${CARGO_TARGET_DIR:-target}/debug/gleaner
 step scripts/real.sh --quick

@@ -202,7 +202,8 @@ fn what_cannot_be_is_told_in_one_line() {
 fn threads_whose_supervisor_is_killed_end_as_they_do_alone() {
     let place = Place::new();
     place.compile("cc", "program.c", "p", &[]);
-    let program = ["./p", "locks", "6", "4", "3000"];
+    // Some two seconds, of which the last round's supervisor lives 0.6.
+    let program = ["./p", "locks", "6", "4", "600"];
     let alone = place.alone(&program);
     for round in 1..=3 {
         let mut harvest = place.harvest(&program);

@@ -4,14 +4,14 @@ use gleaner_host::{Source, Tree, probe};
 use proptest::prelude::*;
 
 const MACHINES: [&str; 8] = [
-    include_str!("../fixtures/epyc-7313-2s.tree"),
-    include_str!("../fixtures/firecracker-zen4.tree"),
-    include_str!("../fixtures/graviton3-64k.tree"),
-    include_str!("../fixtures/laptop-12700h.tree"),
-    include_str!("../fixtures/power9-s922.tree"),
-    include_str!("../fixtures/qemu-docker.tree"),
-    include_str!("../fixtures/spr-8462y-snc4.tree"),
-    include_str!("../fixtures/xeon-e5-2640v3.tree"),
+    include_str!("../../fixtures/epyc-7313-2s.tree"),
+    include_str!("../../fixtures/firecracker-zen4.tree"),
+    include_str!("../../fixtures/graviton3-64k.tree"),
+    include_str!("../../fixtures/laptop-12700h.tree"),
+    include_str!("../../fixtures/power9-s922.tree"),
+    include_str!("../../fixtures/qemu-docker.tree"),
+    include_str!("../../fixtures/spr-8462y-snc4.tree"),
+    include_str!("../../fixtures/xeon-e5-2640v3.tree"),
 ];
 
 /// What files say when they say nonsense: numbers at the edges, half lines, switches without a choice.

@@ -1,8 +1,6 @@
 //! What is rewritten again, with other sites, is as if it were the first time.
 
-mod common;
-
-use common::{compile, programs};
+use crate::common::{self, compile, programs};
 use gleaner_twin::{
     Bounds, Knowledge, LoadReach, Mode, Optimisations, Rewriter, Site, SiteChoice, Sites, VectorWidth,
     rewrite,

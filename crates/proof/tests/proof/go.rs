@@ -19,7 +19,7 @@ const FIND: usize = 152;
 static ORIGINAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let to = folder.path().join("program");
-    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/go/program.s");
+    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proof/go/program.s");
     let done = Command::new("gcc").args(["-static", "-nostdlib", "-no-pie", from, "-o"]).arg(&to).output();
     let done = done.expect("a compiler");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

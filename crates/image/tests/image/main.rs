@@ -1,0 +1,6 @@
+//! What is read out of programs, against known answers.
+#![forbid(unsafe_code)]
+
+mod constants;
+mod jump_tables;
+mod liveness;

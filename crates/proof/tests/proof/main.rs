@@ -1,0 +1,10 @@
+//! The proof against kinds of code that compilers seldom write, and against damaged files.
+#![forbid(unsafe_code)]
+
+mod bare;
+mod conventions;
+mod data_among_code;
+mod garbage;
+mod go;
+mod restartable;
+mod return_addresses;
