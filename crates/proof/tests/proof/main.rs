@@ -8,3 +8,4 @@ mod garbage;
 mod go;
 mod restartable;
 mod return_addresses;
+mod tails;
