@@ -1,7 +1,9 @@
-//! Which registers are live, instruction by instruction, in a function of a file; and how long finding that out took:
-//! `cargo run --release -p gleaner-image --example liveness -- /bin/bash [main]`
+//! Which registers are live, instruction by instruction, in a function of a file; and how long
+//! finding that out took: `cargo run --release -p gleaner-image --example liveness -- /bin/bash
+//! [main]`
 //!
-//! Without a name it prints, for all of the file, digests of what was found, so that two versions can be compared.
+//! Without a name it prints, for all of the file, digests of what was found, so that two versions
+//! can be compared.
 
 use gleaner_image as image;
 use image::Module;
@@ -33,7 +35,8 @@ fn main() {
     }
 }
 
-/// A line for each instruction of a function: its address, its size, and the general registers that are live before it.
+/// A line for each instruction of a function: its address, its size, and the general registers that
+/// are live before it.
 fn print_function(module: &Module<'_>, liveness: &Liveness, function: &str) {
     const NAMES: [&str; 16] = [
         "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",

@@ -11,8 +11,8 @@
 //! liveness  which registers are live before each instruction of a module
 //! ```
 //!
-//! Nothing here writes or guesses: what cannot be known is left out, and the users of this crate treat what is left out
-//! as "anything may happen".
+//! Nothing here writes or guesses: what cannot be known is left out, and the users of this crate
+//! treat what is left out as "anything may happen".
 //!
 //! # Example
 //!
@@ -38,7 +38,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/liveness.rs` prints what is live in a function, and `examples/survey.rs` what is known of many files.
+//! `examples/liveness.rs` prints what is live in a function, and `examples/survey.rs` what is known
+//! of many files.
 #![forbid(unsafe_code)]
 
 pub mod code;

@@ -37,8 +37,8 @@ pub struct Module<'d> {
     pub units: Vec<Unit>,
     /// One for each unit.
     pub decoded: Vec<Decoded>,
-    /// Where a unit may be entered besides its first byte, as sorted offsets: landing pads, and what other units jump
-    /// to or call. Units without any are not listed.
+    /// Where a unit may be entered besides its first byte, as sorted offsets: landing pads, and
+    /// what other units jump to or call. Units without any are not listed.
     roots: BTreeMap<usize, Vec<u32>>,
     /// Addresses of functions that never return, by name.
     dead_ends: HashSet<u64>,
@@ -129,7 +129,8 @@ impl<'d> Module<'d> {
         self.add_roots(pads);
         self.add_roots(self.ends_of_panics());
         self.decode_units(&(0..self.units.len()).collect::<Vec<_>>())?;
-        // Units enter each other in the middle: hand-written code, split functions. What is entered must be known.
+        // Units enter each other in the middle: hand-written code, split functions. What is entered
+        // must be known.
         for _ in 0..ROUNDS_OF_ENTRIES {
             let entered = self.entered_from_outside();
             let changed = self.add_roots(entered);
@@ -144,8 +145,8 @@ impl<'d> Module<'d> {
     fn decode_units(&mut self, wanted: &[usize]) -> Result<(), ImageError> {
         let never_returns = |target: Svma| self.is_known_not_to_return(target);
         let slot_never_returns = |slot: Svma| is_dead_end(self.imports.slot(slot));
-        // An entry of a jump table is four bytes of the file at least. Several jumps may go by one table, but if so many do
-        // that there is no end to it, that is no compiler's work.
+        // An entry of a jump table is four bytes of the file at least. Several jumps may go by one
+        // table, but if so many do that there is no end to it, that is no compiler's work.
         let most_entries = self.image.data().len() / 8 + (1 << 17);
         let entries = AtomicUsize::new(0);
         let executable = || self.image.loads().iter().filter(|load| load.is_executable());
@@ -188,7 +189,8 @@ impl<'d> Module<'d> {
         Ok(())
     }
 
-    /// The exception table of a unit; `None` if it has none, `Some(None)` if it has one that cannot be read.
+    /// The exception table of a unit; `None` if it has none, `Some(None)` if it has one that cannot
+    /// be read.
     pub fn exceptions(&self, unit: usize) -> Option<Option<lsda::Lsda<'d>>> {
         let fde = &self.frames.fdes[self.units[unit].fde? as usize];
         Some(lsda::parse(&self.image, fde.lsda?, fde.start, fde.length))
@@ -261,9 +263,10 @@ impl<'d> Module<'d> {
         changed
     }
 
-    /// Addresses inside units, but not at their starts, that something refers to or may jump to: branches of every
-    /// decoded instruction, constants in code, relocations, pointers anywhere in data, and, in code that was not
-    /// decoded, everything that would be a branch if a branch began there. Sorted.
+    /// Addresses inside units, but not at their starts, that something refers to or may jump to:
+    /// branches of every decoded instruction, constants in code, relocations, pointers anywhere in
+    /// data, and, in code that was not decoded, everything that would be a branch if a branch began
+    /// there. Sorted.
     pub fn odd_targets(&self) -> Vec<Svma> {
         let is_odd = |target: Svma| self.unit_at(target).is_some_and(|unit| self.units[unit].start != target);
         let mut odd: Vec<Svma> = self
@@ -299,7 +302,8 @@ impl<'d> Module<'d> {
         self.unseen_branches().iter().copied().filter(is_start).collect()
     }
 
-    /// Where everything would lead to, inside of units, that would be a branch if code began at any undecoded byte; ascending.
+    /// Where everything would lead to, inside of units, that would be a branch if code began at any
+    /// undecoded byte; ascending.
     pub fn unseen_branches(&self) -> &[Svma] {
         self.unseen_branches.get_or_init(|| {
             let mut found = self.branches_of_undecoded();
@@ -316,7 +320,8 @@ impl<'d> Module<'d> {
         &all[first..first + all[first..].partition_point(|&target| target < unit.end())]
     }
 
-    /// What everything would lead to, inside of units, that would be a branch if code began at any undecoded byte.
+    /// What everything would lead to, inside of units, that would be a branch if code began at any
+    /// undecoded byte.
     fn branches_of_undecoded(&self) -> Vec<Svma> {
         let mut found = Vec::new();
         let data = self.image.data_among_code();
@@ -337,7 +342,8 @@ impl<'d> Module<'d> {
         found
     }
 
-    /// What branches in undecoded bytes of a segment would lead to; but for what sections say is data.
+    /// What branches in undecoded bytes of a segment would lead to; but for what sections say is
+    /// data.
     fn possible_targets(&self, load: &Segment, unknown: (u64, u64)) -> Vec<Svma> {
         let bytes = self.image.segment_bytes(load).unwrap_or(&[]);
         let (from, to) = (unknown.0 - load.address, (unknown.1 - load.address).min(bytes.len() as u64));
@@ -364,7 +370,8 @@ impl<'d> Module<'d> {
         found
     }
 
-    /// What was not decoded from a unit's start to the next one's, and before the first one of a segment.
+    /// What was not decoded from a unit's start to the next one's, and before the first one of a
+    /// segment.
     fn undecoded(&self, unit: usize, load: &Segment) -> Vec<(u64, u64)> {
         let start = self.units[unit].start.0;
         let next = self.units.get(unit + 1).map_or(u64::MAX, |next| next.start.0);
@@ -387,7 +394,8 @@ impl<'d> Module<'d> {
     pub fn is_decoded(&self, unit: usize, at: u32) -> bool {
         index_at(&self.decoded[unit].insns, at).is_some()
     }
-    /// How many indirect jumps of the module there are, and how many lead through a recognised table.
+    /// How many indirect jumps of the module there are, and how many lead through a recognised
+    /// table.
     pub fn indirect_jumps(&self) -> (usize, usize) {
         let all = |d: &Decoded| d.insns.iter().filter(|insn| insn.flow == Flow::JumpIndirect).count();
         (self.decoded.iter().map(all).sum(), self.decoded.iter().map(|d| d.tables.len()).sum())

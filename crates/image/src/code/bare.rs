@@ -1,13 +1,17 @@
-//! Functions that no unwind table knows: hand-written assembly, and what the compiler's start files bring. Nobody vouches for
-//! where they end, for their conventions, or that they are code at all; so each is looked at until no doubt is left.
+//! Functions that no unwind table knows: hand-written assembly, and what the compiler's start files
+//! bring. Nobody vouches for where they end, for their conventions, or that they are code at all;
+//! so each is looked at until no doubt is left.
 //!
-//! Without doubt is code that is known outside of such code: by a header, a relocation, a symbol of a function that is global, or by a symbol
-//! of one and a direct call or jump (what nobody knows by its address may be there to be copied elsewhere, as V8's builtins are, and what is
-//! patched is not to run in another place); that decodes from its first byte to
-//! its last, with nothing between its instructions but padding; out of which control goes by returns, by pointers, and by jumps and calls to
-//! where functions begin; of which nobody knows an address but the first; and that calls nothing which could look at its return address.
+//! Without doubt is code that is known outside of such code: by a header, a relocation, a symbol of
+//! a function that is global, or by a symbol of one and a direct call or jump (what nobody knows by
+//! its address may be there to be copied elsewhere, as V8's builtins are, and what is patched is
+//! not to run in another place); that decodes from its first byte to its last, with nothing between
+//! its instructions but padding; out of which control goes by returns, by pointers, and by jumps
+//! and calls to where functions begin; of which nobody knows an address but the first; and that
+//! calls nothing which could look at its return address.
 //!
-//! What is called without being known to unwinders has to be a *plain leaf*: it never names the stack.
+//! What is called without being known to unwinders has to be a *plain leaf*: it never names the
+//! stack.
 
 use crate::code::code_units::entry_points;
 use crate::code::insn::{Insn, index_at};
@@ -117,7 +121,8 @@ impl<'m, 'd> Bare<'m, 'd> {
         None
     }
 
-    /// From the first byte to the last there is nothing but instructions and padding, and nothing runs on behind them.
+    /// From the first byte to the last there is nothing but instructions and padding, and nothing
+    /// runs on behind them.
     fn is_whole(&self, index: usize) -> bool {
         let (insns, code) = (&self.module.decoded[index].insns, self.module.code(index));
         let mut end = 0;
@@ -148,7 +153,8 @@ impl<'m, 'd> Bare<'m, 'd> {
         })
     }
 
-    /// Whether what stands there is known to unwinders, or to other modules: other rules say what it does with its return address.
+    /// Whether what stands there is known to unwinders, or to other modules: other rules say what
+    /// it does with its return address.
     fn is_known(&self, to: Svma) -> bool {
         let module = self.module;
         let begins = |index: usize| {

@@ -1,8 +1,9 @@
-//! Where functions are: one [`Unit`] for every contiguous piece of code, from the unwind table, refined by symbols and
-//! entry points.
+//! Where functions are: one [`Unit`] for every contiguous piece of code, from the unwind table,
+//! refined by symbols and entry points.
 //!
-//! A function that the compiler split into a hot and a cold part has two units. A unit without unwind entry is known
-//! only so that its branches are; what lies in none (padding, stubs, data among code) is left alone.
+//! A function that the compiler split into a hot and a cold part has two units. A unit without
+//! unwind entry is known only so that its branches are; what lies in none (padding, stubs, data
+//! among code) is left alone.
 
 use crate::Image;
 use crate::elf::abi;
@@ -22,7 +23,8 @@ pub struct Unit {
     pub fde: Option<u32>,
     /// Index into [`Go::functions`].
     pub go: Option<u32>,
-    /// A split-off part of another function: entered by jumps in the middle of a frame, not by calls.
+    /// A split-off part of another function: entered by jumps in the middle of a frame, not by
+    /// calls.
     pub is_part: bool,
     /// Its range overlaps another's; then its size is only as far as to where the next one begins.
     pub is_overlapped: bool,

@@ -1,4 +1,5 @@
-//! Recursive-descent decoding of one unit: only what control flow is seen to reach is taken for code.
+//! Recursive-descent decoding of one unit: only what control flow is seen to reach is taken for
+//! code.
 
 use crate::code::insn::{Flow, Insn};
 use crate::code::reads;
@@ -61,7 +62,8 @@ impl Scratch {
     }
 }
 
-/// Decodes the unit at `start`, whose bytes are `code`, from its first byte and the `roots` (offsets) on.
+/// Decodes the unit at `start`, whose bytes are `code`, from its first byte and the `roots`
+/// (offsets) on.
 pub fn decode(
     start: Svma,
     code: &[u8],
@@ -121,7 +123,8 @@ fn overlap(insns: &[Insn]) -> bool {
     insns.windows(2).any(|pair| pair[0].end() > pair[1].at)
 }
 
-/// Decodes once more, with only the tables believed in the end, and keeps those of them that are believed still.
+/// Decodes once more, with only the tables believed in the end, and keeps those of them that are
+/// believed still.
 fn start_afresh(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut Scratch) {
     let tables = std::mem::take(&mut descent.out.tables);
     descent.forget(roots, scratch);
@@ -138,9 +141,10 @@ fn start_afresh(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut 
     descent.out.open_jumps = open;
 }
 
-/// Decodes once more, along the tables that are believed in the end and no others: what only a table that was dropped
-/// since had led to may be no code at all. The tables stay as judged, for that was done with more code in view, and more
-/// code only ever shows more ways around a bounds check.
+/// Decodes once more, along the tables that are believed in the end and no others: what only a
+/// table that was dropped since had led to may be no code at all. The tables stay as judged, for
+/// that was done with more code in view, and more code only ever shows more ways around a bounds
+/// check.
 fn keep_reached(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut Scratch) {
     let mut tables = std::mem::take(&mut descent.out.tables);
     let open_jumps = std::mem::take(&mut descent.out.open_jumps);
@@ -164,8 +168,9 @@ fn keep_reached(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut 
     descent.out.insns.sort_unstable_by_key(|insn| insn.at);
 }
 
-/// Finds jump tables, decodes what they lead to, and asks again, until nothing is new. In the end every table is looked
-/// at once more with all of the code known, since later finds may show ways around a bounds check.
+/// Finds jump tables, decodes what they lead to, and asks again, until nothing is new. In the end
+/// every table is looked at once more with all of the code known, since later finds may show ways
+/// around a bounds check.
 fn resolve_tables(descent: &mut Descent<'_, '_, '_>, roots: &[u32], scratch: &mut Scratch) {
     const ROUNDS: usize = 12;
     for round in 0..ROUNDS {
@@ -401,8 +406,8 @@ fn flow(instruction: &Instruction) -> Option<Flow> {
     })
 }
 
-/// An operand-size prefix on a branch means one thing to Intel and another to AMD, unless REX.W overrules it (as in the
-/// padded calls of the general-dynamic TLS sequence).
+/// An operand-size prefix on a branch means one thing to Intel and another to AMD, unless REX.W
+/// overrules it (as in the padded calls of the general-dynamic TLS sequence).
 fn has_vague_size(bytes: &[u8]) -> bool {
     let mut small = false;
     for byte in bytes {

@@ -1,12 +1,13 @@
 //! What one instruction reads and what it certainly overwrites, in [`RegSet`]s.
 //!
-//! Reads are never left out. Writes are counted only where the whole register (or part, see there) gets a value that
-//! does not hang on its old one; where that takes thought, it is not counted. Calls, jumps out and returns are not
-//! judged here but where their targets are known.
+//! Reads are never left out. Writes are counted only where the whole register (or part, see there)
+//! gets a value that does not hang on its old one; where that takes thought, it is not counted.
+//! Calls, jumps out and returns are not judged here but where their targets are known.
 
 use crate::code::regs::{Flag, R11, RAX, RCX, RegSet};
 use iced_x86::{
-    EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
+    EncodingKind, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    RflagsBits,
 };
 
 /// The effect of an instruction on registers.
@@ -20,6 +21,11 @@ pub struct Effect {
 }
 
 pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Effect {
+    effect_by(instruction, factory.info(instruction))
+}
+
+/// The same, for whoever has the decoder's tables of an instruction at hand.
+pub fn effect_by(instruction: &Instruction, info: &InstructionInfo) -> Effect {
     let mut effect = Effect::default();
     if reads_everything(instruction) {
         let writes = if restores_much(instruction) {
@@ -27,7 +33,7 @@ pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -
         } else if asks_the_kernel(instruction) {
             returned_by_the_kernel()
         } else {
-            named_as_written(instruction, factory)
+            named_as_written(instruction, info)
         };
         return Effect { reads: RegSet::ALL, kills: RegSet::EMPTY, writes };
     }
@@ -47,7 +53,7 @@ pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -
     let legacy = instruction.encoding() == EncodingKind::Legacy;
     let merges = instruction.has_op_mask() && !instruction.zeroing_masking();
     let whole = instruction_writes_whole_xmm(instruction);
-    for used in factory.info(instruction).used_registers() {
+    for used in info.used_registers() {
         let register = used.register();
         let set = RegSet::of(register);
         if reads(used.access()) {
@@ -83,7 +89,8 @@ pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -
     if is_repeated(instruction) {
         effect.reads |= RegSet::general(RCX);
     }
-    // What hangs on the old value may be the old value: `or edi, edi` looks at rdi, and whoever wrote that may keep it.
+    // What hangs on the old value may be the old value: `or edi, edi` looks at rdi, and whoever
+    // wrote that may keep it.
     effect.kills = effect.kills - effect.reads;
     effect
 }
@@ -117,8 +124,8 @@ fn writes(access: OpAccess) -> bool {
     matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
 }
 
-/// Instructions that look at (or may put back) more state than their operands say: system calls, traps, saving and
-/// restoring of extended state, and whatever only a kernel runs.
+/// Instructions that look at (or may put back) more state than their operands say: system calls,
+/// traps, saving and restoring of extended state, and whatever only a kernel runs.
 fn reads_everything(instruction: &Instruction) -> bool {
     use iced_x86::FlowControl;
     matches!(
@@ -158,11 +165,11 @@ fn asks_the_kernel(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int)
 }
 
-/// What the decoder's tables say is written: nothing by a trap, eax by the begin of a transaction. That one of them stands
-/// in a function does not say that it changes anything else.
-fn named_as_written(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> RegSet {
+/// What the decoder's tables say is written: nothing by a trap, eax by the begin of a transaction.
+/// That one of them stands in a function does not say that it changes anything else.
+fn named_as_written(instruction: &Instruction, info: &InstructionInfo) -> RegSet {
     let flags = flags(instruction.rflags_modified());
-    let used = factory.info(instruction).used_registers().iter();
+    let used = info.used_registers().iter();
     used.filter(|used| writes(used.access())).fold(flags, |all, used| all | RegSet::of(used.register()))
 }
 
@@ -171,7 +178,8 @@ const fn returned_by_the_kernel() -> RegSet {
     RegSet::general(RAX).union(RegSet::general(RCX)).union(RegSet::general(R11))
 }
 
-/// Whether it may change more than its operands say: vector registers, masks, modes; which of them hangs on what is in memory.
+/// Whether it may change more than its operands say: vector registers, masks, modes; which of them
+/// hangs on what is in memory.
 pub(crate) fn restores_much(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
@@ -184,8 +192,8 @@ pub(crate) fn restores_much(instruction: &Instruction) -> bool {
     )
 }
 
-/// Instructions that at times leave their result register as it was: a search that finds nothing, and what is a no-op
-/// on (or set up so on) some machines.
+/// Instructions that at times leave their result register as it was: a search that finds nothing,
+/// and what is a no-op on (or set up so on) some machines.
 fn may_leave_its_result(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
@@ -228,8 +236,8 @@ fn is_repeated(instruction: &Instruction) -> bool {
         && instruction.is_string_instruction()
 }
 
-/// Whether an old (not VEX-encoded) vector instruction gives all 128 bits of what it writes a value that does not hang
-/// on the old one. A list, since many old instructions merge.
+/// Whether an old (not VEX-encoded) vector instruction gives all 128 bits of what it writes a value
+/// that does not hang on the old one. A list, since many old instructions merge.
 fn instruction_writes_whole_xmm(instruction: &Instruction) -> bool {
     let from_memory = instruction.op_count() >= 2 && instruction.op1_kind() == OpKind::Memory;
     match instruction.mnemonic() {
@@ -259,7 +267,7 @@ fn instruction_writes_whole_xmm(instruction: &Instruction) -> bool {
 }
 
 fn flags(bits: u32) -> RegSet {
-    let pairs = [
+    const PAIRS: [(u32, Flag); 7] = [
         (RflagsBits::CF, Flag::Carry),
         (RflagsBits::PF, Flag::Parity),
         (RflagsBits::AF, Flag::Adjust),
@@ -268,7 +276,10 @@ fn flags(bits: u32) -> RegSet {
         (RflagsBits::OF, Flag::Overflow),
         (RflagsBits::DF, Flag::Direction),
     ];
-    pairs
+    if bits == RflagsBits::NONE {
+        return RegSet::EMPTY;
+    }
+    PAIRS
         .into_iter()
         .filter(|&(bit, _)| bits & bit != 0)
         .fold(RegSet::EMPTY, |set, (_, flag)| set | RegSet::flag(flag))

@@ -1,5 +1,6 @@
-//! Functions as wholes: units that reach into each other's middles (hot and cold parts, hand-written code with several
-//! entries, landing pads elsewhere) form one [`Group`], with one graph of blocks.
+//! Functions as wholes: units that reach into each other's middles (hot and cold parts,
+//! hand-written code with several entries, landing pads elsewhere) form one [`Group`], with one
+//! graph of blocks.
 
 use crate::code::code_units::Unit;
 use crate::code::insn::index_at;
@@ -53,7 +54,8 @@ fn find(parent: &mut [u32], mut unit: u32) -> u32 {
     unit
 }
 
-/// Pairs of units of which one jumps (or unwinds) into the other, other than to the start of a function.
+/// Pairs of units of which one jumps (or unwinds) into the other, other than to the start of a
+/// function.
 fn links(module: &Module<'_>) -> Vec<(u32, u32)> {
     (0..module.units.len())
         .into_par_iter()
@@ -72,13 +74,15 @@ fn links(module: &Module<'_>) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Whether others' jumps into a unit are followed. Not into one without unwind entry: where it ends is a guess, and so is
-/// what lies in it (behind a stripped program's last known function, all that follows), and nobody can check that.
+/// Whether others' jumps into a unit are followed. Not into one without unwind entry: where it ends
+/// is a guess, and so is what lies in it (behind a stripped program's last known function, all that
+/// follows), and nobody can check that.
 fn is_followed(unit: &Unit) -> bool {
     unit.fde.is_some()
 }
 
-/// A jump to a linkage stub leaves the module, though all stubs may share an unwind entry; it makes nobody part of another.
+/// A jump to a linkage stub leaves the module, though all stubs may share an unwind entry; it makes
+/// nobody part of another.
 fn is_stub(module: &Module<'_>, target: Svma) -> bool {
     module.imports.stub(target).is_some()
 }
@@ -114,8 +118,8 @@ pub enum Exit {
 pub struct RelyOn<'r> {
     /// A jump table of a unit.
     pub table: &'r (dyn Fn(usize, &JumpTable) -> bool + Sync),
-    /// That all instructions known of a unit are its own; of others, only those that control comes to from its start by ways
-    /// that are followed.
+    /// That all instructions known of a unit are its own; of others, only those that control comes
+    /// to from its start by ways that are followed.
     pub all_of: &'r (dyn Fn(usize) -> bool + Sync),
 }
 
@@ -182,7 +186,8 @@ impl<'m> Group<'m> {
                 let fell = cfg.edges_from(index).iter().any(|edge| edge.kind == EdgeKind::Falls);
                 let mut out: Vec<Svma> = Vec::new();
                 if falls && !fell {
-                    // What stands there is another function, or not known; what that returns to, nobody says.
+                    // What stands there is another function, or not known; what that returns to,
+                    // nobody says.
                     exits.push(Exit::Open);
                 }
                 if !last.flow.is_call() {

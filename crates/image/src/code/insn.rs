@@ -86,7 +86,8 @@ pub fn index_at(insns: &[Insn], at: u32) -> Option<usize> {
     insns.binary_search_by_key(&at, |insn| insn.at).ok()
 }
 
-/// The index of the instruction that starts where this one (by its index) ends. It is the next one almost always.
+/// The index of the instruction that starts where this one (by its index) ends. It is the next one
+/// almost always.
 pub fn index_behind(insns: &[Insn], index: usize) -> Option<usize> {
     let end = insns[index].end();
     match insns.get(index + 1) {

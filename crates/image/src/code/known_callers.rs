@@ -1,5 +1,5 @@
-//! Functions that nobody calls but by name from inside the module: not exported, their addresses in no register, no
-//! relocation and no data. Their callers are all in view.
+//! Functions that nobody calls but by name from inside the module: not exported, their addresses in
+//! no register, no relocation and no data. Their callers are all in view.
 
 use crate::Module;
 use crate::code::code_units;

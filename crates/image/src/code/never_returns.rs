@@ -1,7 +1,7 @@
 //! Calls that do not come back: by well-known names, and by what is seen of a function.
 //!
-//! Only the precision of the control-flow graph hangs on this. Whoever lays out code must still be right when such a
-//! call does return.
+//! Only the precision of the control-flow graph hangs on this. Whoever lays out code must still be
+//! right when such a call does return.
 
 use crate::code::insn::{Flow, Insn, index_behind};
 use crate::module::Module;
@@ -10,8 +10,8 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use rayon::prelude::*;
 use units::Svma;
 
-/// Whether a function of this name never returns, in any library worth knowing. Names with a `*` stand for all that
-/// begin so.
+/// Whether a function of this name never returns, in any library worth knowing. Names with a `*`
+/// stand for all that begin so.
 pub fn is_known_by_name(name: &[u8]) -> bool {
     const NAMES: &[&str] = &[
         "_Exit",
@@ -54,8 +54,9 @@ pub fn is_known_by_name(name: &[u8]) -> bool {
     NAMES.iter().any(|known| matches(known.as_bytes(), name))
 }
 
-/// The same of a function of the module itself. Programs may call functions of theirs as they like, but for names that are
-/// reserved for libraries: those that begin with an underscore, and, for all that other files see, the standards' own.
+/// The same of a function of the module itself. Programs may call functions of theirs as they like,
+/// but for names that are reserved for libraries: those that begin with an underscore, and, for all
+/// that other files see, the standards' own.
 pub fn is_known_by_own_name(name: &[u8], is_global: bool) -> bool {
     const STANDARD: &[&[u8]] =
         &[b"abort", b"exit", b"longjmp", b"pthread_exit", b"quick_exit", b"siglongjmp"];
@@ -72,8 +73,9 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// Whether a call can only come back to what is no code of its function: it is the last instruction there, in a frame
-/// that still stands, and behind it is padding or a function that begins without a frame.
+/// Whether a call can only come back to what is no code of its function: it is the last instruction
+/// there, in a frame that still stands, and behind it is padding or a function that begins without
+/// a frame.
 fn is_last_call(module: &Module<'_>, unit: usize, call: Insn) -> bool {
     let own = &module.units[unit];
     let is_bare = |unit: usize, at: u32| {
@@ -97,8 +99,8 @@ fn is_padding(bytes: &[u8]) -> bool {
     code.is_empty() || code.starts_with(&[0, 0]) || matches!(insn.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }
 
-/// Marks calls to functions of the module that have no way to return: no return instruction, no jump out that could
-/// lead to one, nothing undecoded.
+/// Marks calls to functions of the module that have no way to return: no return instruction, no
+/// jump out that could lead to one, nothing undecoded.
 pub fn propagate(module: &mut Module<'_>) {
     let count = module.units.len();
     let decoded_module = &*module;

@@ -1,8 +1,10 @@
-//! What well-known functions of the C library are passed and return: only integers and pointers, and how many.
+//! What well-known functions of the C library are passed and return: only integers and pointers,
+//! and how many.
 //!
-//! Of a call to another module the ABI says only what it may pass at the most: eight vectors, and registers that nobody
-//! has used for an argument in thirty years. These names say more. To add one: its line, sorted, if its prototype is
-//! fixed by a standard and holds no floating-point number and no structure passed or returned by value.
+//! Of a call to another module the ABI says only what it may pass at the most: eight vectors, and
+//! registers that nobody has used for an argument in thirty years. These names say more. To add
+//! one: its line, sorted, if its prototype is fixed by a standard and holds no floating-point
+//! number and no structure passed or returned by value.
 
 use crate::code::regs::{RAX, RCX, RDI, RDX, RSI, RegSet, abi};
 

@@ -1,4 +1,5 @@
-//! Code that is read as data, as far as instructions say themselves where: whoever changes such code is seen.
+//! Code that is read as data, as far as instructions say themselves where: whoever changes such
+//! code is seen.
 
 use crate::Module;
 use crate::elf::joined;
@@ -8,7 +9,8 @@ use rayon::prelude::*;
 /// More than any instruction reads whose size is not said (those that restore all state).
 const MOST: u64 = 1 << 14;
 
-/// The address of an operand in memory that no register has a part in; one that is not relative to the instruction only where addresses are `fixed`.
+/// The address of an operand in memory that no register has a part in; one that is not relative to
+/// the instruction only where addresses are `fixed`.
 pub(crate) fn place(instruction: &Instruction, fixed: bool) -> Option<u64> {
     if instruction.is_ip_rel_memory_operand() {
         return Some(instruction.ip_rel_memory_address());
@@ -31,7 +33,8 @@ pub(crate) fn range(instruction: &Instruction, place: u64) -> Option<(u64, u64)>
 }
 
 impl Module<'_> {
-    /// What instructions read among the code: where each range begins and ends, ascending and apart.
+    /// What instructions read among the code: where each range begins and ends, ascending and
+    /// apart.
     pub fn reads_of_code(&self) -> Vec<(u64, u64)> {
         let all = self.decoded.par_iter().with_min_len(256);
         joined(all.flat_map_iter(|decoded| decoded.reads.iter().copied()).collect())

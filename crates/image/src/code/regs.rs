@@ -1,8 +1,9 @@
 //! Sets of registers, as 128 bits.
 //!
-//! Vector registers have three parts each (bits 0-127, 128-255, 256-511), since the old instructions leave the upper ones
-//! alone and the new ones zero them. x87, MMX, MXCSR, segment bases and the protection keys have no bit: nobody here may
-//! ever say that they are dead. The direction flag has one, but is treated the same.
+//! Vector registers have three parts each (bits 0-127, 128-255, 256-511), since the old
+//! instructions leave the upper ones alone and the new ones zero them. x87, MMX, MXCSR, segment
+//! bases and the protection keys have no bit: nobody here may ever say that they are dead. The
+//! direction flag has one, but is treated the same.
 
 use iced_x86::Register;
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not, Sub};
@@ -155,7 +156,8 @@ impl std::fmt::Debug for RegSet {
     }
 }
 
-/// What the System V ABI says. Assumed only of calls whose target is not known, or lies in another module.
+/// What the System V ABI says. Assumed only of calls whose target is not known, or lies in another
+/// module.
 pub mod abi {
     use super::{RBP, RBX, RSP, RegSet};
 
@@ -171,12 +173,13 @@ pub mod abi {
 
     /// rbx, rsp, rbp, r12-r15.
     pub const CALLEE_SAVED: RegSet = RegSet(1 << RBX | 1 << RSP | 1 << RBP | 0xf000);
-    /// What a function of unknown type may be passed something in: rdi, rsi, rdx, rcx, r8, r9, the vector registers 0-7,
-    /// al (how many of them), and r10 (a static chain). Not r11, which linkage stubs and the dynamic linker use for themselves: who takes
-    /// that for read by calls takes what is written there for nothing else, and so for dead where it is handed back.
+    /// What a function of unknown type may be passed something in: rdi, rsi, rdx, rcx, r8, r9, the
+    /// vector registers 0-7, al (how many of them), and r10 (a static chain). Not r11, which
+    /// linkage stubs and the dynamic linker use for themselves: who takes that for read by calls
+    /// takes what is written there for nothing else, and so for dead where it is handed back.
     pub const ARGUMENTS: RegSet = RegSet(0x07c7).union(vectors(8));
-    /// What a function may return something in: by the ABI rax, rdx and the vector registers 0 and 1; LLVM also uses
-    /// rcx and r8 and vector registers 2 and 3 for wide values.
+    /// What a function may return something in: by the ABI rax, rdx and the vector registers 0 and
+    /// 1; LLVM also uses rcx and r8 and vector registers 2 and 3 for wide values.
     pub const RETURNED: RegSet = RegSet(0x0107).union(vectors(4));
     /// What a call may change: everything else that there is a bit for, but the direction flag.
     pub const CLOBBERED: RegSet = RegSet(

@@ -1,7 +1,8 @@
-//! Symbolic values of registers along a straight path: just enough arithmetic to recognise how compilers compute the
-//! target of a `switch`.
+//! Symbolic values of registers along a straight path: just enough arithmetic to recognise how
+//! compilers compute the target of a `switch`.
 //!
-//! Terms are hash-consed, so equal terms have equal numbers. Anything not understood becomes a fresh unknown.
+//! Terms are hash-consed, so equal terms have equal numbers. Anything not understood becomes a
+//! fresh unknown.
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use std::collections::HashMap;
@@ -373,8 +374,9 @@ impl Path {
         Some((instruction.op0_register(), value))
     }
 
-    /// What a conditional move leaves, where both values it chooses from are bounded: as rustc takes the number of a variant
-    /// that is kept in a field of another one, and that other one's number for all that are none.
+    /// What a conditional move leaves, where both values it chooses from are bounded: as rustc
+    /// takes the number of a variant that is kept in a field of another one, and that other one's
+    /// number for all that are none.
     fn chosen(&mut self, instruction: &Instruction) -> Option<Term> {
         let mut largest = 0;
         for (operand, moved) in [(0, false), (1, true)] {
@@ -443,7 +445,8 @@ impl Path {
         self.bound(term) != natural
     }
 
-    /// The largest value a term can have here, if a comparison on this path or its own form says so.
+    /// The largest value a term can have here, if a comparison on this path or its own form says
+    /// so.
     pub fn bound(&mut self, term: Term) -> Option<u64> {
         let compared =
             self.bounds.iter().filter(|(bounded, _)| *bounded == term).map(|&(_, bound)| bound).min();

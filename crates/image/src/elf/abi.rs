@@ -1,4 +1,5 @@
-//! The numbers of the ELF specification and the x86-64 supplement that are used here, under their usual names.
+//! The numbers of the ELF specification and the x86-64 supplement that are used here, under their
+//! usual names.
 
 pub const ET_EXEC: u16 = 2;
 pub const ET_DYN: u16 = 3;

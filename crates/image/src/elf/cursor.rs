@@ -1,4 +1,5 @@
-//! Reading little-endian numbers, LEB128 and the encoded pointers of unwind tables; never beyond the end.
+//! Reading little-endian numbers, LEB128 and the encoded pointers of unwind tables; never beyond
+//! the end.
 
 /// A place in a byte slice. Every read moves it; a read beyond the end gives `None`.
 #[derive(Clone, Copy, Debug)]
@@ -76,9 +77,9 @@ impl<'d> Cursor<'d> {
             }
         }
     }
-    /// A pointer in the encoding of unwind tables; `here` is the address of this cursor's byte 0. A null stays null, as
-    /// unwinders have it. `None` for encodings that cannot be read without the process (text-, data- and function-
-    /// relative ones, aligned ones).
+    /// A pointer in the encoding of unwind tables; `here` is the address of this cursor's byte 0. A
+    /// null stays null, as unwinders have it. `None` for encodings that cannot be read without the
+    /// process (text-, data- and function- relative ones, aligned ones).
     pub fn encoded(&mut self, encoding: u8, here: u64) -> Option<u64> {
         let place = here.wrapping_add(self.at as u64);
         let value = match encoding & 0x0f {

@@ -1,4 +1,5 @@
-//! What the module calls in others: slots of the global offset table by name, and the PLT stubs that jump through them.
+//! What the module calls in others: slots of the global offset table by name, and the PLT stubs
+//! that jump through them.
 
 use crate::Image;
 use crate::elf::abi;
@@ -63,8 +64,8 @@ pub fn is_of_stubs(section: &[u8]) -> bool {
     section.starts_with(b".plt") || section == b".iplt"
 }
 
-/// The address from which `[endbr64] [bnd] jmp [rip + slot]` at the beginning of these bytes, which lie at `address`,
-/// takes where it jumps to, and how many bytes that is.
+/// The address from which `[endbr64] [bnd] jmp [rip + slot]` at the beginning of these bytes, which
+/// lie at `address`, takes where it jumps to, and how many bytes that is.
 fn jump_through(code: &[u8], address: u64) -> Option<(u64, u64)> {
     let bare = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code);
     let bare = bare.strip_prefix(&[0xf2]).unwrap_or(bare);
@@ -74,8 +75,9 @@ fn jump_through(code: &[u8], address: u64) -> Option<(u64, u64)> {
     Some((address.wrapping_add(size).wrapping_add_signed(i64::from(displacement)), size))
 }
 
-/// Finds `[endbr64] [bnd] jmp [rip + slot]` on every 8-byte boundary of the sections that linkers put stubs in; in a
-/// file without section headers on every one of its code, but for functions of their own that consist of just that jump.
+/// Finds `[endbr64] [bnd] jmp [rip + slot]` on every 8-byte boundary of the sections that linkers
+/// put stubs in; in a file without section headers on every one of its code, but for functions of
+/// their own that consist of just that jump.
 fn stubs<'d>(
     image: &Image<'d>,
     frames: &Frames<'_>,

@@ -1,7 +1,8 @@
-//! The ELF container: headers, segments, sections, and bytes by address. Nothing is copied but the header tables.
+//! The ELF container: headers, segments, sections, and bytes by address. Nothing is copied but the
+//! header tables.
 //!
-//! The next fact about the container goes here; facts about its contents (symbols, relocations, unwind tables) have
-//! files of their own.
+//! The next fact about the container goes here; facts about its contents (symbols, relocations,
+//! unwind tables) have files of their own.
 
 pub mod abi;
 pub mod bytes;
@@ -209,13 +210,13 @@ impl<'d> Image<'d> {
     pub fn is_code(&self, address: Svma) -> bool {
         self.load_at(address).is_some_and(Segment::is_executable)
     }
-    /// Whether the word at this address is the same for the whole life of the process as it is in the file, but for
-    /// relocations: in a segment that is not writable.
+    /// Whether the word at this address is the same for the whole life of the process as it is in
+    /// the file, but for relocations: in a segment that is not writable.
     pub fn is_constant(&self, address: Svma) -> bool {
         self.load_at(address).is_some_and(|load| !load.is_writable())
     }
-    /// Those parts of executable segments that sections say are data, by ascending address and apart: linkers at times put headers,
-    /// relocations and constants into the segment of the code.
+    /// Those parts of executable segments that sections say are data, by ascending address and
+    /// apart: linkers at times put headers, relocations and constants into the segment of the code.
     pub fn data_among_code(&self) -> Vec<(u64, u64)> {
         self.ranges(|section| {
             section.flags & (abi::SHF_ALLOC | abi::SHF_EXECINSTR) == abi::SHF_ALLOC
@@ -261,8 +262,9 @@ impl<'d> Image<'d> {
         self.no_more_than_all(pieces, |(_, bytes)| bytes.len())
             .flat_map(|(align, bytes)| Notes { bytes, align: if align == 8 { 8 } else { 4 } })
     }
-    /// Of pieces of the file with their sizes: those until they are more than the whole file. Where they lie upon each other,
-    /// which they have no reason to, reading them all could take any time.
+    /// Of pieces of the file with their sizes: those until they are more than the whole file. Where
+    /// they lie upon each other, which they have no reason to, reading them all could take any
+    /// time.
     pub(crate) fn no_more_than_all<T>(
         &self,
         pieces: impl Iterator<Item = T>,
@@ -364,7 +366,8 @@ fn section_headers(data: &[u8]) -> Result<(Vec<Section<'_>>, usize), ImageError>
     Ok((table.chunks_exact(64).map(section).collect(), names))
 }
 
-/// The zero-terminated string at an offset; empty when there is none, or none of a length that names have.
+/// The zero-terminated string at an offset; empty when there is none, or none of a length that
+/// names have.
 pub(crate) fn string(strings: &[u8], offset: u32) -> &[u8] {
     const LONGEST: usize = 1 << 16;
     let rest = strings.get(offset as usize..).unwrap_or(&[]);

@@ -1,4 +1,5 @@
-//! Dynamic relocations: which names the module imports where, and which code addresses stand in its data.
+//! Dynamic relocations: which names the module imports where, and which code addresses stand in its
+//! data.
 
 use crate::Image;
 use crate::elf::abi;
@@ -15,7 +16,8 @@ pub struct Relocation {
     pub addend: u64,
 }
 
-/// All dynamic relocations with addends (RELR ones keep their value in place, where a scan of the data finds it).
+/// All dynamic relocations with addends (RELR ones keep their value in place, where a scan of the
+/// data finds it).
 pub fn dynamic_relocations(image: &Image<'_>) -> Vec<Relocation> {
     let mut tables = vec![];
     let value = |tag| image.dynamic_value(tag);

@@ -26,7 +26,8 @@ pub struct Symbol<'d> {
     pub is_global: bool,
 }
 
-/// All symbols that name code, by ascending address; typed before labels, long before short where several share one.
+/// All symbols that name code, by ascending address; typed before labels, long before short where
+/// several share one.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols<'d> {
     all: Vec<Symbol<'d>>,

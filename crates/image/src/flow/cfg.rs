@@ -32,8 +32,8 @@ pub struct Block {
     pub leaves: bool,
 }
 
-/// The control-flow graph of a unit. Complete for a twin: nothing jumps into a twin but what is known here. For the
-/// original it holds only as far as its indirect jumps are known.
+/// The control-flow graph of a unit. Complete for a twin: nothing jumps into a twin but what is
+/// known here. For the original it holds only as far as its indirect jumps are known.
 #[derive(Clone, Debug, Default)]
 pub struct Cfg {
     /// By ascending address.

@@ -1,5 +1,5 @@
-//! Which blocks lie on every way to a block. A unit may be entered at several places, so above them all stands a root
-//! that is no block.
+//! Which blocks lie on every way to a block. A unit may be entered at several places, so above them
+//! all stands a root that is no block.
 
 use crate::flow::cfg::Cfg;
 
@@ -15,7 +15,8 @@ pub struct Dominators {
     order: Vec<u32>,
     /// Reached blocks in reverse postorder.
     sequence: Vec<u32>,
-    /// Blocks an edge leads to from a block that comes later on its depth-first way: every cycle has one.
+    /// Blocks an edge leads to from a block that comes later on its depth-first way: every cycle
+    /// has one.
     retreated_to: Vec<bool>,
 }
 
@@ -74,7 +75,8 @@ impl Dominators {
         self.sequence = postorder;
     }
 
-    /// Cooper, Harvey and Kennedy's way: intersect what is above the predecessors until nothing changes.
+    /// Cooper, Harvey and Kennedy's way: intersect what is above the predecessors until nothing
+    /// changes.
     fn solve(&mut self, cfg: &Cfg) {
         // A block that is its own dominator is one directly below the root.
         self.above = vec![NONE; cfg.blocks.len()];

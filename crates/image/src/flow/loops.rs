@@ -1,6 +1,6 @@
-//! Natural loops: a block that dominates the source of an edge to it, and all from where that edge is reached without
-//! passing it. Cycles that are entered at several places are none, and are only told by
-//! [`Dominators::is_led_back_to`].
+//! Natural loops: a block that dominates the source of an edge to it, and all from where that edge
+//! is reached without passing it. Cycles that are entered at several places are none, and are only
+//! told by [`Dominators::is_led_back_to`].
 
 use crate::flow::cfg::{Cfg, Edge};
 use crate::flow::dominators::Dominators;

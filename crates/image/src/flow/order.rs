@@ -1,7 +1,8 @@
 //! The order in which functions are looked at: callees first.
 
-/// Nodes of a graph by levels: each node comes after all nodes it points to, but for those it forms a cycle with, which
-/// are on its own level. Nodes of a level do not otherwise depend on each other.
+/// Nodes of a graph by levels: each node comes after all nodes it points to, but for those it forms
+/// a cycle with, which are on its own level. Nodes of a level do not otherwise depend on each
+/// other.
 pub fn bottom_up(graph: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let component = components(graph);
     let count = component.iter().map(|&c| c as usize + 1).max().unwrap_or(0);
@@ -28,7 +29,8 @@ pub fn bottom_up(graph: &[Vec<u32>]) -> Vec<Vec<u32>> {
     levels
 }
 
-/// The strongly connected component of each node (Tarjan, without recursion), numbered in the order of completion.
+/// The strongly connected component of each node (Tarjan, without recursion), numbered in the order
+/// of completion.
 fn components(graph: &[Vec<u32>]) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX;
     let mut index = vec![UNSEEN; graph.len()];

@@ -1,7 +1,9 @@
-//! What a Go program compares with a checksum as it starts, if it is told to (`GODEBUG=fips140=on`): the code and the constants of its
-//! cryptography, and what its variables begin with. The linker says where that lies, in words that name their own place.
+//! What a Go program compares with a checksum as it starts, if it is told to
+//! (`GODEBUG=fips140=on`): the code and the constants of its cryptography, and what its variables
+//! begin with. The linker says where that lies, in words that name their own place.
 //!
-//! `cmd/link/internal/ld/fips140.go` writes it, since 1.24; `crypto/internal/fips140/check` reads it.
+//! `cmd/link/internal/ld/fips140.go` writes it, since 1.24; `crypto/internal/fips140/check` reads
+//! it.
 
 use crate::Image;
 use crate::elf::bytes::u64_at;

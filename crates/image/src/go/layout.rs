@@ -1,7 +1,8 @@
 //! Where the fields of Go's `moduledata` and of its function records lie, by version.
 //!
-//! To add a version: compare `moduledata`, `_func`, `inlinedCall` and `moduledataverify1` in its sources (`runtime/symtab.go`,
-//! `runtime/runtime2.go`) with those of the one before, and whoever walks the list of modules; then raise [`NEWEST`].
+//! To add a version: compare `moduledata`, `_func`, `inlinedCall` and `moduledataverify1` in its
+//! sources (`runtime/symtab.go`, `runtime/runtime2.go`) with those of the one before, and whoever
+//! walks the list of modules; then raise [`NEWEST`].
 
 /// The versions whose sources were looked at: 1.19, and from 1.21 to this.
 pub const NEWEST: u32 = 26;
@@ -32,7 +33,8 @@ pub mod at {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub minor: u32,
-    /// `rodata` and `gofunc`, which are kept; what is between [`at::DATA`] and this is the module's own.
+    /// `rodata` and `gofunc`, which are kept; what is between [`at::DATA`] and this is the module's
+    /// own.
     pub read_only: usize,
     pub functions_data: usize,
     /// `textsectmap` and all the slices behind it.

@@ -1,8 +1,10 @@
-//! What Go's linker wrote about a program for Go's runtime: where functions are, and of each of their instructions how large
-//! the frame is, where pointers lie, which line it comes from. The runtime walks stacks by it, so it must hold for twins, too.
+//! What Go's linker wrote about a program for Go's runtime: where functions are, and of each of
+//! their instructions how large the frame is, where pointers lie, which line it comes from. The
+//! runtime walks stacks by it, so it must hold for twins, too.
 //!
-//! It is found by what is in it, so stripped files will do: a head with a known number, exactly one `moduledata` in written
-//! memory that points to it, and fields that agree with each other. Anything else is nothing that is understood.
+//! It is found by what is in it, so stripped files will do: a head with a known number, exactly one
+//! `moduledata` in written memory that points to it, and fields that agree with each other.
+//! Anything else is nothing that is understood.
 
 mod checked;
 pub mod layout;
@@ -39,7 +41,8 @@ pub struct Function<'d> {
     pub size: u32,
     /// Its record, lists included.
     pub record: &'d [u8],
-    /// The tables that it has, by their places in the pctab: of frames, files and lines, then those that are numbered; 0 is none.
+    /// The tables that it has, by their places in the pctab: of frames, files and lines, then those
+    /// that are numbered; 0 is none.
     pub tables: Vec<u32>,
     /// What else is known, by number, relative to [`Go::functions_data`]; `u32::MAX` is nothing.
     pub data: Vec<u32>,
@@ -208,7 +211,8 @@ impl<'d> Go<'d> {
         Some(function)
     }
 
-    /// The runs of one of a function's tables, by number; `None` if it has none such, or none that can be read.
+    /// The runs of one of a function's tables, by number; `None` if it has none such, or none that
+    /// can be read.
     pub fn runs(&self, function: &Function<'_>, table: usize) -> Option<Vec<Run>> {
         let place = *function.tables.get(table).filter(|&&place| place != 0)?;
         tables::read(self.pctab.get(place as usize..)?, function.size)
@@ -244,8 +248,8 @@ impl<'d> Go<'d> {
     }
 }
 
-/// The version as the linker wrote it: the 19 of "go1.19.8". Whoever carries other programs in its data may have several; if they
-/// differ, nobody says which is its own.
+/// The version as the linker wrote it: the 19 of "go1.19.8". Whoever carries other programs in its
+/// data may have several; if they differ, nobody says which is its own.
 fn version(image: &Image<'_>) -> Option<u32> {
     const MAGIC: &[u8] = b"\xff Go buildinf:";
     let is_inline =
@@ -272,7 +276,8 @@ fn minor(found: &[u8]) -> Option<u32> {
     rest[..digits].parse().ok()
 }
 
-/// Every place in written memory that may be a `moduledata`, and the address of the head that it points to.
+/// Every place in written memory that may be a `moduledata`, and the address of the head that it
+/// points to.
 fn modules<'a>(image: &'a Image<'_>, layout: Layout) -> impl Iterator<Item = (u64, u64)> + 'a {
     let words = |load: &'a Segment| {
         let bytes = image.segment_bytes(load).unwrap_or(&[]);

@@ -1,5 +1,5 @@
-//! The tables of values by program counter, as Go encodes them: pairs of varints, the change of the value (zigzag, beginning
-//! with -1) and how many bytes it holds for; a zero ends them.
+//! The tables of values by program counter, as Go encodes them: pairs of varints, the change of the
+//! value (zigzag, beginning with -1) and how many bytes it holds for; a zero ends them.
 
 /// How far (an offset in the function, exclusive) a value holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
-//! What is live in functions without unwind entry, whose conventions nobody knows: everything at every way out and at every call,
-//! and all general registers everywhere, for whoever looks at them without a table. Dead is what the unit itself overwrites before it reads it.
+//! What is live in functions without unwind entry, whose conventions nobody knows: everything at
+//! every way out and at every call, and all general registers everywhere, for whoever looks at them
+//! without a table. Dead is what the unit itself overwrites before it reads it.
 
 use crate::code::effects::effect;
 use crate::code::insn::{Flow, index_at, index_behind};
@@ -54,7 +55,8 @@ pub(super) fn live(module: &Module<'_>, unit: usize) -> Vec<RegSet> {
     live
 }
 
-/// What is live before an instruction: `adds | (after & keeps)`, with what is live at the instructions it may go on at.
+/// What is live before an instruction: `adds | (after & keeps)`, with what is live at the
+/// instructions it may go on at.
 struct Transfer {
     adds: RegSet,
     keeps: RegSet,

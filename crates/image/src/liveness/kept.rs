@@ -1,11 +1,13 @@
-//! What direct callers keep in registers that by the ABI a call may change: gcc does that (`-fipa-ra`) over calls of
-//! functions of which it knows that they leave those registers alone, and hand-written code does what it likes.
+//! What direct callers keep in registers that by the ABI a call may change: gcc does that
+//! (`-fipa-ra`) over calls of functions of which it knows that they leave those registers alone,
+//! and hand-written code does what it likes.
 //!
-//! From callers to callees, until nothing is added. Callers nobody has seen (in bytes that were not decoded, or that
-//! call a function in its middle) may keep anything.
+//! From callers to callees, until nothing is added. Callers nobody has seen (in bytes that were not
+//! decoded, or that call a function in its middle) may keep anything.
 
 use super::passed::Unread;
-use super::view::{GroupViews, Kind};
+use super::step::Kind;
+use super::views::GroupViews;
 use super::{Known, Outside, Summary, Work};
 use crate::code::groups::Exit;
 use crate::code::insn::Flow;
@@ -61,9 +63,17 @@ pub(super) fn kept_by_callers(
     for unit in entered_unseen(module) {
         kept[groups.of_unit[unit] as usize] = Kept { registers: RegSet::ALL, alone: false };
     }
-    let mut ahead: Vec<u32> = (0..groups.members.len() as u32).collect();
-    while !ahead.is_empty() {
-        let found: Vec<Vec<(u32, RegSet)>> = ahead
+    // Callers before callees, so that most groups are looked at once.
+    let mut ahead = vec![true; groups.members.len()];
+    let mut level = views.levels.len();
+    while level > 0 {
+        let due: Vec<u32> =
+            views.levels[level - 1].iter().copied().filter(|&group| ahead[group as usize]).collect();
+        if due.is_empty() {
+            level -= 1;
+            continue;
+        }
+        let found: Vec<Vec<(u32, RegSet)>> = due
             .par_iter()
             .with_min_len(8)
             .map(|&group| {
@@ -72,22 +82,22 @@ pub(super) fn kept_by_callers(
                     return Vec::new();
                 }
                 let kept = &kept[group as usize];
-                let work = Work::new(views, group as usize, summaries).seeing();
-                work.preserving(preserved, kept.by_others()).knowing(known_to).kept(kept)
+                views.with(group as usize, summaries, |work| {
+                    work.seeing().preserving(preserved, kept.by_others()).knowing(known_to).kept(kept)
+                })
             })
             .collect();
-        ahead.clear();
+        due.iter().for_each(|&group| ahead[group as usize] = false);
         for (unit, set) in found.into_iter().flatten() {
             let group = groups.of_unit[unit as usize];
             let known = &mut kept[group as usize].registers;
             if !known.contains(set) {
                 *known |= set;
-                ahead.push(group);
+                ahead[group as usize] = true;
             }
         }
-        ahead.sort_unstable();
-        ahead.dedup();
     }
+    debug_assert!(!ahead.contains(&true), "callees are on lower levels, or on the same");
     kept
 }
 
@@ -130,14 +140,13 @@ impl Work<'_, '_> {
         let mut found = Vec::new();
         for (index, block) in self.group.blocks.iter().enumerate() {
             let member = block.member as usize;
-            let mut after = self.after_block(index, &outside, &entry);
-            self.walk(index, &outside, &entry, |at, live| {
+            self.walk_runs(index, &outside, &entry, |run, after| {
+                let at = run.first as usize;
                 if let Kind::Local(unit) = self.steps(member)[at].kind {
                     if !self.insn(member, at).never_returns {
                         found.push((unit, after));
                     }
                 }
-                after = live;
             });
             let last = self.insn(member, block.end as usize - 1);
             let leaves = block.exits.iter().filter_map(|exit| match exit {

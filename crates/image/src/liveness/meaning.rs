@@ -1,28 +1,31 @@
-//! Which registers may hold anything of use, forwards. A call by the ABI leaves garbage in what it may clobber but its
-//! results; until somebody writes such a register again, nobody can mean anything by it, not even as the fifth argument
-//! of a function that is passed two.
+//! Which registers may hold anything of use, forwards. A call by the ABI leaves garbage in what it
+//! may clobber but its results; until somebody writes such a register again, nobody can mean
+//! anything by it, not even as the fifth argument of a function that is passed two.
 
-use super::view::{Foreign, Kind};
+use super::runs::Run;
+use super::step::{Foreign, Kind};
 use super::work::Transfer;
 use super::{Work, passed};
 use crate::code::groups::Exit;
 use crate::code::regs::{RegSet, abi};
 use units::Svma;
 
-/// For each unit, for each instruction, what may hold something of use before it.
-pub(super) type Meaning = Vec<Vec<RegSet>>;
-
 impl Work<'_, '_> {
-    /// For each unit, for each instruction, what may hold something of use before it; if `seen`, of what the ABI passes
+    /// For each run, what may hold something of use before it; if `seen`, of what the ABI passes
     /// nothing in only what is seen to.
-    pub(super) fn find_meaning(&self, seen: bool) -> Meaning {
-        let blocks = &self.group.blocks;
-        let transfer = |block: &crate::code::groups::Block| {
-            (block.first as usize..block.end as usize).fold(Transfer::NOTHING, |before, at| {
-                self.meaning_after(block.member as usize, at, seen).after(before)
-            })
-        };
-        let transfers: Vec<Transfer> = blocks.iter().map(transfer).collect();
+    pub(super) fn find_meaning(&self, seen: bool) -> Vec<RegSet> {
+        let (blocks, runs) = (&self.group.blocks, &self.view.runs);
+        let mut each = Vec::with_capacity(runs.all().len());
+        let mut transfers = Vec::with_capacity(blocks.len());
+        for (index, block) in blocks.iter().enumerate() {
+            let mut whole = Transfer::NOTHING;
+            for run in &runs.all()[runs.of_block(index)] {
+                let run = self.meaning_after(block.member as usize, run, seen);
+                whole = run.after(whole);
+                each.push(run);
+            }
+            transfers.push(whole);
+        }
         let mut entry: Vec<RegSet> =
             blocks.iter().map(|b| if b.is_entry { self.unseen(seen) } else { RegSet::EMPTY }).collect();
         let mut entered: Vec<bool> = blocks.iter().map(|block| block.is_entry).collect();
@@ -38,26 +41,23 @@ impl Work<'_, '_> {
                 }
             }
         }
-        let mut all: Meaning = self.view.steps.iter().map(|steps| vec![RegSet::ALL; steps.len()]).collect();
-        for (index, block) in blocks.iter().enumerate().filter(|(index, _)| entered[*index]) {
+        let mut all = vec![RegSet::ALL; each.len()];
+        for (index, _) in entered.iter().enumerate().filter(|(_, entered)| **entered) {
             let mut state = entry[index];
-            let member = block.member as usize;
-            let range = block.first as usize..block.end as usize;
-            for (at, known) in range.clone().zip(&mut all[member][range]) {
-                *known = state;
-                state = self.meaning_after(member, at, seen).apply(state);
+            for run in runs.of_block(index) {
+                all[run] = state;
+                state = each[run].apply(state);
             }
         }
         all
     }
 
-    fn meaning_after(&self, member: usize, at: usize, seen: bool) -> Transfer {
-        let step = self.steps(member)[at];
+    fn meaning_after(&self, member: usize, run: &Run, seen: bool) -> Transfer {
         let everything = Transfer { adds: RegSet::ALL, keeps: RegSet::EMPTY };
         let more = |adds| Transfer { adds, ..Transfer::NOTHING };
-        match step.kind {
+        match self.steps(member)[run.first as usize].kind {
             _ if self.overlaps(member) => everything,
-            Kind::Plain | Kind::Return => more(self.effect(step).writes),
+            Kind::Plain | Kind::Return => more(run.writes),
             Kind::Unknown => everything,
             Kind::Foreign(call) => {
                 let call = &self.foreign[call as usize];

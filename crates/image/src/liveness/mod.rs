@@ -2,29 +2,40 @@
 //!
 //! What is not live may be overwritten; so whatever is not known makes registers live. Known is:
 //!
-//! - inside a group of units, the graph of blocks. It is complete for twins: nothing enters a twin but what is known;
-//! - of a function called directly, its [`Summary`]: what it may read, what it certainly overwrites. A register that it
-//!   does not certainly overwrite may be kept across the call (gcc's `-fipa-ra` does that, and hand-written code);
-//! - at a return: live are the callee-saved registers, those a value may be returned in, every register this
-//!   function never writes (`liveness/unwritten.rs`) or may give back as it found it, and every register that some caller is seen to read after
-//!   such a call before writing it; everything, where what is returned to is not what was called from;
-//! - in functions without unwind entry, everything but what they overwrite themselves (`liveness/bare.rs`);
-//! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were not saved, and the
-//!   one the frame is found by;
-//! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the unwinder sets.
+//! - inside a group of units, the graph of blocks. It is complete for twins: nothing enters a twin
+//!   but what is known;
+//! - of a function called directly, its [`Summary`]: what it may read, what it certainly
+//!   overwrites. A register that it does not certainly overwrite may be kept across the call (gcc's
+//!   `-fipa-ra` does that, and hand-written code);
+//! - at a return: live are the callee-saved registers, those a value may be returned in, every
+//!   register this function never writes (`liveness/unwritten.rs`) or may give back as it found it,
+//!   and every register that some caller is seen to read after such a call before writing it;
+//!   everything, where what is returned to is not what was called from;
+//! - in functions without unwind entry, everything but what they overwrite themselves
+//!   (`liveness/bare.rs`);
+//! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were
+//!   not saved, and the one the frame is found by;
+//! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the
+//!   unwinder sets.
 //!
-//! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the GOT): that they read
-//! nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody keeps anything over them in
-//! [`abi::CLOBBERED`], but for what they are seen to read behind them all the same (others keep more). A call by a pointer may be of any convention: it reads everything but flags, and what it leaves may be
-//! handed back. Who may be of a convention that keeps more than the ABI keeps that over both (`liveness/preserved.rs`). Nor of `call [rax]` with an address just computed, or in a module with TLS descriptors: those keep all registers.
-//! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never writes, only what direct
-//! callers keep (`liveness/kept.rs`), and what those by pointers are seen to read (`liveness/odd.rs`), is live when it returns, and of a function whose callers are all known no more is
-//! returned than they read; of vectors, a call by a pointer reads those that the function may have written for it
-//! (`liveness/passed.rs`); a register that a call by the ABI may have changed, and that nobody has written since, is
-//! live nowhere (`liveness/meaning.rs`); and well-known functions are passed what their prototypes say.
-//! Also that a signal handler, a debugger or another thread looks only at what the kernel saves and restores.
+//! The ABI is assumed only of calls and jumps to other modules (by name, through the PLT or the
+//! GOT): that they read nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody
+//! keeps anything over them in [`abi::CLOBBERED`], but for what they are seen to read behind them
+//! all the same (others keep more). A call by a pointer may be of any convention: it reads
+//! everything but flags, and what it leaves may be handed back. Who may be of a convention that
+//! keeps more than the ABI keeps that over both (`liveness/preserved.rs`). Nor of `call [rax]` with
+//! an address just computed, or in a module with TLS descriptors: those keep all registers.
+//! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never
+//! writes, only what direct callers keep (`liveness/kept.rs`), and what those by pointers are seen
+//! to read (`liveness/odd.rs`), is live when it returns, and of a function whose callers are all
+//! known no more is returned than they read; of vectors, a call by a pointer reads those that the
+//! function may have written for it (`liveness/passed.rs`); a register that a call by the ABI may
+//! have changed, and that nobody has written since, is live nowhere (`liveness/meaning.rs`); and
+//! well-known functions are passed what their prototypes say. Also that a signal handler, a
+//! debugger or another thread looks only at what the kernel saves and restores.
 
 mod bare;
+mod callees;
 mod calls;
 mod kept;
 mod meaning;
@@ -33,11 +44,15 @@ mod overwrites;
 mod passed;
 mod preserved;
 mod reached;
+mod read_on_entry;
 mod returning;
+mod runs;
 mod seen;
+mod step;
 mod summary;
 mod unwritten;
 mod view;
+mod views;
 mod work;
 
 use crate::code::groups::{Groups, RelyOn};
@@ -48,7 +63,7 @@ use rayon::prelude::*;
 use seen::unusual_results;
 use std::collections::HashMap;
 pub use summary::Summary;
-use view::GroupViews;
+use views::GroupViews;
 use work::{Outside, Work};
 
 /// How much is made of what is known.
@@ -107,23 +122,16 @@ impl Liveness {
             }
         };
         let mut before = vec![Vec::new(); module.units.len()];
-        let all: Vec<Vec<(u32, Vec<RegSet>)>> = groups
-            .members
-            .par_iter()
-            .enumerate()
-            .with_min_len(8)
-            .map(|(group, members)| {
-                let kept = kept.get(group);
-                let work = Work::new(&views, group, &summaries).seeing();
-                let work = work.preserving(&preserved, kept.is_some_and(Kept::by_others)).knowing(known);
-                if let Some(kept) = kept {
-                    return work.live_outside(&Outside::kept(kept));
-                }
-                let wanted =
-                    members.iter().filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
-                work.live(wanted)
-            })
-            .collect();
+        let all: Vec<Vec<(u32, Vec<RegSet>)>> = views.last(&summaries, |group, work| {
+            let kept = kept.get(group);
+            let work = work.seeing().preserving(&preserved, kept.is_some_and(Kept::by_others)).knowing(known);
+            if let Some(kept) = kept {
+                return work.live_outside(&Outside::kept(kept));
+            }
+            let members = groups.members[group].iter();
+            let wanted = members.filter_map(|unit| wanted.get(unit)).fold(RegSet::EMPTY, |all, &w| all | w);
+            work.live(wanted)
+        });
         for (unit, live) in all.into_iter().flatten() {
             before[unit as usize] = live;
         }

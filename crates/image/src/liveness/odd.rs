@@ -1,11 +1,13 @@
-//! Registers that code reads right behind calls by pointers, or of what jumps to pointers, though the ABI leaves nothing
-//! there: results of another convention, or what it keeps. Whoever may be called by a pointer leaves something in them, or leaves them alone.
+//! Registers that code reads right behind calls by pointers, or of what jumps to pointers, though
+//! the ABI leaves nothing there: results of another convention, or what it keeps. Whoever may be
+//! called by a pointer leaves something in them, or leaves them alone.
 //!
-//! Further on such readings tell nothing: compilers merge ways on which a register holds something with others, and never
-//! look.
+//! Further on such readings tell nothing: compilers merge ways on which a register holds something
+//! with others, and never look.
 
 use super::Work;
-use super::view::{GroupViews, Kind};
+use super::step::Kind;
+use super::views::GroupViews;
 use crate::code::insn::Flow;
 use crate::code::regs::{RSP, RegSet, abi};
 use crate::elf::imports::Import;
@@ -31,13 +33,14 @@ pub(super) fn of(views: &GroupViews<'_, '_>, summaries: &[super::Summary]) -> Re
             if !members.iter().any(calls) {
                 return RegSet::EMPTY;
             }
-            Work::new(views, group, summaries).odd(&jumps)
+            views.with(group, summaries, |work| work.odd(&jumps))
         })
         .reduce(|| RegSet::EMPTY, |a, b| a | b);
     all & (abi::CLOBBERED - abi::RETURNED)
 }
 
-/// For each unit, whether it, or what it goes to in place of returning, may leave for where nobody knows.
+/// For each unit, whether it, or what it goes to in place of returning, may leave for where nobody
+/// knows.
 fn jump_to_pointers(module: &Module<'_>) -> Vec<bool> {
     let mut jumps: Vec<bool> = module.decoded.iter().map(|decoded| !decoded.open_jumps.is_empty()).collect();
     loop {

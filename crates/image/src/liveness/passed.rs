@@ -1,16 +1,20 @@
-//! What calls by pointers are passed and give back, whatever their convention. clang's `regcall`, its `preserve_none`, and
-//! those of Haskell, OCaml and others pass arguments in all general registers, and in more vectors than the ABI; and `regcall`
-//! returns as many.
+//! What calls by pointers are passed and give back, whatever their convention. clang's `regcall`,
+//! its `preserve_none`, and those of Haskell, OCaml and others pass arguments in all general
+//! registers, and in more vectors than the ABI; and `regcall` returns as many.
 //!
-//! Such a call reads every general register. A vector (or mask) register in which the ABI passes nothing, it reads where the
-//! function may have written that and has called nobody by the ABI since; and, in a module that passes something there, also
-//! where the function may have got it from its caller, to hand it on. A module does so if it writes such a register, and
-//! nobody is seen to read that, nor to write it again, up to a call or return: by the ABI that would be for nothing.
+//! Such a call reads every general register. A vector (or mask) register in which the ABI passes
+//! nothing, it reads where the function may have written that and has called nobody by the ABI
+//! since; and, in a module that passes something there, also where the function may have got it
+//! from its caller, to hand it on. A module does so if it writes such a register, and nobody is
+//! seen to read that, nor to write it again, up to a call or return: by the ABI that would be for
+//! nothing.
 //!
-//! A function that may be called by a pointer likewise returns something in a register in which the ABI returns nothing, if
-//! it writes that one alone, and nobody reads it up to a return. (What functions read right behind such calls is in `odd.rs`.)
+//! A function that may be called by a pointer likewise returns something in a register in which the
+//! ABI returns nothing, if it writes that one alone, and nobody reads it up to a return. (What
+//! functions read right behind such calls is in `odd.rs`.)
 
-use super::view::{GroupViews, Kind, NumberedStep};
+use super::step::{Kind, NumberedStep};
+use super::views::GroupViews;
 use super::work::Reaching;
 use super::{Outside, Summary, Work};
 use crate::code::regs::{RegSet, abi};
@@ -33,8 +37,7 @@ pub(super) struct Unread {
 
 /// For each group, what it writes that by the ABI is for nothing.
 pub(super) fn unread(views: &GroupViews<'_, '_>, summaries: &[Summary]) -> Vec<Unread> {
-    let of = |group: usize| {
-        let mut work = Work::new(views, group, summaries).seeing();
+    let of = |mut work: Work<'_, '_>| {
         for call in &mut work.foreign {
             call.by_another = call.by_another.map(|_| RegSet::GENERAL);
         }
@@ -44,7 +47,11 @@ pub(super) fn unread(views: &GroupViews<'_, '_>, summaries: &[Summary]) -> Vec<U
         }
         unread
     };
-    (0..views.views.len()).into_par_iter().with_min_len(8).map(of).collect()
+    (0..views.groups.members.len())
+        .into_par_iter()
+        .with_min_len(8)
+        .map(|group| views.with(group, summaries, |work| of(work.seeing())))
+        .collect()
 }
 
 impl Reaching {
@@ -63,11 +70,13 @@ impl Work<'_, '_> {
             return;
         }
         let own = self.find_meaning(true);
-        for (steps, own) in self.view.steps.iter().zip(own) {
-            for (step, own) in steps.iter().zip(own) {
-                if let Kind::Foreign(call) = step.kind {
+        let view = self.view;
+        for (index, block) in view.group.blocks.iter().enumerate() {
+            for number in view.runs.of_block(index) {
+                let first = view.runs.all()[number].first as usize;
+                if let Kind::Foreign(call) = view.steps[block.member as usize][first].kind {
                     let more = &mut self.foreign[call as usize].by_another;
-                    *more = more.map(|_| RegSet::GENERAL | own & OTHERS);
+                    *more = more.map(|_| RegSet::GENERAL | own[number] & OTHERS);
                 }
             }
         }
@@ -112,14 +121,21 @@ impl Work<'_, '_> {
         if !self.view.steps.iter().flatten().any(is_by_pointer) {
             return RegSet::EMPTY;
         }
-        let behind = self.behind_each(&Reaching::Returns.outside());
-        let all = self.view.steps.iter().flatten().zip(behind.iter().flatten());
-        let handed =
-            all.filter(|(step, _)| is_by_pointer(step)).fold(RegSet::EMPTY, |all, (_, &set)| all | set);
+        let outside = Reaching::Returns.outside();
+        let entry = self.solve(&outside);
+        let mut handed = RegSet::EMPTY;
+        for (index, block) in self.group.blocks.iter().enumerate() {
+            self.walk_runs(index, &outside, &entry, |run, after| {
+                if is_by_pointer(&self.steps(block.member as usize)[run.first as usize]) {
+                    handed |= after;
+                }
+            });
+        }
         handed & NO_RESULTS
     }
 
-    /// What is live (or reaches somewhere) behind each instruction of each unit; everything, where nothing leads to it.
+    /// What is live (or reaches somewhere) behind each instruction of each unit; everything, where
+    /// nothing leads to it.
     fn behind_each(&self, outside: &Outside) -> Vec<Vec<RegSet>> {
         let entry = self.solve(outside);
         let mut all: Vec<Vec<RegSet>> =

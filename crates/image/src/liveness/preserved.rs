@@ -1,31 +1,32 @@
-//! What a function may have to leave as it found it, though the ABI lets it change that: for callers of another convention,
-//! who are not seen, since they call it by a pointer or from another module.
+//! What a function may have to leave as it found it, though the ABI lets it change that: for
+//! callers of another convention, who are not seen, since they call it by a pointer or from another
+//! module.
 //!
-//! A function that touches nothing of a register cannot show whether somebody relies on that. But most show that they are
-//! of no such convention: they *break* it, by writing something that it keeps and not giving it back from the stack, or by calling a function
-//! in view that does; or they *read* what they would not be passed. The conventions:
+//! A function that touches nothing of a register cannot show whether somebody relies on that. But
+//! most show that they are of no such convention: they *break* it, by writing something that it
+//! keeps and not giving it back from the stack, or by calling a function in view that does; or they
+//! *read* what they would not be passed. The conventions:
 //!
-//! - clang's `preserve_most`, and functions without caller-saved registers: all general registers are kept, but for those
-//!   of results. Broken by writing one in which C returns nothing;
+//! - clang's `preserve_most`, and functions without caller-saved registers: all general registers
+//!   are kept, but for those of results. Broken by writing one in which C returns nothing;
 //! - `preserve_all`: vectors and masks besides, and likewise broken;
 //! - Microsoft's: rsi, rdi and xmm6 to xmm15. Nobody is passed anything in rsi or rdi there;
-//! - clang's `regcall`: xmm8 to xmm15. Nobody is passed anything in rdi or rsi who is passed nothing in rax; that somebody
-//!   reads the fourth or fifth of his arguments, and not the first, is not thought of.
+//! - clang's `regcall`: xmm8 to xmm15. Nobody is passed anything in rdi or rsi who is passed
+//!   nothing in rax; that somebody reads the fourth or fifth of his arguments, and not the first,
+//!   is not thought of.
 //!
 //! To add one: its registers, and by what it is ruled out, in [`Evidence::kept`].
 
-use super::calls::call_graph;
+use super::read_on_entry::{PASSED_BY_THE_ABI_ALONE, ReadOnEntry, only_function};
 use super::returning::Ways;
-use super::view::{GroupView, GroupViews, Kind, StepEffect};
+use super::step::Kind;
+use super::views::GroupViews;
 use super::{Summary, Work};
 use crate::code::groups::{Block, Exit};
-use crate::code::regs::{RAX, RCX, RDI, RSI, RSP, RegSet, abi};
-use crate::flow::order::bottom_up;
-use crate::module::Module;
+use crate::code::regs::{RCX, RegSet, abi};
 use rayon::prelude::*;
 use units::Svma;
 
-const PASSED_BY_THE_ABI_ALONE: RegSet = RegSet(1 << RDI | 1 << RSI);
 /// Where C returns nothing: rcx, rsi, rdi, r8, r9.
 const TEMPORARIES: RegSet = RegSet(1 << RCX | PASSED_BY_THE_ABI_ALONE.0 | 0x300);
 
@@ -45,22 +46,7 @@ const fn lows(first: u32, last: u32) -> RegSet {
 struct Evidence {
     /// Changed, and not given back.
     destroyed: RegSet,
-    found: Found,
-}
-
-/// What of that is read that was passed, as far as is known.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Found {
-    reads: RegSet,
-    /// The same, put on the stack and got from there or not.
-    touches: RegSet,
-}
-
-impl Found {
-    /// Whether it may be of clang's `regcall`.
-    pub(super) fn may_be_regcall(self) -> bool {
-        !self.touches.meets(PASSED_BY_THE_ABI_ALONE) || self.touches.meets(RegSet::general(RAX))
-    }
+    found: ReadOnEntry,
 }
 
 impl Evidence {
@@ -87,13 +73,10 @@ impl Evidence {
 /// For each unit, what those may want back who call it by a pointer or from another module.
 pub(super) fn of(views: &GroupViews<'_, '_>, summaries: &[Summary]) -> Vec<RegSet> {
     let GroupViews { module, groups, .. } = *views;
-    let of_group = |group: usize| {
-        let work = Work::new(views, group, summaries);
-        (work.own(), work.ways())
-    };
+    let of_group = |group: usize| views.with(group, summaries, |work| (work.own(), work.ways()));
     let (own, ways): (Vec<Vec<Own>>, Vec<Ways>) =
         (0..groups.members.len()).into_par_iter().with_min_len(8).map(of_group).unzip();
-    let order: Vec<u32> = bottom_up(&call_graph(module, groups)).into_iter().flatten().collect();
+    let order: Vec<u32> = views.levels.iter().flatten().copied().collect();
     let mut returns: Vec<bool> = module.units.iter().map(|unit| unit.is_part).collect();
     let mut changed = true;
     while changed {
@@ -130,7 +113,7 @@ pub(super) fn of(views: &GroupViews<'_, '_>, summaries: &[Summary]) -> Vec<RegSe
 struct Own {
     written: RegSet,
     given_back: RegSet,
-    found: Found,
+    found: ReadOnEntry,
     /// Units it calls, or goes to in place of returning.
     calls: Vec<u32>,
 }
@@ -138,7 +121,7 @@ struct Own {
 impl Work<'_, '_> {
     /// Of units that are parts of one function, all together.
     fn own(&self) -> Vec<Own> {
-        let found = self.view.found;
+        let found = self.view.read_on_entry;
         let given_back = self.overwrites().1 | abi::CALLEE_SAVED;
         let mut own: Vec<Own> = (0..self.group.units.len())
             .map(|member| {
@@ -184,8 +167,8 @@ impl Work<'_, '_> {
         is_known.then_some(unit as u32)
     }
 
-    /// From here on, what is called by pointers or in other modules leaves alone what this may have to; and if others call this than
-    /// those in view, that is live at returns.
+    /// From here on, what is called by pointers or in other modules leaves alone what this may have
+    /// to; and if others call this than those in view, that is live at returns.
     pub(super) fn preserving(mut self, preserved: &[RegSet], called_by_others: bool) -> Self {
         self.preserved = self.group.units.iter().map(|&unit| preserved[unit as usize]).collect();
         if called_by_others {
@@ -197,51 +180,4 @@ impl Work<'_, '_> {
     pub(super) fn preserved(&self, member: usize) -> RegSet {
         self.preserved.get(member).copied().unwrap_or_default()
     }
-}
-
-/// The unit by which a group is called, if all others are parts of it.
-fn only_function(module: &Module<'_>, units: &[u32]) -> Option<u32> {
-    let mut whole = units.iter().copied().filter(|&unit| !module.units[unit as usize].is_part);
-    whole.next().filter(|_| whole.next().is_none())
-}
-
-/// What is read of what a caller left in registers. Of several functions in one, nothing is told.
-pub(super) fn found(module: &Module<'_>, view: &GroupView<'_>, effects: &[StepEffect]) -> Found {
-    let start = only_function(module, view.group.units).map(|unit| module.units[unit as usize].start);
-    let Some(first) = start.and_then(|start| view.group.block_at(module, start)) else {
-        return Found { reads: RegSet::EMPTY, touches: RegSet::ALL };
-    };
-    let blocks = &view.group.blocks;
-    // Nothing that a caller left is known to be there where the state is empty.
-    let mut entry = vec![RegSet::EMPTY; blocks.len()];
-    entry[first as usize] = RegSet::ALL;
-    let mut work = vec![first];
-    let (mut read, mut saved) = (RegSet::EMPTY, RegSet::EMPTY);
-    while let Some(index) = work.pop() {
-        let block = &blocks[index as usize];
-        let mut state = entry[index as usize];
-        for step in &view.steps[block.member as usize][block.first as usize..block.end as usize] {
-            let effect = &effects[step.effect as usize];
-            // What is pushed may be anything, to make room.
-            let pushes = effect.writes.contains(RegSet::general(RSP));
-            let saves = if pushes { effect.saves } else { RegSet::EMPTY };
-            if effect.reads != RegSet::ALL {
-                read |= (effect.reads - saves) & state;
-            }
-            state = state - effect.writes;
-            if !matches!(step.kind, Kind::Plain | Kind::Return) {
-                state = state - abi::CLOBBERED;
-            }
-        }
-        for &next in &block.next {
-            if !entry[next as usize].contains(state) {
-                entry[next as usize] |= state;
-                work.push(next);
-            }
-        }
-    }
-    for step in view.steps.iter().flatten() {
-        saved |= effects[step.effect as usize].saves;
-    }
-    Found { reads: read - (saved & view.restored), touches: read }
 }

@@ -1,6 +1,7 @@
-//! Which instructions tell something of a unit that is not relied on as a whole: those that control comes to from starts of
-//! functions, by ways that are followed. What else was found in it, by jump tables and by pointers in data, may be somebody
-//! else's; and of functions that are not copied, nobody who checks a copy knows it.
+//! Which instructions tell something of a unit that is not relied on as a whole: those that control
+//! comes to from starts of functions, by ways that are followed. What else was found in it, by jump
+//! tables and by pointers in data, may be somebody else's; and of functions that are not copied,
+//! nobody who checks a copy knows it.
 
 use crate::code::groups::{Group, RelyOn};
 use crate::module::Module;
@@ -38,4 +39,27 @@ pub(super) fn reached(module: &Module<'_>, group: &Group<'_>, relied_on: &RelyOn
         }
     }
     reached
+}
+
+/// Which blocks may be come to with nothing overwritten: entries, and those that no known way leads
+/// to, as the targets of jumps that are not relied on.
+pub(super) fn entered(group: &Group<'_>) -> Vec<bool> {
+    let blocks = &group.blocks;
+    let mut entered: Vec<bool> = blocks.iter().map(|block| block.is_entry).collect();
+    let mut seen = entered.clone();
+    let mut work: Vec<u32> = (0..blocks.len() as u32).filter(|&block| seen[block as usize]).collect();
+    for first in 0..blocks.len() {
+        while let Some(index) = work.pop() {
+            for &next in &blocks[index as usize].next {
+                if !std::mem::replace(&mut seen[next as usize], true) {
+                    work.push(next);
+                }
+            }
+        }
+        if !seen[first] {
+            (seen[first], entered[first]) = (true, true);
+            work.push(first as u32);
+        }
+    }
+    entered
 }

@@ -1,7 +1,8 @@
-//! Which functions may return at all: by their own blocks, and by what they call or go to in place of returning.
+//! Which functions may return at all: by their own blocks, and by what they call or go to in place
+//! of returning.
 
 use super::Work;
-use super::view::Kind;
+use super::step::Kind;
 use crate::code::groups::Exit;
 use crate::code::insn::Flow;
 use crate::code::never_returns::is_known_by_name;

@@ -1,19 +1,21 @@
 //! What code is seen to read, whatever the ABI says: evidence of other conventions.
 
-use super::view::{GroupViews, Kind};
+use super::step::Kind;
+use super::views::GroupViews;
 use super::{Summary, Work};
 use crate::code::regs::{RegSet, abi};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
-/// Registers (and flags) that callers are seen to read after calling a unit directly, although by the ABI a call leaves
-/// nothing in them; handed on to what the unit jumps to in place of returning.
+/// Registers (and flags) that callers are seen to read after calling a unit directly, although by
+/// the ABI a call leaves nothing in them; handed on to what the unit jumps to in place of
+/// returning.
 pub(super) fn unusual_results(views: &GroupViews<'_, '_>, summaries: &[Summary]) -> HashMap<u32, RegSet> {
     let GroupViews { module, groups, .. } = *views;
     let found: Vec<(u32, RegSet)> = (0..groups.members.len())
         .into_par_iter()
         .with_min_len(8)
-        .flat_map_iter(|group| Work::new(views, group, summaries).read_after_calls())
+        .flat_map_iter(|group| views.with(group, summaries, |work| work.read_after_calls()))
         .collect();
     let mut wanted: HashMap<u32, RegSet> = HashMap::new();
     let mut work = found;
@@ -38,7 +40,8 @@ pub(super) fn unusual_results(views: &GroupViews<'_, '_>, summaries: &[Summary])
 }
 
 impl Work<'_, '_> {
-    /// What is seen to be read behind calls by the ABI, though they leave nothing there: other conventions keep it.
+    /// What is seen to be read behind calls by the ABI, though they leave nothing there: other
+    /// conventions keep it.
     pub(super) fn see_what_is_kept(&mut self) {
         if self.foreign.is_empty() {
             return;
@@ -75,12 +78,11 @@ impl Work<'_, '_> {
         let entry = self.seen_read();
         for block in 0..self.group.blocks.len() {
             let member = self.group.blocks[block].member as usize;
-            let mut after = self.after_block(block, &outside, entry);
-            self.walk(block, &outside, entry, |index, live| {
-                if !self.insn(member, index).never_returns {
+            self.walk_runs(block, &outside, entry, |run, after| {
+                let index = run.first as usize;
+                if !run.is_plain && !self.insn(member, index).never_returns {
                     tell(self.steps(member)[index].kind, after);
                 }
-                after = live;
             });
         }
     }

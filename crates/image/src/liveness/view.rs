@@ -1,36 +1,25 @@
-//! One decoded view of each group of units, made once and read by every pass of the analysis: its graph of blocks, what
-//! each instruction does to registers, where it may unwind to, and what an unwinder needs there.
+//! One decoded view of a group of units, made once and read by every pass of the analysis: its
+//! graph of blocks, what each instruction does to registers, where it may unwind to, and what an
+//! unwinder needs there.
 //!
-//! ```text
-//! Groups -> GroupViews (this file)  -> summaries, unread, preserved, kept, live: one Work each time, over the same view
-//! ```
-//!
-//! A large program has tens of millions of instructions, but only thousands of different effects: a step holds the
-//! number of its effect, which [`GroupViews::effects`] lists.
+//! A large program has millions of instructions, but only thousands of different effects: a step
+//! holds the number of its effect.
 
-use super::calls::{is_tls_descriptor_call, loads_stack_pointer};
-use super::preserved::Found;
+use super::callees::{is_tls_descriptor_call, loads_stack_pointer};
+use super::reached::{entered, reached};
+use super::read_on_entry::{ReadOnEntry, read_on_entry};
+use super::runs::Runs;
+use super::step::{Adjacent, Foreign, Kind, NO_PAD, NumberedStep, StepEffect, UNKNOWN_PAD};
 use crate::code::effects::{Effect, by_stack, effect, restores_much};
-use crate::code::groups::{Exit, Group, Groups, RelyOn};
+use crate::code::groups::{Exit, Group, RelyOn};
 use crate::code::insn::{Flow, Insn, index_at};
-use crate::code::prototypes::Convention;
 use crate::code::regs::{RSP, RegSet, abi};
 use crate::module::Module;
 use crate::unwind::needed::{self, Row};
 use iced_x86::InstructionInfoFactory;
-use rayon::prelude::*;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use units::Svma;
-
-/// All groups of a module.
-pub(super) struct GroupViews<'a, 'd> {
-    pub(super) module: &'a Module<'d>,
-    pub(super) groups: &'a Groups,
-    /// One for each group.
-    pub(super) views: Vec<GroupView<'a>>,
-    /// What steps refer to by number.
-    pub(super) effects: Vec<StepEffect>,
-}
 
 /// One group.
 pub(super) struct GroupView<'a> {
@@ -39,15 +28,18 @@ pub(super) struct GroupView<'a> {
     pub(super) steps: Vec<Vec<NumberedStep>>,
     /// The calls of other modules or by pointers, in the order of their numbers.
     pub(super) foreign: Vec<Foreign>,
-    /// For each unit, for each instruction, the block it may unwind to; empty where no instruction of a unit may.
+    /// For each unit, for each instruction, the block it may unwind to; empty where no instruction
+    /// of a unit may.
     pub(super) pads: Vec<Vec<u32>>,
     /// For each unit, everything it writes itself.
     pub(super) written: Vec<RegSet>,
     /// Everything the group gets from the stack.
     pub(super) restored: RegSet,
-    /// For each unit of which not all is relied on, which instructions tell something of it; empty for others.
+    /// For each unit of which not all is relied on, which instructions tell something of it; empty
+    /// for others.
     pub(super) told: Vec<Vec<bool>>,
-    /// For each unit, whether its instructions overlap: then the next one of its list is not what follows.
+    /// For each unit, whether its instructions overlap: then the next one of its list is not what
+    /// follows.
     pub(super) overlaps: Vec<bool>,
     /// For each unit, the instructions that undecoded bytes may lead to, ascending.
     pub(super) entered_unseen: Vec<Vec<u32>>,
@@ -64,94 +56,36 @@ pub(super) struct GroupView<'a> {
     pub(super) has_unknown_call: bool,
     /// Instructions other than calls after which anything may follow.
     pub(super) has_unknown_end: bool,
-    pub(super) found: Found,
+    pub(super) read_on_entry: ReadOnEntry,
+    pub(super) runs: Runs,
 }
-
-/// What stands in lists of its own for each of a row of things, without an allocation for each.
-#[derive(Default)]
-pub(super) struct Adjacent {
-    first: Vec<u32>,
-    all: Vec<u32>,
-}
-
-impl Adjacent {
-    /// From pairs of where and what, for so many places.
-    pub(super) fn of(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        let mut first = vec![0u32; count + 1];
-        for (at, _) in pairs.clone() {
-            first[at as usize + 1] += 1;
-        }
-        for at in 1..first.len() {
-            first[at] += first[at - 1];
-        }
-        let mut next = first.clone();
-        let mut all = vec![0; first[count] as usize];
-        for (at, what) in pairs {
-            let slot = &mut next[at as usize];
-            all[*slot as usize] = what;
-            *slot += 1;
-        }
-        Self { first, all }
-    }
-
-    pub(super) fn of_one(&self, at: usize) -> &[u32] {
-        &self.all[self.first[at] as usize..self.first[at + 1] as usize]
-    }
-}
-
-/// The registers that a step reads, certainly overwrites, may write, and puts on the stack.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct StepEffect {
-    pub(super) reads: RegSet,
-    pub(super) kills: RegSet,
-    pub(super) writes: RegSet,
-    pub(super) saves: RegSet,
-}
-
-/// An instruction, its effect by number.
-#[derive(Clone, Copy)]
-pub(super) struct NumberedStep {
-    pub(super) kind: Kind,
-    pub(super) effect: u32,
-    /// The general registers that an unwinder needs there.
-    pub(super) needed: u16,
-}
-
-/// A call of another module or by a pointer.
-#[derive(Clone, Copy)]
-pub(super) struct Foreign {
-    pub(super) by: Convention,
-    /// What else it may be passed something in, where nobody knows of which convention what is called is.
-    pub(super) by_another: Option<RegSet>,
-    /// Seen to be kept over it all the same.
-    pub(super) keeps: RegSet,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Plain,
-    Return,
-    /// May be anything: reads what is unknown.
-    Unknown,
-    /// A call of another module or by a pointer, by its number.
-    Foreign(u32),
-    /// A call of this unit.
-    Local(u32),
-}
-
-pub(super) const NO_PAD: u32 = u32::MAX;
-/// A landing pad of which no block is known: anything may be read there.
-pub(super) const UNKNOWN_PAD: u32 = NO_PAD - 1;
 
 /// Numbers for effects, while views are made.
 #[derive(Default)]
-struct Numbering {
-    numbers: HashMap<StepEffect, u32>,
-    effects: Vec<StepEffect>,
+pub(super) struct Numbering {
+    numbers: HashMap<StepEffect, u32, BuildHasherDefault<Folded>>,
+    pub(super) effects: Vec<StepEffect>,
+}
+
+/// A hasher of one word, since every instruction is looked up.
+#[derive(Default)]
+struct Folded(u64);
+
+impl Hasher for Folded {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+    fn write_u64(&mut self, word: u64) {
+        let product = u128::from(self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Numbering {
-    fn number(&mut self, effect: StepEffect) -> u32 {
+    pub(super) fn number(&mut self, effect: StepEffect) -> u32 {
         let next = self.effects.len() as u32;
         let effects = &mut self.effects;
         *self.numbers.entry(effect).or_insert_with(|| {
@@ -161,44 +95,8 @@ impl Numbering {
     }
 }
 
-impl<'a, 'd> GroupViews<'a, 'd> {
-    pub(super) fn of(module: &'a Module<'d>, groups: &'a Groups, relied_on: &RelyOn<'_>) -> Self {
-        /// Groups that share a numbering while they are decoded.
-        const CHUNK: usize = 256;
-        let parts: Vec<(Numbering, Vec<GroupView<'a>>)> = groups
-            .members
-            .par_chunks(CHUNK)
-            .map(|chunk| {
-                let mut numbering = Numbering::default();
-                let mut factory = InstructionInfoFactory::new();
-                let mut view = |members: &'a Vec<u32>| {
-                    View::of(module, members, relied_on, &mut numbering, &mut factory)
-                };
-                let views = chunk.iter().map(&mut view).collect();
-                (numbering, views)
-            })
-            .collect();
-        let mut all = Numbering::default();
-        let renumbering: Vec<Vec<u32>> = parts
-            .iter()
-            .map(|(part, _)| part.effects.iter().map(|&effect| all.number(effect)).collect())
-            .collect();
-        let views = parts
-            .into_par_iter()
-            .zip(renumbering)
-            .flat_map_iter(|((_, mut views), numbers)| {
-                for step in views.iter_mut().flat_map(|view| &mut view.steps).flatten() {
-                    step.effect = numbers[step.effect as usize];
-                }
-                views
-            })
-            .collect();
-        Self { module, groups, views, effects: all.effects }
-    }
-}
-
 /// A view while it is made.
-struct View<'a, 'd, 'w> {
+pub(super) struct View<'a, 'd, 'w> {
     module: &'a Module<'d>,
     view: GroupView<'a>,
     numbering: &'w mut Numbering,
@@ -206,7 +104,7 @@ struct View<'a, 'd, 'w> {
 }
 
 impl<'a> View<'a, '_, '_> {
-    fn of(
+    pub(super) fn of(
         module: &'a Module<'_>,
         members: &'a [u32],
         relied_on: &RelyOn<'_>,
@@ -227,8 +125,8 @@ impl<'a> View<'a, '_, '_> {
             }
         }
         let view = GroupView {
-            told: super::reached::reached(module, &group, relied_on),
-            entered: super::overwrites::entered(&group),
+            told: reached(module, &group, relied_on),
+            entered: entered(&group),
             group,
             steps: Vec::new(),
             foreign: Vec::new(),
@@ -243,7 +141,8 @@ impl<'a> View<'a, '_, '_> {
             exits,
             has_unknown_call: false,
             has_unknown_end: false,
-            found: Found::default(),
+            read_on_entry: ReadOnEntry::default(),
+            runs: Runs::default(),
         };
         let mut view = View { module, view, numbering, factory };
         for (member, &unit) in members.iter().enumerate() {
@@ -256,7 +155,10 @@ impl<'a> View<'a, '_, '_> {
         let View { mut view, numbering, .. } = view;
         view.callees.sort_unstable();
         view.callees.dedup();
-        view.found = super::preserved::found(module, &view, &numbering.effects);
+        let effects = &numbering.effects;
+        view.read_on_entry = read_on_entry(module, &view.group, &view.steps, view.restored, effects);
+        view.runs =
+            Runs::of(&view.group, &view.steps, &view.pads, (&view.overlaps, &view.entered_unseen), effects);
         view
     }
 
@@ -321,7 +223,8 @@ impl<'a> View<'a, '_, '_> {
                 Kind::Local(callee) => view.callees.push(callee),
                 Kind::Foreign(_) => {}
             }
-            // Of what puts state back, nobody knows what it leaves alone: all general registers, for one.
+            // Of what puts state back, nobody knows what it leaves alone: all general registers,
+            // for one.
             if !insn.flow.is_call()
                 && !overlaps
                 && !restores_much(&instruction)

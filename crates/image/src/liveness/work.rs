@@ -1,10 +1,13 @@
-//! One pass over one group: what is live (or reaches somewhere) at its blocks, for one way of looking at the outside.
+//! One pass over one group: what is live (or reaches somewhere) at its blocks, for one way of
+//! looking at the outside.
 //!
-//! Every step, and so every block, is a transfer of one shape: what is live before it is `reads | (after & keeps)`. So a
-//! block is composed once, and a round of the solver costs two operations for a block, however long that is.
+//! Every step, and so every block, is a transfer of one shape: what is live before it is `reads |
+//! (after & keeps)`. So a block is composed once, and a round of the solver costs two operations
+//! for a block, however long that is.
 
-use super::meaning::Meaning;
-use super::view::{Adjacent, Foreign, GroupView, GroupViews, Kind, NO_PAD, NumberedStep, StepEffect};
+use super::runs::Run;
+use super::step::{Adjacent, Foreign, Kind, NO_PAD, NumberedStep, StepEffect};
+use super::view::GroupView;
 use super::{Knowledge, Known, Summary};
 use crate::code::groups::{Exit, Group};
 use crate::code::insn::{Flow, Insn};
@@ -61,28 +64,33 @@ pub(super) struct Work<'a, 'd> {
     pub(super) group: &'a Group<'a>,
     effects: &'a [StepEffect],
     pub(super) foreign: Vec<Foreign>,
-    /// For each unit, what is live when it returns because it never writes it; empty where that does not count.
+    /// For each unit, what is live when it returns because it never writes it; empty where that
+    /// does not count.
     pub(super) unwritten: Vec<RegSet>,
     /// For each unit, what its callers may want back whatever it calls; empty before that is known.
     pub(super) preserved: Vec<RegSet>,
     /// Whether it may hand back what calls by pointers left where the ABI leaves nothing.
     pub(super) hands_back: bool,
     pub(super) known: Known,
-    /// What may hold something of use; `None` where nothing is known of that.
-    pub(super) meaning: Option<Meaning>,
+    /// What may hold something of use before each run; `None` where nothing is known of that.
+    pub(super) meaning: Option<Vec<RegSet>>,
     /// What is seen to be read from each block on.
     evidence: OnceCell<Vec<RegSet>>,
 }
 
 impl<'a, 'd> Work<'a, 'd> {
-    pub(super) fn new(views: &'a GroupViews<'a, 'd>, group: usize, summaries: &'a [Summary]) -> Self {
-        let view = &views.views[group];
+    pub(super) fn new(
+        module: &'a Module<'d>,
+        view: &'a GroupView<'a>,
+        effects: &'a [StepEffect],
+        summaries: &'a [Summary],
+    ) -> Self {
         Self {
-            module: views.module,
+            module,
             summaries,
             view,
             group: &view.group,
-            effects: &views.effects,
+            effects,
             foreign: view.foreign.clone(),
             unwritten: Vec::new(),
             preserved: Vec::new(),
@@ -96,8 +104,8 @@ impl<'a, 'd> Work<'a, 'd> {
     /// With what calls of others are seen to keep.
     pub(super) fn seeing(mut self) -> Self {
         self.see_what_is_kept();
-        self.hands_back =
-            self.foreign.iter().any(|call| call.by_another.is_some()) && self.view.found.may_be_regcall();
+        self.hands_back = self.foreign.iter().any(|call| call.by_another.is_some())
+            && self.view.read_on_entry.may_be_regcall();
         self
     }
 
@@ -135,6 +143,16 @@ impl<'a, 'd> Work<'a, 'd> {
 
     pub(super) fn insn(&self, member: usize, index: usize) -> &'a Insn {
         &self.module.decoded[self.group.units[member] as usize].insns[index]
+    }
+
+    /// What a run does to what is live, the landing pad that it may unwind to aside.
+    fn transfer_of(&self, member: usize, run: &Run, outside: &Outside) -> Transfer {
+        if !run.is_plain {
+            return self.transfer(member, run.first as usize, outside);
+        }
+        let needed = if outside.unwinding { RegSet(u128::from(run.needed)) } else { RegSet::EMPTY };
+        let adds = if outside.reaching.is_some() { RegSet::EMPTY } else { run.reads | needed };
+        Transfer { adds, keeps: !run.kills }
     }
 
     /// What an instruction does to what is live, the landing pad that it may unwind to aside.
@@ -184,12 +202,6 @@ impl<'a, 'd> Work<'a, 'd> {
             transfer.adds |= RegSet(u128::from(numbered.needed));
         }
         transfer
-    }
-
-    /// The landing pad (by its block) that counts at an instruction.
-    fn pad(&self, member: usize, index: usize, outside: &Outside) -> Option<u32> {
-        let pad = self.view.pads[member].get(index).copied();
-        pad.filter(|&pad| pad != NO_PAD && outside.reaching.is_none())
     }
 
     /// Live where a block ends, by ways that leave the group.
@@ -278,30 +290,27 @@ impl<'a, 'd> Work<'a, 'd> {
             let member = block.member as usize;
             let mut whole = Transfer { adds: self.after_exits(index, outside), ..Transfer::NOTHING };
             let first_of_block = unwinds.len();
-            let has_pads = outside.reaching.is_none() && !self.view.pads[member].is_empty();
-            let meaning = self.meaning_of(member, outside);
-            for at in (block.first as usize..block.end as usize).rev() {
-                let mut step = self.transfer(member, at, outside);
-                let meant = meaning.map_or(RegSet(!0), |meaning| meaning[at]);
-                if has_pads {
-                    let keeps = step.keeps & meant;
-                    unwinds[first_of_block..]
-                        .iter_mut()
-                        .for_each(|unwind| unwind.keeps = unwind.keeps & keeps);
-                    match self.pad(member, at, outside) {
-                        Some(pad) if (pad as usize) < self.group.blocks.len() => {
-                            let keeps = !SET_BY_UNWINDER & meant;
-                            let known = unwinds[first_of_block..].iter_mut().find(|unwind| unwind.pad == pad);
-                            match known {
-                                Some(unwind) => unwind.keeps |= keeps,
-                                None => unwinds.push(Unwind { block: index as u32, pad, keeps }),
-                            }
+            for number in self.view.runs.of_block(index).rev() {
+                let run = &self.view.runs.all()[number];
+                let mut step = self.transfer_of(member, run, outside);
+                let meant = self.meaning_of(number, outside);
+                step.keeps = step.keeps & meant;
+                unwinds[first_of_block..]
+                    .iter_mut()
+                    .for_each(|unwind| unwind.keeps = unwind.keeps & step.keeps);
+                match self.pad(run, outside) {
+                    Some(pad) if (pad as usize) < self.group.blocks.len() => {
+                        let keeps = !SET_BY_UNWINDER & meant;
+                        let known = unwinds[first_of_block..].iter_mut().find(|unwind| unwind.pad == pad);
+                        match known {
+                            Some(unwind) => unwind.keeps |= keeps,
+                            None => unwinds.push(Unwind { block: index as u32, pad, keeps }),
                         }
-                        Some(_) => step.adds |= outside.unknown - SET_BY_UNWINDER,
-                        None => {}
                     }
+                    Some(_) => step.adds |= outside.unknown - SET_BY_UNWINDER,
+                    None => {}
                 }
-                step = Transfer { adds: step.adds & meant, keeps: step.keeps & meant };
+                step.adds = step.adds & meant;
                 whole = step.after(whole);
             }
             transfers.push(whole);
@@ -309,9 +318,40 @@ impl<'a, 'd> Work<'a, 'd> {
         Composed { transfers, unwinds }
     }
 
-    /// What may hold something of use before each instruction of a unit, where that counts.
-    fn meaning_of(&self, member: usize, outside: &Outside) -> Option<&[RegSet]> {
-        self.meaning.as_ref().filter(|_| !outside.by_evidence).map(|meaning| meaning[member].as_slice())
+    /// The landing pad (by its block) that counts in a run.
+    fn pad(&self, run: &Run, outside: &Outside) -> Option<u32> {
+        (run.pad != NO_PAD && outside.reaching.is_none()).then_some(run.pad)
+    }
+
+    /// What is live at the landing pad of a run.
+    fn at_pad(&self, run: &Run, outside: &Outside, entry: &[RegSet]) -> RegSet {
+        self.pad(run, outside).map_or(RegSet::EMPTY, |pad| {
+            entry.get(pad as usize).copied().unwrap_or(outside.unknown) - SET_BY_UNWINDER
+        })
+    }
+
+    /// What may hold something of use before a run, where that counts.
+    fn meaning_of(&self, run: usize, outside: &Outside) -> RegSet {
+        self.meaning.as_ref().filter(|_| !outside.by_evidence).map_or(RegSet(!0), |meaning| meaning[run])
+    }
+
+    /// Goes through a block backwards by runs, telling the number of each and what is live behind
+    /// it.
+    pub(super) fn walk_runs(
+        &self,
+        block: usize,
+        outside: &Outside,
+        entry: &[RegSet],
+        mut tell: impl FnMut(&Run, RegSet),
+    ) {
+        let member = self.group.blocks[block].member as usize;
+        let mut live = self.after_block(block, outside, entry);
+        for number in self.view.runs.of_block(block).rev() {
+            let run = &self.view.runs.all()[number];
+            tell(run, live);
+            live = self.transfer_of(member, run, outside).apply(live) | self.at_pad(run, outside, entry);
+            live = live & self.meaning_of(number, outside);
+        }
     }
 
     /// Goes through a block backwards, telling what is live before each instruction (by its index).
@@ -322,20 +362,24 @@ impl<'a, 'd> Work<'a, 'd> {
         entry: &[RegSet],
         mut tell: impl FnMut(usize, RegSet),
     ) {
-        let bounds = &self.group.blocks[block];
-        let member = bounds.member as usize;
-        let meaning = self.meaning_of(member, outside);
+        let member = self.group.blocks[block].member as usize;
         let mut live = self.after_block(block, outside, entry);
-        for index in (bounds.first as usize..bounds.end as usize).rev() {
-            live = self.transfer(member, index, outside).apply(live);
-            if let Some(pad) = self.pad(member, index, outside) {
-                let at_pad = entry.get(pad as usize).copied().unwrap_or(outside.unknown);
-                live |= at_pad - SET_BY_UNWINDER;
+        let mut meanings: Vec<RegSet> = Vec::new();
+        for number in self.view.runs.of_block(block).rev() {
+            let run = &self.view.runs.all()[number];
+            let (at_pad, steps) = (self.at_pad(run, outside, entry), run.first as usize..run.end as usize);
+            // In a run, what is written only comes to have a meaning.
+            let mut meant = self.meaning_of(number, outside);
+            meanings.clear();
+            meanings.extend(steps.clone().map(|index| {
+                let before = meant;
+                meant |= self.effect(self.steps(member)[index]).writes;
+                before
+            }));
+            for (index, meant) in steps.zip(&meanings).rev() {
+                live = (self.transfer(member, index, outside).apply(live) | at_pad) & *meant;
+                tell(index, live);
             }
-            if let Some(meaning) = meaning {
-                live = live & meaning[index];
-            }
-            tell(index, live);
         }
     }
 

@@ -1,4 +1,5 @@
-//! Call-frame programs, one instruction at a time: enough to carry a program over to code laid out differently.
+//! Call-frame programs, one instruction at a time: enough to carry a program over to code laid out
+//! differently.
 
 use crate::elf::cursor::Cursor;
 
@@ -13,8 +14,8 @@ pub enum Step<'d> {
     Nothing,
 }
 
-/// Walks a call-frame program. An instruction it does not know, a program that is cut short, and one whose meaning
-/// depends on the code's own address end the walk with `Err`.
+/// Walks a call-frame program. An instruction it does not know, a program that is cut short, and
+/// one whose meaning depends on the code's own address end the walk with `Err`.
 pub struct Steps<'d> {
     program: &'d [u8],
     cursor: Cursor<'d>,
@@ -87,8 +88,8 @@ impl<'d> Iterator for Steps<'d> {
     }
 }
 
-/// Whether an expression reads the address of the code (the PLT's does, to know how far its stub has come) or holds an
-/// address. Walks the operations; one it does not know counts as yes.
+/// Whether an expression reads the address of the code (the PLT's does, to know how far its stub
+/// has come) or holds an address. Walks the operations; one it does not know counts as yes.
 fn uses_instruction_pointer(expression: &[u8]) -> bool {
     let mut cursor = Cursor::new(expression, 0);
     while !cursor.at_end() {
@@ -122,8 +123,8 @@ fn portable_operation(cursor: &mut Cursor<'_>) -> Option<()> {
     Some(())
 }
 
-/// Whether the frame at the very start is that of a function just called: the return address on top of the stack. False
-/// for the split-off parts of functions, which start in the middle of a frame.
+/// Whether the frame at the very start is that of a function just called: the return address on top
+/// of the stack. False for the split-off parts of functions, which start in the middle of a frame.
 pub fn starts_as_called(initial: &[u8], program: &[u8]) -> bool {
     let mut state = Called { register: 0, offset: 0, plain: true };
     for step in Steps::new(initial).chain(Steps::new(program)) {

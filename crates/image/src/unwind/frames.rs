@@ -1,7 +1,8 @@
 //! A fast walk over `.eh_frame`: common entries (CIEs) and the entry of every function (FDEs).
 //!
-//! Only what a static reader can know is accepted; an entry with an augmentation or a pointer encoding nobody uses on
-//! x86-64 makes the whole table unreadable, since unwinders would also give up on it.
+//! Only what a static reader can know is accepted; an entry with an augmentation or a pointer
+//! encoding nobody uses on x86-64 makes the whole table unreadable, since unwinders would also give
+//! up on it.
 
 use crate::elf::abi;
 use crate::elf::cursor::{Cursor, ENCODED_OMIT, encoded_size};
@@ -31,8 +32,8 @@ pub struct Cie {
 }
 
 impl Cie {
-    /// Whether the initial instructions, which are run for every function, are more than anybody has use for: a few bytes
-    /// say where the return address is.
+    /// Whether the initial instructions, which are run for every function, are more than anybody
+    /// has use for: a few bytes say where the return address is.
     pub fn is_long(&self) -> bool {
         const LONGEST: u32 = 512;
         self.program.end - self.program.start > LONGEST
@@ -127,7 +128,8 @@ impl<'d> Frames<'d> {
     }
 }
 
-/// The table's address and bytes: by the binary-search header if there is one, as at run time, else by section name.
+/// The table's address and bytes: by the binary-search header if there is one, as at run time, else
+/// by section name.
 fn locate<'d>(image: &Image<'d>) -> Option<(Svma, &'d [u8])> {
     let header = image.segments().iter().find(|segment| segment.kind == abi::PT_GNU_EH_FRAME);
     if let Some(header) = header {

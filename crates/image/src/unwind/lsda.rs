@@ -1,5 +1,5 @@
-//! The language-specific data area of a function with exception handling, in the layout that the personalities of C++,
-//! C, Rust, Ada, D and Objective-C share (`.gcc_except_table`).
+//! The language-specific data area of a function with exception handling, in the layout that the
+//! personalities of C++, C, Rust, Ada, D and Objective-C share (`.gcc_except_table`).
 
 use crate::Image;
 use crate::elf::cursor::{Cursor, ENCODED_OMIT, encoded_size};
@@ -28,8 +28,8 @@ pub struct Lsda<'d> {
     pub filters: &'d [u8],
 }
 
-/// Reads the table at `address` for the piece of code that starts at `start` and has `code` bytes. `None` if anything about
-/// it is unusual.
+/// Reads the table at `address` for the piece of code that starts at `start` and has `code` bytes.
+/// `None` if anything about it is unusual.
 pub fn parse<'d>(image: &Image<'d>, address: Svma, start: Svma, code: u64) -> Option<Lsda<'d>> {
     let bytes = image.bytes_from(address)?;
     let mut cursor = Cursor::new(bytes, 0);

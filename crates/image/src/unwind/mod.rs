@@ -1,4 +1,5 @@
-//! Unwind tables: `.eh_frame` entries, call-frame programs, and the language-specific tables of exceptions.
+//! Unwind tables: `.eh_frame` entries, call-frame programs, and the language-specific tables of
+//! exceptions.
 
 pub mod cfi;
 pub mod frames;

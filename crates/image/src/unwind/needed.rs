@@ -1,6 +1,6 @@
-//! Which registers an unwinder needs in each row of a call-frame program: those that the caller's values are still in, and
-//! those that the frame is found by. They must stay as they are wherever somebody may unwind: at every call, and, for
-//! debuggers and profilers, everywhere.
+//! Which registers an unwinder needs in each row of a call-frame program: those that the caller's
+//! values are still in, and those that the frame is found by. They must stay as they are wherever
+//! somebody may unwind: at every call, and, for debuggers and profilers, everywhere.
 
 use super::cfi::{Step, Steps};
 use crate::code::regs::{RegSet, abi};
@@ -124,7 +124,8 @@ fn named_by(cursor: Cursor<'_>, rule: &[u8]) -> RegSet {
     }
 }
 
-/// DWARF's numbers of registers; the return address and whatever is no general register need no thought here.
+/// DWARF's numbers of registers; the return address and whatever is no general register need no
+/// thought here.
 fn register(number: u64) -> RegSet {
     const ORDER: [u32; 8] = [0, 2, 1, 3, 6, 7, 5, 4];
     match number {

@@ -1,5 +1,5 @@
-//! Constants in the segment of the code, as some linkers place them: relocations point to them, and that makes none of them
-//! a function.
+//! Constants in the segment of the code, as some linkers place them: relocations point to them, and
+//! that makes none of them a function.
 
 use gleaner_image::Module;
 use std::process::Command;
@@ -10,7 +10,8 @@ const SOURCE: &str = r#"
     int (*const pointers[])(int) = { twice };
 "#;
 
-/// As clang compiles a `switch` some of whose cases cannot be: their offset is zero, so they lead to the table itself.
+/// As clang compiles a `switch` some of whose cases cannot be: their offset is zero, so they lead
+/// to the table itself.
 const SWITCH: &str = r"
         .globl chosen
         .type chosen, @function

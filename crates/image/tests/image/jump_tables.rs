@@ -43,7 +43,8 @@ fn decoded(code: &[u8], unit: usize) -> Decoded {
     decode(Svma(BASE), &code[..unit], &[], &around, &mut Scratch::default())
 }
 
-/// `switch` over 0x100..=0x122, compiled as gcc does when it knows that the value is at most 0x122 already.
+/// `switch` over 0x100..=0x122, compiled as gcc does when it knows that the value is at most 0x122
+/// already.
 #[test]
 fn the_closest_comparison_says_how_long_a_table_is() {
     let assemble = || -> Result<(Vec<u8>, usize), iced_x86::IcedError> {
@@ -86,8 +87,8 @@ fn the_closest_comparison_says_how_long_a_table_is() {
     assert!(table.is_guarded && decoded.open_jumps.is_empty() && !decoded.overlaps);
 }
 
-/// The end of a function: a jump by the table behind it, each of whose entries leads so far astray from the only case. All of it, with
-/// where the table begins.
+/// The end of a function: a jump by the table behind it, each of whose entries leads so far astray
+/// from the only case. All of it, with where the table begins.
 fn jump_by_table(
     mut a: CodeAssembler,
     index: AsmRegister64,
@@ -112,8 +113,8 @@ fn jump_by_table(
     Ok((code, unit))
 }
 
-/// A `match` over a byte that is read on two ways, with fewer variants than a byte has values: what stands behind the table is
-/// none of it, though no comparison says so.
+/// A `match` over a byte that is read on two ways, with fewer variants than a byte has values: what
+/// stands behind the table is none of it, though no comparison says so.
 #[test]
 fn what_a_byte_holds_says_nothing_of_where_a_table_ends() {
     const VARIANTS: i32 = 6;
@@ -136,8 +137,8 @@ fn what_a_byte_holds_says_nothing_of_where_a_table_ends() {
     assert_eq!(found.open_jumps.len(), 1);
 }
 
-/// `match` over a variant whose number is kept in a field of another variant, as rustc compiles it: whatever is out of range
-/// stands for that other one.
+/// `match` over a variant whose number is kept in a field of another variant, as rustc compiles it:
+/// whatever is out of range stands for that other one.
 #[test]
 fn a_number_that_is_chosen_is_bounded_by_both_choices() {
     let assemble = |bounded: bool| -> Result<(Vec<u8>, usize), iced_x86::IcedError> {

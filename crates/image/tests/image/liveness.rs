@@ -1,4 +1,5 @@
-//! What hand-written code may do with registers, and compilers never would: nothing of it may be taken for dead.
+//! What hand-written code may do with registers, and compilers never would: nothing of it may be
+//! taken for dead.
 
 use gleaner_image::Module;
 use gleaner_image::code::groups::RelyOn;

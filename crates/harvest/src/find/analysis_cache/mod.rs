@@ -1,6 +1,8 @@
-//! What was seen of a file, kept beside the rewritten ones: looking through a large program takes longer than most of its runs.
+//! What was seen of a file, kept beside the rewritten ones: looking through a large program takes
+//! longer than most of its runs.
 //!
-//! Kept is what does not hang on where the file lies, what is wanted of a plan, or what memory costs.
+//! Kept is what does not hang on where the file lies, what is wanted of a plan, or what memory
+//! costs.
 
 use crate::cache::{Cache, Key, Made, checksum};
 use crate::plan::{Candidate, Function, Saved, Subject};
@@ -9,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
 
-/// What is seen in a file, by whoever looks through it now, or did before. `debug` is its separate debug information.
+/// What is seen in a file, by whoever looks through it now, or did before. `debug` is its separate
+/// debug information.
 pub(crate) fn seen<E>(
     cache: &Cache,
     path: &str,

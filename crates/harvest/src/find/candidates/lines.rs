@@ -9,7 +9,8 @@ use std::collections::{HashMap, HashSet};
 /// The size of a cache line of every x86-64 processor.
 const LINE: u64 = 64;
 
-/// What tells that two accesses are to one object: base and index registers, the definitions of them that may hold, scale.
+/// What tells that two accesses are to one object: base and index registers, the definitions of
+/// them that may hold, scale.
 #[derive(PartialEq, Eq, Hash, Clone)]
 struct Pointer {
     registers: Vec<(u8, Vec<u32>, bool)>,
@@ -100,7 +101,8 @@ fn pointer(unit: &Unit, at: u32) -> Pointer {
     Pointer { registers, scale }
 }
 
-/// Whether every way to `later` leads through `earlier` with nothing behind it that changes the pointer.
+/// Whether every way to `later` leads through `earlier` with nothing behind it that changes the
+/// pointer.
 fn comes_before(unit: &Unit, earlier: u32, later: u32) -> bool {
     let (from, to) = (unit.cfg.block_of(earlier as usize) as u32, unit.cfg.block_of(later as usize) as u32);
     let pointer = pointer_registers(unit, later);
@@ -136,7 +138,8 @@ fn registers(unit: &Unit, at: u32) -> RegSet {
     RegSet::of(instruction.memory_base()) | RegSet::of(instruction.memory_index())
 }
 
-/// For each access the number of its group: those of a block whose addresses are known at the group's first.
+/// For each access the number of its group: those of a block whose addresses are known at the
+/// group's first.
 pub(super) fn groups(unit: &Unit, places: &[u32], behind: &[bool]) -> Vec<u32> {
     let mut next = 0;
     let mut leader: Option<(u32, u32)> = None;

@@ -1,9 +1,10 @@
 //! Candidates: the loads of a module that might wait for memory, as static analysis sees them.
 //!
-//! Each load of a loop is classed by where its address comes from (`classes.rs`, by way of `sources.rs`). Of accesses to one
-//! object, that is by the same pointer and close to each other, the first fetches the line for all. Loads of one block
-//! whose addresses are known at the first of them form a group, which one yield can serve. Where the rounds of a loop do not
-//! wait for one another (`rounds.rs`), the core overlaps their misses by itself.
+//! Each load of a loop is classed by where its address comes from (`classes.rs`, by way of
+//! `sources.rs`). Of accesses to one object, that is by the same pointer and close to each other,
+//! the first fetches the line for all. Loads of one block whose addresses are known at the first of
+//! them form a group, which one yield can serve. Where the rounds of a loop do not wait for one
+//! another (`rounds.rs`), the core overlaps their misses by itself.
 //!
 //! Of a primary also the loops that only wait by turning round (`spins.rs`).
 

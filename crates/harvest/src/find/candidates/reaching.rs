@@ -1,5 +1,5 @@
-//! Which definitions of a place may be the last ones before an instruction. Asked again and again of the same places, so what
-//! was found is kept for as long as the unit is looked at.
+//! Which definitions of a place may be the last ones before an instruction. Asked again and again
+//! of the same places, so what was found is kept for as long as the unit is looked at.
 
 use super::unit::{Place, Unit};
 use image::flow::loops::Loop;
@@ -83,7 +83,8 @@ impl Region<'_> {
     }
 }
 
-/// For each place, the instructions that change it, ascending: found in one go, since a large function has thousands of places.
+/// For each place, the instructions that change it, ascending: found in one go, since a large
+/// function has thousands of places.
 fn definers(unit: &Unit) -> HashMap<Place, Vec<u32>> {
     let mut all: HashMap<Place, Vec<u32>> = HashMap::new();
     for at in 0..unit.instructions.len() as u32 {

@@ -1,9 +1,11 @@
-//! Whether the rounds of a loop wait for one another. Where they do not, the core runs ahead by itself: many of their misses are
-//! served at once, and each costs a part of its time. A yield there would end that, and gain little.
+//! Whether the rounds of a loop wait for one another. Where they do not, the core runs ahead by
+//! itself: many of their misses are served at once, and each costs a part of its time. A yield
+//! there would end that, and gain little.
 //!
-//! Rounds are taken to be independent where the loop is innermost, calls nobody, locks nothing, follows no pointers from round to
-//! round, and no branch in it hangs on what a load brought that may miss: a guess about one goes wrong as late as its miss is
-//! served. As with classes, nothing here has to be right for a program to stay right.
+//! Rounds are taken to be independent where the loop is innermost, calls nobody, locks nothing,
+//! follows no pointers from round to round, and no branch in it hangs on what a load brought that
+//! may miss: a guess about one goes wrong as late as its miss is served. As with classes, nothing
+//! here has to be right for a program to stay right.
 
 use super::classes::Classes;
 use super::reaching::Region;
@@ -14,14 +16,16 @@ use image::flow::loops::Loop;
 use records::plan::LoadClass;
 use std::collections::HashMap;
 
-/// What is known of loops, by their headers: each is looked through once, however many loads it has.
+/// What is known of loops, by their headers: each is looked through once, however many loads it
+/// has.
 #[derive(Default)]
 pub(super) struct Rounds {
     known: HashMap<u32, Option<u32>>,
 }
 
 impl Rounds {
-    /// How many instructions a round of the loop around an instruction has, if its rounds are independent.
+    /// How many instructions a round of the loop around an instruction has, if its rounds are
+    /// independent.
     pub(super) fn independent(&mut self, unit: &Unit, classes: &mut Classes<'_>, at: u32) -> Option<u32> {
         let around = unit.loops.around(unit.cfg.block_of(at as usize))?;
         *self.known.entry(around.header).or_insert_with(|| of_loop(unit, classes, around))

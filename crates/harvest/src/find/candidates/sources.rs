@@ -1,8 +1,9 @@
-//! Where an address comes from: the definitions that reach a use inside a loop, followed back through copies and
-//! arithmetic to loads, to what the loop does not change, and to themselves.
+//! Where an address comes from: the definitions that reach a use inside a loop, followed back
+//! through copies and arithmetic to loads, to what the loop does not change, and to themselves.
 //!
-//! Values kept in the stack frame or at a fixed address are followed as registers are, so that code without
-//! optimisation reads the same. Nothing here has to be right for a program to stay right: it only guesses what misses.
+//! Values kept in the stack frame or at a fixed address are followed as registers are, so that code
+//! without optimisation reads the same. Nothing here has to be right for a program to stay right:
+//! it only guesses what misses.
 
 use super::reaching::Region;
 use super::unit::{Place, Unit};
@@ -144,7 +145,8 @@ fn transfer(unit: &Unit, at: u32, place: Place) -> Transfer {
         | Mnemonic::Cmovo
         | Mnemonic::Cmovp
         | Mnemonic::Cmovs => false,
-        // Clearing tag bits or rounding down keeps a pointer what it is; a small mask makes an index.
+        // Clearing tag bits or rounding down keeps a pointer what it is; a small mask makes an
+        // index.
         Mnemonic::And => !is_negative_mask(instruction),
         Mnemonic::Lea => {
             places.clear();

@@ -1,8 +1,9 @@
 //! Loops that only wait by turning round: for time, or for memory that others write.
 //!
-//! A loop in which no round leaves anything to the next one (no register, no place in the frame), which stores nowhere else and
-//! calls nothing but what tells the time, can only be left when the clock or somebody else's store lets it. So all of its rounds
-//! but the last are idle, and whoever runs meanwhile takes nothing from the program. A loop that says `pause` says so itself.
+//! A loop in which no round leaves anything to the next one (no register, no place in the frame),
+//! which stores nowhere else and calls nothing but what tells the time, can only be left when the
+//! clock or somebody else's store lets it. So all of its rounds but the last are idle, and whoever
+//! runs meanwhile takes nothing from the program. A loop that says `pause` says so itself.
 //!
 //! To let another call be part of a wait: its name in [`TELLS_TIME`].
 
@@ -146,7 +147,8 @@ fn leaves_nothing(unit: &Unit, around: &Loop, live: &[RegSet]) -> bool {
         let written = instructions(unit, around).fold(RegSet::EMPTY, |all, at| all | unit.writes(at));
         return !(written & !kept).meets(entering);
     }
-    // What a call is given seems to be live before it; and what comes through one is in general registers, or in the frame.
+    // What a call is given seems to be live before it; and what comes through one is in general
+    // registers, or in the frame.
     let mut factory = InstructionInfoFactory::new();
     !instructions(unit, around).filter(|&at| !unit.is_call(at)).any(|at| {
         let reads = effect(&unit.instructions[at as usize], &mut factory).reads;
@@ -161,8 +163,8 @@ fn in_frame(unit: &Unit, at: u32) -> bool {
     matches!(unit.near(at), Some(Place::Slot(Base::Stack | Base::Frame, _)))
 }
 
-/// Whether an instruction that is no call changes nothing but registers and known places of its frame, and is none that acts on
-/// more than memory.
+/// Whether an instruction that is no call changes nothing but registers and known places of its
+/// frame, and is none that acts on more than memory.
 fn is_harmless(unit: &Unit, at: u32) -> bool {
     let instruction = &unit.instructions[at as usize];
     let stores = unit.access(at).is_some_and(|access| access.written);

@@ -2,9 +2,9 @@
 
 use super::reaching::Found;
 use super::sources::Loaded;
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use image::Module;
-use image::code::effects::effect;
+use image::code::effects::effect_by;
 use image::code::regs::{RSP, RegSet, abi};
 use image::flow::cfg::Cfg;
 use image::flow::dominators::Dominators;
@@ -66,12 +66,13 @@ impl Unit {
         let mut writes = Vec::with_capacity(decoded.insns.len());
         let mut accesses = Vec::with_capacity(decoded.insns.len());
         for (insn, instruction) in decoded.insns.iter().zip(module.instructions(unit)) {
-            let mut written = effect(&instruction, &mut factory).writes;
+            let info = factory.info(&instruction);
+            let mut written = effect_by(&instruction, info).writes;
             if insn.flow.is_call() {
                 written |= abi::CLOBBERED;
             }
             writes.push(written);
-            accesses.push(access(&instruction, &mut factory));
+            accesses.push(access(&instruction, info));
             instructions.push(instruction);
         }
         let framed = instructions.iter().any(sets_frame_pointer);
@@ -134,7 +135,8 @@ impl Unit {
         }
     }
 
-    /// Whether an instruction's address registers hold the same from one instruction to a later one of its block.
+    /// Whether an instruction's address registers hold the same from one instruction to a later one
+    /// of its block.
     pub(super) fn is_same_until(&self, registers: RegSet, from: u32, to: u32) -> bool {
         (from..to).all(|at| !self.is_call(at) && !self.writes[at as usize].meets(registers))
     }
@@ -144,13 +146,13 @@ pub(super) fn is_thread_local(instruction: &Instruction) -> bool {
     matches!(instruction.segment_prefix(), Register::FS | Register::GS)
 }
 
-fn access(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Option<Access> {
+fn access(instruction: &Instruction, info: &InstructionInfo) -> Option<Access> {
     let explicit = (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Memory);
     if !explicit || matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop) {
         return None;
     }
     let mut found = Access { read: false, written: false };
-    for used in factory.info(instruction).used_memory() {
+    for used in info.used_memory() {
         if used.base() != instruction.memory_base() || used.index() != instruction.memory_index() {
             continue; // the stack of a push or call
         }

@@ -1,5 +1,6 @@
-//! What a register holds on entry to a block, looking back over joins of the control flow. Units have been seen with thousands of
-//! indirect jumps; so what is found out about a block is kept, and what a search may look at is bounded.
+//! What a register holds on entry to a block, looking back over joins of the control flow. Units
+//! have been seen with thousands of indirect jumps; so what is found out about a block is kept, and
+//! what a search may look at is bounded.
 
 use super::Search;
 use crate::code::symbolic::Node;
@@ -92,7 +93,8 @@ impl Search<'_, '_> {
         })
     }
 
-    /// Looks back from a block for what was last put in a register; every way must give the same answer.
+    /// Looks back from a block for what was last put in a register; every way must give the same
+    /// answer.
     fn on_every_way_in<T: PartialEq>(
         &self,
         block: usize,

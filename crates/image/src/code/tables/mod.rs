@@ -1,9 +1,10 @@
 //! Jump tables: how gcc, clang and rustc compile `switch` and `match`.
 //!
-//! Two shapes are recognised, however their instructions are scheduled: a table of 64-bit addresses (code that is not
-//! position-independent), and one of 32-bit offsets that are added to a base. A table is believed only if, on every way
-//! to the jump, the index is bounded by a comparison (or by its own width) and the table's address is a constant; it is
-//! believed exactly as far as that bound. Anything else stays an [`OpenJump`].
+//! Two shapes are recognised, however their instructions are scheduled: a table of 64-bit addresses
+//! (code that is not position-independent), and one of 32-bit offsets that are added to a base. A
+//! table is believed only if, on every way to the jump, the index is bounded by a comparison (or by
+//! its own width) and the table's address is a constant; it is believed exactly as far as that
+//! bound. Anything else stays an [`OpenJump`].
 //!
 //! Assumed of calls on the way: that they keep the registers the ABI calls callee-saved.
 
@@ -42,14 +43,16 @@ pub struct JumpTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenJump {
     pub at: u32,
-    /// It goes to an address found in memory, so to one that stands there somewhere; otherwise it may be computed.
+    /// It goes to an address found in memory, so to one that stands there somewhere; otherwise it
+    /// may be computed.
     pub is_pointer: bool,
 }
 
 const LONGEST_TABLE: u64 = 1 << 16;
 const LONGEST_PATH: usize = 10;
 
-/// Looks at every indirect jump. `known` are the tables believed so far, which the control-flow graph needs.
+/// Looks at every indirect jump. `known` are the tables believed so far, which the control-flow
+/// graph needs.
 pub fn resolve(
     start: Svma,
     code: &[u8],
@@ -161,8 +164,9 @@ impl Search<'_, '_> {
         if factor != shape.entry_size {
             return None;
         }
-        // The comparison may have been made with a constant subtracted that is folded into the address here: then the
-        // table begins further on. There may be one of either kind; both hold, and the closer one is meant.
+        // The comparison may have been made with a constant subtracted that is folded into the
+        // address here: then the table begins further on. There may be one of either kind; both
+        // hold, and the closer one is meant.
         let subtracted = path.bounds.iter().filter_map(|&(term, bound)| match path.node(term) {
             Node::Offset(inner, offset) if inner == index => Some((offset, bound)),
             _ => None,
@@ -181,8 +185,8 @@ impl Search<'_, '_> {
             return None;
         }
         let targets = self.targets(Svma(table), bound + 1, &shape)?;
-        // A compiler that knows more about the index than its width makes a table shorter than the width allows; what
-        // follows it is not part of it, and shows by leading astray.
+        // A compiler that knows more about the index than its width makes a table shorter than the
+        // width allows; what follows it is not part of it, and shows by leading astray.
         let inside = |target: &Svma| target.0.wrapping_sub(self.start.0) < self.code.len() as u64;
         // What a byte holds at most is no comparison's, on whichever way it came here.
         let looked_back = path.bound(index).is_none() && bound != u64::from(u8::MAX);
@@ -219,7 +223,8 @@ impl Search<'_, '_> {
                     Some(base) => base.wrapping_add_signed(i64::from(cursor.u32()? as i32)),
                     None => cursor.u64()?,
                 };
-                // Clang fills the places of cases that cannot be with anything; then it is no table to rely on.
+                // Clang fills the places of cases that cannot be with anything; then it is no table
+                // to rely on.
                 let is_code = self.image.is_code(Svma(target)) && !is_among(self.data, target);
                 is_code.then_some(Svma(target))
             })
@@ -253,7 +258,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Finds constants for the registers that a target expression still depends on. Whether there were any.
+    /// Finds constants for the registers that a target expression still depends on. Whether there
+    /// were any.
     fn learn_constants(&self, path: &Path, target: Term, head: usize, known: &mut [Option<u64>; 16]) -> bool {
         let mut registers = Vec::new();
         initial_registers(path, target, &mut registers);
@@ -263,7 +269,8 @@ impl Search<'_, '_> {
         known.iter().any(Option::is_some)
     }
 
-    /// The blocks that control must have come through, one after the other, to reach a block; it is the last of them.
+    /// The blocks that control must have come through, one after the other, to reach a block; it is
+    /// the last of them.
     fn way_to(&self, block: usize) -> Vec<usize> {
         let mut way = vec![block];
         while way.len() < LONGEST_PATH {
@@ -281,7 +288,8 @@ impl Search<'_, '_> {
         way
     }
 
-    /// The state after these blocks, but before the last block's jump; or, with an edge, after leaving by it.
+    /// The state after these blocks, but before the last block's jump; or, with an edge, after
+    /// leaving by it.
     fn walk(&self, way: &[usize], leaving: Option<Edge>, known: &[Option<u64>; 16]) -> Path {
         let mut path = Path::starting_with(known);
         for (position, &block) in way.iter().enumerate() {
