@@ -13,6 +13,7 @@ const NARROWEST: usize = 40;
 
 /// How this run talks.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "four settings that do not hang together")]
 pub(crate) struct Console {
     json: bool,
     quiet: bool,

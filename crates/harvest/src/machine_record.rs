@@ -100,7 +100,7 @@ mod tests {
     fn a_record_with_more_figures_is_better() {
         let (mut without, with) = (whole(), whole());
         without.body.levels.clear();
-        without.body.experiments = Default::default();
+        without.body.experiments = records::machine::Experiments::default();
         let mut latencies = with.clone();
         latencies.body.run.interrupted = true;
         let level = |name: &str, cycles: f64| Level {

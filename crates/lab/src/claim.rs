@@ -16,7 +16,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 pub struct Claim {
     cpu: usize,
     /// None where this place allows no such socket: then no claim can be made or seen.
-    _name: Option<UnixListener>,
+    socket: Option<UnixListener>,
 }
 
 impl Claim {
@@ -24,14 +24,19 @@ impl Claim {
     pub fn on(cpu: usize) -> Option<Self> {
         let name = SocketAddr::from_abstract_name(format!("gleaner/measure/cpu/{cpu}"));
         match name.and_then(|name| UnixListener::bind_addr(&name)) {
-            Ok(socket) => Some(Self { cpu, _name: Some(socket) }),
+            Ok(socket) => Some(Self { cpu, socket: Some(socket) }),
             Err(e) if e.kind() == ErrorKind::AddrInUse => None,
-            Err(_) => Some(Self { cpu, _name: None }),
+            Err(_) => Some(Self { cpu, socket: None }),
         }
     }
 
     pub fn cpu(&self) -> usize {
         self.cpu
+    }
+
+    /// Whether other measurements can see this claim.
+    pub fn is_seen(&self) -> bool {
+        self.socket.is_some()
     }
 }
 
@@ -44,7 +49,7 @@ mod tests {
         // No machine has this CPU, so no measurement competes.
         let cpu = 1_000_000 + std::process::id() as usize;
         let first = Claim::on(cpu).unwrap();
-        if first._name.is_none() {
+        if !first.is_seen() {
             return;
         }
         assert!(Claim::on(cpu).is_none());

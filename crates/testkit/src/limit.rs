@@ -4,7 +4,7 @@
 //! then finds. It fails in any case. A test that goes on nevertheless ends the test program.
 
 use crate::{kill, processes};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl TimeLimit {
     }
 }
 
-fn end_processes(test: &str, folder: &PathBuf, limit: Duration) {
+fn end_processes(test: &str, folder: &Path, limit: Duration) {
     let threads = processes::threads_in(folder).join("\n    ");
     eprintln!("{test}: not over within {limit:?}; its processes are killed:\n    {threads}");
     for pid in processes::pids_in(folder) {

@@ -104,7 +104,7 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
     }
     let _ = writeln!(text, "  next: {}", next_step(run, prices, record));
     // Causes of failures may have several lines.
-    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
 /// Shares as people say them. What was measured has its interval; what was asked for is exact.

@@ -87,7 +87,9 @@ pub(super) fn kept_by_callers(
                 })
             })
             .collect();
-        due.iter().for_each(|&group| ahead[group as usize] = false);
+        for &group in &due {
+            ahead[group as usize] = false;
+        }
         for (unit, set) in found.into_iter().flatten() {
             let group = groups.of_unit[unit as usize];
             let known = &mut kept[group as usize].registers;

@@ -73,7 +73,9 @@ struct Folded(u64);
 
 impl Hasher for Folded {
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
     }
     fn write_u64(&mut self, word: u64) {
         let product = u128::from(self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);

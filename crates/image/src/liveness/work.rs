@@ -298,7 +298,7 @@ impl<'a, 'd> Work<'a, 'd> {
                 unwinds[first_of_block..]
                     .iter_mut()
                     .for_each(|unwind| unwind.keeps = unwind.keeps & step.keeps);
-                match self.pad(run, outside) {
+                match Self::pad(run, outside) {
                     Some(pad) if (pad as usize) < self.group.blocks.len() => {
                         let keeps = !SET_BY_UNWINDER & meant;
                         let known = unwinds[first_of_block..].iter_mut().find(|unwind| unwind.pad == pad);
@@ -319,13 +319,13 @@ impl<'a, 'd> Work<'a, 'd> {
     }
 
     /// The landing pad (by its block) that counts in a run.
-    fn pad(&self, run: &Run, outside: &Outside) -> Option<u32> {
+    fn pad(run: &Run, outside: &Outside) -> Option<u32> {
         (run.pad != NO_PAD && outside.reaching.is_none()).then_some(run.pad)
     }
 
     /// What is live at the landing pad of a run.
-    fn at_pad(&self, run: &Run, outside: &Outside, entry: &[RegSet]) -> RegSet {
-        self.pad(run, outside).map_or(RegSet::EMPTY, |pad| {
+    fn at_pad(run: &Run, outside: &Outside, entry: &[RegSet]) -> RegSet {
+        Self::pad(run, outside).map_or(RegSet::EMPTY, |pad| {
             entry.get(pad as usize).copied().unwrap_or(outside.unknown) - SET_BY_UNWINDER
         })
     }
@@ -349,7 +349,7 @@ impl<'a, 'd> Work<'a, 'd> {
         for number in self.view.runs.of_block(block).rev() {
             let run = &self.view.runs.all()[number];
             tell(run, live);
-            live = self.transfer_of(member, run, outside).apply(live) | self.at_pad(run, outside, entry);
+            live = self.transfer_of(member, run, outside).apply(live) | Self::at_pad(run, outside, entry);
             live = live & self.meaning_of(number, outside);
         }
     }
@@ -367,7 +367,7 @@ impl<'a, 'd> Work<'a, 'd> {
         let mut meanings: Vec<RegSet> = Vec::new();
         for number in self.view.runs.of_block(block).rev() {
             let run = &self.view.runs.all()[number];
-            let (at_pad, steps) = (self.at_pad(run, outside, entry), run.first as usize..run.end as usize);
+            let (at_pad, steps) = (Self::at_pad(run, outside, entry), run.first as usize..run.end as usize);
             // In a run, what is written only comes to have a meaning.
             let mut meant = self.meaning_of(number, outside);
             meanings.clear();
