@@ -80,7 +80,8 @@ regenerate:
 		GLEANER_REGENERATE=$$write cargo test --package gleaner-testkit --test tidy; \
 	done
 
-# Installs what `make build` built, and builds nothing: root needs no toolchain, and leaves no files of its own in target/.
+# Installs what `make build` built, and builds nothing: root needs no toolchain, and leaves no files
+# of its own in target/.
 INSTALLED := bin/gleaner share/bash-completion/completions/gleaner share/zsh/site-functions/_gleaner \
 	share/fish/vendor_completions.d/gleaner.fish $(patsubst docs/man/%,share/man/man1/%,$(wildcard docs/man/*.1))
 

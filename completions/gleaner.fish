@@ -31,7 +31,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print 
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'See what works on this host and what \'gleaner measure\' finds, in about a minute'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Show what works on this host, what does not and why, and what would help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism, bandwidth and more'
-complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "harvest" -d 'Run a program, and others in the time it waits for memory'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "harvest" -d 'Run a program, and other programs in its memory stalls'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "twin" -d 'Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check that a rewritten file is its original plus twins, and nothing else'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or a part of it'
@@ -59,34 +59,34 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger -d 'A program to run in the primary\'s waits, with its arguments, quoted as for a shell; may be given several times' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -d 'Several copies of one: \'12 x CMD\'' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger-out -d 'Where scavengers\' output goes: a file for all, or a directory (there, or ending in \'/\') with a file for each; else nowhere' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Guests aboard at once; else as many as a miss has time for' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d 'CPUs for scavengers while they are at home, as 0-3,8; else those of the primary' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become; its pace with guests is compared with its pace alone all the while' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may be away at once; guests that stay for longer again and again go home' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Figures of this machine, as \'gleaner measure -o FILE\' writes them; else machine.json in its directory of the cache' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'A plan made by --dry-run --record FILE, in place of a new one' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Where the run record goes; with --dry-run, the plan' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Libraries to rewrite with the programs that are linked to them: names, as libz or libz.so.1, with commas between them, or \'all\'' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l choose -d 'Which loads give way' -r -f -a "paying\t'Those that are expected to pay'
-chases\t'Of those, only loads whose address was loaded by themselves a round before'
-every-load\t'Every load of a loop'"
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l least-gain -d 'Cycles that a site must be expected to gain' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l most-sites -d 'No more sites of a file than this: those in the deepest loops' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d 'Leave the load at this address alone; may be given several times' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l without -d 'Leave a part of the harvest out, to see what it gains; may be given several times' -r -f -a "bounds\t'Scavengers yield at their sites only, however long they stay'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger -d 'A program to run in the primary\'s stalls, with its arguments, quoted as for a shell; may be given several times' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -d 'Several copies of one scavenger: \'12 x CMD\'; at most 64 in all' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger-out -d 'Where the scavengers\' output goes: a file for all of them, or a directory (an existing one, or a name that ends in \'/\') with a file for each; without this option it is discarded' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Guests in the ring of one primary thread at once [default: as many as run while one miss is served]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d 'CPUs for scavengers while they are off the primary, as 0-3,8 [default: the primary\'s]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become: its pace with guests is compared with its pace alone while it runs' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may wait for guests at once; a guest that stays longer again and again goes home' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Costs of misses and yields on this machine, as \'gleaner measure -o FILE\' writes them [default: the record that \'gleaner measure\' leaves in the user\'s cache directory]' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'Use a plan made by --dry-run --record FILE instead of making one' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Write the run record to this file; with --dry-run, the plan' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, or \'all\'' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l choose -d 'Which loads become yield sites' -r -f -a "paying\t'Loads whose yield is expected to gain more than it costs'
+chases\t'Of those, only pointer chases: the address comes from the same load, one iteration earlier'
+every-load\t'Every load in a loop'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l least-gain -d 'Choose a site only if it is expected to gain more than this many cycles' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l most-sites -d 'Choose at most this many sites of each file: those in the deepest loops' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d 'Do not choose the load at this address; may be given several times' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l without -d 'Leave out a part of the harvest, to see what it gains; may be given several times' -r -f -a "bounds\t'Scavengers yield at their sites only, however long they stay'
 live-registers\t'Each yield saves all registers, not only those that are live'
 hoisted-saves\t'Registers that a loop does not change are saved at each of its yields, not once before it'
 sunk-restores\t'Registers that a scavenger\'s loop does not use are loaded at each yield, not once behind it'
 load-store-balance\t'Registers whose slots hold them are not saved again to balance a yield\'s loads and stores'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show on the terminal who is aboard and what that costs while it runs, and a summary at the end'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Rewrite anew, and keep nothing'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'The threads of the primary as each other\'s guests, where more of them want to run than there are CPUs'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-coalescing -d 'A yield of its own for each load'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-spins -d 'Do not let guests run where the primary waits by turning round'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'While it runs, show a line on the terminal: how many guests are aboard, and what they cost the primary'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Analyse and rewrite all programs anew, and keep nothing'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'Let the primary\'s own threads run in each other\'s stalls; for programs with more runnable threads than CPUs'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-coalescing -d 'Give each load its own yield; by default one yield prefetches for several neighbouring loads'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-spins -d 'Do not let guests run where the primary busy-waits (spins on memory, or on the clock)'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Debuggers and profilers see twins: gdb breaks in them, steps through them and unwinds through them, what it says is
-# programs/debug/expected.txt; perf, by the kernel's own clock, finds the time in the twin and its callers by name.
+# Debuggers and profilers see twins: gdb breaks in them, steps through them and unwinds through
+# them, what it says is programs/debug/expected.txt; perf, by the kernel's own clock, finds the time
+# in the twin and its callers by name.
 #
 #   scripts/debugging.sh [--regenerate]
 set -euo pipefail
@@ -23,8 +24,8 @@ gcc -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o "$work/target"
 
 if command -v gdb >/dev/null; then
     env -i PATH="$PATH" LC_ALL=C TERM=dumb HOME="$work" gdb -q -nx -batch -x $folder/commands.gdb "$work/twin" >"$work/gdb" 2>&1 </dev/null || true
-    # What the C library is, whether its inner functions have names, and where things lie is no matter here, nor how many
-    # instructions a compiler needs.
+    # What the C library is, whether its inner functions have names, and where things lie is no
+    # matter here, nor how many instructions a compiler needs.
     sed -i -e '/libthread_db/d' -e '/^#.*_start/d' -e '/^#[0-9]* .*?? () from [^ ]*\/libc\.so/d' -e "s|$work/||g; s/ (process [0-9]*)//; s/ at 0x[0-9a-f]*//; s/ + [0-9]* in/ in/" -e '/^$/d' "$work/gdb"
     uniq "$work/gdb" >"$work/said"
     mv "$work/said" "$work/gdb"
@@ -34,7 +35,8 @@ else
     verdict "gdb in twins" "skipped: 'gdb' is not there (Debian: apt install gdb)"
 fi
 
-# Twins keep the build id of what they were made from, and perf's cache goes by that: one that twins of other days are in would not do.
+# Twins keep the build id of what they were made from, and perf's cache goes by that: one that twins
+# of other days are in would not do.
 perf() { command perf --buildid-dir "$work/perf" "$@"; }
 if command -v perf >/dev/null && perf record -q -e cpu-clock -o "$work/data" true >/dev/null 2>&1; then
     perf record -q -e cpu-clock -F 999 -g -o "$work/data" "$work/twin" long >/dev/null 2>&1

@@ -1,7 +1,9 @@
-# Small guests under QEMU's software emulation, for what the machine at hand is not: sourced by the scripts that boot them.
+# Small guests under QEMU's software emulation, for what the machine at hand is not: sourced by the
+# scripts that boot them.
 #
-# A guest is Debian's cloud kernel with a statically linked Gleaner and crates/testkit/guest/init.c in memory. What is missing
-# is installed if this is Debian and we are root. Who sources this sets `what`, which is skipped where something is not to be had.
+# A guest is Debian's cloud kernel with a statically linked Gleaner and crates/testkit/guest/init.c
+# in memory. What is missing is installed if this is Debian and we are root. Who sources this sets
+# `what`, which is skipped where something is not to be had.
 #
 # To add a guest: a script that calls `prepare` and `boot`, and what init.c is to do there.
 
@@ -34,7 +36,8 @@ need() {
     skip "'$1' is not there (Debian: apt install $2, as root)"
 }
 
-# A kernel to boot: GUEST_KERNEL, or Debian's for clouds, taken out of its package without installing it.
+# A kernel to boot: GUEST_KERNEL, or Debian's for clouds, taken out of its package without
+# installing it.
 fetch_kernel() {
     if [ -n "${GUEST_KERNEL:-}" ]; then cp "$GUEST_KERNEL" "$work/vmlinuz"; return 0; fi
     if [ ! -s "$guests/vmlinuz" ]; then
@@ -56,7 +59,8 @@ fetch_kernel() {
     cp "$guests/vmlinuz" "$work/vmlinuz"
 }
 
-# prepare NAME: the folder $work of this guest, with its kernel, and in $work/root what it finds when it wakes.
+# prepare NAME: the folder $work of this guest, with its kernel, and in $work/root what it finds
+# when it wakes.
 prepare() {
     [ "$(uname -m)" = x86_64 ] || skip "Gleaner is for x86-64 only"
     need qemu-system-x86_64 qemu-system-x86
@@ -77,7 +81,8 @@ prepare() {
     strip "$work/root/gleaner" 2>/dev/null || true
 }
 
-# boot TASK KERNEL-OPTIONS QEMU-ARGUMENTS…: has init do TASK there. Its console is $work/console.log.
+# boot TASK KERNEL-OPTIONS QEMU-ARGUMENTS…: has init do TASK there. Its console is
+# $work/console.log.
 boot() {
     local task=$1 options=$2 began
     shift 2

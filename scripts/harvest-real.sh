@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Real programs of this system harvest and are harvested, by the front door: each prints what it prints alone, and ends as it
-# ends alone.
+# Real programs of this system harvest and are harvested, by the front door: each prints what it
+# prints alone, and ends as it ends alone.
 #
 #   scripts/harvest-real.sh [--quick] [--as primary|scavenger|siblings] [--record FILE] [NAME…]
 #
-# As primaries: workloads of programs/real, in which every call of the programs that they name is a harvest with scavengers that
-# chase through memory; and commands below. As scavengers: the commands below, in a primary that chases as long as they live. As
-# siblings: threads of the commands below. Sites are all loads of loops: more than pay, for this is about doing the same, not about
-# being fast.
+# As primaries: workloads of programs/real, in which every call of the programs that they name is a
+# harvest with scavengers that chase through memory; and commands below. As scavengers: the commands
+# below, in a primary that chases as long as they live. As siblings: threads of the commands below.
+# Sites are all loads of loops: more than pay, for this is about doing the same, not about being
+# fast.
 #
-# To add a primary: its name in `primaries`, or a line `primary`. To add a scavenger or siblings: a line `scavenger` or `siblings`.
+# To add a primary: its name in `primaries`, or a line `primary`. To add a scavenger or siblings: a
+# line `scavenger` or `siblings`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -110,7 +112,8 @@ scavenger() {
     printf -v command '%q ' "$@"
     rm -f "$base/run.json" "$base/output"
     (fresh && before && clean /usr/bin "$gleaner" harvest "${choice[@]}" --scavenger "$command" --scavenger-out "$base/output" --record "$base/run.json" -- "$base/chaser" "$(basename "$program" | cut -c1-15)") >"$base/primary" 2>&1 </dev/null && status=0 || status=$?
-    # The primary ends with 4 once its company has ended, with 5 where it never saw any; the record says how that ended.
+    # The primary ends with 4 once its company has ended, with 5 where it never saw any; the record
+    # says how that ended.
     if [ "$status" != 4 ] && [ "$status" != 5 ]; then echo "the primary ended with $status: $(cat "$base/primary")" >>"$base/output"; fi
     replies >>"$base/output"
     echo "exit code $("$gleaner" show "$base/run.json" '.scavengers[0].ended.code' 2>&1)" >>"$base/output"
@@ -216,7 +219,8 @@ scavenger xz /usr/bin/xz -6 -T1 -c data
 scavenger xz-threads /usr/bin/xz -2 -T3 --block-size=256KiB -c data
 scavenger zstd /usr/bin/zstd -q -9 -T2 -c data
 scavenger bzip2 /usr/bin/bzip2 -c data
-# As errno is, so perl ends where it dies of something else; and what malloc leaves there is not as it is alone.
+# As errno is, so perl ends where it dies of something else; and what malloc leaves there is not as
+# it is alone.
 scavenger perl /usr/bin/perl -e 'do "./work.pl"; print $@; exit 9'
 scavenger bash /usr/bin/bash inner.sh
 scavenger sqlite3 /usr/bin/sqlite3 data.db '.read script.sql'

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Real programs of this system do the same with twins: each workload in programs/real runs with the programs as they are,
-# then with identity and poisoned ones, and prints the same and leaves the same exit code.
+# Real programs of this system do the same with twins: each workload in programs/real runs with the
+# programs as they are, then with identity and poisoned ones, and prints the same and leaves the
+# same exit code.
 #
 #   scripts/real.sh [--quick] [--jobs N] [--modes "identity poison …"] [--table FILE] [NAME…]
 #
-# As many workloads as there are CPUs run side by side (or N), each in a folder and a namespace of its own; what a workload
-# says is printed when it is over, in one piece.
+# As many workloads as there are CPUs run side by side (or N), each in a folder and a namespace of
+# its own; what a workload says is printed when it is over, in one piece.
 #
-# Modes: identity, poison: the programs the workload names; libraries-identity, libraries-poison: also every shared
-# library that they are linked with, the C library and the loader among them, for all that runs meanwhile.
+# Modes: identity, poison: the programs the workload names; libraries-identity, libraries-poison:
+# also every shared library that they are linked with, the C library and the loader among them, for
+# all that runs meanwhile.
 #
-# The rewritten files are mounted over the originals, in a mount namespace of the workload's own: so a program is found
-# under its own path by whoever starts it. The namespace for processes ends whatever a workload leaves running.
+# The rewritten files are mounted over the originals, in a mount namespace of the workload's own: so
+# a program is found under its own path by whoever starts it. The namespace for processes ends
+# whatever a workload leaves running.
 #
 # To add a workload: programs/real/README.md.
 set -euo pipefail
@@ -79,8 +82,8 @@ libraries() { # PROGRAM…: what they are linked with
         xargs -r realpath | sort -u
 }
 
-# rewritten MODE FILE: prints where FILE lies rewritten; nothing, if it has no twins by its kind (position-independent Go, data only …). Who asks
-# for what another is about to write waits for it.
+# rewritten MODE FILE: prints where FILE lies rewritten; nothing, if it has no twins by its kind
+# (position-independent Go, data only …). Who asks for what another is about to write waits for it.
 rewritten() {
     local to=$base/rewritten/$1${2//\//_} lock
     exec {lock}>"$to.lock"

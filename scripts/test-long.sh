@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# What takes longer than a test should: the rewriter's programs in all variants, all workloads of real programs in all modes, debuggers in twins, every program and
-# library of this system, as identity and poisoned twins, and yields at every load of some. The outcome is left in
+# What takes longer than a test should: the rewriter's programs in all variants, all workloads of
+# real programs in all modes, debuggers in twins, every program and library of this system, as
+# identity and poisoned twins, and yields at every load of some. The outcome is left in
 # docs/long-tests.md, with the date and the machine.
 #
 #   scripts/test-long.sh [PART…]
 #
-# What was done of it with this very build is kept in target/long, and not done again: so it may be stopped and go on, and
-# parts may be done by themselves. Parts: matrix, the names in programs/real, debugging, every-load, identity-1 to -4, poison-1 to -4.
+# What was done of it with this very build is kept in target/long, and not done again: so it may be
+# stopped and go on, and parts may be done by themselves. Parts: matrix, the names in programs/real,
+# debugging, every-load, identity-1 to -4, poison-1 to -4.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}

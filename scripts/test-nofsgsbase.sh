@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Harvests where user programs may not set FS and GS bases themselves: on a processor without FSGSBASE, and under a kernel that
-# keeps it off. Small guests (scripts/guest.sh) run programs with and without a dynamic loader in both roles, beside each other; what
-# they say and how they end is what they say and how they end here, alone.
+# Harvests where user programs may not set FS and GS bases themselves: on a processor without
+# FSGSBASE, and under a kernel that keeps it off. Small guests (scripts/guest.sh) run programs with
+# and without a dynamic loader in both roles, beside each other; what they say and how they end is
+# what they say and how they end here, alone.
 #
 # Exit 0 also where something cannot be had: it is named then.
 set -euo pipefail

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Tries the numa experiment on a machine with two nodes, wherever this runs: boots a small guest (scripts/guest.sh), lets
-# Gleaner measure there, and checks from its record that both nodes were seen, that every placement was made, and that pages
-# lie where they were asked to. Placement, not speed: times under emulation mean nothing, and the guest's figures may well be
-# unresolved.
+# Tries the numa experiment on a machine with two nodes, wherever this runs: boots a small guest
+# (scripts/guest.sh), lets Gleaner measure there, and checks from its record that both nodes were
+# seen, that every placement was made, and that pages lie where they were asked to. Placement, not
+# speed: times under emulation mean nothing, and the guest's figures may well be unresolved.
 #
 # Exit 0 also where something cannot be had: it is named then.
 set -euo pipefail

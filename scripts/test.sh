@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# All tests that this place allows. What is missing is installed if this is Debian and we are root; otherwise what
-# cannot be tested is named, with the reason, at the end.
+# All tests that this place allows. What is missing is installed if this is Debian and we are root;
+# otherwise what cannot be tested is named, with the reason, at the end.
 #
-# One build serves all: cargo's profile for tests. Real programs meet its binary too, whose rewriter takes a
-# quarter more CPU time than the release build's; the runtime inside is the same file in both, since its build
-# does not depend on the profile. The release build is tried by `make test-long` and `make test-harvest`.
+# One build serves all: cargo's profile for tests. Real programs meet its binary too, whose rewriter
+# takes a quarter more CPU time than the release build's; the runtime inside is the same file in
+# both, since its build does not depend on the profile. The release build is tried by `make
+# test-long` and `make test-harvest`.
 #
 # To add a need: a line `need`. To add a step: a line `step`.
 set -euo pipefail
@@ -24,7 +25,8 @@ there() {
     esac
 }
 
-# need COMMAND PACKAGE WHAT: WHAT is skipped where COMMAND (or a file, by its whole path) is not there and cannot be installed.
+# need COMMAND PACKAGE WHAT: WHAT is skipped where COMMAND (or a file, by its whole path) is not
+# there and cannot be installed.
 need() {
     there "$1" && return 0
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -70,7 +72,8 @@ if component fmt rustfmt "formatting"; then step cargo fmt --all --check; fi
 if component clippy clippy "lints"; then
     step cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 fi
-# What failed is said again at the end, where it is found: the tests' own words stand thousands of lines above.
+# What failed is said again at the end, where it is found: the tests' own words stand thousands of
+# lines above.
 tests() {
     "$@" 2>&1 | tee -a "$work/tests"
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Says clearly what a build here lacks: a C compiler that can link, cargo, a rustc that is new enough.
+# Says clearly what a build here lacks: a C compiler that can link, cargo, a rustc that is new
+# enough.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,6 @@
-// Company for real programs: `chaser` chases through memory until it is ended; `chaser NAME` until a sibling that was called NAME
-// is gone, and ends with 4. If none shows for a long time it ends with 5: it may have been gone before.
+// Company for real programs: `chaser` chases through memory until it is ended; `chaser NAME` until
+// a sibling that was called NAME is gone, and ends with 4. If none shows for a long time it ends
+// with 5: it may have been gone before.
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

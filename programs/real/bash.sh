@@ -1,4 +1,5 @@
-# bash itself: functions, arrays, substitutions, arithmetic, traps, pipes, here documents, globs, job control.
+# bash itself: functions, arrays, substitutions, arithmetic, traps, pipes, here documents, globs,
+# job control.
 #: program /usr/bin/bash
 #: quick
 cat >inner.sh <<'INNER'

@@ -1,4 +1,5 @@
-# gzip, xz, zstd, bzip2: round trips at several levels, lists, damaged files; they read each other's streams through tar.
+# gzip, xz, zstd, bzip2: round trips at several levels, lists, damaged files; they read each other's
+# streams through tar.
 #: program /usr/bin/gzip
 #: program /usr/bin/xz
 #: program /usr/bin/zstd

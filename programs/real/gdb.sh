@@ -1,10 +1,11 @@
-# gdb debugs a program: breakpoints, conditions, stepping, watching, unwinding, printing, calling, signals, threads, cores.
+# gdb debugs a program: breakpoints, conditions, stepping, watching, unwinding, printing, calling,
+# signals, threads, cores.
 #: program /usr/bin/gdb
 #: needs gdb gdb
 #: needs gcc gcc
 #: quick
-# Libraries with separate debug files: gdb tells of each section that the library has more than its debug file. So it does of
-# any rewritten library; it goes on with what it has.
+# Libraries with separate debug files: gdb tells of each section that the library has more than its
+# debug file. So it does of any rewritten library; it goes on with what it has.
 gdb() { command gdb "$@" 2>&1 | grep -v -e "^warning: section .* not found in " -e "^warning: target file /proc" -e '^$'; }
 cat >target.c <<'C'
 #include <pthread.h>

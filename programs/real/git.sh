@@ -1,4 +1,5 @@
-# The life of a repository: commits, branches, merges with conflicts, rebases, tags, stashes, packs, bundles, repairs.
+# The life of a repository: commits, branches, merges with conflicts, rebases, tags, stashes, packs,
+# bundles, repairs.
 #: program /usr/bin/git
 #: program /usr/lib/git-core/git
 #: needs git git

@@ -1,5 +1,6 @@
-# Go's compiler, assembler, linker and command build the same program; and what that does, which is about everything that the runtime
-# does with code (runtime.go), it does the same with twins, down to what is said of a panic.
+# Go's compiler, assembler, linker and command build the same program; and what that does, which is
+# about everything that the runtime does with code (runtime.go), it does the same with twins, down
+# to what is said of a panic.
 #: program $(go tool -n compile)
 #: program $(go tool -n link)
 #: program $(which go)

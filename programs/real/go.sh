@@ -1,4 +1,5 @@
-# A Go program as Debian ships it, made by another version of Go than what is installed here: no names, linked with the C library.
+# A Go program as Debian ships it, made by another version of Go than what is installed here: no
+# names, linked with the C library.
 #: program /usr/bin/fzf
 #: needs fzf fzf
 #: quick

@@ -1,4 +1,5 @@
-# The C and C++ libraries as shared objects, under every process of the workload: a program that uses much of both.
+# The C and C++ libraries as shared objects, under every process of the workload: a program that
+# uses much of both.
 #: program /usr/lib/x86_64-linux-gnu/libc.so.6
 #: program /usr/lib/x86_64-linux-gnu/libm.so.6
 #: program /usr/lib/x86_64-linux-gnu/libstdc++.so.6

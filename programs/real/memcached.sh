@@ -1,4 +1,5 @@
-# memcached with several threads under several clients: sets, gets, counters, compare-and-swap, large items, expiry.
+# memcached with several threads under several clients: sets, gets, counters, compare-and-swap,
+# large items, expiry.
 #: program /usr/bin/memcached
 #: needs memcached memcached
 #: quick

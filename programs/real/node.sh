@@ -1,4 +1,5 @@
-# node: code compiled just in time, thrown away and compiled again; modules written in C++; workers; WebAssembly.
+# node: code compiled just in time, thrown away and compiled again; modules written in C++; workers;
+# WebAssembly.
 #: program /usr/bin/node
 #: quick
 #: needs /usr/bin/node nodejs

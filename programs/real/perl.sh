@@ -1,4 +1,5 @@
-# perl: regular expressions, sorting, closures, formats, pack, Unicode, big numbers, deparsing and documents of its own.
+# perl: regular expressions, sorting, closures, formats, pack, Unicode, big numbers, deparsing and
+# documents of its own.
 #: program /usr/bin/perl
 #: needs /usr/share/perl/5.36/Pod/Text.pm perl-modules-5.36
 #: quick

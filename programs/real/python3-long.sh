@@ -1,4 +1,5 @@
-# The slower parts of Python's own test suite: threads, processes, signals, pickles, archives, dates, the compiler.
+# The slower parts of Python's own test suite: threads, processes, signals, pickles, archives,
+# dates, the compiler.
 #: program /usr/bin/python3.11
 #: needs /usr/bin/python3.11 python3.11
 #: needs /usr/lib/python3.11/test/test_dict.py libpython3.11-testsuite

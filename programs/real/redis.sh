@@ -1,4 +1,5 @@
-# redis-server under redis-benchmark; saved while it runs, by a fork; appended; stopped and started again: the same data.
+# redis-server under redis-benchmark; saved while it runs, by a fork; appended; stopped and started
+# again: the same data.
 #: program /usr/bin/redis-server
 #: program /usr/bin/redis-cli
 #: program /usr/bin/redis-benchmark

@@ -1,4 +1,5 @@
-# A large program in Rust, Gleaner itself, with twins: it rewrites and proves programs just the same.
+# A large program in Rust, Gleaner itself, with twins: it rewrites and proves programs just the
+# same.
 #: program GLEANER
 #: quick
 for program in /usr/bin/{sort,bash,perl,ld.bfd,python3.11} /usr/lib/x86_64-linux-gnu/libsqlite3.so.0; do

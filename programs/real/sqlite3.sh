@@ -1,4 +1,5 @@
-# A large SQL script: tables, indices, joins, recursion, windows, JSON, triggers, transactions, full text, vacuum, dumps.
+# A large SQL script: tables, indices, joins, recursion, windows, JSON, triggers, transactions, full
+# text, vacuum, dumps.
 #: program /usr/bin/sqlite3
 #: program /usr/lib/x86_64-linux-gnu/libsqlite3.so.0
 #: needs sqlite3 sqlite3

@@ -1,4 +1,5 @@
-// Inline assembly that uses every general register but rsp at once, across branches and a local call, and every xmm.
+// Inline assembly that uses every general register but rsp at once, across branches and a local
+// call, and every xmm.
 //# flags: -fomit-frame-pointer
 //# twins: all vectors_too
 #include <stdio.h>

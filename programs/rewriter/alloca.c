@@ -1,4 +1,5 @@
-// Frames whose size is known only when they are made: alloca in a loop, arrays of variable length, and unwinding by rbp.
+// Frames whose size is known only when they are made: alloca in a loop, arrays of variable length,
+// and unwinding by rbp.
 //# twins: stack arrays
 #include <alloca.h>
 #include <stdio.h>

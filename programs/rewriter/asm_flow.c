@@ -1,4 +1,5 @@
-// Odd control flow in assembly: loop, jrcxz, a trap that is never reached, a jump table by hand, branches out of line.
+// Odd control flow in assembly: loop, jrcxz, a trap that is never reached, a jump table by hand,
+// branches out of line.
 //# twins: sum_by_loop count by_table
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-// Atomic operations by several threads: add, exchange, compare-and-swap of 8 and 16 bytes, bits, a lock made of them.
+// Atomic operations by several threads: add, exchange, compare-and-swap of 8 and 16 bytes, bits, a
+// lock made of them.
 //# flags: -pthread -mcx16
 //# twins: worker lock_by_hand wide
 #include <pthread.h>

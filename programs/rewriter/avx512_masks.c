@@ -1,5 +1,5 @@
-// 512-bit vectors with masks: merging, zeroing, compares into masks, compress, masks kept in k registers over calls,
-// and the registers 16 to 31.
+// 512-bit vectors with masks: merging, zeroing, compares into masks, compress, masks kept in k
+// registers over calls, and the registers 16 to 31.
 //# needs: avx512f avx512bw avx512dq avx512vl
 //# flags: -mavx512f -mavx512bw -mavx512dq -mavx512vl
 //# twins: masked high_registers

@@ -1,4 +1,5 @@
-// Embedded rounding, compression, gathers and scatters under masks: forms of EVEX that other programs have none of.
+// Embedded rounding, compression, gathers and scatters under masks: forms of EVEX that other
+// programs have none of.
 //# needs: avx512f avx512dq avx512bw avx512vl
 //# flags: -mavx512f -mavx512dq -mavx512bw -mavx512vl
 //# twins: rounds

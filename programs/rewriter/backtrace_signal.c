@@ -1,4 +1,5 @@
-// A stack walked from a signal handler, through the kernel's frame, into the twin that was interrupted by a fault.
+// A stack walked from a signal handler, through the kernel's frame, into the twin that was
+// interrupted by a fault.
 //# flags: -fno-optimize-sibling-calls -fasynchronous-unwind-tables
 //# twins: fault nest handler
 #define _GNU_SOURCE

@@ -1,5 +1,6 @@
-// Assembly that no unwind table knows: loops over vectors, conventions among themselves, jumps in place of returns, padding in between;
-// and what must be left alone: jumps by tables, code that is jumped into, reads itself, runs on, is short, or none.
+// Assembly that no unwind table knows: loops over vectors, conventions among themselves, jumps in
+// place of returns, padding in between; and what must be left alone: jumps by tables, code that is
+// jumped into, reads itself, runs on, is short, or none.
 //# skip: stripped: nothing names such functions there
 //# twins: sums_ints passes_on asks_by_flags widens
 //# refused: by_computed bare_jumps
@@ -23,7 +24,8 @@ __asm__(
     "2: pshufd $0x4e, %xmm12, %xmm11\n paddd %xmm11, %xmm12\n pshufd $0xb1, %xmm12, %xmm11\n paddd %xmm11, %xmm12\n"
     " movd %xmm12, %eax\n ret\n done sums_ints\n"
 
-    // Its argument in r11 and xmm9, its result in the carry; it has no name and keeps what it does not write.
+    // Its argument in r11 and xmm9, its result in the carry; it has no name and keeps what it does
+    // not write.
     " .skip 96, 0xcc\nleaf_by_flags: movq %xmm9, %rdx\n cmp %r11, %rdx\n ret\n"
     "bare asks_by_flags\n mov %rdi, %r11\n movq %rsi, %xmm9\n movq %rdi, %xmm10\n mov $7, %r10d\n"
     " call leaf_by_flags\n sbb %rax, %rax\n add %r10, %rax\n movq %xmm10, %rdx\n add %rdx, %rax\n ret\n done asks_by_flags\n"

@@ -1,4 +1,5 @@
-// clone with a stack of its own: first a child with its own memory, then one that shares the memory like a thread.
+// clone with a stack of its own: first a child with its own memory, then one that shares the memory
+// like a thread.
 //# twins: child
 #define _GNU_SOURCE
 #include <sched.h>

@@ -1,4 +1,5 @@
-// An interpreter with computed goto: labels as addresses, taken from a table of pointers, with a jump behind each operation.
+// An interpreter with computed goto: labels as addresses, taken from a table of pointers, with a
+// jump behind each operation.
 //# twins: interpret
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-// Computed goto over distances between labels, as programs do that want no relocations: the address is a sum.
+// Computed goto over distances between labels, as programs do that want no relocations: the address
+// is a sum.
 //# twins: interpret
 #include <stdio.h>
 

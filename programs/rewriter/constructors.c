@@ -1,4 +1,5 @@
-// What runs before main and after it: constructors and destructors by priority, atexit, on_exit with the exit code.
+// What runs before main and after it: constructors and destructors by priority, atexit, on_exit
+// with the exit code.
 //# twins: first_constructor last_destructor at_end
 //# expect-exit: 4
 #define _DEFAULT_SOURCE

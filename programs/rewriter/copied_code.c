@@ -1,5 +1,6 @@
-// Assembly in no unwind table that its program copies and runs elsewhere, as V8 does with its builtins: its functions are named by local
-// symbols, call each other, and nobody else knows where each of them is but by how far it is from the first one.
+// Assembly in no unwind table that its program copies and runs elsewhere, as V8 does with its
+// builtins: its functions are named by local symbols, call each other, and nobody else knows where
+// each of them is but by how far it is from the first one.
 //# skip: stripped: nothing names such functions there
 //# twins: called_here
 //# refused: first bare_unnamed

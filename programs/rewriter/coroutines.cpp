@@ -1,4 +1,5 @@
-// Coroutines: frames on the heap, resumed through pointers into the middle of what was one function.
+// Coroutines: frames on the heap, resumed through pointers into the middle of what was one
+// function.
 //# compilers: gcc
 //# flags: -std=c++20
 //# twins: main

@@ -1,4 +1,5 @@
-// Data among instructions: a constant read by the code before it, a table of jumps between two functions, and text.
+// Data among instructions: a constant read by the code before it, a table of jumps between two
+// functions, and text.
 //# twins: reads_beside jumps_beside
 #include <stdio.h>
 

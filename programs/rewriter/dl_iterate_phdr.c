@@ -1,4 +1,5 @@
-// A program that reads its own program headers: what is mapped, where its unwind table is, and that it covers its code.
+// A program that reads its own program headers: what is mapped, where its unwind table is, and that
+// it covers its code.
 //# twins: each covers
 #define _GNU_SOURCE
 #include <elf.h>

@@ -1,4 +1,5 @@
-// Functions whose first bytes are branched to: a loop back to the entry, and to the second instruction of another's.
+// Functions whose first bytes are branched to: a loop back to the entry, and to the second
+// instruction of another's.
 //# twins: to_itself_caller to_second_caller
 #include <stdio.h>
 

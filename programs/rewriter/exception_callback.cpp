@@ -1,4 +1,5 @@
-// Exceptions out of callbacks: through the C library's qsort, and through the C++ library's sort and a member function.
+// Exceptions out of callbacks: through the C library's qsort, and through the C++ library's sort
+// and a member function.
 //# twins: compare through_sort
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,5 @@
-// Exceptions of all kinds: by value, by base class, of pointers and of types that only move; changed on the way, thrown again.
+// Exceptions of all kinds: by value, by base class, of pointers and of types that only move;
+// changed on the way, thrown again.
 //# twins: thrower catcher
 #include <cstdio>
 #include <memory>

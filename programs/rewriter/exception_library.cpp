@@ -1,4 +1,5 @@
-// Exceptions across shared objects, both rewritten: thrown there and caught here, and through its frames by a callback.
+// Exceptions across shared objects, both rewritten: thrown there and caught here, and through its
+// frames by a callback.
 //# library: lib/thrower.cpp
 //# twins: called_back thrown_there through_there
 #include "lib/thrower.h"

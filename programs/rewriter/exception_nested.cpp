@@ -1,4 +1,5 @@
-// Exceptions inside of each other, out of callbacks that C code calls: one is thrown while another is handled, and holds it.
+// Exceptions inside of each other, out of callbacks that C code calls: one is thrown while another
+// is handled, and holds it.
 //# twins: compare_inside compare main
 #include <cstdio>
 #include <cstdlib>

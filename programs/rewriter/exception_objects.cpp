@@ -1,4 +1,5 @@
-// Exceptions in constructors, in arrays half built, in members, and by new; function-try blocks; nested exceptions.
+// Exceptions in constructors, in arrays half built, in members, and by new; function-try blocks;
+// nested exceptions.
 //# twins: build_array unwrap
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,5 @@
-// Function pointers keep their identity wherever they come from: an address in code, in data, from the dynamic linker, or
-// handed through a callback; and they may be looked up.
+// Function pointers keep their identity wherever they come from: an address in code, in data, from
+// the dynamic linker, or handed through a callback; and they may be looked up.
 //# twins: find apply
 #define _GNU_SOURCE
 #include <stdint.h>

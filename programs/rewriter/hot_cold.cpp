@@ -1,4 +1,5 @@
-// Functions of which compilers split off the parts that are seldom run, into sections of their own; entered both ways.
+// Functions of which compilers split off the parts that are seldom run, into sections of their own;
+// entered both ways.
 //# flags-gcc: -freorder-blocks-and-partition
 //# flags-clang: -mllvm -hot-cold-split=true
 //# twins: hot

@@ -1,4 +1,5 @@
-// Indirect branch tracking: every target of an indirect call or jump begins with endbr64, and so does every entry.
+// Indirect branch tracking: every target of an indirect call or jump begins with endbr64, and so
+// does every entry.
 //# flags: -fcf-protection=full
 //# twins: choose call early
 #include <stdio.h>

@@ -1,4 +1,5 @@
-// Functions chosen at load time by resolvers, which run before anything else does; called, pointed to and compared.
+// Functions chosen at load time by resolvers, which run before anything else does; called, pointed
+// to and compared.
 //# twins: choose_sum sum_wide call
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-// A library's own calls go to the program's definition where there is one; the library's function is found by dlsym.
+// A library's own calls go to the program's definition where there is one; the library's function
+// is found by dlsym.
 //# library: lib/interposing.c
 //# flags: -rdynamic
 //# flags-clang: -fsemantic-interposition

@@ -1,4 +1,5 @@
-// -fipa-ra: callers keep values in caller-saved registers over calls of local functions that do not write them.
+// -fipa-ra: callers keep values in caller-saved registers over calls of local functions that do not
+// write them.
 //# flags-gcc: -fipa-ra
 //# twins: keep tiny tinier floating
 #include <stdio.h>

@@ -1,4 +1,5 @@
-// Frames of many pages, touched page by page by what compilers insert, with guards against overwriting.
+// Frames of many pages, touched page by page by what compilers insert, with guards against
+// overwriting.
 //# flags: -fstack-clash-protection -fstack-protector-all
 //# twins: large larger
 #include <stdio.h>

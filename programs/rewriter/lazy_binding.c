@@ -1,4 +1,5 @@
-// Calls into a rewritten library by lazy binding: each first call goes through the dynamic linker, with its arguments kept.
+// Calls into a rewritten library by lazy binding: each first call goes through the dynamic linker,
+// with its arguments kept.
 //# library: lib/many.c
 //# flags: -Wl,-z,lazy
 //# twins: caller mixed_there wide_there

@@ -1,4 +1,5 @@
-// Functions inside functions: the chain to the outer frame is in r10, and pointers to them lead to code on the stack.
+// Functions inside functions: the chain to the outer frame is in r10, and pointers to them lead to
+// code on the stack.
 //# compilers: gcc
 //# twins: outer apply
 #include <stdio.h>

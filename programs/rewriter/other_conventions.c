@@ -1,4 +1,5 @@
-// Functions of another convention, called by pointers: Microsoft's, by which a callee keeps rsi, rdi and xmm6 to xmm15.
+// Functions of another convention, called by pointers: Microsoft's, by which a callee keeps rsi,
+// rdi and xmm6 to xmm15.
 //# twins: sum keeps over_loops
 #include <stdio.h>
 

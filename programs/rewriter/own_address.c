@@ -1,4 +1,5 @@
-// Code that asks where it is: by calling the next instruction, which keeps it from having a twin, and by lea, which does not.
+// Code that asks where it is: by calling the next instruction, which keeps it from having a twin,
+// and by lea, which does not.
 //# twins: by_lea
 //# refused: by_call reads_own_address
 #include <stdio.h>

@@ -1,5 +1,6 @@
-// Assembly with conventions of its own: results in flags, arguments in r10 and r11, registers kept over a call that by the ABI
-// may change them, two entries of one function, a stack of its own, unwind tables by hand.
+// Assembly with conventions of its own: results in flags, arguments in r10 and r11, registers kept
+// over a call that by the ABI may change them, two entries of one function, a stack of its own,
+// unwind tables by hand.
 //# twins: by_hand carry_of keeps_all
 #include <stdio.h>
 

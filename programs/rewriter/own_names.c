@@ -1,4 +1,5 @@
-// Functions called like those of libraries that never return; these do, and whoever calls them goes on.
+// Functions called like those of libraries that never return; these do, and whoever calls them goes
+// on.
 //# twins: err exit_late caller
 #include <stdio.h>
 

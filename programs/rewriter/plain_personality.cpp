@@ -1,5 +1,6 @@
-// A personality that knows exception tables only as compilers write most of them: landing pads by their distance from where the
-// function begins. Crystal's ends the program where a table says anything else.
+// A personality that knows exception tables only as compilers write most of them: landing pads by
+// their distance from where the function begins. Crystal's ends the program where a table says
+// anything else.
 //# flags-gcc: -fno-reorder-blocks-and-partition
 //# libs: -ldl
 //# skip: static: there is one personality, and nobody to hand on to

@@ -1,5 +1,6 @@
-// clang's conventions for those who keep much (preserve_most, preserve_all), for those who keep nothing (preserve_none, where
-// the compiler has it: arguments in r12 to r15, handed on by jumps), and vectorcall, by pointers.
+// clang's conventions for those who keep much (preserve_most, preserve_all), for those who keep
+// nothing (preserve_none, where the compiler has it: arguments in r12 to r15, handed on by jumps),
+// and vectorcall, by pointers.
 //# compilers: clang
 //# twins: most all most_through most_slow all_through keeps_vectors push add turn runs
 #include <stdio.h>
@@ -26,7 +27,8 @@ APART __attribute__((vectorcall)) struct four vectors(struct four a, struct four
 }
 of_most *volatile by_most = most;
 of_all *volatile by_all = all;
-// What they call in turn: by a pointer what keeps as much, in view what keeps nothing, on a slow path.
+// What they call in turn: by a pointer what keeps as much, in view what keeps nothing, on a slow
+// path.
 APART long slow(long *p) { long a = p[0] * 5, b = a ^ 3, c = b + a * 7; return a + b * c - (c >> 2); }
 APART __attribute__((preserve_most)) void most_through(long *p) { by_most(p); *p += 2; by_most(p); }
 APART __attribute__((preserve_most)) void most_slow(long *p) { if (*p % 3) *p += 4; else *p = slow(p); }

@@ -1,5 +1,6 @@
-// Functions that are read as data, at their begin, behind it and from ahead of it, by addresses in the instructions themselves: their
-// entries stay as they are, for what is patched there would be read.
+// Functions that are read as data, at their begin, behind it and from ahead of it, by addresses in
+// the instructions themselves: their entries stay as they are, for what is patched there would be
+// read.
 #include <stdio.h>
 
 #define FUNCTION(name)                                                                  \

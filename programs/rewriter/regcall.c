@@ -1,5 +1,5 @@
-// clang's regcall, by pointers: arguments in registers in which the ABI passes none (rax, r10 to r12, r14, r15,
-// xmm8 to xmm15).
+// clang's regcall, by pointers: arguments in registers in which the ABI passes none (rax, r10 to
+// r12, r14, r15, xmm8 to xmm15).
 //# compilers: clang
 //# twins: __regcall3__adds __regcall3__many_vectors calls_by_pointer __regcall3__hands_on __regcall3__keeps_on
 #include <stdio.h>

@@ -1,4 +1,5 @@
-// Retpolines: indirect calls and jumps as returns through a thunk that rewrites its own return address.
+// Retpolines: indirect calls and jumps as returns through a thunk that rewrites its own return
+// address.
 //# flags-gcc: -mindirect-branch=thunk -mfunction-return=keep -fcf-protection=none
 //# flags-clang: -mretpoline
 //# twins: call choose

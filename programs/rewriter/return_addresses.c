@@ -1,4 +1,5 @@
-// Functions that read what stands behind the call of them, or come back beside it: whoever calls them so has no twin.
+// Functions that read what stands behind the call of them, or come back beside it: whoever calls
+// them so has no twin.
 //# shapes: pie no-pie static stripped
 //# twins: main
 //# refused: text_behind calls_address_reader
@@ -8,7 +9,8 @@
 //# refused: by_exchange calls_address_reader
 #include <stdio.h>
 
-// Each returns rax, and keeps what it should. Alignment shows whether what is read lies where it should.
+// Each returns rax, and keeps what it should. Alignment shows whether what is read lies where it
+// should.
 asm(".text\n"
     // The text's address is the return address; goes on behind its end.
     "reads_text: .cfi_startproc\n pop %rax\n .cfi_def_cfa_offset 0\n .cfi_register rip, rax\n mov %rax, %rdx\n"

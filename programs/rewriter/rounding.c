@@ -1,4 +1,5 @@
-// The control register of vector arithmetic: rounding mode, sticky exceptions, and values that depend on both.
+// The control register of vector arithmetic: rounding mode, sticky exceptions, and values that
+// depend on both.
 //# flags: -frounding-math -ffp-contract=off
 //# libs: -lm
 //# twins: third sticky

@@ -1,4 +1,5 @@
-// A restartable sequence: the kernel begins it anew, by its place, where the thread was preempted in it. No twin, and many threads count right.
+// A restartable sequence: the kernel begins it anew, by its place, where the thread was preempted
+// in it. No twin, and many threads count right.
 //# flags: -pthread
 //# twins: worker
 //# refused: bump restartable_sequence

@@ -1,4 +1,5 @@
-// Functions that go on in the middle of another: what callers of the one may keep is not what callers of the other may.
+// Functions that go on in the middle of another: what callers of the one may keep is not what
+// callers of the other may.
 //# twins: enters entered by_one by_other
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-// A handler on an alternate stack, entered by a stack overflow, and by a raised signal with its context.
+// A handler on an alternate stack, entered by a stack overflow, and by a raised signal with its
+// context.
 //# twins: overflow on_overflow on_raise
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-// Hardened against speculation: behind each call it is looked whether the word below the stack is the call's return address.
+// Hardened against speculation: behind each call it is looked whether the word below the stack is
+// the call's return address.
 //# compilers: clang
 //# flags: -mspeculative-load-hardening
 //# twins: leaf

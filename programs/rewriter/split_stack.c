@@ -1,4 +1,5 @@
-// Stacks in pieces: a function that needs more calls for it, and the answer comes not behind the call but behind the `ret` there.
+// Stacks in pieces: a function that needs more calls for it, and the answer comes not behind the
+// call but behind the `ret` there.
 //# compilers: gcc
 //# flags: -fsplit-stack
 //# twins: main

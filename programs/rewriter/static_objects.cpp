@@ -1,4 +1,5 @@
-// Objects with static and thread storage: guards, order of construction and destruction, one that throws while it is made.
+// Objects with static and thread storage: guards, order of construction and destruction, one that
+// throws while it is made.
 //# flags: -pthread
 //# twins: instance attempt
 #include <cstdio>

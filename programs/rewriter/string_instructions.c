@@ -1,4 +1,5 @@
-// rep movs, stos, cmps, scas, lods, in both directions; their counters, pointers and flags afterwards.
+// rep movs, stos, cmps, scas, lods, in both directions; their counters, pointers and flags
+// afterwards.
 //# twins: compare find copy_back
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// A switch over bytes inside a loop: the index is zero-extended from memory and stays within the table by its type.
+// A switch over bytes inside a loop: the index is zero-extended from memory and stays within the
+// table by its type.
 //# twins: run
 #include <stdio.h>
 

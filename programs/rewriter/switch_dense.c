@@ -1,4 +1,5 @@
-// A dense switch, of which every compiler makes a table: with holes, fall-through, and a default before and behind it.
+// A dense switch, of which every compiler makes a table: with holes, fall-through, and a default
+// before and behind it.
 //# twins: choose
 #include <stdio.h>
 

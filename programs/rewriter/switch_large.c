@@ -1,4 +1,5 @@
-// A table of hundreds of entries, most of them to places of their own, in a loop that goes through it out of order.
+// A table of hundreds of entries, most of them to places of their own, in a loop that goes through
+// it out of order.
 //# twins: step
 #include <stdio.h>
 

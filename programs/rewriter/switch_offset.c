@@ -1,5 +1,5 @@
-// A switch over a 64-bit number that begins below zero: the index is what remains after a subtraction, and values that
-// agree only in their low halves must not find a case.
+// A switch over a 64-bit number that begins below zero: the index is what remains after a
+// subtraction, and values that agree only in their low halves must not find a case.
 //# twins: choose
 #include <stdio.h>
 

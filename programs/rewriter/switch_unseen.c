@@ -1,5 +1,6 @@
-// A function that is not copied goes on by a jump table: whoever checks a copy does not see what it changes there. Who calls it
-// gives back what it found otherwise, and may be of a convention that keeps vectors.
+// A function that is not copied goes on by a jump table: whoever checks a copy does not see what it
+// changes there. Who calls it gives back what it found otherwise, and may be of a convention that
+// keeps vectors.
 //# twins: hands_on
 //# refused: goes_on calls_twice_returning
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-// Cancelling a thread unwinds it by force: destructors and cleanup handlers run, catch-all clauses must pass it on.
+// Cancelling a thread unwinds it by force: destructors and cleanup handlers run, catch-all clauses
+// must pass it on.
 //# flags: -pthread
 //# twins: wait_forever cleanup
 #include <atomic>

@@ -1,4 +1,5 @@
-// pthread_exit from deep inside, asynchronous cancellation out of a loop, and keys whose destructors run then.
+// pthread_exit from deep inside, asynchronous cancellation out of a loop, and keys whose
+// destructors run then.
 //# flags: -pthread -fexceptions
 //# twins: dig spin forget
 #include <pthread.h>

@@ -1,4 +1,5 @@
-// Matrix tiles: their layout is set in one function, they are filled and multiplied in others, and kept over calls.
+// Matrix tiles: their layout is set in one function, they are filled and multiplied in others, and
+// kept over calls.
 //# needs: amx_tile amx_int8 amx_bf16
 //# flags: -mamx-tile -mamx-int8 -mamx-bf16
 //# twins: multiply blend keeps

@@ -1,4 +1,5 @@
-// Functions shorter than the jump that leads to a twin, close together, some falling through into the next.
+// Functions shorter than the jump that leads to a twin, close together, some falling through into
+// the next.
 //# twins: caller
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-// Thread-local variables of the program itself: by offset from the thread pointer, initialised, zeroed and aligned.
+// Thread-local variables of the program itself: by offset from the thread pointer, initialised,
+// zeroed and aligned.
 //# flags: -pthread
 //# twins: local_exec initial_exec
 #include <pthread.h>

@@ -1,4 +1,5 @@
-// Thread-local variables of a rewritten library: general dynamic and local dynamic, by calls of __tls_get_addr.
+// Thread-local variables of a rewritten library: general dynamic and local dynamic, by calls of
+// __tls_get_addr.
 //# library: lib/tls.c
 //# flags: -pthread
 //# twins: general_dynamic local_dynamic start

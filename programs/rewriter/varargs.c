@@ -1,4 +1,5 @@
-// Variable arguments: general and vector registers saved by the number in al, the rest on the stack, lists handed on.
+// Variable arguments: general and vector registers saved by the number in al, the rest on the
+// stack, lists handed on.
 //# twins: mixed handed_on
 #include <stdarg.h>
 #include <stdio.h>

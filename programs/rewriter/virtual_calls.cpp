@@ -1,4 +1,5 @@
-// Virtual functions: single, multiple and virtual inheritance with their thunks, pointers to members, dynamic_cast.
+// Virtual functions: single, multiple and virtual inheritance with their thunks, pointers to
+// members, dynamic_cast.
 //# twins: visit by_member
 #include <cstdio>
 #include <memory>

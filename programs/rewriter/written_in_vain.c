@@ -1,5 +1,6 @@
-// A register that nobody passes anything in, written ahead of a way that calls through a linkage stub and of one that returns: nobody
-// knows that the call alone reads it. Compilers do so where they clear what a stack protector left in r11.
+// A register that nobody passes anything in, written ahead of a way that calls through a linkage
+// stub and of one that returns: nobody knows that the call alone reads it. Compilers do so where
+// they clear what a stack protector left in r11.
 #include <stdio.h>
 
 __asm__(".text\n .p2align 4\n .globl clears_it\n .type clears_it, @function\n"

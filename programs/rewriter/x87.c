@@ -1,4 +1,5 @@
-// The x87 stack: long double arithmetic kept over calls and branches, comparisons by fcomi, odd instructions, control word.
+// The x87 stack: long double arithmetic kept over calls and branches, comparisons by fcomi, odd
+// instructions, control word.
 //# flags: -ffp-contract=off
 //# twins: old transcend by_stack
 #include <stdint.h>

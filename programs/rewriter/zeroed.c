@@ -1,4 +1,5 @@
-// More zeroed memory than anybody makes a hole for in a file: what is new lies far behind the rest, and is found there by the kernel.
+// More zeroed memory than anybody makes a hole for in a file: what is new lies far behind the rest,
+// and is found there by the kernel.
 //# twins: fill
 #include <stdio.h>
 

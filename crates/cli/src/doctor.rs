@@ -24,8 +24,8 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "PATH", default_value = "/")]
     root: PathBuf,
 
-    /// Write what was read to FILE ('-' for standard output), to be shown elsewhere by --root; it has no host name, serial
-    /// numbers or command lines, but the paths of control groups
+    /// Write what was read to FILE ('-' for standard output), to be shown elsewhere by --root; it
+    /// has no host name, serial numbers or command lines, but the paths of control groups
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }

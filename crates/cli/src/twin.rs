@@ -29,11 +29,13 @@ pub(crate) struct TwinArgs {
     #[arg(long, group = "mode")]
     identity: bool,
 
-    /// Fill registers and flags that are found dead with garbage before every instruction: tests liveness
+    /// Fill registers and flags that are found dead with garbage before every instruction: tests
+    /// liveness
     #[arg(long, group = "mode")]
     poison: bool,
 
-    /// Yield before every load: tests yields; 'all' includes loads from the stack and from fixed addresses
+    /// Yield before every load: tests yields; 'all' includes loads from the stack and from fixed
+    /// addresses
     #[arg(long, group = "mode", value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
     every_load: Option<Loads>,
 

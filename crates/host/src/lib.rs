@@ -7,8 +7,8 @@
 //! has a room).
 //!
 //! To add a fact: its field in `records::host`, a reader here in the file of its kind (never a
-//! panic: every reader is fed garbage in `tests/host/garbage.rs`), its file in `recorder.rs`, its line
-//! in `gleaner doctor`, and its value in the tests of the recorded machines.
+//! panic: every reader is fed garbage in `tests/host/garbage.rs`), its file in `recorder.rs`, its
+//! line in `gleaner doctor`, and its value in the tests of the recorded machines.
 #![forbid(unsafe_code)]
 
 mod auxv;

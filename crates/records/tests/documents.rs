@@ -1,4 +1,5 @@
-//! Schemas and fixtures: the committed schema of each kind is current, and every record ever committed still reads.
+//! Schemas and fixtures: the committed schema of each kind is current, and every record ever
+//! committed still reads.
 
 use gleaner_records::{KINDS, Kind};
 use serde_json::Value;
@@ -9,7 +10,8 @@ fn schema_path(kind: &Kind) -> String {
     format!("docs/schema/{}", kind.schema_file())
 }
 
-/// Records written by this and by earlier versions: `KIND.vN.WHAT.json`, large ones compressed: `.json.gz`.
+/// Records written by this and by earlier versions: `KIND.vN.WHAT.json`, large ones compressed:
+/// `.json.gz`.
 fn fixtures() -> Vec<PathBuf> {
     let directory = testkit::root().join("crates/records/fixtures");
     let mut paths: Vec<_> = std::fs::read_dir(directory)

@@ -1,6 +1,6 @@
 /* The first program of the guests that scripts/guest.sh boots: mounts what Gleaner reads, does what the kernel's command line
- * names, and turns the guest off. Records go to serial lines of their own, which the host finds as files; what is meant for
- * people goes to the console.
+ * names, and turns the guest off. Records go to serial lines of their own, which the host finds as
+ * files; what is meant for people goes to the console.
  *
  * To add a task: a function, and its name in `main`. */
 

@@ -1,6 +1,7 @@
 //! Texts that are generated, committed, and must be current: schemas, man pages, completions, help.
 //!
-//! `make regenerate` runs the tests with `GLEANER_REGENERATE=1`; then they write instead of comparing.
+//! `make regenerate` runs the tests with `GLEANER_REGENERATE=1`; then they write instead of
+//! comparing.
 
 use crate::root;
 use std::fs;

@@ -1,7 +1,8 @@
 //! A time limit for one test that starts processes in a folder of its own.
 //!
-//! When it is over, the processes are told with what they wait in, and killed: so the test ends, by what it
-//! then finds. It fails in any case. A test that goes on nevertheless ends the test program.
+//! When it is over, the processes are told with what they wait in, and killed: so the test ends, by
+//! what it then finds. It fails in any case. A test that goes on nevertheless ends the test
+//! program.
 
 use crate::{kill, processes};
 use std::path::Path;
@@ -9,7 +10,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The longest test takes half a minute where it is alone; machines may be busy with ten times as much.
+/// The longest test takes half a minute where it is alone; machines may be busy with ten times as
+/// much.
 const LIMIT: Duration = Duration::from_secs(600);
 /// For what a test still does when its processes were killed.
 const AFTERWARDS: Duration = Duration::from_secs(60);

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A source, and the program `p` compiled from it; it goes when this is dropped. What works in the folder is
-/// killed when the test's time limit is over.
+/// A source, and the program `p` compiled from it; it goes when this is dropped. What works in the
+/// folder is killed when the test's time limit is over.
 #[derive(Debug)]
 pub struct Place {
     /// Ends before the folder goes, which is dropped behind it.

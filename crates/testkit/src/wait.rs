@@ -1,7 +1,7 @@
 //! Waiting in tests: always for something that has a name, never for longer than a limit.
 //!
-//! A limit is generous: machines are busy, and scavengers off the primary run under `SCHED_IDLE`. It is there
-//! so that nothing hangs. No test is tried again because a limit was over.
+//! A limit is generous: machines are busy, and scavengers off the primary run under `SCHED_IDLE`.
+//! It is there so that nothing hangs. No test is tried again because a limit was over.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,8 @@ pub fn wait_until(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) 
     wait_for(what, limit, || holds().then_some(()));
 }
 
-/// Waits until there is a value, and gives it back; panics with what it waited for when the limit is over.
+/// Waits until there is a value, and gives it back; panics with what it waited for when the limit
+/// is over.
 #[track_caller]
 pub fn wait_for<T>(what: &str, limit: Duration, mut find: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();

@@ -1,14 +1,16 @@
-//! `gleaner harvest` where less is to be had than usual: what is ignored, threads, open files, folders. The primary runs as if
-//! alone, or is refused in one line; never anything between.
+//! `gleaner harvest` where less is to be had than usual: what is ignored, threads, open files,
+//! folders. The primary runs as if alone, or is refused in one line; never anything between.
 //!
-//! To add a place: a test that gives it to [`harvest_under`] as a shell's words in front of the command.
+//! To add a place: a test that gives it to [`harvest_under`] as a shell's words in front of the
+//! command.
 
 use std::process::Output;
 use testkit::{Place, text, without_summary};
 
-/// A chase through a small list, so that there is a site; it says which signals are ignored, or ends with 7.
-/// As `deny`, it runs a command that gets no threads; as `heedless`, one with SIGCHLD ignored, which not all shells can do; as `plain` and
-/// `deaf`, one with libc's own signals (32, 33) not ignored, and ignored.
+/// A chase through a small list, so that there is a site; it says which signals are ignored, or
+/// ends with 7. As `deny`, it runs a command that gets no threads; as `heedless`, one with SIGCHLD
+/// ignored, which not all shells can do; as `plain` and `deaf`, one with libc's own signals (32, 33)
+/// not ignored, and ignored.
 const PROGRAM: &str = r#"
 #include <errno.h>
 #include <linux/filter.h>

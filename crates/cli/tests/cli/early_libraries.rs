@@ -1,10 +1,12 @@
-//! Libraries that are called before the runtime's constructor has run: they stay as they are (`--libraries`), since no thread has an area then.
+//! Libraries that are called before the runtime's constructor has run: they stay as they are
+//! (`--libraries`), since no thread has an area then.
 
 use testkit::Place;
 
-/// With `-DCALLED` a library that is called; with `-DRESOLVER` one whose resolver calls it while files are relocated; with `-DCONSTRUCTOR`
-/// one whose constructor does; with `-DFIRST` one that begins before all others (`-z initfirst`); with `-DAUDITOR` what audits the loader;
-/// else a program.
+/// With `-DCALLED` a library that is called; with `-DRESOLVER` one whose resolver calls it while
+/// files are relocated; with `-DCONSTRUCTOR` one whose constructor does; with `-DFIRST` one that
+/// begins before all others (`-z initfirst`); with `-DAUDITOR` what audits the loader; else a
+/// program.
 const SOURCE: &str = r#"
 #include <link.h>
 #include <stdio.h>

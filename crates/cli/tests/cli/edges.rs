@@ -1,4 +1,5 @@
-//! What is seldom met, by the front door: names that are no text, small limits, pipes for output, narrow terminals.
+//! What is seldom met, by the front door: names that are no text, small limits, pipes for output,
+//! narrow terminals.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use testkit::{Place, said, text, without_summary};
 
-/// Chases through a small list for a while, until a file (`until FILE BYTES`) is so long and a while more, or as long as it may.
+/// Chases through a small list for a while, until a file (`until FILE BYTES`) is so long and a
+/// while more, or as long as it may.
 const PROGRAM: &str = r#"
 #include <signal.h>
 #include <stdio.h>
@@ -73,7 +75,8 @@ fn names_may_be_any_bytes() {
         let output = harvest.output().unwrap();
         assert_eq!(output.stdout, b"until\nout\n8\n\xf9\n", "{}", text(&output.stderr));
         assert_eq!(output.status.code(), Some(7));
-        // Nothing that stands in names makes a line of it two. Who has spoken may yet be ended with the primary.
+        // Nothing that stands in names makes a line of it two. Who has spoken may yet be ended with
+        // the primary.
         let whole = |line: &str| {
             line.starts_with("gleaner: scavenger ./p")
                 && line.ends_with(": exit code 7; its output is in out")
@@ -200,7 +203,8 @@ fn addresses_that_are_no_loads_are_not_left_out() {
     assert!(told.starts_with("gleaner: --exclude: 0x1, 0x2: no load or busy-wait"), "{told}");
 }
 
-/// Where it begins on its stack is drawn by the kernel each time; where nothing is left for the loader, that ends by a fault.
+/// Where it begins on its stack is drawn by the kernel each time; where nothing is left for the
+/// loader, that ends by a fault.
 #[test]
 fn a_stack_of_sixteen_kib_is_told_of() {
     let place = place();

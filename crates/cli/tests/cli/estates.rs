@@ -1,4 +1,5 @@
-//! What a scavenger leaves behind when it has ended: nothing, in an address space that others go on in.
+//! What a scavenger leaves behind when it has ended: nothing, in an address space that others go on
+//! in.
 //!
 //! To add something that programs map, or a way to end: a line of [`PROGRAM`].
 
@@ -6,9 +7,10 @@ use testkit::{Place, said};
 
 /// Chases, so that there are sites.
 ///
-/// - `company FILE` goes on until there is something in the file, and then until nothing is marked as somebody's, or for long; and says what
-///   is mapped.
-/// - `keeper FILE` does so while another thread of it maps and unmaps memory and a file, and looks whether it keeps what it has.
+/// - `company FILE` goes on until there is something in the file, and then until nothing is marked
+///   as somebody's, or for long; and says what is mapped.
+/// - `keeper FILE` does so while another thread of it maps and unmaps memory and a file, and looks
+///   whether it keeps what it has.
 /// - Else it maps what there is to be mapped, and ends as it is told.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
@@ -206,7 +208,8 @@ fn place() -> Place {
 /// So much does the runtime reserve beside what a primary has, in KiB.
 const RESERVED: u64 = 400 << 10;
 
-/// That only the primary is left: its files once each, and no more memory than it and the runtime want.
+/// That only the primary is left: its files once each, and no more memory than it and the runtime
+/// want.
 fn check(maps: &str, what: &str) {
     let with = |name: &str, rights: &str| {
         maps.lines().filter(|line| line.contains(name) && line.contains(rights)).count()

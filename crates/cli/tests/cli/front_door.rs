@@ -1,4 +1,5 @@
-//! What a user meets at the front door when something is wrong: one clear line, the right exit code, nothing lost.
+//! What a user meets at the front door when something is wrong: one clear line, the right exit
+//! code, nothing lost.
 //!
 //! To add a case of wrong use: a line in [`wrong_use_is_told_in_one_line`].
 
@@ -238,7 +239,8 @@ fn the_version_is_told() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("gleaner {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// Needs a file system of its own, so root or user namespaces; `make test` names it as skipped where it has neither.
+/// Needs a file system of its own, so root or user namespaces; `make test` names it as skipped
+/// where it has neither.
 #[test]
 fn on_a_full_disk_the_old_file_stays() {
     let dir = tempfile::tempdir().unwrap();

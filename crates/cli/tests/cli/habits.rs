@@ -1,5 +1,6 @@
-//! What programs do with themselves, under `gleaner harvest`: they execute themselves anew, look at what they began with, write over
-//! their arguments, forbid themselves system calls. As primary and as scavenger each says what it says alone.
+//! What programs do with themselves, under `gleaner harvest`: they execute themselves anew, look at
+//! what they began with, write over their arguments, forbid themselves system calls. As primary and
+//! as scavenger each says what it says alone.
 //!
 //! To add a habit: a branch of the program's `main` and a line of [`HABITS`].
 
@@ -241,7 +242,8 @@ fn a_primary_keeps_its_habits() {
 fn a_scavenger_keeps_its_habits() {
     let place = place();
     assert!(place.compile("cc", "static", &["-static"]));
-    // Without a dynamic loader nothing of ours is in it that could know its file, or speak to its libc.
+    // Without a dynamic loader nothing of ours is in it that could know its file, or speak to its
+    // libc.
     for (name, habits) in [
         ("p", &["self", "title", "children", "errno", "dispatch"][..]),
         ("static", &["title", "children", "dispatch"]),
@@ -277,8 +279,8 @@ fn a_scavenger_that_gets_no_threads_is_told_of() {
     }
 }
 
-/// SIGPIPE is ignored in the launcher whatever it was before, and a closed standard stream is opened there: none of that is the
-/// primary's.
+/// SIGPIPE is ignored in the launcher whatever it was before, and a closed standard stream is
+/// opened there: none of that is the primary's.
 #[test]
 fn a_primary_begins_as_it_would_alone() {
     let place = place();

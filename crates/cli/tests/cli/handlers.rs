@@ -1,14 +1,19 @@
-//! Signal handlers and endings of programs in either role: what they find, and that they are as alone.
+//! Signal handlers and endings of programs in either role: what they find, and that they are as
+//! alone.
 
 use std::process::Command;
 use testkit::{Place, text};
 
 /// By its first argument, alone and in either role:
-/// - `search`, and a second one to end then: handlers with large frames look for what the program holds in registers or on its stack, as collectors do.
-/// - `calls`, the same: many more of them, while it leaves its loop for a system call every thousand steps.
-/// - `older`: handlers by older interfaces, in the midst of a chase and chasing themselves; ends by `quick_exit`.
+/// - `search`, and a second one to end then: handlers with large frames look for what the program
+///   holds in registers or on its stack, as collectors do.
+/// - `calls`, the same: many more of them, while it leaves its loop for a system call every
+///   thousand steps.
+/// - `older`: handlers by older interfaces, in the midst of a chase and chasing themselves; ends by
+///   `quick_exit`.
 /// - `vfork SECONDS`: a child that ends at once, then a chase.
-/// - `faults`: pages vanish in the midst of a chase; handlers find what its caller holds in registers, and bring them back.
+/// - `faults`: pages vanish in the midst of a chase; handlers find what its caller holds in
+///   registers, and bring them back.
 /// - `often`: a chase, interrupted as often as the kernel can.
 /// - `chase`: until it is ended.
 /// - `rests`: so, too, but leaves scavengers at home some of the CPU.
@@ -250,7 +255,8 @@ fn handlers_run_on_the_programs_stack_wherever_they_come() {
     assert_eq!(text(&place.harvest(&beside).output().unwrap().stdout), expected);
 }
 
-/// Each signal takes the guest that runs away from the primary, wherever it is in its code: also where it has read whom it is to go on with.
+/// Each signal takes the guest that runs away from the primary, wherever it is in its code: also
+/// where it has read whom it is to go on with.
 #[test]
 fn guests_that_are_interrupted_amid_their_yields_go_on() {
     let place = place();

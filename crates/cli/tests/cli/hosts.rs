@@ -1,15 +1,17 @@
-//! Programs of all kinds and places that forbid something, by the front door of `gleaner harvest`: each takes part as if it
-//! were alone, or is refused or goes without something in one line.
+//! Programs of all kinds and places that forbid something, by the front door of `gleaner harvest`:
+//! each takes part as if it were alone, or is refused or goes without something in one line.
 //!
-//! To add a kind of program: a line in [`scavengers_of_all_kinds`]. To add a place: a line in [`what_a_place_forbids`].
+//! To add a kind of program: a line in [`scavengers_of_all_kinds`]. To add a place: a line in
+//! [`what_a_place_forbids`].
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use testkit::{Place, said};
 
-/// Chases for a while, so that there is a site, says what it was given and ends with a code of its own. `company FILE` chases
-/// until there is such a file with something in it, and ends with 4; `work N` for so many million steps.
+/// Chases for a while, so that there is a site, says what it was given and ends with a code of its
+/// own. `company FILE` chases until there is such a file with something in it, and ends with 4;
+/// `work N` for so many million steps.
 const PROGRAM: &str = r#"
 #include <errno.h>
 #include <stdio.h>
@@ -74,7 +76,8 @@ fn scavengers_of_all_kinds() {
         let (expected, printed, _) = said(&alone);
         assert_eq!(code, Some(4), "{kind}: {errors}");
         assert_eq!(std::fs::read_to_string(place.at("out")).unwrap(), printed, "{kind}");
-        // Its code is told since it is not 0; it may also have been ended with the primary, which it saw off.
+        // Its code is told since it is not 0; it may also have been ended with the primary, which
+        // it saw off.
         let (code, output) = (expected.unwrap(), "its output is in out");
         let line = format!("gleaner: scavenger {scavenger} (1): exit code {code}; {output}\n");
         // So is what a script executes in its place, where it was seen at that.
@@ -125,7 +128,8 @@ fn what_is_no_program_is_told_in_one_line() {
     }
 }
 
-/// Programs that may be run but not be read; root reads everything, so this is tried as somebody else.
+/// Programs that may be run but not be read; root reads everything, so this is tried as somebody
+/// else.
 #[test]
 fn what_may_not_be_read_is_told_in_one_line() {
     let place = place();

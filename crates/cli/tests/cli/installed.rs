@@ -1,4 +1,5 @@
-//! `make install` and `make uninstall`: what was built goes below a prefix, and away again, without a toolchain.
+//! `make install` and `make uninstall`: what was built goes below a prefix, and away again, without
+//! a toolchain.
 
 use std::fs;
 use std::path::Path;

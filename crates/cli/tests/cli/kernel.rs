@@ -1,13 +1,16 @@
-//! What programs ask of the kernel for themselves, by the front door of `gleaner harvest`: what is said of the address space as a whole, or
-//! of what yields work with. Each does what it does alone, or ends with one line; and never does a primary feel it.
+//! What programs ask of the kernel for themselves, by the front door of `gleaner harvest`: what is
+//! said of the address space as a whole, or of what yields work with. Each does what it does alone,
+//! or ends with one line; and never does a primary feel it.
 //!
-//! To add something that programs ask for: a case of [`PROGRAM`], and a test that says what follows.
+//! To add something that programs ask for: a case of [`PROGRAM`], and a test that says what
+//! follows.
 
 use std::process::Output;
 use testkit::{Place, said, text};
 
-/// Chases, so that there are sites, does what it is told, chases on, and says in a file that is named that it is done. `company FILE` goes
-/// on until there is something in the file, and then says how much memory is locked.
+/// Chases, so that there are sites, does what it is told, chases on, and says in a file that is
+/// named that it is done. `company FILE` goes on until there is something in the file, and then
+/// says how much memory is locked.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <signal.h>
@@ -145,7 +148,8 @@ fn areas_that_are_not_used_are_no_data_of_the_program() {
     assert_eq!(said(&harvested), said(&alone));
 }
 
-/// What is executed has the filter, too. Where that is a program at the same fixed addresses, its calls would be taken for the scavenger's.
+/// What is executed has the filter, too. Where that is a program at the same fixed addresses, its
+/// calls would be taken for the scavenger's.
 #[test]
 fn a_scavenger_executes_itself_or_is_told_that_it_cannot() {
     let place = place();

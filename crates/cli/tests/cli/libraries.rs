@@ -1,5 +1,6 @@
-//! Programs that look for their libraries beside themselves (`$ORIGIN`): as primary and as scavenger they find them, though their
-//! rewritten copies are elsewhere, and nothing of how they were told is in their environment.
+//! Programs that look for their libraries beside themselves (`$ORIGIN`): as primary and as
+//! scavenger they find them, though their rewritten copies are elsewhere, and nothing of how they
+//! were told is in their environment.
 
 use std::process::{Command, Output};
 use testkit::{Place, without_summary};

@@ -1,8 +1,9 @@
-//! The `gleaner` binary from the outside, in one test binary: one module for each part of its behaviour.
+//! The `gleaner` binary from the outside, in one test binary: one module for each part of its
+//! behaviour.
 //!
-//! All modules run in one process, in several threads. So a test sets nothing that belongs to the process:
-//! no environment variable, working directory, limit or signal action of its own, only those of the
-//! commands that it starts (`sh -c "ulimit …; exec …"` where a `Command` cannot).
+//! All modules run in one process, in several threads. So a test sets nothing that belongs to the
+//! process: no environment variable, working directory, limit or signal action of its own, only
+//! those of the commands that it starts (`sh -c "ulimit …; exec …"` where a `Command` cannot).
 //!
 //! To add one: its file here, and its line below.
 //! `cargo test -p gleaner-cli --test cli MODULE::` runs one module.

@@ -1,7 +1,9 @@
-//! What remains of a short measurement when something goes wrong at its end or is tight from its start: nothing is lost that
-//! could be kept. No speed is looked at here, only what is written where.
+//! What remains of a short measurement when something goes wrong at its end or is tight from its
+//! start: nothing is lost that could be kept. No speed is looked at here, only what is written
+//! where.
 //!
-//! To add a case: a test that measures the clock, which takes a second, or asks for more than there is.
+//! To add a case: a test that measures the clock, which takes a second, or asks for more than there
+//! is.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

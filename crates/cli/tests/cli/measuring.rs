@@ -1,4 +1,5 @@
-//! How `measure` behaves towards others: shells, other measurements, and the harvest that uses its record.
+//! How `measure` behaves towards others: shells, other measurements, and the harvest that uses its
+//! record.
 //!
 //! To add a case: a test that measures the clock, which takes a second. No speed is looked at.
 

@@ -1,4 +1,5 @@
-//! Which files are written, and which are not: links and files of other users, descriptors, pipes and devices.
+//! Which files are written, and which are not: links and files of other users, descriptors, pipes
+//! and devices.
 //!
 //! To add a case: a way to name an output, and what becomes of it.
 

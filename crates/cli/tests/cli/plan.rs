@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Its chase holds little that is live, and what it adds to each step changes nowhere: there is something for each part of a plan to spare.
+/// Its chase holds little that is live, and what it adds to each step changes nowhere: there is
+/// something for each part of a plan to spare.
 const PROGRAM: &str = r"
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-//! What cannot be rewritten gets one clear line, and no output file: no program of this test may leave one.
+//! What cannot be rewritten gets one clear line, and no output file: no program of this test may
+//! leave one.
 //!
 //! To add a case: a line in one of the tables, with what is said behind the file's name.
 
@@ -21,7 +22,8 @@ impl Place {
         std::fs::write(self.path(name), content).unwrap();
         self.path(name)
     }
-    /// What `gleaner twin` says of a file, without its name; nothing may be left where the output was to go.
+    /// What `gleaner twin` says of a file, without its name; nothing may be left where the output
+    /// was to go.
     fn refused(&self, input: &Path, output: &Path) -> (Option<i32>, String) {
         // Not of devices: some give bytes without end.
         let is_file = std::fs::metadata(output).is_ok_and(|there| there.is_file());
@@ -96,7 +98,8 @@ fn what_is_cut_short() {
     let place = Place::new();
     let output = place.path("output");
     let whole = program();
-    // Everywhere in the headers, and a few places in what follows; but not where only section names are lost.
+    // Everywhere in the headers, and a few places in what follows; but not where only section names
+    // are lost.
     let cuts = (4..80).chain((80..whole.len() / 2).step_by(whole.len() / 40));
     for cut in cuts {
         let input = place.file("input", &whole[..cut]);
@@ -292,7 +295,8 @@ fn devices_keep_their_rights() {
     assert_eq!(after, before);
 }
 
-/// Needs a file system of its own, so root or user namespaces; `make test` names it as skipped where it has neither.
+/// Needs a file system of its own, so root or user namespaces; `make test` names it as skipped
+/// where it has neither.
 #[test]
 fn on_a_full_disk_there_is_no_half_of_a_file() {
     let place = Place::new();

@@ -1,10 +1,12 @@
-//! Libraries that are rewritten with the programs that are linked to them (`--libraries`): there is company aboard while a primary waits in
-//! one, and a scavenger that works in one comes aboard; and nobody notices that another file was loaded.
+//! Libraries that are rewritten with the programs that are linked to them (`--libraries`): there is
+//! company aboard while a primary waits in one, and a scavenger that works in one comes aboard; and
+//! nobody notices that another file was loaded.
 
 use std::process::Output;
 use testkit::{Place, without_summary};
 
-/// With `-DINNER` a library, with `-DOUTER` one that needs it, with `-DLOADS` too, and may load others; else a program that calls that.
+/// With `-DINNER` a library, with `-DOUTER` one that needs it, with `-DLOADS` too, and may load
+/// others; else a program that calls that.
 const SOURCE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,6 +1,8 @@
-//! `gleaner harvest --siblings` from the outside: threads of a program on one CPU do what they do without it, whatever that is.
+//! `gleaner harvest --siblings` from the outside: threads of a program on one CPU do what they do
+//! without it, whatever that is.
 //!
-//! To add something that threads do: a case of `siblings/program.c`, a line in [`threads_do_what_they_do_alone`].
+//! To add something that threads do: a case of `siblings/program.c`, a line in
+//! [`threads_do_what_they_do_alone`].
 
 use records::run::{Ended, Run};
 use std::os::unix::process::ExitStatusExt;
@@ -122,7 +124,8 @@ fn threads_go_aboard_each_other_and_the_record_says_so() {
     assert!(sum(|thread| &thread.aboard) > 0.0, "{siblings:?}");
 }
 
-/// Who can have a CPU of its own does not wait aboard another one: the main thread only sleeps while its one worker runs.
+/// Who can have a CPU of its own does not wait aboard another one: the main thread only sleeps
+/// while its one worker runs.
 #[test]
 fn idle_processors_come_first() {
     if processors() < 2 {
@@ -145,7 +148,8 @@ fn idle_processors_come_first() {
 fn the_program_ends_as_its_threads_say_whoever_is_aboard() {
     let place = Place::new();
     place.compile("cc", "program.c", "p", &[]);
-    // exit, _exit, exec and a signal in a thread, a fault, and a main thread that ends before the others.
+    // exit, _exit, exec and a signal in a thread, a fault, and a main thread that ends before the
+    // others.
     for way in ["1", "2", "3", "4", "5"] {
         place.same(&["./p", "end", "6", "4", way]);
     }
@@ -197,7 +201,8 @@ fn what_cannot_be_is_told_in_one_line() {
     place.same(&["./p", "nothing of the kind"]);
 }
 
-/// Whoever is away then, parked or aboard another one, finds home by itself; nothing else becomes of it.
+/// Whoever is away then, parked or aboard another one, finds home by itself; nothing else becomes
+/// of it.
 #[test]
 fn threads_whose_supervisor_is_killed_end_as_they_do_alone() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! Each verb once, as a user would call it: a few seconds, for `make check`. What else verbs do is tried by
-//! the other modules.
+//! Each verb once, as a user would call it: a few seconds, for `make check`. What else verbs do is
+//! tried by the other modules.
 //!
 //! To add a verb: its test here, and its name in [`VERBS`].
 

@@ -1,7 +1,9 @@
-//! The programs and libraries of this system, one process of `gleaner twin --identity` each, and one with `--poison`: none
-//! may crash, none may make what is not proven, and nearly all functions have twins. A sample in every test run; everything
-//! when asked for: `cargo test --release -p gleaner-cli --test cli -- survey:: --ignored --nocapture`. `SURVEY_FOLDERS` names other
-//! folders, `SURVEY_PART=2/5` the second fifth of what lies there, `SURVEY_GLEANER` another build than this one.
+//! The programs and libraries of this system, one process of `gleaner twin --identity` each, and
+//! one with `--poison`: none may crash, none may make what is not proven, and nearly all functions
+//! have twins. A sample in every test run; everything when asked for: `cargo test --release -p
+//! gleaner-cli --test cli -- survey:: --ignored --nocapture`. `SURVEY_FOLDERS` names other folders,
+//! `SURVEY_PART=2/5` the second fifth of what lies there, `SURVEY_GLEANER` another build than this
+//! one.
 //!
 //! To tell of one more thing: a field of [`Survey`], filled in [`Survey::add`].
 
@@ -174,8 +176,8 @@ fn judge(paths: &[PathBuf], mode: &str, least: u64) {
     assert!(survey.twinned * 100 >= survey.functions * least, "{} of {}", survey.twinned, survey.functions);
 }
 
-/// A part may have more than its share of odd files, as one library full of assembly is: `scripts/test-long.sh` asks for 99 of a hundred of
-/// all together.
+/// A part may have more than its share of odd files, as one library full of assembly is:
+/// `scripts/test-long.sh` asks for 99 of a hundred of all together.
 const OF_A_PART: u64 = 95;
 
 fn of_all() -> u64 {

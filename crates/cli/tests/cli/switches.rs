@@ -1,4 +1,5 @@
-//! A primary's yields are switched on while somebody may come aboard, and off where they do not pay.
+//! A primary's yields are switched on while somebody may come aboard, and off where they do not
+//! pay.
 
 use records::run::{Run, SiteRun};
 use std::fs;
@@ -7,9 +8,10 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 use testkit::{Place, wait_for, wait_until};
 
-/// A ring that is in no cache, and at each of its nodes a table that always is: for so many steps, or until it is killed. `fork FILE`: as
-/// soon as there is the file, it goes on with a child. `locked`: nothing of it becomes both writable and executable (`PR_SET_MDWE`), until it
-/// is killed.
+/// A ring that is in no cache, and at each of its nodes a table that always is: for so many steps,
+/// or until it is killed. `fork FILE`: as soon as there is the file, it goes on with a child.
+/// `locked`: nothing of it becomes both writable and executable (`PR_SET_MDWE`), until it is
+/// killed.
 const PROGRAM: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
@@ -79,7 +81,8 @@ fn children(pid: i32) -> Vec<i32> {
     list.split_whitespace().map(number).collect()
 }
 
-/// Where the bytes are by which a primary's yields are switched, in its memory, and what its file has there.
+/// Where the bytes are by which a primary's yields are switched, in its memory, and what its file
+/// has there.
 fn switches(pid: i32) -> Option<Vec<(u64, u8)>> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     let of_twin = |line: &&str| line.contains("/twins/") && line.contains(" 00000000 ");

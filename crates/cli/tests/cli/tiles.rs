@@ -1,4 +1,5 @@
-//! Matrix tiles (AMX), which no yield switches: a primary that has some in use over calls, and scavengers that do, keep theirs.
+//! Matrix tiles (AMX), which no yield switches: a primary that has some in use over calls, and
+//! scavengers that do, keep theirs.
 
 use testkit::{Place, text, without_summary};
 

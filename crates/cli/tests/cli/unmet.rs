@@ -1,11 +1,14 @@
-//! A primary that comes to no yield for long: its guests are taken from it, and run at home. Also where it is about to meet one.
+//! A primary that comes to no yield for long: its guests are taken from it, and run at home. Also
+//! where it is about to meet one.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::{Place, processors, text, wait_for};
 
-/// A chase in either role. `primary`: once its guest has begun, it computes without a load until that is done. `stops`: it stops itself, for two
-/// seconds and until that is done. `chaser`: until it is told to end. Anything else is a guest: once it is told that the primary is busy, it does some more.
+/// A chase in either role. `primary`: once its guest has begun, it computes without a load until
+/// that is done. `stops`: it stops itself, for two seconds and until that is done. `chaser`: until
+/// it is told to end. Anything else is a guest: once it is told that the primary is busy, it does
+/// some more.
 const SOURCE: &str = r#"
 #include <fcntl.h>
 #include <signal.h>

@@ -1,9 +1,11 @@
-//! What a harvest cannot reach: programs that another one executes in its place, as wrappers do, and libraries. A line says so.
+//! What a harvest cannot reach: programs that another one executes in its place, as wrappers do,
+//! and libraries. A line says so.
 
 use std::process::Stdio;
 use testkit::{Place, text, without_summary};
 
-/// With `-DLIBRARY` a library, with `-DPROGRAM` a program that does nothing but call it, else one that executes its arguments.
+/// With `-DLIBRARY` a library, with `-DPROGRAM` a program that does nothing but call it, else one
+/// that executes its arguments.
 const SOURCE: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

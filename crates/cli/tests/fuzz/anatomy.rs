@@ -1,4 +1,5 @@
-//! Where in a sound file the numbers stand that readers go by, in areas: so that damage hits what matters.
+//! Where in a sound file the numbers stand that readers go by, in areas: so that damage hits what
+//! matters.
 //!
 //! To add an area: a line in [`of`].
 
@@ -88,7 +89,8 @@ fn records(name: &'static str, at: usize, size: usize, record: usize, fields: &[
     Area { name, fields: all, range: (at, at + size), record: Some(record) }
 }
 
-/// The entries of an unwind table: length, reference to the common entry, two pointers, and every byte behind.
+/// The entries of an unwind table: length, reference to the common entry, two pointers, and every
+/// byte behind.
 fn frames(data: &[u8], at: usize, size: usize) -> Area {
     let mut fields = Vec::new();
     let mut here = at;

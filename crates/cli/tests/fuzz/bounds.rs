@@ -1,8 +1,11 @@
 //! How much a case may take.
 //!
-//! Memory: what is refused takes no more than four times the size of its files. What is not refused becomes a new file and goes through
-//! all phases, in which every instruction has a place of its own: that is bounded by [`PER_BYTE`]; the new file, in which
-//! there may be a hole, by itself; and what is put into twins, which has to be there before any of them is written, by their size. All with a little that does not hang on the size. Time: no case of these sizes takes longer than [`LONGEST`], by far; what does has hung.
+//! Memory: what is refused takes no more than four times the size of its files. What is not refused
+//! becomes a new file and goes through all phases, in which every instruction has a place of its
+//! own: that is bounded by [`PER_BYTE`]; the new file, in which there may be a hole, by itself; and
+//! what is put into twins, which has to be there before any of them is written, by their size. All
+//! with a little that does not hang on the size. Time: no case of these sizes takes longer than
+//! [`LONGEST`], by far; what does has hung.
 
 use crate::targets::{Case, Made};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};

@@ -1,5 +1,6 @@
-//! Files made to overwhelm: a little that is said of many, or many things said of the same bytes. Sizes that are only
-//! multiplied when tables overlap, lists that are searched once for each entry of another.
+//! Files made to overwhelm: a little that is said of many, or many things said of the same bytes.
+//! Sizes that are only multiplied when tables overlap, lists that are searched once for each entry
+//! of another.
 //!
 //! To add a crowd: an arm in [`crowd`].
 
@@ -38,7 +39,8 @@ impl File {
     fn section(&mut self, name: &'static str, kind: u32, flags: u64, at: usize, size: usize) {
         self.sections.push(Section { name, kind, flags, at, size });
     }
-    /// An unwind table: a common entry with this program, and a description for each range (with its exception table, if any).
+    /// An unwind table: a common entry with this program, and a description for each range (with
+    /// its exception table, if any).
     fn frames(&mut self, shared: &[u8], ranges: &[(usize, usize)], lsda: Option<usize>) {
         let begin = self.bytes.len().next_multiple_of(8);
         let mut table = Vec::new();

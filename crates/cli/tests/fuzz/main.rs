@@ -1,8 +1,10 @@
-//! Whatever a file holds, it is read in the memory and the time that its size is worth, and nothing panics.
+//! Whatever a file holds, it is read in the memory and the time that its size is worth, and nothing
+//! panics.
 //!
-//! Each target gets a second here, and as many as `GLEANER_FUZZ_SECONDS` says by `make fuzz`. A case is one number: a case that
-//! fails is told with its number and its files are kept; `GLEANER_FUZZ_CASE=NUMBER cargo test -p gleaner-cli --test fuzz -- TARGET`
-//! does it again. Numbers begin at `GLEANER_FUZZ_START`.
+//! Each target gets a second here, and as many as `GLEANER_FUZZ_SECONDS` says by `make fuzz`. A
+//! case is one number: a case that fails is told with its number and its files are kept;
+//! `GLEANER_FUZZ_CASE=NUMBER cargo test -p gleaner-cli --test fuzz -- TARGET` does it again.
+//! Numbers begin at `GLEANER_FUZZ_START`.
 //!
 //! Bounds: see [`bounds`].
 

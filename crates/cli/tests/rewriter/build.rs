@@ -42,8 +42,9 @@ impl Program {
         ["-w", group.level, place].into_iter().chain(own).map(str::to_owned).collect()
     }
 
-    /// Builds what is not there yet or was made of something else: `original/program` in each variant's folder, beside it
-    /// the program's library, and `symbols`, the program before it was stripped.
+    /// Builds what is not there yet or was made of something else: `original/program` in each
+    /// variant's folder, beside it the program's library, and `symbols`, the program before it was
+    /// stripped.
     pub(crate) fn build(&self, group: &Group) -> Result<(), String> {
         let key = self.key(group)?;
         let stale: Vec<Shape> =
@@ -122,7 +123,8 @@ impl Program {
             && folder.join("original/program").is_file()
     }
 
-    /// What decides about the result: compiler, flags, and every source with what it includes from beside it.
+    /// What decides about the result: compiler, flags, and every source with what it includes from
+    /// beside it.
     fn key(&self, group: &Group) -> Result<String, String> {
         let mut hasher = DefaultHasher::new();
         group.compiler.version().hash(&mut hasher);

@@ -1,4 +1,5 @@
-//! What a program asks of the runner: the lines `//# word: value` in its head, among the comments it begins with.
+//! What a program asks of the runner: the lines `//# word: value` in its head, among the comments
+//! it begins with.
 //!
 //! | directive | meaning |
 //! |---|---|

@@ -1,14 +1,15 @@
 //! Programs do the same rewritten as they do by themselves.
 //!
-//! Each source in `programs/rewriter/` is one test. It is built with gcc and clang, at four levels, in four
-//! shapes, and runs as it is, with identity twins, and with twins in which everything claimed dead is garbage
-//! before every instruction. What it prints and how it ends must be the same. Then the twins of the functions
-//! it names are torn out of it, and it must fail: so they did run.
+//! Each source in `programs/rewriter/` is one test. It is built with gcc and clang, at four levels,
+//! in four shapes, and runs as it is, with identity twins, and with twins in which everything
+//! claimed dead is garbage before every instruction. What it prints and how it ends must be the
+//! same. Then the twins of the functions it names are torn out of it, and it must fail: so they did
+//! run.
 //!
 //! Not all variants are built each time: see `variant.rs`.
 //!
-//! To add a program: a source file there, one behaviour each; `directives.rs` lists what may stand in its
-//! head. `random.rs` adds random programs. Variables that say what is run:
+//! To add a program: a source file there, one behaviour each; `directives.rs` lists what may stand
+//! in its head. `random.rs` adds random programs. Variables that say what is run:
 //!
 //! | variable | what is run |
 //! |---|---|

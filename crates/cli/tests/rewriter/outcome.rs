@@ -18,8 +18,8 @@ pub(crate) struct Outcome {
     pub(crate) err: Vec<u8>,
 }
 
-/// Runs it in a process group of its own, and kills that when the time is over. What it prints goes through files in
-/// `folder`, so that whatever it leaves behind cannot keep a pipe open.
+/// Runs it in a process group of its own, and kills that when the time is over. What it prints goes
+/// through files in `folder`, so that whatever it leaves behind cannot keep a pipe open.
 pub(crate) fn run(mut command: Command, folder: &Path, limit: Duration) -> Result<Outcome, String> {
     let what = format!("{command:?}");
     let failed = |why: &dyn std::fmt::Display| format!("{what}: {why}");
@@ -28,7 +28,8 @@ pub(crate) fn run(mut command: Command, folder: &Path, limit: Duration) -> Resul
     command.stdin(Stdio::null()).stdout(file(&out)?).stderr(file(&err)?).process_group(0);
     let mut child = loop {
         match command.spawn() {
-            // It was just written here, and a child that another thread is about to start still has it open for that.
+            // It was just written here, and a child that another thread is about to start still has
+            // it open for that.
             Err(e) if e.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
             started => break started.map_err(|e| failed(&e))?,
         }
@@ -43,7 +44,8 @@ pub(crate) fn run(mut command: Command, folder: &Path, limit: Duration) -> Resul
             }
         }
     });
-    // Whether it is still there or only left somebody behind: the child is not reaped yet, so the group is its own.
+    // Whether it is still there or only left somebody behind: the child is not reaped yet, so the
+    // group is its own.
     let _ = kill_process_group(pid, Signal::KILL);
     let status = child.wait().map_err(|e| failed(&e))?;
     let end = match (in_time.map_err(|e| failed(&e))?, status.code(), status.signal()) {

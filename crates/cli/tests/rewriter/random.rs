@@ -1,4 +1,5 @@
-//! Random programs by csmith, with recorded seeds: each prints checksums of all its variables, which twins must not change.
+//! Random programs by csmith, with recorded seeds: each prints checksums of all its variables,
+//! which twins must not change.
 //!
 //! `GLEANER_RANDOM` says how many seeds, counted from 1; `make test-random` runs thousands.
 
@@ -21,8 +22,8 @@ pub(crate) const BATCH: u64 = 10;
 /// Small programs: many shapes of code rather than much of it.
 const OPTIONS: [&str; 8] =
     ["--max-funcs", "5", "--max-block-depth", "3", "--max-block-size", "4", "--max-expr-complexity", "6"];
-/// Some random programs never end. Those that compute for longer than this many seconds by themselves are left out: by their
-/// own time, so that it does not hang on what else goes on here.
+/// Some random programs never end. Those that compute for longer than this many seconds by
+/// themselves are left out: by their own time, so that it does not hang on what else goes on here.
 const LONG: u32 = 1;
 /// Far more than any takes to compute for so long.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -1,5 +1,5 @@
-//! Tearing twins out of a rewritten file, so that whoever enters them dies: what shows that they ran. Reads the file by
-//! `docs/twin-format.md` alone.
+//! Tearing twins out of a rewritten file, so that whoever enters them dies: what shows that they
+//! ran. Reads the file by `docs/twin-format.md` alone.
 
 use image::Image;
 use image::elf::symbols::Symbols;
@@ -24,8 +24,8 @@ fn twins(file: &Image<'_>) -> Option<BTreeMap<u64, (u64, u32)>> {
         .collect()
 }
 
-/// Addresses of the functions of this name: its own symbol, clones made by compilers (`name.constprop.0`), C++ functions.
-/// Symbols with split-off parts (`name.cold`) are clones too.
+/// Addresses of the functions of this name: its own symbol, clones made by compilers
+/// (`name.constprop.0`), C++ functions. Symbols with split-off parts (`name.cold`) are clones too.
 pub(crate) fn named(symbols: &Symbols<'_>, name: &str) -> Vec<u64> {
     let mangled = format!("{}{name}", name.len());
     let is = |symbol: &str| {

@@ -1,4 +1,5 @@
-//! One program: every variant as it is, with identity twins, with poisoned twins, and with twins torn out.
+//! One program: every variant as it is, with identity twins, with poisoned twins, and with twins
+//! torn out.
 
 use crate::build::{Program, fresh};
 use crate::directives::End;
@@ -16,7 +17,8 @@ use std::time::Duration;
 
 /// Far more than any program takes; so that nothing hangs.
 const LIMIT: Duration = Duration::from_secs(60);
-/// A program without its twins may wait for somebody who died. If it would end after all, that is only not seen.
+/// A program without its twins may wait for somebody who died. If it would end after all, that is
+/// only not seen.
 const TORN_LIMIT: Duration = Duration::from_secs(2);
 
 /// How many failed variants of one program are described.
@@ -40,8 +42,8 @@ fn count(change: impl FnOnce(&mut Totals)) {
     change(&mut TOTALS.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
 }
 
-/// How a variant's original ends and what it prints, and the functions whose twins are entered only by other twins there,
-/// since the entries of their originals had to be left as they were.
+/// How a variant's original ends and what it prints, and the functions whose twins are entered only
+/// by other twins there, since the entries of their originals had to be left as they were.
 struct Done {
     outcome: Outcome,
     not_entered: Vec<String>,
@@ -220,8 +222,9 @@ fn has_no_twins(program: &Program, symbols: &[u8], refused: &[(u64, String)]) ->
     Ok(())
 }
 
-/// The program must not do what it did when nobody may enter this function's twin any more: so it was entered before.
-/// False if it was not, and the report said that its entry had to be left as it was.
+/// The program must not do what it did when nobody may enter this function's twin any more: so it
+/// was entered before. False if it was not, and the report said that its entry had to be left as it
+/// was.
 fn dies_without(
     folder: &Path,
     function: &str,

@@ -1,10 +1,10 @@
 //! The ways a program is built: compilers × levels × shapes.
 //!
-//! A program is built in enough of them that each pair (a compiler with a level, a compiler with a shape, a
-//! level with a shape) is met: half of the product. Which half differs from program to program, so all of the
-//! product is met by some program. Of the static variants one is poisoned: each holds the whole C library,
-//! and poisoning and proving that is most of all the work. `GLEANER_MATRIX=all` takes the whole product of
-//! variants and modes for each program.
+//! A program is built in enough of them that each pair (a compiler with a level, a compiler with a
+//! shape, a level with a shape) is met: half of the product. Which half differs from program to
+//! program, so all of the product is met by some program. Of the static variants one is poisoned:
+//! each holds the whole C library, and poisoning and proving that is most of all the work.
+//! `GLEANER_MATRIX=all` takes the whole product of variants and modes for each program.
 //!
 //! To add one: an entry in [`COMPILERS`], [`LEVELS`] or [`Shape::ALL`].
 
@@ -91,7 +91,8 @@ impl Shape {
     }
 }
 
-/// The shapes of one compiler and level: they share what is compiled and differ in how it is linked.
+/// The shapes of one compiler and level: they share what is compiled and differ in how it is
+/// linked.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) compiler: &'static Compiler,
@@ -128,7 +129,8 @@ pub(crate) enum Breadth {
 }
 
 impl Breadth {
-    /// For a program of this name, as the environment has it. Who names variants means those and no others.
+    /// For a program of this name, as the environment has it. Who names variants means those and no
+    /// others.
     pub(crate) fn of(program: &str, wanted: &[String]) -> Self {
         match std::env::var("GLEANER_MATRIX").as_deref() {
             Ok("all") => Self::All,
@@ -142,8 +144,8 @@ impl Breadth {
 /// One variant by its numbers in [`COMPILERS`], [`LEVELS`] and [`Shape::ALL`].
 type Indices = [usize; 3];
 
-/// Of these variants enough that each pair of two numbers that any of them has is met. Those that share what
-/// is compiled (position-independent or not) are taken together.
+/// Of these variants enough that each pair of two numbers that any of them has is met. Those that
+/// share what is compiled (position-independent or not) are taken together.
 fn pairs(all: &[Indices], half: usize) -> Vec<Indices> {
     let of =
         |[compiler, level, shape]: Indices| [(0, compiler, level), (1, compiler, shape), (2, level, shape)];
@@ -230,7 +232,8 @@ pub(crate) fn matrix(program: &Directives, wanted: &[String], breadth: Breadth) 
     Matrix { groups, lacking }
 }
 
-/// What is taken of the whole product, and of one that lacks some: each pair is met, by half of the variants.
+/// What is taken of the whole product, and of one that lacks some: each pair is met, by half of the
+/// variants.
 pub(crate) fn pairs_are_met() -> Result<(), String> {
     let of =
         |[compiler, level, shape]: Indices| [(0, compiler, level), (1, compiler, shape), (2, level, shape)];

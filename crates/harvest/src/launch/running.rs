@@ -22,8 +22,8 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// How long the launcher waits for scavengers that were killed, and for a supervisor that has
-/// nothing left to do. A process under `SCHED_IDLE` may need minutes until it has the CPU time to die,
-/// where others are busy; and a traced process is not gone before its tracer has seen it. The
+/// nothing left to do. A process under `SCHED_IDLE` may need minutes until it has the CPU time to
+/// die, where others are busy; and a traced process is not gone before its tracer has seen it. The
 /// primary's end is told without that.
 const GRACE: Duration = Duration::from_secs(5);
 

@@ -114,7 +114,8 @@ fn a_register_that_faults_is_the_hypervisors_or_the_processors() {
     assert_eq!(states, ["off", "on", "off", "on"]);
 }
 
-/// The Firecracker guest with other marks: signature of CPUID leaf 0x40000000, maker and product by DMI.
+/// The Firecracker guest with other marks: signature of CPUID leaf 0x40000000, maker and product by
+/// DMI.
 fn guest(signature: &[u8; 12], vendor: &str, product: &str) -> Tree {
     let mut tree = tree("firecracker-zen4");
     let word = |i: usize| u32::from_le_bytes(signature[i..i + 4].try_into().unwrap());

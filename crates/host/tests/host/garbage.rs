@@ -1,4 +1,5 @@
-//! Nothing that stands in a file may make the readers panic, or loop, or ask for unreasonable memory.
+//! Nothing that stands in a file may make the readers panic, or loop, or ask for unreasonable
+//! memory.
 
 use gleaner_host::{Source, Tree, probe};
 use proptest::prelude::*;
@@ -14,7 +15,8 @@ const MACHINES: [&str; 8] = [
     include_str!("../../fixtures/xeon-e5-2640v3.tree"),
 ];
 
-/// What files say when they say nonsense: numbers at the edges, half lines, switches without a choice.
+/// What files say when they say nonsense: numbers at the edges, half lines, switches without a
+/// choice.
 const NONSENSE: [&str; 14] = [
     "",
     "\n",

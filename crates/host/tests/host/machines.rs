@@ -1,6 +1,7 @@
 //! Recorded machines: every fact that matters of each, known by hand.
 //!
-//! To add one: `gleaner doctor --record fixtures/NAME.tree` on it, a test here, and `make regenerate` for its page.
+//! To add one: `gleaner doctor --record fixtures/NAME.tree` on it, a test here, and `make
+//! regenerate` for its page.
 
 use gleaner_host::Host;
 use records::host::{Ability, CacheKind, CoreKind, ThpMode};

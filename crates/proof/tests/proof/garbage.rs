@@ -37,8 +37,8 @@ fn damage(bytes: &mut [u8], hits: &[(usize, u64, usize)]) {
     }
 }
 
-/// A few, so that `cargo test -p gleaner-proof` sees the worst at once; the fuzzer of the command line's tests
-/// (`proof`, `proof_new`) has thousands.
+/// A few, so that `cargo test -p gleaner-proof` sees the worst at once; the fuzzer of the command
+/// line's tests (`proof`, `proof_new`) has thousands.
 const CASES: u32 = 50;
 
 proptest! {

@@ -37,7 +37,8 @@ pub struct Virtualization {
 }
 
 impl Virtualization {
-    /// Whether a hypervisor lies between this system and the machine; false where that is not known.
+    /// Whether a hypervisor lies between this system and the machine; false where that is not
+    /// known.
     pub fn is_guest(&self) -> bool {
         self.hypervisor.get().is_some_and(|name| name != "none")
     }

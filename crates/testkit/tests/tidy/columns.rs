@@ -1,7 +1,8 @@
-//! Comments are no wider than a page: 100 columns. A line of prose beside code is read with the code in view.
+//! Comments are no wider than a page: 100 columns. A line of prose beside code is read with the
+//! code in view.
 //!
-//! Not for documents, whose tables and addresses are long; a line that is nothing but one long word (an
-//! address, a path) is none to be wrapped.
+//! Not for documents, whose tables and addresses are long; a line that is nothing but one long word
+//! (an address, a path) is none to be wrapped.
 
 use crate::pending::unlisted;
 use crate::tree::{Text, texts};

@@ -1,10 +1,12 @@
-//! Modules of a crate use one another in one direction: what is understood first uses nothing of what comes
-//! later. So there is no cycle among the files of a crate, but for those that a use in
-//! `pending/cycles.txt` closes: `CRATE: from -> to # reason`, a use that is left out when cycles are looked for.
+//! Modules of a crate use one another in one direction: what is understood first uses nothing of
+//! what comes later. So there is no cycle among the files of a crate, but for those that a use in
+//! `pending/cycles.txt` closes: `CRATE: from -> to # reason`, a use that is left out when cycles
+//! are looked for.
 //!
-//! A module is a file. A use is a path by `crate::` or `super::`, in code outside tests; the longest part of
-//! it that names a file is what is used. A module that names its own parts (`mod part; use part::X`) does not
-//! use them in this sense, so parts may use what stands in the file above them.
+//! A module is a file. A use is a path by `crate::` or `super::`, in code outside tests; the
+//! longest part of it that names a file is what is used. A module that names its own parts (`mod
+//! part; use part::X`) does not use them in this sense, so parts may use what stands in the file
+//! above them.
 
 use crate::none;
 use crate::pending::unlisted;
@@ -122,8 +124,8 @@ fn graph(files: &[(String, String)]) -> Graph {
     files.iter().map(|(module, text)| (module.clone(), uses(module, &code(text), &modules))).collect()
 }
 
-/// For each use that closes a cycle, the shortest one that it closes. Modules are gone through in the order
-/// of their names, so that the answer does not change by itself.
+/// For each use that closes a cycle, the shortest one that it closes. Modules are gone through in
+/// the order of their names, so that the answer does not change by itself.
 fn cycles(graph: &Graph, left_out: impl Fn(&str, &str) -> bool) -> Vec<Vec<String>> {
     let (mut kept, mut cycles) = (Graph::new(), Vec::new());
     // Uses of what is below the same folder first: those are the ones to keep.

@@ -1,7 +1,8 @@
 //! The house rules that no compiler checks.
 //!
-//! To add one: a function from text to complaints, a test that runs it over the repository, and a test that shows it
-//! complain. What a rule looks for is put together with `concat!` here, so that it does not find itself.
+//! To add one: a function from text to complaints, a test that runs it over the repository, and a
+//! test that shows it complain. What a rule looks for is put together with `concat!` here, so that
+//! it does not find itself.
 
 mod columns;
 mod cycles;

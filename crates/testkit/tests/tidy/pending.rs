@@ -1,9 +1,10 @@
-//! Rules that part of the repository does not keep yet: each has a list in `pending/` of what may still
-//! break it. Lists only shrink: what is not listed is a complaint, and what is listed stops being so once
-//! `make regenerate` finds that it keeps the rule.
+//! Rules that part of the repository does not keep yet: each has a list in `pending/` of what may
+//! still break it. Lists only shrink: what is not listed is a complaint, and what is listed stops
+//! being so once `make regenerate` finds that it keeps the rule.
 //!
-//! After a file or a module was renamed, `GLEANER_REGENERATE=pending cargo test -p gleaner-testkit --test
-//! tidy` writes the lists as things stand; its diff shows whether anything but names changed.
+//! After a file or a module was renamed, `GLEANER_REGENERATE=pending cargo test -p gleaner-testkit
+//! --test tidy` writes the lists as things stand; its diff shows whether anything but names
+//! changed.
 
 use crate::root;
 use std::collections::BTreeMap;
@@ -49,8 +50,8 @@ fn after(
     offenders.keys().filter_map(|entry| Some((entry.clone(), reason(entry)?))).collect()
 }
 
-/// Complaints of all `offenders` (entries of the list, with what is wrong there) that the list does not
-/// name. `reasons`: each entry needs one.
+/// Complaints of all `offenders` (entries of the list, with what is wrong there) that the list does
+/// not name. `reasons`: each entry needs one.
 pub(crate) fn unlisted(list: &str, offenders: &BTreeMap<String, Vec<String>>, reasons: bool) -> Vec<String> {
     let path: PathBuf = root().join("crates/testkit/tests/tidy/pending").join(list);
     let text = std::fs::read_to_string(&path).expect("a list of what is pending");

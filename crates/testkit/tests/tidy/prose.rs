@@ -1,7 +1,8 @@
 //! Rules for comments and documents: what they cite is there.
 //!
-//! A cited file counts from the repository's top, from the file that cites it, or lies anywhere in the same crate. A
-//! file of another project is cited with its name in front, as in `linux:mm/memory.c`, and is not looked for.
+//! A cited file counts from the repository's top, from the file that cites it, or lies anywhere in
+//! the same crate. A file of another project is cited with its name in front, as in
+//! `linux:mm/memory.c`, and is not looked for.
 
 use crate::tree::{texts, texts_ending};
 use crate::{complaint, none, root};
@@ -19,7 +20,8 @@ fn cited(line: &str) -> Vec<&str> {
     NAME.find_iter(line)
         .map(|found| found.as_str().trim_start_matches("./"))
         .filter(|path| !path.contains(['*', '<', '{', '$', ':', '~']) && !path.starts_with('/'))
-        // A record's or report's file in an example is the user's, unless a directory of ours is named with it.
+        // A record's or report's file in an example is the user's, unless a directory of ours is
+        // named with it.
         .filter(|path| path.contains('/') || Path::new(path).extension().is_none_or(|e| e != "json"))
         .collect()
 }

@@ -1,5 +1,5 @@
-//! Rules for shell scripts: they parse, and they stop at the first failure; but for the workloads of programs/real,
-//! whose failures are part of what is compared.
+//! Rules for shell scripts: they parse, and they stop at the first failure; but for the workloads
+//! of programs/real, whose failures are part of what is compared.
 
 use crate::tree::{Text, texts};
 use crate::{none, root};

@@ -1,5 +1,5 @@
-//! `docs/tests.md` says what is tested in which tier; it names each program, workload, fuzz target and part
-//! of the command line's tests that exists, and no other in the tables that list them.
+//! `docs/tests.md` says what is tested in which tier; it names each program, workload, fuzz target
+//! and part of the command line's tests that exists, and no other in the tables that list them.
 
 use crate::tree::texts;
 use crate::{none, root};

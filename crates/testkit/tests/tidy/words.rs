@@ -1,5 +1,5 @@
-//! Words that went: they stand at the end of GLOSSARY.md, with what replaces them. Only those are banned
-//! that have no ordinary use; the lists of others is for readers.
+//! Words that went: they stand at the end of GLOSSARY.md, with what replaces them. Only those are
+//! banned that have no ordinary use; the lists of others is for readers.
 
 use crate::pending::unlisted;
 use crate::tree::{Text, texts};
@@ -8,8 +8,9 @@ use regex::Regex;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// What is banned, as a pattern in small letters, and what to write. A space stands for one, or for what joins the words
-/// of a name: `_`, `-`. A letter before or behind makes it another word, but for a `*` at that end.
+/// What is banned, as a pattern in small letters, and what to write. A space stands for one, or for
+/// what joins the words of a name: `_`, `-`. A letter before or behind makes it another word, but
+/// for a `*` at that end.
 const BANNED: &[(&str, &str)] = &[
     ("*butler*", "supervisor"),
     ("turn(s|ed|ing)? round", "busy-waits"),
@@ -49,14 +50,16 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     BANNED.iter().map(|(banned, instead)| (pattern(banned), *instead)).collect()
 });
 
-/// All of them at once, also as parts of other words: most lines have none, and that is quickly seen.
+/// All of them at once, also as parts of other words: most lines have none, and that is quickly
+/// seen.
 static ANY: LazyLock<Regex> = LazyLock::new(|| {
     let words: Vec<String> =
         BANNED.iter().map(|(banned, _)| banned.trim_matches('*').replace(' ', "[ _-]+")).collect();
     Regex::new(&words.join("|")).expect("a pattern")
 });
 
-/// Retired words of one line, each with what to write. Records keep what serde is told to write there.
+/// Retired words of one line, each with what to write. Records keep what serde is told to write
+/// there.
 fn retired(line: &str) -> Vec<(String, &'static str)> {
     if line.contains("serde(") || line.contains("alias") {
         return Vec::new();

@@ -18,7 +18,8 @@ struct Sample {
     poisoned: Vec<u8>,
 }
 
-/// One program in this count is static, with the whole C library: the same in each, and most of the work.
+/// One program in this count is static, with the whole C library: the same in each, and most of the
+/// work.
 const STATIC_EVERY: usize = 10;
 
 /// Programs in every shape of file, each in every mode: made once for all tests.

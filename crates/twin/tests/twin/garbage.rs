@@ -46,8 +46,8 @@ fn sensitive(data: &[u8]) -> Vec<std::ops::Range<usize>> {
     ranges
 }
 
-/// A few, so that `cargo test -p gleaner-twin` sees the worst at once; the fuzzer of the command line's tests
-/// (`twin`, `twin_headers`, `twin_unwind`) has thousands.
+/// A few, so that `cargo test -p gleaner-twin` sees the worst at once; the fuzzer of the command
+/// line's tests (`twin`, `twin_headers`, `twin_unwind`) has thousands.
 const ROUNDS: usize = 50;
 
 #[test]

@@ -121,8 +121,8 @@ fn left_out(source: &Path) -> bool {
 /// How many ways to build there are, of those that take all programs.
 const BUILDS: usize = 4;
 
-/// All programs, this being one of [`BUILDS`]. Each program is built in two of them, its neighbours in others;
-/// in all of them with `GLEANER_MATRIX=all`.
+/// All programs, this being one of [`BUILDS`]. Each program is built in two of them, its neighbours
+/// in others; in all of them with `GLEANER_MATRIX=all`.
 fn try_all(build: usize, compiler: &str, options: &[&[&str]]) {
     let whole = std::env::var("GLEANER_MATRIX").is_ok_and(|breadth| breadth == "all");
     let all = programs();

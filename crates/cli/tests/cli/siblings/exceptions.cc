@@ -1,4 +1,5 @@
-// Threads that throw and catch through frames with cleanups, and destroy their thread-local objects at their end.
+// Threads that throw and catch through frames with cleanups, and destroy their thread-local objects
+// at their end.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
