@@ -16,7 +16,6 @@
 //!
 //! In every other directory links are followed, as any program follows them.
 
-use crate::write::directory_of;
 use rustix::fs::{CWD, Mode, OFlags};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -90,6 +89,14 @@ fn is_planted(path: &Path, owner: u32) -> io::Result<bool> {
     }
     let directory = fs::metadata(directory_of(path))?;
     Ok(directory.mode() & SHARED == SHARED && owner != directory.uid())
+}
+
+/// The directory that holds the last name of a path.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// `/dev/fd/N`, `/dev/stderr`, `/proc/self/fd/N`: their links name no file that could be replaced.

@@ -13,7 +13,7 @@
 //! Symbolic links and files of other users are refused where `links.rs` says so.
 
 use crate::envelope::{Document, Record};
-use crate::links::{self, Followed};
+use crate::links::{self, Followed, directory_of};
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -153,13 +153,6 @@ fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory_of(path))
         .map_err(|e| e.raw_os_error().map_or(e, io::Error::from_raw_os_error)) // without the temporary name
-}
-
-pub(crate) fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
 }
 
 fn keep_owner(new: &File, old: &fs::Metadata) {

@@ -9,10 +9,10 @@
 //! `cargo test -p gleaner-cli --test cli MODULE::` runs one module.
 #![forbid(unsafe_code)]
 
+mod cleanup;
 mod degraded;
 mod early_libraries;
 mod edges;
-mod estates;
 mod front_door;
 mod generated;
 mod habits;
@@ -25,6 +25,7 @@ mod kernel;
 mod libraries;
 mod measured;
 mod measuring;
+mod no_yield;
 mod outputs;
 mod plan;
 mod refusals;
@@ -35,5 +36,4 @@ mod survey;
 mod switches;
 mod terminal;
 mod tiles;
-mod unmet;
 mod unseen;

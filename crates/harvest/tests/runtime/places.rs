@@ -142,7 +142,7 @@ fn launcher_killed(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whoever cancels threads of a primary waits for their guests, not for a supervisor that was
+/// A thread that cancels threads of a primary waits for their guests, not for a supervisor that was
 /// killed.
 fn supervisor_killed(world: &World) -> Result<(), Failed> {
     let modes = ["cancels", "cancels", "cancels"];

@@ -1,5 +1,5 @@
 //! A unit's instructions, decoded as a whole, one after the other: the one place where what
-//! [`super::descend`] found is decoded again, for whoever has to know operands.
+//! [`super::descend`] found is decoded again, for passes that need operands.
 
 use crate::code::insn::Insn;
 use iced_x86::{Decoder, DecoderOptions, Instruction};

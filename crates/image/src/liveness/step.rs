@@ -65,7 +65,7 @@ pub(super) struct Adjacent {
 }
 
 impl Adjacent {
-    /// From pairs of where and what, for so many places.
+    /// From pairs of a place and its value, for `count` places.
     pub(super) fn of(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut first = vec![0u32; count + 1];
         for (at, _) in pairs.clone() {

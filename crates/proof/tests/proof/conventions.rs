@@ -1,6 +1,6 @@
-//! Calls by pointers of functions of which nobody knows the convention. Each program here is
+//! Calls by pointers of functions whose convention is not known. Each program here is
 //! poisoned as it is; then one of its instructions becomes another one, in the original and in the
-//! twin alike, and the same poison is where somebody may look for something: that must be rejected.
+//! twin alike, and the same poison stands where a callee may read: that must be rejected.
 
 use gleaner_proof::{Refusal, Rule, Violation, check};
 use std::process::Command;

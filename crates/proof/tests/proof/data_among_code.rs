@@ -65,7 +65,7 @@ fn code_does() {
     assert!(violations.iter().any(|found| found.rule == Rule::Entry), "{violations:?}");
 }
 
-/// Whoever goes on among constants is left alone; the rest has twins.
+/// A function that continues among constants is left alone; the rest has twins.
 #[test]
 fn who_leads_there_has_no_twin() {
     for last in ["jmp there", "call there; ret", "nop"] {

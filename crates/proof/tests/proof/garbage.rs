@@ -17,7 +17,7 @@ static PAIR: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
     (original, rewritten.bytes)
 });
 
-/// Numbers that tend to be too much for somebody.
+/// Numbers that tend to overflow.
 fn extreme() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),

@@ -35,7 +35,9 @@ fn code(text: &str) -> String {
     let all: Vec<&str> = text.lines().collect();
     for (number, line) in all.iter().enumerate() {
         let begins_tests = line.trim() == "#[cfg(test)]"
-            && all[number + 1..].iter().take(2).any(|next| next.starts_with("mod ") && next.ends_with('{'));
+            && all[number + 1..].iter().take(2).any(|next| {
+                next.trim_start_matches("pub(crate) ").starts_with("mod ") && next.ends_with('{')
+            });
         if begins_tests {
             break;
         }

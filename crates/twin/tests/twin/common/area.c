@@ -1,4 +1,5 @@
-/* Stands in for the runtime in tests: gives every thread an area whose ring holds its own context, and, if GARBAGE is set,
+/* Stands in for the runtime in tests: gives every thread an area whose ring holds its own context,
+ * and, if GARBAGE is set,
    a second one that fills everything a switch may change with garbage and goes on to the next. Preloaded.
    ABI_* come from crate runtime-abi, by way of the compiler's options. */
 #define _GNU_SOURCE
@@ -21,12 +22,14 @@
 enum { AREA = 0x1000, CONTEXT = 0x1000 };
 
 static int with_garbage, is_guest;
-/* A page of its own, so that it can be that of a file, which tells how many yields there were however a program ends. */
+/* A page of its own, so that it can be that of a file, which tells how many yields there were
+ * however a program ends. */
 __attribute__((used, visibility("hidden"), aligned(4096))) volatile uint64_t total[512];
 
 extern char garbage_switch[], leave_at_once[], fill_wide[], fill_narrow[];
 
-/* Entered with the garbage context in rax. Everything but rax becomes garbage, then the next context runs. */
+/* Entered with the garbage context in rax. Everything but rax becomes garbage, then the next
+ * context runs. */
 __asm__(".text\n"
         "garbage_switch:\n"
         "  lock incq total(%rip)\n"
@@ -133,7 +136,8 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return real(thread, attributes, begin, start);
 }
 
-/* A handler may come in the middle of inserted code: it runs with a context of its own, alone in its ring, and leaves the
+/* A handler may come in the middle of inserted code: it runs with a context of its own, alone in
+ * its ring, and leaves the
    scratch words as they were. */
 static struct sigaction handlers[65];
 
@@ -183,7 +187,8 @@ void (*signal(int number, void (*handler)(int)))(int) {
     return sigaction(number, &new, &old) ? SIG_ERR : old.sa_handler;
 }
 
-/* The child of vfork shares the parent's area but not its time, and a forked one has copies: nothing to do for them. */
+/* The child of vfork shares the parent's area but not its time, and a forked one has copies:
+ * nothing to do for them. */
 
 __attribute__((constructor(101))) static void start(void) {
     /* At once: even getenv may be the program's own. */

@@ -118,7 +118,7 @@ fn a_primary_that_is_stopped_on_its_way_to_a_guest_goes_on_alone() {
         place.harvest(&["--max-slowdown", "10000%", "--scavenger", "./p guest", "--", "./p", "chaser"]);
     let mut harvest = harvest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let primary = chaser_below(harvest.id());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/unmet/stop.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/no_yield/stop.py");
     let seen =
         gdb().current_dir(place.folder()).args(["-p", &primary.to_string(), "-x", script]).output().unwrap();
     let said = text(&seen.stdout);

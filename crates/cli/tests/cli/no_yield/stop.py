@@ -9,7 +9,8 @@ import gdb
 # `docs/harvest-abi.md`: `mov gs:[CUR], rax`; places in an area, and in a context.
 STORE_CUR = bytes([0x65, 0x48, 0x89, 0x04, 0x25, 8, 0, 0, 0])
 CUR, OWN = 0x08, 0x38
-# `crates/runtime/src/layout`: an area's inner contexts lie in its slot; the state of a context, and which one is at home.
+# `crates/runtime/src/layout`: an area's inner contexts lie in its slot; the state of a context,
+# and which one is at home.
 SLOT, STATE, HOME = 0x10000, 0x40, 0
 MOST = 5000
 

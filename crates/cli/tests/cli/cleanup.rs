@@ -8,7 +8,7 @@ use testkit::{Place, said};
 /// Chases, so that there are sites.
 ///
 /// - `company FILE` goes on until there is something in the file, and then until nothing is marked
-///   as somebody's, or for long; and says what is mapped.
+///   as a scavenger's, or for long; and says what is mapped.
 /// - `keeper FILE` does so while another thread of it maps and unmaps memory and a file, and looks
 ///   whether it keeps what it has.
 /// - Else it maps what there is to be mapped, and ends as it is told.
@@ -173,7 +173,7 @@ int main(int argc, char **argv) {
         _exit(0);
     }
     if (!strcmp(what, "close")) {
-        // Whoever takes the number of what the runtime has open.
+        // A program that closes all descriptors, the one that the runtime has open among them.
         for (int fd = 3; fd < 4096; fd++) close(fd);
         map_all();
         dup2(open("data", O_RDWR), 1023);
