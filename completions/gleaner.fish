@@ -46,7 +46,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l record -d 'Wr
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l cpu -d 'Measure on this CPU [default: the last one on which no other gleaner measures]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l cpu -d 'Measure on this CPU [default: the last one that no other \'gleaner measure\' uses]' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l seed -d 'Repeat the random choices of an earlier run; its record has the seed' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l format -d 'How to print the results' -r -f -a "text\t'A summary'
 lat_mem_rd\t'Two columns, as lmbench\'s lat_mem_rd prints them: size in MB and latency in ns'
@@ -62,28 +62,28 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger -d 'A program to run in the primary\'s stalls, with its arguments, quoted as for a shell; may be given several times' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -d 'Several copies of one scavenger: \'12 x CMD\'; at most 64 in all' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger-out -d 'Where the scavengers\' output goes: a file for all of them, or a directory (an existing one, or a name that ends in \'/\') with a file for each; without this option it is discarded' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Guests in the ring of one primary thread at once [default: as many as run while one miss is served]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Scavengers that share one thread of the primary at once, its guests [default: as many as run while one miss is served]' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d 'CPUs for scavengers while they are off the primary, as 0-3,8 [default: the primary\'s]' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become: its pace with guests is compared with its pace alone while it runs' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may wait for guests at once; a guest that stays longer again and again goes home' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become; while it runs, the rate of its yields with guests is compared with their rate without' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long guests may keep the primary from its thread at once: a target, not a hard limit; a guest that repeatedly stays longer goes back to its own thread for a while' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Costs of misses and yields on this machine, as \'gleaner measure -o FILE\' writes them [default: the record that \'gleaner measure\' leaves in the user\'s cache directory]' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'Use a plan made by --dry-run --record FILE instead of making one' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Write the run record to this file; with --dry-run, the plan' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, or \'all\'' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, or \'all\' [default: none]' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l choose -d 'Which loads become yield sites' -r -f -a "paying\t'Loads whose yield is expected to gain more than it costs'
 chases\t'Of those, only pointer chases: the address comes from the same load, one iteration earlier'
 every-load\t'Every load in a loop'"
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l least-gain -d 'Choose a site only if it is expected to gain more than this many cycles' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l least-gain -d 'Choose a site only if it is expected to gain more than this many cycles each time' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l most-sites -d 'Choose at most this many sites of each file: those in the deepest loops' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d 'Do not choose the load at this address; may be given several times' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l without -d 'Leave out a part of the harvest, to see what it gains; may be given several times' -r -f -a "bounds\t'Scavengers yield at their sites only, however long they stay'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d 'Do not choose the load at this address of the file, as --dry-run prints it; may be given several times' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l without -d 'Leave out one optimisation or bound, to measure what it gains; may be given several times' -r -f -a "bounds\t'Scavengers yield at their sites only; they may exceed --max-absence'
 live-registers\t'Each yield saves all registers, not only those that are live'
 hoisted-saves\t'Registers that a loop does not change are saved at each of its yields, not once before it'
 sunk-restores\t'Registers that a scavenger\'s loop does not use are loaded at each yield, not once behind it'
 load-store-balance\t'Registers whose slots hold them are not saved again to balance a yield\'s loads and stores'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'While it runs, show a line on the terminal: how many guests are aboard, and what they cost the primary'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Analyse and rewrite all programs anew, and keep nothing'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Ignore the cache of analysed and rewritten programs, and do not write to it'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'Let the primary\'s own threads run in each other\'s stalls; for programs with more runnable threads than CPUs'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-coalescing -d 'Give each load its own yield; by default one yield prefetches for several neighbouring loads'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-spins -d 'Do not let guests run where the primary busy-waits (spins on memory, or on the clock)'

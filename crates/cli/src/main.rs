@@ -40,7 +40,7 @@ use failure::Exit;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 the thing measured failed; 2 wrong use; 3 not possible on this host. \
+Exit codes: 0 done; 1 the measurement, the check or the program failed; 2 wrong use; 3 not possible on this host. \
 After 'gleaner harvest' the exit code is that of the program which was run.";
 
 /// Measures how long a core stalls on memory, and runs other programs in a program's memory stalls

@@ -28,7 +28,7 @@ fn experiment_values() -> Vec<PossibleValue> {
 /// Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism,
 /// bandwidth and more
 ///
-/// Without -o or --json the record goes to machine.json in gleaner's cache directory, where
+/// Without -o or --json the record goes to ~/.cache/gleaner/machine.json, where
 /// 'gleaner harvest' looks for it. It replaces an older record there unless this run was stopped,
 /// or measured less of what 'gleaner harvest' needs.
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long)]
     pub(crate) thorough: bool,
 
-    /// Measure on this CPU [default: the last one on which no other gleaner measures]
+    /// Measure on this CPU [default: the last one that no other 'gleaner measure' uses]
     #[arg(long, value_name = "N")]
     pub(crate) cpu: Option<usize>,
 

@@ -54,7 +54,7 @@ const SMALL_PAGES: &[WindowShape] = &[scalar(1 << 10), scalar(4 << 10)];
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "windows",
-    about: "windows at random in areas of all sizes: what a model of the hierarchy is fitted to",
+    about: "short sequential runs at random places in areas of all sizes: the input of a model",
     needs: None,
     seconds: ByEffort { quick: 5.0, normal: 35.0, thorough: 150.0 },
     run: |ctx, machine| machine.experiments.windows = Some(outcome_of(ctx, machine, run)),

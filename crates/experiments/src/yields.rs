@@ -65,7 +65,7 @@ const WAYS: [(HandOverBy, HandOverMeans); 3] = [
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "yield",
-    about: "what it costs to switch to other work, with the kernel and without",
+    about: "the cost of switching to other work, with the kernel and without",
     needs: None,
     seconds: ByEffort { quick: 3.0, normal: 12.0, thorough: 40.0 },
     run: |ctx, machine| machine.experiments.yields = Some(outcome_of(ctx, machine, run)),

@@ -17,9 +17,10 @@ use std::str::FromStr;
 /// No file is changed: rewritten copies run in place of the programs. Before a load that may miss,
 /// a copy prefetches the line and switches to another program meanwhile. The primary's standard
 /// streams, its signals and its exit code are as if it ran alone; a summary follows on standard
-/// error (-q leaves it out). Gleaner's own exit codes 2 and 3 come before the primary starts, with
-/// a line on standard error. Scavengers run in the primary's address space, so they must be trusted
-/// as much as it; they end with it.
+/// error (-q leaves it out). Where Gleaner refuses, it exits with 2 or 3 before the primary starts
+/// and prints a line on standard error. Scavengers run in the primary's address space: each of them
+/// can read and write the primary's memory, so run only programs that you trust as much as it. They
+/// end with it.
 #[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
 #[derive(Debug, Args)]
 pub(crate) struct HarvestArgs {
@@ -37,8 +38,8 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "PATH")]
     scavenger_out: Option<PathBuf>,
 
-    /// Guests in the ring of one primary thread at once [default: as many as run while one miss is
-    /// served]
+    /// Scavengers that share one thread of the primary at once, its guests [default: as many as run
+    /// while one miss is served]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     ring: Option<u32>,
 
@@ -49,13 +50,13 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "CPUS", value_parser = home_cpus)]
     home_cpus: Option<CpuList>,
 
-    /// How much slower the primary may become: its pace with guests is compared with its pace alone
-    /// while it runs
+    /// How much slower the primary may become; while it runs, the rate of its yields with guests is
+    /// compared with their rate without
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     max_slowdown: Share,
 
-    /// How long the primary may wait for guests at once; a guest that stays longer again and again
-    /// goes home
+    /// How long guests may keep the primary from its thread at once: a target, not a hard limit; a
+    /// guest that repeatedly stays longer goes back to its own thread for a while
     #[arg(long, value_name = "TIME", default_value = "10us")]
     max_absence: Time,
 
@@ -81,7 +82,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long)]
     pub(super) live: bool,
 
-    /// Analyse and rewrite all programs anew, and keep nothing
+    /// Ignore the cache of analysed and rewritten programs, and do not write to it
     #[arg(long)]
     no_cache: bool,
 
@@ -91,6 +92,7 @@ pub(crate) struct HarvestArgs {
     pub(super) siblings: bool,
 
     /// Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, or 'all'
+    /// [default: none]
     #[arg(long, value_name = "NAMES", conflicts_with = "siblings", value_parser = libraries)]
     libraries: Option<Wanted>,
 
@@ -98,7 +100,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_enum, default_value_t = Chosen::Paying, help_heading = "Choosing sites")]
     choose: Chosen,
 
-    /// Choose a site only if it is expected to gain more than this many cycles
+    /// Choose a site only if it is expected to gain more than this many cycles each time
     #[arg(
         long,
         value_name = "CYCLES",
@@ -113,7 +115,8 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "N", help_heading = "Choosing sites")]
     most_sites: Option<usize>,
 
-    /// Do not choose the load at this address; may be given several times
+    /// Do not choose the load at this address of the file, as --dry-run prints it; may be given
+    /// several times
     #[arg(long, value_name = "ADDRESS", help_heading = "Choosing sites")]
     exclude: Vec<Address>,
 
@@ -125,7 +128,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long, help_heading = "Choosing sites")]
     no_spins: bool,
 
-    /// Leave out a part of the harvest, to see what it gains; may be given several times
+    /// Leave out one optimisation or bound, to measure what it gains; may be given several times
     #[arg(long, value_enum, value_name = "PART", help_heading = "Choosing sites")]
     without: Vec<Without>,
 
@@ -146,7 +149,7 @@ enum Chosen {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Without {
-    /// Scavengers yield at their sites only, however long they stay
+    /// Scavengers yield at their sites only; they may exceed --max-absence
     Bounds,
     /// Each yield saves all registers, not only those that are live
     LiveRegisters,

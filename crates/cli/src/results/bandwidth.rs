@@ -56,7 +56,7 @@ fn curve(curve: &LoadedCurve, width: usize) -> String {
     let streams = if curve.streams == 1 { "CPU" } else { "CPUs" };
     let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else { return String::new() };
     let mut text = format!(
-        "\n  latency of memory while {} other {streams} {}: {} ns alone, {} ns at {} GB/s\n",
+        "\n  loaded latency of memory ({} other {streams} {}): {} ns idle, {} ns at {} GB/s\n",
         curve.streams,
         curve.traffic.word(),
         figure(&first.latency.ns),

@@ -22,7 +22,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
         ("  against two misses kept apart by filler instructions", |k| {
             k.effective_by_gap.as_ref().map_or(String::new(), figure)
         }),
-        ("  kept apart by 2000, their time included", |k| {
+        ("  separated by 2000, filler time included", |k| {
             k.effective_by_far_gap.as_ref().map_or(String::new(), figure)
         }),
         ("  with CPUID as the fence", |k| k.effective_by_cpuid.as_ref().map_or(String::new(), figure)),

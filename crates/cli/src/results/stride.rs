@@ -27,7 +27,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
     ));
     for f in result.followed.iter().rev().take(1) {
         text.push_str(&format!(
-            "  in {}: strides that prefetchers follow: ascending {}, descending {}; the best is {} times faster than random\n",
+            "  in {}: strides that prefetchers follow: ascending {}, descending {}; the best one {} times as fast as random reads\n",
             f.size,
             reach(&f.forward),
             reach(&f.backward),

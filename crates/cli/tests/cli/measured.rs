@@ -13,7 +13,7 @@ use testkit::said;
 fn gleaner(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
     // Not the record of whoever runs the tests.
-    command.args(args).stdin(Stdio::null()).env("XDG_CACHE_HOME", "/no/such/place");
+    command.args(args).stdin(Stdio::null()).env("XDG_CACHE_HOME", "/proc/no/such/place");
     command
 }
 
@@ -64,7 +64,7 @@ fn shell(line: &str) -> (Option<i32>, String, String) {
     let mut shell = Command::new("sh");
     shell
         .args(["-c", line])
-        .env("XDG_CACHE_HOME", "/no/such/place")
+        .env("XDG_CACHE_HOME", "/proc/no/such/place")
         .env("G", env!("CARGO_BIN_EXE_gleaner"))
         .stdin(Stdio::null());
     said(&shell.output().expect("a shell"))

@@ -47,7 +47,8 @@ fn each_verb_is_tried() {
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let rows = commands.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
     let verbs: Vec<&str> = rows.filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(verbs, VERBS);
+    // `help` is clap's own; terminal.rs asks it for each verb.
+    assert_eq!(verbs.split_last(), Some((&"help", &VERBS[..])));
 }
 
 /// All of it takes a minute; the beginning is enough here.

@@ -1,4 +1,4 @@
-//! **bandwidth**: what caches and memory move, and what a load costs meanwhile.
+//! **bandwidth**: bandwidth of caches and memory, and loaded latency.
 //!
 //! Passes over arrays with the widest loads and stores of the processor, on 1, 2, 4 … CPUs. A rate
 //! counts the bytes that the program loads and stores. Most processors read a line before they

@@ -34,7 +34,7 @@ type SwitchedControl = (Rc<SharedSetting>, Vec<(String, Vec<u8>)>);
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "prefetch",
-    about: "prefetchers: each of them off and on where possible, what patterns reveal where not",
+    about: "prefetchers: each off and on; where they cannot be switched, what access patterns reveal",
     needs: Some("root on bare metal, to switch prefetchers; elsewhere only patterns are measured"),
     seconds: ByEffort { quick: 3.0, normal: 15.0, thorough: 60.0 },
     run: |ctx, machine| machine.experiments.prefetch = Some(outcome_of(ctx, machine, run)),

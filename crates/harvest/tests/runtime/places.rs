@@ -57,7 +57,7 @@ fn forbidden_to_all(world: &World) -> Result<(), Failed> {
         "process descriptors (pidfd_open): Operation not permitted (os error 1); they take Linux 5.3, and a container that allows them",
     )?;
     WAITING.into_iter().try_for_each(|(call, name)| {
-        let why = "Operation not permitted (os error 1); harvesting takes it, and a container that allows it";
+        let why = "Operation not permitted (os error 1); a harvest needs this system call: the container must allow it";
         refused(&deny(world, call), &format!("{name}: {why}"))
     })
 }

@@ -31,7 +31,7 @@ pub(super) struct GroupViews<'a, 'd> {
 
 /// How much memory views may take, for each byte of the file: no more than what is found in the
 /// end. Groups behind that are decoded by each pass anew.
-const VIEWS_PER_BYTE: usize = 16;
+const VIEWS_PER_BYTE: usize = 8;
 /// What a view takes: about so much for each instruction, and besides.
 const VIEW_PER_INSTRUCTION: usize = 80;
 const VIEW_BESIDES: usize = 600;
