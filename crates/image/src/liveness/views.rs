@@ -19,8 +19,8 @@ pub(super) struct GroupViews<'a, 'd> {
     pub(super) module: &'a Module<'d>,
     pub(super) groups: &'a Groups,
     relied_on: &'a RelyOn<'a>,
-    /// One for each group, as far as there is room.
-    views: Vec<Option<GroupView<'a>>>,
+    /// One for each group, as far as there is room. Boxed: a group without one is to take a word.
+    views: Vec<Option<Box<GroupView<'a>>>>,
     /// What steps refer to by number.
     effects: Vec<StepEffect>,
     /// For each group, the groups it calls or jumps to, ascending.
@@ -49,7 +49,7 @@ impl<'a, 'd> GroupViews<'a, 'd> {
             fits
         };
         let fit: Vec<bool> = groups.members.iter().map(&mut fits).collect();
-        let parts: Vec<(Numbering, Vec<Option<GroupView<'a>>>)> = groups
+        let parts: Vec<(Numbering, Vec<Option<Box<GroupView<'a>>>>)> = groups
             .members
             .par_chunks(CHUNK)
             .zip(fit.par_chunks(CHUNK))
@@ -57,7 +57,7 @@ impl<'a, 'd> GroupViews<'a, 'd> {
                 let mut numbering = Numbering::default();
                 let mut factory = InstructionInfoFactory::new();
                 let mut view = |members: &'a Vec<u32>| {
-                    View::of(module, members, relied_on, &mut numbering, &mut factory)
+                    Box::new(View::of(module, members, relied_on, &mut numbering, &mut factory))
                 };
                 let views =
                     chunk.iter().zip(fit).map(|(members, &fits)| fits.then(|| view(members))).collect();
