@@ -1,11 +1,50 @@
-//! The machine record that a harvest uses when none is named: where `gleaner measure` leaves it,
-//! and when it replaces an older one.
+//! The machine record: the one that is named, or the one in the user's cache directory, where
+//! `gleaner measure` leaves it and where it replaces an older one unless that is better.
 
-use crate::cache::private_directory;
-use crate::plan::prices::{from_machine, usual_place};
-use records::Document;
+use crate::cache::{private_directory, user_directory};
+use crate::plan::prices::{assumed, from_machine};
 use records::machine::Machine;
+use records::plan::Prices;
+use records::{Document, ReadError};
 use std::path::{Path, PathBuf};
+
+/// Where `gleaner measure` leaves its record, and where a harvest looks for it:
+/// `~/.cache/gleaner/machine.json`; `None` if neither `XDG_CACHE_HOME` nor HOME is set.
+pub fn usual_place() -> Option<PathBuf> {
+    Some(user_directory()?.join("machine.json"))
+}
+
+/// The prices of a plan, from a machine record if there is one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachinePrices {
+    pub prices: Prices,
+    /// Why the record in the usual place could not be used.
+    pub damaged: Option<String>,
+}
+
+/// Reads prices from the record that was named, which must be sound. Without a name, reads the
+/// record in the usual place; if that is missing or damaged, the prices are assumed.
+pub fn read_prices(named: Option<&Path>) -> Result<MachinePrices, ReadError> {
+    let read = |path: &Path| Ok(from_machine(path, &records::read::<Machine>(path)?));
+    if let Some(path) = named {
+        return Ok(MachinePrices { prices: read(path)?, damaged: None });
+    }
+    let Some(path) = usual_place() else {
+        let why = "there is no place for a machine record (neither XDG_CACHE_HOME nor HOME is set)";
+        return Ok(MachinePrices { prices: assumed(why), damaged: None });
+    };
+    if !path.exists() {
+        let prices = assumed(format!("no machine record in {}", path.display()));
+        return Ok(MachinePrices { prices, damaged: None });
+    }
+    Ok(match read(&path) {
+        Ok(prices) => MachinePrices { prices, damaged: None },
+        Err(error) => {
+            let why = error.to_string();
+            MachinePrices { prices: assumed(why.clone()), damaged: Some(why) }
+        }
+    })
+}
 
 /// What became of a new record.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -37,17 +37,16 @@ pub fn site_rows(resume: u64) -> core::ops::Range<usize> {
     let first = (resume >> 2 ^ resume >> 10) as usize;
     first..first + 8
 }
-/// Whether a site does not pay: `visits` outcomes are enough to tell, and `soon` of them were
-/// without a miss, nine of ten by the lower end of a 95 % interval (Wilson's), here without its
-/// root.
-pub fn loses(visits: u64, soon: u64) -> bool {
+/// Whether a site does not pay: there are enough `outcomes` to tell, and `soon` of them were hits:
+/// at least nine of ten, by the lower end of a 95 % interval (Wilson's), here without its root.
+pub fn loses(outcomes: u64, soon: u64) -> bool {
     const ENOUGH: u64 = 100;
     const HITS: f64 = 0.9;
     const Z: f64 = 1.96;
-    if visits < ENOUGH {
+    if outcomes < ENOUGH {
         return false;
     }
-    let (n, p) = (visits as f64, soon as f64 / visits as f64);
+    let (n, p) = (outcomes as f64, soon as f64 / outcomes as f64);
     let above = p + Z * Z / (2.0 * n) - HITS * (1.0 + Z * Z / n);
     above > 0.0 && above * above > Z * Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n))
 }
@@ -245,11 +244,11 @@ pub struct AreaRow {
 /// A place at which the primary yields.
 #[repr(C)]
 pub struct SiteRow {
-    /// Where it goes on behind the yield; 0: nobody's row.
+    /// Where it goes on behind the yield; 0: the row is free.
     pub resume: AtomicU64,
-    /// How often it was seen to yield there, alone.
-    pub visits: AtomicU64,
-    /// Of them, how often the next yield came so soon that nothing was missed.
+    /// Site outcomes: how many of its yields there were timed while it was alone.
+    pub outcomes: AtomicU64,
+    /// Of them, how many were hits: the next yield came too soon for a miss.
     pub soon: AtomicU64,
     /// How often it was switched off for that, and for how long in all, as far as that is over.
     pub offs: AtomicU64,
@@ -312,8 +311,8 @@ pub struct Slowdown {
     /// Sums over guest phases, since samples of one phase are compared with the same solo pace: of
     /// T², T·L, L², where T is a phase's time and L what was lost of it.
     pub squares: [AtomicU64; 3],
-    /// How many spells, and how many samples.
-    pub spells: AtomicU64,
+    /// How many guest phases, and how many samples.
+    pub phases: AtomicU64,
     pub samples: AtomicU64,
     /// Of them, those in which yields were too rare for a comparison: a bound was taken.
     pub bounded: AtomicU64,
@@ -325,7 +324,7 @@ pub struct Control {
     pub version: u32,
     /// How many rows of `scavenger` are used.
     pub scavengers: u32,
-    /// The launcher, whose child everybody is.
+    /// The launcher, the parent of all these processes.
     pub launcher: u32,
     /// The `LD_PRELOAD` entry of the runtime, without what the user had there.
     pub preload: u32,

@@ -185,7 +185,7 @@ mod tests {
             lost: 1e6,
             squares: [2e12, 1e12, 0.5e12],
             samples: 2,
-            spells: 2,
+            phases: 2,
             absences: vec![(400.0, 1000)],
             ..Paces::default()
         };

@@ -18,6 +18,7 @@
 pub(crate) mod signals;
 
 mod blob;
+mod counts;
 mod environment;
 mod error;
 mod executed;
@@ -25,7 +26,6 @@ mod fixed;
 mod forked;
 mod host;
 mod lives;
-mod paces;
 mod page;
 mod ready;
 mod request;
@@ -33,10 +33,10 @@ mod running;
 mod siblings;
 mod snapshot;
 
+pub use counts::{Paces, SiteOutcomes, ThreadPace};
 pub use error::LaunchError;
 pub use host::{check as check_host, check_home};
 pub use lives::{Life, Processor};
-pub use paces::{Paces, ThreadPace, Visits};
 pub use ready::Starved;
 pub use request::{After, Contract, Harvest, Inherited, Module, Program, Scavenger, Stream};
 pub use running::{Outcome, Running, ScavengerOutcome};

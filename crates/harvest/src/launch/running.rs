@@ -1,11 +1,11 @@
 //! A harvest that runs: what it does now, and how its programs ended.
 
 use super::blob::Blob;
+use super::counts::{Paces, SiteOutcomes, ThreadPace};
 use super::error::LaunchError;
 use super::executed::Executed;
 use super::forked::Forked;
 use super::lives::{Life, LifeSamples};
-use super::paces::{Paces, ThreadPace, Visits};
 use super::page::{Page, row};
 use super::request::{After, Harvest};
 use super::siblings::{self, SiblingsOutcome};
@@ -65,7 +65,7 @@ pub struct Outcome {
     pub last: Snapshot,
     /// Of each of the primary's modules, its own file first: what was seen of its yields; none
     /// where it was not loaded.
-    pub visits: Vec<Option<Vec<Visits>>>,
+    pub site_outcomes: Vec<Option<Vec<SiteOutcomes>>>,
 }
 
 pub struct Running {
@@ -181,7 +181,7 @@ impl Running {
             siblings: self.siblings.then(|| siblings::outcome(&self.page, self.scavenger(0))),
             elapsed,
             last,
-            visits: (0..self.modules).map(|module| Visits::of(&self.page, module)).collect(),
+            site_outcomes: (0..self.modules).map(|module| SiteOutcomes::of(&self.page, module)).collect(),
         })
     }
 

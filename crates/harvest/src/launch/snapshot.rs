@@ -1,6 +1,6 @@
 //! What a harvest does at one moment.
 
-use super::paces::{Paces, ThreadPace};
+use super::counts::{Paces, ThreadPace};
 use runtime_abi::control::trip;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -5,49 +5,11 @@
 //! To add a price: a field of [`records::plan::Prices`], how it is read from a machine record, and
 //! its default here.
 
+use records::Document;
 use records::machine::{Machine, Yields};
 use records::plan::{LevelPrice, Prices, Source, YieldPrice};
-use records::{Document, ReadError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use units::{Estimate, Quantity, Unit};
-
-/// Where `gleaner measure` leaves its record, and where a harvest looks for it:
-/// `~/.cache/gleaner/machine.json`; `None` where there is no home.
-pub fn usual_place() -> Option<PathBuf> {
-    Some(crate::cache::user_directory()?.join("machine.json"))
-}
-
-/// The prices that a plan goes by, from a machine record if there is one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MachinePrices {
-    pub prices: Prices,
-    /// Why the record in the usual place could not be used.
-    pub damaged: Option<String>,
-}
-
-/// By the machine record that was named, which must be sound, or the one in the usual place, or
-/// none.
-pub fn of_this_machine(named: Option<&Path>) -> Result<MachinePrices, ReadError> {
-    let read = |path: &Path| Ok(from_machine(path, &records::read::<Machine>(path)?));
-    if let Some(path) = named {
-        return Ok(MachinePrices { prices: read(path)?, damaged: None });
-    }
-    let Some(path) = usual_place() else {
-        let why = "there is no place for a machine record (neither XDG_CACHE_HOME nor HOME is set)";
-        return Ok(MachinePrices { prices: assumed(why), damaged: None });
-    };
-    if !path.exists() {
-        let prices = assumed(format!("no machine record in {}", path.display()));
-        return Ok(MachinePrices { prices, damaged: None });
-    }
-    Ok(match read(&path) {
-        Ok(prices) => MachinePrices { prices, damaged: None },
-        Err(error) => {
-            let why = error.to_string();
-            MachinePrices { prices: assumed(why.clone()), damaged: Some(why) }
-        }
-    })
-}
 
 /// Prices by this machine record.
 pub fn from_machine(path: &Path, document: &Document<Machine>) -> Prices {

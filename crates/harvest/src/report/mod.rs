@@ -1,6 +1,7 @@
 //! The run record: what became of a plan and its programs.
 
 pub mod next_step;
+mod paces;
 pub(crate) mod site_outcomes;
 
 use crate::find::program::Program;
@@ -139,8 +140,9 @@ fn left_alone(prepared: &Prepared, outcome: &Outcome) -> Vec<Refused> {
     let left = prepared.left_alone.iter();
     let left = left.map(|left| refused(records::text_of(&left.file), left.why.clone()));
     // If its own file is not there, nothing began.
-    let began = outcome.visits.first().is_some_and(Option::is_some);
-    let of = prepared.primarys().zip(&outcome.visits).filter(|(_, visits)| began && visits.is_none());
+    let began = outcome.site_outcomes.first().is_some_and(Option::is_some);
+    let of =
+        prepared.primarys().zip(&outcome.site_outcomes).filter(|(_, outcomes)| began && outcomes.is_none());
     let not_found: Vec<&str> = of.map(|((module, _), _)| module.path.as_str()).collect();
     let other = (!not_found.is_empty()).then(|| {
         let why = "rewritten, but the program's loader took another file of that name, as DT_RPATH has it";
@@ -293,9 +295,9 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
 /// The primary's sites that were seen.
 fn sites(prepared: &Prepared, outcome: &Outcome) -> (Vec<SiteRun>, Vec<SwitchedOff>) {
     let (mut found, mut off) = (Vec::new(), Vec::new());
-    for ((planned, entry), visits) in prepared.primarys().zip(&outcome.visits) {
-        let (Some(visits), Ok(rewritten)) = (visits, std::fs::read(&entry.file)) else { continue };
-        let (its, its_off) = crate::report::site_outcomes::sites(planned, &rewritten, visits);
+    for ((planned, entry), outcomes) in prepared.primarys().zip(&outcome.site_outcomes) {
+        let (Some(outcomes), Ok(rewritten)) = (outcomes, std::fs::read(&entry.file)) else { continue };
+        let (its, its_off) = crate::report::site_outcomes::sites(planned, &rewritten, outcomes);
         found.extend(its);
         off.extend(its_off);
     }

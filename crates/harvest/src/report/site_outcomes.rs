@@ -5,7 +5,7 @@
 //! which loads each of its yields stands for (`docs/twin-format.md`): a site's outcome is that of
 //! the yields that stand for its load.
 
-use crate::launch::Visits;
+use crate::launch::SiteOutcomes;
 use crate::rewrite::rewritten;
 use records::plan::{PlannedModule, Site};
 use records::run::{SiteRun, SwitchedOff};
@@ -17,8 +17,8 @@ use units::{Estimate, Quantity, Unit};
 
 /// What was seen at all yields that stand for one site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct SiteVisits {
-    visits: u64,
+struct LoadOutcomes {
+    outcomes: u64,
     /// Of them, how often the next yield came too soon for a miss.
     soon: u64,
     /// How often one of the yields was switched off for that, and for how long in all.
@@ -31,16 +31,16 @@ struct SiteVisits {
 pub(crate) fn sites(
     planned: &PlannedModule,
     rewritten: &[u8],
-    seen: &[Visits],
+    seen: &[SiteOutcomes],
 ) -> (Vec<SiteRun>, Vec<SwitchedOff>) {
     let (mut found, mut off) = (Vec::new(), Vec::new());
     let yields = rewritten::yields(rewritten).unwrap_or_default();
-    let by_load = visits_by_load(&yields, seen);
+    let by_load = outcomes_by_load(&yields, seen);
     let mut sites: Vec<&Site> = planned.sites.iter().collect();
     sites.sort_by_key(|site| site.place.address);
     for site in sites {
         let Some(of) = by_load.get(&site.place.address) else { continue };
-        found.push(run(planned, site, of.visits, of.soon));
+        found.push(run(planned, site, of.outcomes, of.soon));
         if of.offs > 0 {
             off.push(switched_off(planned, site, of));
         }
@@ -50,15 +50,15 @@ pub(crate) fn sites(
 
 /// What was seen, by the load that it was seen for. A yield that serves several loads counts for
 /// each of them.
-fn visits_by_load(yields: &Yields, seen: &[Visits]) -> BTreeMap<u64, SiteVisits> {
+fn outcomes_by_load(yields: &Yields, seen: &[SiteOutcomes]) -> BTreeMap<u64, LoadOutcomes> {
     // Of two rows of one yield, the first one counts.
-    let seen: HashMap<u64, &Visits> = seen.iter().rev().map(|visits| (visits.resume, visits)).collect();
-    let mut by_load: BTreeMap<u64, SiteVisits> = BTreeMap::new();
+    let seen: HashMap<u64, &SiteOutcomes> = seen.iter().rev().map(|of| (of.resume, of)).collect();
+    let mut by_load: BTreeMap<u64, LoadOutcomes> = BTreeMap::new();
     for (row, origins) in yields.iter().filter(|(row, _)| row.kind == YieldKind::Site) {
         let Some(of) = seen.get(&row.resume) else { continue };
         for &load in origins {
             let all = by_load.entry(load).or_default();
-            all.visits += of.visits;
+            all.outcomes += of.outcomes;
             all.soon += of.soon;
             all.offs += of.offs;
             all.off += of.off;
@@ -67,7 +67,7 @@ fn visits_by_load(yields: &Yields, seen: &[Visits]) -> BTreeMap<u64, SiteVisits>
     by_load
 }
 
-fn switched_off(planned: &PlannedModule, site: &Site, seen: &SiteVisits) -> SwitchedOff {
+fn switched_off(planned: &PlannedModule, site: &Site, seen: &LoadOutcomes) -> SwitchedOff {
     let times = if seen.offs == 1 { "once".to_owned() } else { format!("{} times", seen.offs) };
     SwitchedOff {
         file: planned.path.clone(),
@@ -80,18 +80,18 @@ fn switched_off(planned: &PlannedModule, site: &Site, seen: &SiteVisits) -> Swit
     }
 }
 
-fn run(planned: &PlannedModule, site: &Site, visits: u64, soon: u64) -> SiteRun {
-    let share = wilson(soon, visits);
+fn run(planned: &PlannedModule, site: &Site, outcomes: u64, soon: u64) -> SiteRun {
+    let share = wilson(soon, outcomes);
     SiteRun {
         file: planned.path.clone(),
         role: planned.role,
         place: site.place.clone(),
         yields: Quantity::unresolved("yields are not counted"),
-        watched: visits,
+        watched: outcomes,
         hits: Quantity::measured(share, Unit::Ratio),
-        why_not: loses(visits, soon).then(|| {
+        why_not: loses(outcomes, soon).then(|| {
             format!(
-                "it does not pay: the load hit a cache in {soon} of {visits} yields that were timed (the next one came too soon for a miss)"
+                "it does not pay: the load hit a cache in {soon} of {outcomes} yields that were timed (the next one came too soon for a miss)"
             )
         }),
     }
@@ -122,8 +122,13 @@ mod tests {
         yields.push(row(YieldKind::Site, 0x5020), &[0x1018]);
         yields.push(row(YieldKind::Spin, 0x5030), &[0x1030]);
         yields.push(row(YieldKind::Site, 0x5040), &[0x2000]);
-        let seen =
-            |resume, visits, soon| Visits { resume, visits, soon, offs: 1, off: Duration::from_secs(2) };
+        let seen = |resume, outcomes, soon| SiteOutcomes {
+            resume,
+            outcomes,
+            soon,
+            offs: 1,
+            off: Duration::from_secs(2),
+        };
         let all = [
             seen(0x5003, 10, 1),
             seen(0x5013, 20, 2),
@@ -132,8 +137,9 @@ mod tests {
             seen(0x5003, 50, 5),
             seen(0x7777, 60, 6),
         ];
-        let by_load = visits_by_load(&yields, &all);
-        let counts: Vec<_> = by_load.iter().map(|(&load, of)| (load, of.visits, of.soon, of.offs)).collect();
+        let by_load = outcomes_by_load(&yields, &all);
+        let counts: Vec<_> =
+            by_load.iter().map(|(&load, of)| (load, of.outcomes, of.soon, of.offs)).collect();
         assert_eq!(counts, [(0x1000, 10, 1, 1), (0x1010, 20, 2, 1), (0x1018, 50, 5, 2)]);
         assert_eq!(by_load[&0x1018].off, Duration::from_secs(4));
     }
@@ -145,12 +151,13 @@ mod tests {
         let many = wilson(990, 1000);
         assert!(many.lo > 0.98 && many.hi < 1.0, "{many:?}");
         // The same interval decides whether a site pays.
-        for (soon, visits) in [(99, 99), (97, 100), (180, 200), (185, 200), (9_059, 10_000), (9_056, 10_000)]
+        for (soon, outcomes) in
+            [(99, 99), (97, 100), (180, 200), (185, 200), (9_059, 10_000), (9_056, 10_000)]
         {
             assert_eq!(
-                loses(visits, soon),
-                visits >= 100 && wilson(soon, visits).lo > 0.9,
-                "{soon} of {visits}"
+                loses(outcomes, soon),
+                outcomes >= 100 && wilson(soon, outcomes).lo > 0.9,
+                "{soon} of {outcomes}"
             );
         }
         assert!(wilson(0, 50).lo == 0.0 && wilson(0, 50).hi < 0.1);

@@ -21,7 +21,7 @@ pub use prepared::Prepared;
 
 use crate::cache::{Cache, checksum};
 use crate::find::linked::Wanted;
-use crate::plan::prices::{self, MachinePrices};
+use crate::machine_record::{self, MachinePrices};
 use crate::plan::{self, Priors, Wishes};
 use crate::progress::Progress;
 use input::Rewriters;
@@ -74,7 +74,7 @@ pub fn prepare(
         }
         PlanSource::Made { wishes, machine } => {
             inputs = input::read(&participants)?;
-            let MachinePrices { prices, damaged } = prices::of_this_machine(machine.as_deref())?;
+            let MachinePrices { prices, damaged } = machine_record::read_prices(machine.as_deref())?;
             // A dry run's explanation says it.
             if let Some(damaged) = damaged.filter(|_| !request.dry_run) {
                 progress.notice(&format!("{damaged}; costs are assumed, as if there were no machine record"));

@@ -319,7 +319,7 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
         area.counting.taken.store(taken as u32, Relaxed);
         let page = area.region().page();
         if stage == SITE {
-            visit(page, area.counting.visited.load(Relaxed), gone < area.orders.soon_ticks());
+            count_outcome(page, area.counting.visited.load(Relaxed), gone < area.orders.soon_ticks());
         } else {
             let sample = u32::try_from(gone).unwrap_or(u32::MAX).max(1);
             area.samples(row_of(stage))[taken - 1].store(sample, Relaxed);
@@ -345,12 +345,12 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
 }
 
 /// Counts the outcome of a yield. Where there are too many yields for the table, some are left out.
-fn visit(page: &Control, resume: u64, soon: bool) {
+fn count_outcome(page: &Control, resume: u64, soon: bool) {
     for at in site_rows(resume) {
         let row = &page.site[at % SITES];
         let there = row.resume.compare_exchange(0, resume, Relaxed, Relaxed);
         if there.is_ok() || there == Err(resume) {
-            row.visits.fetch_add(1, Relaxed);
+            row.outcomes.fetch_add(1, Relaxed);
             row.soon.fetch_add(u64::from(soon), Relaxed);
             return;
         }

@@ -325,7 +325,7 @@ impl Supervisor {
 }
 
 /// Wakes a home thread: its context is its own again.
-fn send_home(area: &Area) {
+fn wake_home(area: &Area) {
     let own = area.own();
     own.recall.store(0, Relaxed);
     own.state.store(state::HOME, Release);

@@ -6,7 +6,7 @@ use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::slowdown::long_stays::Bans;
-use crate::supervisor::{RoundCensus, Supervisor, send_home};
+use crate::supervisor::{RoundCensus, Supervisor, wake_home};
 use crate::switching::ring;
 use crate::sys::cpus::Cpus;
 use core::ptr::null_mut;
@@ -228,7 +228,7 @@ impl Supervisor {
         if self.is_in_the_way(area) {
             ring::hook(area); // it does what it came to do, and parks again
         }
-        send_home(area);
+        wake_home(area);
         self.moved = true;
     }
 

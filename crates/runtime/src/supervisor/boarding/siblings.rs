@@ -25,7 +25,7 @@ use crate::layout::area::{Area, asked, kind, lock, settled};
 use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::processes::{ASLEEP, Processes, ThreadActivity};
-use crate::supervisor::{PollIntervals, RoundCensus, Supervisor, send_home};
+use crate::supervisor::{PollIntervals, RoundCensus, Supervisor, wake_home};
 use crate::switching::ring;
 use crate::sys;
 use crate::sys::cpus::Cpus;
@@ -406,7 +406,7 @@ impl Supervisor {
         area.supervisor.slept.store(0, Relaxed);
         area.supervisor.polled_at.store(self.now, Relaxed);
         area.supervisor.asked_at.store(0, Relaxed);
-        send_home(area);
+        wake_home(area);
         self.moved = true;
     }
 

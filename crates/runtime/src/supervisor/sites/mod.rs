@@ -33,9 +33,9 @@ fn row_of(page: &'static Control, of: &SwitchedYield) -> Option<&'static SiteRow
 /// counted.
 fn judged(page: &'static Control, of: &SwitchedYield) -> Option<(u64, bool)> {
     let row = row_of(page, of)?;
-    let [visits, soon] = [(&row.visits, of.visits), (&row.soon, of.soon)]
+    let [outcomes, soon] = [(&row.outcomes, of.outcomes), (&row.soon, of.soon)]
         .map(|(count, before)| count.load(Relaxed).saturating_sub(before));
-    Some((visits, loses(visits, soon)))
+    Some((outcomes, loses(outcomes, soon)))
 }
 
 impl Supervisor {
@@ -56,9 +56,9 @@ fn judge(switches: &mut YieldSwitches, page: &'static Control, now: u64, all_on:
     for index in 0..switches.yields.len() {
         let of = &mut switches.yields[index];
         if of.off_until == 0 {
-            let (visits, loses) = judged(page, of).unwrap_or_default();
-            all += visits;
-            losing += if loses { visits } else { 0 };
+            let (outcomes, loses) = judged(page, of).unwrap_or_default();
+            all += outcomes;
+            losing += if loses { outcomes } else { 0 };
             continue;
         }
         let row = row_of(page, of);
@@ -69,8 +69,8 @@ fn judge(switches: &mut YieldSwitches, page: &'static Control, now: u64, all_on:
         if all_on || now >= of.off_until {
             // Earlier outcomes do not count any more.
             of.off_until = 0;
-            (of.visits, of.soon) =
-                row.map_or((0, 0), |row| (row.visits.load(Relaxed), row.soon.load(Relaxed)));
+            (of.outcomes, of.soon) =
+                row.map_or((0, 0), |row| (row.outcomes.load(Relaxed), row.soon.load(Relaxed)));
             switches.set(index, true);
             switches.changes += 1;
         }

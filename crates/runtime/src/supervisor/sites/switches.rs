@@ -44,7 +44,7 @@ pub(crate) struct SwitchedYield {
     /// How often it was switched off by itself.
     pub(crate) times: u32,
     /// Outcomes up to these counts do not tell about it any more.
-    pub(crate) visits: u64,
+    pub(crate) outcomes: u64,
     pub(crate) soon: u64,
 }
 

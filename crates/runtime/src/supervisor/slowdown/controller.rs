@@ -167,11 +167,11 @@ impl SlowdownController {
     /// Whether guests may take part now.
     pub(crate) fn allows(&self, now: u64) -> bool {
         let most = self.share * CREDIT_NS / 2.0;
-        let spell = if self.answers { PHASE_LEAST_RESPONSE_NS } else { PHASE_LEAST_NS };
+        let phase = if self.answers { PHASE_LEAST_RESPONSE_NS } else { PHASE_LEAST_NS };
         let need = if self.last < 0.0 {
             TRIAL_NS
         } else {
-            (self.last * spell).max(TRIAL_NS / 4.0) + 2.0 * self.debt
+            (self.last * phase).max(TRIAL_NS / 4.0) + 2.0 * self.debt
         };
         self.share > 0.0 && self.ring > 0 && now >= self.home_until && self.credit >= need.min(most)
     }

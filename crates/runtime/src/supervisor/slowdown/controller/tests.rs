@@ -27,7 +27,7 @@ fn live_with(
         let mut step = 4e5;
         if controller.allows(now as u64) {
             let mut check = looks[0]; // the first comes soon
-            let mut spell = 0.0;
+            let mut phase = 0.0;
             loop {
                 let share = cost(now, controller.ring);
                 noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -38,8 +38,8 @@ fn live_with(
                 guests += check * f64::from(controller.ring);
                 with += check;
                 now += check;
-                spell += check;
-                if controller.sample(now as u64, seen) != SampleVerdict::GoOn || spell > 6.4e7 || now >= end {
+                phase += check;
+                if controller.sample(now as u64, seen) != SampleVerdict::GoOn || phase > 6.4e7 || now >= end {
                     break;
                 }
                 check = looks[1];
@@ -53,7 +53,7 @@ fn live_with(
 }
 
 /// A primary whose looks differ by 8 %, alone and with guests, for no reason of its own; each
-/// spell is compared with its pace alone as far as that is known. Returns by how much it became
+/// phase is compared with its pace alone as far as that is known. Returns by how much it became
 /// slower, and how many guests it had, in the mean of all time.
 fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64, f64) {
     let (mut controller, mut reference) = (SlowdownController::new(slowdown, longest), SoloPace::default());
@@ -74,7 +74,7 @@ fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64
             let own = look(1.0);
             reference.add_sample(Some(PaceMean { ticks: [own; 2], error: 0.0 }), false);
             let own = reference.mean().expect("a look").ticks[0];
-            let (mut spell, mut step) = (0.0, 5e5);
+            let (mut phase, mut step) = (0.0, 5e5);
             loop {
                 let share = cost(controller.ring);
                 let seen = 1.0 - own / look(1.0 / (1.0 - share));
@@ -83,11 +83,11 @@ fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64
                 lost += step * share;
                 guests += step * f64::from(controller.ring);
                 now += step;
-                spell += step;
-                if controller.sample(now as u64, seen) != SampleVerdict::GoOn || spell > 6.4e7 {
+                phase += step;
+                if controller.sample(now as u64, seen) != SampleVerdict::GoOn || phase > 6.4e7 {
                     break;
                 }
-                step = if spell < 5e6 { 1e6 } else { 5e6 };
+                step = if phase < 5e6 { 1e6 } else { 5e6 };
             }
         }
         controller.passes(1.5e6);

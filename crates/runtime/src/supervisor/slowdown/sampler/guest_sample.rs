@@ -116,7 +116,7 @@ impl SampleStep {
         let time = core::mem::take(&mut pace.uncharged);
         add(&sums.lost, time * lost);
         add(&sums.doubt, time * doubt);
-        page::add(&sums.spells, u64::from(pace.phase_ns <= 0.0 && time > 0.0));
+        page::add(&sums.phases, u64::from(pace.phase_ns <= 0.0 && time > 0.0));
         let squares = |pace: &ThreadPace| {
             let (time, lost) = (pace.phase_ns, pace.phase_lost_ns);
             [time * time, time * lost, lost * lost]
