@@ -31,6 +31,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print 
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'See what works on this host and what \'gleaner measure\' finds, in about a minute'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Show what works on this host, what does not and why, and what would help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism, bandwidth and more'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "profile" -d 'Find the loads that a program waits for, and the data that they read'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "harvest" -d 'Run a program, and other programs in its memory stalls'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "twin" -d 'Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check that a rewritten file is its original plus twins, and nothing else'
@@ -59,6 +60,18 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l backend -d 'How to sample' -r -f -a "auto\t'The best one that works here; today that is always the clock'
+clock\t'A timer of CPU time, by the kernel\'s performance events'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l pid -d 'Attach to this process and all of its threads, until it ends, --duration is over, or Ctrl-C' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l frequency -d 'Samples a second of each thread\'s CPU time' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l duration -d 'Stop sampling after this time, for example 10s; the program runs on' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l from -d 'Leave out what was sampled before this time of the run' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l to -d 'Leave out what was sampled after this time of the run' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l top -d 'How many loads, functions and objects the summary shows' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s o -l output -d 'Write the record to this file (\'-\' for standard output; then the program\'s standard output goes to standard error)' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger -d 'A program to run in the primary\'s stalls, with its arguments, quoted as for a shell; may be given several times' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -d 'Several copies of one scavenger: \'12 x CMD\'; at most 64 in all' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger-out -d 'Where the scavengers\' output goes: a file for all of them, or a directory (an existing one, or a name that ends in \'/\') with a file for each; without this option it is discarded' -r -F

@@ -44,6 +44,19 @@ pub(crate) fn cells(quantity: &Quantity) -> String {
     quantity.estimate().map_or(",,".to_owned(), |e| format!("{},{},{}", e.value, e.lo, e.hi))
 }
 
+/// Shares as people say them. What was measured has its interval; what was asked for is exact.
+pub(crate) fn percent(share: &Quantity) -> String {
+    match share {
+        Quantity::Resolved { value, lo, hi, .. } if lo == hi => format!("{}%", (1e6 * value).round() / 1e4),
+        Quantity::Resolved { value, lo, hi, .. } => {
+            let decimals = if hi - lo < 2e-3 { 2 } else { 1 };
+            let [value, lo, hi] = [value, lo, hi].map(|share| format!("{:.decimals$}", 100.0 * share));
+            format!("{value}% [{lo}, {hi}]")
+        }
+        unresolved @ Quantity::Unresolved { .. } => unresolved.to_string(),
+    }
+}
+
 /// One line for an experiment that gave nothing, or not all of it.
 pub(crate) fn trouble<T>(name: &str, outcome: Option<&Outcome<T>>) -> Option<String> {
     let outcome = outcome?;
@@ -71,5 +84,15 @@ mod tests {
         assert_eq!(figure(&q(26.0, 26.0, 26.0)), "26");
         assert_eq!(figure(&q(14.0, 13.0, 15.0).disturbed_by(Some("x".into()))), "~14.0 [13.0, 15.0]");
         assert_eq!(figure(&Quantity::unresolved("why")), "not resolved");
+    }
+
+    #[test]
+    fn shares_are_said_in_percent() {
+        let measured =
+            |value, lo, hi| percent(&Quantity::measured(Estimate::new(value, lo, hi), Unit::Ratio));
+        assert_eq!(measured(0.0214, 0.015, 0.0273), "2.1% [1.5, 2.7]");
+        assert_eq!(measured(0.0018, 0.0017, 0.0019), "0.18% [0.17, 0.19]");
+        assert_eq!(measured(0.07, 0.07, 0.07), "7%");
+        assert_eq!(percent(&Quantity::unresolved("it slept")), "not resolved: it slept");
     }
 }

@@ -21,6 +21,7 @@ mod help;
 mod live;
 mod measure;
 mod plain;
+mod profile;
 mod progress;
 mod proof;
 mod results;
@@ -43,7 +44,8 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 the measurement, the check or the program failed; 2 wrong use; 3 not possible on this host. \
 After 'gleaner harvest' the exit code is that of the program which was run.";
 
-/// Measures how long a core stalls on memory, and runs other programs in a program's memory stalls
+/// Measures how long a core stalls on memory, shows which loads make it stall, and runs other
+/// programs in a program's memory stalls
 #[derive(Debug, Parser)]
 #[command(name = "gleaner", version, max_term_width = 100, disable_help_subcommand = true, after_help = EXIT_CODES)]
 struct Cli {
@@ -64,6 +66,7 @@ enum Verb {
     Tour(tour::TourArgs),
     Doctor(doctor::DoctorArgs),
     Measure(measure::MeasureArgs),
+    Profile(profile::ProfileArgs),
     Harvest(Box<harvest::HarvestArgs>),
     Twin(twin::TwinArgs),
     Proof(proof::ProofArgs),
@@ -77,6 +80,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Tour(args) => tour::run(args, console),
         Verb::Doctor(args) => doctor::run(args, console),
         Verb::Measure(args) => measure::run(args, console),
+        Verb::Profile(args) => profile::run(args, console),
         Verb::Harvest(args) => harvest::run(args, console),
         Verb::Twin(args) => threads::shared(|| twin::run(args, console)),
         Verb::Proof(args) => threads::shared(|| proof::run(args, console)),

@@ -17,7 +17,7 @@ pub(crate) fn verdict(host: &Host) -> Verdict {
         None => Ability::unknown("the architecture is not known"),
     };
     let c = &host.counters;
-    let profile = BTreeMap::from(
+    let mut profile = BTreeMap::from(
         [
             ("probe", code(&|| Ability::yes("times single loads in a twin: needs no counters"))),
             ("trace", code(&|| Ability::yes("follows addresses in a twin: needs no counters"))),
@@ -27,14 +27,25 @@ pub(crate) fn verdict(host: &Host) -> Verdict {
         ]
         .map(|(name, ability)| (name.to_owned(), not_built(ability))),
     );
+    profile.insert("clock".to_owned(), code(&|| clock(&c.software)));
     Verdict { measure: code(&|| measure(host)), profile, harvest: code(&|| harvest(host, &place)) }
+}
+
+/// Sampling CPU time takes the kernel's software events, and no PMU.
+fn clock(software: &Ability) -> Ability {
+    match software {
+        Ability::Yes { .. } => {
+            Ability::yes("samples of CPU time name the loads that stall; no PMU is needed")
+        }
+        no_or_unknown => no_or_unknown.clone(),
+    }
 }
 
 /// This host would allow it, but no sampler is built yet that uses it.
 fn not_built(ability: Ability) -> Ability {
     match ability {
         Ability::Yes { .. } => {
-            Ability::no("profiling is not built yet", "a later gleaner; this host allows it")
+            Ability::no("this way of profiling is not built yet", "a later gleaner; this host allows it")
         }
         no_or_unknown => no_or_unknown,
     }

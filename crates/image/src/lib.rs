@@ -8,6 +8,7 @@
 //! code      units, their instructions and jump tables, what an instruction does to registers
 //! flow      the control-flow graph of a unit, its dominators and loops
 //! module    all of that for one file
+//! names     instruction, function and line of source at an address
 //! liveness  which registers are live before each instruction of a module
 //! ```
 //!
@@ -49,6 +50,7 @@ pub mod flow;
 pub mod go;
 pub mod liveness;
 pub mod module;
+pub mod names;
 pub mod unwind;
 
 pub use elf::Image;

@@ -17,7 +17,7 @@ use crate::go::Go;
 use crate::unwind::{frames::Frames, lsda};
 use crate::{Image, ImageError};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use units::Svma;
@@ -48,6 +48,33 @@ pub struct Module<'d> {
 impl<'d> Module<'d> {
     /// Reads and decodes a module. `debug` is its separate debug information, if any.
     pub fn analyse(data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Self, ImageError> {
+        let mut module = Self::without_code(data, debug)?;
+        module.decode_all()?;
+        never_returns::propagate(&mut module);
+        bare::end_where_seen(&mut module);
+        Ok(module)
+    }
+
+    /// Reads a module, and decodes only the units that hold these addresses: for questions about a
+    /// few functions of a large file. All other units have no instructions. Where units enter each
+    /// other in the middle is not looked for.
+    pub fn around(
+        data: &'d [u8],
+        debug: Option<&'d [u8]>,
+        wanted: impl IntoIterator<Item = Svma>,
+    ) -> Result<Self, ImageError> {
+        let mut module = Self::without_code(data, debug)?;
+        let wanted: BTreeSet<usize> =
+            wanted.into_iter().filter_map(|address| module.unit_at(address)).collect();
+        let wanted: Vec<usize> = wanted.into_iter().collect();
+        module.decoded = vec![Decoded::default(); module.units.len()];
+        let pads = module.landing_pads(&wanted)?;
+        module.add_roots(pads);
+        module.decode_units(&wanted)?;
+        Ok(module)
+    }
+
+    fn without_code(data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Self, ImageError> {
         let image = Image::parse(data)?;
         let debug = debug.map(Image::parse).transpose()?;
         let frames = Frames::of(&image)?;
@@ -70,7 +97,7 @@ impl<'d> Module<'d> {
             .filter(|symbol| never_returns::is_known_by_own_name(symbol.name, symbol.is_global))
             .map(|symbol| symbol.address.0)
             .collect();
-        let mut module = Self {
+        Ok(Self {
             image,
             frames,
             symbols,
@@ -83,11 +110,7 @@ impl<'d> Module<'d> {
             roots: BTreeMap::new(),
             dead_ends,
             unseen_branches: OnceLock::new(),
-        };
-        module.decode_all()?;
-        never_returns::propagate(&mut module);
-        bare::end_where_seen(&mut module);
-        Ok(module)
+        })
     }
 
     /// The bytes of a unit.
@@ -125,10 +148,11 @@ impl<'d> Module<'d> {
     }
 
     fn decode_all(&mut self) -> Result<(), ImageError> {
-        let pads = self.landing_pads()?;
+        let all: Vec<usize> = (0..self.units.len()).collect();
+        let pads = self.landing_pads(&all)?;
         self.add_roots(pads);
         self.add_roots(self.ends_of_panics());
-        self.decode_units(&(0..self.units.len()).collect::<Vec<_>>())?;
+        self.decode_units(&all)?;
         // Units enter each other in the middle: hand-written code, split functions. What is entered
         // must be known.
         for _ in 0..ROUNDS_OF_ENTRIES {
@@ -196,14 +220,14 @@ impl<'d> Module<'d> {
         Some(lsda::parse(&self.image, fde.lsda?, fde.start, fde.length))
     }
 
-    fn landing_pads(&self) -> Result<Vec<(usize, u32)>, ImageError> {
+    fn landing_pads(&self, units: &[usize]) -> Result<Vec<(usize, u32)>, ImageError> {
         // A call site is four bytes of the file at least.
         let most = self.image.data().len() / 4;
         let sites = AtomicUsize::new(0);
-        let pads = (0..self.units.len())
-            .into_par_iter()
+        let pads = units
+            .par_iter()
             .with_min_len(64)
-            .flat_map_iter(|unit| {
+            .flat_map_iter(|&unit| {
                 let known = sites.load(Ordering::Relaxed) <= most;
                 let table = known.then(|| self.exceptions(unit)).flatten().flatten();
                 let found = table.map(|lsda| lsda.call_sites).unwrap_or_default();

@@ -5,6 +5,7 @@
 use crate::envelope::{Document, Header, Record, Upgrade};
 use crate::machine::Machine;
 use crate::plan::Plan;
+use crate::profile::Profile;
 use crate::read::{self, Problem, ReadError};
 use crate::run::Run;
 use schemars::{JsonSchema, Schema};
@@ -22,7 +23,8 @@ pub struct Kind {
 }
 
 /// All of them.
-pub const KINDS: &[Kind] = &[Kind::of::<Machine>(), Kind::of::<Plan>(), Kind::of::<Run>()];
+pub const KINDS: &[Kind] =
+    &[Kind::of::<Machine>(), Kind::of::<Plan>(), Kind::of::<Profile>(), Kind::of::<Run>()];
 
 impl Kind {
     const fn of<R: Record + JsonSchema>() -> Self {

@@ -13,6 +13,7 @@ mod kinds;
 mod links;
 pub mod machine;
 pub mod plan;
+pub mod profile;
 mod read;
 pub mod run;
 mod write;

@@ -4,7 +4,7 @@
 
 use super::page::{Mark, Page, Style};
 use super::{caches, rights};
-use records::host::{CoreKind, CpuList, Fact, Host, HugetlbPool, ThpMode};
+use records::host::{Ability, CoreKind, CpuList, Fact, Host, HugetlbPool, ThpMode};
 use units::Bytes;
 
 pub(crate) fn render(host: &Host, style: Style) -> String {
@@ -355,6 +355,7 @@ fn sentence(text: &str) -> String {
 fn verdict(page: &mut Page, host: &Host) {
     page.section("Verdict: what this host allows");
     page.ability("measure", &host.verdict.measure);
-    page.line(Mark::Plain, "profile", "not built yet");
+    let unknown = Ability::unknown("the record does not say");
+    page.ability("profile", host.verdict.profile.get("clock").unwrap_or(&unknown));
     page.ability("harvest", &host.verdict.harvest);
 }

@@ -14,6 +14,7 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
         "gleaner" => &[
             ("gleaner doctor", "Show what works on this host, and what would help where something does not."),
             ("gleaner measure", "Measure this machine, in six minutes, for all that follows."),
+            ("gleaner profile ./search data", "Run ./search, and show the loads that it waits for."),
             (
                 "gleaner harvest --scavenger 'gzip -k big.log' ./server --port 8080",
                 "Run a server, and gzip in its memory stalls.",
@@ -36,6 +37,18 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "gleaner measure --cpu 3 --seed 42",
                 "Measure on CPU 3, with the random choices of an earlier run.",
             ),
+        ],
+        "gleaner-profile" => &[
+            ("gleaner profile ./search data", "Run ./search, and show the loads that it waits for."),
+            (
+                "gleaner profile --pid 4711 --duration 10s -o profile.json",
+                "Sample a running process for ten seconds, and keep the record.",
+            ),
+            (
+                "gleaner profile --from 5s --to 10s ./server",
+                "Leave out what happens in the first five seconds, and after the tenth.",
+            ),
+            ("gleaner show profile.json '.loads[0]'", "Show all that is known of the load that stalls most."),
         ],
         "gleaner-harvest" => &[
             (
@@ -124,6 +137,7 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
         "gleaner-measure" | "gleaner-tour" => &["perf(1)", "numactl(8)", "taskset(1)"],
         "gleaner-doctor" => &["lscpu(1)", "perf(1)"],
         "gleaner-twin" | "gleaner-proof" => &["objdump(1)", "readelf(1)", "elf(5)"],
+        "gleaner-profile" => &["perf(1)", "perf_event_open(2)"],
         "gleaner-harvest" => &["nice(1)", "taskset(1)", "sched(7)"],
         "gleaner-show" => &["jq(1)"],
         _ => &["perf(1)"],

@@ -1,5 +1,6 @@
 //! What is said after a harvest: what went otherwise than asked, and a summary.
 
+use crate::figures::percent;
 use ::harvest::report::NOT_RUN;
 use ::harvest::report::next_step::{has_failed, is_starved, next_step};
 use ::harvest::session::NO_OUTPUT;
@@ -107,19 +108,6 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
-/// Shares as people say them. What was measured has its interval; what was asked for is exact.
-fn percent(share: &Quantity) -> String {
-    match share {
-        Quantity::Resolved { value, lo, hi, .. } if lo == hi => format!("{}%", (1e6 * value).round() / 1e4),
-        Quantity::Resolved { value, lo, hi, .. } => {
-            let decimals = if hi - lo < 2e-3 { 2 } else { 1 };
-            let [value, lo, hi] = [value, lo, hi].map(|share| format!("{:.decimals$}", 100.0 * share));
-            format!("{value}% [{lo}, {hi}]")
-        }
-        unresolved @ Quantity::Unresolved { .. } => unresolved.to_string(),
-    }
-}
-
 fn told(scavenger: &Scavenger) -> String {
     crate::failure::one_line(&format!("{} ({})", scavenger.process.command.join(" "), scavenger.copy))
 }
@@ -153,16 +141,6 @@ fn how(ended: &Ended) -> String {
 mod tests {
     use super::*;
     use units::{Estimate, Unit};
-
-    #[test]
-    fn shares_are_said_in_percent() {
-        let measured =
-            |value, lo, hi| percent(&Quantity::measured(Estimate::new(value, lo, hi), Unit::Ratio));
-        assert_eq!(measured(0.0214, 0.015, 0.0273), "2.1% [1.5, 2.7]");
-        assert_eq!(measured(0.0018, 0.0017, 0.0019), "0.18% [0.17, 0.19]");
-        assert_eq!(measured(0.07, 0.07, 0.07), "7%");
-        assert_eq!(percent(&Quantity::unresolved("it slept")), "not resolved: it slept");
-    }
 
     fn scavenger(ended: Ended, output: &str, [aboard, running, waiting]: [f64; 3]) -> Scavenger {
         let seconds = |value| Quantity::measured(Estimate::exact(value), Unit::Seconds);

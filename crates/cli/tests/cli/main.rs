@@ -28,6 +28,7 @@ mod measuring;
 mod no_yield;
 mod outputs;
 mod plan;
+mod profile;
 mod refusals;
 mod rewritten_libraries;
 mod siblings;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 7] = ["tour", "doctor", "measure", "harvest", "twin", "proof", "show"];
+const VERBS: [&str; 8] = ["tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "show"];
 
 /// Chases through a small list, so that there is a site, and ends with 7.
 const PROGRAM: &str = r#"
@@ -76,6 +76,21 @@ fn measure_and_show() {
     let measure = ["measure", "clock", "--quick", "-q", "-o", "machine.json"];
     done(&gleaner(&place, &measure).output().unwrap());
     assert!(!done(&gleaner(&place, &["show", "machine.json"]).output().unwrap()).is_empty());
+}
+
+#[test]
+fn profile() {
+    let place = place();
+    let output = gleaner(&place, &["profile", "-o", "profile.json", "--", "./p"]).output().unwrap();
+    match output.status.code() {
+        Some(1) => {
+            let profile = records::read::<records::profile::Profile>(&place.at("profile.json"));
+            let ended = profile.expect("a record").body.program.ended;
+            assert_eq!(ended, records::profile::ProgramEnd::Exited { code: 7 });
+        }
+        Some(3) => assert!(text(&output.stderr).contains("perf_event")),
+        _ => panic!("{}", text(&output.stderr)),
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@
 mod eviction;
 
 use eviction::NOTE;
+use image::elf::bytes::hex;
 use records::plan::Counts;
 use records::run::Proof;
 use rustix::fs::{FlockOperation, flock};
@@ -68,11 +69,6 @@ fn maker() -> Vec<u8> {
 /// SHA-256, in hexadecimal digits.
 pub fn checksum(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-/// Hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
 }
 
 /// What is known of a rewritten file besides its bytes.

@@ -84,8 +84,8 @@ impl From<Saved> for Live {
 }
 
 impl Subject {
-    /// Where a candidate is, as far as it is known without its file: [`crate::find::names::Names`]
-    /// knows the rest.
+    /// Where a candidate is, as far as it is known without its file; the rest is added by
+    /// [`crate::find::names::complete`].
     pub(crate) fn place(&self, candidate: &Candidate) -> Place {
         let function = &self.names[candidate.function as usize];
         Place {

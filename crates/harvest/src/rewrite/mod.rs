@@ -95,7 +95,7 @@ pub fn planned_for<'p>(
 ) -> Result<&'p PlannedModule, NotPlanned> {
     plan::check_figures(plan).map_err(NotPlanned::Impossible)?;
     let image = image::Image::parse(data).ok();
-    let build_id = image.and_then(|image| image.build_id().map(cache::hex));
+    let build_id = image.and_then(|image| image.build_id().map(image::elf::bytes::hex));
     let content = cache::checksum(data);
     let in_role = || plan.modules.iter().filter(move |module| role.is_none_or(|role| role == module.role));
     let mut meant = in_role().filter(|module| module.content == content);

@@ -6,10 +6,11 @@ use super::participants::{LeftAlone, Participants};
 use crate::cache::Cache;
 use crate::find::analysis_cache;
 use crate::find::candidates::{in_module, look_through};
-use crate::find::names::{self, Names};
+use crate::find::names;
 use crate::plan::{self, MissRates, Subject, Wishes};
 use crate::progress::{Activity, Counter, Progress};
 use crate::rewrite;
+use image::names::Names;
 use image::{Image, ImageError};
 use records::plan::{Plan, PlannedModule, Prices, Role};
 use std::path::{Path, PathBuf};
@@ -80,9 +81,9 @@ pub(super) fn plan<'f>(
     let mut plan = plan::plan(&subjects, prices, rates, wishes);
     for (module, input) in plan.modules.iter_mut().zip(analysed) {
         let names = Names::of(&input.data, input.debug.as_deref());
-        module.sites.iter_mut().for_each(|site| names.complete(&mut site.place));
-        module.spins.iter_mut().for_each(|spin| names.complete(&mut spin.place));
-        module.rejected.iter_mut().for_each(|rejected| names.complete(&mut rejected.place));
+        module.sites.iter_mut().for_each(|site| names::complete(&mut site.place, &names));
+        module.spins.iter_mut().for_each(|spin| names::complete(&mut spin.place, &names));
+        module.rejected.iter_mut().for_each(|rejected| names::complete(&mut rejected.place, &names));
     }
     Ok((plan, rewriters))
 }

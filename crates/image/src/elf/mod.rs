@@ -7,6 +7,7 @@
 pub mod abi;
 pub mod bytes;
 pub mod cursor;
+pub mod data_symbols;
 pub mod imports;
 pub mod relocations;
 pub mod symbols;
@@ -206,6 +207,12 @@ impl<'d> Image<'d> {
     pub fn file_offset(&self, address: Svma) -> Option<FileOffset> {
         let load = self.load_at(address)?;
         Some(FileOffset(load.offset + (address.0 - load.address)))
+    }
+    /// The address of the byte that lies there in the file, if it is loaded.
+    pub fn address_of(&self, offset: FileOffset) -> Option<Svma> {
+        let inside = |load: &&Segment| offset.0.wrapping_sub(load.offset) < load.file_size;
+        let load = self.loads.iter().find(inside)?;
+        Some(Svma(load.address + (offset.0 - load.offset)))
     }
     pub fn is_code(&self, address: Svma) -> bool {
         self.load_at(address).is_some_and(Segment::is_executable)

@@ -125,7 +125,7 @@ fn places_are_named() {
     let data = object(TEXT, &["-shared", "-fPIC", "-O2"]);
     let found = look_through("x.so", Role::Primary, &data, None).unwrap();
     let mut chase = found.place(of(&found, "chase")[0]);
-    crate::find::names::Names::of(&data, None).complete(&mut chase);
+    crate::find::names::complete(&mut chase, &image::names::Names::of(&data, None));
     let source = chase.source.as_ref().expect("a line");
     assert!(source.file.ends_with("x.c"), "{source:?}");
     assert_eq!(TEXT.lines().nth(source.line as usize - 1).map(|l| l.starts_with("void *chase")), Some(true));

@@ -1,0 +1,190 @@
+//! The summary of a profile: where the time went, which loads, which data, what to do next.
+
+use crate::figures::percent;
+use crate::figures::table::{draw, row};
+use records::profile::{Level, Pattern, Profile, ProgramEnd, StallingLoad};
+use std::fmt::Write;
+use std::path::Path;
+use units::Quantity;
+
+/// From this share on the program counts as memory bound: work on its loads pays first.
+const HIGH: f64 = 0.2;
+/// Rows of a share below this are left out of the first table.
+const WORTH_A_ROW: f64 = 0.0005;
+
+pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: usize) -> String {
+    let mut text = head(profile);
+    if profile.sampling.samples == 0 {
+        text.push_str("  no samples: the program used hardly any CPU time\n");
+        return text;
+    }
+    text.push_str(&where_time_went(profile, width));
+    text.push_str(&loads(profile, top, width));
+    text.push_str(&functions(profile, top, width));
+    text.push_str(&objects(profile, top, width));
+    for refused in &profile.refusals {
+        let help = refused.would_help.as_ref().map_or(String::new(), |help| format!("; {help}"));
+        let _ = writeln!(text, "  {}: {}{help}", refused.what, refused.why);
+    }
+    let _ = writeln!(text, "  next: {}", next(profile, record));
+    text
+}
+
+fn head(profile: &Profile) -> String {
+    let program = &profile.program;
+    let what = match program.pid {
+        Some(pid) => format!("process {pid}"),
+        None => program.command.join(" "),
+    };
+    let ended = match program.ended {
+        ProgramEnd::Exited { code: 0 } => String::new(),
+        ProgramEnd::Exited { code } => format!(", exit code {code}"),
+        ProgramEnd::Killed { signal } => format!(", killed by signal {signal}"),
+        ProgramEnd::StillRunning => ", still running".to_owned(),
+        ProgramEnd::Unknown => ", ended".to_owned(),
+    };
+    let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut text = format!(
+        "profile of {}: {} elapsed, {} of CPU time in {}{ended}\n",
+        crate::failure::one_line(&what),
+        profile.summary.elapsed.brief(),
+        profile.summary.cpu_time.brief(),
+        plural(program.threads, "thread"),
+    );
+    let sampling = &profile.sampling;
+    let behind = match sampling.calibration.one_behind.value() {
+        Some(share) => format!("{:.1}% of a known load's samples land right behind it", 100.0 * share),
+        None => "where samples land is not resolved".to_owned(),
+    };
+    let _ = writeln!(
+        text,
+        "  {} samples of the CPU clock, {} a second of CPU time; {behind}",
+        sampling.samples,
+        sampling.frequency.value().unwrap_or_default(),
+    );
+    text
+}
+
+fn where_time_went(profile: &Profile, width: usize) -> String {
+    let summary = &profile.summary;
+    let levels = &summary.by_level;
+    let all: [(&str, &Quantity); 10] = [
+        ("waiting for loads", &summary.memory_bound),
+        ("  served by L1", &levels.l1),
+        ("  served by L2", &levels.l2),
+        ("  served beyond L2", &levels.beyond_l2),
+        ("    by L3", &levels.l3),
+        ("    by DRAM", &levels.dram),
+        ("waiting for stores", &summary.stores),
+        ("computing", &summary.computing),
+        ("in the kernel", &summary.in_kernel),
+        ("not attributed", &summary.not_attributed),
+    ];
+    let mut rows = Vec::new();
+    for (what, share) in all {
+        if share.value().is_some_and(|value| value < WORTH_A_ROW) {
+            continue;
+        }
+        let basis = if what.starts_with(' ') { "modelled" } else { "" };
+        let high = summary.memory_bound.value().is_some_and(|share| share >= HIGH);
+        let mark = if what == "waiting for loads" && high { "high" } else { basis };
+        rows.push(row([what, &percent(share), mark]));
+    }
+    for part in &summary.not_attributed_because {
+        if part.time.value().is_some_and(|value| value >= 10.0 * WORTH_A_ROW) {
+            rows.push(row([&format!("  {}", part.why), &percent(&part.time), ""]));
+        }
+    }
+    format!("\n  where the CPU time went\n{}", draw(&rows, width))
+}
+
+fn loads(profile: &Profile, top: usize, width: usize) -> String {
+    if profile.loads.is_empty() {
+        return "\n  no load stands out\n".to_owned();
+    }
+    let mut rows = vec![row(["stall", "level", "pattern", "function", "load", "source", "data"])];
+    for load in profile.loads.iter().take(top) {
+        rows.push(vec![
+            percent(&load.stall),
+            level(load),
+            if load.pattern == Pattern::Unresolved { "-" } else { load.pattern.word() }.to_owned(),
+            short(load.function.as_deref().unwrap_or("?"), 40),
+            format!("{:#x} {}", load.address, load.instruction),
+            source(load),
+            load.object.clone().unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    format!("\n  loads that the core waited for\n{}", draw(&rows, width))
+}
+
+fn level(load: &StallingLoad) -> String {
+    match load.level {
+        Level::Unresolved if load.beyond_l2 => "beyond L2".to_owned(),
+        Level::Unresolved => "-".to_owned(),
+        level => level.word().to_owned(),
+    }
+}
+
+fn source(load: &StallingLoad) -> String {
+    match (&load.file, load.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", file_name(file)),
+        _ => file_name(&load.module),
+    }
+}
+
+fn functions(profile: &Profile, top: usize, width: usize) -> String {
+    let mut rows = vec![row(["time", "stall", "function", "module"])];
+    for function in profile.functions.iter().take(top) {
+        rows.push(vec![
+            percent(&function.time),
+            percent(&function.stall),
+            short(function.function.as_deref().unwrap_or("?"), 60),
+            file_name(&function.module),
+        ]);
+    }
+    if rows.len() == 1 {
+        return String::new();
+    }
+    format!("\n  functions by CPU time\n{}", draw(&rows, width))
+}
+
+fn objects(profile: &Profile, top: usize, width: usize) -> String {
+    let mut rows = vec![row(["stall", "size", "threads", "data"])];
+    for object in profile.objects.iter().take(top) {
+        let size = object.bytes.value().map_or("-".to_owned(), |b| units::Bytes(b as u64).to_string());
+        rows.push(vec![percent(&object.stall), size, object.threads.to_string(), object.name.clone()]);
+    }
+    if rows.len() == 1 {
+        return String::new();
+    }
+    format!("\n  data that the core waited for\n{}\n", draw(&rows, width))
+}
+
+fn file_name(path: &str) -> String {
+    Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Names of templates fill pages.
+fn short(name: &str, longest: usize) -> String {
+    if name.chars().count() <= longest {
+        return name.to_owned();
+    }
+    name.chars().take(longest - 1).chain(['…']).collect()
+}
+
+fn next(profile: &Profile, record: Option<&Path>) -> String {
+    let bound = profile.summary.memory_bound.value().unwrap_or(0.0);
+    let Some(first) = profile.loads.first().filter(|_| bound >= HIGH) else {
+        return "little time is lost to loads here: look at the functions above".to_owned();
+    };
+    let place = format!("{} ({})", first.function.as_deref().unwrap_or("?"), source(first));
+    match (record, first.pattern) {
+        (None, _) => format!("begin with {place}; -o profile.json keeps all loads and data"),
+        (Some(_), Pattern::Chain) => format!(
+            "begin with {place}: its misses cannot overlap; 'gleaner harvest' runs other work in them"
+        ),
+        (Some(path), _) => {
+            format!("begin with {place}; 'gleaner show {} .loads' has all of them", path.display())
+        }
+    }
+}

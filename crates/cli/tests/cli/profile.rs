@@ -1,0 +1,165 @@
+//! `gleaner profile`: programs whose stalling load is known, sampled from their start or while they
+//! run; what becomes of the program and of its record.
+//!
+//! Where `perf_event_open` is forbidden, the profiler says so with exit code 3: these tests end.
+
+use records::profile::{Level, Pattern, Profile, ProgramEnd};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use testkit::{Place, text, wait_until};
+
+/// Goes round a list of 64 MiB in random order, for as many steps as its argument says; ends with
+/// 7, or by SIGSEGV if there is a second argument.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+struct node { struct node *next; long rest[7]; };
+static struct node everything[1 << 20];
+static struct node *volatile gone_through;
+__attribute__((noinline, noclone)) static struct node *chase(struct node *p, long n) { while (n--) p = p->next; return p; }
+int main(int count, char **words) {
+    for (unsigned long i = 0; i < 1 << 20; i++)
+        everything[i].next = &everything[(i * 0x5deece66d + 11) % (1 << 20)];
+    gone_through = chase(everything, atol(words[1]));
+    puts("chased");
+    fflush(stdout);
+    if (count > 2) *(volatile int *)8 = 1;
+    return 7;
+}
+"#;
+const STEPS: &str = "4000000";
+
+fn place() -> Place {
+    Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
+}
+
+fn gleaner(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command(env!("CARGO_BIN_EXE_gleaner"));
+    command.arg("profile").args(arguments);
+    command
+}
+
+/// What the profiler did; `None` where it may not sample.
+fn profiled(place: &Place, arguments: &[&str]) -> Option<(Output, Profile)> {
+    let record = ["-o", "profile.json"];
+    let output = gleaner(place, &[&record[..], arguments].concat()).output().unwrap();
+    if output.status.code() == Some(3) {
+        eprintln!("skipped: {}", text(&output.stderr));
+        return None;
+    }
+    let read = records::read::<Profile>(&place.at("profile.json"));
+    let profile = read.unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr))).body;
+    Some((output, profile))
+}
+
+#[test]
+fn the_load_that_stalls_is_named_with_its_data() {
+    let place = place();
+    let Some((output, profile)) = profiled(&place, &["--", "./p", STEPS]) else { return };
+    let told = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "chased\n", "{told}");
+    assert_eq!(profile.program.ended, ProgramEnd::Exited { code: 7 });
+    assert_eq!(output.status.code(), Some(1), "the program failed: {told}");
+    let load = &profile.loads[0];
+    assert_eq!(load.function.as_deref(), Some("chase"), "{told}");
+    assert!(load.instruction.starts_with("mov") && load.instruction.contains('['), "{load:?}");
+    assert_eq!(load.pattern, Pattern::Chain, "{load:?}");
+    assert_eq!(load.object.as_deref(), Some("everything (p)"), "{load:?}");
+    assert!(!matches!(load.level, Level::L1 | Level::L2), "{load:?}");
+    let object = &profile.objects[0];
+    assert_eq!((object.name.as_str(), object.bytes.value()), ("everything (p)", Some(67_108_864.0)));
+    assert!(told.contains("chase") && told.contains("everything (p)") && told.contains("next: "), "{told}");
+}
+
+#[test]
+fn a_stripped_program_shows_the_same_load() {
+    let place = place();
+    let Some((_, whole)) = profiled(&place, &["-q", "--", "./p", STEPS]) else { return };
+    assert!(place.command("strip").args(["-o", "stripped", "p"]).status().unwrap().success());
+    let Some((_, stripped)) = profiled(&place, &["-q", "--", "./stripped", STEPS]) else { return };
+    assert_eq!(stripped.loads[0].address, whole.loads[0].address);
+    assert_eq!(stripped.loads[0].function, None);
+}
+
+#[test]
+fn the_record_of_a_program_that_crashes_is_kept() {
+    let place = place();
+    let Some((output, profile)) = profiled(&place, &["--", "./p", STEPS, "crash"]) else { return };
+    assert_eq!(profile.program.ended, ProgramEnd::Killed { signal: 11 });
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("killed by signal 11"));
+    assert_eq!(profile.loads[0].function.as_deref(), Some("chase"));
+}
+
+#[test]
+fn children_are_sampled_too() {
+    let place = place();
+    let both = ["--", "sh", "-c", "./p 1000000 & ./p 1000000; wait; exec ./p 1000000"];
+    let Some((_, profile)) = profiled(&place, &both) else { return };
+    assert!(profile.program.processes >= 3, "{:?}", profile.program);
+    assert_eq!(profile.loads[0].function.as_deref(), Some("chase"));
+    assert!(profile.loads[0].threads >= 3, "{:?}", profile.loads[0]);
+}
+
+#[test]
+fn a_record_on_standard_output_has_it_for_itself() {
+    let place = place();
+    let output = gleaner(&place, &["--json", "--", "./p", "1000"]).output().unwrap();
+    if output.status.code() == Some(3) {
+        return;
+    }
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a record alone");
+    assert_eq!(record["kind"], "profile");
+    assert!(text(&output.stderr).starts_with("chased\n"), "{}", text(&output.stderr));
+}
+
+/// What a running program is told of: nothing.
+#[test]
+fn attaching_changes_nothing() {
+    let place = place();
+    let mut program = place.command("./p").arg("40000000").stdout(Stdio::piped()).spawn().unwrap();
+    let pid = program.id().to_string();
+    let Some((output, profile)) = profiled(&place, &["--pid", &pid, "--duration", "500ms"]) else {
+        let _ = program.kill();
+        let _ = program.wait();
+        return;
+    };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(matches!(profile.program.ended, ProgramEnd::StillRunning | ProgramEnd::Unknown));
+    assert!(profile.sampling.samples > 0);
+    assert_eq!(profile.program.pid, Some(program.id()));
+    // Ctrl-C ends the profiler, and keeps what it has.
+    let mut second = gleaner(&place, &["-q", "-o", "second.json", "--pid", &pid]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(testkit::kill("INT", &second.id().to_string()));
+    let mut status = None;
+    wait_until("the profiler ends by SIGINT", Duration::from_secs(60), || {
+        status = second.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(0));
+    assert!(records::read::<Profile>(&place.at("second.json")).is_ok());
+    let ended = program.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), text(&ended.stdout).as_str()), (Some(7), "chased\n"));
+}
+
+#[test]
+fn what_cannot_be_profiled_is_said_in_a_line() {
+    let place = place();
+    for (arguments, code, word) in [
+        (&["--", "./nothing-there"][..], 2, "./nothing-there: No such file"),
+        (&["--pid", "999999999"], 2, "process 999999999"),
+        (&["--pid", "1", "--", "./p"], 2, "cannot be used with"),
+        (&[], 2, "required"),
+        (&["--from", "2s", "--to", "1s", "--", "./p"], 2, "is not before"),
+        (&["--duration", "soon", "--", "./p"], 2, "a number and a unit"),
+    ] {
+        let output = gleaner(&place, arguments).output().unwrap();
+        if output.status.code() == Some(3) {
+            continue;
+        }
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+        assert!(told.contains(word), "{arguments:?}: {told}");
+    }
+}

@@ -1,0 +1,262 @@
+//! From a sampled instruction pointer to the load that the core waited for.
+//!
+//! A timer interrupt is taken when the oldest instruction in the core retires. While a load waits
+//! for memory it *is* the oldest instruction, so the interrupt waits with it, and the sampled
+//! instruction pointer is that of the instruction executed next:
+//!
+//! ```text
+//!     mov rax, [rdi]     the core waits here
+//!     add rax, rbx    <- and here the sample lands
+//! ```
+//!
+//! So the instruction *executed before* the sampled one is asked for. Inside a basic block that is
+//! the one in front. At the start of a block it is the last one of whichever block control came
+//! from: a load is named only if no more than one of them ends in one. Behind a call it is the
+//! `ret` of a function that is not known here. What stays unclear is counted as such.
+
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
+    UsedMemory,
+};
+use image::Module;
+use image::code::insn::index_at;
+use image::flow::cfg::Cfg;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use units::Svma;
+
+/// What a sample's time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The core waited for this instruction, which reads memory.
+    Load(Svma),
+    /// The core waited for this instruction, which only writes memory.
+    Store(Svma),
+    /// The instruction executed before has no operand in memory.
+    Computing,
+    /// Not known which instruction was executed before.
+    Unclear(Unclear),
+}
+
+/// Why the instruction executed before a sample is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unclear {
+    /// The sampled instruction is the first behind a call: the callee's `ret` was before it.
+    BehindCall,
+    /// It is a function's first instruction: the caller's call was before it.
+    FunctionEntry,
+    /// Control comes here from several places, and more than one of them ends in a load.
+    SeveralLoads,
+    /// Only computed jumps lead here.
+    JumpTarget,
+    /// No code is known at the sampled address.
+    NoCode,
+}
+
+impl Unclear {
+    /// In words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::BehindCall => "behind calls: how the callee ended is not followed",
+            Self::FunctionEntry => "at the start of functions: who called them is not followed",
+            Self::SeveralLoads => "where several loads may come before",
+            Self::JumpTarget => "where computed jumps lead: which one was taken is not known",
+            Self::NoCode => "in code that no file has, or that could not be decoded",
+        }
+    }
+}
+
+/// The code of one module around its samples.
+pub struct Code<'d> {
+    pub module: Module<'d>,
+    units: RefCell<HashMap<usize, Rc<UnitCode>>>,
+}
+
+/// One decoded unit.
+pub struct UnitCode {
+    pub instructions: Vec<Instruction>,
+    pub cfg: Cfg,
+}
+
+impl<'d> Code<'d> {
+    pub fn of(module: Module<'d>) -> Self {
+        Self { module, units: RefCell::default() }
+    }
+
+    /// The unit that holds an address, decoded.
+    pub fn unit_at(&self, address: Svma) -> Option<Rc<UnitCode>> {
+        let unit = self.module.unit_at(address)?;
+        let mut units = self.units.borrow_mut();
+        let decoded = units.entry(unit).or_insert_with(|| {
+            let instructions = self.module.instructions(unit).collect();
+            Rc::new(UnitCode { instructions, cfg: self.module.cfg(unit) })
+        });
+        Some(Rc::clone(decoded))
+    }
+
+    /// The instruction at an address.
+    pub fn instruction(&self, address: Svma) -> Option<Instruction> {
+        let bytes = self.module.image.bytes_from(address)?;
+        let instruction = Decoder::with_ip(64, bytes, address.0, DecoderOptions::NONE).decode();
+        (!instruction.is_invalid()).then_some(instruction)
+    }
+
+    /// What the time of a sample at this address was spent on.
+    pub fn cause(&self, sampled: Svma) -> Cause {
+        let Some(unit) = self.module.unit_at(sampled) else { return Cause::Unclear(Unclear::NoCode) };
+        let Some(code) = self.unit_at(sampled) else { return Cause::Unclear(Unclear::NoCode) };
+        let at = (sampled.0 - self.module.units[unit].start.0) as u32;
+        let Some(index) = index_at(&self.module.decoded[unit].insns, at) else {
+            return self.cause_by_line(unit, sampled);
+        };
+        let cfg = &code.cfg;
+        let block = cfg.block_of(index);
+        if index > cfg.blocks[block].first as usize {
+            if self.module.decoded[unit].insns[index - 1].flow.is_call() {
+                return Cause::Unclear(Unclear::BehindCall);
+            }
+            return waits(&code.instructions[index - 1]);
+        }
+        if cfg.blocks[block].is_root {
+            return Cause::Unclear(Unclear::FunctionEntry);
+        }
+        let mut before: Vec<Cause> = Vec::new();
+        for edge in cfg.edges_to(block) {
+            let from = cfg.blocks[edge.from as usize];
+            let cause = code.waited_at_end(from.first as usize, from.end as usize);
+            if !before.contains(&cause) {
+                before.push(cause);
+            }
+        }
+        let waiting: Vec<Cause> =
+            before.into_iter().filter(|cause| !matches!(cause, Cause::Computing)).collect();
+        match waiting[..] {
+            [] => Cause::Computing,
+            [one] => one,
+            _ => Cause::Unclear(Unclear::SeveralLoads),
+        }
+    }
+
+    /// The same for code that control flow is not seen to reach, as the handlers of interpreters
+    /// are, which a computed jump leads to: it is decoded line by line from the last instruction in
+    /// front that is known.
+    fn cause_by_line(&self, unit: usize, sampled: Svma) -> Cause {
+        const NO_CODE: Cause = Cause::Unclear(Unclear::NoCode);
+        let start = self.module.units[unit].start;
+        let insns = &self.module.decoded[unit].insns;
+        let at = (sampled.0 - start.0) as u32;
+        let known = insns[..insns.partition_point(|insn| insn.at < at)].last();
+        let from = known.map_or(0, image::code::insn::Insn::end);
+        let Some(code) = self.module.code(unit).get(from as usize..) else { return NO_CODE };
+        let mut decoder = Decoder::with_ip(64, code, start.0 + u64::from(from), DecoderOptions::NONE);
+        let mut before: Vec<Instruction> = Vec::new();
+        while decoder.can_decode() && decoder.ip() < sampled.0 {
+            let instruction = decoder.decode();
+            if instruction.is_invalid() {
+                return NO_CODE;
+            }
+            before.push(instruction);
+        }
+        let Some(last) = before.last().filter(|_| decoder.ip() == sampled.0) else { return NO_CODE };
+        match last.flow_control() {
+            FlowControl::Next | FlowControl::ConditionalBranch => waited_at_end(&before),
+            FlowControl::Call | FlowControl::IndirectCall => Cause::Unclear(Unclear::BehindCall),
+            _ => Cause::Unclear(Unclear::JumpTarget),
+        }
+    }
+}
+
+impl UnitCode {
+    fn waited_at_end(&self, first: usize, end: usize) -> Cause {
+        waited_at_end(&self.instructions[first..end])
+    }
+}
+
+/// What the core waits for at the end of some instructions that it executes one after the other. A
+/// comparison and the branch behind it are one operation in the core (macro-fusion), so the
+/// comparison's load counts as the branch's.
+fn waited_at_end(instructions: &[Instruction]) -> Cause {
+    let Some((last, before)) = instructions.split_last() else { return Cause::Computing };
+    let fused = before.last().filter(|_| last.is_jcc_short_or_near());
+    match (waits(last), fused) {
+        (Cause::Computing, Some(before)) if matches!(before.mnemonic(), Mnemonic::Cmp | Mnemonic::Test) => {
+            waits(before)
+        }
+        (cause, _) => cause,
+    }
+}
+
+/// What the core waits for when this instruction is the oldest.
+fn waits(instruction: &Instruction) -> Cause {
+    let accesses = accesses(instruction);
+    let at = Svma(instruction.ip());
+    let reads = |access| {
+        matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+    };
+    if accesses.iter().any(|memory| reads(memory.access())) {
+        Cause::Load(at)
+    } else if accesses.is_empty() {
+        Cause::Computing
+    } else {
+        Cause::Store(at)
+    }
+}
+
+thread_local!(static FACTORY: RefCell<InstructionInfoFactory> = RefCell::new(InstructionInfoFactory::new()));
+
+/// The operands in memory that an instruction accesses; none for `lea`, prefetches and `nop`.
+pub fn accesses(instruction: &Instruction) -> Vec<UsedMemory> {
+    let touches = |memory: &UsedMemory| !matches!(memory.access(), OpAccess::None | OpAccess::NoMemAccess);
+    if instruction.mnemonic() == Mnemonic::Nop {
+        return Vec::new();
+    }
+    FACTORY.with_borrow_mut(|factory| {
+        factory.info(instruction).used_memory().iter().filter(|memory| touches(memory)).copied().collect()
+    })
+}
+
+/// Whether an instruction writes a register, wholly or in part.
+pub fn writes(instruction: &Instruction, register: Register) -> bool {
+    let whole = register.full_register();
+    FACTORY.with_borrow_mut(|factory| {
+        let info = factory.info(instruction);
+        info.used_registers().iter().any(|used| {
+            used.register().full_register() == whole
+                && !matches!(used.access(), OpAccess::None | OpAccess::Read | OpAccess::CondRead)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(code: &[u8]) -> Vec<Instruction> {
+        Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).into_iter().collect()
+    }
+
+    #[test]
+    fn the_core_waits_for_what_reads_memory() {
+        let waits_for = |code: &[u8]| waited_at_end(&decoded(code));
+        let load = Cause::Load(Svma(0x1000));
+        assert_eq!(waits_for(&[0x48, 0x8b, 0x07]), load, "mov rax, [rdi]");
+        assert_eq!(waits_for(&[0x48, 0x03, 0x07]), load, "add rax, [rdi]");
+        assert_eq!(waits_for(&[0xf0, 0x48, 0xff, 0x07]), load, "lock inc qword [rdi]");
+        assert_eq!(waits_for(&[0x58]), load, "pop rax");
+        assert_eq!(waits_for(&[0x48, 0x89, 0x07]), Cause::Store(Svma(0x1000)), "mov [rdi], rax");
+        assert_eq!(waits_for(&[0x48, 0x8d, 0x07]), Cause::Computing, "lea rax, [rdi]");
+        assert_eq!(waits_for(&[0x0f, 0x18, 0x0f]), Cause::Computing, "prefetcht0 [rdi]");
+        assert_eq!(waits_for(&[0x0f, 0x1f, 0x40, 0x00]), Cause::Computing, "nop [rax]");
+        assert_eq!(waits_for(&[0x48, 0x01, 0xc8]), Cause::Computing, "add rax, rcx");
+        assert_eq!(waits_for(&[]), Cause::Computing);
+    }
+
+    #[test]
+    fn a_comparison_and_its_branch_are_one() {
+        let fused = decoded(&[0x48, 0x39, 0x07, 0x74, 0x05]); // cmp [rdi], rax; je +5
+        assert_eq!(waited_at_end(&fused), Cause::Load(Svma(0x1000)));
+        let apart = decoded(&[0x48, 0x8b, 0x07, 0x74, 0x05]); // mov rax, [rdi]; je +5
+        assert_eq!(waited_at_end(&apart), Cause::Computing);
+    }
+}

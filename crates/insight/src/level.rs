@@ -1,0 +1,98 @@
+//! Which level serves a load, judged by how much memory its addresses are spread over.
+//!
+//! Samples show only addresses that the core waited for. If these fit into a cache, that cache
+//! holds them, since the program reads them again and again; if they do not, the level behind it
+//! serves most of them. This is a model, not a measurement: other data competes for the caches, and
+//! a line that another core writes is not told. So a level is named only if the whole interval of
+//! the footprint lies in it.
+
+use crate::footprint::footprint_bytes;
+use records::profile::Level;
+use units::{Bytes, Estimate};
+
+/// The sizes of a core's caches, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheSizes {
+    pub l1: Option<Bytes>,
+    pub l2: Option<Bytes>,
+    pub l3: Option<Bytes>,
+}
+
+/// A level with the reason for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    pub level: Level,
+    /// Neither L1 nor L2 serves it, even where the level is not resolved.
+    pub beyond_l2: bool,
+    pub because: String,
+    pub footprint: Option<Estimate>,
+}
+
+/// The level that serves loads of these addresses.
+pub fn judge(addresses: &[u64], caches: &CacheSizes) -> Judged {
+    let Some(footprint) = footprint_bytes(addresses) else {
+        let because = format!("only {} addresses were sampled", addresses.len());
+        return Judged { level: Level::Unresolved, beyond_l2: false, because, footprint: None };
+    };
+    let (Some(l1), Some(l2)) = (caches.l1, caches.l2) else {
+        let because = "the sizes of the caches are not known".to_owned();
+        let footprint = Some(footprint);
+        return Judged { level: Level::Unresolved, beyond_l2: false, because, footprint };
+    };
+    let levels = [(Level::L1, Some(l1)), (Level::L2, Some(l2)), (Level::L3, caches.l3)];
+    let level_of = |bytes: f64| {
+        let holds = |size: &Option<Bytes>| size.is_some_and(|size| bytes <= size.0 as f64);
+        levels.iter().find(|(_, size)| holds(size)).map_or(Level::Dram, |(level, _)| *level)
+    };
+    let (least, most) = (level_of(footprint.lo), level_of(footprint.hi));
+    let beyond_l2 = matches!(least, Level::L3 | Level::Dram);
+    let says = |bytes: f64| Bytes(bytes as u64);
+    if least == most {
+        let because = if footprint.hi.is_infinite() {
+            format!("its addresses are spread over {} at least", says(footprint.lo))
+        } else {
+            format!("its addresses are spread over about {}", says(footprint.value))
+        };
+        return Judged { level: least, beyond_l2, because, footprint: Some(footprint) };
+    }
+    let most = if footprint.hi.is_infinite() { "more".to_owned() } else { says(footprint.hi).to_string() };
+    let because = format!("its addresses are spread over {} to {most}", says(footprint.lo));
+    Judged { level: Level::Unresolved, beyond_l2, because, footprint: Some(footprint) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CACHES: CacheSizes =
+        CacheSizes { l1: Some(Bytes(32 << 10)), l2: Some(Bytes(1 << 20)), l3: Some(Bytes(4 << 20)) };
+
+    fn drawn(samples: usize, bytes: u64) -> Vec<u64> {
+        let mut random = 88_172_645_463_325_252_u64;
+        (0..samples)
+            .map(|_| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                random % bytes
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_footprint_names_the_level() {
+        for (bytes, level) in
+            [(8 << 10, Level::L1), (256 << 10, Level::L2), (2 << 20, Level::L3), (1 << 30, Level::Dram)]
+        {
+            assert_eq!(judge(&drawn(1024, bytes), &CACHES).level, level, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_may_lie_in_two_levels_stays_unresolved() {
+        assert_eq!(judge(&drawn(1024, 1 << 20), &CACHES).level, Level::Unresolved);
+        assert_eq!(judge(&drawn(64, 1 << 30), &CACHES).level, Level::Unresolved, "too few samples");
+        assert_eq!(judge(&drawn(5, 1 << 30), &CACHES).footprint, None);
+        assert_eq!(judge(&drawn(1024, 8 << 10), &CacheSizes::default()).level, Level::Unresolved);
+    }
+}

@@ -1,0 +1,29 @@
+//! From samples of a program to the loads that stall and their data. Pure: samples and bytes in, a
+//! profile record out.
+//!
+//! ```text
+//! tally          samples, counted by place while the program runs
+//! code           from a sampled instruction to the load that the core waited for
+//! data_address   which data that load read, by the registers of a sample
+//! footprint      how much memory a load's addresses are spread over
+//! level          which level serves them, by their footprint and the cache sizes
+//! pattern        chain, parallel or stream
+//! objects        which variable or area an address lies in
+//! profile        all of it, put together as the record
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod address_space;
+pub mod code;
+pub mod data_address;
+pub mod footprint;
+pub mod level;
+mod names;
+pub mod objects;
+pub mod pattern;
+pub mod profile;
+pub mod registers;
+pub mod share;
+pub mod tally;
+
+pub use profile::{ModuleFile, Run, profile};

@@ -1,0 +1,367 @@
+//! Puts the profile record together.
+
+use crate::code::{Cause, Code, Unclear};
+use crate::data_address::data_address;
+use crate::level::{CacheSizes, judge};
+use crate::names::demangled;
+use crate::objects::{Object, Objects, Variables};
+use crate::pattern::{Timed, pattern};
+use crate::share::measured_share;
+use crate::tally::{PlaceTally, Sample, Tally};
+use image::elf::bytes::hex;
+use image::names::Names;
+use image::{Image, Module};
+use records::profile::{
+    ByLevel, FunctionShare, Level, MemoryObject, Pattern, Profile, ProfiledProgram, Sampling, StallingLoad,
+    Summary, Unattributed,
+};
+use records::run::Refused;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::Path;
+use units::{Avma, Estimate, FileOffset, Quantity, Svma, Unit};
+
+/// A file that was mapped, with its bytes.
+pub struct ModuleFile {
+    /// The number of its mapping in the tally.
+    pub what: u32,
+    /// As the record spells it.
+    pub path: String,
+    pub data: Vec<u8>,
+    /// Its separate debug information.
+    pub debug: Option<Vec<u8>>,
+}
+
+/// What is known of the run beside its samples.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub program: ProfiledProgram,
+    pub sampling: Sampling,
+    pub elapsed: Quantity,
+    pub cpu_time: Quantity,
+    pub overhead: Quantity,
+    pub refusals: Vec<Refused>,
+    pub caches: CacheSizes,
+}
+
+/// Loads with fewer samples are not listed one by one: nothing can be said of them.
+const LEAST_LISTED: u64 = 3;
+/// No more loads, functions and objects are listed than this: a record is for people, too.
+const MOST_LISTED: usize = 1000;
+
+/// A load with all samples that landed behind it.
+#[derive(Default)]
+struct Waited {
+    samples: u64,
+    kept: Vec<Sample>,
+}
+
+/// What one function's samples say.
+#[derive(Default)]
+struct InFunction {
+    samples: u64,
+    stalled: u64,
+}
+
+/// The sums over all places.
+#[derive(Default)]
+struct Sums {
+    loads: u64,
+    stores: u64,
+    computing: u64,
+    unclear: BTreeMap<Unclear, u64>,
+}
+
+/// The profile of a run.
+pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
+    let images: Vec<Option<Image<'_>>> = files.iter().map(|file| Image::parse(&file.data).ok()).collect();
+    let variables = files.iter().zip(&images).filter_map(|(file, image)| {
+        let debug = file.debug.as_deref().and_then(|debug| Image::parse(debug).ok());
+        let name =
+            Path::new(&file.path).file_name().map_or(file.path.clone().into(), |name| name.to_string_lossy());
+        Some((file.what, Variables::of(image.as_ref()?, debug.as_ref(), &name)))
+    });
+    let objects = Objects::of(tally, variables.collect());
+    let mut sums = Sums::default();
+    let mut found = Listed::default();
+    let mut by_module: HashMap<u32, Vec<(FileOffset, &PlaceTally)>> = HashMap::new();
+    for (place, counts) in &tally.places {
+        by_module.entry(place.what.0).or_default().push((place.offset, counts));
+    }
+    for (file, image) in files.iter().zip(&images) {
+        let (Some(image), Some(mut places)) = (image, by_module.remove(&file.what)) else { continue };
+        places.sort_unstable_by_key(|(offset, _)| *offset);
+        let stated = places.iter().filter_map(|(offset, _)| image.address_of(*offset));
+        let Ok(module) = Module::around(&file.data, file.debug.as_deref(), stated) else {
+            sums.no_code(&places);
+            continue;
+        };
+        let code = Code::of(module);
+        found.look_at(file, &code, &places, &objects, &run.caches, &mut sums, tally.samples);
+    }
+    // What is left has no file that could be read: code made at run time, the vDSO.
+    for places in by_module.into_values() {
+        sums.no_code(&places);
+    }
+    found.into_profile(run, tally, &sums)
+}
+
+impl Sums {
+    fn no_code(&mut self, places: &[(FileOffset, &PlaceTally)]) {
+        let samples: u64 = places.iter().map(|(_, counts)| counts.user).sum();
+        *self.unclear.entry(Unclear::NoCode).or_default() += samples;
+    }
+}
+
+/// What will be listed.
+#[derive(Default)]
+struct Listed {
+    loads: Vec<(StallingLoad, bool)>,
+    functions: Vec<(FunctionShare, u64)>,
+    /// By object: stall in samples (parts of them), and the threads that waited.
+    objects: HashMap<Object, (f64, HashSet<u32>)>,
+    levels: BTreeMap<Level, u64>,
+    beyond_l2: u64,
+}
+
+impl Listed {
+    #[expect(clippy::too_many_arguments, reason = "one pass over one module, and all that it adds to")]
+    fn look_at(
+        &mut self,
+        file: &ModuleFile,
+        code: &Code<'_>,
+        places: &[(FileOffset, &PlaceTally)],
+        objects: &Objects<'_, '_>,
+        caches: &CacheSizes,
+        sums: &mut Sums,
+        all: u64,
+    ) {
+        let mut loads: BTreeMap<Svma, Waited> = BTreeMap::new();
+        let mut functions: BTreeMap<usize, InFunction> = BTreeMap::new();
+        for &(offset, counts) in places {
+            let Some(at) = code.module.image.address_of(offset) else {
+                sums.no_code(&[(offset, counts)]);
+                continue;
+            };
+            let cause = code.cause(at);
+            match cause {
+                Cause::Load(load) => {
+                    sums.loads += counts.user;
+                    let waited = loads.entry(load).or_default();
+                    waited.samples += counts.user;
+                    waited.kept.extend(&counts.kept);
+                }
+                Cause::Store(_) => sums.stores += counts.user,
+                Cause::Computing => sums.computing += counts.user,
+                Cause::Unclear(why) => *sums.unclear.entry(why).or_default() += counts.user,
+            }
+            if let Some(unit) = code.module.unit_at(at) {
+                let function = functions.entry(unit).or_default();
+                function.samples += counts.user;
+                function.stalled += if matches!(cause, Cause::Load(_)) { counts.user } else { 0 };
+            }
+        }
+        let names = Names::of(&file.data, file.debug.as_deref());
+        for (address, waited) in loads {
+            self.add_load(file, code, &names, objects, caches, address, &waited, all);
+        }
+        for (unit, counts) in functions {
+            let share = FunctionShare {
+                module: file.path.clone(),
+                function: function_name(code, unit),
+                address: code.module.units[unit].start.0,
+                time: measured_share(counts.samples, all),
+                stall: measured_share(counts.stalled, all),
+                samples: counts.samples,
+            };
+            self.functions.push((share, counts.samples));
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one load, and all that is known of it")]
+    fn add_load(
+        &mut self,
+        file: &ModuleFile,
+        code: &Code<'_>,
+        names: &Names<'_>,
+        objects: &Objects<'_, '_>,
+        caches: &CacheSizes,
+        address: Svma,
+        waited: &Waited,
+        all: u64,
+    ) {
+        let instruction = code.instruction(address);
+        let told = |sample: &Sample| {
+            let registers = sample.registers?;
+            let at = data_address(instruction.as_ref()?, &registers).ok()?;
+            let object = objects.at(sample.process, Avma(at.address()), registers.general[4]);
+            Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, object))
+        };
+        let known: Vec<(Timed, Option<Object>)> = waited.kept.iter().filter_map(told).collect();
+        let timed: Vec<Timed> =
+            known.iter().map(|(timed, _)| *timed).filter(|timed| timed.address.is_exact()).collect();
+        let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
+        let judged = judge(&addresses, caches);
+        *self.levels.entry(judged.level).or_default() += waited.samples;
+        self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
+        let object = self.count_objects(&known, waited);
+        if waited.samples < LEAST_LISTED {
+            return;
+        }
+        let pattern = pattern(&timed);
+        let frames = names.frames(address);
+        let (own, inlined) =
+            frames.split_last().map_or((None, &[][..]), |(own, inlined)| (Some(own), inlined));
+        let function = code
+            .module
+            .unit_at(address)
+            .and_then(|unit| function_name(code, unit))
+            .or_else(|| Some(demangled(own?.function.as_deref()?)));
+        let line = names.line(address);
+        let stall = measured_share(waited.samples, all);
+        let harvestable = match (judged.beyond_l2, pattern) {
+            (true, Pattern::Chain) => stall.clone(),
+            (true, _) => Quantity::unresolved("not known how many of its misses overlap"),
+            (false, _) if judged.level == Level::Unresolved => {
+                Quantity::unresolved("not known which level serves it")
+            }
+            (false, _) => Quantity::modelled(Estimate::exact(0.0), Unit::Ratio),
+        };
+        let threads: BTreeSet<u32> = waited.kept.iter().map(|sample| sample.thread).collect();
+        let load = StallingLoad {
+            module: file.path.clone(),
+            build_id: code.module.image.build_id().map(hex),
+            address: address.0,
+            function,
+            inlined: inlined.iter().filter_map(|f| Some(demangled(f.function.as_deref()?))).collect(),
+            file: line.as_ref().map(|line| line.file.clone()),
+            line: line.map(|line| line.line),
+            instruction: names.instruction(address),
+            stall,
+            samples: waited.samples,
+            threads: threads.len(),
+            latency: Quantity::unresolved("samples of a clock show stall, not latency"),
+            level: judged.level,
+            beyond_l2: judged.beyond_l2,
+            level_because: judged.because,
+            pattern,
+            footprint: match judged.footprint {
+                None => Quantity::unresolved("too few addresses are known"),
+                Some(footprint) if footprint.hi.is_finite() => Quantity::modelled(footprint, Unit::Bytes),
+                Some(footprint) => Quantity::modelled(Estimate::exact(footprint.lo.round()), Unit::Bytes),
+            },
+            object,
+            harvestable,
+        };
+        self.loads.push((load, judged.beyond_l2));
+    }
+
+    /// Shares a load's stall among the objects that its addresses lie in; the one with most.
+    fn count_objects(&mut self, known: &[(Timed, Option<Object>)], waited: &Waited) -> Option<String> {
+        let mut here: BTreeMap<&Object, (u64, HashSet<u32>)> = BTreeMap::new();
+        for (timed, object) in known {
+            let Some(object) = object else { continue };
+            let counted = here.entry(object).or_default();
+            counted.0 += 1;
+            counted.1.insert(timed.thread);
+        }
+        let most = here.iter().max_by_key(|(_, (count, _))| *count).map(|(object, _)| object.name.clone());
+        let each = waited.samples as f64 / known.len().max(1) as f64;
+        for (object, (count, threads)) in here {
+            let counted = self.objects.entry(object.clone()).or_default();
+            counted.0 += each * count as f64;
+            counted.1.extend(threads);
+        }
+        most
+    }
+
+    fn into_profile(self, run: Run, tally: &Tally, sums: &Sums) -> Profile {
+        let all = tally.samples;
+        let share = |part: u64| measured_share(part, all);
+        let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);
+        let modelled = |part: u64| match measured_share(part, all) {
+            Quantity::Resolved { value, lo, hi, .. } => {
+                Quantity::modelled(Estimate::new(value, lo, hi), Unit::Ratio)
+            }
+            unresolved @ Quantity::Unresolved { .. } => unresolved,
+        };
+        let mut unclear = sums.unclear.clone();
+        *unclear.entry(Unclear::NoCode).or_default() += nowhere_in_user_mode(tally);
+        let mut because: Vec<(u64, Unclear)> =
+            unclear.iter().map(|(why, count)| (*count, *why)).filter(|(count, _)| *count > 0).collect();
+        because.sort_unstable_by_key(|(count, _)| std::cmp::Reverse(*count));
+        let summary = Summary {
+            elapsed: run.elapsed,
+            cpu_time: run.cpu_time,
+            memory_bound: share(sums.loads),
+            stores: share(sums.stores),
+            computing: share(sums.computing),
+            in_kernel: if run.sampling.sees_kernel {
+                share(tally.in_kernel)
+            } else {
+                Quantity::unresolved("the kernel may not be sampled here")
+            },
+            not_attributed: share(unclear.values().sum()),
+            not_attributed_because: because
+                .into_iter()
+                .map(|(count, why)| Unattributed { why: why.word().to_owned(), time: share(count) })
+                .collect(),
+            by_level: ByLevel {
+                l1: modelled(level(Level::L1)),
+                l2: modelled(level(Level::L2)),
+                l3: modelled(level(Level::L3)),
+                dram: modelled(level(Level::Dram)),
+                beyond_l2: modelled(self.beyond_l2),
+                unresolved: share(level(Level::Unresolved)),
+            },
+            average_latency: Quantity::unresolved("samples of a clock show stall, not latency"),
+            overhead: run.overhead,
+        };
+        let mut loads = self.loads;
+        loads.sort_by(|(a, _), (b, _)| {
+            (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address))
+        });
+        let mut functions = self.functions;
+        functions.sort_by(|(a, x), (b, y)| (y, &a.module, a.address).cmp(&(x, &b.module, b.address)));
+        let mut objects: Vec<(Object, f64, usize)> = merged(self.objects)
+            .into_iter()
+            .map(|(object, (stall, threads))| (object, stall, threads.len()))
+            .collect();
+        objects.sort_by(|(a, x, _), (b, y, _)| y.total_cmp(x).then_with(|| a.cmp(b)));
+        let objects = objects.into_iter().take(MOST_LISTED).map(|(object, stall, threads)| MemoryObject {
+            name: object.name,
+            bytes: match object.bytes {
+                Some(bytes) => Quantity::claimed(bytes as f64, Unit::Bytes),
+                None => Quantity::unresolved("the size is not known"),
+            },
+            count: 1,
+            stall: share(stall.round() as u64),
+            threads,
+        });
+        Profile {
+            program: run.program,
+            sampling: run.sampling,
+            summary,
+            loads: loads.into_iter().map(|(load, _)| load).take(MOST_LISTED).collect(),
+            functions: functions.into_iter().map(|(function, _)| function).take(MOST_LISTED).collect(),
+            objects: objects.collect(),
+            refusals: run.refusals,
+        }
+    }
+}
+
+type Stalled = (f64, HashSet<u32>);
+
+/// Objects by themselves: the same variable of two processes is one.
+fn merged(objects: HashMap<Object, Stalled>) -> BTreeMap<Object, Stalled> {
+    objects.into_iter().collect()
+}
+
+/// Samples whose address no mapping holds, but for those in the kernel.
+fn nowhere_in_user_mode(tally: &Tally) -> u64 {
+    let placed: u64 = tally.places.values().map(|counts| counts.user).sum();
+    tally.samples.saturating_sub(tally.in_kernel).saturating_sub(placed)
+}
+
+fn function_name(code: &Code<'_>, unit: usize) -> Option<String> {
+    code.module.name(unit).map(|name| demangled(&String::from_utf8_lossy(name)))
+}

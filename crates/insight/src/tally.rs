@@ -1,0 +1,209 @@
+//! Samples as they are counted while a program runs: by the place of the sampled instruction, so
+//! that memory does not grow with time. Of each place some samples are kept whole, chosen evenly
+//! over the run (a reservoir): their registers tell which data the program waited for.
+
+use crate::address_space::{AddressSpace, MappedId};
+use crate::registers::Registers;
+use std::collections::{BTreeMap, HashMap};
+use units::FileOffset;
+
+/// One sample of a thread's CPU time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    pub process: u32,
+    pub thread: u32,
+    /// On the clock of the events, in nanoseconds.
+    pub time_ns: u64,
+    /// The thread was in the kernel: the registers are those with which it entered.
+    pub in_kernel: bool,
+    /// `None` where the kernel gave none: a thread of the kernel, or one that ends.
+    pub registers: Option<Registers>,
+}
+
+/// An instruction's place: in a file, or in memory that no file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    pub what: MappedId,
+    pub offset: FileOffset,
+}
+
+/// What was sampled at one place.
+#[derive(Clone, Debug, Default)]
+pub struct PlaceTally {
+    /// Samples in user mode.
+    pub user: u64,
+    /// Samples in the kernel, which was entered from here.
+    pub kernel: u64,
+    /// User mode samples that were kept.
+    pub kept: Vec<Sample>,
+}
+
+/// A file or area that is mapped somewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Mapped {
+    /// As the kernel names it: a path, or `[heap]`, `//anon`, `[vdso]`.
+    pub name: Vec<u8>,
+    /// Device and inode: a file may be replaced by another of its name.
+    pub device: (u32, u32),
+    pub inode: u64,
+    /// Of an area without a file: one of a process, with its address and size.
+    pub area: Option<Area>,
+}
+
+/// Memory that a process mapped without a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Area {
+    pub process: u32,
+    pub start: u64,
+    pub bytes: u64,
+}
+
+/// A process that was seen.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    pub name: Vec<u8>,
+    pub space: AddressSpace,
+    /// Its threads by id, with the samples of each.
+    pub threads: BTreeMap<u32, u64>,
+}
+
+/// Everything that was sampled.
+#[derive(Debug)]
+pub struct Tally {
+    pub mapped: Vec<Mapped>,
+    ids: HashMap<Mapped, MappedId>,
+    pub processes: BTreeMap<u32, Process>,
+    pub places: HashMap<Place, PlaceTally>,
+    /// All samples, wherever they fell.
+    pub samples: u64,
+    /// Of those, in the kernel.
+    pub in_kernel: u64,
+    /// Of those, at addresses where nothing was known to be mapped.
+    pub nowhere: u64,
+    /// Samples that the kernel had no room for.
+    pub lost: u64,
+    kept: usize,
+    random: u64,
+}
+
+/// Samples kept of one place: enough to tell an area of 20 MiB from one that fits into a cache, see
+/// `footprint.rs`.
+const KEPT_OF_PLACE: u64 = 1024;
+/// Samples kept of all places together: 40 MiB.
+const KEPT: usize = 256 << 10;
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            mapped: Vec::new(),
+            ids: HashMap::new(),
+            processes: BTreeMap::new(),
+            places: HashMap::new(),
+            samples: 0,
+            in_kernel: 0,
+            nowhere: 0,
+            lost: 0,
+            kept: 0,
+            random: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+}
+
+impl Tally {
+    /// The number of a file or area, given now or before.
+    pub fn id(&mut self, mapped: Mapped) -> MappedId {
+        if let Some(&id) = self.ids.get(&mapped) {
+            return id;
+        }
+        let id = MappedId(self.mapped.len() as u32);
+        self.mapped.push(mapped.clone());
+        self.ids.insert(mapped, id);
+        id
+    }
+
+    pub fn mapped(&self, id: MappedId) -> &Mapped {
+        &self.mapped[id.0 as usize]
+    }
+
+    pub fn count(&mut self, sample: Sample) {
+        self.samples += 1;
+        self.in_kernel += u64::from(sample.in_kernel);
+        let process = self.processes.entry(sample.process).or_default();
+        *process.threads.entry(sample.thread).or_default() += 1;
+        let place = sample.registers.and_then(|registers| {
+            let mapping = process.space.at(registers.ip)?;
+            Some(Place { what: mapping.what, offset: mapping.offset_of(registers.ip)? })
+        });
+        let Some(place) = place else {
+            self.nowhere += 1;
+            return;
+        };
+        let tally = self.places.entry(place).or_default();
+        if sample.in_kernel {
+            tally.kernel += 1;
+            return;
+        }
+        tally.user += 1;
+        if tally.user <= KEPT_OF_PLACE && self.kept < KEPT {
+            tally.kept.push(sample);
+            self.kept += 1;
+        } else if let Some(replaced) = Some(tally.kept.len() as u64).filter(|&kept| kept > 0) {
+            // Each of those seen so far is kept with the same probability.
+            self.random ^= self.random << 13;
+            self.random ^= self.random >> 7;
+            self.random ^= self.random << 17;
+            let chosen = self.random % tally.user;
+            if chosen < replaced {
+                tally.kept[chosen as usize] = sample;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address_space::Mapping;
+    use units::Avma;
+
+    fn tally_with_a_mapping() -> Tally {
+        let mut tally = Tally::default();
+        let file = Mapped { name: b"/bin/x".to_vec(), device: (8, 1), inode: 7, area: None };
+        let what = tally.id(file.clone());
+        assert_eq!(tally.id(file), what, "one number for one file");
+        let mapping = Mapping { start: Avma(0x1000), end: Avma(0x3000), offset: FileOffset(0x500), what };
+        tally.processes.entry(1).or_default().space.map(mapping);
+        tally
+    }
+
+    fn sample(ip: u64, time_ns: u64, in_kernel: bool) -> Sample {
+        let registers = Some(Registers { ip: Avma(ip), ..Registers::default() });
+        Sample { process: 1, thread: 2, time_ns, in_kernel, registers }
+    }
+
+    #[test]
+    fn samples_are_counted_where_they_fell() {
+        let mut tally = tally_with_a_mapping();
+        tally.count(sample(0x1010, 0, false));
+        tally.count(sample(0x1010, 1, true));
+        tally.count(sample(0x9000, 2, false));
+        tally.count(Sample { registers: None, ..sample(0, 3, true) });
+        assert_eq!((tally.samples, tally.in_kernel, tally.nowhere), (4, 2, 2));
+        let place = Place { what: MappedId(0), offset: FileOffset(0x510) };
+        assert_eq!((tally.places[&place].user, tally.places[&place].kernel), (1, 1));
+        assert_eq!(tally.processes[&1].threads[&2], 4);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_spread_over_the_run() {
+        let mut tally = tally_with_a_mapping();
+        let all = 40 * KEPT_OF_PLACE;
+        for time in 0..all {
+            tally.count(sample(0x1010, time, false));
+        }
+        let kept = &tally.places.values().next().unwrap().kept;
+        assert_eq!(kept.len() as u64, KEPT_OF_PLACE);
+        let late = kept.iter().filter(|sample| sample.time_ns >= all / 2).count();
+        assert!((400..=624).contains(&late), "{late} of 1024 are of the second half");
+    }
+}

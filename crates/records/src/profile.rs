@@ -1,0 +1,140 @@
+//! The profile record: which loads of a program stall, and on which data.
+//!
+//! To add a figure: a field in the part it belongs to, and the place in the crate `insight` that
+//! puts the record together.
+
+mod load;
+mod object;
+mod sampling;
+
+pub use load::{Level, Pattern, StallingLoad};
+pub use object::MemoryObject;
+pub use sampling::{Backend, Calibration, Sampling};
+
+use crate::Record;
+use crate::run::Refused;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Quantity;
+
+/// Which loads of a program stall, and on which data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Profile {
+    pub program: ProfiledProgram,
+    pub sampling: Sampling,
+    pub summary: Summary,
+    /// The loads that the core waited for, most stall first.
+    pub loads: Vec<StallingLoad>,
+    /// By function, most CPU time first.
+    pub functions: Vec<FunctionShare>,
+    /// The data that the core waited for, most stall first.
+    pub objects: Vec<MemoryObject>,
+    /// What was asked for and not done, or done in a lesser way.
+    #[serde(default)]
+    pub refusals: Vec<Refused>,
+}
+
+impl Record for Profile {
+    const KIND: &'static str = "profile";
+    const VERSION: u32 = 1;
+}
+
+/// What was profiled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfiledProgram {
+    /// Bytes that are no text stand as `\xHH`. Empty if the profiler attached to a process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// The process that the profiler attached to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    pub ended: ProgramEnd,
+    /// Processes that were sampled: the program and its children.
+    pub processes: usize,
+    /// Threads that were sampled.
+    pub threads: usize,
+}
+
+/// How the profiled program ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramEnd {
+    Exited {
+        code: i32,
+    },
+    Killed {
+        signal: i32,
+    },
+    /// It ran on when the profiler left it.
+    StillRunning,
+    /// The profiler attached to it and is not told how it ends.
+    Unknown,
+}
+
+/// The whole run in a few figures. Shares are of the CPU time of all threads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Wall-clock time.
+    pub elapsed: Quantity,
+    /// CPU time of all threads while they were sampled.
+    pub cpu_time: Quantity,
+    /// Time in which the core waited for a load, whatever level served it.
+    pub memory_bound: Quantity,
+    /// Time in which the core waited for an instruction that only writes memory.
+    pub stores: Quantity,
+    /// Time in which the core waited for no operand in memory.
+    pub computing: Quantity,
+    pub in_kernel: Quantity,
+    /// Time of which it is not known what the core waited for.
+    pub not_attributed: Quantity,
+    /// The same by its reasons, most first.
+    #[serde(default)]
+    pub not_attributed_because: Vec<Unattributed>,
+    pub by_level: ByLevel,
+    /// Of the loads that the core waited for.
+    pub average_latency: Quantity,
+    /// CPU time of the profiler beside the program, as a share of the program's. The interrupts
+    /// that take the samples are part of the program's own time.
+    pub overhead: Quantity,
+}
+
+/// Time of which it is not known what the core waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unattributed {
+    pub why: String,
+    /// Share of the CPU time.
+    pub time: Quantity,
+}
+
+/// `memory_bound` by the level that served the loads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ByLevel {
+    #[serde(rename = "L1")]
+    pub l1: Quantity,
+    #[serde(rename = "L2")]
+    pub l2: Quantity,
+    #[serde(rename = "L3")]
+    pub l3: Quantity,
+    #[serde(rename = "DRAM")]
+    pub dram: Quantity,
+    /// L3, DRAM, and loads of which only that is known that they go beyond L2.
+    pub beyond_l2: Quantity,
+    /// Loads whose level is not known.
+    pub unresolved: Quantity,
+}
+
+/// What the samples of one function show.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FunctionShare {
+    /// Bytes that are no text stand as `\xHH`.
+    pub module: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Stated address of its first byte: as the file's headers say, before it is loaded anywhere.
+    pub address: u64,
+    /// Share of the CPU time.
+    pub time: Quantity,
+    /// Share of the CPU time in which the core waited for this function's loads.
+    pub stall: Quantity,
+    pub samples: u64,
+}

@@ -1,0 +1,109 @@
+//! Loads that the core waited for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Quantity;
+
+/// A load that the core waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StallingLoad {
+    /// Bytes that are no text stand as `\xHH`.
+    pub module: String,
+    /// The GNU build id of the module, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build_id: Option<String>,
+    /// Stated address: as the file's headers say, before it is loaded anywhere.
+    pub address: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Functions that were inlined there, the innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inlined: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    pub instruction: String,
+    /// Share of the CPU time in which the core waited for it.
+    pub stall: Quantity,
+    pub samples: u64,
+    /// Threads that waited for it.
+    pub threads: usize,
+    pub latency: Quantity,
+    pub level: Level,
+    /// Neither L1 nor L2 serves it, even where the level is not resolved.
+    #[serde(default)]
+    pub beyond_l2: bool,
+    /// Why that level, or why none.
+    pub level_because: String,
+    pub pattern: Pattern,
+    /// How much memory its addresses are spread over. Its upper end is missing where no address
+    /// came twice: then the value is what it is at least.
+    pub footprint: Quantity,
+    /// The object that holds most of the addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// Share of the CPU time in which a yield before this load could let other work run.
+    pub harvestable: Quantity,
+}
+
+/// What served a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Level {
+    L1,
+    L2,
+    L3,
+    #[serde(rename = "DRAM")]
+    Dram,
+    #[serde(rename = "remote")]
+    Remote,
+    /// The cache of another core, which had changed the line.
+    #[serde(rename = "dirty")]
+    Dirty,
+    /// A miss that an earlier load had begun.
+    #[serde(rename = "in_flight")]
+    InFlight,
+    #[serde(rename = "unresolved")]
+    Unresolved,
+}
+
+impl Level {
+    /// As the record spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::L1 => "L1",
+            Self::L2 => "L2",
+            Self::L3 => "L3",
+            Self::Dram => "DRAM",
+            Self::Remote => "remote",
+            Self::Dirty => "dirty",
+            Self::InFlight => "in_flight",
+            Self::Unresolved => "unresolved",
+        }
+    }
+}
+
+/// How a load's addresses follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Each address comes from the value loaded before: misses cannot overlap.
+    Chain,
+    /// Addresses do not depend on values loaded before: misses overlap until a queue is full.
+    Parallel,
+    /// Addresses ascend or descend steadily.
+    Stream,
+    Unresolved,
+}
+
+impl Pattern {
+    /// As the record spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Chain => "chain",
+            Self::Parallel => "parallel",
+            Self::Stream => "stream",
+            Self::Unresolved => "unresolved",
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! How samples were taken.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Quantity;
+
+/// How samples were taken, and how many.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sampling {
+    pub backend: Backend,
+    /// Of each thread's CPU time, as asked for.
+    pub frequency: Quantity,
+    pub samples: u64,
+    /// Samples that the kernel had no room for.
+    pub lost: u64,
+    /// Time in the kernel is sampled too.
+    pub sees_kernel: bool,
+    pub calibration: Calibration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// A timer of CPU time: samples land behind the instruction that the core waits for.
+    Clock,
+}
+
+/// What samples of a loop show whose stalling load is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    /// Share of the samples that land exactly one instruction behind the load.
+    pub one_behind: Quantity,
+    pub samples: u64,
+}

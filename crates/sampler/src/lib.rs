@@ -1,0 +1,21 @@
+//! Samples where a program spends its time: by the kernel's CPU clock, which needs no PMU.
+//!
+//! ```text
+//! perf/        the kernel's events: opened, read from their rings, taken apart
+//! target       the program: started, so that it waits until it is watched; or attached to
+//! recorder     events in the order of their times, counted into a tally
+//! calibrate    where samples land behind a load that is known to stall
+//! files        the files that were mapped, read
+//! session      all of it, one run
+//! ```
+//!
+//! `unsafe` stands in `perf/open.rs`, `perf/ring.rs` and `target.rs`.
+
+mod calibrate;
+mod files;
+mod perf;
+mod recorder;
+pub mod session;
+mod target;
+
+pub use session::{Request, SampleError, Subject};

@@ -1,0 +1,252 @@
+//! Records of a ring, taken apart: only what is in bounds is believed.
+
+use insight::registers::Registers;
+use insight::tally::Sample;
+use units::Avma;
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Sample(Sample),
+    Mapped(NewMapping),
+    /// A thread has a new name; a process has executed a program, if so marked.
+    Named {
+        process: u32,
+        thread: u32,
+        name: Vec<u8>,
+        executed: bool,
+        time_ns: u64,
+    },
+    /// A process or thread was made.
+    Forked {
+        process: u32,
+        parent: u32,
+        time_ns: u64,
+    },
+    Lost {
+        count: u64,
+        time_ns: u64,
+    },
+}
+
+/// A mapping that a process has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewMapping {
+    pub process: u32,
+    pub start: u64,
+    pub bytes: u64,
+    pub offset: u64,
+    pub device: (u32, u32),
+    pub inode: u64,
+    pub name: Vec<u8>,
+    pub time_ns: u64,
+}
+
+impl Event {
+    pub(crate) fn time_ns(&self) -> u64 {
+        match self {
+            Self::Sample(sample) => sample.time_ns,
+            Self::Mapped(mapping) => mapping.time_ns,
+            Self::Named { time_ns, .. } | Self::Forked { time_ns, .. } | Self::Lost { time_ns, .. } => {
+                *time_ns
+            }
+        }
+    }
+}
+
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const MMAP2: u32 = 10;
+
+/// In a record's `misc`: which mode the sample was taken in; that a name comes from an `exec`.
+const MODE: u16 = 7;
+const MODE_KERNEL: u16 = 1;
+const COMM_EXEC: u16 = 1 << 13;
+
+const HEADER_BYTES: usize = 8;
+/// What ends every record but samples: process, thread, time.
+const IDENTITY_BYTES: usize = 16;
+
+/// All records of these bytes, which begin with one. Those of other kinds are left out, and what is
+/// cut off at the end, too.
+pub(crate) fn events(mut bytes: &[u8]) -> Vec<Event> {
+    let mut found = Vec::new();
+    while let Some(header) = bytes.get(..HEADER_BYTES) {
+        let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+        let misc = u16::from_le_bytes([header[4], header[5]]);
+        let size = usize::from(u16::from_le_bytes([header[6], header[7]]));
+        if size < HEADER_BYTES {
+            break;
+        }
+        let Some(body) = bytes.get(HEADER_BYTES..size) else { break };
+        found.extend(event(kind, misc, body));
+        bytes = &bytes[size..];
+    }
+    found
+}
+
+fn event(kind: u32, misc: u16, body: &[u8]) -> Option<Event> {
+    let fields = Fields { body };
+    if kind == SAMPLE {
+        return sample(misc, fields);
+    }
+    let own = body.len().checked_sub(IDENTITY_BYTES)?;
+    let time_ns = fields.u64(own + 8)?;
+    let text = |from: usize| -> Option<Vec<u8>> {
+        let bytes = body.get(from..own)?;
+        Some(bytes.split(|&byte| byte == 0).next().unwrap_or(&[]).to_vec())
+    };
+    Some(match kind {
+        LOST => Event::Lost { count: fields.u64(8)?, time_ns },
+        COMM => Event::Named {
+            process: fields.u32(0)?,
+            thread: fields.u32(4)?,
+            name: text(8)?,
+            executed: misc & COMM_EXEC != 0,
+            time_ns,
+        },
+        FORK => Event::Forked { process: fields.u32(0)?, parent: fields.u32(4)?, time_ns },
+        MMAP2 => Event::Mapped(NewMapping {
+            process: fields.u32(0)?,
+            start: fields.u64(8)?,
+            bytes: fields.u64(16)?,
+            offset: fields.u64(24)?,
+            device: (fields.u32(32)?, fields.u32(36)?),
+            inode: fields.u64(40)?,
+            name: text(64)?,
+            time_ns,
+        }),
+        _ => return None,
+    })
+}
+
+fn sample(misc: u16, fields: Fields<'_>) -> Option<Event> {
+    const NO_REGISTERS: u64 = 0;
+    let registers = match fields.u64(24)? {
+        NO_REGISTERS => None,
+        _ => Some(registers(fields)?),
+    };
+    Some(Event::Sample(Sample {
+        process: fields.u32(8)?,
+        thread: fields.u32(12)?,
+        time_ns: fields.u64(16)?,
+        in_kernel: misc & MODE == MODE_KERNEL,
+        registers,
+    }))
+}
+
+/// In a sample the registers stand in the order of their bits in the mask; in instructions they
+/// have other numbers.
+fn registers(fields: Fields<'_>) -> Option<Registers> {
+    /// The numbers of AX, BX, CX, DX, SI, DI, BP, SP.
+    const NUMBERS: [usize; 8] = [0, 3, 1, 2, 6, 7, 5, 4];
+    const FIRST: usize = 32;
+    let at = |index: usize| fields.u64(FIRST + 8 * index);
+    let mut general = [0; 16];
+    for (index, number) in NUMBERS.into_iter().enumerate() {
+        general[number] = at(index)?;
+    }
+    let ip = at(8)?;
+    for (number, value) in general.iter_mut().enumerate().skip(8) {
+        *value = at(number + 1)?;
+    }
+    Some(Registers { general, ip: Avma(ip) })
+}
+
+/// The words of a record.
+#[derive(Clone, Copy)]
+struct Fields<'b> {
+    body: &'b [u8],
+}
+
+impl Fields<'_> {
+    fn u32(&self, at: usize) -> Option<u32> {
+        Some(u32::from_le_bytes(self.body.get(at..at + 4)?.try_into().ok()?))
+    }
+    fn u64(&self, at: usize) -> Option<u64> {
+        Some(u64::from_le_bytes(self.body.get(at..at + 8)?.try_into().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = kind.to_le_bytes().to_vec();
+        bytes.extend(misc.to_le_bytes());
+        bytes.extend(((HEADER_BYTES + body.len()) as u16).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn samples_hold_registers_by_their_numbers() {
+        let mut body = words(&[0x40_1003, 7 << 32 | 5, 99, 2]);
+        body.extend(words(&[10, 13, 11, 12, 16, 17, 15, 14, 0x40_1003, 18, 19, 20, 21, 22, 23, 24, 25]));
+        let found = events(&record(SAMPLE, 2, &body));
+        let Event::Sample(sample) = &found[0] else { panic!("{found:?}") };
+        assert_eq!((sample.process, sample.thread, sample.time_ns, sample.in_kernel), (5, 7, 99, false));
+        let registers = sample.registers.unwrap();
+        assert_eq!(registers.general, std::array::from_fn(|number| number as u64 + 10));
+        assert_eq!(registers.ip, Avma(0x40_1003));
+        let none = events(&record(SAMPLE, 1, &words(&[1, 2, 3, 0])));
+        assert!(matches!(&none[0], Event::Sample(s) if s.in_kernel && s.registers.is_none()), "{none:?}");
+    }
+
+    #[test]
+    fn mappings_names_and_forks() {
+        let mut body = words(&[5 | 5 << 32, 0x1000, 0x2000, 0x3000, 8 | 1 << 32, 77, 0, 5]);
+        body.extend(b"/bin/ls\0");
+        body.extend(words(&[5 | 5 << 32, 1234]));
+        let mapping = NewMapping {
+            process: 5,
+            start: 0x1000,
+            bytes: 0x2000,
+            offset: 0x3000,
+            device: (8, 1),
+            inode: 77,
+            name: b"/bin/ls".to_vec(),
+            time_ns: 1234,
+        };
+        let mut bytes = record(MMAP2, 2, &body);
+        let mut body = words(&[5 | 6 << 32]);
+        body.extend(b"ls\0\0\0\0\0\0");
+        body.extend(words(&[0, 1235]));
+        bytes.extend(record(COMM, COMM_EXEC, &body));
+        bytes.extend(record(FORK, 0, &words(&[8 | 5 << 32, 8 | 5 << 32, 1, 0, 1236])));
+        bytes.extend(record(LOST, 0, &words(&[1, 42, 0, 1237])));
+        bytes.extend(record(11, 0, &words(&[0, 0, 0])));
+        let named =
+            Event::Named { process: 5, thread: 6, name: b"ls".to_vec(), executed: true, time_ns: 1235 };
+        assert_eq!(
+            events(&bytes),
+            [
+                Event::Mapped(mapping),
+                named,
+                Event::Forked { process: 8, parent: 5, time_ns: 1236 },
+                Event::Lost { count: 42, time_ns: 1237 }
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_cut_off_is_left_out() {
+        let whole = record(LOST, 0, &words(&[1, 42, 0, 1237]));
+        for length in 0..whole.len() {
+            assert_eq!(events(&whole[..length]), []);
+        }
+        for kind in [LOST, COMM, FORK, SAMPLE, MMAP2] {
+            for length in 0..80 {
+                let _ = events(&record(kind, 0xffff, &vec![0xff; length]));
+            }
+        }
+        assert_eq!(events(&[0; 64]), [], "a size of zero ends it");
+    }
+}

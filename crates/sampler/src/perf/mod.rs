@@ -1,0 +1,5 @@
+//! The kernel's performance events, as far as this crate uses them.
+
+pub(crate) mod event;
+pub(crate) mod open;
+pub(crate) mod ring;

@@ -1,0 +1,136 @@
+//! Opens the event that samples CPU time.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// `struct perf_event_attr` as of its fifth version, which every kernel since 4.1 knows.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period_or_frequency: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint_type: u32,
+    config1: u64,
+    config2: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clockid: i32,
+    sample_regs_intr: u64,
+    aux_watermark: u32,
+    sample_max_stack: u16,
+    reserved: u16,
+}
+
+const TYPE_SOFTWARE: u32 = 1;
+const COUNT_SW_CPU_CLOCK: u64 = 0;
+
+/// What each sample holds; `event.rs` takes it apart in this order.
+const SAMPLE_IP: u64 = 1;
+const SAMPLE_TID: u64 = 1 << 1;
+const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_REGS_USER: u64 = 1 << 12;
+
+const DISABLED: u64 = 1;
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const MMAP: u64 = 1 << 8;
+const COMM: u64 = 1 << 9;
+const FREQUENCY: u64 = 1 << 10;
+const ENABLE_ON_EXEC: u64 = 1 << 12;
+const TASK: u64 = 1 << 13;
+const WATERMARK: u64 = 1 << 14;
+const MMAP_DATA: u64 = 1 << 17;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const MMAP2: u64 = 1 << 23;
+const COMM_EXEC: u64 = 1 << 24;
+const USE_CLOCKID: u64 = 1 << 25;
+
+/// The general registers and the instruction pointer, by their bits in the kernel's header: AX, BX,
+/// CX, DX, SI, DI, BP, SP, IP, and R8 to R15.
+const REGISTERS: u64 = 0x1ff | 0xff << 16;
+
+/// Arguments of `perf_event_open`.
+const NO_GROUP: i32 = -1;
+const CLOSE_ON_EXEC: u64 = 1 << 3;
+
+/// What to sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    /// Samples a second of each thread's CPU time.
+    pub frequency_hz: u64,
+    pub with_kernel: bool,
+    /// It begins when the thread executes a program, not at once.
+    pub from_exec: bool,
+    /// Half of a ring, in bytes: when so much is in it, its reader is woken.
+    pub wake_at_bytes: u32,
+}
+
+/// Opens the event for a thread on one CPU. Threads and processes that it makes are sampled too.
+pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
+    let mut flags = INHERIT
+        | EXCLUDE_HYPERVISOR
+        | MMAP
+        | COMM
+        | FREQUENCY
+        | TASK
+        | WATERMARK
+        | MMAP_DATA
+        | SAMPLE_ID_ALL
+        | MMAP2
+        | COMM_EXEC
+        | USE_CLOCKID;
+    flags |= if clock.with_kernel { 0 } else { EXCLUDE_KERNEL };
+    flags |= if clock.from_exec { DISABLED | ENABLE_ON_EXEC } else { 0 };
+    let attributes = Attributes {
+        kind: TYPE_SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: COUNT_SW_CPU_CLOCK,
+        sample_period_or_frequency: clock.frequency_hz,
+        sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_REGS_USER,
+        flags,
+        wakeup: clock.wake_at_bytes,
+        sample_regs_user: REGISTERS,
+        clockid: libc::CLOCK_MONOTONIC,
+        ..Attributes::default()
+    };
+    // SAFETY: the attributes are a whole `perf_event_attr` of the size that they state, and live
+    // until the call is over.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            thread as libc::pid_t,
+            cpu as libc::c_int,
+            NO_GROUP,
+            CLOSE_ON_EXEC,
+        )
+    };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given this descriptor to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// Lets an event write into the ring of another one of the same CPU.
+pub(crate) fn write_into(event: &OwnedFd, owner: &OwnedFd) -> io::Result<()> {
+    const SET_OUTPUT: libc::Ioctl = 0x2405;
+    // SAFETY: both are descriptors of events; the request takes a descriptor by value.
+    let done = unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, owner.as_raw_fd()) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The CPUs that there may be; those that are offline refuse events.
+pub(crate) fn cpus() -> Vec<u32> {
+    let configured = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let last = configured.trim().rsplit(['-', ',']).next().and_then(|last| last.parse().ok());
+    (0..=last.unwrap_or(0)).collect()
+}

@@ -1,0 +1,106 @@
+//! Events in the order of their times, counted into a tally.
+//!
+//! Each CPU has its ring, and a mapping is told on one CPU before a sample in it is on another. So
+//! what was read is held back until nothing earlier can come any more: in one round all rings are
+//! read; what was written before that round began is complete when it ends.
+
+use crate::perf::event::{Event, NewMapping, events};
+use crate::perf::ring::Ring;
+use insight::address_space::Mapping;
+use insight::tally::{Area, Mapped, Tally};
+use units::{Avma, FileOffset};
+
+#[derive(Default)]
+pub(crate) struct Recorder {
+    pub tally: Tally,
+    waiting: Vec<Event>,
+    bytes: Vec<u8>,
+    /// Samples from before count, their mappings only are noted; samples from then on do not.
+    window_ns: Option<(u64, u64)>,
+}
+
+impl Recorder {
+    /// Counts samples of this part of the run only, by their clock.
+    pub(crate) fn within(mut self, window_ns: Option<(u64, u64)>) -> Self {
+        self.window_ns = window_ns;
+        self
+    }
+
+    /// Reads all rings once.
+    pub(crate) fn round(&mut self, rings: &mut [Ring]) {
+        let began_ns = now_ns();
+        self.read(rings);
+        self.count_before(began_ns);
+    }
+
+    /// Reads what is left, and counts all.
+    pub(crate) fn finish(&mut self, rings: &mut [Ring]) {
+        self.read(rings);
+        self.count_before(u64::MAX);
+    }
+
+    fn read(&mut self, rings: &mut [Ring]) {
+        for ring in rings {
+            self.bytes.clear();
+            ring.drain(&mut self.bytes);
+            self.waiting.extend(events(&self.bytes));
+        }
+    }
+
+    fn count_before(&mut self, time_ns: u64) {
+        self.waiting.sort_by_key(Event::time_ns);
+        let ready = self.waiting.partition_point(|event| event.time_ns() < time_ns);
+        let ready: Vec<Event> = self.waiting.drain(..ready).collect();
+        for event in ready {
+            self.count(event);
+        }
+    }
+
+    pub(crate) fn count(&mut self, event: Event) {
+        match event {
+            Event::Sample(sample) => {
+                let counts = self.window_ns.is_none_or(|(from, to)| (from..to).contains(&sample.time_ns));
+                if counts {
+                    self.tally.count(sample);
+                }
+            }
+            Event::Mapped(mapping) => self.map(mapping),
+            Event::Named { process, thread, name, executed, .. } => {
+                let entry = self.tally.processes.entry(process).or_default();
+                if executed {
+                    entry.space = insight::address_space::AddressSpace::default();
+                }
+                if process == thread {
+                    entry.name = name;
+                }
+            }
+            Event::Forked { process, parent, .. } => {
+                if process != parent {
+                    let parent = self.tally.processes.get(&parent);
+                    let (name, space) =
+                        parent.map_or_else(Default::default, |p| (p.name.clone(), p.space.clone()));
+                    let entry = self.tally.processes.entry(process).or_default();
+                    (entry.name, entry.space) = (name, space);
+                }
+            }
+            Event::Lost { count, .. } => self.tally.lost += count,
+        }
+    }
+
+    fn map(&mut self, new: NewMapping) {
+        let is_area = new.name.is_empty() || new.name.starts_with(b"//") || new.name.starts_with(b"[");
+        let area = is_area.then_some(Area { process: new.process, start: new.start, bytes: new.bytes });
+        // An area's offset means nothing: addresses themselves tell its instructions apart.
+        let offset = FileOffset(if is_area { new.start } else { new.offset });
+        let what = self.tally.id(Mapped { name: new.name, device: new.device, inode: new.inode, area });
+        let mapping =
+            Mapping { start: Avma(new.start), end: Avma(new.start.saturating_add(new.bytes)), offset, what };
+        self.tally.processes.entry(new.process).or_default().space.map(mapping);
+    }
+}
+
+/// The clock of the events.
+pub(crate) fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

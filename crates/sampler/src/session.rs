@@ -1,0 +1,338 @@
+//! One run: the clock calibrated, the program started or attached to, its samples counted until it
+//! ends, and the profile made of them.
+
+use crate::calibrate::calibrate;
+use crate::perf::event::Event;
+use crate::perf::open::{Clock, cpus, open, write_into};
+use crate::perf::ring::{RING_BYTES, Ring};
+use crate::recorder::{Recorder, now_ns};
+use crate::target::{Child, End, Running, mappings_of, threads_of};
+use crate::{files, target};
+use insight::level::CacheSizes;
+use lab::inherited::Inherited;
+use lab::stop::Stop;
+use records::profile::{Backend, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
+use records::run::Refused;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+use units::{Estimate, Quantity, Unit};
+
+/// What to profile.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    Command(Vec<OsString>),
+    Process(u32),
+}
+
+/// A profile that is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub subject: Subject,
+    /// Samples a second of each thread's CPU time.
+    pub frequency_hz: u64,
+    /// End after this time; a program that was started is left running.
+    pub duration: Option<Duration>,
+    /// Count only samples of this part of the run: from its beginning, in time.
+    pub window: Option<(Duration, Duration)>,
+    /// Send the program's standard output to standard error.
+    pub output_to_error: bool,
+    pub inherited: Inherited,
+    pub caches: CacheSizes,
+}
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum SampleError {
+    #[error("{what}: {why}")]
+    NotStarted { what: String, why: String, missing: bool },
+    #[error("process {pid}: {why}")]
+    NotAttached { pid: u32, why: String },
+    #[error("perf_event_open: {why}")]
+    NotAllowed { why: String },
+    #[error("perf events: {why}")]
+    NoRing { why: String },
+}
+
+const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// Less than this is not sharp enough to name a load by one sample.
+const SHARP: f64 = 0.9;
+
+/// What is being watched.
+enum Watched {
+    Started(Running),
+    Attached(u32),
+}
+
+/// Profiles, and says how the program ended as well.
+pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
+    let mut clock = Clock {
+        frequency_hz: request.frequency_hz,
+        with_kernel: true,
+        from_exec: matches!(request.subject, Subject::Command(_)),
+        wake_at_bytes: (RING_BYTES / 2) as u32,
+    };
+    clock.with_kernel = may_sample_kernel(clock)?;
+    let calibration = calibrate(clock);
+    let (watched, mut rings) = begin(request, clock)?;
+    let began = Instant::now();
+    let window = request.window.map(|(from, to)| {
+        let now = now_ns();
+        (now + from.as_nanos() as u64, now.saturating_add(to.as_nanos() as u64))
+    });
+    let mut recorder = Recorder::default().within(window);
+    if let Watched::Attached(pid) = watched {
+        let mappings = mappings_of(pid).unwrap_or_default();
+        for mapping in mappings {
+            recorder.count(Event::Mapped(mapping));
+        }
+    }
+    let used_before = own_cpu_time();
+    let cpu_before = watched.cpu_time();
+    let ended = watch(&watched, request, stop, &mut rings, &mut recorder);
+    let cpu_time = match (watched.cpu_time(), cpu_before) {
+        (Some(after), Some(before)) => {
+            let spent = after.saturating_sub(before).as_secs_f64();
+            Quantity::measured(Estimate::exact(spent), Unit::Seconds)
+        }
+        _ => Quantity::unresolved("the process ended before its CPU time could be read"),
+    };
+    recorder.finish(&mut rings);
+    let elapsed = began.elapsed();
+    drop(rings);
+    let used = own_cpu_time().saturating_sub(used_before);
+    let tally = recorder.tally;
+    let overhead = match cpu_time.value() {
+        Some(cpu) if cpu > 0.0 => Quantity::measured(Estimate::exact(used.as_secs_f64() / cpu), Unit::Ratio),
+        _ => Quantity::unresolved("the program's CPU time is not known"),
+    };
+    let refusals = refusals(clock, &calibration, tally.lost);
+    let program = ProfiledProgram {
+        command: match &request.subject {
+            Subject::Command(words) => words.iter().map(|word| records::text_of(word.as_ref())).collect(),
+            Subject::Process(_) => Vec::new(),
+        },
+        pid: match request.subject {
+            Subject::Process(pid) => Some(pid),
+            Subject::Command(_) => None,
+        },
+        ended,
+        processes: tally.processes.values().filter(|process| !process.threads.is_empty()).count(),
+        threads: tally.processes.values().map(|process| process.threads.len()).sum(),
+    };
+    let sampling = Sampling {
+        backend: Backend::Clock,
+        frequency: Quantity::claimed(request.frequency_hz as f64, Unit::Hertz),
+        samples: tally.samples,
+        lost: tally.lost,
+        sees_kernel: clock.with_kernel,
+        calibration,
+    };
+    let run = insight::Run {
+        program,
+        sampling,
+        elapsed: Quantity::measured(Estimate::exact(elapsed.as_secs_f64()), Unit::Seconds),
+        cpu_time,
+        overhead,
+        refusals,
+        caches: request.caches,
+    };
+    let modules = files::modules(&tally);
+    Ok(insight::profile(run, &tally, &modules))
+}
+
+/// Whether time in the kernel may be sampled, too; an error if nothing may.
+fn may_sample_kernel(clock: Clock) -> Result<bool, SampleError> {
+    let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for with_kernel in [true, false] {
+        for cpu in cpus() {
+            match open(Clock { with_kernel, from_exec: true, ..clock }, thread, cpu) {
+                Ok(_) => return Ok(with_kernel),
+                Err(e) => last = e,
+            }
+        }
+    }
+    Err(SampleError::NotAllowed { why: records::plain(&last) })
+}
+
+/// Opens all events, and lets the program go.
+fn begin(request: &Request, clock: Clock) -> Result<(Watched, Vec<Ring>), SampleError> {
+    match &request.subject {
+        Subject::Command(words) => {
+            let what =
+                || records::text_of(words.first().map_or(OsStr::new(""), OsString::as_os_str).as_ref());
+            let not_started = |e: io::Error| SampleError::NotStarted {
+                what: what(),
+                why: records::plain(&e),
+                missing: e.kind() == io::ErrorKind::NotFound,
+            };
+            let child =
+                Child::start(words, request.output_to_error, &request.inherited).map_err(not_started)?;
+            let rings = rings(&[child.pid], clock)?;
+            let running = child.go().map_err(not_started)?;
+            Ok((Watched::Started(running), rings))
+        }
+        Subject::Process(pid) => {
+            let not_attached = |e: io::Error| SampleError::NotAttached { pid: *pid, why: records::plain(&e) };
+            let threads = threads_of(*pid).map_err(not_attached)?;
+            Ok((Watched::Attached(*pid), rings(&threads, clock)?))
+        }
+    }
+}
+
+/// A ring for each CPU, and in it the events of all these threads.
+fn rings(threads: &[u32], clock: Clock) -> Result<Vec<Ring>, SampleError> {
+    let mut rings = Vec::new();
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for cpu in cpus() {
+        let mut ring: Option<Ring> = None;
+        for &thread in threads {
+            // Threads end at any time, and CPUs that are offline have no events.
+            let event = match open(clock, thread, cpu) {
+                Ok(event) => event,
+                Err(e) => {
+                    last = e;
+                    continue;
+                }
+            };
+            let no_ring = |e: io::Error| SampleError::NoRing { why: records::plain(&e) };
+            match &mut ring {
+                None => ring = Some(Ring::of(event, RING_BYTES).map_err(no_ring)?),
+                Some(ring) => {
+                    write_into(&event, ring.event()).map_err(no_ring)?;
+                    ring.keep(event);
+                }
+            }
+        }
+        rings.extend(ring);
+    }
+    if rings.is_empty() { Err(SampleError::NotAllowed { why: records::plain(&last) }) } else { Ok(rings) }
+}
+
+/// Counts until the program ends, or the user stops it.
+fn watch(
+    watched: &Watched,
+    request: &Request,
+    stop: Stop,
+    rings: &mut [Ring],
+    recorder: &mut Recorder,
+) -> ProgramEnd {
+    let began = Instant::now();
+    let over = pid_descriptor(watched.pid());
+    let mut told = false;
+    loop {
+        wait(over.as_ref(), rings);
+        recorder.round(rings);
+        match watched {
+            Watched::Started(running) => {
+                if let Some(end) = running.ended() {
+                    return match end {
+                        End::Exited(code) => ProgramEnd::Exited { code },
+                        End::Killed(signal) => ProgramEnd::Killed { signal },
+                    };
+                }
+                // Ctrl-C reaches the program by itself; what was sent to the profiler alone goes on
+                // to the program, whose end is waited for.
+                if let Some(signal) = stop.signal().filter(|_| !std::mem::replace(&mut told, stop.asked())) {
+                    if let (true, Some(pid), Some(signal)) =
+                        (signal != libc::SIGINT, raw_pid(running.pid), Signal::from_named_raw(signal))
+                    {
+                        let _ = kill_process(pid, signal);
+                    }
+                }
+            }
+            Watched::Attached(pid) => {
+                if !std::path::Path::new(&format!("/proc/{pid}")).exists() {
+                    return ProgramEnd::Unknown;
+                }
+                if stop.asked() {
+                    return ProgramEnd::StillRunning;
+                }
+            }
+        }
+        if request.duration.is_some_and(|limit| began.elapsed() >= limit) {
+            return ProgramEnd::StillRunning;
+        }
+    }
+}
+
+/// Until a ring is half full, the program has ended, or a tenth of a second is over.
+fn wait(over: Option<&OwnedFd>, rings: &[Ring]) {
+    let mut waits: Vec<PollFd<'_>> =
+        rings.iter().map(|ring| PollFd::from_borrowed_fd(ring.fd(), PollFlags::IN)).collect();
+    if let Some(over) = over {
+        waits.push(PollFd::new(over, PollFlags::IN));
+    }
+    // A signal ends it early, which is as good.
+    let _ = poll(&mut waits, Some(&POLL));
+    // Rings whose threads have all ended are always ready: their reader must not spin.
+    let only_hung_up = waits.iter().all(|fd| !fd.revents().contains(PollFlags::IN))
+        && waits.iter().any(|fd| fd.revents().contains(PollFlags::HUP));
+    if only_hung_up {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn refusals(clock: Clock, calibration: &Calibration, lost: u64) -> Vec<Refused> {
+    let mut refusals = Vec::new();
+    if !clock.with_kernel {
+        refusals.push(Refused {
+            what: "time in the kernel".to_owned(),
+            why: "it may not be sampled here; shares are of the time in user mode".to_owned(),
+            would_help: Some("root, CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1".to_owned()),
+        });
+    }
+    let sharp = calibration.one_behind.value();
+    if sharp.is_none_or(|share| share < SHARP) {
+        let how = sharp.map_or("not known".to_owned(), |share| format!("{:.0}%", 100.0 * share));
+        refusals.push(Refused {
+            what: "naming loads".to_owned(),
+            why: format!(
+                "samples of a known load that land right behind it: {how}; loads named here may be neighbours of those that stall"
+            ),
+            would_help: None,
+        });
+    }
+    if lost > 0 {
+        refusals.push(Refused {
+            what: "samples".to_owned(),
+            why: format!("{lost} were lost, since the profiler was not given a CPU in time"),
+            would_help: Some("a lower --frequency".to_owned()),
+        });
+    }
+    refusals
+}
+
+impl Watched {
+    fn pid(&self) -> u32 {
+        match self {
+            Self::Started(running) => running.pid,
+            Self::Attached(pid) => *pid,
+        }
+    }
+
+    /// CPU time so far: of children that were waited for, or of the process.
+    fn cpu_time(&self) -> Option<Duration> {
+        match self {
+            Self::Started(_) => Some(target::cpu_time_of_children()),
+            Self::Attached(pid) => target::cpu_time_of(*pid),
+        }
+    }
+}
+
+fn own_cpu_time() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
+}
+
+fn raw_pid(pid: u32) -> Option<Pid> {
+    Pid::from_raw(pid as i32)
+}
+
+fn pid_descriptor(pid: u32) -> Option<OwnedFd> {
+    pidfd_open(raw_pid(pid)?, PidfdFlags::empty()).ok()
+}

@@ -1,0 +1,216 @@
+//! The profiled program: started, but waiting until it is watched; or attached to.
+
+use crate::perf::event::NewMapping;
+use crate::recorder::now_ns;
+use lab::inherited::Inherited;
+use std::ffi::{CString, OsString};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+/// A program that was started and waits.
+pub(crate) struct Child {
+    pub pid: u32,
+    go: std::fs::File,
+    /// Tells why the program could not be executed; ends without a word if it was.
+    failed: std::fs::File,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Exited(i32),
+    Killed(i32),
+}
+
+impl Child {
+    /// Forks a process that executes the command as soon as it is let go. Its standard output can
+    /// be sent to standard error, where standard output is wanted for the record.
+    pub(crate) fn start(command: &[OsString], output_to_error: bool, begin: &Inherited) -> io::Result<Self> {
+        let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "an argument holds a zero byte");
+        let words: Vec<CString> = command
+            .iter()
+            .map(|word| CString::new(word.as_bytes()).map_err(invalid))
+            .collect::<Result<_, _>>()?;
+        let mut pointers: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        let (wait, go) = pipe()?;
+        let (failed, tell) = pipe()?;
+        // SAFETY: the child calls only what may be called after a fork of a process with threads:
+        // system calls, on memory prepared before.
+        let pid = unsafe { libc::fork() };
+        if pid < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if pid == 0 {
+            // SAFETY: this is the child, which ends in `execvp` or `_exit`: it neither returns nor
+            // allocates.
+            unsafe { become_program(&wait, &go, &tell, &pointers, output_to_error, begin) }
+        }
+        Ok(Self { pid: pid as u32, go: go.into(), failed: failed.into() })
+    }
+
+    /// Lets it execute its program; an error if that is not possible.
+    pub(crate) fn go(mut self) -> io::Result<Running> {
+        self.go.write_all(&[1])?;
+        drop(self.go);
+        let mut number = [0; 4];
+        let running = Running { pid: self.pid };
+        if self.failed.read(&mut number)? == 0 {
+            return Ok(running);
+        }
+        running.wait();
+        Err(io::Error::from_raw_os_error(i32::from_le_bytes(number)))
+    }
+}
+
+/// A program that runs.
+pub(crate) struct Running {
+    pub pid: u32,
+}
+
+impl Running {
+    /// How it ended, if it has; its CPU time is this process's children's then.
+    pub(crate) fn ended(&self) -> Option<End> {
+        self.wait_with(libc::WNOHANG)
+    }
+
+    fn wait(&self) {
+        let _ = self.wait_with(0);
+    }
+
+    fn wait_with(&self, options: i32) -> Option<End> {
+        let mut status = 0;
+        // SAFETY: `status` lives until the call is over.
+        let pid = unsafe { libc::waitpid(self.pid as i32, &raw mut status, options) };
+        if pid != self.pid as i32 {
+            return None;
+        }
+        Some(if libc::WIFEXITED(status) {
+            End::Exited(libc::WEXITSTATUS(status))
+        } else {
+            End::Killed(libc::WTERMSIG(status))
+        })
+    }
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+}
+
+/// Waits for the word, then becomes the program.
+///
+/// # Safety
+///
+/// Only in a child right after `fork`; `words` end with a null pointer.
+unsafe fn become_program(
+    wait: &OwnedFd,
+    go: &OwnedFd,
+    tell: &OwnedFd,
+    words: &[*const libc::c_char],
+    output_to_error: bool,
+    begin: &Inherited,
+) -> ! {
+    // SAFETY: system calls on descriptors and memory that this process has.
+    unsafe {
+        // With its own end for writing open, the child would never see its parent's end closed.
+        libc::close(go.as_raw_fd());
+        let mut byte = 0_u8;
+        if libc::read(wait.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
+            libc::_exit(127);
+        }
+        if output_to_error {
+            libc::dup2(2, 1);
+        }
+        // A Rust program ignores SIGPIPE; what it starts finds it as the shell left it. Signals
+        // with handlers get their defaults back by executing, all others stay as they were.
+        let ignored = begin.ignored >> (libc::SIGPIPE - 1) & 1 == 1;
+        libc::signal(libc::SIGPIPE, if ignored { libc::SIG_IGN } else { libc::SIG_DFL });
+        libc::execvp(words[0], words.as_ptr());
+        let number = (*libc::__errno_location()).to_le_bytes();
+        libc::write(tell.as_raw_fd(), number.as_ptr().cast(), number.len());
+        libc::_exit(127)
+    }
+}
+
+/// CPU time of all processes that this one has waited for, and of those that they waited for.
+pub(crate) fn cpu_time_of_children() -> Duration {
+    // SAFETY: zero is a value of every field, and the kernel fills all in.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let of = |time: libc::timeval| Duration::new(time.tv_sec as u64, 1000 * time.tv_usec as u32);
+    of(usage.ru_utime) + of(usage.ru_stime)
+}
+
+/// CPU time of a running process, by all threads that it has had.
+pub(crate) fn cpu_time_of(process: u32) -> Option<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The second field is a name in parentheses, which may hold anything; user and system time are
+    // the 14th and 15th.
+    let (_, behind_name) = text.rsplit_once(')')?;
+    let mut fields = behind_name.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
+    let ticks = fields.next()?.ok()? + fields.next()?.ok()?;
+    Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
+}
+
+/// The threads of a running process.
+pub(crate) fn threads_of(process: u32) -> io::Result<Vec<u32>> {
+    let entries = std::fs::read_dir(format!("/proc/{process}/task"))?;
+    let mut threads: Vec<u32> =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    threads.sort_unstable();
+    Ok(threads)
+}
+
+/// What a running process has mapped, as if it had mapped it now.
+pub(crate) fn mappings_of(process: u32) -> io::Result<Vec<NewMapping>> {
+    let text = std::fs::read(format!("/proc/{process}/maps"))?;
+    let time_ns = now_ns();
+    Ok(text.split(|&byte| byte == b'\n').filter_map(|line| mapping(line, process, time_ns)).collect())
+}
+
+/// A line of `/proc/PID/maps`: `start-end rights offset major:minor inode   name`.
+fn mapping(line: &[u8], process: u32, time_ns: u64) -> Option<NewMapping> {
+    let mut rest = line;
+    let mut field = || {
+        let from = rest.iter().position(|&byte| byte != b' ')?;
+        let to = rest[from..].iter().position(|&byte| byte == b' ').map_or(rest.len(), |at| from + at);
+        let (field, behind) = (&rest[from..to], &rest[to..]);
+        rest = behind;
+        std::str::from_utf8(field).ok()
+    };
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let (start, end) = field()?.split_once('-')?;
+    let (start, end) = (hex(start)?, hex(end)?);
+    let _rights = field()?;
+    let offset = hex(field()?)?;
+    let (major, minor) = field()?.split_once(':')?;
+    let device = (hex(major)? as u32, hex(minor)? as u32);
+    let inode = field()?.parse().ok()?;
+    let name = rest.iter().position(|&byte| byte != b' ').map_or(&[][..], |from| &rest[from..]).to_vec();
+    Some(NewMapping { process, start, bytes: end.checked_sub(start)?, offset, device, inode, name, time_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_are_read_line_by_line() {
+        let line = b"55d0c000-55d0e000 r-xp 00002000 fe:01 1234                       /opt/a b/prog";
+        let found = mapping(line, 7, 9).unwrap();
+        assert_eq!((found.start, found.bytes, found.offset), (0x55d0_c000, 0x2000, 0x2000));
+        assert_eq!((found.device, found.inode, &*found.name), ((0xfe, 1), 1234, &b"/opt/a b/prog"[..]));
+        let anonymous = mapping(b"7f00-7f10 rw-p 00000000 00:00 0 ", 7, 9).unwrap();
+        assert_eq!((anonymous.bytes, &*anonymous.name), (0x10, &b""[..]));
+        for damaged in [&b""[..], b"7f00", b"7f00-7e00 rw-p 0 00:00 0", b"x-y rw-p 0 0:0 0"] {
+            assert!(mapping(damaged, 7, 9).is_none(), "{damaged:?}");
+        }
+        assert!(mappings_of(std::process::id()).unwrap().len() > 3);
+        assert!(threads_of(std::process::id()).unwrap().contains(&std::process::id()));
+    }
+}
