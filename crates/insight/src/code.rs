@@ -67,6 +67,16 @@ impl Unclear {
     }
 }
 
+/// How a thread came into the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    SystemCall,
+    /// The instruction accesses memory: most likely its page was not there.
+    Fault,
+    /// An interrupt, or a fault of another kind.
+    Other,
+}
+
 /// The code of one module around its samples.
 pub struct Code<'d> {
     pub module: Module<'d>,
@@ -100,6 +110,14 @@ impl<'d> Code<'d> {
         let bytes = self.module.image.bytes_from(address)?;
         let instruction = Decoder::with_ip(64, bytes, address.0, DecoderOptions::NONE).decode();
         (!instruction.is_invalid()).then_some(instruction)
+    }
+
+    /// How the kernel was entered by a thread that goes on at this address: behind a system call,
+    /// or again at an instruction that could not be executed.
+    pub fn entry(&self, resumes: Svma) -> Entry {
+        let in_front = Svma(resumes.0.wrapping_sub(SYSCALL.len() as u64));
+        let in_front = self.module.image.bytes_at(in_front, SYSCALL.len());
+        entered(in_front, self.instruction(resumes).as_ref())
     }
 
     /// What the time of a sample at this address was spent on.
@@ -187,6 +205,21 @@ fn waited_at_end(instructions: &[Instruction]) -> Cause {
     }
 }
 
+/// The instruction by which programs call the kernel.
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// How the kernel was entered, by the bytes in front of where the thread goes on, and the
+/// instruction there.
+fn entered(in_front: Option<&[u8]>, resumes: Option<&Instruction>) -> Entry {
+    if in_front == Some(&SYSCALL[..]) {
+        return Entry::SystemCall;
+    }
+    match resumes {
+        Some(instruction) if !accesses(instruction).is_empty() => Entry::Fault,
+        _ => Entry::Other,
+    }
+}
+
 /// What the core waits for when this instruction is the oldest.
 fn waits(instruction: &Instruction) -> Cause {
     let accesses = accesses(instruction);
@@ -231,6 +264,18 @@ pub fn writes(instruction: &Instruction, register: Register) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kernel_is_entered_by_calls_and_by_faults() {
+        let at = |code: &[u8]| decoded(code).first().copied();
+        let load = at(&[0x48, 0x8b, 0x07]); // mov rax, [rdi]
+        let add = at(&[0x48, 0x01, 0xc8]); // add rax, rcx
+        assert_eq!(entered(Some(&SYSCALL), add.as_ref()), Entry::SystemCall);
+        assert_eq!(entered(Some(&SYSCALL), load.as_ref()), Entry::SystemCall);
+        assert_eq!(entered(Some(&[0x90, 0x90]), load.as_ref()), Entry::Fault);
+        assert_eq!(entered(None, add.as_ref()), Entry::Other);
+        assert_eq!(entered(None, None), Entry::Other);
+    }
 
     fn decoded(code: &[u8]) -> Vec<Instruction> {
         Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).into_iter().collect()

@@ -1,6 +1,6 @@
 //! Puts the profile record together.
 
-use crate::code::{Cause, Code, Unclear};
+use crate::code::{Cause, Code, Entry, Unclear};
 use crate::data_address::data_address;
 use crate::level::{CacheSizes, judge};
 use crate::names::demangled;
@@ -68,6 +68,8 @@ struct Sums {
     loads: u64,
     stores: u64,
     computing: u64,
+    system_calls: u64,
+    page_faults: u64,
     unclear: BTreeMap<Unclear, u64>,
 }
 
@@ -142,6 +144,11 @@ impl Listed {
                 sums.no_code(&[(offset, counts)]);
                 continue;
             };
+            match code.entry(at) {
+                Entry::SystemCall => sums.system_calls += counts.kernel,
+                Entry::Fault => sums.page_faults += counts.kernel,
+                Entry::Other => {}
+            }
             let cause = code.cause(at);
             match cause {
                 Cause::Load(load) => {
@@ -284,6 +291,10 @@ impl Listed {
             }
             unresolved @ Quantity::Unresolved { .. } => unresolved,
         };
+        let sees_kernel = run.sampling.sees_kernel;
+        let in_kernel = |part: u64| {
+            if sees_kernel { share(part) } else { Quantity::unresolved("the kernel may not be sampled here") }
+        };
         let mut unclear = sums.unclear.clone();
         *unclear.entry(Unclear::NoCode).or_default() += nowhere_in_user_mode(tally);
         let mut because: Vec<(u64, Unclear)> =
@@ -295,11 +306,9 @@ impl Listed {
             memory_bound: share(sums.loads),
             stores: share(sums.stores),
             computing: share(sums.computing),
-            in_kernel: if run.sampling.sees_kernel {
-                share(tally.in_kernel)
-            } else {
-                Quantity::unresolved("the kernel may not be sampled here")
-            },
+            in_kernel: in_kernel(tally.in_kernel),
+            system_calls: in_kernel(sums.system_calls),
+            page_faults: in_kernel(sums.page_faults),
             not_attributed: share(unclear.values().sum()),
             not_attributed_because: because
                 .into_iter()

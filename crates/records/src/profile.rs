@@ -85,6 +85,13 @@ pub struct Summary {
     /// Time in which the core waited for no operand in memory.
     pub computing: Quantity,
     pub in_kernel: Quantity,
+    /// Of that, in system calls that the program made.
+    #[serde(default = "not_told")]
+    pub system_calls: Quantity,
+    /// Of that, for instructions that access memory: page faults, and interrupts that came just
+    /// then.
+    #[serde(default = "not_told")]
+    pub page_faults: Quantity,
     /// Time of which it is not known what the core waited for.
     pub not_attributed: Quantity,
     /// The same by its reasons, most first.
@@ -96,6 +103,10 @@ pub struct Summary {
     /// CPU time of the profiler beside the program, as a share of the program's. The interrupts
     /// that take the samples are part of the program's own time.
     pub overhead: Quantity,
+}
+
+fn not_told() -> Quantity {
+    Quantity::unresolved("the record does not say")
 }
 
 /// Time of which it is not known what the core waited for.

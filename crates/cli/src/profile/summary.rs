@@ -9,6 +9,8 @@ use units::Quantity;
 
 /// From this share on the program counts as memory bound: work on its loads pays first.
 const HIGH: f64 = 0.2;
+/// One load with less than this is no place to begin.
+const WORTH_NAMING: f64 = 0.05;
 /// Rows of a share below this are left out of the first table.
 const WORTH_A_ROW: f64 = 0.0005;
 
@@ -46,7 +48,7 @@ fn head(profile: &Profile) -> String {
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let mut text = format!(
         "profile of {}: {} elapsed, {} of CPU time in {}{ended}\n",
-        crate::failure::one_line(&what),
+        short(&crate::failure::one_line(&what), 60),
         profile.summary.elapsed.brief(),
         profile.summary.cpu_time.brief(),
         plural(program.threads, "thread"),
@@ -65,30 +67,32 @@ fn head(profile: &Profile) -> String {
     text
 }
 
+/// Beside figures that are not measured.
+const MODELLED: &str = "modelled";
+
 fn where_time_went(profile: &Profile, width: usize) -> String {
     let summary = &profile.summary;
     let levels = &summary.by_level;
-    let all: [(&str, &Quantity); 10] = [
-        ("waiting for loads", &summary.memory_bound),
-        ("  served by L1", &levels.l1),
-        ("  served by L2", &levels.l2),
-        ("  served beyond L2", &levels.beyond_l2),
-        ("    by L3", &levels.l3),
-        ("    by DRAM", &levels.dram),
-        ("waiting for stores", &summary.stores),
-        ("computing", &summary.computing),
-        ("in the kernel", &summary.in_kernel),
-        ("not attributed", &summary.not_attributed),
+    let high = summary.memory_bound.value().is_some_and(|share| share >= HIGH);
+    let all: [(&str, &Quantity, &str); 12] = [
+        ("waiting for loads", &summary.memory_bound, if high { "high" } else { "" }),
+        ("  served by L1", &levels.l1, MODELLED),
+        ("  served by L2", &levels.l2, MODELLED),
+        ("  served beyond L2", &levels.beyond_l2, MODELLED),
+        ("    by L3", &levels.l3, MODELLED),
+        ("    by DRAM", &levels.dram, MODELLED),
+        ("waiting for stores", &summary.stores, ""),
+        ("computing", &summary.computing, ""),
+        ("in the kernel", &summary.in_kernel, ""),
+        ("  in system calls", &summary.system_calls, ""),
+        ("  in page faults", &summary.page_faults, ""),
+        ("not attributed", &summary.not_attributed, ""),
     ];
     let mut rows = Vec::new();
-    for (what, share) in all {
-        if share.value().is_some_and(|value| value < WORTH_A_ROW) {
-            continue;
+    for (what, share, mark) in all {
+        if share.value().is_none_or(|value| value >= WORTH_A_ROW) {
+            rows.push(row([what, &percent(share), mark]));
         }
-        let basis = if what.starts_with(' ') { "modelled" } else { "" };
-        let high = summary.memory_bound.value().is_some_and(|share| share >= HIGH);
-        let mark = if what == "waiting for loads" && high { "high" } else { basis };
-        rows.push(row([what, &percent(share), mark]));
     }
     for part in &summary.not_attributed_because {
         if part.time.value().is_some_and(|value| value >= 10.0 * WORTH_A_ROW) {
@@ -173,11 +177,18 @@ fn short(name: &str, longest: usize) -> String {
 }
 
 fn next(profile: &Profile, record: Option<&Path>) -> String {
-    let bound = profile.summary.memory_bound.value().unwrap_or(0.0);
-    let Some(first) = profile.loads.first().filter(|_| bound >= HIGH) else {
+    let summary = &profile.summary;
+    let share = |quantity: &Quantity| quantity.value().unwrap_or(0.0);
+    if share(&summary.page_faults) >= HIGH {
+        return "page faults cost most here: reuse memory, touch it once, or ask for huge pages".to_owned();
+    }
+    let Some(first) = profile.loads.first().filter(|_| share(&summary.memory_bound) >= HIGH) else {
         return "little time is lost to loads here: look at the functions above".to_owned();
     };
     let place = format!("{} ({})", first.function.as_deref().unwrap_or("?"), source(first));
+    if share(&first.stall) < WORTH_NAMING {
+        return "the waiting is spread over many loads: look at the functions and the data above".to_owned();
+    }
     match (record, first.pattern) {
         (None, _) => format!("begin with {place}; -o profile.json keeps all loads and data"),
         (Some(_), Pattern::Chain) => format!(
