@@ -132,6 +132,9 @@ fn refused(error: &SampleError) -> Refusal {
         SampleError::NotStarted { .. } => Refusal::wrong_use(what, why),
         SampleError::NotAttached { .. } => Refusal::wrong_use(what, why)
             .would_help("name a process that runs, and that you may trace (its owner, or root)"),
+        SampleError::TooManyFiles { .. } => {
+            Refusal::not_possible_here(what, why).would_help("a higher limit on open files: ulimit -n")
+        }
         SampleError::NotAllowed { .. } => Refusal::not_possible_here(what, why).would_help(
             "sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through",
         ),

@@ -13,7 +13,9 @@ use units::Quantity;
 /// Far more than an L2 cache, and quickly written.
 const AREA_BYTES: usize = 32 << 20;
 const LINE_BYTES: usize = 64;
+/// Of this thread's CPU time; on a busy machine it ends earlier.
 const LASTS: Duration = Duration::from_millis(150);
+const LONGEST: Duration = Duration::from_millis(600);
 /// Steps between two looks at the clock: a few milliseconds.
 const STEPS: u64 = 20_000;
 
@@ -34,8 +36,8 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
     let area = area();
     let mut behind_load = 0;
     let mut at = area.as_ptr() as u64;
-    let began = Instant::now();
-    while began.elapsed() < LASTS {
+    let (began, spent) = (Instant::now(), thread_cpu_time());
+    while thread_cpu_time().saturating_sub(spent) < LASTS && began.elapsed() < LONGEST {
         (at, behind_load) = chase(at, STEPS);
     }
     let mut bytes = Vec::new();
@@ -55,6 +57,11 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
         .collect();
     let exact = sampled.iter().filter(|&&ip| ip == behind_load).count() as u64;
     Calibration { one_behind: measured_share(exact, sampled.len() as u64), samples: sampled.len() as u64 }
+}
+
+fn thread_cpu_time() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
 }
 
 /// An area whose lines each point to another one: one circle through all of them, by a linear

@@ -4,7 +4,9 @@
 //! what was read is held back until nothing earlier can come any more: in one round all rings are
 //! read; what was written before that round began is complete when it ends.
 
+use crate::files;
 use crate::perf::event::{Event, NewMapping, events};
+use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
 use insight::address_space::Mapping;
 use insight::tally::{Area, Mapped, Tally};
@@ -89,6 +91,7 @@ impl Recorder {
 
     fn map(&mut self, new: NewMapping) {
         let is_area = new.name.is_empty() || new.name.starts_with(b"//") || new.name.starts_with(b"[");
+        let is_area = is_area && new.name != files::VDSO;
         let area = is_area.then_some(Area { process: new.process, start: new.start, bytes: new.bytes });
         // An area's offset means nothing: addresses themselves tell its instructions apart.
         let offset = FileOffset(if is_area { new.start } else { new.offset });
@@ -97,10 +100,4 @@ impl Recorder {
             Mapping { start: Avma(new.start), end: Avma(new.start.saturating_add(new.bytes)), offset, what };
         self.tally.processes.entry(new.process).or_default().space.map(mapping);
     }
-}
-
-/// The clock of the events.
-pub(crate) fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

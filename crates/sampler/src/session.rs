@@ -3,9 +3,9 @@
 
 use crate::calibrate::calibrate;
 use crate::perf::event::Event;
-use crate::perf::open::{Clock, cpus, open, write_into};
+use crate::perf::open::{Clock, cpus, now_ns, open, write_into};
 use crate::perf::ring::{RING_BYTES, Ring};
-use crate::recorder::{Recorder, now_ns};
+use crate::recorder::Recorder;
 use crate::target::{Child, End, Running, mappings_of, threads_of};
 use crate::{files, target};
 use insight::level::CacheSizes;
@@ -51,6 +51,8 @@ pub enum SampleError {
     NotStarted { what: String, why: String, missing: bool },
     #[error("process {pid}: {why}")]
     NotAttached { pid: u32, why: String },
+    #[error("process {pid}: {threads} threads need more descriptors than this process may have")]
+    TooManyFiles { pid: u32, threads: usize },
     #[error("perf_event_open: {why}")]
     NotAllowed { why: String },
     #[error("perf events: {why}")]
@@ -179,7 +181,13 @@ fn begin(request: &Request, clock: Clock) -> Result<(Watched, Vec<Ring>), Sample
         Subject::Process(pid) => {
             let not_attached = |e: io::Error| SampleError::NotAttached { pid: *pid, why: records::plain(&e) };
             let threads = threads_of(*pid).map_err(not_attached)?;
-            Ok((Watched::Attached(*pid), rings(&threads, clock)?))
+            allow_all_files();
+            // This process may sample itself, so what is refused is that process.
+            let rings = rings(&threads, clock).map_err(|e| match e {
+                SampleError::NotAllowed { why } => SampleError::NotAttached { pid: *pid, why },
+                other => other,
+            })?;
+            Ok((Watched::Attached(*pid), rings))
         }
     }
 }
@@ -191,13 +199,17 @@ fn rings(threads: &[u32], clock: Clock) -> Result<Vec<Ring>, SampleError> {
     for cpu in cpus() {
         let mut ring: Option<Ring> = None;
         for &thread in threads {
-            // Threads end at any time, and CPUs that are offline have no events.
             let event = match open(clock, thread, cpu) {
                 Ok(event) => event,
-                Err(e) => {
+                // Threads end at any time, and CPUs that are offline have no events.
+                Err(e) if matches!(e.raw_os_error(), Some(libc::ESRCH | libc::ENODEV)) => {
                     last = e;
                     continue;
                 }
+                Err(e) if e.raw_os_error() == Some(libc::EMFILE) => {
+                    return Err(SampleError::TooManyFiles { pid: threads[0], threads: threads.len() });
+                }
+                Err(e) => return Err(SampleError::NotAllowed { why: records::plain(&e) }),
             };
             let no_ring = |e: io::Error| SampleError::NoRing { why: records::plain(&e) };
             match &mut ring {
@@ -225,7 +237,7 @@ fn watch(
     let over = pid_descriptor(watched.pid());
     let mut told = false;
     loop {
-        wait(over.as_ref(), rings);
+        let is_over = wait(over.as_ref(), rings);
         recorder.round(rings);
         match watched {
             Watched::Started(running) => {
@@ -246,7 +258,7 @@ fn watch(
                 }
             }
             Watched::Attached(pid) => {
-                if !std::path::Path::new(&format!("/proc/{pid}")).exists() {
+                if is_over || !std::path::Path::new(&format!("/proc/{pid}")).exists() {
                     return ProgramEnd::Unknown;
                 }
                 if stop.asked() {
@@ -260,8 +272,9 @@ fn watch(
     }
 }
 
-/// Until a ring is half full, the program has ended, or a tenth of a second is over.
-fn wait(over: Option<&OwnedFd>, rings: &[Ring]) {
+/// Waits until a ring is half full, the program has ended, or a tenth of a second is over; whether
+/// the program has ended.
+fn wait(over: Option<&OwnedFd>, rings: &[Ring]) -> bool {
     let mut waits: Vec<PollFd<'_>> =
         rings.iter().map(|ring| PollFd::from_borrowed_fd(ring.fd(), PollFlags::IN)).collect();
     if let Some(over) = over {
@@ -275,6 +288,7 @@ fn wait(over: Option<&OwnedFd>, rings: &[Ring]) {
     if only_hung_up {
         std::thread::sleep(Duration::from_millis(20));
     }
+    over.is_some() && waits.last().is_some_and(|fd| fd.revents().contains(PollFlags::IN))
 }
 
 fn refusals(clock: Clock, calibration: &Calibration, lost: u64) -> Vec<Refused> {
@@ -322,6 +336,14 @@ impl Watched {
             Self::Attached(pid) => target::cpu_time_of(*pid),
         }
     }
+}
+
+/// Each thread takes a descriptor for each CPU: as many as may be had are allowed.
+fn allow_all_files() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let most = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    // Where that is refused, opening tells.
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
 }
 
 fn own_cpu_time() -> Duration {

@@ -1,7 +1,7 @@
 //! The profiled program: started, but waiting until it is watched; or attached to.
 
 use crate::perf::event::NewMapping;
-use crate::recorder::now_ns;
+use crate::perf::open::now_ns;
 use lab::inherited::Inherited;
 use std::ffi::{CString, OsString};
 use std::io::{self, Read, Write};

@@ -134,3 +134,9 @@ pub(crate) fn cpus() -> Vec<u32> {
     let last = configured.trim().rsplit(['-', ',']).next().and_then(|last| last.parse().ok());
     (0..=last.unwrap_or(0)).collect()
 }
+
+/// The time on the clock that events have.
+pub(crate) fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
