@@ -187,6 +187,7 @@
 mod code;
 mod container;
 mod decode;
+mod earlier;
 mod go;
 mod liveness;
 mod rule;
@@ -289,18 +290,41 @@ pub(crate) struct Context<'d> {
 
 /// Checks that `rewritten` is `original` with twins, by the rules above.
 pub fn check(original: &[u8], rewritten: &[u8]) -> Result<Counts, Refusal> {
-    let findings = Findings::default();
-    let counts = look(original, rewritten, findings)?;
-    match counts {
-        (counts, findings) if findings.none() => Ok(counts),
-        (_, findings) => {
-            let (violations, total) = findings.finish();
-            Err(Refusal::Wrong { violations, total })
-        }
+    concluded(look(original, rewritten, Findings::default(), None)?)
+}
+
+/// Checks several rewritten files of one original. Each is checked by all rules, as [`check`] does;
+/// but what follows from the original and from the choice of units, instructions and tables alone
+/// is found once for files that agree in these ([`earlier`]).
+pub struct Checker<'o> {
+    original: &'o [u8],
+    earlier: earlier::Earlier,
+}
+
+impl<'o> Checker<'o> {
+    pub fn of(original: &'o [u8]) -> Self {
+        Self { original, earlier: earlier::Earlier::default() }
+    }
+
+    pub fn check(&mut self, rewritten: &[u8]) -> Result<Counts, Refusal> {
+        concluded(look(self.original, rewritten, Findings::default(), Some(&mut self.earlier))?)
     }
 }
 
-fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings), Refusal> {
+fn concluded((counts, findings): (Counts, Findings)) -> Result<Counts, Refusal> {
+    if findings.none() {
+        return Ok(counts);
+    }
+    let (violations, total) = findings.finish();
+    Err(Refusal::Wrong { violations, total })
+}
+
+fn look(
+    old: &[u8],
+    new: &[u8],
+    findings: Findings,
+    mut earlier: Option<&mut earlier::Earlier>,
+) -> Result<(Counts, Findings), Refusal> {
     let nothing = Counts::default();
     let original = Elf::parse(old).map_err(Refusal::Original)?;
     let rewritten = Elf::parse(new).map_err(Refusal::Rewritten)?;
@@ -381,11 +405,19 @@ fn look(old: &[u8], new: &[u8], findings: Findings) -> Result<(Counts, Findings)
     context.return_addresses();
     if context.note.mode != container::mapping::IDENTITY {
         let (original, mapping) = (&context.original, &context.mapping);
-        let dead = liveness::Liveness::of(original, mapping, &context.unwind, &context.relocations);
+        let unwind = &context.unwind;
+        let basis = earlier.as_ref().map(|_| earlier::Basis::of(mapping, unwind));
+        let known = earlier.as_mut().zip(basis.as_ref()).and_then(|(earlier, basis)| earlier.take(basis));
+        let (known, of_callers) = known.unzip();
+        let dead = liveness::Liveness::of(original, mapping, unwind, &context.relocations, known);
         context.decoders_agree_on_others(&dead);
-        match context.note.mode {
-            container::mapping::POISON => context.poison(&dead),
-            _ => context.harvest(&dead, &entries),
+        if context.note.mode == container::mapping::POISON {
+            context.poison(&dead);
+        } else {
+            let of_callers = context.harvest(&dead, &entries, of_callers);
+            if let (Some(earlier), Some(basis)) = (earlier, basis) {
+                earlier.keep(basis, dead.into_found(), of_callers);
+            }
         }
     }
     Ok((counts, context.findings))

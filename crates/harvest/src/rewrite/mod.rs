@@ -200,6 +200,7 @@ impl Attempts {
         let unproven = |why: String| TwinsError::Unproven { path: path.display().to_string(), why };
         let mut save_all_at = BTreeSet::new();
         let mut dropped = BTreeMap::new();
+        let mut checker = proof::Checker::of(rewriter.data());
         let begin = Instant::now();
         loop {
             let sites = Sites {
@@ -217,7 +218,7 @@ impl Attempts {
             let mut rewritten = rewriter.rewrite(mode).map_err(|why| refused(path, &why))?;
             step(Activity::Prove);
             let written = Instant::now();
-            let Err(why) = proof::check(rewriter.data(), &rewritten.bytes) else {
+            let Err(why) = checker.check(&rewritten.bytes) else {
                 let phases = &mut rewritten.coverage.phases;
                 phases.push(Phase { name: "proof".to_owned(), nanos: written.elapsed().as_nanos() as u64 });
                 if !save_all_at.is_empty() || !dropped.is_empty() {

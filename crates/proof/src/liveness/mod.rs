@@ -203,6 +203,15 @@ impl<'c, 'd> Code<'c, 'd> {
     }
 }
 
+/// All of [`Liveness`] that takes time to find.
+pub(crate) struct Found {
+    bodies: Vec<Body>,
+    functions: Functions,
+    summaries: Vec<Summary>,
+    wanted: Vec<Set>,
+    preserved: Vec<Set>,
+}
+
 /// What is known about all functions together.
 pub(crate) struct Liveness<'c, 'd> {
     pub(crate) code: Code<'c, 'd>,
@@ -216,13 +225,18 @@ pub(crate) struct Liveness<'c, 'd> {
 }
 
 impl<'c, 'd> Liveness<'c, 'd> {
+    /// With what was found [`earlier`](Self::into_found) from the same original, units and tables.
     pub(crate) fn of(
         original: &'c Elf<'d>,
         mapping: &'c Mapping<'d>,
         unwind: &'c Tables<'d>,
         relocations: &'c Relocations,
+        earlier: Option<Found>,
     ) -> Self {
         let code = Code::of(original, mapping, unwind, relocations);
+        if let Some(Found { bodies, functions, summaries, wanted, preserved }) = earlier {
+            return Self { code, bodies, functions, summaries, wanted, preserved };
+        }
         let known: Vec<(u64, u64)> =
             code.others.iter().map(|&(start, size, _)| (start, start + size)).collect();
         let bodies = bodies(&code, &crate::code::references::targets(original, mapping, &known));
@@ -231,6 +245,11 @@ impl<'c, 'd> Liveness<'c, 'd> {
         let wanted = wanted(&bodies, &functions, &summaries);
         let preserved = preserved::of(&code, &bodies, &functions, &summaries);
         Self { code, bodies, functions, summaries, wanted, preserved }
+    }
+
+    pub(crate) fn into_found(self) -> Found {
+        let Self { bodies, functions, summaries, wanted, preserved, .. } = self;
+        Found { bodies, functions, summaries, wanted, preserved }
     }
 
     /// For each function, the bodies it is made of: units where the number is one of a unit.

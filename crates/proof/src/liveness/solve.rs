@@ -74,6 +74,9 @@ pub(crate) struct Function<'m> {
     /// For each member, where its outs lead in the function, and its pads.
     inside: Vec<Vec<u32>>,
     pads: Vec<Vec<u32>>,
+    /// For each block, whether it or a later one looks at what is live before it. Only where that
+    /// grows has another round over the function anything to find.
+    leads_back: Vec<bool>,
     /// For each member, what its callers may keep because it is never written; empty where that is
     /// not asked.
     unwritten: Vec<Set>,
@@ -104,16 +107,43 @@ impl<'m> Function<'m> {
         };
         let inside = bodies.iter().map(|body| body.outs.iter().map(out).collect()).collect();
         let pads = bodies.iter().map(|body| body.pads.iter().map(|&pad| resolve(pad)).collect()).collect();
-        Self {
+        let mut function = Self {
             members,
             bodies,
             base,
             inside,
             pads,
+            leads_back: Vec::new(),
             unwritten: Vec::new(),
             kept: Vec::new(),
             preserved: Vec::new(),
+        };
+        function.leads_back = function.led_back_to();
+        function
+    }
+
+    fn led_back_to(&self) -> Vec<bool> {
+        let mut found = vec![false; self.count()];
+        for (member, body) in self.bodies.iter().enumerate() {
+            for (index, block) in body.blocks.iter().enumerate() {
+                let own = self.base[member] as usize + index;
+                let mut to = |at: usize| {
+                    if at <= own {
+                        found[at] = true;
+                    }
+                };
+                self.successors(member, index, &mut to);
+                let pad = block.pad.map(|pad| self.pads[member][pad as usize]);
+                pad.filter(|&pad| pad != LOST).into_iter().for_each(|pad| to(pad as usize));
+            }
         }
+        found
+    }
+
+    /// Takes in, for one round from the last block to the first, what is needed before a block.
+    /// Returns whether another round may find more.
+    pub(crate) fn grow(&self, block: usize, before: Set, live: &mut [Set]) -> bool {
+        std::mem::replace(&mut live[block], before) != before && self.leads_back[block]
     }
 
     pub(crate) fn body(&self, member: usize) -> &'m Body {
@@ -241,6 +271,15 @@ impl<'m> Function<'m> {
             self.kept[from..to].iter_mut().for_each(|kept| *kept |= more);
         }
     }
+    /// What [`Self::see_what_is_kept`] and [`Self::preserve`] found, for [`Self::keep_as_found`].
+    pub(crate) fn into_kept(self) -> Vec<Set> {
+        self.kept
+    }
+    /// The same as those two, from what they found of this function before.
+    pub(crate) fn keep_as_found(&mut self, kept: &[Set], preserved: &[Set]) {
+        self.preserved = self.members.iter().map(|&body| preserved[body as usize]).collect();
+        self.kept = kept.to_vec();
+    }
     /// From here on, that is needed at returns.
     pub(crate) fn need_what_is_preserved(&mut self) {
         self.unwritten.clone_from(&self.preserved);
@@ -296,10 +335,7 @@ impl<'m> Function<'m> {
                     let before_last = self.before_last(base + index, block.last, after, way, summaries);
                     let before =
                         block.uses | before_last & !block.kills | self.at_pad(member, block.pad, &live, way);
-                    if before != live[base + index] {
-                        live[base + index] = before;
-                        changed = true;
-                    }
+                    changed |= self.grow(base + index, before, &mut live);
                 }
             }
         }

@@ -12,7 +12,7 @@ mod accesses;
 mod bounds;
 mod early;
 mod hoisted;
-mod interprocedural;
+pub(crate) mod interprocedural;
 mod ops;
 mod rows;
 mod run;
@@ -92,7 +92,12 @@ struct YieldTotals {
 
 impl Context<'_> {
     /// R13 to R18.
-    pub(crate) fn harvest(&self, dead: &Liveness<'_, '_>, entries: &[(u32, u32)]) {
+    pub(crate) fn harvest(
+        &self,
+        dead: &Liveness<'_, '_>,
+        entries: &[(u32, u32)],
+        earlier: Option<interprocedural::Found>,
+    ) -> interprocedural::Found {
         let scavenger = self.note.goes_aboard();
         let text = self.rewritten.loads().iter().rfind(|load| load.is_executable());
         let terms = Terms {
@@ -116,7 +121,7 @@ impl Context<'_> {
                 );
             }
         }
-        let interprocedural = Interprocedural::of(dead, &self.relocations);
+        let interprocedural = Interprocedural::of(dead, &self.relocations, earlier);
         let found = YieldTotals::default();
         (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(
             || (liveness::Room::default(), Room::default()),
@@ -151,6 +156,7 @@ impl Context<'_> {
             let first = self.mapping.yields.rows().first().map_or(0, |row| row.place);
             self.findings.at(Rule::Mapping, first, "a yield is listed where there is none, or twice");
         }
+        interprocedural.into_found()
     }
 }
 

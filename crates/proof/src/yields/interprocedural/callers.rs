@@ -32,6 +32,9 @@ struct BodyStarts<'f> {
     starts: &'f [(u64, u32)],
     low: u64,
     high: u64,
+    /// Tables of distances that are listed, ascending.
+    listed: Vec<u64>,
+    data_among_code: Vec<(u64, u64)>,
 }
 
 impl BodyStarts<'_> {
@@ -51,7 +54,12 @@ pub(super) fn of(dead: &Liveness<'_, '_>, relocations: &Relocations) -> Vec<Call
         (0..dead.bodies.len() as u32).map(|body| (dead.code.start(body), body)).collect();
     starts.sort_unstable();
     let (low, high) = (starts.first().map_or(0, |first| first.0), starts.last().map_or(0, |last| last.0 + 1));
-    let found = BodyStarts { starts: &starts, low, high };
+    let tables = dead.code.mapping.tables.iter();
+    let mut listed: Vec<u64> =
+        tables.filter(|table| table.base == table.original).map(|table| table.base).collect();
+    listed.sort_unstable();
+    let data_among_code = image.data_among_code();
+    let found = BodyStarts { starts: &starts, low, high, listed, data_among_code };
     let (mut taken, unseen) = in_code(dead, &found);
     let has = |kind| image.sections().iter().any(|section| section.kind == kind);
     if !has(SHT_DYNSYM) && (!has(SHT_SYMTAB) || image.dynamic_value(DT_SYMTAB).is_some()) {
@@ -247,8 +255,7 @@ impl NamedBodies {
                 OpKind::Memory if insn.is_ip_rel_memory_operand() => {
                     let address = insn.ip_rel_memory_address();
                     self.value(address, found);
-                    let listed = &dead.code.mapping.tables;
-                    if !listed.iter().any(|table| table.base == address && table.original == address) {
+                    if found.listed.binary_search(&address).is_err() {
                         self.table(address, image, found);
                     }
                 }
@@ -261,7 +268,7 @@ impl NamedBodies {
     /// Distances from here, as jump tables have them that nobody listed: some lead to other
     /// functions.
     fn table(&mut self, base: u64, image: &Elf<'_>, found: &BodyStarts<'_>) {
-        if image.is_code(Svma(base)) && !hold(&image.data_among_code(), base) {
+        if image.is_code(Svma(base)) && !hold(&found.data_among_code, base) {
             return;
         }
         let bytes = image.bytes_from(Svma(base)).unwrap_or(&[]);

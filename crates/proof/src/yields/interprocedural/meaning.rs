@@ -30,7 +30,7 @@ impl<'a> Interprocedural<'a, '_, '_> {
     pub(super) fn comes_back(&self, last: Last) -> bool {
         match last {
             Last::Return | Last::DeadEnd | Last::DeadCall(_) => false,
-            Last::Call(other) => self.summaries[other as usize].returns,
+            Last::Call(other) => self.found.summaries[other as usize].returns,
             _ => true,
         }
     }
@@ -40,7 +40,9 @@ impl<'a> Interprocedural<'a, '_, '_> {
     /// none.
     fn back(&self, members: &[u32], unknown: Set) -> Set {
         let may = || {
-            members.iter().any(|&body| self.hands_back[self.dead.functions.of_body[body as usize] as usize])
+            members
+                .iter()
+                .any(|&body| self.found.hands_back[self.dead.functions.of_body[body as usize] as usize])
         };
         if unknown == ALL && may() { NO_RESULTS } else { 0 }
     }
@@ -51,7 +53,7 @@ impl<'a> Interprocedural<'a, '_, '_> {
         for &body in members {
             let of_body = &self.dead.bodies[body as usize];
             let blocks = &of_body.blocks;
-            for (block, call) in blocks.iter().zip(&self.calls[body as usize]) {
+            for (block, call) in blocks.iter().zip(&self.found.calls[body as usize]) {
                 all |= block.writes;
                 all |= match block.last {
                     Last::Foreign => call.left,
@@ -103,7 +105,7 @@ impl<'a> Interprocedural<'a, '_, '_> {
                         continue;
                     }
                     let before = state[at] | block.writes;
-                    let call = &self.calls[body as usize][index];
+                    let call = &self.found.calls[body as usize][index];
                     let after = match block.last {
                         Last::Plain | Last::Return | Last::DeadEnd | Last::DeadCall(_) => before,
                         Last::Foreign | Last::Pointer => {

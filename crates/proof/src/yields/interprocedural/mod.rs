@@ -78,6 +78,13 @@ struct Call {
 
 pub(crate) struct Interprocedural<'a, 'c, 'd> {
     dead: &'a Liveness<'c, 'd>,
+    found: Found,
+}
+
+/// What is found of the original alone, by the units and tables of a mapping.
+pub(crate) struct Found {
+    /// For each function, for each block, what the call at its end keeps.
+    kept: Vec<Vec<Set>>,
     /// For each body, for each block.
     calls: Vec<Vec<Call>>,
     /// For each function, for each block, what may hold something of use at its begin.
@@ -94,10 +101,21 @@ pub(crate) struct Interprocedural<'a, 'c, 'd> {
 }
 
 impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
-    pub(crate) fn of(dead: &'a Liveness<'c, 'd>, relocations: &Relocations) -> Self {
+    /// With what was found [`earlier`](Self::into_found) from the same original, units and tables.
+    pub(crate) fn of(dead: &'a Liveness<'c, 'd>, relocations: &Relocations, earlier: Option<Found>) -> Self {
+        if let Some(found) = earlier {
+            return Self { dead, found };
+        }
         let hoped = |summary: &Summary| Summary { reads: 0, ..*summary };
-        let mut found = Self {
-            dead,
+        let members = dead.functions.members.par_iter().with_min_len(16);
+        let kept = members.map(|members| {
+            let mut function = Function::new(members, &dead.bodies);
+            function.see_what_is_kept(&dead.summaries);
+            function.preserve(&dead.preserved);
+            function.into_kept()
+        });
+        let nothing = Found {
+            kept: kept.collect(),
             calls: calls(dead),
             meaning: Vec::new(),
             summaries: dead.summaries.iter().map(hoped).collect(),
@@ -105,9 +123,10 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
             taken: Vec::new(),
             at_return: Vec::new(),
         };
+        let mut found = Self { dead, found: nothing };
         let regcall = |members: &Vec<u32>| found.function(members).taken(&dead.code).may_be_regcall();
         let hands_back = dead.functions.members.par_iter().with_min_len(16).map(regcall).collect();
-        found.hands_back = hands_back;
+        found.found.hands_back = hands_back;
         found.look_before_calls(0);
         let passed = found.passed_by_module();
         if passed != 0 {
@@ -115,6 +134,10 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
         }
         found.find_needs(&callers::of(dead, relocations), passed);
         found
+    }
+
+    pub(crate) fn into_found(self) -> Found {
+        self.found
     }
 
     /// Live before what stands at a block's end, given what is live behind it.
@@ -126,27 +149,27 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
         after: Set,
         way: &Way,
     ) -> Set {
-        let call = &self.calls[function.members[member] as usize][index];
+        let call = &self.found.calls[function.members[member] as usize][index];
         let number = function.base(member) + index;
         match last {
             Last::Foreign | Last::Pointer => call.passed | after & (!CLOBBERED | function.kept(number)),
             Last::DeadEnd => call.passed,
-            last => function.before_last(number, last, after, way, &self.summaries),
+            last => function.before_last(number, last, after, way, &self.found.summaries),
         }
     }
 
     /// A function, and what its calls are seen to keep.
     fn function(&self, members: &'a [u32]) -> Function<'a> {
         let mut function = Function::new(members, &self.dead.bodies);
-        function.see_what_is_kept(&self.dead.summaries);
-        function.preserve(&self.dead.preserved);
+        let number = members.first().map_or(0, |&body| self.dead.functions.of_body[body as usize]);
+        function.keep_as_found(&self.found.kept[number as usize], &self.dead.preserved);
         function
     }
 
     /// The same, with all that its callers may want back.
     fn called_function(&self, at: usize) -> Function<'a> {
         let mut function = self.function(&self.dead.functions.members[at]);
-        if self.taken[at] {
+        if self.found.taken[at] {
             function.need_what_is_preserved();
         }
         function
@@ -162,11 +185,11 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
                 let base = function.base(member);
                 let way = &function.way(member, way);
                 for (index, block) in function.body(member).blocks.iter().enumerate().rev() {
-                    let after = function.after(member, index, &live, way, &self.summaries);
+                    let after = function.after(member, index, &live, way, &self.found.summaries);
                     let last = self.before_last(function, (member, index), block.last, after, way);
                     let pad = function.at_pad(member, block.pad, &live, way);
                     let before = (block.uses | last & !block.kills | pad) & meaning[base + index];
-                    changed |= std::mem::replace(&mut live[base + index], before) != before;
+                    changed |= function.grow(base + index, before, &mut live);
                 }
             }
         }
@@ -184,7 +207,7 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
                 let reads = |&at: &u32| {
                     let members = &functions.members[at as usize];
                     let function = self.function(members);
-                    let live = self.solve(&function, &Way::READING, &self.meaning[at as usize]);
+                    let live = self.solve(&function, &Way::READING, &self.found.meaning[at as usize]);
                     let of = |member: usize| match function.body(member).block_at(0) {
                         Some(_) => live[function.base(member)] & !RED_ZONE,
                         None => ALL & !RED_ZONE,
@@ -194,8 +217,8 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
                 let found: Vec<(u32, Vec<Set>)> = waiting.par_iter().with_min_len(16).map(reads).collect();
                 for (function, found) in found {
                     for (&body, reads) in functions.members[function as usize].iter().zip(found) {
-                        changed[function as usize] |= self.summaries[body as usize].reads != reads;
-                        self.summaries[body as usize].reads = reads;
+                        changed[function as usize] |= self.found.summaries[body as usize].reads != reads;
+                        self.found.summaries[body as usize].reads = reads;
                     }
                 }
                 let meets = |function: &u32| {
@@ -222,8 +245,8 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
             let unseen = members.iter().any(|&body| callers[body as usize].unseen);
             (CALLEE_SAVED | known | if unseen { ALL } else { 0 }) & !RED_ZONE
         };
-        self.at_return = functions.members.iter().zip(&returned).zip(&taken).map(first).collect();
-        self.taken = taken;
+        self.found.at_return = functions.members.iter().zip(&returned).zip(&taken).map(first).collect();
+        self.found.taken = taken;
         let mut waiting: Vec<u32> = (0..functions.members.len() as u32).collect();
         while !waiting.is_empty() {
             let found: Vec<(u32, Set)> = waiting
@@ -234,7 +257,7 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
             waiting.clear();
             for (body, set) in found {
                 let function = functions.of_body[body as usize];
-                let known = &mut self.at_return[function as usize];
+                let known = &mut self.found.at_return[function as usize];
                 if set & !*known != 0 {
                     *known |= set;
                     waiting.push(function);
@@ -257,18 +280,18 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
         }
         let mut found = Vec::new();
         let function = self.called_function(at);
-        let way = Way::keeping(self.at_return[at]);
+        let way = Way::keeping(self.found.at_return[at]);
         for (member, body) in bodies.enumerate() {
             let at_return = function.way(member, &way).at_return;
             let to = |out: &Out| if let Out::Tail(to) = *out { Some((to, at_return)) } else { None };
             found.extend(body.outs.iter().filter_map(to));
         }
-        let live = self.solve(&function, &way, &self.meaning[at]);
+        let live = self.solve(&function, &way, &self.found.meaning[at]);
         for member in 0..members.len() {
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 if let Last::Call(callee) = block.last {
                     let way = function.way(member, &way);
-                    let after = function.after(member, index, &live, &way, &self.summaries) & !RED_ZONE;
+                    let after = function.after(member, index, &live, &way, &self.found.summaries) & !RED_ZONE;
                     found.push((callee, after));
                 }
             }
@@ -289,7 +312,7 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
             for (index, block) in body.blocks.iter().enumerate().filter(|(_, block)| block.next) {
                 let by_pointer = match block.last {
                     Last::Call(other) => jumps[other as usize],
-                    _ => self.calls[own][index].by_pointer,
+                    _ => self.found.calls[own][index].by_pointer,
                 };
                 if !by_pointer {
                     continue;
@@ -340,8 +363,8 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
     pub(crate) fn live(&self, at: usize, room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
         let members = &self.dead.functions.members[at];
         let function = self.called_function(at);
-        let way = Way::keeping(self.at_return[at]);
-        let meaning = &self.meaning[at];
+        let way = Way::keeping(self.found.at_return[at]);
+        let meaning = &self.found.meaning[at];
         let live = self.solve(&function, &way, meaning);
         let (mut before, mut useful) = (Vec::new(), Vec::new());
         for (member, &body) in members.iter().enumerate() {
@@ -361,7 +384,7 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
                     state |= step.effect.writes;
                 }
                 let pad = function.at_pad(member, block.pad, &live, &way);
-                let after = function.after(member, index, &live, &way, &self.summaries);
+                let after = function.after(member, index, &live, &way, &self.found.summaries);
                 let mut now = self.before_last(&function, (member, index), block.last, after, &way);
                 for (at, useful) in range.zip(&useful).rev() {
                     let step = &room.steps[at];

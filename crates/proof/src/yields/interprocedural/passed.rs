@@ -18,7 +18,7 @@ impl<'a> Interprocedural<'a, '_, '_> {
     pub(super) fn look_before_calls(&mut self, passed: Set) {
         let dead = self.dead;
         let members = &dead.functions.members;
-        for (body, calls) in dead.bodies.iter().zip(&mut self.calls) {
+        for (body, calls) in dead.bodies.iter().zip(&mut self.found.calls) {
             for (block, call) in body.blocks.iter().zip(calls) {
                 call.left |= if block.last == Last::Pointer { passed | GENERAL } else { 0 };
             }
@@ -29,11 +29,11 @@ impl<'a> Interprocedural<'a, '_, '_> {
             members.par_iter().with_min_len(16).map(meaning).collect()
         };
         let (meaning, own) = (all(ALL, ALL), all(passed, RESULTS | passed));
-        self.meaning = meaning;
+        self.found.meaning = meaning;
         for (members, own) in members.iter().zip(own) {
             let mut own = own.into_iter();
             for &body in members {
-                let calls = self.calls[body as usize].iter_mut();
+                let calls = self.found.calls[body as usize].iter_mut();
                 for ((block, call), own) in dead.bodies[body as usize].blocks.iter().zip(calls).zip(&mut own)
                 {
                     if block.last == Last::Pointer {
@@ -42,7 +42,7 @@ impl<'a> Interprocedural<'a, '_, '_> {
                 }
             }
         }
-        for summary in &mut self.summaries {
+        for summary in &mut self.found.summaries {
             summary.reads = 0;
         }
         self.find_reads();
@@ -56,7 +56,7 @@ impl<'a> Interprocedural<'a, '_, '_> {
 
     fn written_for_others(&self, members: &'a [u32]) -> Set {
         let way = Self::way_by_pointers();
-        self.function(members).unread(OTHERS, Until::CallOrReturn, &way, &self.summaries)
+        self.function(members).unread(OTHERS, Until::CallOrReturn, &way, &self.found.summaries)
     }
 
     /// For each function, what it returns where the ABI returns nothing, or hands back.
@@ -65,10 +65,10 @@ impl<'a> Interprocedural<'a, '_, '_> {
         let of = |(members, &hands_back): (&'a Vec<u32>, &bool)| {
             let function = self.function(members);
             let back = if hands_back { function.handed_back() } else { 0 };
-            function.returned_unread(&way, &self.summaries) | back
+            function.returned_unread(&way, &self.found.summaries) | back
         };
         let members = self.dead.functions.members.par_iter().with_min_len(16);
-        members.zip(&self.hands_back).map(of).collect()
+        members.zip(&self.found.hands_back).map(of).collect()
     }
 
     /// What is read for sure, or by the ABI.
