@@ -32,7 +32,7 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     progress.finish();
     let prepared = prepared.map_err(|e| refused(&e))?;
     if args.dry_run {
-        let document = Document::now(prepared.plan.clone());
+        let document = Document::now(prepared.plan);
         if let Some(path) = &args.record {
             crate::save::record(path, &document)?;
         }

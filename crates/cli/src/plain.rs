@@ -12,7 +12,15 @@ pub(crate) fn escaped_lines(text: &str) -> String {
 
 fn escaped_but(text: &str, kept: &[char]) -> String {
     let escape = |c: char| (c.is_control() || turns_direction(c)) && !kept.contains(&c);
-    text.chars().flat_map(|c| if escape(c) { c.escape_default().collect() } else { vec![c] }).collect()
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if escape(c) {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
 }
 
 /// JSON escapes most control characters itself, but not DEL and those above U+0080, which terminals

@@ -28,7 +28,7 @@ pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone]) -> String {
         );
     }
     for module in &plan.modules {
-        text.push_str(&self::module(module));
+        self::module(&mut text, module);
     }
     text.push_str(&no_site(plan));
     for left in left_alone {
@@ -61,8 +61,7 @@ fn no_site(plan: &Plan) -> String {
     format!("\nthe primary has no yield sites, so scavengers would never run in it; {libraries}\n")
 }
 
-fn module(module: &PlannedModule) -> String {
-    let mut text = String::new();
+fn module(text: &mut String, module: &PlannedModule) {
     let c = module.counts;
     let _ = writeln!(
         text,
@@ -113,7 +112,6 @@ fn module(module: &PlannedModule) -> String {
             rejected.why
         );
     }
-    text
 }
 
 /// What the words for loads mean, as far as they are in the plan.

@@ -10,6 +10,8 @@ pub(super) struct Worth<'a, R> {
     pub prices: &'a Prices,
     pub rates: &'a R,
     pub content: &'a str,
+    /// What a load costs that misses, and the level that serves it.
+    pub miss: (String, Estimate),
 }
 
 impl<R: MissRates> Worth<'_, R> {
@@ -21,7 +23,8 @@ impl<R: MissRates> Worth<'_, R> {
     /// Of one yield that serves all of these: it is worth its cost if any of them misses, and their
     /// misses overlap.
     pub(super) fn together(&self, members: &[&Candidate]) -> Gain {
-        let Weighed { from, p, miss: (level, miss), at_once, cost, net } = self.weighed(members);
+        let Weighed { from, p, at_once, cost, net } = self.weighed(members);
+        let (level, miss) = self.miss.clone();
         let basis = if from == Origin::Prior { Basis::Claimed } else { Basis::Measured };
         Gain {
             p_miss: with_basis(p, Unit::Ratio, basis),
@@ -47,13 +50,12 @@ impl<R: MissRates> Worth<'_, R> {
         }
         let p = Estimate { value: 1.0 - hit.value, lo: 1.0 - hit.hi, hi: 1.0 - hit.lo };
         let saved = members[0].saved;
-        let miss = self.prices.miss();
         let cost = self.prices.yield_cost(saved.general(), saved.flags, u32::from(saved.vectors));
         let pollution = self.prices.pollution.estimate().unwrap_or(Estimate::exact(0.0));
         let at_once = members[0].round.map(|round| self.prices.at_once(round)).filter(|e| e.value > 1.0);
-        let each = at_once.map_or(miss.1, |at_once| shared(miss.1, at_once));
+        let each = at_once.map_or(self.miss.1, |at_once| shared(self.miss.1, at_once));
         let net = times(p, each).minus(cost).minus(pollution);
-        Weighed { from, p, miss, at_once, cost, net }
+        Weighed { from, p, at_once, cost, net }
     }
 }
 
@@ -61,7 +63,6 @@ impl<R: MissRates> Worth<'_, R> {
 struct Weighed {
     from: Origin,
     p: Estimate,
-    miss: (String, Estimate),
     at_once: Option<Estimate>,
     cost: Estimate,
     net: Estimate,

@@ -146,7 +146,7 @@ impl Sorted {
     fn of(subject: &Subject, prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Self {
         let mut sorted = Self { role: subject.role, sites: Vec::new(), rejected: Vec::new() };
         let explained = wishes.explained;
-        let worth = Worth { prices, rates, content: &subject.content };
+        let worth = Worth { prices, rates, content: &subject.content, miss: prices.miss() };
         let mut groups: Vec<Vec<&Candidate>> = Vec::new();
         let mut place_of: HashMap<u32, usize> = HashMap::new();
         for candidate in &subject.candidates {
