@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     }
     let window = match (args.from, args.to) {
         (None, None) => None,
-        (from, to) => Some((from.unwrap_or_default(), to.unwrap_or(Duration::MAX / 4))),
+        (from, to) => Some((from.unwrap_or_default(), to.unwrap_or(Duration::MAX))),
     };
     if let Some((from, to)) = window.filter(|(from, to)| from >= to) {
         let why = format!("{from:?} is not before {to:?}");

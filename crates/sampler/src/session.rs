@@ -83,7 +83,8 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let began = Instant::now();
     let window = request.window.map(|(from, to)| {
         let now = now_ns();
-        (now + from.as_nanos() as u64, now.saturating_add(to.as_nanos() as u64))
+        let later = |time: Duration| now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        (later(from), later(to))
     });
     let mut recorder = Recorder::default().within(window);
     if let Watched::Attached(pid) = watched {

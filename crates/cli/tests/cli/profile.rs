@@ -8,11 +8,14 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
-/// Goes round a list of 64 MiB in random order, for as many steps as its argument says; ends with
-/// 7, or by SIGSEGV if there is a second argument.
+/// Goes round a list of 64 MiB in random order, for as many steps as its argument says, or for
+/// `until-told` until there is a file `stop`; ends with 7, or by SIGSEGV if there is a second
+/// argument.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 struct node { struct node *next; long rest[7]; };
 static struct node everything[1 << 20];
 static struct node *volatile gone_through;
@@ -20,7 +23,10 @@ __attribute__((noinline, noclone)) static struct node *chase(struct node *p, lon
 int main(int count, char **words) {
     for (unsigned long i = 0; i < 1 << 20; i++)
         everything[i].next = &everything[(i * 0x5deece66d + 11) % (1 << 20)];
-    gone_through = chase(everything, atol(words[1]));
+    if (strcmp(words[1], "until-told") == 0)
+        while (access("stop", F_OK)) gone_through = chase(everything, 100000);
+    else
+        gone_through = chase(everything, atol(words[1]));
     puts("chased");
     fflush(stdout);
     if (count > 2) *(volatile int *)8 = 1;
@@ -113,11 +119,26 @@ fn a_record_on_standard_output_has_it_for_itself() {
     assert!(text(&output.stderr).starts_with("chased\n"), "{}", text(&output.stderr));
 }
 
+#[test]
+fn only_the_part_of_the_run_that_was_asked_for_counts() {
+    let place = place();
+    let run = ["--", "./p", "300000"];
+    let Some((_, all)) = profiled(&place, &[&["-q"][..], &run].concat()) else { return };
+    let part = |options: &[&str]| {
+        profiled(&place, &[&["-q"], options, &run[..]].concat()).expect("as before").1.sampling.samples
+    };
+    assert_eq!(part(&["--from", "10min"]), 0, "it ends long before");
+    assert_eq!(part(&["--to", "0.000001s"]), 0);
+    let whole = part(&["--from", "0s", "--to", "10min"]);
+    assert!(whole > 0 && all.sampling.samples > 0);
+    assert!(part(&["--from", "1ms"]) > 0, "without an end");
+}
+
 /// What a running program is told of: nothing.
 #[test]
 fn attaching_changes_nothing() {
     let place = place();
-    let mut program = place.command("./p").arg("40000000").stdout(Stdio::piped()).spawn().unwrap();
+    let mut program = place.command("./p").arg("until-told").stdout(Stdio::piped()).spawn().unwrap();
     let pid = program.id().to_string();
     let Some((output, profile)) = profiled(&place, &["--pid", &pid, "--duration", "500ms"]) else {
         let _ = program.kill();
@@ -139,6 +160,7 @@ fn attaching_changes_nothing() {
     });
     assert_eq!(status.and_then(|status| status.code()), Some(0));
     assert!(records::read::<Profile>(&place.at("second.json")).is_ok());
+    std::fs::write(place.at("stop"), "").unwrap();
     let ended = program.wait_with_output().unwrap();
     assert_eq!((ended.status.code(), text(&ended.stdout).as_str()), (Some(7), "chased\n"));
 }
