@@ -21,8 +21,9 @@ else
     echo "skipped: lints: no clippy"
 fi
 step cargo test --locked --workspace --lib --bins --no-fail-fast --quiet
-step cargo test --locked --package gleaner-testkit --test tidy --quiet
-step cargo test --locked --package gleaner-cli --test cli --quiet -- smoke:: generated::
+# By --workspace, so that features are resolved as above and nothing is built anew.
+step cargo test --locked --workspace --test tidy --quiet
+step cargo test --locked --workspace --test cli --quiet -- smoke:: generated::
 
 for what in "${failed[@]}"; do echo "FAILED: $what"; done
 [ "${#failed[@]}" = 0 ]

@@ -66,7 +66,7 @@ enum Verb {
     Tour(tour::TourArgs),
     Doctor(doctor::DoctorArgs),
     Measure(measure::MeasureArgs),
-    Profile(profile::ProfileArgs),
+    Profile(Box<profile::ProfileArgs>),
     Harvest(Box<harvest::HarvestArgs>),
     Twin(twin::TwinArgs),
     Proof(proof::ProofArgs),
@@ -97,6 +97,13 @@ fn main() -> ExitCode {
     if let Err(refusal) = room::look_for_stack() {
         return failure::refused(&refusal);
     }
+    with_enough_stack()
+}
+
+/// All the rest, in a frame of its own: what is inlined here would otherwise take stack before it
+/// is known how much of it there is.
+#[inline(never)]
+fn with_enough_stack() -> ExitCode {
     lab::inherited::outlive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
