@@ -117,8 +117,8 @@ impl Sums {
 /// What will be listed.
 #[derive(Default)]
 struct Listed {
-    loads: Vec<(StallingLoad, bool)>,
-    functions: Vec<(FunctionShare, u64)>,
+    loads: Vec<StallingLoad>,
+    functions: Vec<FunctionShare>,
     /// By object: stall in samples (parts of them), and the threads that waited.
     objects: HashMap<Object, (f64, HashSet<u32>)>,
     levels: BTreeMap<Level, u64>,
@@ -180,7 +180,7 @@ impl Listed {
                 stall: measured_share(counts.stalled, all),
                 samples: counts.samples,
             };
-            self.functions.push((share, counts.samples));
+            self.functions.push(share);
         }
     }
 
@@ -259,7 +259,7 @@ impl Listed {
             object,
             harvestable,
         };
-        self.loads.push((load, judged.beyond_l2));
+        self.loads.push(load);
     }
 
     /// Shares a load's stall among the objects that its addresses lie in; the one with most.
@@ -326,12 +326,11 @@ impl Listed {
             overhead: run.overhead,
         };
         let mut loads = self.loads;
-        loads.sort_by(|(a, _), (b, _)| {
-            (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address))
-        });
+        loads.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
         let mut functions = self.functions;
-        functions.sort_by(|(a, x), (b, y)| (y, &a.module, a.address).cmp(&(x, &b.module, b.address)));
-        let mut objects: Vec<(Object, f64, usize)> = merged(self.objects)
+        functions.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
+        let mut objects: Vec<(Object, f64, usize)> = self
+            .objects
             .into_iter()
             .map(|(object, (stall, threads))| (object, stall, threads.len()))
             .collect();
@@ -350,19 +349,12 @@ impl Listed {
             program: run.program,
             sampling: run.sampling,
             summary,
-            loads: loads.into_iter().map(|(load, _)| load).take(MOST_LISTED).collect(),
-            functions: functions.into_iter().map(|(function, _)| function).take(MOST_LISTED).collect(),
+            loads: loads.into_iter().take(MOST_LISTED).collect(),
+            functions: functions.into_iter().take(MOST_LISTED).collect(),
             objects: objects.collect(),
             refusals: run.refusals,
         }
     }
-}
-
-type Stalled = (f64, HashSet<u32>);
-
-/// Objects by themselves: the same variable of two processes is one.
-fn merged(objects: HashMap<Object, Stalled>) -> BTreeMap<Object, Stalled> {
-    objects.into_iter().collect()
 }
 
 /// Samples whose address no mapping holds, but for those in the kernel.

@@ -17,7 +17,7 @@ pub(crate) struct Recorder {
     pub tally: Tally,
     waiting: Vec<Event>,
     bytes: Vec<u8>,
-    /// Samples from before count, their mappings only are noted; samples from then on do not.
+    /// Only samples from this time on, and before that one, count; mappings always do.
     window_ns: Option<(u64, u64)>,
 }
 
