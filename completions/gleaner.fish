@@ -81,6 +81,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become; while it runs, the rate of its yields with guests is compared with their rate without' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long guests may keep the primary from its thread at once: a target, not a hard limit; a guest that repeatedly stays longer goes back to its own thread for a while' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Costs of misses and yields on this machine, as \'gleaner measure -o FILE\' writes them [default: the record that \'gleaner measure\' leaves in the user\'s cache directory]' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l profile -d 'Choose sites by what \'gleaner profile -o FILE\' saw these programs wait for; may be given several times, for the primary and for scavengers' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'Use a plan made by --dry-run --record FILE instead of making one' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Write the run record to this file; with --dry-run, the plan' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, or \'all\' [default: none]' -r

@@ -1,15 +1,14 @@
 //! `gleaner profile`: which loads of a program stall, and on which data.
 
+mod machine;
 mod summary;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use crate::save;
 use clap::{Args, ValueEnum};
-use insight::level::CacheSizes;
 use lab::stop::Stop;
 use records::Document;
-use records::host::{CacheKind, Host};
 use records::profile::ProgramEnd;
 use sampler::{Request, SampleError, Subject};
 use std::ffi::OsString;
@@ -89,6 +88,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         return Err(Refusal::wrong_use("--from and --to", why).into());
     }
     let (Backend::Auto | Backend::Clock) = args.backend;
+    let weights = machine::Weights::of(&host::read(Path::new("/")));
     let request = Request {
         subject: match args.pid {
             Some(pid) => Subject::Process(pid),
@@ -100,7 +100,8 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         stacks: !args.no_stacks,
         output_to_error: console.json(),
         inherited: lab::inherited::at_start(),
-        caches: caches(&host::read(Path::new("/"))),
+        caches: weights.caches,
+        yield_cycles: Some(weights.yield_cycles),
     };
     // The program is forked before: it keeps its signals as they were.
     let stop = Stop::on_signals();
@@ -117,17 +118,6 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         ProgramEnd::Exited { code: 0 } | ProgramEnd::StillRunning | ProgramEnd::Unknown => Exit::Done,
         ProgramEnd::Exited { .. } | ProgramEnd::Killed { .. } => Exit::Failed,
     })
-}
-
-/// The sizes of the caches as the kernel claims them: those of the first CPU.
-fn caches(host: &Host) -> CacheSizes {
-    let size = |level: u8| {
-        let serves_data = |kind: CacheKind| kind != CacheKind::Instruction;
-        let found =
-            host.caches.iter().find(|c| u64::from(c.level) == u64::from(level) && serves_data(c.kind));
-        found.and_then(|cache| cache.size.value())
-    };
-    CacheSizes { l1: size(1), l2: size(2), l3: size(3) }
 }
 
 fn refused(error: &SampleError) -> Refusal {

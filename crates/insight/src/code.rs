@@ -156,6 +156,20 @@ impl<'d> Code<'d> {
         }
     }
 
+    /// The instructions of a load's basic block at which a sample means that the core waited for
+    /// nothing in memory. `None` where its block is not known.
+    pub fn computing_beside(&self, load: Svma) -> Option<Vec<Svma>> {
+        let unit = self.module.unit_at(load)?;
+        let code = self.unit_at(load)?;
+        let at = (load.0 - self.module.units[unit].start.0) as u32;
+        let index = index_at(&self.module.decoded[unit].insns, at)?;
+        let block = code.cfg.blocks[code.cfg.block_of(index)];
+        let addresses = code.instructions[block.first as usize..block.end as usize]
+            .iter()
+            .map(|instruction| Svma(instruction.ip()));
+        Some(addresses.filter(|&address| self.cause(address) == Cause::Computing).collect())
+    }
+
     /// The same for code that control flow is not seen to reach, as the handlers of interpreters
     /// are, which a computed jump leads to: it is decoded line by line from the last instruction in
     /// front that is known.

@@ -7,6 +7,7 @@
 //! data_address   which data that load read, by the registers of a sample
 //! footprint      how much memory a load's addresses are spread over
 //! level          which level serves them, by their footprint and the cache sizes
+//! each           how long the core waits each time a load runs
 //! pattern        chain, parallel or stream
 //! objects        which variable or area an address lies in
 //! unwind         the calls that led to a sample, by its registers and its stack
@@ -21,6 +22,7 @@ pub mod address_space;
 mod calls;
 pub mod code;
 pub mod data_address;
+pub mod each;
 pub mod footprint;
 pub mod level;
 mod names;

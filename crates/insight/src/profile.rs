@@ -3,18 +3,19 @@
 use crate::calls::Calls;
 use crate::code::{Cause, Entry, Unclear};
 use crate::data_address::data_address;
+use crate::each::{Beside, stall_each};
 use crate::level::{CacheSizes, judge};
 use crate::objects::{Object, Objects, Variables};
 use crate::pattern::{Timed, pattern};
-use crate::share::measured_share;
+use crate::share::{measured_share, share};
 use crate::source::{ModuleFile, Source};
 use crate::stacks::Frame;
 use crate::tally::{PlaceTally, Sample, Tally};
 use image::Image;
 use image::elf::bytes::hex;
 use records::profile::{
-    ByLevel, CallTree, FunctionShare, Level, MemoryObject, Pattern, Profile, ProfiledProgram, Sampling,
-    StallingLoad, Summary, Unattributed,
+    ByLevel, CallTree, FunctionShare, Level, MemoryObject, Profile, ProfiledProgram, Sampling, StallingLoad,
+    Summary, Unattributed,
 };
 use records::run::Refused;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -31,6 +32,8 @@ pub struct Run {
     pub overhead: Quantity,
     pub refusals: Vec<Refused>,
     pub caches: CacheSizes,
+    /// What a yield costs on this machine, if that is known.
+    pub yield_cycles: Option<Estimate>,
 }
 
 /// Loads with fewer samples are not listed one by one: nothing can be said of them.
@@ -86,7 +89,7 @@ pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
         places.sort_unstable_by_key(|(offset, _)| *offset);
         match sources.get(&file.what) {
             Some(source) => {
-                found.look_at(source, &places, &objects, &calls, &run.caches, &mut sums, tally.samples);
+                found.look_at(source, &places, &objects, &calls, &run, &mut sums, tally.samples);
             }
             None => sums.no_code(&places),
         }
@@ -147,7 +150,7 @@ impl Listed {
         places: &[(FileOffset, &PlaceTally)],
         objects: &Objects<'_, '_>,
         calls: &Calls,
-        caches: &CacheSizes,
+        run: &Run,
         sums: &mut Sums,
         all: u64,
     ) {
@@ -182,8 +185,17 @@ impl Listed {
                 function.stalled += if matches!(cause, Cause::Load(_)) { counts.user } else { 0 };
             }
         }
+        let samples_at = |address: Svma| {
+            let offset = code.module.image.file_offset(address)?;
+            let index = places.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
+            Some(places[index].1.user)
+        };
         for (address, waited) in loads {
-            self.add_load(source, objects, calls, caches, address, &waited, all);
+            let beside = code.computing_beside(address).map(|beside| Beside {
+                instructions: beside.len() as u64,
+                samples: beside.into_iter().filter_map(samples_at).sum(),
+            });
+            self.add_load(source, objects, calls, run, address, &waited, beside, all);
         }
         for (unit, counts) in functions {
             let share = FunctionShare {
@@ -204,9 +216,10 @@ impl Listed {
         source: &Source<'_>,
         objects: &Objects<'_, '_>,
         calls: &Calls,
-        caches: &CacheSizes,
+        run: &Run,
         address: Svma,
         waited: &Waited,
+        beside: Option<Beside>,
         all: u64,
     ) {
         let (file, code) = (source.file, &source.code);
@@ -221,7 +234,7 @@ impl Listed {
         let timed: Vec<Timed> =
             known.iter().map(|(timed, _)| *timed).filter(|timed| timed.address.is_exact()).collect();
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
-        let judged = judge(&addresses, caches);
+        let judged = judge(&addresses, &run.caches);
         *self.levels.entry(judged.level).or_default() += waited.samples;
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
         let object = self.count_objects(&known, waited);
@@ -234,14 +247,7 @@ impl Listed {
         let line = frames[0].line.as_ref();
         let callers = calls.callers(file.what, address).cloned().unwrap_or_default();
         let stall = measured_share(waited.samples, all);
-        let harvestable = match (judged.beyond_l2, pattern) {
-            (true, Pattern::Chain) => stall.clone(),
-            (true, _) => Quantity::unresolved("not known how many of its misses overlap"),
-            (false, _) if judged.level == Level::Unresolved => {
-                Quantity::unresolved("not known which level serves it")
-            }
-            (false, _) => Quantity::modelled(Estimate::exact(0.0), Unit::Ratio),
-        };
+        let each = beside.map(|beside| stall_each(waited.samples, beside));
         let threads: BTreeSet<u32> = waited.kept.iter().map(|sample| sample.thread).collect();
         let load = StallingLoad {
             module: file.path.clone(),
@@ -271,7 +277,15 @@ impl Listed {
                 of_samples => measured_share(callers.samples, of_samples),
             },
             callers: callers.names,
-            harvestable,
+            stall_each: match each {
+                Some(each) => Quantity::modelled(each, Unit::Cycles),
+                None => Quantity::unresolved("its basic block is not known"),
+            },
+            harvestable: match (each, run.yield_cycles) {
+                (Some(each), Some(cost)) => harvestable(waited.samples, all, each, cost),
+                (None, _) => Quantity::unresolved("not known how long it waits each time"),
+                (_, None) => Quantity::unresolved("the cost of a yield is not known"),
+            },
         };
         self.loads.push(load);
     }
@@ -368,6 +382,20 @@ impl Listed {
             objects: objects.collect(),
             calls,
             refusals: run.refusals,
+        }
+    }
+}
+
+/// The part of a load's stall that is left for other work if it yields each time it runs.
+fn harvestable(stalled: u64, all: u64, each: Estimate, cost: Estimate) -> Quantity {
+    let left = |each: f64, cost: f64| (1.0 - cost / each.max(f64::MIN_POSITIVE)).max(0.0);
+    match share(stalled, all) {
+        None => Quantity::unresolved("there are no samples"),
+        Some(stall) => {
+            let least = stall.lo * left(each.lo, cost.hi);
+            let most = stall.hi * left(each.hi, cost.lo);
+            let usual = stall.value * left(each.value, cost.value);
+            Quantity::modelled(Estimate::new(usual, least, most), Unit::Ratio)
         }
     }
 }

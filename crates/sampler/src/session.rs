@@ -44,6 +44,8 @@ pub struct Request {
     pub output_to_error: bool,
     pub inherited: Inherited,
     pub caches: CacheSizes,
+    /// What a yield costs on this machine, if that is known.
+    pub yield_cycles: Option<Estimate>,
 }
 
 /// Why there is no profile.
@@ -142,6 +144,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         overhead,
         refusals,
         caches: request.caches,
+        yield_cycles: request.yield_cycles,
     };
     let modules = files::modules(&tally);
     Ok(insight::profile(run, &tally, &modules))

@@ -65,6 +65,11 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
+    /// Choose sites by what 'gleaner profile -o FILE' saw these programs wait for; may be given
+    /// several times, for the primary and for scavengers
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    profile: Vec<PathBuf>,
+
     /// Use a plan made by --dry-run --record FILE instead of making one
     #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "no_spins", "without", "ring"])]
     plan: Option<PathBuf>,
@@ -204,7 +209,11 @@ impl HarvestArgs {
     pub(super) fn request(&self, participants: &Participants) -> Request {
         let plan = match &self.plan {
             Some(path) => PlanSource::Given(path.clone()),
-            None => PlanSource::Made { wishes: self.wishes(participants), machine: self.machine.clone() },
+            None => PlanSource::Made {
+                wishes: self.wishes(participants),
+                machine: self.machine.clone(),
+                profiles: self.profile.clone(),
+            },
         };
         let libraries = self.libraries.clone().unwrap_or_default();
         Request { plan, libraries, use_cache: !self.no_cache, dry_run: self.dry_run }

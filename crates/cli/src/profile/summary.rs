@@ -220,13 +220,12 @@ fn next(profile: &Profile, record: Option<&Path>) -> String {
     if share(&first.stall) < WORTH_NAMING {
         return "the waiting is spread over many loads: look at the functions and the data above".to_owned();
     }
-    match (record, first.pattern) {
-        (None, _) => format!("begin with {place}; -o profile.json keeps all loads and data"),
-        (Some(_), Pattern::Chain) => format!(
-            "begin with {place}: its misses cannot overlap; 'gleaner harvest' runs other work in them"
+    let harvestable: f64 = profile.loads.iter().filter_map(|load| load.harvestable.value()).sum();
+    match record.map(Path::display) {
+        None => format!("begin with {place}; -o profile.json keeps all loads and data"),
+        Some(path) if harvestable >= HIGH => format!(
+            "begin with {place}; or run other work in these stalls: gleaner harvest --profile {path} --scavenger CMD -- PROGRAM"
         ),
-        (Some(path), _) => {
-            format!("begin with {place}; 'gleaner show {} .loads' has all of them", path.display())
-        }
+        Some(path) => format!("begin with {place}; 'gleaner show {path} .loads' has all of them"),
     }
 }

@@ -109,6 +109,35 @@ fn who_calls_what_waits_is_a_tree_below_the_program() {
 }
 
 #[test]
+fn a_harvest_takes_its_sites_from_a_profile() {
+    let place = place();
+    let Some((_, profile)) = profiled(&place, &["-q", "--", "./p", STEPS]) else { return };
+    let load = &profile.loads[0];
+    let each = load.stall_each.estimate().expect("the loop is one basic block");
+    assert!(each.hi > 50.0, "{load:?}");
+    assert!(load.harvestable.estimate().is_some_and(|share| share.hi > 0.1), "{load:?}");
+    let explained = |arguments: &[&str]| {
+        let mut command = place.command(env!("CARGO_BIN_EXE_gleaner"));
+        let all = ["harvest", "--dry-run", "--no-cache", "--record", "plan.json"];
+        let output =
+            command.args(all).args(arguments).args(["--scavenger", "/bin/true", "./p", "1"]).output();
+        output.unwrap()
+    };
+    let output = explained(&["--profile", "profile.json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let plan = records::read::<records::plan::Plan>(&place.at("plan.json")).unwrap().body;
+    let primary = &plan.modules[0];
+    let chosen: Vec<u64> = primary.sites.iter().map(|site| site.place.address).collect();
+    assert!(chosen.contains(&load.address), "{chosen:x?} {load:?}");
+    assert!(primary.sites.iter().all(|site| site.gain.p_miss_from == records::plan::Origin::Profile));
+    // What it says of a program that it did not see is that it did not see it.
+    assert!(text(&output.stderr).contains("true did not run while the profile was taken"));
+    // A record of another kind is none.
+    let refused = explained(&["--profile", "plan.json"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn the_record_of_a_program_that_crashes_is_kept() {
     let place = place();
     let Some((output, profile)) = profiled(&place, &["--", "./p", STEPS, "crash"]) else { return };

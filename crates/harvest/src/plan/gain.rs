@@ -1,7 +1,7 @@
 //! What a yield is expected to gain, in core cycles for each time its load runs.
 
 use super::priors::MissRates;
-use super::subject::Candidate;
+use super::subject::{Candidate, Subject};
 use crate::plan::prices::Pricing;
 use records::plan::{Gain, Origin, Prices};
 use units::{Basis, Estimate, Quantity, Unit};
@@ -9,7 +9,7 @@ use units::{Basis, Estimate, Quantity, Unit};
 pub(super) struct Worth<'a, R> {
     pub prices: &'a Prices,
     pub rates: &'a R,
-    pub content: &'a str,
+    pub subject: &'a Subject,
     /// What a load costs that misses, and the level that serves it.
     pub miss: (String, Estimate),
 }
@@ -25,7 +25,7 @@ impl<R: MissRates> Worth<'_, R> {
     pub(super) fn together(&self, members: &[&Candidate]) -> Gain {
         let Weighed { from, p, at_once, cost, net } = self.weighed(members);
         let (level, miss) = self.miss.clone();
-        let basis = if from == Origin::Prior { Basis::Claimed } else { Basis::Measured };
+        let basis = if from == Origin::Prior { Basis::Claimed } else { Basis::Modelled };
         Gain {
             p_miss: with_basis(p, Unit::Ratio, basis),
             p_miss_from: from,
@@ -42,7 +42,7 @@ impl<R: MissRates> Worth<'_, R> {
         let mut hit = Estimate::exact(1.0);
         let mut from = Origin::Profile;
         for member in members {
-            let (rate, origin) = self.rates.rate(self.content, member.address, member.class);
+            let (rate, origin) = self.rates.rate(self.subject, member);
             hit = times(hit, Estimate { value: 1.0 - rate.value, lo: 1.0 - rate.hi, hi: 1.0 - rate.lo });
             if origin == Origin::Prior {
                 from = Origin::Prior;
@@ -52,7 +52,9 @@ impl<R: MissRates> Worth<'_, R> {
         let saved = members[0].saved;
         let cost = self.prices.yield_cost(saved.general(), saved.flags, u32::from(saved.vectors));
         let pollution = self.prices.pollution.estimate().unwrap_or(Estimate::exact(0.0));
-        let at_once = members[0].round.map(|round| self.prices.at_once(round)).filter(|e| e.value > 1.0);
+        // What a profile saw the core wait is what was left after misses had overlapped.
+        let round = members[0].round.filter(|_| from == Origin::Prior);
+        let at_once = round.map(|round| self.prices.at_once(round)).filter(|e| e.value > 1.0);
         let each = at_once.map_or(self.miss.1, |at_once| shared(self.miss.1, at_once));
         let net = times(p, each).minus(cost).minus(pollution);
         Weighed { from, p, at_once, cost, net }

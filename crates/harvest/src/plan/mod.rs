@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Misses are served at once where the iterations of the loop do not depend on each other. P(miss)
-//! is a prior of the load's class, as long as no profile is there. Loads of one group share one
-//! yield. The same arithmetic over other choices gives the alternatives that a plan is compared
+//! is a prior of the load's class, or what a profile of the program tells. Loads of one group share
+//! one yield. The same arithmetic over other choices gives the alternatives that a plan is compared
 //! with.
 //!
 //! To add a choice: a variant of [`Choice`], its name, and which candidates it takes.
@@ -21,11 +21,13 @@ mod bounds;
 mod figures;
 mod gain;
 mod priors;
+mod profiled;
 mod subject;
 
 pub use bounds::{Asked, bounds};
 pub use figures::{ImpossiblePlan, MAX_ABSENCE_SECONDS, MAX_SLOWDOWN, check_figures};
 pub use priors::{MissRates, Priors};
+pub use profiled::ProfiledRates;
 pub use subject::{Candidate, Function, Saved, Subject};
 
 use crate::plan::prices::Pricing;
@@ -146,7 +148,7 @@ impl Sorted {
     fn of(subject: &Subject, prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Self {
         let mut sorted = Self { role: subject.role, sites: Vec::new(), rejected: Vec::new() };
         let explained = wishes.explained;
-        let worth = Worth { prices, rates, content: &subject.content, miss: prices.miss() };
+        let worth = Worth { prices, rates, subject, miss: prices.miss() };
         let mut groups: Vec<Vec<&Candidate>> = Vec::new();
         let mut place_of: HashMap<u32, usize> = HashMap::new();
         for candidate in &subject.candidates {

@@ -77,6 +77,11 @@ pub fn assumed(why: impl Into<String>) -> Prices {
     prices
 }
 
+/// What a yield costs that saves half of the registers.
+pub fn typical_yield(prices: &Prices) -> Estimate {
+    prices.yield_cost(8, false, 0)
+}
+
 fn missing(what: &str, experiment: &str, taken: Option<&Quantity>) -> String {
     let taken = taken.map_or(String::new(), |q| format!(": {q}"));
     format!("{what} (gleaner measure {experiment}){taken}")

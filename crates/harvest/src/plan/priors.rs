@@ -1,17 +1,16 @@
 //! How often a load misses: what is assumed of its class, as long as no profile of the program is
 //! there.
 //!
-//! To bring in what a profile saw: an implementation of [`MissRates`] that answers for the loads it
-//! knows with [`Origin::Profile`] and leaves the others to [`Priors`].
+//! What profiles saw goes before it: `profiled.rs`.
 
+use super::subject::{Candidate, Subject};
 use records::plan::{LoadClass, Origin};
 use units::Estimate;
 
 /// Where probabilities come from.
 pub trait MissRates {
-    /// How often the load at this address of the file with this checksum misses, and how that is
-    /// known.
-    fn rate(&self, content: &str, address: u64, class: LoadClass) -> (Estimate, Origin);
+    /// How often this load of a file misses, and how that is known.
+    fn rate(&self, subject: &Subject, candidate: &Candidate) -> (Estimate, Origin);
 }
 
 /// What is assumed of a class. The intervals hold for any program: a chase through a small list
@@ -20,8 +19,8 @@ pub trait MissRates {
 pub struct Priors;
 
 impl MissRates for Priors {
-    fn rate(&self, _content: &str, _address: u64, class: LoadClass) -> (Estimate, Origin) {
-        let (value, lo, hi) = match class {
+    fn rate(&self, _: &Subject, candidate: &Candidate) -> (Estimate, Origin) {
+        let (value, lo, hi) = match candidate.class {
             LoadClass::Chased => (0.50, 0.0, 1.0),
             LoadClass::Gathered | LoadClass::Scattered => (0.30, 0.0, 1.0),
             LoadClass::Pointed => (0.20, 0.0, 1.0),

@@ -186,3 +186,32 @@ fn bounds_follow_from_prices_and_wishes() {
     // 30 cycles have room for one guest with two switches.
     assert_eq!(of(None, 12, 1e-8), (1, 26));
 }
+
+#[test]
+fn a_profile_goes_before_priors() {
+    let mut profile: records::profile::Profile =
+        records::parse(include_bytes!("../../../records/fixtures/profile.v1.clock-three-loops.json"))
+            .unwrap()
+            .body;
+    profile.loads.truncate(2);
+    for (load, (address, each)) in profile.loads.iter_mut().zip([(1, 175.0), (2, 3.5)]) {
+        (load.module, load.build_id, load.address) = ("/bin/x".to_owned(), None, address);
+        load.stall_each = Quantity::modelled(Estimate::exact(each), Unit::Cycles);
+    }
+    let rates = ProfiledRates::of([&profile], 350.0);
+    let prices = prices::assumed("a test");
+    let planned = |subject: Subject| plan(&[subject], &prices, &rates, &wishes()).modules.remove(0);
+    // By priors the first would not pay, and the others would.
+    let all = vec![
+        candidate(1, LoadClass::Strided, 0),
+        candidate(2, LoadClass::Chased, 1),
+        candidate(3, LoadClass::Gathered, 2),
+    ];
+    let module = planned(subject(Role::Primary, all.clone()));
+    let rejected = vec![(2, Because::DoesNotPay), (3, Because::DoesNotPay)];
+    assert_eq!(addresses(&module), (vec![1], rejected));
+    let gain = &module.sites[0].gain;
+    assert_eq!((gain.p_miss_from, gain.p_miss.value()), (Origin::Profile, Some(0.5)));
+    let other_build = Subject { build_id: Some("ab".to_owned()), ..subject(Role::Primary, all) };
+    assert_eq!(addresses(&planned(other_build)).0, [2, 3], "a profile of another build says nothing");
+}

@@ -7,7 +7,7 @@ use crate::cache::Cache;
 use crate::find::analysis_cache;
 use crate::find::candidates::{in_module, look_through};
 use crate::find::names;
-use crate::plan::{self, MissRates, Subject, Wishes};
+use crate::plan::{self, ProfiledRates, Subject, Wishes};
 use crate::progress::{Activity, Counter, Progress};
 use crate::rewrite;
 use image::names::Names;
@@ -55,7 +55,7 @@ pub(super) fn read(participants: &Participants) -> Result<Vec<InputFile>, Sessio
 pub(super) fn plan<'f>(
     inputs: &'f [InputFile],
     prices: &Prices,
-    rates: &impl MissRates,
+    rates: &ProfiledRates,
     wishes: &Wishes,
     cache: &Cache,
     progress: &mut dyn Progress,
@@ -73,6 +73,14 @@ pub(super) fn plan<'f>(
             Err(why) => return Err(why),
         }
         counter.pass(input.size());
+    }
+    for subject in &subjects {
+        let is_program =
+            analysed.iter().any(|input| !input.is_library && records::text_of(&input.path) == subject.path);
+        if is_program && !rates.is_empty() && !rates.knows(subject) {
+            let what = "did not run while the profile was taken, or was another build";
+            progress.notice(&format!("--profile: {} {what}; its sites are chosen without it", subject.path));
+        }
     }
     let missing: Vec<String> = wishes.excluded_in_vain(&subjects).map(|at| format!("{at:#x}")).collect();
     if !missing.is_empty() {

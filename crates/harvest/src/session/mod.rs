@@ -22,11 +22,13 @@ pub use prepared::Prepared;
 use crate::cache::{Cache, checksum};
 use crate::find::linked::Wanted;
 use crate::machine_record::{self, MachinePrices};
-use crate::plan::{self, Priors, Wishes};
+use crate::plan::prices::Pricing;
+use crate::plan::{self, ProfiledRates, Wishes};
 use crate::progress::Progress;
 use input::Rewriters;
 use modules::module_of;
 use records::plan::Plan;
+use records::profile::Profile;
 use std::path::PathBuf;
 
 /// Where a plan comes from.
@@ -36,7 +38,8 @@ pub enum PlanSource {
     Given(PathBuf),
     /// Made now, with the prices of this machine record; `None`: of the one in its usual place, or
     /// assumed ones.
-    Made { wishes: Wishes, machine: Option<PathBuf> },
+    /// P(miss) is that of these profile records, and of priors where they say nothing.
+    Made { wishes: Wishes, machine: Option<PathBuf>, profiles: Vec<PathBuf> },
 }
 
 /// What is wanted of a preparation.
@@ -72,14 +75,19 @@ pub fn prepare(
             check_plan(&plan, &participants)?;
             (plan, Rewriters::default())
         }
-        PlanSource::Made { wishes, machine } => {
+        PlanSource::Made { wishes, machine, profiles } => {
             inputs = input::read(&participants)?;
             let MachinePrices { prices, damaged } = machine_record::read_prices(machine.as_deref())?;
             // A dry run's explanation says it.
             if let Some(damaged) = damaged.filter(|_| !request.dry_run) {
                 progress.notice(&format!("{damaged}; costs are assumed, as if there were no machine record"));
             }
-            input::plan(&inputs, &prices, &Priors, wishes, &cache, progress)?
+            let profiles = profiles
+                .iter()
+                .map(|path| Ok(records::read::<Profile>(path)?.body))
+                .collect::<Result<Vec<Profile>, SessionError>>()?;
+            let rates = ProfiledRates::of(&profiles, prices.miss().1.value);
+            input::plan(&inputs, &prices, &rates, wishes, &cache, progress)?
         }
     };
     let mut made = files::make(&plan, &participants, &cache, &mut rewriters, progress);

@@ -49,8 +49,17 @@ pub struct StallingLoad {
     /// Share of its samples with a stack in which these are the callers.
     #[serde(default = "no_stacks")]
     pub callers_share: Quantity,
-    /// Share of the CPU time in which a yield before this load could let other work run.
+    /// How long the core waits each time the load runs: modelled from the samples of the
+    /// instructions beside it, which run as often.
+    #[serde(default = "not_estimated")]
+    pub stall_each: Quantity,
+    /// Share of the CPU time that would be left for other work if the program yielded each time
+    /// before this load: its stall less the yields' own cost.
     pub harvestable: Quantity,
+}
+
+fn not_estimated() -> Quantity {
+    Quantity::unresolved("the record does not say")
 }
 
 fn no_stacks() -> Quantity {

@@ -1,0 +1,52 @@
+//! What a profile is weighed by: the sizes of this machine's caches and what a yield costs on it,
+//! as `gleaner measure` found them, or as the kernel claims and as common machines have them.
+
+use harvest::machine_record;
+use harvest::plan::prices::{assumed, from_machine, typical_yield};
+use insight::level::CacheSizes;
+use records::Document;
+use records::host::{CacheKind, Host};
+use records::machine::Machine;
+use units::{Bytes, Estimate};
+
+pub(super) struct Weights {
+    pub caches: CacheSizes,
+    pub yield_cycles: Estimate,
+}
+
+impl Weights {
+    pub(super) fn of(host: &Host) -> Self {
+        let record = machine_record::usual_place().and_then(|path| {
+            let document: Document<Machine> = records::read(&path).ok()?;
+            // A record that was brought from another machine tells nothing of this one.
+            let is_of_here = document.body.host.processor.name.get() == host.processor.name.get();
+            is_of_here.then_some((path, document))
+        });
+        let claimed = claimed(host);
+        let Some((path, document)) = record else {
+            let prices = assumed("there is no machine record of this host");
+            return Self { caches: claimed, yield_cycles: typical_yield(&prices) };
+        };
+        let measured = |name: &str| {
+            let level = document.body.levels.iter().find(|level| level.name == name)?;
+            Some(Bytes(level.size.value()? as u64))
+        };
+        let caches = CacheSizes {
+            l1: measured("L1").or(claimed.l1),
+            l2: measured("L2").or(claimed.l2),
+            l3: measured("L3").or(claimed.l3),
+        };
+        Self { caches, yield_cycles: typical_yield(&from_machine(&path, &document)) }
+    }
+}
+
+/// The sizes of the caches as the kernel claims them: those of the first CPU.
+fn claimed(host: &Host) -> CacheSizes {
+    let size = |level: u8| {
+        let serves_data = |kind: CacheKind| kind != CacheKind::Instruction;
+        let found =
+            host.caches.iter().find(|c| u64::from(c.level) == u64::from(level) && serves_data(c.kind));
+        found.and_then(|cache| cache.size.value())
+    };
+    CacheSizes { l1: size(1), l2: size(2), l3: size(3) }
+}
