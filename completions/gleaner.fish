@@ -35,6 +35,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "profile" -d 'Find t
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "harvest" -d 'Run a program, and other programs in its memory stalls'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "twin" -d 'Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check that a rewritten file is its original plus twins, and nothing else'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "annotate" -d 'Show the code of functions with what each instruction cost'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or a part of it'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
@@ -122,6 +123,11 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s h -l help -d 'P
 complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand proof" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand annotate" -l least -d 'Show only code near instructions that cost at least this share of the CPU time, in percent' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand annotate" -l top -d 'How many functions are shown' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand annotate" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand annotate" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand annotate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'

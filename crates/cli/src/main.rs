@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)] // see above
 
+mod annotate;
 mod console;
 mod cpu;
 mod csv;
@@ -70,6 +71,7 @@ enum Verb {
     Harvest(Box<harvest::HarvestArgs>),
     Twin(twin::TwinArgs),
     Proof(proof::ProofArgs),
+    Annotate(annotate::AnnotateArgs),
     Show(show::ShowArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
@@ -84,6 +86,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Harvest(args) => harvest::run(args, console),
         Verb::Twin(args) => threads::shared(|| twin::run(args, console)),
         Verb::Proof(args) => threads::shared(|| proof::run(args, console)),
+        Verb::Annotate(args) => annotate::run(args, console),
         Verb::Show(args) => show::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),

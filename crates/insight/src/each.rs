@@ -14,6 +14,9 @@
 //!   each time: 90 ÷ 3 samples × 3 instructions × 0.5 cycles = 45 cycles
 //! ```
 //!
+//! Some samples of the load itself land beside it: as many as of the loop that the clock was
+//! calibrated with. These are taken off.
+//!
 //! A core with four to six instructions a cycle and programs with less than one bound the time of
 //! an instruction to between a fifth of a cycle and two cycles: the interval is as wide as that,
 //! and as the few samples beside the load make it.
@@ -33,11 +36,17 @@ pub struct Beside {
 }
 
 /// Cycles that the core waits for a load each time it runs, from the samples of that and those
-/// beside it.
-pub fn stall_each(stalled: u64, beside: Beside) -> Estimate {
+/// beside it. `sharp` is the share of a known load's samples that land right behind it.
+pub fn stall_each(stalled: u64, beside: Beside, sharp: Estimate) -> Estimate {
     let [usual, least, most] = CYCLES;
     let instructions = beside.instructions.max(1) as f64;
-    let (fewest, expected, highest) = poisson(beside.samples);
+    let astray = |sharp: f64| stalled as f64 * (1.0 / sharp.clamp(0.1, 1.0) - 1.0);
+    let without = |astray: f64| beside.samples.saturating_sub(astray.ceil() as u64);
+    // The calibration is a second before or behind; how sharp the clock is changes with the load of
+    // the machine: up to twice as many samples may go astray.
+    let (fewest, ..) = poisson(without(2.0 * astray(sharp.lo)));
+    let (_, expected, _) = poisson(without(astray(sharp.value)));
+    let (.., highest) = poisson(beside.samples);
     let each = |stalled: f64, samples: f64, cycles: f64| stalled / samples * instructions * cycles;
     let (few, _, many) = poisson(stalled);
     Estimate::new(each(stalled as f64, expected, usual), each(few, highest, least), each(many, fewest, most))
@@ -55,26 +64,38 @@ fn poisson(count: u64) -> (f64, f64, f64) {
 mod tests {
     use super::*;
 
+    const SHARP: Estimate = Estimate { value: 1.0, lo: 1.0, hi: 1.0 };
+
+    #[test]
+    fn samples_that_went_astray_are_taken_off() {
+        let chase = Beside { instructions: 3, samples: 230 };
+        let blurred = Estimate::new(0.955, 0.945, 0.965);
+        let each = stall_each(5000, chase, blurred);
+        assert!(each.value > 1000.0 && each.lo < 20.0, "{each:?}");
+        let computing = stall_each(100, Beside { instructions: 3, samples: 300 }, blurred);
+        assert!(computing.value < 1.0, "{computing:?}");
+    }
+
     #[test]
     fn each_time_follows_from_what_runs_as_often() {
-        let each = stall_each(9000, Beside { instructions: 3, samples: 300 });
+        let each = stall_each(9000, Beside { instructions: 3, samples: 300 }, SHARP);
         assert!((each.value - 45.0).abs() < 1e-9, "{each:?}");
         assert!(each.lo > 12.0 && each.lo < 18.0 && each.hi > 180.0 && each.hi < 230.0, "{each:?}");
     }
 
     #[test]
     fn a_load_that_hits_waits_for_a_cycle_or_two() {
-        let each = stall_each(100, Beside { instructions: 3, samples: 300 });
+        let each = stall_each(100, Beside { instructions: 3, samples: 300 }, SHARP);
         assert!(each.value < 1.0 && each.hi < 4.0, "{each:?}");
     }
 
     #[test]
     fn a_chase_has_hardly_a_sample_beside_its_load() {
-        let each = stall_each(15_000, Beside { instructions: 2, samples: 0 });
+        let each = stall_each(15_000, Beside { instructions: 2, samples: 0 }, SHARP);
         assert!(each.lo > 1000.0, "{each:?}");
-        let few = stall_each(3, Beside { instructions: 2, samples: 0 });
+        let few = stall_each(3, Beside { instructions: 2, samples: 0 }, SHARP);
         assert!(few.lo < 1.0 && few.hi > 100.0, "nothing is known: {few:?}");
-        assert!(stall_each(0, Beside::default()).lo >= 0.0);
+        assert!(stall_each(0, Beside::default(), SHARP).lo >= 0.0);
     }
 
     #[test]

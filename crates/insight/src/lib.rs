@@ -14,11 +14,13 @@
 //! stacks         all of those calls, as one tree
 //! source         a mapped file: its code around what was sampled, and its names
 //! calls          the tree of calls with names
+//! annotate       the code of functions that took time, with its samples
 //! profile        all of it, put together as the record
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod address_space;
+mod annotate;
 mod calls;
 pub mod code;
 pub mod data_address;

@@ -1,5 +1,6 @@
 //! Puts the profile record together.
 
+use crate::annotate::Attributed;
 use crate::calls::Calls;
 use crate::code::{Cause, Entry, Unclear};
 use crate::data_address::data_address;
@@ -14,8 +15,8 @@ use crate::tally::{PlaceTally, Sample, Tally};
 use image::Image;
 use image::elf::bytes::hex;
 use records::profile::{
-    ByLevel, CallTree, FunctionShare, Level, MemoryObject, Profile, ProfiledProgram, Sampling, StallingLoad,
-    Summary, Unattributed,
+    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, MemoryObject, Profile, ProfiledProgram,
+    Sampling, StallingLoad, Summary, Unattributed,
 };
 use records::run::Refused;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -40,6 +41,8 @@ pub struct Run {
 const LEAST_LISTED: u64 = 3;
 /// No more loads, functions and objects are listed than this: a record is for people, too.
 const MOST_LISTED: usize = 1000;
+/// Functions with a smaller share of the samples are listed without their code.
+const WORTH_ANNOTATING: f64 = 0.005;
 
 /// A load with all samples that landed behind it.
 #[derive(Default)]
@@ -136,6 +139,7 @@ impl Sums {
 struct Listed {
     loads: Vec<StallingLoad>,
     functions: Vec<FunctionShare>,
+    code: Vec<AnnotatedFunction>,
     /// By object: stall in samples (parts of them), and the threads that waited.
     objects: HashMap<Object, (f64, HashSet<u32>)>,
     levels: BTreeMap<Level, u64>,
@@ -157,6 +161,7 @@ impl Listed {
         let (file, code) = (source.file, &source.code);
         let mut loads: BTreeMap<Svma, Waited> = BTreeMap::new();
         let mut functions: BTreeMap<usize, InFunction> = BTreeMap::new();
+        let mut attributed = Attributed::default();
         for &(offset, counts) in places {
             let Some(at) = code.module.image.address_of(offset) else {
                 sums.no_code(&[(offset, counts)]);
@@ -168,6 +173,7 @@ impl Listed {
                 Entry::Other => {}
             }
             let cause = code.cause(at);
+            attributed.count(at, cause, counts.user);
             match cause {
                 Cause::Load(load) => {
                     sums.loads += counts.user;
@@ -198,6 +204,9 @@ impl Listed {
             self.add_load(source, objects, calls, run, address, &waited, beside, all);
         }
         for (unit, counts) in functions {
+            if counts.samples as f64 >= WORTH_ANNOTATING * all as f64 {
+                self.code.push(attributed.function(source, unit, counts.samples));
+            }
             let share = FunctionShare {
                 module: file.path.clone(),
                 function: source.function(code.module.units[unit].start),
@@ -247,7 +256,10 @@ impl Listed {
         let line = frames[0].line.as_ref();
         let callers = calls.callers(file.what, address).cloned().unwrap_or_default();
         let stall = measured_share(waited.samples, all);
-        let each = beside.map(|beside| stall_each(waited.samples, beside));
+        let each = beside.map(|beside| {
+            let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
+            stall_each(waited.samples, beside, sharp)
+        });
         let threads: BTreeSet<u32> = waited.kept.iter().map(|sample| sample.thread).collect();
         let load = StallingLoad {
             module: file.path.clone(),
@@ -357,6 +369,8 @@ impl Listed {
         loads.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
         let mut functions = self.functions;
         functions.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
+        let mut code = self.code;
+        code.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
         let mut objects: Vec<(Object, f64, usize)> = self
             .objects
             .into_iter()
@@ -380,6 +394,7 @@ impl Listed {
             loads: loads.into_iter().take(MOST_LISTED).collect(),
             functions: functions.into_iter().take(MOST_LISTED).collect(),
             objects: objects.collect(),
+            code,
             calls,
             refusals: run.refusals,
         }

@@ -3,11 +3,13 @@
 //! To add a figure: a field in the part it belongs to, and the place in the crate `insight` that
 //! puts the record together.
 
+mod annotated;
 mod calls;
 mod load;
 mod object;
 mod sampling;
 
+pub use annotated::{AnnotatedFunction, AnnotatedInstruction};
 pub use calls::{CallFrame, CallNode, CallTree};
 pub use load::{Level, Pattern, StallingLoad};
 pub use object::MemoryObject;
@@ -31,6 +33,9 @@ pub struct Profile {
     pub functions: Vec<FunctionShare>,
     /// The data that the core waited for, most stall first.
     pub objects: Vec<MemoryObject>,
+    /// The code of the functions that took most time.
+    #[serde(default)]
+    pub code: Vec<AnnotatedFunction>,
     /// Who called what was sampled; empty where no stacks were sampled.
     #[serde(default)]
     pub calls: CallTree,

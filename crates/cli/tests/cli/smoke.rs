@@ -9,7 +9,8 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 8] = ["tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "show"];
+const VERBS: [&str; 9] =
+    ["tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "annotate", "show"];
 
 /// Chases through a small list, so that there is a site, and ends with 7.
 const PROGRAM: &str = r#"
@@ -79,7 +80,7 @@ fn measure_and_show() {
 }
 
 #[test]
-fn profile() {
+fn profile_and_annotate() {
     let place = place();
     let output = gleaner(&place, &["profile", "-o", "profile.json", "--", "./p"]).output().unwrap();
     match output.status.code() {
@@ -87,6 +88,8 @@ fn profile() {
             let profile = records::read::<records::profile::Profile>(&place.at("profile.json"));
             let ended = profile.expect("a record").body.program.ended;
             assert_eq!(ended, records::profile::ProgramEnd::Exited { code: 7 });
+            let told = done(&gleaner(&place, &["annotate", "profile.json"]).output().unwrap());
+            assert!(told.contains("of CPU time"), "{told}");
         }
         Some(3) => assert!(text(&output.stderr).contains("perf_event")),
         _ => panic!("{}", text(&output.stderr)),
