@@ -38,6 +38,8 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         }
         console.text(&escaped_lines(&explain::plan(&document.body, &prepared.left_alone)))?;
         console.document(&document)?;
+        // The process ends: to free a large plan, load by load, would take half a second.
+        std::mem::forget(document);
         return Ok(Exit::Done);
     }
     let mut live = live::Live::open(args.live);

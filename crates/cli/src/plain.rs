@@ -13,13 +13,13 @@ pub(crate) fn escaped_lines(text: &str) -> String {
 fn escaped_but(text: &str, kept: &[char]) -> String {
     let escape = |c: char| (c.is_control() || turns_direction(c)) && !kept.contains(&c);
     let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        if escape(c) {
-            plain.extend(c.escape_default());
-        } else {
-            plain.push(c);
-        }
+    let mut rest = 0;
+    for (at, c) in text.char_indices().filter(|&(_, c)| escape(c)) {
+        plain.push_str(&text[rest..at]);
+        plain.extend(c.escape_default());
+        rest = at + c.len_utf8();
     }
+    plain.push_str(&text[rest..]);
     plain
 }
 

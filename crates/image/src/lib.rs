@@ -10,10 +10,11 @@
 //! module    all of that for one file
 //! names     instruction, function and line of source at an address
 //! liveness  which registers are live before each instruction of a module
+//! loads     where the addresses of loads come from
 //! ```
 //!
-//! Nothing here writes or guesses: what cannot be known is left out, and the users of this crate
-//! treat what is left out as "anything may happen".
+//! Nothing here writes, and only `loads` guesses: what cannot be known is left out, and the users
+//! of this crate treat what is left out as "anything may happen".
 //!
 //! # Example
 //!
@@ -49,6 +50,7 @@ mod error;
 pub mod flow;
 pub mod go;
 pub mod liveness;
+pub mod loads;
 pub mod module;
 pub mod names;
 pub mod unwind;

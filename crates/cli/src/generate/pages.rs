@@ -74,6 +74,10 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
         "gleaner-proof" => {
             &[("gleaner proof /bin/ls ls.twin", "Check the rewritten file against its original.")]
         }
+        "gleaner-annotate" => &[
+            ("gleaner annotate profile.json", "Show the code of the three functions that took most time."),
+            ("gleaner annotate profile.json hash_lookup", "Show the code of functions with this name."),
+        ],
         "gleaner-show" => &[
             ("gleaner show machine.json", "Show the record as a tree."),
             (
@@ -139,6 +143,7 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
         "gleaner-twin" | "gleaner-proof" => &["objdump(1)", "readelf(1)", "elf(5)"],
         "gleaner-profile" => &["perf(1)", "perf_event_open(2)"],
         "gleaner-harvest" => &["nice(1)", "taskset(1)", "sched(7)"],
+        "gleaner-annotate" => &["perf-annotate(1)", "objdump(1)"],
         "gleaner-show" => &["jq(1)"],
         _ => &["perf(1)"],
     }

@@ -15,9 +15,9 @@ pub(super) struct Worth<'a, R> {
 }
 
 impl<R: MissRates> Worth<'_, R> {
-    /// What is left of a candidate's gain with a yield of its own.
-    pub(super) fn net(&self, candidate: &Candidate) -> Estimate {
-        self.weighed(&[candidate]).net
+    /// What is left of the gain of one yield that serves all of these.
+    pub(super) fn net(&self, members: &[&Candidate]) -> Estimate {
+        self.weighed(members).net
     }
 
     /// Of one yield that serves all of these: it is worth its cost if any of them misses, and their

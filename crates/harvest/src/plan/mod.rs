@@ -118,17 +118,17 @@ pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishe
     if wishes.without.contains(&Part::Bounds) {
         bounds.without_quantum();
     }
-    let sorted =
-        |wishes: &Wishes| subjects.iter().map(|s| Sorted::of(s, prices, rates, wishes)).collect::<Vec<_>>();
-    let weighed = |choice, coalesce| sorted(&Wishes { choice, coalesce, explained: false, ..wishes.clone() });
-    let chosen = sorted(wishes);
+    let weighed: Vec<WeighedSubject<'_, _>> =
+        subjects.iter().map(|subject| WeighedSubject::of(subject, prices, rates)).collect();
+    let chosen: Vec<Sorted> = weighed.iter().map(|subject| subject.sorted(wishes)).collect();
     let alternatives = Choice::ALL
         .into_iter()
         .filter(|_| wishes.explained)
         .flat_map(|choice| [(choice, true), (choice, false)])
         .map(|(choice, coalesce)| {
             let is_chosen = (choice, coalesce) == (wishes.choice, wishes.coalesce);
-            alternative(choice, coalesce, is_chosen, &weighed(choice, coalesce), prices, &bounds)
+            let wishes = Wishes { choice, coalesce, explained: false, ..wishes.clone() };
+            alternative(&wishes, is_chosen, &weighed, prices, &bounds)
         })
         .collect();
     let modules =
@@ -139,69 +139,107 @@ pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishe
 
 /// The candidates of a subject, sorted into sites and rejected loads.
 struct Sorted {
-    role: Role,
     sites: Vec<Site>,
     rejected: Vec<Rejected>,
 }
 
-impl Sorted {
-    fn of(subject: &Subject, prices: &Prices, rates: &impl MissRates, wishes: &Wishes) -> Self {
-        let mut sorted = Self { role: subject.role, sites: Vec::new(), rejected: Vec::new() };
-        let explained = wishes.explained;
+/// A subject, and what each of its candidates gains with a yield of its own.
+struct WeighedSubject<'a, R> {
+    subject: &'a Subject,
+    worth: Worth<'a, R>,
+    nets: Vec<Estimate>,
+}
+
+/// Candidates that one yield serves: the first one's.
+struct Group<'a> {
+    members: Vec<&'a Candidate>,
+    net: Estimate,
+}
+
+impl Group<'_> {
+    fn first(&self) -> &Candidate {
+        self.members[0]
+    }
+}
+
+impl<'a, R: MissRates> WeighedSubject<'a, R> {
+    fn of(subject: &'a Subject, prices: &'a Prices, rates: &'a R) -> Self {
         let worth = Worth { prices, rates, subject, miss: prices.miss() };
-        let mut groups: Vec<Vec<&Candidate>> = Vec::new();
-        let mut place_of: HashMap<u32, usize> = HashMap::new();
-        for candidate in &subject.candidates {
-            if let Some((because, why)) = barred(candidate, wishes) {
-                if explained {
-                    sorted.rejected.push(rejected(subject, candidate, because, why.to_owned(), None));
-                }
-            } else if !wishes.choice.takes(candidate, &worth.net(candidate), wishes.least_gain) {
-                if explained {
-                    let alone = worth.together(&[candidate]);
-                    let why = gain::told(&alone, wishes.least_gain);
-                    let rejected = rejected(subject, candidate, Because::DoesNotPay, why, Some(alone));
-                    sorted.rejected.push(rejected);
-                }
-            } else {
-                let at = *place_of.entry(candidate.group).or_insert(groups.len());
-                if wishes.coalesce && at < groups.len() {
-                    groups[at].push(candidate);
-                } else {
-                    groups.push(vec![candidate]);
-                }
-            }
-        }
-        for members in groups {
-            let (first, others) = members.split_first().expect("a group has members");
-            sorted.sites.push(Site {
-                place: subject.place(first),
-                class: first.class,
-                prefetch: first.prefetch,
-                loop_depth: first.loop_depth,
-                with: others.iter().map(|other| other.address).collect(),
-                live: first.saved.into(),
-                gain: worth.together(&members),
-            });
-            for other in others.iter().filter(|_| explained) {
-                let why = format!("the yield at {:#x} prefetches its line too", first.address);
-                sorted.rejected.push(rejected(subject, other, Because::ServedByNeighbour, why, None));
-            }
-        }
-        sorted.keep_the_best(wishes.most_sites);
-        sorted.sites.sort_by_key(|site| site.place.address);
-        sorted.rejected.sort_by_key(|rejected| rejected.place.address);
-        sorted
+        let nets = subject.candidates.iter().map(|candidate| worth.net(&[candidate])).collect();
+        Self { subject, worth, nets }
     }
 
-    /// Deeper loops run more often: they go first, then what gains more.
-    fn keep_the_best(&mut self, most: Option<usize>) {
-        let Some(most) = most.filter(|&most| most < self.sites.len()) else { return };
-        self.sites.sort_by(|a, b| {
-            b.loop_depth.cmp(&a.loop_depth).then(net(&b.gain).value.total_cmp(&net(&a.gain).value))
+    /// The candidates that are wanted, as the yields that serve them, by address; and those that
+    /// are more than `most_sites`. Tells the others, with the reason.
+    fn groups(
+        &self,
+        wishes: &Wishes,
+        mut tell: impl FnMut(&Candidate, Option<(Because, &'static str)>),
+    ) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
+        let mut found: Vec<Vec<&Candidate>> = Vec::new();
+        let mut place_of: HashMap<u32, usize> = HashMap::new();
+        for (candidate, net) in self.subject.candidates.iter().zip(&self.nets) {
+            if let Some(bar) = barred(candidate, wishes) {
+                tell(candidate, Some(bar));
+            } else if !wishes.choice.takes(candidate, net, wishes.least_gain) {
+                tell(candidate, None);
+            } else {
+                let at = *place_of.entry(candidate.group).or_insert(found.len());
+                if wishes.coalesce && at < found.len() {
+                    found[at].push(candidate);
+                } else {
+                    found.push(vec![candidate]);
+                }
+            }
+        }
+        let group = |members: Vec<&'a Candidate>| {
+            // A plan counts what is no finite number as nothing.
+            let net = Quantity::modelled(self.worth.net(&members), Unit::Cycles).estimate();
+            Group { net: net.unwrap_or(Estimate::exact(0.0)), members }
+        };
+        let mut groups: Vec<Group<'_>> = found.into_iter().map(group).collect();
+        let beyond = keep_the_best(&mut groups, wishes.most_sites);
+        groups.sort_by_key(|group| group.first().address);
+        (groups, beyond)
+    }
+
+    fn site(&self, group: &Group<'_>) -> Site {
+        let (first, others) = group.members.split_first().expect("a group has members");
+        Site {
+            place: self.subject.place(first),
+            class: first.class,
+            prefetch: first.prefetch,
+            loop_depth: first.loop_depth,
+            with: others.iter().map(|other| other.address).collect(),
+            live: first.saved.into(),
+            gain: self.worth.together(&group.members),
+        }
+    }
+
+    fn sorted(&self, wishes: &Wishes) -> Sorted {
+        let (subject, explained) = (self.subject, wishes.explained);
+        let mut rejects = Vec::new();
+        let (groups, beyond) = self.groups(wishes, |candidate, bar| {
+            if !explained {
+                return;
+            }
+            rejects.push(if let Some((because, why)) = bar {
+                rejected(subject, candidate, because, why.to_owned(), None)
+            } else {
+                let alone = self.worth.together(&[candidate]);
+                let why = gain::told(&alone, wishes.least_gain);
+                rejected(subject, candidate, Because::DoesNotPay, why, Some(alone))
+            });
         });
-        for site in self.sites.split_off(most) {
-            self.rejected.push(Rejected {
+        for group in groups.iter().chain(&beyond).filter(|_| explained) {
+            for other in &group.members[1..] {
+                let why = format!("the yield at {:#x} prefetches its line too", group.first().address);
+                rejects.push(rejected(subject, other, Because::ServedByNeighbour, why, None));
+            }
+        }
+        let most = wishes.most_sites.unwrap_or_default();
+        for site in beyond.iter().map(|group| self.site(group)) {
+            rejects.push(Rejected {
                 place: site.place,
                 class: site.class,
                 loop_depth: site.loop_depth,
@@ -210,7 +248,19 @@ impl Sorted {
                 gain: Some(site.gain),
             });
         }
+        rejects.sort_by_key(|rejected| rejected.place.address);
+        Sorted { sites: groups.iter().map(|group| self.site(group)).collect(), rejected: rejects }
     }
+}
+
+/// Deeper loops run more often: they go first, then what gains more. Returns the others.
+fn keep_the_best<'a>(groups: &mut Vec<Group<'a>>, most: Option<usize>) -> Vec<Group<'a>> {
+    let Some(most) = most.filter(|&most| most < groups.len()) else { return Vec::new() };
+    groups.sort_by(|a, b| {
+        let deeper = b.first().loop_depth.cmp(&a.first().loop_depth);
+        deeper.then(b.net.value.total_cmp(&a.net.value))
+    });
+    groups.split_off(most)
 }
 
 fn rejected(
@@ -240,10 +290,6 @@ fn barred(candidate: &Candidate, wishes: &Wishes) -> Option<(Because, &'static s
     candidate.same_line.then_some((Because::SameLine, "an earlier access fetched its cache line"))
 }
 
-fn net(gain: &Gain) -> Estimate {
-    gain.net.estimate().unwrap_or(Estimate::exact(0.0))
-}
-
 fn module(subject: &Subject, sorted: Sorted, wishes: &Wishes) -> PlannedModule {
     let wanted = |spin: &&Spin| wishes.spins && !wishes.excluded.contains(&spin.place.address);
     let coalesced = sorted.sites.iter().map(|site| site.with.len()).sum();
@@ -266,32 +312,35 @@ fn module(subject: &Subject, sorted: Sorted, wishes: &Wishes) -> PlannedModule {
     }
 }
 
-fn alternative(
-    choice: Choice,
-    coalesce: bool,
+fn alternative<R: MissRates>(
+    wishes: &Wishes,
     chosen: bool,
-    weighed: &[Sorted],
+    subjects: &[WeighedSubject<'_, R>],
     prices: &Prices,
     bounds: &Bounds,
 ) -> Alternative {
-    let all = || weighed.iter().flat_map(|sorted| &sorted.sites);
-    let gain = all().fold(Estimate::exact(0.0), |sum, site| gain::plus(sum, net(&site.gain)));
     let round = bounds::segment(prices).scaled(f64::from(bounds.ring));
-    let cost = weighed
-        .iter()
-        .filter(|sorted| sorted.role != Role::Scavenger)
-        .flat_map(|sorted| &sorted.sites)
-        .fold(Estimate::exact(0.0), |sum, site| {
-            let cost = prices.yield_cost(site.live.general.len() as u32, site.live.flags, site.live.vectors);
-            gain::plus(sum, gain::plus(cost, round))
-        });
+    let (mut sites, mut gain, mut cost_if_all_hit) = (0, Estimate::exact(0.0), Estimate::exact(0.0));
+    for subject in subjects {
+        let (groups, _) = subject.groups(wishes, |_, _| {});
+        sites += groups.len();
+        for group in &groups {
+            gain = gain::plus(gain, group.net);
+            if subject.subject.role != Role::Scavenger {
+                let saved = group.first().saved;
+                let cost = prices.yield_cost(saved.general(), saved.flags, u32::from(saved.vectors));
+                cost_if_all_hit = gain::plus(cost_if_all_hit, gain::plus(cost, round));
+            }
+        }
+    }
+    let Wishes { choice, coalesce, .. } = *wishes;
     let shared = if coalesce { "" } else { ", each with its own yield" };
     Alternative {
         name: format!("{}{}", choice.name(), if coalesce { "" } else { "-alone" }),
         what: format!("{}{shared}", choice.what()),
-        sites: all().count(),
+        sites,
         gain: Quantity::modelled(gain, Unit::Cycles),
-        cost_if_all_hit: Quantity::modelled(cost, Unit::Cycles),
+        cost_if_all_hit: Quantity::modelled(cost_if_all_hit, Unit::Cycles),
         chosen,
     }
 }

@@ -1,9 +1,8 @@
 //! Which accesses share a line, and which loads can share a yield.
 
-use super::reaching::Region;
-use super::unit::{Place, Unit};
 use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind, Register};
 use image::code::regs::RegSet;
+use image::loads::{Place, Region, Unit};
 use std::collections::{HashMap, HashSet};
 
 /// The size of a cache line of every x86-64 processor.

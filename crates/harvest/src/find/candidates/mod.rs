@@ -1,31 +1,24 @@
 //! Candidates: the loads of a module that might wait for memory, as static analysis sees them.
 //!
-//! Each load of a loop is classed by where its address comes from (`classes.rs`, by way of
-//! `sources.rs`). Of accesses to one object, that is by the same pointer and close to each other,
-//! the first fetches the line for all. Loads of one block whose addresses are known at the first of
-//! them form a group, which one yield can serve. Where the rounds of a loop do not wait for one
-//! another (`rounds.rs`), the core overlaps their misses by itself.
+//! Each load of a loop is classed by where its address comes from (`image::loads`). Of accesses to
+//! one object, that is by the same pointer and close to each other, the first fetches the line for
+//! all. Loads of one block whose addresses are known at the first of them form a group, which one
+//! yield can serve. Where the iterations of a loop do not wait for one another, the core overlaps
+//! their misses by itself.
 //!
-//! Of a primary also the loops that only wait by turning round (`spins.rs`).
+//! Of a primary also the loops that busy-wait (`spins.rs`).
 
-mod classes;
 mod lines;
-mod reaching;
-mod rounds;
-mod sources;
 mod spins;
-mod unit;
 
 use crate::plan::{Candidate, Function, Saved, Subject};
-use classes::Classes;
 use image::code::groups::RelyOn;
 use image::code::regs::{Flag, RSP, RegSet};
 use image::liveness::{Knowledge, Liveness};
+use image::loads::{self, Class, Classes, Rounds, Unit};
 use image::{ImageError, Module};
 use rayon::prelude::*;
-use records::plan::{Place, Prefetch, Role};
-use rounds::Rounds;
-use unit::Unit;
+use records::plan::{LoadClass, Place, Prefetch, Role};
 use units::Bytes;
 
 /// Looks through a file. `debug` is its separate debug information, if any.
@@ -121,7 +114,7 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
     let computed = |at: &u32| {
         unit.access(*at).is_some_and(|access| access.read)
             && unit.near(*at).is_none()
-            && !unit::is_thread_local(&unit.instructions[*at as usize])
+            && !loads::is_thread_local(&unit.instructions[*at as usize])
     };
     let accesses: Vec<u32> = (0..unit.instructions.len() as u32).filter(computed).collect();
     let calls_itself = decoded.calls.contains(&module.units[index].start);
@@ -140,7 +133,7 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
             Candidate {
                 address: unit.instructions[at as usize].ip(),
                 function: 0,
-                class,
+                class: class_of(class),
                 prefetch: if written { Prefetch::Write } else { Prefetch::Read },
                 loop_depth: unit.loops.depth(block),
                 round: rounds.independent(&unit, &mut classes, at),
@@ -160,6 +153,20 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
     }
     let waits = spins::of(module, &unit, live);
     InUnit { accesses: accesses.len(), found: found.into_iter().map(|(_, found)| found).collect(), waits }
+}
+
+/// As the record spells it.
+fn class_of(class: Class) -> LoadClass {
+    match class {
+        Class::Chased => LoadClass::Chased,
+        Class::Pointed => LoadClass::Pointed,
+        Class::Gathered => LoadClass::Gathered,
+        Class::Scattered => LoadClass::Scattered,
+        Class::Strided => LoadClass::Strided,
+        Class::Fixed => LoadClass::Fixed,
+        Class::Loose => LoadClass::Loose,
+        Class::Unknown => LoadClass::Unknown,
+    }
 }
 
 /// What a yield has to save where this is live: the stack pointer has its own place.

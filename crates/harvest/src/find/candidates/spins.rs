@@ -7,14 +7,13 @@
 //!
 //! To let another call be part of a wait: its name in [`TELLS_TIME`].
 
-use super::reaching::Region;
-use super::unit::{Base, Place, Unit};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use image::Module;
 use image::code::effects::effect;
 use image::code::regs::RegSet;
 use image::elf::imports::Import;
 use image::flow::loops::Loop;
+use image::loads::{Base, Place, Region, Unit};
 use records::plan::{Spin, WaitsFor};
 use units::Svma;
 

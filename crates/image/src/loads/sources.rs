@@ -5,15 +5,16 @@
 //! without optimisation reads the same. Nothing here has to be right for a program to stay right:
 //! it only guesses what misses.
 
+use super::place::{Loaded, Place};
 use super::reaching::Region;
-use super::unit::{Place, Unit};
+use super::unit::Unit;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use std::collections::{BTreeSet, HashSet};
 
 /// What an address hangs on.
 #[expect(clippy::struct_excessive_bools, reason = "independent kinds of what may come in")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sources {
+pub struct Sources {
     /// Loads whose value gets into it, by instruction.
     pub loads: BTreeSet<u32>,
     /// It hangs on its own value of a round before, by adding.
@@ -28,7 +29,7 @@ pub(super) struct Sources {
 
 impl Region<'_> {
     /// What the value of a place before an instruction hangs on.
-    pub(super) fn of(&self, place: Place, before: u32) -> Sources {
+    pub fn of(&self, place: Place, before: u32) -> Sources {
         let mut walk = Walk::default();
         self.follow(place, before, false, &mut walk);
         walk.sources
@@ -198,15 +199,6 @@ fn transfer(unit: &Unit, at: u32, place: Place) -> Transfer {
 
 fn derived(places: Vec<Place>, mixes: bool) -> Transfer {
     if places.is_empty() { Transfer::Constant } else { Transfer::From { places, mixes } }
-}
-
-/// What an instruction loads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Loaded {
-    Nothing,
-    /// From the frame or a fixed address.
-    Followed(Place),
-    Elsewhere,
 }
 
 fn source_operand(instruction: &Instruction) -> Option<Place> {

@@ -1,12 +1,33 @@
 //! What class a load is of: by what its address hangs on in the innermost loop around it.
 
+use super::place::Place;
 use super::reaching::Region;
 use super::sources::Sources;
-use super::unit::{Place, Unit};
-use records::plan::LoadClass;
+use super::unit::Unit;
 use std::collections::{BTreeSet, HashMap};
 
-pub(super) struct Classes<'a> {
+/// What is known of a load's address without running it: what its probability of missing hangs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// It comes from the same load, one iteration earlier: a chase.
+    Chased,
+    /// It comes from another load of the loop: a field of what a pointer leads to.
+    Pointed,
+    /// Its index was loaded: a gather.
+    Gathered,
+    /// Its index was computed by more than adding: a hash.
+    Scattered,
+    /// It moves by the same distance each iteration: prefetchers foresee it.
+    Strided,
+    /// It stays where it is in its loop.
+    Fixed,
+    /// In no loop that its function shows, but through a pointer that was loaded.
+    Loose,
+    /// Nothing of this could be told.
+    Unknown,
+}
+
+pub struct Classes<'a> {
     unit: &'a Unit,
     /// The unit calls itself: what it is given hangs on what it loaded.
     calls_itself: bool,
@@ -18,37 +39,37 @@ pub(super) struct Classes<'a> {
 const NO_LOOP: u32 = u32::MAX;
 
 impl<'a> Classes<'a> {
-    pub(super) fn new(unit: &'a Unit, calls_itself: bool) -> Self {
+    pub fn new(unit: &'a Unit, calls_itself: bool) -> Self {
         Self { unit, calls_itself, known: HashMap::new() }
     }
 
     /// `None` for loads in no loop whose address nobody loaded.
-    pub(super) fn of(&mut self, at: u32) -> Option<LoadClass> {
+    pub fn of(&mut self, at: u32) -> Option<Class> {
         let block = self.unit.cfg.block_of(at as usize);
         let region = self.unit.loops.around(block).map_or(NO_LOOP, |around| around.header);
         let (base, index) = self.sources(at, region);
         if region == NO_LOOP {
             let loaded = !base.loads.is_empty() || !index.loads.is_empty();
             if self.calls_itself && base.outside && !base.mixed {
-                return Some(LoadClass::Pointed);
+                return Some(Class::Pointed);
             }
-            return loaded.then_some(LoadClass::Loose);
+            return loaded.then_some(Class::Loose);
         }
         if base.loads.iter().chain(&index.loads).any(|&load| self.feeds_itself(load, region)) {
-            return Some(LoadClass::Chased);
+            return Some(Class::Chased);
         }
         Some(if base.mixed || index.mixed {
-            LoadClass::Scattered
+            Class::Scattered
         } else if !index.loads.is_empty() {
-            LoadClass::Gathered
+            Class::Gathered
         } else if !base.loads.is_empty() {
-            if base.outside || base.steps { LoadClass::Gathered } else { LoadClass::Pointed }
+            if base.outside || base.steps { Class::Gathered } else { Class::Pointed }
         } else if base.unknown || index.unknown {
-            LoadClass::Unknown
+            Class::Unknown
         } else if base.steps || index.steps {
-            LoadClass::Strided
+            Class::Strided
         } else {
-            LoadClass::Fixed
+            Class::Fixed
         })
     }
 

@@ -1,50 +1,26 @@
 //! A unit as candidates are looked for in it: its instructions, what each writes, its loops.
 
-use super::reaching::Found;
-use super::sources::Loaded;
+use super::found::Found;
+use super::place::{Base, Loaded, Place};
+use crate::Module;
+use crate::code::effects::effect_by;
+use crate::code::regs::{RSP, RegSet, abi};
+use crate::flow::cfg::Cfg;
+use crate::flow::dominators::Dominators;
+use crate::flow::loops::Loops;
 use iced_x86::{Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
-use image::Module;
-use image::code::effects::effect_by;
-use image::code::regs::{RSP, RegSet, abi};
-use image::flow::cfg::Cfg;
-use image::flow::dominators::Dominators;
-use image::flow::loops::Loops;
-
-/// Something that holds a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Place {
-    General(u8),
-    /// In the frame: relative to the stack pointer, or the frame pointer.
-    Slot(Base, i64),
-    /// At a fixed address.
-    Fixed(u64),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Base {
-    Stack,
-    Frame,
-}
-
-impl Place {
-    /// The general register that this is a part of; the stack pointer is none that is followed.
-    pub(super) fn of(register: Register) -> Option<Self> {
-        let whole = register.full_register();
-        (register.is_gpr() && whole != Register::RSP).then(|| Self::General(whole.number() as u8))
-    }
-}
 
 /// General registers whose values are followed: all but the stack pointer.
 const FOLLOWED: RegSet = RegSet(RegSet::GENERAL.0 & !(1 << RSP));
 
 /// The memory operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Access {
+pub struct Access {
     pub read: bool,
     pub written: bool,
 }
 
-pub(super) struct Unit {
+pub struct Unit {
     pub cfg: Cfg,
     pub dominators: Dominators,
     pub loops: Loops,
@@ -56,7 +32,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    pub(super) fn of(module: &Module<'_>, unit: usize) -> Self {
+    pub fn of(module: &Module<'_>, unit: usize) -> Self {
         let decoded = &module.decoded[unit];
         let cfg = module.cfg(unit);
         let dominators = Dominators::of(&cfg);
@@ -79,16 +55,16 @@ impl Unit {
         Self { cfg, dominators, loops, instructions, writes, accesses, framed, found: Found::default() }
     }
 
-    pub(super) fn writes(&self, at: u32) -> RegSet {
+    pub fn writes(&self, at: u32) -> RegSet {
         self.writes[at as usize]
     }
 
-    pub(super) fn access(&self, at: u32) -> Option<Access> {
+    pub fn access(&self, at: u32) -> Option<Access> {
         self.accesses[at as usize]
     }
 
     /// Tells the places of which an instruction changes what they hold.
-    pub(super) fn defined_by(&self, at: u32, mut tell: impl FnMut(Place)) {
+    pub fn defined_by(&self, at: u32, mut tell: impl FnMut(Place)) {
         let mut general = (self.writes[at as usize] & FOLLOWED).0;
         while general != 0 {
             tell(Place::General(general.trailing_zeros() as u8));
@@ -99,12 +75,12 @@ impl Unit {
         }
     }
 
-    pub(super) fn is_call(&self, at: u32) -> bool {
+    pub fn is_call(&self, at: u32) -> bool {
         let instruction = &self.instructions[at as usize];
         instruction.is_call_near() || instruction.is_call_near_indirect()
     }
 
-    pub(super) fn loads_from(&self, at: u32) -> Loaded {
+    pub fn loads_from(&self, at: u32) -> Loaded {
         let instruction = &self.instructions[at as usize];
         match self.accesses[at as usize] {
             Some(access) if access.read && !is_thread_local(instruction) => {
@@ -115,7 +91,7 @@ impl Unit {
     }
 
     /// The place in the frame, or at a fixed address, that an operand means.
-    pub(super) fn near(&self, at: u32) -> Option<Place> {
+    pub fn near(&self, at: u32) -> Option<Place> {
         let instruction = &self.instructions[at as usize];
         if instruction.is_ip_rel_memory_operand() {
             return Some(Place::Fixed(instruction.ip_rel_memory_address()));
@@ -137,12 +113,12 @@ impl Unit {
 
     /// Whether an instruction's address registers hold the same from one instruction to a later one
     /// of its block.
-    pub(super) fn is_same_until(&self, registers: RegSet, from: u32, to: u32) -> bool {
+    pub fn is_same_until(&self, registers: RegSet, from: u32, to: u32) -> bool {
         (from..to).all(|at| !self.is_call(at) && !self.writes[at as usize].meets(registers))
     }
 }
 
-pub(super) fn is_thread_local(instruction: &Instruction) -> bool {
+pub fn is_thread_local(instruction: &Instruction) -> bool {
     matches!(instruction.segment_prefix(), Register::FS | Register::GS)
 }
 

@@ -1,41 +1,23 @@
 //! Which definitions of a place may be the last ones before an instruction. Asked again and again
 //! of the same places, so what was found is kept for as long as the unit is looked at.
 
-use super::unit::{Place, Unit};
-use image::flow::loops::Loop;
-use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use super::found::{Definers, Reaching};
+use super::place::Place;
+use super::unit::Unit;
+use crate::flow::loops::Loop;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The region in which definitions count: the blocks of a loop, or of the whole unit.
 #[derive(Clone, Copy)]
-pub(super) struct Region<'a> {
+pub struct Region<'a> {
     pub unit: &'a Unit,
     pub around: Option<&'a Loop>,
 }
 
-/// What a place may have been given last.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reaching {
-    /// By these instructions, ascending.
-    pub definitions: Vec<u32>,
-    /// By somebody outside the region.
-    pub from_outside: bool,
-}
-
-/// A place, the header of the loop around, and a block.
-type Start = (Place, Option<u32>, u32);
-
-/// What was found so far.
-#[derive(Default)]
-pub(super) struct Found {
-    definers: OnceCell<HashMap<Place, Vec<u32>>>,
-    at_starts: RefCell<HashMap<Start, Rc<Reaching>>>,
-}
-
 impl Region<'_> {
     /// What reaches an instruction, not counting itself.
-    pub(super) fn reaching(&self, place: Place, before: u32) -> Rc<Reaching> {
+    pub fn reaching(&self, place: Place, before: u32) -> Rc<Reaching> {
         let definers = self.definers(place);
         let block = self.unit.cfg.block_of(before as usize) as u32;
         let first = self.unit.cfg.blocks[block as usize].first;
@@ -79,18 +61,25 @@ impl Region<'_> {
 
     fn definers(&self, place: Place) -> &[u32] {
         let unit = self.unit;
-        unit.found.definers.get_or_init(|| definers(unit)).get(&place).map_or(&[], Vec::as_slice)
+        let all = unit.found.definers.get_or_init(|| Definers::of(unit));
+        match place {
+            Place::General(number) => &all.general[usize::from(number)],
+            _ => all.others.get(&place).map_or(&[], Vec::as_slice),
+        }
     }
 }
 
-/// For each place, the instructions that change it, ascending: found in one go, since a large
-/// function has thousands of places.
-fn definers(unit: &Unit) -> HashMap<Place, Vec<u32>> {
-    let mut all: HashMap<Place, Vec<u32>> = HashMap::new();
-    for at in 0..unit.instructions.len() as u32 {
-        unit.defined_by(at, |place| all.entry(place).or_default().push(at));
+impl Definers {
+    fn of(unit: &Unit) -> Self {
+        let mut all = Self::default();
+        for at in 0..unit.instructions.len() as u32 {
+            unit.defined_by(at, |place| match place {
+                Place::General(number) => all.general[usize::from(number)].push(at),
+                _ => all.others.entry(place).or_default().push(at),
+            });
+        }
+        all
     }
-    all
 }
 
 /// The last one from `first` on and before `end`.

@@ -7,26 +7,25 @@
 //! may miss: a guess about one goes wrong as late as its miss is served. As with classes, nothing
 //! here has to be right for a program to stay right.
 
-use super::classes::Classes;
+use super::classes::{Class, Classes};
+use super::place::{Loaded, Place};
 use super::reaching::Region;
-use super::sources::Loaded;
-use super::unit::{Place, Unit};
+use super::unit::Unit;
+use crate::flow::loops::Loop;
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
-use image::flow::loops::Loop;
-use records::plan::LoadClass;
 use std::collections::HashMap;
 
 /// What is known of loops, by their headers: each is looked through once, however many loads it
 /// has.
 #[derive(Default)]
-pub(super) struct Rounds {
+pub struct Rounds {
     known: HashMap<u32, Option<u32>>,
 }
 
 impl Rounds {
     /// How many instructions a round of the loop around an instruction has, if its rounds are
     /// independent.
-    pub(super) fn independent(&mut self, unit: &Unit, classes: &mut Classes<'_>, at: u32) -> Option<u32> {
+    pub fn independent(&mut self, unit: &Unit, classes: &mut Classes<'_>, at: u32) -> Option<u32> {
         let around = unit.loops.around(unit.cfg.block_of(at as usize))?;
         *self.known.entry(around.header).or_insert_with(|| of_loop(unit, classes, around))
     }
@@ -42,8 +41,7 @@ fn of_loop(unit: &Unit, classes: &mut Classes<'_>, around: &Loop) -> Option<u32>
         let bounds = unit.cfg.blocks[block as usize];
         instructions += bounds.end - bounds.first;
         for at in bounds.first..bounds.end {
-            let follows =
-                unit.loads_from(at) == Loaded::Elsewhere && classes.of(at) == Some(LoadClass::Chased);
+            let follows = unit.loads_from(at) == Loaded::Elsewhere && classes.of(at) == Some(Class::Chased);
             if unit.is_call(at) || follows || is_locked(&unit.instructions[at as usize], unit, at) {
                 return None;
             }
@@ -88,5 +86,5 @@ fn is_known_early(unit: &Unit, classes: &mut Classes<'_>, around: &Loop, first: 
 
 /// Prefetchers run ahead of what is strided.
 fn may_miss(classes: &mut Classes<'_>, load: u32) -> bool {
-    !matches!(classes.of(load), Some(LoadClass::Strided | LoadClass::Fixed))
+    !matches!(classes.of(load), Some(Class::Strided | Class::Fixed))
 }
