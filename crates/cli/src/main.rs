@@ -13,6 +13,7 @@ mod console;
 mod cpu;
 mod csv;
 mod doctor;
+mod export;
 mod failure;
 mod figures;
 mod generate;
@@ -71,6 +72,7 @@ enum Verb {
     Twin(twin::TwinArgs),
     Proof(proof::ProofArgs),
     Show(show::ShowArgs),
+    Export(export::ExportArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
@@ -85,6 +87,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Twin(args) => threads::shared(|| twin::run(args, console)),
         Verb::Proof(args) => threads::shared(|| proof::run(args, console)),
         Verb::Show(args) => show::run(args, console),
+        Verb::Export(args) => export::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }
