@@ -37,6 +37,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "twin" -d 'Rewrite a
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check that a rewritten file is its original plus twins, and nothing else'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "annotate" -d 'Show the code of functions with what each instruction cost'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or a part of it'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write a profile record in the format of another tool'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
@@ -131,6 +132,21 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand annotate" -s h -l help -
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand export" -l format -d 'The format' -r -f -a "pprof\t'For pprof (profile.proto, compressed)'
+folded\t'One line a stack, weighed by samples: for flamegraph.pl and inferno'
+speedscope\t'For speedscope (JSON)'
+firefox\t'For the Firefox Profiler (JSON)'
+callgrind\t'For callgrind_annotate and KCachegrind'
+memprof\t'For llvm-profdata: samples that waited for each global variable (YAML)'
+csv-loads\t'The loads as comma-separated values'
+csv-functions\t'The functions as comma-separated values'
+csv-objects\t'The data as comma-separated values'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand export" -s o -l output -d 'Write to this file [default: standard output]' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand export" -l weight -d 'What stacks are weighed by; formats that hold both show this one first [default: time]' -r -f -a "time\t'CPU time'
+stall\t'Time spent waiting for loads'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand export" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand export" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s h -l help -d 'Print help'

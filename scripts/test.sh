@@ -68,6 +68,18 @@ if need unshare util-linux "what happens on a full disk"; then
         skipped+=("what happens on a full disk: no mount namespace may be made here (root, or user namespaces, would help)")
 fi
 
+# What reads exports. Packages of npm go below target/, in the versions that were tried.
+need go golang-go "exports for pprof" || true
+need callgrind_annotate valgrind "exports for callgrind's tools" || true
+need /usr/lib/llvm-22/bin/llvm-profdata llvm-22 "exports for llvm-profdata" || true
+export GLEANER_READERS=${GLEANER_READERS:-$PWD/target/readers}
+if need npm npm "exports for the Firefox Profiler and speedscope"; then
+    [ -d "$GLEANER_READERS/node_modules/@firefox-devtools/profiler-cli" ] ||
+        timeout 300 npm install --prefix "$GLEANER_READERS" --no-audit --no-fund --silent \
+            @firefox-devtools/profiler-cli@0.10.0 speedscope@1.25.0 >/dev/null 2>&1 ||
+        skipped+=("exports for the Firefox Profiler and speedscope: their packages cannot be had from npm")
+fi
+
 if component fmt rustfmt "formatting"; then step cargo fmt --all --check; fi
 if component clippy clippy "lints"; then
     step cargo clippy --locked --workspace --all-targets --quiet -- -D warnings

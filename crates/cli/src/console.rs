@@ -94,10 +94,15 @@ impl Console {
 
     /// Something for standard output whatever the options: JSON that was asked for, or a format
     /// other tools read.
-    #[expect(clippy::unused_self, reason = "asked of the console like all output, so that it can be found")]
     pub(crate) fn stdout(&self, text: &str) -> Result<(), OutputError> {
+        self.stdout_bytes(text.as_bytes())
+    }
+
+    /// The same for a format that need not be text.
+    #[expect(clippy::unused_self, reason = "asked of the console like all output, so that it can be found")]
+    pub(crate) fn stdout_bytes(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
+        stdout.write_all(bytes)?;
         Ok(stdout.flush()?)
     }
 

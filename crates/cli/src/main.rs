@@ -14,6 +14,7 @@ mod console;
 mod cpu;
 mod csv;
 mod doctor;
+mod export;
 mod failure;
 mod figures;
 mod generate;
@@ -73,6 +74,7 @@ enum Verb {
     Proof(proof::ProofArgs),
     Annotate(annotate::AnnotateArgs),
     Show(show::ShowArgs),
+    Export(export::ExportArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
@@ -88,6 +90,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Proof(args) => threads::shared(|| proof::run(args, console)),
         Verb::Annotate(args) => annotate::run(args, console),
         Verb::Show(args) => show::run(args, console),
+        Verb::Export(args) => export::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

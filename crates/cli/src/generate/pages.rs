@@ -86,6 +86,20 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ),
             ("gleaner show --json run.json .slowdown", "Print a part of a record as JSON."),
         ],
+        "gleaner-export" => &[
+            (
+                "gleaner export --format pprof -o profile.pb.gz profile.json",
+                "Write a profile for 'go tool pprof -http=: profile.pb.gz'.",
+            ),
+            (
+                "gleaner export --format folded --weight stall profile.json | flamegraph.pl >stall.svg",
+                "Draw a flame graph of the time spent waiting for loads.",
+            ),
+            (
+                "gleaner export --format csv-loads profile.json",
+                "Print the loads as a table for a spreadsheet.",
+            ),
+        ],
         "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
         _ => &[],
     }
@@ -145,6 +159,7 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
         "gleaner-harvest" => &["nice(1)", "taskset(1)", "sched(7)"],
         "gleaner-annotate" => &["perf-annotate(1)", "objdump(1)"],
         "gleaner-show" => &["jq(1)"],
+        "gleaner-export" => &["callgrind_annotate(1)", "llvm-profdata(1)"],
         _ => &["perf(1)"],
     }
 }

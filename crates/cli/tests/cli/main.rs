@@ -13,6 +13,7 @@ mod cleanup;
 mod degraded;
 mod early_libraries;
 mod edges;
+mod export;
 mod front_door;
 mod generated;
 mod habits;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 9] =
-    ["tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "annotate", "show"];
+const VERBS: [&str; 10] =
+    ["tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "annotate", "show", "export"];
 
 /// Chases through a small list, so that there is a site, and ends with 7.
 const PROGRAM: &str = r#"
@@ -94,6 +94,14 @@ fn profile_and_annotate() {
         Some(3) => assert!(text(&output.stderr).contains("perf_event")),
         _ => panic!("{}", text(&output.stderr)),
     }
+}
+
+#[test]
+fn export() {
+    let record = testkit::root().join("crates/records/fixtures/profile.v1.call-chain.json");
+    let record = record.to_str().expect("a path that is text");
+    let export = ["export", "--format", "folded", record];
+    assert!(done(&gleaner(&place(), &export).output().unwrap()).contains(";main;serve;lookup "));
 }
 
 #[test]
