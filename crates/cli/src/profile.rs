@@ -49,6 +49,10 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     to: Option<Duration>,
 
+    /// Leave out who calls what: no stacks are copied
+    #[arg(long)]
+    no_stacks: bool,
+
     /// How many loads, functions and objects the summary shows
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -93,6 +97,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         frequency_hz: u64::from(args.frequency),
         duration: args.duration,
         window,
+        stacks: !args.no_stacks,
         output_to_error: console.json(),
         inherited: lab::inherited::at_start(),
         caches: caches(&host::read(Path::new("/"))),

@@ -7,6 +7,13 @@ use units::{Avma, FileOffset};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MappedId(pub u32);
 
+/// An instruction's place: in a file, or in memory that no file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    pub what: MappedId,
+    pub offset: FileOffset,
+}
+
 /// One mapping of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
@@ -60,6 +67,12 @@ impl AddressSpace {
     pub fn at(&self, address: Avma) -> Option<&Mapping> {
         let (_, mapping) = self.by_start.range(..=address.0).next_back()?;
         mapping.holds(address).then_some(mapping)
+    }
+
+    /// What is at an address.
+    pub fn place(&self, address: Avma) -> Option<Place> {
+        let mapping = self.at(address)?;
+        Some(Place { what: mapping.what, offset: mapping.offset_of(address)? })
     }
 
     /// All mappings, by ascending address.

@@ -9,11 +9,16 @@
 //! level          which level serves them, by their footprint and the cache sizes
 //! pattern        chain, parallel or stream
 //! objects        which variable or area an address lies in
+//! unwind         the calls that led to a sample, by its registers and its stack
+//! stacks         all of those calls, as one tree
+//! source         a mapped file: its code around what was sampled, and its names
+//! calls          the tree of calls with names
 //! profile        all of it, put together as the record
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod address_space;
+mod calls;
 pub mod code;
 pub mod data_address;
 pub mod footprint;
@@ -24,6 +29,10 @@ pub mod pattern;
 pub mod profile;
 pub mod registers;
 pub mod share;
+mod source;
+pub mod stacks;
 pub mod tally;
+pub mod unwind;
 
-pub use profile::{ModuleFile, Run, profile};
+pub use profile::{Run, profile};
+pub use source::ModuleFile;

@@ -1,35 +1,25 @@
 //! Puts the profile record together.
 
-use crate::code::{Cause, Code, Entry, Unclear};
+use crate::calls::Calls;
+use crate::code::{Cause, Entry, Unclear};
 use crate::data_address::data_address;
 use crate::level::{CacheSizes, judge};
-use crate::names::demangled;
 use crate::objects::{Object, Objects, Variables};
 use crate::pattern::{Timed, pattern};
 use crate::share::measured_share;
+use crate::source::{ModuleFile, Source};
+use crate::stacks::Frame;
 use crate::tally::{PlaceTally, Sample, Tally};
+use image::Image;
 use image::elf::bytes::hex;
-use image::names::Names;
-use image::{Image, Module};
 use records::profile::{
-    ByLevel, FunctionShare, Level, MemoryObject, Pattern, Profile, ProfiledProgram, Sampling, StallingLoad,
-    Summary, Unattributed,
+    ByLevel, CallTree, FunctionShare, Level, MemoryObject, Pattern, Profile, ProfiledProgram, Sampling,
+    StallingLoad, Summary, Unattributed,
 };
 use records::run::Refused;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use units::{Avma, Estimate, FileOffset, Quantity, Svma, Unit};
-
-/// A file that was mapped, with its bytes.
-pub struct ModuleFile {
-    /// The number of its mapping in the tally.
-    pub what: u32,
-    /// As the record spells it.
-    pub path: String,
-    pub data: Vec<u8>,
-    /// Its separate debug information.
-    pub debug: Option<Vec<u8>>,
-}
 
 /// What is known of the run beside its samples.
 #[derive(Clone, Debug)]
@@ -89,22 +79,46 @@ pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
     for (place, counts) in &tally.places {
         by_module.entry(place.what.0).or_default().push((place.offset, counts));
     }
-    for (file, image) in files.iter().zip(&images) {
-        let (Some(image), Some(mut places)) = (image, by_module.remove(&file.what)) else { continue };
+    let sources = sources(tally, files, &images);
+    let calls = Calls::of(tally, &sources);
+    for file in files {
+        let Some(mut places) = by_module.remove(&file.what) else { continue };
         places.sort_unstable_by_key(|(offset, _)| *offset);
-        let stated = places.iter().filter_map(|(offset, _)| image.address_of(*offset));
-        let Ok(module) = Module::around(&file.data, file.debug.as_deref(), stated) else {
-            sums.no_code(&places);
-            continue;
-        };
-        let code = Code::of(module);
-        found.look_at(file, &code, &places, &objects, &run.caches, &mut sums, tally.samples);
+        match sources.get(&file.what) {
+            Some(source) => {
+                found.look_at(source, &places, &objects, &calls, &run.caches, &mut sums, tally.samples);
+            }
+            None => sums.no_code(&places),
+        }
     }
     // What is left has no file that could be read: code made at run time, the vDSO.
     for places in by_module.into_values() {
         sums.no_code(&places);
     }
-    found.into_profile(run, tally, &sums)
+    found.into_profile(run, tally, &sums, calls.tree)
+}
+
+/// All files that something was sampled in, or that called it.
+fn sources<'d>(
+    tally: &Tally,
+    files: &'d [ModuleFile],
+    images: &[Option<Image<'d>>],
+) -> HashMap<u32, Source<'d>> {
+    let mut sampled: HashMap<u32, Vec<FileOffset>> = HashMap::new();
+    let leaves = tally.stacks.leaves.keys().map(|leaf| leaf.place);
+    for place in tally.places.keys().copied().chain(leaves) {
+        sampled.entry(place.what.0).or_default().push(place.offset);
+    }
+    // Of callers only the names are wanted: nothing is decoded for them.
+    for (_, node) in tally.stacks.nodes() {
+        if let Frame::Call(place) = node.frame {
+            sampled.entry(place.what.0).or_default();
+        }
+    }
+    let source = |(file, image): (&'d ModuleFile, &Option<Image<'d>>)| {
+        Some((file.what, Source::of(file, image.as_ref()?, sampled.get(&file.what)?)?))
+    };
+    files.iter().zip(images).filter_map(source).collect()
 }
 
 impl Sums {
@@ -129,14 +143,15 @@ impl Listed {
     #[expect(clippy::too_many_arguments, reason = "one pass over one module, and all that it adds to")]
     fn look_at(
         &mut self,
-        file: &ModuleFile,
-        code: &Code<'_>,
+        source: &Source<'_>,
         places: &[(FileOffset, &PlaceTally)],
         objects: &Objects<'_, '_>,
+        calls: &Calls,
         caches: &CacheSizes,
         sums: &mut Sums,
         all: u64,
     ) {
+        let (file, code) = (source.file, &source.code);
         let mut loads: BTreeMap<Svma, Waited> = BTreeMap::new();
         let mut functions: BTreeMap<usize, InFunction> = BTreeMap::new();
         for &(offset, counts) in places {
@@ -167,14 +182,13 @@ impl Listed {
                 function.stalled += if matches!(cause, Cause::Load(_)) { counts.user } else { 0 };
             }
         }
-        let names = Names::of(&file.data, file.debug.as_deref());
         for (address, waited) in loads {
-            self.add_load(file, code, &names, objects, caches, address, &waited, all);
+            self.add_load(source, objects, calls, caches, address, &waited, all);
         }
         for (unit, counts) in functions {
             let share = FunctionShare {
                 module: file.path.clone(),
-                function: function_name(code, unit),
+                function: source.function(code.module.units[unit].start),
                 address: code.module.units[unit].start.0,
                 time: measured_share(counts.samples, all),
                 stall: measured_share(counts.stalled, all),
@@ -187,15 +201,15 @@ impl Listed {
     #[expect(clippy::too_many_arguments, reason = "one load, and all that is known of it")]
     fn add_load(
         &mut self,
-        file: &ModuleFile,
-        code: &Code<'_>,
-        names: &Names<'_>,
+        source: &Source<'_>,
         objects: &Objects<'_, '_>,
+        calls: &Calls,
         caches: &CacheSizes,
         address: Svma,
         waited: &Waited,
         all: u64,
     ) {
+        let (file, code) = (source.file, &source.code);
         let instruction = code.instruction(address);
         let told = |sample: &Sample| {
             let registers = sample.registers?;
@@ -215,15 +229,10 @@ impl Listed {
             return;
         }
         let pattern = pattern(&timed);
-        let frames = names.frames(address);
-        let (own, inlined) =
-            frames.split_last().map_or((None, &[][..]), |(own, inlined)| (Some(own), inlined));
-        let function = code
-            .module
-            .unit_at(address)
-            .and_then(|unit| function_name(code, unit))
-            .or_else(|| Some(demangled(own?.function.as_deref()?)));
-        let line = names.line(address);
+        let frames = source.frames(address);
+        let (own, inlined) = frames.split_last().expect("an address has a frame");
+        let line = frames[0].line.as_ref();
+        let callers = calls.callers(file.what, address).cloned().unwrap_or_default();
         let stall = measured_share(waited.samples, all);
         let harvestable = match (judged.beyond_l2, pattern) {
             (true, Pattern::Chain) => stall.clone(),
@@ -238,11 +247,11 @@ impl Listed {
             module: file.path.clone(),
             build_id: code.module.image.build_id().map(hex),
             address: address.0,
-            function,
-            inlined: inlined.iter().filter_map(|f| Some(demangled(f.function.as_deref()?))).collect(),
-            file: line.as_ref().map(|line| line.file.clone()),
+            function: own.function.clone(),
+            inlined: inlined.iter().filter_map(|frame| frame.function.clone()).collect(),
+            file: line.map(|line| line.file.clone()),
             line: line.map(|line| line.line),
-            instruction: names.instruction(address),
+            instruction: source.names.instruction(address),
             stall,
             samples: waited.samples,
             threads: threads.len(),
@@ -257,6 +266,11 @@ impl Listed {
                 Some(footprint) => Quantity::modelled(Estimate::exact(footprint.lo.round()), Unit::Bytes),
             },
             object,
+            callers_share: match callers.of_samples {
+                0 => Quantity::unresolved("none of its samples has a stack"),
+                of_samples => measured_share(callers.samples, of_samples),
+            },
+            callers: callers.names,
             harvestable,
         };
         self.loads.push(load);
@@ -281,7 +295,7 @@ impl Listed {
         most
     }
 
-    fn into_profile(self, run: Run, tally: &Tally, sums: &Sums) -> Profile {
+    fn into_profile(self, run: Run, tally: &Tally, sums: &Sums, calls: CallTree) -> Profile {
         let all = tally.samples;
         let share = |part: u64| measured_share(part, all);
         let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);
@@ -352,6 +366,7 @@ impl Listed {
             loads: loads.into_iter().take(MOST_LISTED).collect(),
             functions: functions.into_iter().take(MOST_LISTED).collect(),
             objects: objects.collect(),
+            calls,
             refusals: run.refusals,
         }
     }
@@ -361,8 +376,4 @@ impl Listed {
 fn nowhere_in_user_mode(tally: &Tally) -> u64 {
     let placed: u64 = tally.places.values().map(|counts| counts.user).sum();
     tally.samples.saturating_sub(tally.in_kernel).saturating_sub(placed)
-}
-
-fn function_name(code: &Code<'_>, unit: usize) -> Option<String> {
-    code.module.name(unit).map(|name| demangled(&String::from_utf8_lossy(name)))
 }

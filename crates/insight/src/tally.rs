@@ -2,10 +2,10 @@
 //! that memory does not grow with time. Of each place some samples are kept whole, chosen evenly
 //! over the run (a reservoir): their registers tell which data the program waited for.
 
-use crate::address_space::{AddressSpace, MappedId};
+use crate::address_space::{AddressSpace, MappedId, Place};
 use crate::registers::Registers;
+use crate::stacks::Stacks;
 use std::collections::{BTreeMap, HashMap};
-use units::FileOffset;
 
 /// One sample of a thread's CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +18,6 @@ pub struct Sample {
     pub in_kernel: bool,
     /// `None` where the kernel gave none: a thread of the kernel, or one that ends.
     pub registers: Option<Registers>,
-}
-
-/// An instruction's place: in a file, or in memory that no file has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    pub what: MappedId,
-    pub offset: FileOffset,
 }
 
 /// What was sampled at one place.
@@ -82,6 +75,8 @@ pub struct Tally {
     pub nowhere: u64,
     /// Samples that the kernel had no room for.
     pub lost: u64,
+    /// Who called what was sampled, by samples of an event of their own.
+    pub stacks: Stacks,
     kept: usize,
     random: u64,
 }
@@ -103,6 +98,7 @@ impl Default for Tally {
             in_kernel: 0,
             nowhere: 0,
             lost: 0,
+            stacks: Stacks::default(),
             kept: 0,
             random: 0x9e37_79b9_7f4a_7c15,
         }
@@ -130,11 +126,7 @@ impl Tally {
         self.in_kernel += u64::from(sample.in_kernel);
         let process = self.processes.entry(sample.process).or_default();
         *process.threads.entry(sample.thread).or_default() += 1;
-        let place = sample.registers.and_then(|registers| {
-            let mapping = process.space.at(registers.ip)?;
-            Some(Place { what: mapping.what, offset: mapping.offset_of(registers.ip)? })
-        });
-        let Some(place) = place else {
+        let Some(place) = sample.registers.and_then(|registers| process.space.place(registers.ip)) else {
             self.nowhere += 1;
             return;
         };
@@ -164,7 +156,7 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::address_space::Mapping;
-    use units::Avma;
+    use units::{Avma, FileOffset};
 
     fn tally_with_a_mapping() -> Tally {
         let mut tally = Tally::default();

@@ -3,10 +3,12 @@
 //! To add a figure: a field in the part it belongs to, and the place in the crate `insight` that
 //! puts the record together.
 
+mod calls;
 mod load;
 mod object;
 mod sampling;
 
+pub use calls::{CallFrame, CallNode, CallTree};
 pub use load::{Level, Pattern, StallingLoad};
 pub use object::MemoryObject;
 pub use sampling::{Backend, Calibration, Sampling};
@@ -29,6 +31,9 @@ pub struct Profile {
     pub functions: Vec<FunctionShare>,
     /// The data that the core waited for, most stall first.
     pub objects: Vec<MemoryObject>,
+    /// Who called what was sampled; empty where no stacks were sampled.
+    #[serde(default)]
+    pub calls: CallTree,
     /// What was asked for and not done, or done in a lesser way.
     #[serde(default)]
     pub refusals: Vec<Refused>,

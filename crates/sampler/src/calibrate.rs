@@ -3,7 +3,7 @@
 
 use crate::perf::event::Event;
 use crate::perf::open::Clock;
-use crate::perf::ring::{RING_BYTES, Ring};
+use crate::perf::ring::Ring;
 use crate::perf::{event, open};
 use insight::share::measured_share;
 use records::profile::Calibration;
@@ -28,7 +28,7 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
     let rings: Option<Vec<Ring>> = open::cpus()
         .into_iter()
         .filter_map(|cpu| open::open(clock, thread, cpu).ok())
-        .map(|event| Ring::of(event, RING_BYTES).ok())
+        .map(|event| Ring::of(event, clock.holds).ok())
         .collect();
     let Some(mut rings) = rings.filter(|rings| !rings.is_empty()) else {
         return unresolved("no event could be opened for the calibration");
@@ -47,7 +47,7 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
     drop(area);
     // Only samples in the loop count: writing the area and looking at the clock are not part of it.
     let near = behind_load.saturating_sub(16)..behind_load + 64;
-    let sampled: Vec<u64> = event::events(&bytes)
+    let sampled: Vec<u64> = event::events(&bytes, clock.holds)
         .into_iter()
         .filter_map(|event| match event {
             Event::Sample(sample) if !sample.in_kernel => sample.registers.map(|registers| registers.ip.0),

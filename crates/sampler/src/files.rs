@@ -3,7 +3,8 @@
 use crate::target::mappings_of;
 use image::Image;
 use insight::ModuleFile;
-use insight::tally::Tally;
+use insight::tally::{Mapped, Tally};
+use insight::unwind::UnwindTables;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -17,20 +18,34 @@ const LARGEST_BYTES: u64 = 1 << 30;
 pub(crate) fn modules(tally: &Tally) -> Vec<ModuleFile> {
     let mut found = Vec::new();
     for (what, mapped) in tally.mapped.iter().enumerate() {
-        let path = Path::new(OsStr::from_bytes(&mapped.name));
-        let data = match &mapped.name[..] {
-            VDSO => own_vdso(),
-            _ if mapped.area.is_some() || !path.is_absolute() => None,
-            _ => elf(path),
-        };
-        let Some(data) = data else { continue };
+        let Some(data) = bytes_of(mapped) else { continue };
         let separate = Image::parse(&data)
             .ok()
             .and_then(|image| image::names::separate_debug_file(image.build_id()?))
             .and_then(|path| elf(&path));
-        found.push(ModuleFile { what: what as u32, path: records::text_of(path), data, debug: separate });
+        let path = records::text_of(path_of(mapped));
+        found.push(ModuleFile { what: what as u32, path, data, debug: separate });
     }
     found
+}
+
+/// How to unwind through the code of what is mapped, if it is a file that has any.
+pub(crate) fn unwind_tables(mapped: &Mapped) -> Option<UnwindTables> {
+    let data = bytes_of(mapped)?;
+    Some(UnwindTables::of(&Image::parse(&data).ok()?))
+}
+
+fn path_of(mapped: &Mapped) -> &Path {
+    Path::new(OsStr::from_bytes(&mapped.name))
+}
+
+fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
+    let path = path_of(mapped);
+    match &mapped.name[..] {
+        VDSO => own_vdso(),
+        _ if mapped.area.is_some() || !path.is_absolute() => None,
+        _ => elf(path),
+    }
 }
 
 /// The kernel's own library, which it maps into every process: the same bytes in each.

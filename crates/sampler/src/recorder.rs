@@ -8,13 +8,15 @@ use crate::files;
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
-use insight::address_space::Mapping;
-use insight::tally::{Area, Mapped, Tally};
+use insight::address_space::{MappedId, Mapping};
+use insight::tally::{Area, Mapped, Sample, Tally};
+use insight::unwind::Unwinder;
 use units::{Avma, FileOffset};
 
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub tally: Tally,
+    unwinder: Unwinder,
     waiting: Vec<Event>,
     bytes: Vec<u8>,
     /// Only samples from this time on, and before that one, count; mappings always do.
@@ -45,7 +47,7 @@ impl Recorder {
         for ring in rings {
             self.bytes.clear();
             ring.drain(&mut self.bytes);
-            self.waiting.extend(events(&self.bytes));
+            self.waiting.extend(events(&self.bytes, ring.holds()));
         }
     }
 
@@ -60,12 +62,9 @@ impl Recorder {
 
     pub(crate) fn count(&mut self, event: Event) {
         match event {
-            Event::Sample(sample) => {
-                let counts = self.window_ns.is_none_or(|(from, to)| (from..to).contains(&sample.time_ns));
-                if counts {
-                    self.tally.count(sample);
-                }
-            }
+            Event::Sample(sample) if self.is_asked_for(sample.time_ns) => self.tally.count(sample),
+            Event::Stack(sample, stack) if self.is_asked_for(sample.time_ns) => self.unwind(sample, &stack),
+            Event::Sample(_) | Event::Stack(..) => {}
             Event::Mapped(mapping) => self.map(mapping),
             Event::Named { process, thread, name, executed, .. } => {
                 let entry = self.tally.processes.entry(process).or_default();
@@ -86,7 +85,23 @@ impl Recorder {
                 }
             }
             Event::Lost { count, .. } => self.tally.lost += count,
+            Event::LostStacks { count, .. } => self.tally.stacks.lost += count,
         }
+    }
+
+    fn is_asked_for(&self, time_ns: u64) -> bool {
+        self.window_ns.is_none_or(|(from, to)| (from..to).contains(&time_ns))
+    }
+
+    /// Stacks are unwound at once: kept as bytes they would take megabytes a second.
+    fn unwind(&mut self, sample: Sample, stack: &[u8]) {
+        let Some(registers) = sample.registers else { return };
+        let Some(process) = self.tally.processes.get(&sample.process) else { return };
+        let Some(place) = process.space.place(registers.ip) else { return };
+        let mapped = &self.tally.mapped;
+        let tables = |what: MappedId| files::unwind_tables(&mapped[what.0 as usize]);
+        let calls = self.unwinder.calls(&registers, stack, &process.space, tables);
+        self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
     }
 
     fn map(&mut self, new: NewMapping) {

@@ -2,12 +2,12 @@
 //! ends, and the profile made of them.
 
 use crate::calibrate::calibrate;
+use crate::files;
 use crate::perf::event::Event;
-use crate::perf::open::{Clock, cpus, now_ns, open, write_into};
-use crate::perf::ring::{RING_BYTES, Ring};
+use crate::perf::open::{Clock, Holds, cpus, now_ns, open, write_into};
+use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
 use crate::recorder::Recorder;
 use crate::target::{Child, End, Running, mappings_of, threads_of};
-use crate::{files, target};
 use insight::level::CacheSizes;
 use lab::inherited::Inherited;
 use lab::stop::Stop;
@@ -38,6 +38,8 @@ pub struct Request {
     pub duration: Option<Duration>,
     /// Count only samples of this part of the run: from its beginning, in time.
     pub window: Option<(Duration, Duration)>,
+    /// Find out who calls what waits.
+    pub stacks: bool,
     /// Send the program's standard output to standard error.
     pub output_to_error: bool,
     pub inherited: Inherited,
@@ -76,10 +78,11 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         with_kernel: true,
         from_exec: matches!(request.subject, Subject::Command(_)),
         wake_at_bytes: (RING_BYTES / 2) as u32,
+        holds: Holds::Registers,
     };
     clock.with_kernel = may_sample_kernel(clock)?;
     let calibration = calibrate(clock);
-    let (watched, mut rings) = begin(request, clock)?;
+    let (watched, mut rings, no_stacks) = begin(request, clock)?;
     let began = Instant::now();
     let window = request.window.map(|(from, to)| {
         let now = now_ns();
@@ -94,15 +97,11 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         }
     }
     let used_before = own_cpu_time();
-    let cpu_before = watched.cpu_time();
     let ended = watch(&watched, request, stop, &mut rings, &mut recorder);
-    let cpu_time = match (watched.cpu_time(), cpu_before) {
-        (Some(after), Some(before)) => {
-            let spent = after.saturating_sub(before).as_secs_f64();
-            Quantity::measured(Estimate::exact(spent), Unit::Seconds)
-        }
-        _ => Quantity::unresolved("the process ended before its CPU time could be read"),
-    };
+    // The events of registers count time, of all threads.
+    let cpu_time_ns: u64 =
+        rings.iter().filter(|ring| ring.holds() == Holds::Registers).map(Ring::counted).sum();
+    let cpu_time = Quantity::measured(Estimate::exact(cpu_time_ns as f64 / 1e9), Unit::Seconds);
     recorder.finish(&mut rings);
     let elapsed = began.elapsed();
     drop(rings);
@@ -110,9 +109,10 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let tally = recorder.tally;
     let overhead = match cpu_time.value() {
         Some(cpu) if cpu > 0.0 => Quantity::measured(Estimate::exact(used.as_secs_f64() / cpu), Unit::Ratio),
-        _ => Quantity::unresolved("the program's CPU time is not known"),
+        _ => Quantity::unresolved("the program used no CPU time"),
     };
-    let refusals = refusals(clock, &calibration, tally.lost);
+    let mut refusals = refusals(clock, &calibration, tally.lost);
+    refusals.extend(no_stacks);
     let program = ProfiledProgram {
         command: match &request.subject {
             Subject::Command(words) => words.iter().map(|word| records::text_of(word.as_ref())).collect(),
@@ -162,8 +162,8 @@ fn may_sample_kernel(clock: Clock) -> Result<bool, SampleError> {
     Err(SampleError::NotAllowed { why: records::plain(&last) })
 }
 
-/// Opens all events, and lets the program go.
-fn begin(request: &Request, clock: Clock) -> Result<(Watched, Vec<Ring>), SampleError> {
+/// Opens all events, and lets the program go. Says why there are no stacks, if there should be.
+fn begin(request: &Request, clock: Clock) -> Result<(Watched, Vec<Ring>, Option<Refused>), SampleError> {
     match &request.subject {
         Subject::Command(words) => {
             let what =
@@ -175,21 +175,48 @@ fn begin(request: &Request, clock: Clock) -> Result<(Watched, Vec<Ring>), Sample
             };
             let child =
                 Child::start(words, request.output_to_error, &request.inherited).map_err(not_started)?;
-            let rings = rings(&[child.pid], clock)?;
+            let mut rings = rings(&[child.pid], clock)?;
+            let no_stacks = add_stacks(request, &mut rings, &[child.pid], clock);
             let running = child.go().map_err(not_started)?;
-            Ok((Watched::Started(running), rings))
+            Ok((Watched::Started(running), rings, no_stacks))
         }
         Subject::Process(pid) => {
             let not_attached = |e: io::Error| SampleError::NotAttached { pid: *pid, why: records::plain(&e) };
             let threads = threads_of(*pid).map_err(not_attached)?;
             allow_all_files();
             // This process may sample itself, so what is refused is that process.
-            let rings = rings(&threads, clock).map_err(|e| match e {
+            let mut rings = rings(&threads, clock).map_err(|e| match e {
                 SampleError::NotAllowed { why } => SampleError::NotAttached { pid: *pid, why },
                 other => other,
             })?;
-            Ok((Watched::Attached(*pid), rings))
+            let no_stacks = add_stacks(request, &mut rings, &threads, clock);
+            Ok((Watched::Attached(*pid), rings, no_stacks))
         }
+    }
+}
+
+/// Bytes of the stack that are copied at a sample: about thirty frames of compiled programs.
+const STACK_BYTES: u32 = 8 << 10;
+/// A stack costs more than a sample of registers does, and who calls what is known from fewer.
+const SAMPLES_A_STACK: u64 = 16;
+
+/// Opens the slower event that copies stacks, too. Without it there is a profile all the same.
+fn add_stacks(request: &Request, rings: &mut Vec<Ring>, threads: &[u32], clock: Clock) -> Option<Refused> {
+    if !request.stacks {
+        return None;
+    }
+    let slower = Clock {
+        frequency_hz: clock.frequency_hz.div_ceil(SAMPLES_A_STACK),
+        wake_at_bytes: (STACK_RING_BYTES / 2) as u32,
+        holds: Holds::Stacks(STACK_BYTES),
+        ..clock
+    };
+    match self::rings(threads, slower) {
+        Ok(added) => {
+            rings.extend(added);
+            None
+        }
+        Err(e) => Some(Refused { what: "call stacks".to_owned(), why: e.to_string(), would_help: None }),
     }
 }
 
@@ -214,7 +241,7 @@ fn rings(threads: &[u32], clock: Clock) -> Result<Vec<Ring>, SampleError> {
             };
             let no_ring = |e: io::Error| SampleError::NoRing { why: records::plain(&e) };
             match &mut ring {
-                None => ring = Some(Ring::of(event, RING_BYTES).map_err(no_ring)?),
+                None => ring = Some(Ring::of(event, clock.holds).map_err(no_ring)?),
                 Some(ring) => {
                     write_into(&event, ring.event()).map_err(no_ring)?;
                     ring.keep(event);
@@ -327,14 +354,6 @@ impl Watched {
         match self {
             Self::Started(running) => running.pid,
             Self::Attached(pid) => *pid,
-        }
-    }
-
-    /// CPU time so far: of children that were waited for, or of the process.
-    fn cpu_time(&self) -> Option<Duration> {
-        match self {
-            Self::Started(_) => Some(target::cpu_time_of_children()),
-            Self::Attached(pid) => target::cpu_time_of(*pid),
         }
     }
 }

@@ -7,7 +7,6 @@ use std::ffi::{CString, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::time::Duration;
 
 /// A program that was started and waits.
 pub(crate) struct Child {
@@ -132,29 +131,6 @@ unsafe fn become_program(
         libc::write(tell.as_raw_fd(), number.as_ptr().cast(), number.len());
         libc::_exit(127)
     }
-}
-
-/// CPU time of all processes that this one has waited for, and of those that they waited for.
-pub(crate) fn cpu_time_of_children() -> Duration {
-    // SAFETY: zero is a value of every field, and the kernel fills all in.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage
-    };
-    let of = |time: libc::timeval| Duration::new(time.tv_sec as u64, 1000 * time.tv_usec as u32);
-    of(usage.ru_utime) + of(usage.ru_stime)
-}
-
-/// CPU time of a running process, by all threads that it has had.
-pub(crate) fn cpu_time_of(process: u32) -> Option<Duration> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The second field is a name in parentheses, which may hold anything; user and system time are
-    // the 14th and 15th.
-    let (_, behind_name) = text.rsplit_once(')')?;
-    let mut fields = behind_name.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
-    let ticks = fields.next()?.ok()? + fields.next()?.ok()?;
-    Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
 /// The threads of a running process.

@@ -22,6 +22,7 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     }
     text.push_str(&where_time_went(profile, width));
     text.push_str(&loads(profile, top, width));
+    text.push_str(&callers(profile, top));
     text.push_str(&functions(profile, top, width));
     text.push_str(&objects(profile, top, width));
     for refused in &profile.refusals {
@@ -46,8 +47,12 @@ fn head(profile: &Profile) -> String {
         ProgramEnd::Unknown => ", ended".to_owned(),
     };
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let processes = match program.processes {
+        0 | 1 => String::new(),
+        several => format!(" of {several} processes"),
+    };
     let mut text = format!(
-        "profile of {}: {} elapsed, {} of CPU time in {}{ended}\n",
+        "profile of {}: {} elapsed, {} of CPU time in {}{processes}{ended}\n",
         short(&crate::failure::one_line(&what), 60),
         profile.summary.elapsed.brief(),
         profile.summary.cpu_time.brief(),
@@ -136,13 +141,39 @@ fn source(load: &StallingLoad) -> String {
     }
 }
 
+/// Callers of one load that are shown.
+const CALLERS_SHOWN: usize = 5;
+
+fn callers(profile: &Profile, top: usize) -> String {
+    let mut lines = String::new();
+    let mut shown = Vec::new();
+    for load in profile.loads.iter().take(top).filter(|load| !load.callers.is_empty()) {
+        // Loads of one function are called alike.
+        let called = (&load.function, &load.callers);
+        if shown.contains(&called) {
+            continue;
+        }
+        shown.push(called);
+        let names: Vec<String> =
+            load.callers.iter().take(CALLERS_SHOWN).map(|name| short(name, 40)).collect();
+        let more = if load.callers.len() > CALLERS_SHOWN { " < …" } else { "" };
+        let share = percent(&load.callers_share);
+        let function = short(load.function.as_deref().unwrap_or("?"), 40);
+        let _ = writeln!(lines, "  {function} < {}{more}  {share}", names.join(" < "));
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\n  who calls these loads most often (share of the load's stacks)\n{lines}")
+}
+
 fn functions(profile: &Profile, top: usize, width: usize) -> String {
     let mut rows = vec![row(["time", "stall", "function", "module"])];
     for function in profile.functions.iter().take(top) {
         rows.push(vec![
             percent(&function.time),
             percent(&function.stall),
-            short(function.function.as_deref().unwrap_or("?"), 60),
+            function.function.as_deref().map_or(format!("{:#x}", function.address), |name| short(name, 60)),
             file_name(&function.module),
         ]);
     }

@@ -72,6 +72,7 @@ fn the_load_that_stalls_is_named_with_its_data() {
     assert_eq!(load.pattern, Pattern::Chain, "{load:?}");
     assert_eq!(load.object.as_deref(), Some("everything (p)"), "{load:?}");
     assert!(!matches!(load.level, Level::L1 | Level::L2), "{load:?}");
+    assert_eq!(load.callers.first().map(String::as_str), Some("main"), "{load:?}");
     let object = &profile.objects[0];
     assert_eq!((object.name.as_str(), object.bytes.value()), ("everything (p)", Some(67_108_864.0)));
     assert!(told.contains("chase") && told.contains("everything (p)") && told.contains("next: "), "{told}");
@@ -85,6 +86,26 @@ fn a_stripped_program_shows_the_same_load() {
     let Some((_, stripped)) = profiled(&place, &["-q", "--", "./stripped", STEPS]) else { return };
     assert_eq!(stripped.loads[0].address, whole.loads[0].address);
     assert_eq!(stripped.loads[0].function, None);
+}
+
+#[test]
+fn who_calls_what_waits_is_a_tree_below_the_program() {
+    let place = place();
+    let Some((_, profile)) = profiled(&place, &["-q", "--", "./p", STEPS]) else { return };
+    let tree = &profile.calls;
+    let counted: u64 = tree.nodes.iter().map(|node| node.samples).sum();
+    assert!(counted > 0 && counted == tree.samples && tree.cut_off * 10 < counted, "{tree:?}");
+    let names = |node: usize| {
+        let outwards = std::iter::successors(Some(node), |&node| tree.nodes[node].caller);
+        let name = |node: usize| tree.frames[tree.nodes[node].frame].function.clone().unwrap();
+        outwards.map(name).collect::<Vec<_>>()
+    };
+    let most = (0..tree.nodes.len()).max_by_key(|&node| tree.nodes[node].stall).unwrap();
+    let stack = names(most);
+    assert_eq!(stack[..2], ["chase", "main"], "{stack:?}");
+    assert_eq!(stack.last().map(String::as_str), Some("p"), "{stack:?}");
+    let Some((_, without)) = profiled(&place, &["-q", "--no-stacks", "--", "./p", STEPS]) else { return };
+    assert!(without.calls.nodes.is_empty() && without.loads[0].callers.is_empty());
 }
 
 #[test]

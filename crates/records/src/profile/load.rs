@@ -43,8 +43,18 @@ pub struct StallingLoad {
     /// The object that holds most of the addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
+    /// Who calls it most often, the innermost caller first; by samples that have a stack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<String>,
+    /// Share of its samples with a stack in which these are the callers.
+    #[serde(default = "no_stacks")]
+    pub callers_share: Quantity,
     /// Share of the CPU time in which a yield before this load could let other work run.
     pub harvestable: Quantity,
+}
+
+fn no_stacks() -> Quantity {
+    Quantity::unresolved("none of its samples has a stack")
 }
 
 /// What served a load.

@@ -1,5 +1,6 @@
 //! Records of a ring, taken apart: only what is in bounds is believed.
 
+use crate::perf::open::Holds;
 use insight::registers::Registers;
 use insight::tally::Sample;
 use units::Avma;
@@ -8,6 +9,8 @@ use units::Avma;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Sample(Sample),
+    /// A sample with the bytes of its stack, from the stack pointer on.
+    Stack(Sample, Vec<u8>),
     Mapped(NewMapping),
     /// A thread has a new name; a process has executed a program, if so marked.
     Named {
@@ -24,6 +27,10 @@ pub(crate) enum Event {
         time_ns: u64,
     },
     Lost {
+        count: u64,
+        time_ns: u64,
+    },
+    LostStacks {
         count: u64,
         time_ns: u64,
     },
@@ -45,11 +52,12 @@ pub(crate) struct NewMapping {
 impl Event {
     pub(crate) fn time_ns(&self) -> u64 {
         match self {
-            Self::Sample(sample) => sample.time_ns,
+            Self::Sample(sample) | Self::Stack(sample, _) => sample.time_ns,
             Self::Mapped(mapping) => mapping.time_ns,
-            Self::Named { time_ns, .. } | Self::Forked { time_ns, .. } | Self::Lost { time_ns, .. } => {
-                *time_ns
-            }
+            Self::Named { time_ns, .. }
+            | Self::Forked { time_ns, .. }
+            | Self::Lost { time_ns, .. }
+            | Self::LostStacks { time_ns, .. } => *time_ns,
         }
     }
 }
@@ -69,9 +77,9 @@ const HEADER_BYTES: usize = 8;
 /// What ends every record but samples: process, thread, time.
 const IDENTITY_BYTES: usize = 16;
 
-/// All records of these bytes, which begin with one. Those of other kinds are left out, and what is
-/// cut off at the end, too.
-pub(crate) fn events(mut bytes: &[u8]) -> Vec<Event> {
+/// All records of these bytes, which begin with one, from an event that holds this. Records of
+/// other kinds are left out, and what is cut off at the end, too.
+pub(crate) fn events(mut bytes: &[u8], holds: Holds) -> Vec<Event> {
     let mut found = Vec::new();
     while let Some(header) = bytes.get(..HEADER_BYTES) {
         let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
@@ -81,16 +89,16 @@ pub(crate) fn events(mut bytes: &[u8]) -> Vec<Event> {
             break;
         }
         let Some(body) = bytes.get(HEADER_BYTES..size) else { break };
-        found.extend(event(kind, misc, body));
+        found.extend(event(kind, misc, body, holds));
         bytes = &bytes[size..];
     }
     found
 }
 
-fn event(kind: u32, misc: u16, body: &[u8]) -> Option<Event> {
+fn event(kind: u32, misc: u16, body: &[u8], holds: Holds) -> Option<Event> {
     let fields = Fields { body };
     if kind == SAMPLE {
-        return sample(misc, fields);
+        return sample(misc, fields, holds);
     }
     let own = body.len().checked_sub(IDENTITY_BYTES)?;
     let time_ns = fields.u64(own + 8)?;
@@ -99,7 +107,8 @@ fn event(kind: u32, misc: u16, body: &[u8]) -> Option<Event> {
         Some(bytes.split(|&byte| byte == 0).next().unwrap_or(&[]).to_vec())
     };
     Some(match kind {
-        LOST => Event::Lost { count: fields.u64(8)?, time_ns },
+        LOST if holds == Holds::Registers => Event::Lost { count: fields.u64(8)?, time_ns },
+        LOST => Event::LostStacks { count: fields.u64(8)?, time_ns },
         COMM => Event::Named {
             process: fields.u32(0)?,
             thread: fields.u32(4)?,
@@ -122,19 +131,37 @@ fn event(kind: u32, misc: u16, body: &[u8]) -> Option<Event> {
     })
 }
 
-fn sample(misc: u16, fields: Fields<'_>) -> Option<Event> {
+/// Where in a sample's body its registers begin; how many there are.
+const REGISTERS_AT: usize = 32;
+const REGISTER_COUNT: usize = 17;
+
+fn sample(misc: u16, fields: Fields<'_>, holds: Holds) -> Option<Event> {
     const NO_REGISTERS: u64 = 0;
     let registers = match fields.u64(24)? {
         NO_REGISTERS => None,
         _ => Some(registers(fields)?),
     };
-    Some(Event::Sample(Sample {
+    let sample = Sample {
         process: fields.u32(8)?,
         thread: fields.u32(12)?,
         time_ns: fields.u64(16)?,
         in_kernel: misc & MODE == MODE_KERNEL,
         registers,
-    }))
+    };
+    if holds == Holds::Registers {
+        return Some(Event::Sample(sample));
+    }
+    // The stack: room for it in bytes, that room, and how many bytes of it were copied.
+    let size_at = REGISTERS_AT + if registers.is_some() { 8 * REGISTER_COUNT } else { 0 };
+    let room = usize::try_from(fields.u64(size_at)?).ok()?;
+    let stack = if room == 0 {
+        &[][..]
+    } else {
+        let start = size_at + 8;
+        let copied = usize::try_from(fields.u64(start.checked_add(room)?)?).ok()?;
+        fields.body.get(start..start.checked_add(copied.min(room))?)?
+    };
+    Some(Event::Stack(sample, stack.to_vec()))
 }
 
 /// In a sample the registers stand in the order of their bits in the mask; in instructions they
@@ -142,8 +169,7 @@ fn sample(misc: u16, fields: Fields<'_>) -> Option<Event> {
 fn registers(fields: Fields<'_>) -> Option<Registers> {
     /// The numbers of AX, BX, CX, DX, SI, DI, BP, SP.
     const NUMBERS: [usize; 8] = [0, 3, 1, 2, 6, 7, 5, 4];
-    const FIRST: usize = 32;
-    let at = |index: usize| fields.u64(FIRST + 8 * index);
+    let at = |index: usize| fields.u64(REGISTERS_AT + 8 * index);
     let mut general = [0; 16];
     for (index, number) in NUMBERS.into_iter().enumerate() {
         general[number] = at(index)?;
@@ -190,14 +216,29 @@ mod tests {
     fn samples_hold_registers_by_their_numbers() {
         let mut body = words(&[0x40_1003, 7 << 32 | 5, 99, 2]);
         body.extend(words(&[10, 13, 11, 12, 16, 17, 15, 14, 0x40_1003, 18, 19, 20, 21, 22, 23, 24, 25]));
-        let found = events(&record(SAMPLE, 2, &body));
+        let found = events(&record(SAMPLE, 2, &body), Holds::Registers);
         let Event::Sample(sample) = &found[0] else { panic!("{found:?}") };
         assert_eq!((sample.process, sample.thread, sample.time_ns, sample.in_kernel), (5, 7, 99, false));
         let registers = sample.registers.unwrap();
         assert_eq!(registers.general, std::array::from_fn(|number| number as u64 + 10));
         assert_eq!(registers.ip, Avma(0x40_1003));
-        let none = events(&record(SAMPLE, 1, &words(&[1, 2, 3, 0])));
+        let none = events(&record(SAMPLE, 1, &words(&[1, 2, 3, 0])), Holds::Registers);
         assert!(matches!(&none[0], Event::Sample(s) if s.in_kernel && s.registers.is_none()), "{none:?}");
+    }
+
+    #[test]
+    fn stacks_are_as_long_as_was_copied() {
+        let mut body = words(&[0x40_1003, 7 << 32 | 5, 99, 2]);
+        body.extend(words(&[1; REGISTER_COUNT]));
+        body.extend(words(&[32, 0xa, 0xb, 0xc, 0xd, 16]));
+        let found = events(&record(SAMPLE, 2, &body), Holds::Stacks(32));
+        let Event::Stack(sample, stack) = &found[0] else { panic!("{found:?}") };
+        assert_eq!((sample.thread, &stack[..]), (7, &words(&[0xa, 0xb])[..]));
+        let none = events(&record(SAMPLE, 1, &words(&[1, 2, 3, 0, 0])), Holds::Stacks(32));
+        assert!(matches!(&none[0], Event::Stack(s, stack) if s.registers.is_none() && stack.is_empty()));
+        let mut too_long = words(&[1, 2, 3, 0, 1 << 40]);
+        too_long.extend(words(&[u64::MAX; 8]));
+        assert_eq!(events(&record(SAMPLE, 1, &too_long), Holds::Stacks(32)), []);
     }
 
     #[test]
@@ -226,7 +267,7 @@ mod tests {
         let named =
             Event::Named { process: 5, thread: 6, name: b"ls".to_vec(), executed: true, time_ns: 1235 };
         assert_eq!(
-            events(&bytes),
+            events(&bytes, Holds::Registers),
             [
                 Event::Mapped(mapping),
                 named,
@@ -240,13 +281,15 @@ mod tests {
     fn what_is_cut_off_is_left_out() {
         let whole = record(LOST, 0, &words(&[1, 42, 0, 1237]));
         for length in 0..whole.len() {
-            assert_eq!(events(&whole[..length]), []);
+            assert_eq!(events(&whole[..length], Holds::Registers), []);
         }
         for kind in [LOST, COMM, FORK, SAMPLE, MMAP2] {
             for length in 0..80 {
-                let _ = events(&record(kind, 0xffff, &vec![0xff; length]));
+                for holds in [Holds::Registers, Holds::Stacks(8192)] {
+                    let _ = events(&record(kind, 0xffff, &vec![0xff; length]), holds);
+                }
             }
         }
-        assert_eq!(events(&[0; 64]), [], "a size of zero ends it");
+        assert_eq!(events(&[0; 64], Holds::Registers), [], "a size of zero ends it");
     }
 }

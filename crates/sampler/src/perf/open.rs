@@ -36,6 +36,7 @@ const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_REGS_USER: u64 = 1 << 12;
+const SAMPLE_STACK_USER: u64 = 1 << 13;
 
 const DISABLED: u64 = 1;
 const INHERIT: u64 = 1 << 1;
@@ -71,22 +72,30 @@ pub(crate) struct Clock {
     pub from_exec: bool,
     /// Half of a ring, in bytes: when so much is in it, its reader is woken.
     pub wake_at_bytes: u32,
+    pub holds: Holds,
+}
+
+/// What an event tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Registers at each sample, and what processes map, how they are named, and whom they make.
+    Registers,
+    /// Registers and as much of the stack, in bytes, at each sample; nothing else.
+    Stacks(u32),
 }
 
 /// Opens the event for a thread on one CPU. Threads and processes that it makes are sampled too.
 pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
-    let mut flags = INHERIT
-        | EXCLUDE_HYPERVISOR
-        | MMAP
-        | COMM
-        | FREQUENCY
-        | TASK
-        | WATERMARK
-        | MMAP_DATA
-        | SAMPLE_ID_ALL
-        | MMAP2
-        | COMM_EXEC
-        | USE_CLOCKID;
+    let mut flags = INHERIT | EXCLUDE_HYPERVISOR | FREQUENCY | WATERMARK | SAMPLE_ID_ALL | USE_CLOCKID;
+    let mut sample_type = SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_REGS_USER;
+    let mut stack_bytes = 0;
+    match clock.holds {
+        Holds::Registers => flags |= MMAP | COMM | TASK | MMAP_DATA | MMAP2 | COMM_EXEC,
+        Holds::Stacks(bytes) => {
+            sample_type |= SAMPLE_STACK_USER;
+            stack_bytes = bytes;
+        }
+    }
     flags |= if clock.with_kernel { 0 } else { EXCLUDE_KERNEL };
     flags |= if clock.from_exec { DISABLED | ENABLE_ON_EXEC } else { 0 };
     let attributes = Attributes {
@@ -94,10 +103,11 @@ pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
         size: size_of::<Attributes>() as u32,
         config: COUNT_SW_CPU_CLOCK,
         sample_period_or_frequency: clock.frequency_hz,
-        sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_REGS_USER,
+        sample_type,
         flags,
         wakeup: clock.wake_at_bytes,
         sample_regs_user: REGISTERS,
+        sample_stack_user: stack_bytes,
         clockid: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     };

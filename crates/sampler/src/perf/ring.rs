@@ -1,5 +1,6 @@
 //! The memory through which the kernel hands over the events of one CPU.
 
+use crate::perf::open::Holds;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -10,8 +11,10 @@ const PAGE_BYTES: usize = 4096;
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 
-/// Bytes of one CPU's ring. What users without rights may lock in memory holds two of them.
+/// Bytes of one CPU's rings: of registers, and of stacks. What users without rights may lock in
+/// memory, 516 KiB a CPU, holds both.
 pub(crate) const RING_BYTES: usize = 256 << 10;
+pub(crate) const STACK_RING_BYTES: usize = 128 << 10;
 
 /// A ring and the event that owns it.
 pub(crate) struct Ring {
@@ -20,11 +23,16 @@ pub(crate) struct Ring {
     others: Vec<OwnedFd>,
     at: NonNull<u8>,
     data_bytes: usize,
+    holds: Holds,
 }
 
 impl Ring {
-    /// Maps the ring of an event: `data_bytes` is a power of two of at least a page.
-    pub(crate) fn of(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
+    /// Maps the ring of an event.
+    pub(crate) fn of(event: OwnedFd, holds: Holds) -> io::Result<Self> {
+        let data_bytes = match holds {
+            Holds::Registers => RING_BYTES,
+            Holds::Stacks(_) => STACK_RING_BYTES,
+        };
         assert!(data_bytes.is_power_of_two() && data_bytes >= PAGE_BYTES, "{data_bytes}");
         // SAFETY: a new mapping of a descriptor that we own, wherever the kernel likes.
         let at = unsafe {
@@ -41,7 +49,11 @@ impl Ring {
             return Err(io::Error::last_os_error());
         }
         let at = NonNull::new(at.cast()).expect("the kernel maps nothing at address zero unasked");
-        Ok(Self { event, others: Vec::new(), at, data_bytes })
+        Ok(Self { event, others: Vec::new(), at, data_bytes, holds })
+    }
+
+    pub(crate) fn holds(&self) -> Holds {
+        self.holds
     }
 
     pub(crate) fn event(&self) -> &OwnedFd {
@@ -56,6 +68,16 @@ impl Ring {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         use std::os::fd::AsFd;
         self.event.as_fd()
+    }
+
+    /// What its events have counted so far, for all threads and for those that these made.
+    pub(crate) fn counted(&self) -> u64 {
+        let count = |event: &OwnedFd| {
+            let mut count = [0; 8];
+            let read = rustix::io::read(event, &mut count);
+            if read == Ok(count.len()) { u64::from_le_bytes(count) } else { 0 }
+        };
+        self.others.iter().chain([&self.event]).map(count).sum()
     }
 
     /// Appends what the kernel has written since the last time to `out`.
