@@ -12,7 +12,7 @@
 //! may be killed in the midst of a write. So a slot counts only once its sequence number says so,
 //! and the reader passes over one that stays unfinished while others behind it are done.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 /// `GLEANER_HEAP` names the file of the shared memory.
 pub const VARIABLE: &str = "GLEANER_HEAP";
@@ -22,12 +22,17 @@ pub const MEMORY_NAME: &str = "gleaner-heap";
 /// "GLHEAP" and the version of this layout.
 pub const MAGIC: u64 = 0x474c_4845_4150_0001;
 
-pub const SLOTS: u64 = 16 << 10;
+pub const SLOTS: u64 = 64 << 10;
 pub const STACKS: u32 = 128;
 pub const STACK_BYTES: usize = 8 << 10;
-pub const MOST_RINGS: u32 = 16;
+pub const MOST_RINGS: u32 = 4;
 /// The rate is looked at each time this number of records was written to a ring.
-pub const QUARTER: u64 = SLOTS / 4;
+pub const STRETCH: u64 = 4096;
+/// Stretches that a ring may write at any rate, before it must keep to the budget: programs begin
+/// with a burst of allocations.
+pub const CREDIT: i64 = 16;
+/// The unit of credit: parts of a stretch.
+pub const CREDIT_UNIT: i64 = 256;
 
 /// Allocations of this size and more are recorded in any case, at first.
 pub const LARGE_FROM: u64 = 4096;
@@ -60,7 +65,8 @@ pub(crate) const HASH: (u32, u32) = (HASH_ONE, HASH_TWO);
 pub struct Header {
     pub magic: AtomicU64,
     pub rings: AtomicU32,
-    /// Ticks of the time stamp counter that a quarter of a ring must last at least: the budget.
+    /// The budget: ticks of the time stamp counter that a stretch of records must last at least, on
+    /// average.
     pub least_ticks: AtomicU64,
     pub read_mostly: ReadMostly,
     pub shared: Shared,
@@ -97,8 +103,10 @@ pub struct Reader {
 
 #[repr(C, align(64))]
 pub struct Rate {
-    /// When the quarter began that is being written.
-    pub quarter_began: AtomicU64,
+    /// When the stretch began that is being written.
+    pub stretch_began: AtomicU64,
+    /// What is left of the credit, in parts of a stretch.
+    pub credit: AtomicI64,
     /// Records of it that are not due to a chosen page.
     pub forced: AtomicU64,
 }

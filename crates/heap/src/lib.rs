@@ -35,8 +35,9 @@
 //! sys          system calls
 //! ```
 //!
-//! It is built twice: as an ordinary crate, for tests and for the profiler, which reads by
-//! `layout`; and with `--cfg freestanding` by the sampler room as the shared object that is preloaded.
+//! It is built twice: as an ordinary crate, for tests and for the profiler, which uses its
+//! `layout`, and by the sampler room with `--cfg freestanding`, as the shared object that is
+//! preloaded.
 #![cfg_attr(freestanding, no_std)]
 // In an ordinary crate nothing is interposed, and what would be called seems unused.
 #![cfg_attr(not(freestanding), allow(dead_code))]

@@ -1,14 +1,15 @@
 //! An allocation or its end, written into a ring, and the rate at which that happens.
 //!
-//! The thread that begins a new quarter of a ring looks at the rate: if the last quarter took less
-//! time than the budget allows, fewer pages are chosen from now on, in proportion. Where most
-//! records are of large allocations, these begin at a larger size.
+//! The thread that completes a stretch of records looks at the rate. Over time, stretches may not
+//! be shorter than the budget allows, and while the reader is not there the ring must not fill up:
+//! if one of both is about to happen, half of the chosen pages go, or more. Where most records are
+//! of large allocations, these begin at a larger size.
 //!
 //! Times: an allocation is dated after it was made, an end before it happens. So of one piece of
 //! memory, the end of one use comes before the beginning of the next, in whatever threads.
 
 use crate::keys::{KEYS, key};
-use crate::layout::{LEAST_THRESHOLD, QUARTER, Region, SLOTS, is_chosen, kind};
+use crate::layout::{CREDIT, CREDIT_UNIT, LEAST_THRESHOLD, Region, SLOTS, STRETCH, is_chosen, kind};
 use crate::stack::{self, Caller};
 use crate::sys;
 use crate::table::TABLE;
@@ -67,7 +68,7 @@ pub(crate) fn write(region: &Region, process: u32, record: &Record, forced: bool
         head.rate.forced.fetch_add(1, Relaxed);
     }
     let Some(number) = put(region, ring, process, record) else { return };
-    if number % QUARTER == 0 {
+    if number % STRETCH == 0 {
         if let Some(threshold) = keep_to_budget(region, ring, record.ticks) {
             let lowered = Record {
                 kind: kind::LOWERED,
@@ -102,26 +103,38 @@ fn put(region: &Region, ring: u32, process: u32, record: &Record) -> Option<u64>
     Some(number)
 }
 
-/// Chooses fewer pages, or larger allocations, if the last quarter took less time than it should;
-/// the new threshold, if it did.
+/// Chooses fewer pages, or larger allocations, if the last stretch came too fast; the new threshold
+/// if it is another one.
 fn keep_to_budget(region: &Region, ring: u32, now: u64) -> Option<u32> {
-    let rate = &region.head(ring).rate;
-    let began = rate.quarter_began.swap(now, Relaxed);
+    let head = region.head(ring);
+    let rate = &head.rate;
+    let began = rate.stretch_began.swap(now, Relaxed);
     let forced = rate.forced.swap(0, Relaxed);
-    let (took, least) = (now.saturating_sub(began), region.header().least_ticks.load(Relaxed));
-    if began == 0 || took >= least {
+    if began == 0 {
+        rate.credit.store(CREDIT * CREDIT_UNIT, Relaxed);
         return None;
     }
+    let least = region.header().least_ticks.load(Relaxed).max(1);
+    let lasted = now.saturating_sub(began).saturating_mul(CREDIT_UNIT as u64) / least;
+    let earned = lasted.min((CREDIT * CREDIT_UNIT) as u64) as i64 - CREDIT_UNIT;
+    let credit = (rate.credit.load(Relaxed) + earned).clamp(-CREDIT_UNIT, CREDIT * CREDIT_UNIT);
+    rate.credit.store(credit, Relaxed);
+    let waiting = head.head.load(Relaxed).wrapping_sub(head.reader.tail.load(Relaxed));
+    // A fuller ring has less time left.
+    let shift = match 8 * waiting / SLOTS {
+        0..=3 if credit >= 0 => return None,
+        0..=6 => 1,
+        _ => 3,
+    };
     let mostly = &region.header().read_mostly;
-    if forced > QUARTER / 2 {
+    if forced > STRETCH / 2 {
         let from = mostly.large_from.load(Relaxed);
         mostly.large_from.fetch_max(from.saturating_mul(4), Relaxed);
+        return None;
     }
     let threshold = mostly.threshold.load(Relaxed);
-    // By no more than that at once: a burst may be over already.
-    let part = (took.saturating_mul(256) / least).max(16);
-    let lower = (u64::from(threshold) * part / 256).max(u64::from(LEAST_THRESHOLD)) as u32;
-    if lower >= threshold || forced > QUARTER / 2 {
+    let lower = (threshold >> shift).max(LEAST_THRESHOLD);
+    if lower >= threshold {
         return None;
     }
     mostly.threshold.fetch_min(lower, Relaxed);
@@ -168,6 +181,7 @@ mod tests {
     #[test]
     fn a_full_ring_loses_and_counts() {
         let region = region(1);
+        region.header().read_mostly.threshold.store(LEAST_THRESHOLD, Relaxed);
         for _ in 0..SLOTS + 10 {
             write(&region, 1, &Record { kind: kind::FREED, ticks: 1, ..Record::default() }, false);
         }
@@ -178,25 +192,38 @@ mod tests {
     #[test]
     fn the_share_of_pages_falls_to_what_the_budget_allows() {
         let region = region(1);
-        region.header().least_ticks.store(QUARTER * 1000, Relaxed);
+        region.header().least_ticks.store(STRETCH * 1000, Relaxed);
         let threshold = || region.header().read_mostly.threshold.load(Relaxed);
         let mut ticks = 1;
-        let mut quarter = |each: u64| {
-            for _ in 0..QUARTER {
+        let mut stretch = |each: u64, is_read: bool| {
+            for _ in 0..STRETCH {
                 ticks += each;
                 write(&region, 1, &Record { kind: kind::FREED, ticks, ..Record::default() }, false);
                 let head = region.head(0);
-                head.reader.tail.store(head.head.load(Relaxed), Relaxed);
+                if is_read {
+                    head.reader.tail.store(head.head.load(Relaxed), Relaxed);
+                }
             }
         };
-        quarter(2000);
-        quarter(2000);
+        for _ in 0..50 {
+            stretch(1000, true);
+        }
         assert_eq!(threshold(), u32::MAX, "within the budget");
-        quarter(500);
-        quarter(500);
-        let after = threshold();
-        assert!(after < u32::MAX / 3 && after > u32::MAX / 20, "{after}");
-        (0..20).for_each(|_| quarter(1));
+        for _ in 0..CREDIT {
+            stretch(1, true);
+        }
+        assert_eq!(threshold(), u32::MAX, "a burst");
+        for _ in 0..3 {
+            stretch(1, true);
+        }
+        assert!(threshold() < u32::MAX / 3 && threshold() > u32::MAX / 20, "{}", threshold());
+        for _ in 0..12 {
+            stretch(1, false);
+        }
+        assert!(threshold() < u32::MAX >> 10, "the ring fills up: {}", threshold());
+        for _ in 0..20 {
+            stretch(1, true);
+        }
         assert_eq!(threshold(), LEAST_THRESHOLD);
     }
 }

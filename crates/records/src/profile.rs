@@ -10,7 +10,7 @@ mod sampling;
 
 pub use calls::{CallFrame, CallNode, CallTree};
 pub use load::{Level, Pattern, StallingLoad};
-pub use object::MemoryObject;
+pub use object::{AllocationSite, MemoryObject};
 pub use sampling::{Backend, Calibration, Sampling};
 
 use crate::Record;
