@@ -256,9 +256,79 @@ seldom!(memalign, "rdx", allocate_at);
 seldom!(valloc, "rsi", allocate_pages);
 seldom!(pvalloc, "rsi", allocate_whole_pages);
 
-/// Our own `malloc`.
-pub(crate) fn own_malloc() -> *const () {
-    malloc as *const ()
+/// A program may forbid itself the time stamp counter: `PR_SET_SECCOMP` with the strict mode does
+/// so, and `PR_SET_TSC`. Nothing can be recorded then.
+///
+/// # Safety
+/// As libc's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prctl() {
+    naked_asm!(
+        ".cfi_startproc",
+        "cmp edi, {set_seccomp}",
+        "je 2f",
+        "cmp edi, {set_tsc}",
+        "jne 4f",
+        "cmp rsi, {tsc_faults}",
+        "je 3f",
+        "jmp 4f",
+        "2: cmp rsi, {seccomp_strict}",
+        "jne 4f",
+        "3:",
+        push!("rdi"),
+        push!("rsi"),
+        push!("rdx"),
+        push!("rcx"),
+        push!("r8"),
+        "call {end}",
+        pop!("r8"),
+        pop!("rcx"),
+        pop!("rdx"),
+        pop!("rsi"),
+        pop!("rdi"),
+        "4: mov r11, [rip + {next} + 8 * {prctl}]",
+        "test r11, r11",
+        "jz 5f",
+        "jmp r11",
+        // Called before the constructor, and before any allocation.
+        "5:",
+        push!("rdi"),
+        push!("rsi"),
+        push!("rdx"),
+        push!("rcx"),
+        push!("r8"),
+        "mov edi, {prctl}",
+        "call {find}",
+        pop!("r8"),
+        pop!("rcx"),
+        pop!("rdx"),
+        pop!("rsi"),
+        pop!("rdi"),
+        "test rax, rax",
+        "jz 6f",
+        "jmp rax",
+        "6: mov eax, -1",
+        "ret",
+        ".cfi_endproc",
+        set_seccomp = const 22,
+        seccomp_strict = const 1,
+        set_tsc = const 26,
+        tsc_faults = const 2,
+        end = sym recording::end,
+        next = sym next::NEXT,
+        prctl = const next::PRCTL,
+        find = sym find,
+    )
+}
+
+extern "C" fn find(function: usize) -> *mut () {
+    next(function)
+}
+
+/// Code of this library that no other one can replace.
+pub(crate) fn own_code() -> *const () {
+    noted as *const ()
 }
 
 /// The region, while something is recorded.

@@ -16,7 +16,8 @@ pub(crate) const MEMALIGN: usize = 6;
 pub(crate) const VALLOC: usize = 7;
 pub(crate) const PVALLOC: usize = 8;
 pub(crate) const REALLOCARRAY: usize = 9;
-const ALL: usize = 10;
+pub(crate) const PRCTL: usize = 10;
+const ALL: usize = 11;
 
 const NAMES: [&CStr; ALL] = [
     c"malloc",
@@ -29,6 +30,7 @@ const NAMES: [&CStr; ALL] = [
     c"valloc",
     c"pvalloc",
     c"reallocarray",
+    c"prctl",
 ];
 
 /// A function, or null while it is not known.
@@ -96,13 +98,16 @@ fn weak() -> [(usize, *mut ()); 5] {
     [(MALLOC, malloc), (FREE, free), (CALLOC, calloc), (REALLOC, realloc), (MEMALIGN, memalign)]
 }
 
-/// Whether the program's calls of `malloc` come to `ours`: it may have one of its own.
-pub(crate) fn is_interposed(ours: *const ()) -> bool {
-    let malloc: *const ();
+/// Whether the program's calls of `malloc` come to this library, of which `own` is code. The
+/// program may have a `malloc` of its own.
+pub(crate) fn is_interposed(own: *const ()) -> bool {
+    /// More than the code of this library, less than its data behind it.
+    const CODE_BYTES: usize = 16 << 10;
+    let malloc: usize;
     // SAFETY: reads the address that the loader found for the name.
     unsafe {
         core::arch::asm!("mov {}, [rip + malloc@GOTPCREL]", out(reg) malloc,
             options(nostack, readonly, preserves_flags));
     }
-    malloc == ours
+    malloc.abs_diff(own as usize) < CODE_BYTES
 }

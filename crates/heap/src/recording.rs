@@ -46,6 +46,12 @@ pub(crate) fn process() -> u32 {
     }
 }
 
+/// From now on nothing is recorded in this process.
+pub(crate) extern "C" fn end() {
+    THRESHOLD.store((&raw const NONE).cast_mut(), Release);
+    IS_MAPPED.store(false, Release);
+}
+
 /// From now on allocations are recorded. `page` is cleared by the kernel in forked children, or
 /// null.
 ///

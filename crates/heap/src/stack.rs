@@ -3,7 +3,7 @@
 //!
 //! How far a stack goes is known of the main thread's. Any other one may end anywhere: each further
 //! page is asked for with a system call that does nothing (`sys::may_read`). A program that forbids
-//! itself all system calls but reading and writing has one thread, so this does not end it.
+//! itself all system calls but reading and writing is not recorded any more (`interpose.rs`).
 
 use crate::layout::{Region, STACK_BYTES, STACKS, state};
 use crate::sys;

@@ -1,7 +1,7 @@
 //! The constructor: it maps the shared memory that the profiler made, and from then on allocations
 //! are recorded. Without it, or if the profiler has ended, the program runs as it would.
 
-use crate::interpose::own_malloc;
+use crate::interpose::own_code;
 use crate::layout::{MAGIC, MEMORY_NAME, MOST_RINGS, Region, VARIABLE, kind, region_bytes};
 use crate::next;
 use crate::record::{Record, write};
@@ -50,7 +50,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, passed: *mut *mut u8)
         recording::begin(region, page_of_one_process());
         region
     };
-    let is_interposed = u64::from(next::is_interposed(own_malloc()));
+    let is_interposed = u64::from(next::is_interposed(own_code()));
     let began =
         Record { kind: kind::BEGAN, ticks: sys::ticks(), address: is_interposed, ..Record::default() };
     write(&region, recording::process(), &began, false);

@@ -51,7 +51,7 @@ pub(crate) fn may_read(address: u64) -> bool {
 /// The time stamp counter.
 #[inline]
 pub(crate) fn ticks() -> u64 {
-    // SAFETY: every x86-64 has it. A process may forbid it to itself; none that allocates does.
+    // SAFETY: every x86-64 has it. A process that forbids it to itself records nothing any more.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
