@@ -52,6 +52,10 @@ pub(crate) struct ProfileArgs {
     #[arg(long)]
     no_stacks: bool,
 
+    /// Leave out where memory is allocated: no library is preloaded into the program
+    #[arg(long)]
+    no_allocations: bool,
+
     /// How many loads, functions and objects the summary shows
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -98,6 +102,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         duration: args.duration,
         window,
         stacks: !args.no_stacks,
+        allocations: !args.no_allocations,
         output_to_error: console.json(),
         inherited: lab::inherited::at_start(),
         caches: weights.caches,

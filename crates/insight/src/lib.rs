@@ -9,11 +9,15 @@
 //! level          which level serves them, by their footprint and the cache sizes
 //! each           how long the core waits each time a load runs
 //! pattern        chain, parallel or stream
-//! objects        which variable or area an address lies in
 //! unwind         the calls that led to a sample, by its registers and its stack
 //! stacks         all of those calls, as one tree
 //! source         a mapped file: its code around what was sampled, and its names
 //! calls          the tree of calls with names
+//! heap           which allocation holds an address, at the time of a sample
+//! sites          the calls that led to allocations
+//! site_names     what people call such a site
+//! objects        which variable, allocation or area an address lies in
+//! object_stalls  how much of the stall each object has
 //! annotate       the code of functions that took time, with its samples
 //! profile        all of it, put together as the record
 //! ```
@@ -26,13 +30,17 @@ pub mod code;
 pub mod data_address;
 pub mod each;
 pub mod footprint;
+pub mod heap;
 pub mod level;
 mod names;
+mod object_stalls;
 pub mod objects;
 pub mod pattern;
 pub mod profile;
 pub mod registers;
 pub mod share;
+mod site_names;
+pub mod sites;
 mod source;
 pub mod stacks;
 pub mod tally;

@@ -1,12 +1,15 @@
-//! Which variable or area an address lies in.
+//! Which variable, allocation or area an address lies in.
 
 use crate::address_space::AddressSpace;
+use crate::heap;
 use crate::names::demangled;
-use crate::tally::{Mapped, Tally};
+use crate::site_names::SiteNames;
+use crate::sites::SiteId;
+use crate::tally::{Kept, Mapped, Tally};
 use image::Image;
 use image::elf::data_symbols::DataSymbols;
 use std::collections::HashMap;
-use units::{Avma, Svma};
+use units::{Avma, Bytes, Svma};
 
 /// An object: what data an address belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +19,22 @@ pub struct Object {
     pub bytes: Option<u64>,
     /// Objects of one name that are different ones: areas by their start.
     pub which: u64,
+    /// Of allocations, the number of their group of sites.
+    pub group: Option<usize>,
+}
+
+/// What is known of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A variable or an area.
+    Object(Object),
+    /// An allocation of a kind of which all are known.
+    Allocation(Object, SiteId),
+    /// An allocation on a page that was chosen, and stands for others.
+    OneOfMany(Object, SiteId),
+    /// In this area, on a page that was not chosen: there may be any allocation.
+    NotChosen(Option<Object>),
+    Nothing,
 }
 
 /// What a module says of its variables.
@@ -37,30 +56,69 @@ pub struct Objects<'t, 'd> {
     tally: &'t Tally,
     /// By the number of their mapped file.
     variables: HashMap<u32, Variables<'d>>,
+    pub(crate) sites: SiteNames,
 }
 
 /// A thread's stack is no larger than this above and below where its stack pointer is.
 const NEAR_STACK_POINTER: u64 = 1 << 20;
 
 impl<'t, 'd> Objects<'t, 'd> {
-    pub fn of(tally: &'t Tally, variables: HashMap<u32, Variables<'d>>) -> Self {
-        Self { tally, variables }
+    pub(crate) fn of(tally: &'t Tally, variables: HashMap<u32, Variables<'d>>, sites: SiteNames) -> Self {
+        Self { tally, variables, sites }
+    }
+
+    /// What holds the address that a sample's load read.
+    pub fn found(&self, kept: &Kept, address: Avma) -> Found {
+        const RSP: usize = 4;
+        let sample = &kept.sample;
+        let stack_pointer = sample.registers.map_or(0, |registers| registers.general[RSP]);
+        // A stack may lie in memory that is allocated.
+        let holder = heap::holder(&kept.near, address.0)
+            .filter(|near| heap::holder(&kept.near, stack_pointer).is_none_or(|stack| stack != *near));
+        if let Some(near) = holder {
+            let object = self.allocation(near.site());
+            let path = near.site();
+            return if near.stands_for_others() {
+                Found::OneOfMany(object, path)
+            } else {
+                Found::Allocation(object, path)
+            };
+        }
+        let object = self.at(sample.process, address, stack_pointer);
+        let is_heap = object.as_ref().is_some_and(|object| object.is_heap);
+        let object = object.map(|found| found.object);
+        if is_heap && self.tally.heaps.is_unknown(sample.process, address.0, sample.time_ns) {
+            return Found::NotChosen(object);
+        }
+        object.map_or(Found::Nothing, Found::Object)
+    }
+
+    fn allocation(&self, site: SiteId) -> Object {
+        let group = self.sites.group(site);
+        let named = &self.sites.groups[group];
+        let name = match named.bytes {
+            Some((least, most)) if least == most => format!("{}, {}", named.name, Bytes(least)),
+            _ => named.name.clone(),
+        };
+        Object { name, bytes: None, which: 0, group: Some(group) }
     }
 
     /// The object that holds `address` in a process, for a thread whose stack pointer this is.
-    pub fn at(&self, process: u32, address: Avma, stack_pointer: u64) -> Option<Object> {
+    fn at(&self, process: u32, address: Avma, stack_pointer: u64) -> Option<Placed> {
         let space = &self.tally.processes.get(&process)?.space;
         if let Some(variable) = self.variable(space, address) {
-            return Some(variable);
+            return Some(Placed::variable(variable));
         }
         let mapping = space.at(address);
         let mapped = mapping.map(|mapping| (mapping, self.tally.mapped(mapping.what)));
         let is_stack = mapped.is_some_and(|(_, mapped)| mapped.name.starts_with(b"[stack"));
         if is_stack || address.0.abs_diff(stack_pointer) < NEAR_STACK_POINTER {
-            return Some(Object { name: "stack".to_owned(), bytes: None, which: 0 });
+            let name = "stack".to_owned();
+            return Some(Placed::variable(Object { name, bytes: None, which: 0, group: None }));
         }
         let (mapping, mapped) = mapped?;
-        Some(area(mapped, mapping.end.0 - mapping.start.0))
+        let is_heap = matches!(&mapped.name[..], b"[heap]" | b"//anon" | b"");
+        Some(Placed { object: area(mapped, mapping.end.0 - mapping.start.0), is_heap })
     }
 
     /// The variable there, if the address lies in a module's memory.
@@ -80,11 +138,30 @@ impl<'t, 'd> Objects<'t, 'd> {
                     name: format!("{name} ({})", module.name),
                     bytes: Some(symbol.size),
                     which: symbol.address.0,
+                    group: None,
                 });
             }
-            return Some(Object { name: format!("data of {}", module.name), bytes: None, which: 0 });
+            return Some(Object {
+                name: format!("data of {}", module.name),
+                bytes: None,
+                which: 0,
+                group: None,
+            });
         }
         None
+    }
+}
+
+/// An object by symbols and mappings.
+struct Placed {
+    object: Object,
+    /// Memory that allocators hand out.
+    is_heap: bool,
+}
+
+impl Placed {
+    fn variable(object: Object) -> Self {
+        Self { object, is_heap: false }
     }
 }
 
@@ -92,10 +169,13 @@ fn area(mapped: &Mapped, bytes: u64) -> Object {
     let name = String::from_utf8_lossy(&mapped.name).into_owned();
     let start = mapped.area.map_or(0, |area| area.start);
     match &*name {
-        "[heap]" => Object { name: "heap (brk)".to_owned(), bytes: None, which: 0 },
-        "//anon" | "" => {
-            Object { name: "anonymous memory (mmap)".to_owned(), bytes: Some(bytes), which: start }
-        }
-        _ => Object { name: format!("file {name}"), bytes: Some(bytes), which: 0 },
+        "[heap]" => Object { name: "heap (brk)".to_owned(), bytes: None, which: 0, group: None },
+        "//anon" | "" => Object {
+            name: "anonymous memory (mmap)".to_owned(),
+            bytes: Some(bytes),
+            which: start,
+            group: None,
+        },
+        _ => Object { name: format!("file {name}"), bytes: Some(bytes), which: 0, group: None },
     }
 }

@@ -6,20 +6,22 @@ use crate::code::{Cause, Entry, Unclear};
 use crate::data_address::data_address;
 use crate::each::{Beside, stall_each};
 use crate::level::{CacheSizes, judge};
-use crate::objects::{Object, Objects, Variables};
+use crate::object_stalls::ObjectStalls;
+use crate::objects::{Found, Objects, Variables};
 use crate::pattern::{Timed, pattern};
 use crate::share::{measured_share, share};
+use crate::site_names::SiteNames;
 use crate::source::{ModuleFile, Source};
 use crate::stacks::Frame;
-use crate::tally::{PlaceTally, Sample, Tally};
+use crate::tally::{Kept, PlaceTally, Tally};
 use image::Image;
 use image::elf::bytes::hex;
 use records::profile::{
-    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, MemoryObject, Profile, ProfiledProgram,
-    Sampling, StallingLoad, Summary, Unattributed,
+    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, Profile, ProfiledProgram, Sampling,
+    StallingLoad, Summary, Unattributed,
 };
 use records::run::Refused;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use units::{Avma, Estimate, FileOffset, Quantity, Svma, Unit};
 
@@ -48,7 +50,7 @@ const WORTH_ANNOTATING: f64 = 0.005;
 #[derive(Default)]
 struct Waited {
     samples: u64,
-    kept: Vec<Sample>,
+    kept: Vec<Kept>,
 }
 
 /// What one function's samples say.
@@ -78,7 +80,7 @@ pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
             Path::new(&file.path).file_name().map_or(file.path.clone().into(), |name| name.to_string_lossy());
         Some((file.what, Variables::of(image.as_ref()?, debug.as_ref(), &name)))
     });
-    let objects = Objects::of(tally, variables.collect());
+    let variables = variables.collect();
     let mut sums = Sums::default();
     let mut found = Listed::default();
     let mut by_module: HashMap<u32, Vec<(FileOffset, &PlaceTally)>> = HashMap::new();
@@ -87,6 +89,7 @@ pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
     }
     let sources = sources(tally, files, &images);
     let calls = Calls::of(tally, &sources);
+    let objects = Objects::of(tally, variables, SiteNames::of(&tally.heaps.sites, &sources));
     for file in files {
         let Some(mut places) = by_module.remove(&file.what) else { continue };
         places.sort_unstable_by_key(|(offset, _)| *offset);
@@ -101,7 +104,7 @@ pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
     for places in by_module.into_values() {
         sums.no_code(&places);
     }
-    found.into_profile(run, tally, &sums, calls.tree)
+    found.into_profile(run, tally, &objects, &sums, calls.tree)
 }
 
 /// All files that something was sampled in, or that called it.
@@ -120,6 +123,9 @@ fn sources<'d>(
         if let Frame::Call(place) = node.frame {
             sampled.entry(place.what.0).or_default();
         }
+    }
+    for place in tally.heaps.sites.all().flat_map(|(_, site)| &site.calls) {
+        sampled.entry(place.what.0).or_default();
     }
     let source = |(file, image): (&'d ModuleFile, &Option<Image<'d>>)| {
         Some((file.what, Source::of(file, image.as_ref()?, sampled.get(&file.what)?)?))
@@ -140,8 +146,7 @@ struct Listed {
     loads: Vec<StallingLoad>,
     functions: Vec<FunctionShare>,
     code: Vec<AnnotatedFunction>,
-    /// By object: stall in samples (parts of them), and the threads that waited.
-    objects: HashMap<Object, (f64, HashSet<u32>)>,
+    objects: ObjectStalls,
     levels: BTreeMap<Level, u64>,
     beyond_l2: u64,
 }
@@ -233,20 +238,22 @@ impl Listed {
     ) {
         let (file, code) = (source.file, &source.code);
         let instruction = code.instruction(address);
-        let told = |sample: &Sample| {
-            let registers = sample.registers?;
-            let at = data_address(instruction.as_ref()?, &registers).ok()?;
-            let object = objects.at(sample.process, Avma(at.address()), registers.general[4]);
-            Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, object))
+        let told = |kept: &Kept| {
+            let sample = &kept.sample;
+            let at = data_address(instruction.as_ref()?, &sample.registers?).ok()?;
+            let found = objects.found(kept, Avma(at.address()));
+            Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, found))
         };
-        let known: Vec<(Timed, Option<Object>)> = waited.kept.iter().filter_map(told).collect();
+        let known: Vec<(Timed, Found)> = waited.kept.iter().filter_map(told).collect();
         let timed: Vec<Timed> =
             known.iter().map(|(timed, _)| *timed).filter(|timed| timed.address.is_exact()).collect();
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
         let judged = judge(&addresses, &run.caches);
         *self.levels.entry(judged.level).or_default() += waited.samples;
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
-        let object = self.count_objects(&known, waited);
+        let found: Vec<(u32, Found)> =
+            known.into_iter().map(|(timed, found)| (timed.thread, found)).collect();
+        let object = self.objects.count(&found, waited.samples).map(|object| object.name);
         if waited.samples < LEAST_LISTED {
             return;
         }
@@ -260,7 +267,7 @@ impl Listed {
             let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
             stall_each(waited.samples, beside, sharp)
         });
-        let threads: BTreeSet<u32> = waited.kept.iter().map(|sample| sample.thread).collect();
+        let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
         let load = StallingLoad {
             module: file.path.clone(),
             build_id: code.module.image.build_id().map(hex),
@@ -302,26 +309,14 @@ impl Listed {
         self.loads.push(load);
     }
 
-    /// Shares a load's stall among the objects that its addresses lie in; the one with most.
-    fn count_objects(&mut self, known: &[(Timed, Option<Object>)], waited: &Waited) -> Option<String> {
-        let mut here: BTreeMap<&Object, (u64, HashSet<u32>)> = BTreeMap::new();
-        for (timed, object) in known {
-            let Some(object) = object else { continue };
-            let counted = here.entry(object).or_default();
-            counted.0 += 1;
-            counted.1.insert(timed.thread);
-        }
-        let most = here.iter().max_by_key(|(_, (count, _))| *count).map(|(object, _)| object.name.clone());
-        let each = waited.samples as f64 / known.len().max(1) as f64;
-        for (object, (count, threads)) in here {
-            let counted = self.objects.entry(object.clone()).or_default();
-            counted.0 += each * count as f64;
-            counted.1.extend(threads);
-        }
-        most
-    }
-
-    fn into_profile(self, run: Run, tally: &Tally, sums: &Sums, calls: CallTree) -> Profile {
+    fn into_profile(
+        self,
+        run: Run,
+        tally: &Tally,
+        objects: &Objects<'_, '_>,
+        sums: &Sums,
+        calls: CallTree,
+    ) -> Profile {
         let all = tally.samples;
         let share = |part: u64| measured_share(part, all);
         let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);
@@ -371,29 +366,13 @@ impl Listed {
         functions.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
         let mut code = self.code;
         code.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
-        let mut objects: Vec<(Object, f64, usize)> = self
-            .objects
-            .into_iter()
-            .map(|(object, (stall, threads))| (object, stall, threads.len()))
-            .collect();
-        objects.sort_by(|(a, x, _), (b, y, _)| y.total_cmp(x).then_with(|| a.cmp(b)));
-        let objects = objects.into_iter().take(MOST_LISTED).map(|(object, stall, threads)| MemoryObject {
-            name: object.name,
-            bytes: match object.bytes {
-                Some(bytes) => Quantity::claimed(bytes as f64, Unit::Bytes),
-                None => Quantity::unresolved("the size is not known"),
-            },
-            count: 1,
-            stall: share(stall.round() as u64),
-            threads,
-        });
         Profile {
             program: run.program,
             sampling: run.sampling,
             summary,
             loads: loads.into_iter().take(MOST_LISTED).collect(),
             functions: functions.into_iter().take(MOST_LISTED).collect(),
-            objects: objects.collect(),
+            objects: self.objects.into_records(objects, all, MOST_LISTED),
             code,
             calls,
             refusals: run.refusals,

@@ -3,6 +3,7 @@
 //! over the run (a reservoir): their registers tell which data the program waited for.
 
 use crate::address_space::{AddressSpace, MappedId, Place};
+use crate::heap::{AllNear, Heaps};
 use crate::registers::Registers;
 use crate::stacks::Stacks;
 use std::collections::{BTreeMap, HashMap};
@@ -20,6 +21,13 @@ pub struct Sample {
     pub registers: Option<Registers>,
 }
 
+/// A sample that is kept whole, with the allocations that it may have read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub sample: Sample,
+    pub near: AllNear,
+}
+
 /// What was sampled at one place.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceTally {
@@ -28,7 +36,7 @@ pub struct PlaceTally {
     /// Samples in the kernel, which was entered from here.
     pub kernel: u64,
     /// User mode samples that were kept.
-    pub kept: Vec<Sample>,
+    pub kept: Vec<Kept>,
 }
 
 /// A file or area that is mapped somewhere.
@@ -77,6 +85,8 @@ pub struct Tally {
     pub lost: u64,
     /// Who called what was sampled, by samples of an event of their own.
     pub stacks: Stacks,
+    /// What processes have allocated.
+    pub heaps: Heaps,
     kept: usize,
     random: u64,
 }
@@ -85,7 +95,7 @@ pub struct Tally {
 /// `footprint.rs`.
 const KEPT_OF_PLACE: u64 = 1024;
 /// Samples kept of all places together: 40 MiB.
-const KEPT: usize = 256 << 10;
+const KEPT: usize = (40 << 20) / size_of::<Kept>();
 
 impl Default for Tally {
     fn default() -> Self {
@@ -99,6 +109,7 @@ impl Default for Tally {
             nowhere: 0,
             lost: 0,
             stacks: Stacks::default(),
+            heaps: Heaps::default(),
             kept: 0,
             random: 0x9e37_79b9_7f4a_7c15,
         }
@@ -136,8 +147,9 @@ impl Tally {
             return;
         }
         tally.user += 1;
+        let near = || sample.registers.map_or_else(AllNear::default, |r| self.heaps.near(sample.process, &r));
         if tally.user <= KEPT_OF_PLACE && self.kept < KEPT {
-            tally.kept.push(sample);
+            tally.kept.push(Kept { sample, near: near() });
             self.kept += 1;
         } else if let Some(replaced) = Some(tally.kept.len() as u64).filter(|&kept| kept > 0) {
             // Each of those seen so far is kept with the same probability.
@@ -146,7 +158,7 @@ impl Tally {
             self.random ^= self.random << 17;
             let chosen = self.random % tally.user;
             if chosen < replaced {
-                tally.kept[chosen as usize] = sample;
+                tally.kept[chosen as usize] = Kept { sample, near: near() };
             }
         }
     }
@@ -195,7 +207,7 @@ mod tests {
         }
         let kept = &tally.places.values().next().unwrap().kept;
         assert_eq!(kept.len() as u64, KEPT_OF_PLACE);
-        let late = kept.iter().filter(|sample| sample.time_ns >= all / 2).count();
+        let late = kept.iter().filter(|kept| kept.sample.time_ns >= all / 2).count();
         assert!((400..=624).contains(&late), "{late} of 1024 are of the second half");
     }
 }

@@ -12,7 +12,7 @@ mod sampling;
 pub use annotated::{AnnotatedFunction, AnnotatedInstruction};
 pub use calls::{CallFrame, CallNode, CallTree};
 pub use load::{Level, Pattern, StallingLoad};
-pub use object::MemoryObject;
+pub use object::{AllocationSite, MemoryObject};
 pub use sampling::{Backend, Calibration, Sampling};
 
 use crate::Record;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! perf/        the kernel's events: opened, read from their rings, taken apart
+//! allocations/ where the program's memory is allocated, as a preloaded library tells
 //! target       the program: started, so that it waits until it is watched; or attached to
 //! recorder     events in the order of their times, counted into a tally
 //! calibrate    where samples land behind a load that is known to stall
@@ -9,8 +10,9 @@
 //! session      all of it, one run
 //! ```
 //!
-//! `unsafe` stands in `perf/open.rs`, `perf/ring.rs` and `target.rs`.
+//! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs` and `allocations/region.rs`.
 
+mod allocations;
 mod calibrate;
 mod files;
 mod perf;

@@ -4,6 +4,8 @@
 //! what was read is held back until nothing earlier can come any more: in one round all rings are
 //! read; what was written before that round began is complete when it ends.
 
+use crate::allocations::recorded::Recorded;
+use crate::allocations::region::Region;
 use crate::files;
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
@@ -17,6 +19,7 @@ use units::{Avma, FileOffset};
 pub(crate) struct Recorder {
     pub tally: Tally,
     unwinder: Unwinder,
+    pub allocations: Recorded,
     waiting: Vec<Event>,
     bytes: Vec<u8>,
     /// Only samples from this time on, and before that one, count; mappings always do.
@@ -31,15 +34,28 @@ impl Recorder {
     }
 
     /// Reads all rings once.
-    pub(crate) fn round(&mut self, rings: &mut [Ring]) {
+    pub(crate) fn round(&mut self, rings: &mut [Ring], region: Option<&mut Region>) {
         let began_ns = now_ns();
         self.read(rings);
-        self.count_before(began_ns);
+        if let Some(region) = region {
+            self.allocations.read(region);
+            self.count_before(began_ns);
+            if self.tally.heaps.is_nearly_full() {
+                let threshold = self.tally.heaps.threshold() / 2;
+                region.lower(threshold);
+                self.tally.heaps.lowered(threshold, began_ns);
+            }
+        } else {
+            self.count_before(began_ns);
+        }
     }
 
     /// Reads what is left, and counts all.
-    pub(crate) fn finish(&mut self, rings: &mut [Ring]) {
+    pub(crate) fn finish(&mut self, rings: &mut [Ring], region: Option<&mut Region>) {
         self.read(rings);
+        if let Some(region) = region {
+            self.allocations.read(region);
+        }
         self.count_before(u64::MAX);
     }
 
@@ -56,8 +72,10 @@ impl Recorder {
         let ready = self.waiting.partition_point(|event| event.time_ns() < time_ns);
         let ready: Vec<Event> = self.waiting.drain(..ready).collect();
         for event in ready {
+            self.allocations.count_until(event.time_ns(), &mut self.tally, &mut self.unwinder);
             self.count(event);
         }
+        self.allocations.count_until(time_ns, &mut self.tally, &mut self.unwinder);
     }
 
     pub(crate) fn count(&mut self, event: Event) {
@@ -70,20 +88,23 @@ impl Recorder {
                 let entry = self.tally.processes.entry(process).or_default();
                 if executed {
                     entry.space = insight::address_space::AddressSpace::default();
+                    self.tally.heaps.forget(process);
                 }
                 if process == thread {
                     entry.name = name;
                 }
             }
-            Event::Forked { process, parent, .. } => {
-                if process != parent {
-                    let parent = self.tally.processes.get(&parent);
+            Event::Forked { process, parent: parent_id, .. } => {
+                if process != parent_id {
+                    let parent = self.tally.processes.get(&parent_id);
                     let (name, space) =
                         parent.map_or_else(Default::default, |p| (p.name.clone(), p.space.clone()));
                     let entry = self.tally.processes.entry(process).or_default();
                     (entry.name, entry.space) = (name, space);
+                    self.tally.heaps.forked(process, parent_id);
                 }
             }
+            Event::Ended { process, .. } => self.tally.heaps.forget(process),
             Event::Lost { count, .. } => self.tally.lost += count,
             Event::LostStacks { count, .. } => self.tally.stacks.lost += count,
         }

@@ -1,6 +1,8 @@
 //! One run: the clock calibrated, the program started or attached to, its samples counted until it
 //! ends, and the profile made of them.
 
+use crate::allocations::preload::{Preload, refused};
+use crate::allocations::recorded::Recorded;
 use crate::calibrate::calibrate;
 use crate::files;
 use crate::perf::event::Event;
@@ -9,6 +11,7 @@ use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
 use crate::recorder::Recorder;
 use crate::target::{Child, End, Running, mappings_of, threads_of};
 use insight::level::CacheSizes;
+use insight::tally::Tally;
 use lab::inherited::Inherited;
 use lab::stop::Stop;
 use records::profile::{Backend, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
@@ -18,6 +21,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use units::{Estimate, Quantity, Unit};
 
@@ -40,6 +44,8 @@ pub struct Request {
     pub window: Option<(Duration, Duration)>,
     /// Find out who calls what waits.
     pub stacks: bool,
+    /// Find out where the data is allocated that the core waits for.
+    pub allocations: bool,
     /// Send the program's standard output to standard error.
     pub output_to_error: bool,
     pub inherited: Inherited,
@@ -64,6 +70,8 @@ pub enum SampleError {
 }
 
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// While allocations come in bursts.
+const QUICK_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// Less than this is not sharp enough to name a load by one sample.
 const SHARP: f64 = 0.9;
 
@@ -84,7 +92,8 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     };
     clock.with_kernel = may_sample_kernel(clock)?;
     let calibration = calibrate(clock);
-    let (watched, mut rings, no_stacks) = begin(request, clock)?;
+    let (mut preload, no_allocations) = preload(request);
+    let (watched, mut rings, no_stacks) = begin(request, preload.as_ref(), clock)?;
     let began = Instant::now();
     let window = request.window.map(|(from, to)| {
         let now = now_ns();
@@ -99,12 +108,12 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         }
     }
     let used_before = own_cpu_time();
-    let ended = watch(&watched, request, stop, &mut rings, &mut recorder);
+    let ended = watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut recorder);
     // The events of registers count time, of all threads.
     let cpu_time_ns: u64 =
         rings.iter().filter(|ring| ring.holds() == Holds::Registers).map(Ring::counted).sum();
     let cpu_time = Quantity::measured(Estimate::exact(cpu_time_ns as f64 / 1e9), Unit::Seconds);
-    recorder.finish(&mut rings);
+    recorder.finish(&mut rings, preload.as_mut().map(|preload| &mut preload.region));
     let elapsed = began.elapsed();
     drop(rings);
     let used = own_cpu_time().saturating_sub(used_before);
@@ -115,6 +124,13 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     };
     let mut refusals = refusals(clock, &calibration, tally.lost);
     refusals.extend(no_stacks);
+    refusals.extend(no_allocations);
+    if let Some(preload) = preload {
+        refusals.extend(allocations_left_out(&preload, &recorder.allocations, &tally));
+        if tally.processes.keys().any(|&process| Path::new(&format!("/proc/{process}")).exists()) {
+            preload.leave();
+        }
+    }
     let program = ProfiledProgram {
         command: match &request.subject {
             Subject::Command(words) => words.iter().map(|word| records::text_of(word.as_ref())).collect(),
@@ -150,6 +166,51 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     Ok(insight::profile(run, &tally, &modules))
 }
 
+/// What tells of the program's allocations, or why nothing does.
+fn preload(request: &Request) -> (Option<Preload>, Option<Refused>) {
+    match &request.subject {
+        _ if !request.allocations => (None, None),
+        Subject::Process(_) => (
+            None,
+            Some(refused("known only of programs that the profiler starts, not of those it attaches to")),
+        ),
+        Subject::Command(words) => match Preload::of(words, cpus().len()) {
+            Ok(preload) => (Some(preload), None),
+            Err(why) => (None, Some(refused(why))),
+        },
+    }
+}
+
+/// What was not told of allocations.
+fn allocations_left_out(preload: &Preload, recorded: &Recorded, tally: &Tally) -> Vec<Refused> {
+    let mut left_out = Vec::new();
+    let sampled: Vec<u32> =
+        tally.processes.iter().filter(|(_, p)| !p.threads.is_empty()).map(|(id, _)| *id).collect();
+    let of = |what: &str, count: usize| format!("{what} {count} of {} processes", sampled.len());
+    let own = sampled.iter().filter(|process| recorded.not_interposed.contains(process)).count();
+    if own > 0 {
+        left_out.push(refused(of("a malloc of its own has each of", own)));
+    }
+    let silent =
+        sampled.iter().filter(|process| !tally.heaps.was_told_of(**process)).count().saturating_sub(own);
+    if silent > 0 {
+        let why =
+            "linked statically, for another architecture, of another user, or with an environment of its own";
+        left_out.push(refused(format!("{}: {why}", of("not known of", silent))));
+    }
+    let lost = preload.region.lost() + preload.region.passed_over + tally.heaps.left_out;
+    if lost > 0 {
+        left_out.push(refused(format!("{lost} records were lost, since they came too fast")));
+    }
+    if tally.heaps.share() < 1.0 {
+        let share = 1.0 / tally.heaps.share();
+        left_out.push(refused(format!(
+            "small ones are known of one page in {share:.0}, at the end; their figures are estimates"
+        )));
+    }
+    left_out
+}
+
 /// Whether time in the kernel may be sampled, too; an error if nothing may.
 fn may_sample_kernel(clock: Clock) -> Result<bool, SampleError> {
     let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
@@ -166,7 +227,11 @@ fn may_sample_kernel(clock: Clock) -> Result<bool, SampleError> {
 }
 
 /// Opens all events, and lets the program go. Says why there are no stacks, if there should be.
-fn begin(request: &Request, clock: Clock) -> Result<(Watched, Vec<Ring>, Option<Refused>), SampleError> {
+fn begin(
+    request: &Request,
+    preload: Option<&Preload>,
+    clock: Clock,
+) -> Result<(Watched, Vec<Ring>, Option<Refused>), SampleError> {
     match &request.subject {
         Subject::Command(words) => {
             let what =
@@ -176,8 +241,10 @@ fn begin(request: &Request, clock: Clock) -> Result<(Watched, Vec<Ring>, Option<
                 why: records::plain(&e),
                 missing: e.kind() == io::ErrorKind::NotFound,
             };
-            let child =
-                Child::start(words, request.output_to_error, &request.inherited).map_err(not_started)?;
+            let environment = preload.map(Preload::environment);
+            let environment = environment.as_deref();
+            let child = Child::start(words, environment, request.output_to_error, &request.inherited)
+                .map_err(not_started)?;
             let mut rings = rings(&[child.pid], clock)?;
             let no_stacks = add_stacks(request, &mut rings, &[child.pid], clock);
             let running = child.go().map_err(not_started)?;
@@ -262,14 +329,16 @@ fn watch(
     request: &Request,
     stop: Stop,
     rings: &mut [Ring],
+    mut preload: Option<&mut Preload>,
     recorder: &mut Recorder,
 ) -> ProgramEnd {
     let began = Instant::now();
     let over = pid_descriptor(watched.pid());
     let mut told = false;
     loop {
-        let is_over = wait(over.as_ref(), rings);
-        recorder.round(rings);
+        let is_busy = preload.as_ref().is_some_and(|preload| preload.region.is_busy());
+        let is_over = wait(over.as_ref(), rings, if is_busy { QUICK_POLL } else { POLL });
+        recorder.round(rings, preload.as_mut().map(|preload| &mut preload.region));
         match watched {
             Watched::Started(running) => {
                 if let Some(end) = running.ended() {
@@ -289,7 +358,7 @@ fn watch(
                 }
             }
             Watched::Attached(pid) => {
-                if is_over || !std::path::Path::new(&format!("/proc/{pid}")).exists() {
+                if is_over || !Path::new(&format!("/proc/{pid}")).exists() {
                     return ProgramEnd::Unknown;
                 }
                 if stop.asked() {
@@ -303,16 +372,16 @@ fn watch(
     }
 }
 
-/// Waits until a ring is half full, the program has ended, or a tenth of a second is over; whether
+/// Waits until a ring is half full, the program has ended, or the time is over; whether
 /// the program has ended.
-fn wait(over: Option<&OwnedFd>, rings: &[Ring]) -> bool {
+fn wait(over: Option<&OwnedFd>, rings: &[Ring], longest: Timespec) -> bool {
     let mut waits: Vec<PollFd<'_>> =
         rings.iter().map(|ring| PollFd::from_borrowed_fd(ring.fd(), PollFlags::IN)).collect();
     if let Some(over) = over {
         waits.push(PollFd::new(over, PollFlags::IN));
     }
     // A signal ends it early, which is as good.
-    let _ = poll(&mut waits, Some(&POLL));
+    let _ = poll(&mut waits, Some(&longest));
     // Rings whose threads have all ended are always ready: their reader must not spin.
     let only_hung_up = waits.iter().all(|fd| !fd.revents().contains(PollFlags::IN))
         && waits.iter().any(|fd| fd.revents().contains(PollFlags::HUP));

@@ -25,15 +25,21 @@ pub(crate) enum End {
 
 impl Child {
     /// Forks a process that executes the command as soon as it is let go. Its standard output can
-    /// be sent to standard error, where standard output is wanted for the record.
-    pub(crate) fn start(command: &[OsString], output_to_error: bool, begin: &Inherited) -> io::Result<Self> {
+    /// be sent to standard error, where standard output is wanted for the record. Without an
+    /// environment it has that of this process.
+    pub(crate) fn start(
+        command: &[OsString],
+        environment: Option<&[CString]>,
+        output_to_error: bool,
+        begin: &Inherited,
+    ) -> io::Result<Self> {
         let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "an argument holds a zero byte");
         let words: Vec<CString> = command
             .iter()
             .map(|word| CString::new(word.as_bytes()).map_err(invalid))
             .collect::<Result<_, _>>()?;
-        let mut pointers: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
-        pointers.push(std::ptr::null());
+        let pointers = pointers_to(&words);
+        let environment = environment.map(pointers_to);
         let (wait, go) = pipe()?;
         let (failed, tell) = pipe()?;
         // SAFETY: the child calls only what may be called after a fork of a process with threads:
@@ -45,7 +51,9 @@ impl Child {
         if pid == 0 {
             // SAFETY: this is the child, which ends in `execvp` or `_exit`: it neither returns nor
             // allocates.
-            unsafe { become_program(&wait, &go, &tell, &pointers, output_to_error, begin) }
+            unsafe {
+                become_program(&wait, &go, &tell, &pointers, environment.as_deref(), output_to_error, begin)
+            }
         }
         Ok(Self { pid: pid as u32, go: go.into(), failed: failed.into() })
     }
@@ -94,6 +102,11 @@ impl Running {
     }
 }
 
+/// As the kernel wants them: ended by a null pointer.
+fn pointers_to(texts: &[CString]) -> Vec<*const libc::c_char> {
+    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
@@ -102,12 +115,13 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 ///
 /// # Safety
 ///
-/// Only in a child right after `fork`; `words` end with a null pointer.
+/// Only in a child right after `fork`; `words` and `environment` end with a null pointer.
 unsafe fn become_program(
     wait: &OwnedFd,
     go: &OwnedFd,
     tell: &OwnedFd,
     words: &[*const libc::c_char],
+    environment: Option<&[*const libc::c_char]>,
     output_to_error: bool,
     begin: &Inherited,
 ) -> ! {
@@ -126,7 +140,10 @@ unsafe fn become_program(
         // with handlers get their defaults back by executing, all others stay as they were.
         let ignored = begin.ignored >> (libc::SIGPIPE - 1) & 1 == 1;
         libc::signal(libc::SIGPIPE, if ignored { libc::SIG_IGN } else { libc::SIG_DFL });
-        libc::execvp(words[0], words.as_ptr());
+        match environment {
+            Some(environment) => libc::execvpe(words[0], words.as_ptr(), environment.as_ptr()),
+            None => libc::execvp(words[0], words.as_ptr()),
+        };
         let number = (*libc::__errno_location()).to_le_bytes();
         libc::write(tell.as_raw_fd(), number.as_ptr().cast(), number.len());
         libc::_exit(127)

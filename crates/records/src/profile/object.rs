@@ -4,18 +4,44 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
-/// A variable, or an area of memory.
+/// A variable, what is allocated at one place, or an area of memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryObject {
-    /// A variable's name and its module; or the kind of the area.
+    /// A variable's name and its module; where it is allocated; or the kind of the area.
     pub name: String,
-    /// Its size, where known.
+    /// Where it is allocated, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<AllocationSite>,
+    /// Its size, where known. Of allocations: the ends are the smallest and the largest one.
     pub bytes: Quantity,
-    /// How many there are of it.
+    /// How many there are of it: of allocations, as many as lived at most.
     pub count: u64,
+    /// Allocations that were made, as far as they are known.
+    #[serde(default = "not_allocated")]
+    pub allocations: Quantity,
     /// Share of the CPU time in which the core waited for it. Loads without an address count
     /// nowhere.
     pub stall: Quantity,
     /// Threads that waited for it.
     pub threads: usize,
+}
+
+fn not_allocated() -> Quantity {
+    Quantity::unresolved("it is not known to be allocated")
+}
+
+/// The call by which a program allocates.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AllocationSite {
+    /// The first function that is not part of an allocator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The calls that led there, the innermost first. Several paths may lead to one site: this is
+    /// the one that the core waited for most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
 }

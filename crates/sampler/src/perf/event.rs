@@ -26,6 +26,11 @@ pub(crate) enum Event {
         parent: u32,
         time_ns: u64,
     },
+    /// A process's main thread ended.
+    Ended {
+        process: u32,
+        time_ns: u64,
+    },
     Lost {
         count: u64,
         time_ns: u64,
@@ -56,6 +61,7 @@ impl Event {
             Self::Mapped(mapping) => mapping.time_ns,
             Self::Named { time_ns, .. }
             | Self::Forked { time_ns, .. }
+            | Self::Ended { time_ns, .. }
             | Self::Lost { time_ns, .. }
             | Self::LostStacks { time_ns, .. } => *time_ns,
         }
@@ -64,6 +70,7 @@ impl Event {
 
 const LOST: u32 = 2;
 const COMM: u32 = 3;
+const EXIT: u32 = 4;
 const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
@@ -116,6 +123,7 @@ fn event(kind: u32, misc: u16, body: &[u8], holds: Holds) -> Option<Event> {
             executed: misc & COMM_EXEC != 0,
             time_ns,
         },
+        EXIT if fields.u32(0)? == fields.u32(8)? => Event::Ended { process: fields.u32(0)?, time_ns },
         FORK => Event::Forked { process: fields.u32(0)?, parent: fields.u32(4)?, time_ns },
         MMAP2 => Event::Mapped(NewMapping {
             process: fields.u32(0)?,
@@ -262,6 +270,9 @@ mod tests {
         body.extend(words(&[0, 1235]));
         bytes.extend(record(COMM, COMM_EXEC, &body));
         bytes.extend(record(FORK, 0, &words(&[8 | 5 << 32, 8 | 5 << 32, 1, 0, 1236])));
+        // A thread of a process ends, and the process.
+        bytes.extend(record(EXIT, 0, &words(&[8 | 5 << 32, 9 | 5 << 32, 1, 0, 1236])));
+        bytes.extend(record(EXIT, 0, &words(&[8 | 5 << 32, 8 | 5 << 32, 1, 0, 1236])));
         bytes.extend(record(LOST, 0, &words(&[1, 42, 0, 1237])));
         bytes.extend(record(11, 0, &words(&[0, 0, 0])));
         let named =
@@ -272,6 +283,7 @@ mod tests {
                 Event::Mapped(mapping),
                 named,
                 Event::Forked { process: 8, parent: 5, time_ns: 1236 },
+                Event::Ended { process: 8, time_ns: 1236 },
                 Event::Lost { count: 42, time_ns: 1237 }
             ]
         );

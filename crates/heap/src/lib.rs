@@ -1,0 +1,64 @@
+//! The library inside a profiled process: it tells where memory is allocated.
+//!
+//! It is preloaded into the profiled program and its children, and takes the place of `malloc` and
+//! its relatives: each calls the function that comes behind it in the search order, and writes what
+//! it saw into memory that it shares with the profiler. It runs inside every program there is, in
+//! signal handlers and before libc is ready, so it has rules:
+//!
+//! - No libc but the functions that it interposes, no thread-local storage, no allocation, no lock.
+//! - No system call once the constructor is over, with one exception (`stack.rs`).
+//! - An allocation that is not chosen costs a hash and a comparison.
+//! - What goes wrong is lost and counted. The program does not notice.
+//!
+//! # Which allocations are recorded
+//!
+//! Those in *chosen pages*: pages of 4 KiB whose hash is below a threshold. `free` sees only an
+//! address, and decides by the same hash. So everything is known about chosen pages and nothing
+//! about others, which makes them a fair sample of the heap. The threshold begins at "all" and is
+//! lowered where events come too fast (`record.rs`); chosen pages stay chosen or go, none is added.
+//!
+//! An allocation of 4 KiB and more (`large_from`) would be lost with its first page. It is recorded
+//! in any case, and so is a small one that reaches into a chosen page. Their addresses are in a
+//! table (`table.rs`), by which `free` finds them.
+//!
+//! ```text
+//! layout       the shared memory: header, rings of records, buffers for stacks
+//! record       an allocation or its end, written into a ring
+//! stack        registers and stack of an allocation whose calls are not known yet
+//! keys         calls that the profiler knows already
+//! table        addresses that are recorded though their page is not chosen
+//! arena        memory for what the loader allocates before the next `malloc` is known
+//! next         the functions behind ours
+//! interpose    the functions that programs call
+//! recording    whether anything is recorded in this process, and where
+//! startup      the constructor
+//! sys          system calls
+//! ```
+//!
+//! It is built twice: as an ordinary crate, for tests and for the profiler, which uses its
+//! `layout`, and by the sampler room with `--cfg freestanding`, as the shared object that is
+//! preloaded.
+#![cfg_attr(freestanding, no_std)]
+// In an ordinary crate nothing is interposed, and what would be called seems unused.
+#![cfg_attr(not(freestanding), allow(dead_code))]
+
+#[cfg(freestanding)]
+extern crate core;
+
+mod arena;
+#[cfg(freestanding)]
+mod freestanding;
+#[cfg(freestanding)]
+mod interpose;
+mod keys;
+pub mod layout;
+#[cfg(freestanding)]
+mod next;
+mod record;
+#[cfg(freestanding)]
+mod recording;
+mod stack;
+#[cfg(freestanding)]
+mod startup;
+mod sys;
+mod table;

@@ -1,0 +1,130 @@
+//! The constructor: it maps the shared memory that the profiler made, and from then on allocations
+//! are recorded. Without it, or if the profiler has ended, the program runs as it would.
+
+use crate::interpose::own_code;
+use crate::layout::{MAGIC, MEMORY_NAME, MOST_RINGS, Region, VARIABLE, kind, region_bytes};
+use crate::next;
+use crate::record::{Record, write};
+use crate::recording;
+use crate::stack::MAIN_STACK_END;
+use crate::sys::{self, nr, syscall};
+use core::ffi::CStr;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Musl passes nothing, so the arguments are only used where libc has not set its own variable.
+extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, passed: *mut *mut u8) {
+    // Now, before there are several threads.
+    next::next(next::MALLOC);
+    let environment = libc_environment().unwrap_or(passed);
+    if environment.is_null() {
+        return;
+    }
+    let mut path = None;
+    let mut end = 0;
+    for index in 0.. {
+        // SAFETY: an environment ends with a null.
+        let entry = unsafe { *environment.add(index) };
+        if entry.is_null() {
+            // SAFETY: as above.
+            end = unsafe { environment.add(index) } as u64;
+            break;
+        }
+        // SAFETY: a string with its zero.
+        let entry = unsafe { CStr::from_ptr(entry.cast()) };
+        if let Some(value) = entry.to_bytes_with_nul().strip_prefix(VARIABLE.as_bytes()) {
+            path = value.strip_prefix(b"=").and_then(|value| CStr::from_bytes_with_nul(value).ok()).or(path);
+        }
+    }
+    let Some((at, rings)) = path.and_then(map) else { return };
+    // The kernel puts the environment at the end of the main thread's stack. Libc may have moved it
+    // elsewhere: then it is not near.
+    const NEAR: u64 = 8 << 20;
+    let near = &raw const path as u64;
+    if end > near && end - near < NEAR {
+        MAIN_STACK_END.store(end.next_multiple_of(4096), Relaxed);
+    }
+    // SAFETY: mapped for good, as large as that many rings are; this is the only constructor.
+    let region = unsafe {
+        let region = Region::new(at, rings);
+        recording::begin(region, page_of_one_process());
+        region
+    };
+    let is_interposed = u64::from(next::is_interposed(own_code()));
+    let began =
+        Record { kind: kind::BEGAN, ticks: sys::ticks(), address: is_interposed, ..Record::default() };
+    write(&region, recording::process(), &began, false);
+}
+
+/// Maps the memory at a path that the profiler gave, and says for how many rings it is.
+fn map(path: &CStr) -> Option<(*const u8, u32)> {
+    const AT_FDCWD: usize = -100_isize as usize;
+    const O_RDWR: usize = 2;
+    const O_CLOEXEC: usize = 0o2000000;
+    const READ_AND_WRITE: usize = 3;
+    const MAP_SHARED: usize = 1;
+    // Once the profiler has ended, another process may have its number, with other files: these are
+    // not opened.
+    let mut link = [0_u8; 64];
+    // SAFETY: a string with its zero, and the kernel writes at most the buffer.
+    let length = unsafe {
+        syscall(
+            nr::READLINKAT,
+            [AT_FDCWD, path.as_ptr() as usize, link.as_mut_ptr() as usize, link.len(), 0, 0],
+        )
+    };
+    let link = link.get(..usize::try_from(length).ok()?)?;
+    link.strip_prefix(b"/memfd:")?.strip_prefix(MEMORY_NAME.as_bytes())?;
+    // SAFETY: a string with its zero.
+    let file =
+        unsafe { syscall(nr::OPENAT, [AT_FDCWD, path.as_ptr() as usize, O_RDWR | O_CLOEXEC, 0, 0, 0]) };
+    let file = usize::try_from(file).ok()?;
+    let mut head = [0_u64; 2];
+    // SAFETY: the kernel writes at most the buffer.
+    let read = unsafe { syscall(nr::READ, [file, head.as_mut_ptr() as usize, size_of_val(&head), 0, 0, 0]) };
+    let rings = head[1] as u32;
+    let is_ours = read == size_of_val(&head) as isize
+        && head[0] == MAGIC
+        && rings.is_power_of_two()
+        && rings <= MOST_RINGS;
+    let at = if is_ours {
+        // SAFETY: a new mapping, wherever the kernel likes.
+        unsafe { syscall(nr::MMAP, [0, region_bytes(rings), READ_AND_WRITE, MAP_SHARED, file, 0]) }
+    } else {
+        -1
+    };
+    // SAFETY: the file was opened above.
+    unsafe { syscall(nr::CLOSE, [file, 0, 0, 0, 0, 0]) };
+    (at > 0).then_some((at as *const u8, rings))
+}
+
+/// A page that the kernel clears in forked children; null if it cannot.
+fn page_of_one_process() -> *mut AtomicU32 {
+    const READ_AND_WRITE: usize = 3;
+    const PRIVATE_ANONYMOUS: usize = 0x22;
+    const WIPE_ON_FORK: usize = 18;
+    const NO_FILE: usize = -1_isize as usize;
+    // SAFETY: a new mapping, wherever the kernel likes, and advice on it.
+    unsafe {
+        let page = syscall(nr::MMAP, [0, 4096, READ_AND_WRITE, PRIVATE_ANONYMOUS, NO_FILE, 0]);
+        if page <= 0 || syscall(nr::MADVISE, [page as usize, 4096, WIPE_ON_FORK, 0, 0, 0]) < 0 {
+            return core::ptr::null_mut();
+        }
+        page as *mut AtomicU32
+    }
+}
+
+/// `environ` as libc knows it, if it has one already.
+fn libc_environment() -> Option<*mut *mut u8> {
+    let variable: *mut *mut *mut u8;
+    // SAFETY: reads the address of a weak symbol, which is 0 where there is none.
+    unsafe {
+        core::arch::asm!(".weak environ", "mov {}, [rip + environ@GOTPCREL]", out(reg) variable,
+            options(nostack, readonly, preserves_flags));
+        if variable.is_null() || (*variable).is_null() { None } else { Some(*variable) }
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn(i32, *mut *mut u8, *mut *mut u8) = constructor;

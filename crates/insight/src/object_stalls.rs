@@ -1,0 +1,153 @@
+//! How much of the stall each object has, and what the record says of it.
+//!
+//! Where only some pages of the heap are chosen, an allocation that is known stands for others: of
+//! a load's addresses on pages that are not chosen, it gets the share that it has of those on
+//! chosen ones. Fewer addresses carry the figure then, and its interval is wider.
+
+use crate::objects::{Found, Object, Objects};
+use crate::share::measured_share;
+use crate::sites::SiteId;
+use records::profile::{AllocationSite, MemoryObject};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use units::{Estimate, Quantity, Unit};
+
+/// The stall of one object, in samples.
+#[derive(Debug, Default)]
+struct Stall {
+    samples: f64,
+    /// The sum of the squares of what each address counts.
+    squares: f64,
+    threads: HashSet<u32>,
+    paths: HashMap<SiteId, f64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ObjectStalls(HashMap<Object, Stall>);
+
+impl ObjectStalls {
+    /// Shares a load's stall among the objects that its addresses lie in, each with its thread; the
+    /// one with most.
+    pub(crate) fn count(&mut self, found: &[(u32, Found)], samples: u64) -> Option<Object> {
+        let count = |is: fn(&Found) -> bool| found.iter().filter(|(_, found)| is(found)).count() as f64;
+        let known = count(|found| matches!(found, Found::OneOfMany(..)));
+        let unknown = count(|found| matches!(found, Found::NotChosen(_)));
+        let many = if known > 0.0 { (known + unknown) / known } else { 1.0 };
+        let each = samples as f64 / found.len().max(1) as f64;
+        let mut here: BTreeMap<&Object, f64> = BTreeMap::new();
+        for (thread, found) in found {
+            let (object, path, weight) = match found {
+                Found::Object(object) => (object, None, 1.0),
+                Found::Allocation(object, path) => (object, Some(*path), 1.0),
+                Found::OneOfMany(object, path) => (object, Some(*path), many),
+                Found::NotChosen(Some(object)) if known == 0.0 => (object, None, 1.0),
+                Found::NotChosen(_) | Found::Nothing => continue,
+            };
+            *here.entry(object).or_default() += weight;
+            let stall = self.0.entry(object.clone()).or_default();
+            stall.samples += each * weight;
+            stall.squares += each * weight * weight;
+            stall.threads.insert(*thread);
+            if let Some(path) = path {
+                *stall.paths.entry(path).or_default() += weight;
+            }
+        }
+        here.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(object, _)| object.clone())
+    }
+
+    /// The objects with most stall.
+    pub(crate) fn into_records(self, objects: &Objects<'_, '_>, all: u64, most: usize) -> Vec<MemoryObject> {
+        let mut ordered: Vec<(Object, Stall)> = self.0.into_iter().collect();
+        ordered.sort_by(|(a, x), (b, y)| y.samples.total_cmp(&x.samples).then_with(|| a.cmp(b)));
+        ordered.into_iter().take(most).map(|(object, stall)| record(object, &stall, objects, all)).collect()
+    }
+}
+
+fn record(object: Object, stall: &Stall, objects: &Objects<'_, '_>, all: u64) -> MemoryObject {
+    // An address that counts for ten is known as well as a tenth of the samples would be.
+    let known = if stall.squares > 0.0 { (stall.samples / stall.squares).min(1.0) } else { 1.0 };
+    let share = measured_share((stall.samples * known).round() as u64, (all as f64 * known).round() as u64);
+    let Some(number) = object.group else {
+        return MemoryObject {
+            name: object.name,
+            site: None,
+            bytes: match object.bytes {
+                Some(bytes) => Quantity::claimed(bytes as f64, Unit::Bytes),
+                None => Quantity::unresolved("the size is not known"),
+            },
+            count: 1,
+            allocations: Quantity::unresolved("it is not known to be allocated"),
+            stall: share,
+            threads: stall.threads.len(),
+        };
+    };
+    let group = &objects.sites.groups[number];
+    let most = stall.paths.iter().max_by(|(a, x), (b, y)| x.total_cmp(y).then_with(|| b.cmp(a)));
+    let bytes = group.bytes.map(|(least, most)| {
+        let (least, most) = (least as f64, most as f64);
+        Quantity::measured(Estimate { value: most, lo: least, hi: most }, Unit::Bytes)
+    });
+    MemoryObject {
+        name: object.name,
+        site: Some(AllocationSite {
+            function: group.function.clone(),
+            file: group.line.as_ref().map(|line| line.file.clone()),
+            line: group.line.as_ref().map(|line| line.line),
+            stack: most.map_or_else(Vec::new, |(path, _)| objects.sites.stack(*path).to_vec()),
+        }),
+        bytes: bytes.unwrap_or_else(|| Quantity::unresolved("the size is not known")),
+        count: group.most.round().max(1.0) as u64,
+        allocations: allocations(group.allocations, group.records),
+        stall: share,
+        threads: stall.threads.len(),
+    }
+}
+
+/// How many there were, if this number of records stands for them.
+fn allocations(estimate: f64, records: u64) -> Quantity {
+    let each = estimate / (records.max(1) as f64);
+    if each < 1.001 {
+        return Quantity::measured(Estimate::exact(estimate.round()), Unit::Count);
+    }
+    // Pages are chosen, not allocations, so the true interval is wider than that of a count.
+    let spread = 2.0 * each * (records as f64 + 1.0).sqrt();
+    let (value, least) = (estimate.round(), (estimate - spread).round().max(records as f64));
+    let estimate = Estimate::new(value, least.min(value), (estimate + spread).round());
+    Quantity::modelled(estimate, Unit::Count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str) -> Object {
+        Object { name: name.to_owned(), bytes: None, which: 0, group: None }
+    }
+
+    #[test]
+    fn known_allocations_stand_for_those_on_other_pages() {
+        let mut stalls = ObjectStalls::default();
+        let mut found = vec![(1, Found::Object(object("variable"))); 10];
+        found.extend(vec![(1, Found::OneOfMany(object("often"), SiteId(0))); 6]);
+        found.extend(vec![(2, Found::OneOfMany(object("seldom"), SiteId(1))); 3]);
+        found.extend(vec![(1, Found::NotChosen(Some(object("heap")))); 81]);
+        let most = stalls.count(&found, 1000).unwrap();
+        assert_eq!(most.name, "often");
+        let samples = |name: &str| stalls.0[&object(name)].samples.round() as u64;
+        assert_eq!((samples("variable"), samples("often"), samples("seldom")), (100, 600, 300));
+        assert!(!stalls.0.contains_key(&object("heap")));
+    }
+
+    #[test]
+    fn without_any_that_is_known_the_area_counts() {
+        let mut stalls = ObjectStalls::default();
+        let most = stalls.count(&[(1, Found::NotChosen(Some(object("heap")))), (1, Found::Nothing)], 10);
+        assert_eq!(most.unwrap().name, "heap");
+    }
+
+    #[test]
+    fn estimates_have_intervals() {
+        assert_eq!(allocations(100.0, 100).value(), Some(100.0));
+        let estimate = allocations(1600.0, 100).estimate().unwrap();
+        assert!(estimate.lo < 1400.0 && estimate.hi > 1800.0 && estimate.lo >= 100.0);
+    }
+}

@@ -1,0 +1,11 @@
+//! Allocations of the profiled processes, as the preloaded library tells of them.
+//!
+//! ```text
+//! preload    the library as a file, and the environment that brings it into the program
+//! region     the shared memory that it writes into, read
+//! recorded   what was read, in the order of time, with the calls that led there
+//! ```
+
+pub(crate) mod preload;
+pub(crate) mod recorded;
+pub(crate) mod region;
