@@ -1,11 +1,14 @@
 //! The format of callgrind: <https://valgrind.org/docs/manual/cl-format.html>
 //!
 //! Costs are CPU time and stall in nanoseconds. How often a function was called is not known by
-//! samples, so each call says `calls=0`.
+//! samples, so each call says `calls=1`. (It cannot say 0: callgrind_annotate then takes the cost
+//! of the call for the caller's own.)
 //!
-//! Readers add a function's own cost and that of its calls. So that the sum is the function's
-//! inclusive cost in recursion, too, a sample counts once for each function on its stack: for the
-//! call from that function's innermost frame.
+//! callgrind_annotate shows the sum of all calls of a function as its inclusive cost, KCachegrind
+//! its own cost with that of the calls that it makes. A sample counts once for each function on its
+//! stack, for the call that leads to the outermost frame of that function. So both sums are right
+//! where a function calls itself; where functions call one another in a circle, the first is, and
+//! KCachegrind shows the circle as one.
 
 use crate::Weight;
 use crate::clean::clean;
@@ -45,20 +48,24 @@ pub(crate) fn text(document: &Document<Profile>, stacks: &Stacks<'_>, weight: We
         all.add(cost);
         let own = &mut functions.entry(stacks.function(node)).or_default().own;
         own.entry(stacks.frame(node).line.unwrap_or(0)).or_default().add(cost);
-        let mut seen = HashSet::from([stacks.function(node)]);
-        let mut called = node;
-        for caller in stacks.outwards(node).skip(1) {
-            if seen.insert(stacks.function(caller)) {
-                let calls = &mut functions.entry(stacks.function(caller)).or_default().calls;
-                let line = stacks.frame(caller).line.unwrap_or(0);
-                calls.entry((stacks.function(called), line)).or_default().add(cost);
+        let mut stack: Vec<usize> = stacks.outwards(node).collect();
+        stack.reverse();
+        let mut seen: HashSet<Function<'_>> =
+            stack.first().map(|&root| stacks.function(root)).into_iter().collect();
+        for call in stack.windows(2) {
+            let (caller, called) = (stacks.function(call[0]), stacks.function(call[1]));
+            if seen.insert(called) {
+                let calls = &mut functions.entry(caller).or_default().calls;
+                let line = stacks.frame(call[0]).line.unwrap_or(0);
+                calls.entry((called, line)).or_default().add(cost);
+                // A reader knows the module of a function by its own lines alone.
+                functions.entry(called).or_default();
             }
-            called = caller;
         }
     }
     let events = if weight == Weight::Time { "Time Stall" } else { "Stall Time" };
     let mut text = format!(
-        "# callgrind format\nversion: 1\ncreator: gleaner {}\ncmd: {}\npositions: line\n\
+        "# callgrind format\n# Samples do not count calls: each says 1.\nversion: 1\ncreator: gleaner {}\ncmd: {}\npositions: line\n\
          event: Time : CPU time [ns]\nevent: Stall : waiting for loads [ns]\nevents: {events}\n",
         clean(&document.header.gleaner),
         command(&document.body),
@@ -73,7 +80,7 @@ pub(crate) fn text(document: &Document<Profile>, stacks: &Stacks<'_>, weight: We
         }
         for ((called, line), cost) in &costs.calls {
             writing.names(&mut text, *called, "c");
-            let _ = writeln!(text, "calls=0 0\n{line} {}", writing.cost(*cost));
+            let _ = writeln!(text, "calls=1 0\n{line} {}", writing.cost(*cost));
         }
     }
     text

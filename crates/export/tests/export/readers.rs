@@ -5,6 +5,7 @@
 
 use crate::fixture::{CALL_CHAIN, compare, inclusive, record};
 use gleaner_export::{Format, Weight, profile};
+use records::Document;
 use records::profile::Profile;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,9 +23,12 @@ struct Written {
 
 impl Written {
     fn new(format: Format) -> Self {
+        Self::of(record(CALL_CHAIN), format)
+    }
+
+    fn of(document: Document<Profile>, format: Format) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let limit = TimeLimit::new(folder.path());
-        let document = record(CALL_CHAIN);
         let bytes = profile(&document, format, Weight::Time).expect("an export");
         std::fs::write(folder.path().join("file"), bytes).expect("a file in a new folder");
         Self { _limit: limit, folder, profile: document.body }
@@ -102,25 +106,42 @@ fn callgrind_annotate() {
     let Some(program) = reader(&["callgrind_annotate"], "--version") else {
         return skipped("callgrind_annotate", "apt install valgrind");
     };
-    let written = Written::new(Format::Callgrind);
-    let whole = ["--inclusive=yes", "--auto=no", "--threshold=100", "file"];
-    let text = written.read_by(program, &whole);
-    // "484,028,453 (50.00%) 439,659,178 (66.46%)  stock.c:total [module]"
-    let rows = text.lines().skip_while(|line| !line.contains("file:function")).skip(2);
-    let (mut time, mut stall) = (BTreeMap::new(), BTreeMap::new());
-    for row in rows.filter(|row| row.contains(" [")) {
-        let (figures, name) = row.rsplit_once("  ").expect("figures and a name");
-        let name = name.split_once(':').expect("file:function").1;
-        let name = name.rsplit_once(" [").expect("a module").0;
-        // Beside each figure that is not 0 stands its share: `(50.00%)` or `( 5.00%)`.
-        let is_share = |word: &&str| word.contains(['(', ')', '%']);
-        let figures: Vec<f64> =
-            figures.split_whitespace().filter(|word| !is_share(word)).map(number).collect();
-        time.insert(name.to_owned(), figures[0]);
-        stall.insert(name.to_owned(), figures[1]);
+    let mut circle = record(CALL_CHAIN);
+    // Now main calls serve, and serve calls main.
+    let frames = &mut circle.body.calls.frames;
+    for frame in frames.iter_mut().filter(|frame| frame.function.as_deref() == Some("compute")) {
+        frame.function = Some("main".to_owned());
     }
-    compare("callgrind_annotate", &time, &written.profile, false);
-    compare("callgrind_annotate", &stall, &written.profile, true);
+    for document in [record(CALL_CHAIN), circle] {
+        let written = Written::of(document, Format::Callgrind);
+        let shown = |inclusive: &str| {
+            let text = written.read_by(&program, &[inclusive, "--auto=no", "--threshold=100", "file"]);
+            // "484,028,453 (50.00%) 439,659,178 (66.46%)  stock.c:total [module]"
+            let rows = text.lines().skip_while(|line| !line.contains("file:function")).skip(2);
+            let (mut time, mut stall) = (BTreeMap::new(), BTreeMap::new());
+            for row in rows.filter(|row| row.contains(" [")) {
+                let (figures, name) = row.rsplit_once("  ").expect("figures and a name");
+                let name = name.split_once(':').expect("file:function").1;
+                let name = name.rsplit_once(" [").expect("a module").0;
+                // Beside each figure that is not 0 stands its share: `(50.00%)` or `( 5.00%)`.
+                let is_share = |word: &&str| word.contains(['(', ')', '%']);
+                let figures = figures.split_whitespace().filter(|word| !is_share(word));
+                // `.` where there is no figure.
+                let figures: Vec<f64> =
+                    figures.map(|word| if word == "." { 0.0 } else { number(word) }).collect();
+                time.insert(name.to_owned(), figures[0]);
+                stall.insert(name.to_owned(), figures[1]);
+            }
+            (time, stall)
+        };
+        let (own, _) = shown("--inclusive=no");
+        let all: f64 = own.values().sum();
+        let cpu_time = written.profile.summary.cpu_time.value().expect("a figure") * 1e9;
+        assert!((all - cpu_time).abs() < 100.0, "own times are {all} in all, not {cpu_time}");
+        let (time, stall) = shown("--inclusive=yes");
+        compare("callgrind_annotate", &time, &written.profile, false);
+        compare("callgrind_annotate", &stall, &written.profile, true);
+    }
 }
 
 /// Sums over what a sampled profile of speedscope holds.
