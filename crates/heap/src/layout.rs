@@ -27,10 +27,10 @@ pub const STACKS: u32 = 128;
 pub const STACK_BYTES: usize = 8 << 10;
 pub const MOST_RINGS: u32 = 4;
 /// The rate is looked at each time this number of records was written to a ring.
-pub const STRETCH: u64 = 4096;
+pub const STRETCH: u64 = 1024;
 /// Stretches that a ring may write at any rate, before it must keep to the budget: programs begin
 /// with a burst of allocations.
-pub const CREDIT: i64 = 16;
+pub const CREDIT: i64 = 8;
 /// The unit of credit: parts of a stretch.
 pub const CREDIT_UNIT: i64 = 256;
 

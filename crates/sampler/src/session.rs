@@ -125,6 +125,8 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let mut refusals = refusals(clock, &calibration, tally.lost);
     refusals.extend(no_stacks);
     refusals.extend(no_allocations);
+    // The preloaded library is one of them: it is read before it goes.
+    let modules = files::modules(&tally);
     if let Some(preload) = preload {
         refusals.extend(allocations_left_out(&preload, &recorder.allocations, &tally));
         if tally.processes.keys().any(|&process| Path::new(&format!("/proc/{process}")).exists()) {
@@ -162,7 +164,6 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         caches: request.caches,
         yield_cycles: request.yield_cycles,
     };
-    let modules = files::modules(&tally);
     Ok(insight::profile(run, &tally, &modules))
 }
 
