@@ -20,7 +20,7 @@ pub(crate) fn last_followed(
         n if n == patterns.len() => {
             let what = if unit == Unit::Count { String::new() } else { format!(" {}", unit.symbol()) };
             Quantity::unresolved(format!(
-                "prefetched as far as was tried, which is {}{what}",
+                "prefetched up to the largest value tried, {}{what}",
                 patterns[n - 1].0
             ))
         }

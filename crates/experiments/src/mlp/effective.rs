@@ -42,7 +42,7 @@ pub(crate) fn effective(
     let Some(most) = points.last().map(|p| p.0) else { return Err("no burst was measured".to_owned()) };
     let Some((value, _)) = below(&points, in_sequence.median()) else {
         return Err(format!(
-            "{most:.0} accesses still take less time than two in sequence, or two already take more"
+            "{most:.0} independent accesses take less time than two in sequence, or two independent accesses take more"
         ));
     };
     let (mut los, mut his) = (Vec::new(), Vec::new());

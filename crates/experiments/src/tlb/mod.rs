@@ -284,7 +284,7 @@ fn agreed(passes: &[Option<Estimate>], unit: Unit) -> Quantity {
             }
         }
         (Ok(a), Ok(b)) => Quantity::unresolved(format!(
-            "one half of the passes found {:.0}, the other {:.0}",
+            "half of the passes found {:.0} entries, the other half {:.0}",
             a.value, b.value
         )),
         (Err(why), _) | (_, Err(why)) => Quantity::unresolved(why),

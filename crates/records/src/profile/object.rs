@@ -11,7 +11,7 @@ pub struct MemoryObject {
     pub name: String,
     /// Its size, where known.
     pub bytes: Quantity,
-    /// How many there are of it.
+    /// The number of such objects.
     pub count: u64,
     /// Share of the CPU time in which the core waited for it. Loads without an address count
     /// nowhere.

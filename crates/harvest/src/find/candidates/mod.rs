@@ -6,7 +6,7 @@
 //! them form a group, which one yield can serve. Where the rounds of a loop do not wait for one
 //! another (`rounds.rs`), the core overlaps their misses by itself.
 //!
-//! Of a primary also the loops that only wait by turning round (`spins.rs`).
+//! Of a primary also the loops that busy-wait (`spins.rs`).
 
 mod classes;
 mod lines;

@@ -19,7 +19,7 @@ pub(super) struct Region<'a> {
 pub(super) struct Reaching {
     /// By these instructions, ascending.
     pub definitions: Vec<u32>,
-    /// By somebody outside the region.
+    /// By code outside the region.
     pub from_outside: bool,
 }
 
