@@ -131,7 +131,7 @@ mod tests {
         let told = findings(&machine);
         let line = "L3 size: sysfs says 1 MiB, CPUID says 2 MiB; believe neither";
         assert_eq!(told.iter().filter(|l| *l == line).count(), 1, "{told:?}");
-        let line = "only 25% of the memory of 2 curves had the 1G pages that were asked for";
+        let line = "only 25% of the memory of 2 curves got the requested 1G pages";
         assert_eq!(told.iter().filter(|l| l.contains("1G pages")).collect::<Vec<_>>(), [line]);
     }
 }

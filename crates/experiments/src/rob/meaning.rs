@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(of(Filler::Load, 134.0).runs_out, RunsOut::LoadQueue);
         assert_eq!(of(Filler::Store, 64.0).capacity.unwrap().value, 64.5);
         assert_eq!(of(Filler::Branch, 318.0).runs_out, RunsOut::ReorderBuffer);
-        assert!(of(Filler::Alternating, 190.0).words.contains("shared"));
+        assert!(of(Filler::Alternating, 190.0).words.contains("both kinds share"));
         assert!(of(Filler::Alternating, 290.0).words.contains("its own"));
     }
 
