@@ -1,16 +1,16 @@
-# make tour      builds Gleaner and lets it show this machine; ends by naming what it wrote
-# make check     formatting, lints, unit tests, each verb once (a minute and a half; five the first time)
-# make test      everything that can be tested here; installs what is missing where it may, names what it skips
-# make test-long  what takes longer: all variants, all real programs, every file of this system; leaves a record (hours; goes on where it stopped)
+# make tour      builds Gleaner, shows what this machine allows, and measures it
+# make check     formatting, lints, unit tests, each verb once (90 s; five minutes the first time)
+# make test      all that can be tested here; installs what is missing, names what it skips
+# make test-long  all variants, real programs and files of this system (hours; can be resumed)
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
-# make test-nofsgsbase  harvests where programs may not set FS and GS bases, in emulated guests (a few minutes)
+# make test-nofsgsbase  harvests without FSGSBASE, in emulated guests (a few minutes)
 # make test-random  thousands of random programs, rewritten and compared (N=5000)
-# make fuzz      damaged and overwhelming files to all readers, an hour by default (SECONDS_EACH=240 for each of fifteen targets)
-# make test-harvest  real programs harvest and are harvested, by the front door; leaves a record (RECORD=FILE; half an hour)
+# make fuzz      damaged files for all readers; SECONDS_EACH=240 for each of 15 targets
+# make test-harvest  'gleaner harvest' with real programs; RECORD=FILE (half an hour)
 # make test-torture  random schedules of misbehaving scavengers, a hundred of them (some minutes)
 # make soak      threads that come and go under scavengers for a long time (MINUTES=20)
-# make regenerate  writes what is generated and committed: schemas, man pages, completions, help texts
-# make install   the binary, man pages and completions below PREFIX (make build first; then sudo make install needs no cargo)
+# make regenerate  rewrites generated files: schemas, man pages, completions, help texts
+# make install   binary, man pages and completions below PREFIX (after make build, without cargo)
 # make uninstall  removes them again
 
 SHELL := /bin/bash

@@ -28,7 +28,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -l json -d 'Write the resu
 complete -c gleaner -n "__fish_gleaner_needs_command" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s h -l help -d 'Print help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print version'
-complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'See what works on this host and what \'gleaner measure\' finds, in about a minute'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'Show what works on this host, and measure it with a few experiments, in about a minute'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Show what works on this host, what does not and why, and what would help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism, bandwidth and more'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "profile" -d 'Find the loads that a program waits for, and the data that they read'
@@ -45,17 +45,17 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l json -d 'Write 
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s h -l help -d 'Print help'
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l root -d 'Show another machine: a directory laid out like /, or a file written by --record' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l record -d 'Write what was read to FILE (\'-\' for standard output), to be shown elsewhere by --root; it has no host name, serial numbers or command lines, but the paths of control groups' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l record -d 'Write what was read to FILE (\'-\' for standard output), to show it elsewhere with --root; the file has no host name, serial numbers or command lines, but it has the paths of control groups' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l cpu -d 'Measure on this CPU [default: the last one that no other \'gleaner measure\' uses]' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l seed -d 'Repeat the random choices of an earlier run; its record has the seed' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l seed -d 'Seed of the random choices, to repeat those of an earlier run (its record has the seed)' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l format -d 'How to print the results' -r -f -a "text\t'A summary'
 lat_mem_rd\t'Two columns, as lmbench\'s lat_mem_rd prints them: size in MB and latency in ns'
 csv\t'Every point of every experiment'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l csv -d 'Also write each experiment\'s points as CSV into this directory' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s o -l output -d 'Write the record to this file (\'-\' for standard output); a run that is stopped does not replace the record of one that was not, and writes NAME.interrupted.json beside it' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s o -l output -d 'Write the record to this file (\'-\' for standard output); a run that is stopped does not replace the record of a complete run, but writes NAME.interrupted.json beside it' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l max-memory -d 'Use no more memory than this, for example 512M' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l quick -d 'Measure fewer points, and each less often: everything takes a minute'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 'Measure more points, and each more often, for narrower intervals: everything takes twenty minutes'
@@ -79,19 +79,19 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s h -l help -d
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger -d 'A program to run in the primary\'s stalls, with its arguments, quoted as for a shell; may be given several times' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavengers -d 'Several copies of one scavenger: \'12 x CMD\'; at most 64 in all' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l scavenger-out -d 'Where the scavengers\' output goes: a file for all of them, or a directory (an existing one, or a name that ends in \'/\') with a file for each; without this option it is discarded' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Scavengers that share one thread of the primary at once, its guests [default: as many as run while one miss is served]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Most scavengers that share one thread of the primary at once (its guests) [default: as many as can run while one miss is served]' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d 'CPUs for scavengers while they are off the primary, as 0-3,8 [default: the primary\'s]' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become; while it runs, the rate of its yields with guests is compared with their rate without' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long guests may keep the primary from its thread at once: a target, not a hard limit; a guest that repeatedly stays longer goes back to its own thread for a while' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become: the rate of its yields with guests, against the rate without, measured while it runs' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may be off its thread each time it yields: a target, not a hard limit; a guest that repeatedly runs longer is sent back to its own thread for a while' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Costs of misses and yields on this machine, as \'gleaner measure -o FILE\' writes them [default: the record that \'gleaner measure\' leaves in the user\'s cache directory]' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l profile -d 'Choose sites by what \'gleaner profile -o FILE\' saw these programs wait for; may be given several times, for the primary and for scavengers' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'Use a plan made by --dry-run --record FILE instead of making one' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Write the run record to this file; with --dry-run, the plan' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, or \'all\' [default: none]' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l choose -d 'Which loads become yield sites' -r -f -a "paying\t'Loads whose yield is expected to gain more than it costs'
-chases\t'Of those, only pointer chases: the address comes from the same load, one iteration earlier'
+chases\t'Of those, pointer chases only: the address comes from the same load, one iteration earlier'
 every-load\t'Every load in a loop'"
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l least-gain -d 'Choose a site only if it is expected to gain more than this many cycles each time' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l least-gain -d 'Choose a site only if its expected gain is more than this number of cycles per execution' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l most-sites -d 'Choose at most this many sites of each file: those in the deepest loops' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l exclude -d 'Do not choose the load at this address of the file, as --dry-run prints it; may be given several times' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l without -d 'Leave out one optimisation or bound, to measure what it gains; may be given several times' -r -f -a "bounds\t'Scavengers yield at their sites only; they may exceed --max-absence'
@@ -100,7 +100,7 @@ hoisted-saves\t'Registers that a loop does not change are saved at each of its y
 sunk-restores\t'Registers that a scavenger\'s loop does not use are loaded at each yield, not once behind it'
 load-store-balance\t'Registers whose slots hold them are not saved again to balance a yield\'s loads and stores'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'While it runs, show a line on the terminal: how many guests are aboard, and what they cost the primary'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show a status line on the terminal: how many guests are aboard, and how much they slow the primary down'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Ignore the cache of analysed and rewritten programs, and do not write to it'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l siblings -d 'Let the primary\'s own threads run in each other\'s stalls; for programs with more runnable threads than CPUs'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-coalescing -d 'Give each load its own yield; by default one yield prefetches for several neighbouring loads'
@@ -108,9 +108,9 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-spins -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l every-load -d 'Yield before every load: tests yields; \'all\' includes loads from the stack and from fixed addresses' -r -f -a "usual\t'Loads whose address is computed'
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l every-load -d 'Yield before every load, to test yields; \'all\' includes loads from the stack and from fixed addresses' -r -f -a "usual\t'Loads whose address is computed'
 all\t'All loads'"
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l plan -d 'Yield where this plan says; the plan must be for this file, by build id' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l plan -d 'Yield at the sites of this plan, which must be for this file (same build id)' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l role -d 'The program\'s role in a harvest [default: as the plan says; without a plan, primary]' -r -f -a "primary\t'Other programs run in its memory stalls'
 scavenger\t'It runs in the memory stalls of another program'
 sibling\t'Its threads run in each other\'s memory stalls'"
@@ -118,7 +118,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l quantum -d 'Cyc
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l debug -d 'Separate debug information of the binary, for its symbols' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s o -l output -d 'Write the rewritten file here' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l identity -d 'Twins are plain copies, without yields'
-complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l poison -d 'Fill registers and flags that are found dead with garbage before every instruction: tests liveness'
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l poison -d 'Before every instruction, fill registers and flags that are dead with garbage, to test the liveness analysis'
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -s h -l help -d 'Print help (see more with \'--help\')'

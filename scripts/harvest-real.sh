@@ -138,7 +138,7 @@ itself() { # ROLE NAME PROGRAM ARG… OPTION [VALUE]: what harvests is at the en
     verdict "$name" "$role" "$base/expected" "$base/output" "$began"
 }
 
-# What somebody else was told meanwhile.
+# What another client was told meanwhile.
 replies() { [ ! -e "$here/asked" ] || { until [ -e "$here/replied" ]; do sleep 0.1; done; cat "$here/asked"; }; }
 
 source_of() { sed -n "/^cat >$2 <<.$3./,/^$3/p" "$root/programs/real/$1.sh" | sed "1d;\$d"; }

@@ -12,9 +12,9 @@
 # also every shared library that they are linked with, the C library and the loader among them, for
 # all that runs meanwhile.
 #
-# The rewritten files are mounted over the originals, in a mount namespace of the workload's own: so
-# a program is found under its own path by whoever starts it. The namespace for processes ends
-# whatever a workload leaves running.
+# The rewritten files are mounted over the originals, in a mount namespace of the workload's own, so
+# that each program is found under its own path. A PID namespace ends whatever a workload leaves
+# running.
 #
 # To add a workload: programs/real/README.md.
 set -euo pipefail

@@ -29,7 +29,7 @@ expected() (
     status=$?
     echo "gleaner: scavenger /worker dies (1): killed by signal 6; its output was discarded, --scavenger-out keeps it"
     echo "exit $status"
-    echo "gleaner: /worker-static: statically linked, and a primary must be dynamic: the runtime comes in by its loader"
+    echo "gleaner: /worker-static: statically linked; a primary must be dynamically linked, since its loader loads the runtime"
     echo "exit 3"
 )
 

@@ -1,6 +1,6 @@
 // Data among code, whose last byte begins an instruction that goes on into the function behind it:
-// whoever decodes it all in one go sees a branch there, into the entry of the next function. Names
-// say where code begins again.
+// a decoder that reads on without a break sees a branch there, into the entry of the next function.
+// Names say where code begins again.
 //# twins: described
 //# skip: stripped: nothing names the function there
 #include <stdio.h>

@@ -1,5 +1,4 @@
-// Functions called like those of libraries that never return; these do, and whoever calls them goes
-// on.
+// Functions called like those of libraries that never return; these do, and their callers go on.
 //# twins: err exit_late caller
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-// Functions that read what stands behind the call of them, or come back beside it: whoever calls
-// them so has no twin.
+// Functions that read what stands behind the call of them, or come back beside it: a function that
+// calls them so has no twin.
 //# shapes: pie no-pie static stripped
 //# twins: main
 //# refused: text_behind calls_address_reader

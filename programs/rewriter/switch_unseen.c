@@ -1,5 +1,5 @@
-// A function that is not copied goes on by a jump table: whoever checks a copy does not see what it
-// changes there. Who calls it gives back what it found otherwise, and may be of a convention that
+// A function that is not copied goes on by a jump table: a checker of copies does not see what it
+// changes there. Its caller gives back what it found otherwise, and may be of a convention that
 // keeps vectors.
 //# twins: hands_on
 //# refused: goes_on calls_twice_returning

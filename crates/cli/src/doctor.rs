@@ -15,17 +15,18 @@ use std::path::{Path, PathBuf};
 
 /// Show what works on this host, what does not and why, and what would help
 ///
-/// Counters, watchpoints and prefetcher controls are tried, and pairs of CPUs are run at once to
-/// find those that share a core; no setting is changed. Everything else is what the hardware
-/// claims: 'gleaner measure' measures it.
+/// Gleaner tries counters, watchpoints and prefetcher controls, and runs pairs of CPUs at once to
+/// find those that share a core; it changes no setting. All other figures are claims of the
+/// hardware, which 'gleaner measure' checks.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Show another machine: a directory laid out like /, or a file written by --record
     #[arg(long, value_name = "PATH", default_value = "/")]
     root: PathBuf,
 
-    /// Write what was read to FILE ('-' for standard output), to be shown elsewhere by --root; it
-    /// has no host name, serial numbers or command lines, but the paths of control groups
+    /// Write what was read to FILE ('-' for standard output), to show it elsewhere with --root; the
+    /// file has no host name, serial numbers or command lines, but it has the paths of control
+    /// groups
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -61,7 +62,7 @@ fn record(text: &str, file: &Path, console: &Console) -> anyhow::Result<()> {
         return Ok(console.stdout(text)?);
     }
     crate::save::bytes(file, text.as_bytes())?;
-    console.remark(&format!("wrote {}; gleaner doctor --root {0} looks at it", file.display()));
+    console.remark(&format!("wrote {}; 'gleaner doctor --root {0}' shows it", file.display()));
     Ok(())
 }
 

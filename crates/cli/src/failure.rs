@@ -8,7 +8,7 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
-    /// The thing measured failed: an experiment, a program, a rewrite.
+    /// An experiment, a program, a rewrite or a check failed.
     Failed = 1,
     WrongUse = 2,
     NotPossibleHere = 3,

@@ -89,8 +89,8 @@ fn page(command: &clap::Command, all: &[String]) -> anyhow::Result<(String, Vec<
 
 const EXIT_STATUS: [(&str, &str); 4] = [
     ("0", "Done."),
-    ("1", "The thing measured failed: an experiment, a program, a rewrite."),
-    ("2", "Wrong use."),
+    ("1", "An experiment, a program, a rewrite or a check failed."),
+    ("2", "Wrong use of the command line."),
     ("3", "Not possible on this host."),
 ];
 

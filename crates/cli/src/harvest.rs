@@ -70,19 +70,19 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
 
 fn refuse_contradictions(args: &HarvestArgs, console: &Console) -> anyhow::Result<()> {
     if args.siblings && args.has_scavengers() {
-        let why = "a program's threads are each other's guests, or others are its guests, not both";
+        let why = "cannot be combined with scavengers";
         return Err(Refusal::wrong_use("--siblings", why)
             .would_help("leave out --siblings, or the scavengers")
             .into());
     }
     if console.json() && !args.dry_run {
-        return Err(Refusal::wrong_use("--json", "standard output is the primary's")
+        return Err(Refusal::wrong_use("--json", "standard output belongs to the primary")
             .would_help("use --record FILE")
             .into());
     }
     if let Some(path) = &args.record {
         if path.as_os_str() == "-" && !args.dry_run {
-            return Err(Refusal::wrong_use("--record -", "standard output is the primary's").into());
+            return Err(Refusal::wrong_use("--record -", "standard output belongs to the primary").into());
         }
         crate::save::check(path)?;
     }

@@ -29,8 +29,8 @@ fn experiment_values() -> Vec<PossibleValue> {
 /// bandwidth and more
 ///
 /// Without -o or --json the record goes to ~/.cache/gleaner/machine.json, where
-/// 'gleaner harvest' looks for it. It replaces an older record there unless this run was stopped,
-/// or measured less of what 'gleaner harvest' needs.
+/// 'gleaner harvest' looks for it. It replaces an older record there, unless this run was stopped
+/// or lacks figures that 'gleaner harvest' needs and the older record has.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
     /// What to measure [default: everything]
@@ -50,7 +50,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "N")]
     pub(crate) cpu: Option<usize>,
 
-    /// Repeat the random choices of an earlier run; its record has the seed
+    /// Seed of the random choices, to repeat those of an earlier run (its record has the seed)
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
@@ -63,7 +63,7 @@ pub(crate) struct MeasureArgs {
     pub(crate) csv: Option<PathBuf>,
 
     /// Write the record to this file ('-' for standard output); a run that is stopped does not
-    /// replace the record of one that was not, and writes NAME.interrupted.json beside it
+    /// replace the record of a complete run, but writes NAME.interrupted.json beside it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -245,7 +245,7 @@ fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result
     let chosen = choices::cpu(args.cpu).map_err(|refused| refusal("measure", refused))?;
     if chosen.claim.is_none() {
         console.remark(&format!(
-            "another gleaner measures on CPU {}: both will find blocks void; wait for it, or choose another CPU by --cpu",
+            "another gleaner measures on CPU {}: blocks of both will be void; wait for its end, or choose another CPU with --cpu",
             chosen.cpu
         ));
     }
@@ -255,7 +255,7 @@ fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result
             Refusal::wrong_use(format!("--max-memory {asked}"), format!("at least {LEAST_MEMORY} are needed"))
         }
         MemoryRefused::TooLittleHere(usable) => {
-            Refusal::not_possible_here("measure", format!("only {usable} of memory can be had")).would_help(
+            Refusal::not_possible_here("measure", format!("only {usable} of memory is available")).would_help(
                 format!(
                     "free some, or raise the limit of the control group or the shell (ulimit -v), to {LEAST_MEMORY} at least"
                 ),
@@ -264,7 +264,7 @@ fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result
     })?;
     if let Some(asked) = args.max_memory.filter(|&asked| asked > memory.most) {
         console.remark(&format!(
-            "--max-memory {asked}: {} can be had here, of which at most {} are used",
+            "--max-memory {asked}: {} is available here, of which at most {} is used",
             memory.usable, memory.most
         ));
     }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// Check that a rewritten file is its original plus twins, and nothing else
 ///
 /// The checker uses none of the rewriter's readers and analyses, and reads every instruction with
-/// two decoders. It looks at every byte of the file and every instruction of every twin, and says
-/// which rule is broken where.
+/// two decoders. It checks every byte of the file and every instruction of every twin, and reports
+/// each broken rule with its address.
 #[derive(Debug, Args)]
 pub(crate) struct ProofArgs {
     /// The original file
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ProofArgs, console: &Console) -> anyhow::Result<Exit> {
                 console.text(&crate::plain::escaped_lines(&listed(&violations)))?;
             }
             let what = args.rewritten.display().to_string();
-            Err(Refusal::failed(what, format!("{total} violations: not what a rewrite may be")).into())
+            Err(Refusal::failed(what, format!("the proof failed: {total} rule violations")).into())
         }
         Err(Unproven::Original(error)) => Err(refused(&args.original, &error)),
         Err(unreadable) => Err(refused(&args.rewritten, &unreadable)),

@@ -21,22 +21,22 @@ const LEAST_DATA: Bytes = Bytes::mib(16);
 /// Where one of these is too small, the program would be aborted without a word on the cause: by
 /// its arguments already, where it is the stack.
 pub(crate) fn look_for_stack() -> Result<(), Refusal> {
-    enough(Resource::Stack, LEAST_STACK, "stack is", "-s", "would do")
+    enough(Resource::Stack, LEAST_STACK, "stack is", "-s", "is enough")
 }
 
 pub(crate) fn look() -> Result<(), Refusal> {
-    enough(Resource::As, LEAST, "address space is", "-v", "would do, without areas to measure in")
+    enough(Resource::As, LEAST, "address space is", "-v", "is enough to start, without memory to measure in")
 }
 
 pub(crate) fn look_for_harvest() -> Result<(), Refusal> {
-    enough(Resource::As, LEAST_HARVEST, "address space is", "-v", "would do for small programs")?;
-    enough(Resource::Data, LEAST_DATA, "size of data is", "-d", "would do for small programs")
+    enough(Resource::As, LEAST_HARVEST, "address space is", "-v", "is enough for small programs")?;
+    enough(Resource::Data, LEAST_DATA, "size of data is", "-d", "is enough for small programs")
 }
 
 fn enough(resource: Resource, least: Bytes, what: &str, option: &str, help: &str) -> Result<(), Refusal> {
     limit_below(getrlimit(resource).current, least).map_or(Ok(()), |limit| {
         let why = format!("the {what} limited to {limit} (ulimit {option})");
-        Err(Refusal::not_possible_here("memory", why).would_help(format!("at least {least} {help}")))
+        Err(Refusal::not_possible_here("memory", why).would_help(format!("{least} {help}")))
     })
 }
 

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// .levels[0].latency.cycles.value
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A machine, plan or run record ('-' for standard input)
+    /// A machine, profile, plan or run record ('-' for standard input)
     #[arg(value_name = "RECORD")]
     record: PathBuf,
 

@@ -10,7 +10,7 @@ use records::host::Ability;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// See what works on this host and what 'gleaner measure' finds, in about a minute
+/// Show what works on this host, and measure it with a few experiments, in about a minute
 #[derive(Debug, Args)]
 pub(crate) struct TourArgs {
     /// Write the record into this directory, which is created if necessary
@@ -21,7 +21,7 @@ pub(crate) struct TourArgs {
 pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
     crate::save::directory(&args.directory)?;
     let host = crate::live::host();
-    let mut text = String::from("What this host allows (gleaner doctor tells more)\n");
+    let mut text = String::from("What this host allows ('gleaner doctor' shows more)\n");
     tell(&mut text, "measure", &host.verdict.measure);
     tell(&mut text, "harvest", &host.verdict.harvest);
     let text = format!("{}\nMeasuring, about a minute.\n\n", escaped_lines(&text));

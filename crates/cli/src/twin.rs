@@ -16,8 +16,8 @@ use std::time::Instant;
 /// Rewrite a program or library so that every function has a twin: a second copy, beside the
 /// untouched original
 ///
-/// The result is an ordinary ELF file. It is checked by 'gleaner proof' before it is kept. What
-/// could not be rewritten runs as it did; it is listed with its reasons.
+/// The result is an ordinary ELF file. It is checked by 'gleaner proof' before it is kept.
+/// Functions that cannot be rewritten run unchanged and are listed with the reason.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub(crate) struct TwinArgs {
@@ -29,17 +29,17 @@ pub(crate) struct TwinArgs {
     #[arg(long, group = "mode")]
     identity: bool,
 
-    /// Fill registers and flags that are found dead with garbage before every instruction: tests
-    /// liveness
+    /// Before every instruction, fill registers and flags that are dead with garbage, to test the
+    /// liveness analysis
     #[arg(long, group = "mode")]
     poison: bool,
 
-    /// Yield before every load: tests yields; 'all' includes loads from the stack and from fixed
+    /// Yield before every load, to test yields; 'all' includes loads from the stack and from fixed
     /// addresses
     #[arg(long, group = "mode", value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
     every_load: Option<Loads>,
 
-    /// Yield where this plan says; the plan must be for this file, by build id
+    /// Yield at the sites of this plan, which must be for this file (same build id)
     #[arg(long, group = "mode", value_name = "FILE")]
     plan: Option<PathBuf>,
 
@@ -97,16 +97,21 @@ pub(crate) fn run(args: &TwinArgs, console: &Console) -> anyhow::Result<Exit> {
         return Err(refuse("not a regular file".to_owned()).into());
     }
     if metadata.mode() & 0o6000 != 0 {
-        return Err(
-            refuse("setuid or setgid: a rewritten copy would run without these rights".to_owned()).into()
-        );
+        return Err(refuse(
+            "setuid or setgid: a rewritten copy would run without these privileges".to_owned(),
+        )
+        .into());
     }
     if args.output.as_os_str() == "-" {
-        return Err(Refusal::wrong_use("-o -", "a rewritten file needs a name").into());
+        return Err(Refusal::wrong_use(
+            "-o -",
+            "a rewritten file cannot go to standard output; give it a name",
+        )
+        .into());
     }
     crate::save::check(&args.output)?;
     if is_same_file(&metadata, &args.output) {
-        return Err(refuse("the output would replace it".to_owned()).into());
+        return Err(refuse("the output would overwrite the original".to_owned()).into());
     }
     let data = std::fs::read(&args.binary).map_err(|e| refuse(records::plain(&e)))?;
     let Rewritten { bytes, coverage } = match &args.plan {
@@ -154,8 +159,8 @@ fn refusal(args: &TwinArgs, error: TwinsError) -> Refusal {
     match error {
         TwinsError::Refused { why, .. } => Refusal::wrong_use(binary, why),
         TwinsError::Unproven { why, .. } => {
-            Refusal::failed(binary, format!("the rewrite was not proven, and not kept: {why}"))
-                .would_help("please report it: this is a fault of Gleaner")
+            Refusal::failed(binary, format!("the rewritten file failed the proof and was not kept: {why}"))
+                .would_help("this is a bug in Gleaner; please report it")
         }
         error => Refusal::failed(binary, error.to_string()),
     }
@@ -191,9 +196,9 @@ fn prove(binary: &Path, original: &[u8], rewritten: &[u8]) -> Result<(), Refusal
     ::proof::check(original, rewritten).map(|_| ()).map_err(|why| {
         Refusal::failed(
             binary.display().to_string(),
-            format!("the rewrite was not proven, and not kept: {why}"),
+            format!("the rewritten file failed the proof and was not kept: {why}"),
         )
-        .would_help("please report it: this is a fault of Gleaner")
+        .would_help("this is a bug in Gleaner; please report it")
     })
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Refused> {
         let what = first().take().unwrap_or_else(|| "of an unknown kind".to_owned());
         Refused {
             would_help: Some("please report it, with the record".to_owned()),
-            ..Refused::failed(format!("a defect of this program: {what}"))
+            ..Refused::failed(format!("a bug in Gleaner: {what}"))
         }
     })
 }

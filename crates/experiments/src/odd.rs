@@ -60,7 +60,7 @@ fn translation(machine: &Machine) -> Vec<String> {
             };
             if found.hi < claimed * ENTRIES_BELOW || found.lo > claimed * ENTRIES_ABOVE {
                 lines.push(format!(
-                    "L{} dTLB, {} pages: CPUID claims {claimed:.0} entries, {:.0} could be used (others may share it)",
+                    "L{} dTLB, {} pages: CPUID claims {claimed:.0} entries, {:.0} could be used (other threads may share it)",
                     level.level, kind.pages.asked, found.value
                 ));
             }
@@ -82,7 +82,7 @@ fn pages(machine: &Machine) -> Vec<String> {
         let least = shares.iter().copied().fold(1.0, f64::min) * 100.0;
         let curves =
             if shares.len() == 1 { "a curve".to_owned() } else { format!("{} curves", shares.len()) };
-        format!("only {least:.0}% of the memory of {curves} had the {asked} pages that were asked for")
+        format!("only {least:.0}% of the memory of {curves} got the requested {asked} pages")
     };
     lacking.into_iter().map(line).collect()
 }
@@ -131,7 +131,7 @@ mod tests {
         let told = findings(&machine);
         let line = "L3 size: sysfs says 1 MiB, CPUID says 2 MiB; believe neither";
         assert_eq!(told.iter().filter(|l| *l == line).count(), 1, "{told:?}");
-        let line = "only 25% of the memory of 2 curves had the 1G pages that were asked for";
+        let line = "only 25% of the memory of 2 curves got the requested 1G pages";
         assert_eq!(told.iter().filter(|l| l.contains("1G pages")).collect::<Vec<_>>(), [line]);
     }
 }

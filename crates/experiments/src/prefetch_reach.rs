@@ -20,7 +20,7 @@ pub(crate) fn last_followed(
         n if n == patterns.len() => {
             let what = if unit == Unit::Count { String::new() } else { format!(" {}", unit.symbol()) };
             Quantity::unresolved(format!(
-                "prefetched as far as was tried, which is {}{what}",
+                "prefetched up to the largest value tried, {}{what}",
                 patterns[n - 1].0
             ))
         }
@@ -40,7 +40,7 @@ mod tests {
         let row = [(1.0, 2.0), (2.0, 3.0), (4.0, 9.0), (8.0, 1.0)].map(|(n, v)| (n, Estimate::exact(v)));
         let found = |limit: f64| last_followed(&row, |e| e.value < limit, Unit::Count);
         assert_eq!(found(5.0).estimate(), Some(Estimate::new(2.0, 2.0, 4.0)));
-        for (limit, word) in [(1.0, "not even the first"), (10.0, "as far as was tried, which is 8")] {
+        for (limit, word) in [(1.0, "not even the first"), (10.0, "up to the largest value tried, 8")] {
             let Quantity::Unresolved { unresolved } = found(limit) else { panic!("{limit}") };
             assert!(
                 unresolved.ends_with(word) || limit == 1.0 && unresolved.starts_with(word),

@@ -221,10 +221,7 @@ mod tests {
             let ending = endings.iter().find(|e| e.name == name).unwrap();
             let why = ending.why.unwrap();
             assert_eq!(ending.status, Status::Failed);
-            assert!(
-                why.starts_with("a defect of this program: of no use (") && why.contains("session.rs:"),
-                "{why}"
-            );
+            assert!(why.starts_with("a bug in Gleaner: of no use (") && why.contains("session.rs:"), "{why}");
         }
         for name in ["clock", "yield"] {
             assert!(endings.iter().any(|e| e.name == name && e.status != Status::Failed), "{endings:?}");

@@ -30,7 +30,7 @@ pub fn read_prices(named: Option<&Path>) -> Result<MachinePrices, ReadError> {
         return Ok(MachinePrices { prices: read(path)?, damaged: None });
     }
     let Some(path) = usual_place() else {
-        let why = "there is no place for a machine record (neither XDG_CACHE_HOME nor HOME is set)";
+        let why = "no directory for a machine record (neither XDG_CACHE_HOME nor HOME is set)";
         return Ok(MachinePrices { prices: assumed(why), damaged: None });
     };
     if !path.exists() {

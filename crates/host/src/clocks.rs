@@ -93,9 +93,9 @@ fn counter_rate(cpuid: &Cpuid, cpuinfo: &str) -> (Fact<u64>, Fact<String>) {
         .and_then(|b| b.parse::<f64>().ok())
         .filter(|b| (1.0..1e6).contains(b));
     if let (true, Some(bogomips)) = (by_counter, bogomips) {
-        return known((bogomips / 2.0 * 1e6).round() as u64, "the kernel's calibration (bogomips / 2)");
+        return known((bogomips / 2.0 * 1e6).round() as u64, "the kernel's calibration (BogoMIPS / 2)");
     }
-    let why = "nothing tells it";
+    let why = "no source reports it";
     (Fact::unknown(why), Fact::unknown(why))
 }
 
@@ -103,7 +103,7 @@ fn counter_rate(cpuid: &Cpuid, cpuinfo: &str) -> (Fact<u64>, Fact<String>) {
 fn power_clock(cpuinfo: &str) -> Fact<u64> {
     let mhz = field(cpuinfo, "clock").and_then(|c| c.strip_suffix("MHz")?.parse::<f64>().ok());
     mhz.filter(|m| (1.0..1e6).contains(m))
-        .map_or_else(|| Fact::unknown("nothing tells it"), |m| Fact::Known((m * 1e6).round() as u64))
+        .map_or_else(|| Fact::unknown("no source reports it"), |m| Fact::Known((m * 1e6).round() as u64))
 }
 
 fn governors(source: &Source, cpus: &[Cpu]) -> Fact<Vec<String>> {

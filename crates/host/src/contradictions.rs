@@ -124,7 +124,7 @@ fn node_memory(host: &Host) -> Option<Contradiction> {
             ("the sum of the NUMA nodes".into(), Bytes(sum).to_string()),
         ],
         judgement: if sum < total {
-            "believe /proc/meminfo: nodes count pages that are set up already, and this kernel sets them up as it goes"
+            "believe /proc/meminfo: nodes count only pages that are initialised, and this kernel initialises them on demand"
                 .into()
         } else {
             "believe /proc/meminfo, which is what this process is shown".into()

@@ -240,7 +240,9 @@ fn breakpoints(trial: &Trial<'_>) -> Ability {
 fn software(trial: &Trial<'_>) -> Ability {
     let event = EventSpec { name: "task-clock", kind: TYPE_SOFTWARE, config: SOFTWARE_TASK_CLOCK, ..blank() };
     match trial.prober.event(&event) {
-        Ok(0) => Ability::no("the software clock opens but does not run", "report this kernel, it is broken"),
+        Ok(0) => {
+            Ability::no("the software clock opens but does not run", "report it as a bug of this kernel")
+        }
         Ok(_) => Ability::yes("programs can be sampled by time"),
         Err(refusal) => trial.refused(&refusal, || "boot a kernel with CONFIG_PERF_EVENTS".into()),
     }

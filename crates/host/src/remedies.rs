@@ -32,7 +32,7 @@ impl<'a> Place<'a> {
 pub(crate) fn counters(place: &Place<'_>) -> String {
     match (place.cloud, place.hypervisor) {
         (Some("AWS"), Some(h)) if h != name::NONE => {
-            "take a .metal size; among virtual ones only those that fill a whole socket show basic counters".into()
+            "take a .metal size; of the virtual sizes, only those that fill a whole socket show basic counters".into()
         }
         (Some("Google Cloud"), _) => {
             "stop the VM and set performanceMonitoringUnit (gcloud: `--performance-monitoring-unit=standard`); only some \
@@ -81,7 +81,7 @@ pub(crate) fn load_sampling(place: &Place<'_>, what: &str) -> String {
             ("PEBS", Some(name::QEMU | name::KVM)) if place.cloud.is_none() => {
                 "PEBS reaches guests on Ice Lake servers and later, with Linux 6.0 on the host and `-cpu host,pmu=on`".into()
             }
-            _ => format!("{what} does not reach guests here: run on bare metal"),
+            _ => format!("this hypervisor does not pass {what} to guests: run on bare metal"),
         }
     } else {
         match what {
@@ -124,7 +124,7 @@ pub(crate) fn registers(place: &Place<'_>, reason: Registers) -> String {
             None => "run as root; with Secure Boot, kernel lockdown forbids it all the same".into(),
         },
         Registers::NotPassedOn => {
-            "hypervisors keep prefetch registers to themselves: run on bare metal; here the stride experiment shows \
+            "hypervisors do not pass on prefetch registers: run on bare metal; here the stride experiment shows \
              what the prefetchers do"
                 .into()
         }

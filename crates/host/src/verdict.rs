@@ -44,9 +44,10 @@ fn clock(software: &Ability) -> Ability {
 /// This host would allow it, but no sampler is built yet that uses it.
 fn not_built(ability: Ability) -> Ability {
     match ability {
-        Ability::Yes { .. } => {
-            Ability::no("this way of profiling is not built yet", "a later gleaner; this host allows it")
-        }
+        Ability::Yes { .. } => Ability::no(
+            "this profiling backend is not implemented yet",
+            "a later gleaner; this host allows it",
+        ),
         no_or_unknown => no_or_unknown,
     }
 }
@@ -58,7 +59,7 @@ fn measure(host: &Host) -> Ability {
     }
     if let Some(memory) = host.memory.usable().filter(|m| *m < LEAST_MEMORY) {
         return Ability::no(
-            format!("only {memory} of memory can be had"),
+            format!("only {memory} of memory is available"),
             format!("free some memory, or raise the control group's limit, to {LEAST_MEMORY} or more"),
         );
     }
@@ -70,7 +71,7 @@ fn measure(host: &Host) -> Ability {
         without.push("numa (one node)");
     }
     if !host.prefetch.control.is_yes() {
-        without.push("switching prefetchers (strides tell instead)");
+        without.push("switching prefetchers (the stride experiment shows their effect)");
     }
     let mut text = "all experiments".to_owned();
     if !without.is_empty() {
@@ -100,8 +101,8 @@ fn harvest(host: &Host, place: &Place<'_>) -> Ability {
     } else {
         ""
     };
-    let cores = if place.is_guest() { "; a guest is not told reliably which CPUs share a core" } else { "" };
-    Ability::yes(format!("switches take no system call{cores}{dumps}"))
+    let cores = if place.is_guest() { "; a guest cannot know reliably which CPUs share a core" } else { "" };
+    Ability::yes(format!("yields need no system call{cores}{dumps}"))
 }
 
 /// The first two numbers of a kernel's release.

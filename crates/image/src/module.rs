@@ -170,7 +170,7 @@ impl<'d> Module<'d> {
         let never_returns = |target: Svma| self.is_known_not_to_return(target);
         let slot_never_returns = |slot: Svma| is_dead_end(self.imports.slot(slot));
         // An entry of a jump table is four bytes of the file at least. Several jumps may go by one
-        // table, but if so many do that there is no end to it, that is no compiler's work.
+        // table, but a number without end is not a compiler's work.
         let most_entries = self.image.data().len() / 8 + (1 << 17);
         let entries = AtomicUsize::new(0);
         let executable = || self.image.loads().iter().filter(|load| load.is_executable());
@@ -201,7 +201,7 @@ impl<'d> Module<'d> {
             })
             .collect();
         if entries.into_inner() > most_entries {
-            return Err(ImageError::Malformed("jump tables that lie upon each other"));
+            return Err(ImageError::Malformed("jump tables overlap"));
         }
         if self.decoded.is_empty() {
             self.decoded = decoded;
@@ -236,7 +236,7 @@ impl<'d> Module<'d> {
             })
             .collect();
         if sites.into_inner() > most {
-            return Err(ImageError::Malformed("exception tables that lie upon each other"));
+            return Err(ImageError::Malformed("exception tables overlap"));
         }
         Ok(pads)
     }

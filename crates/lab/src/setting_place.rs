@@ -55,7 +55,7 @@ impl SettingPlace {
         if self.same(&now, value) {
             return Ok(());
         }
-        Err(io::Error::other(format!("it now is {} and not {}", self.show(&now), self.show(value))))
+        Err(io::Error::other(format!("it is now {} instead of {}", self.show(&now), self.show(value))))
     }
 
     /// The same value: a file's text may end in a line's end or not.

@@ -104,7 +104,7 @@ impl Drop for Change {
             let _ = writeln!(
                 io::stderr(),
                 "gleaner: WARNING: {place} could not be set back to {original}: {error}\n\
-                 gleaner: it will be tried again at the end; if a warning follows, please set it back yourself"
+                 gleaner: it will be tried again at the end; if a warning follows, set it back by hand"
             );
         }
     }

@@ -343,7 +343,7 @@ fn put_back_all(entries: Vec<JournalEntry>, remark: &str) -> Vec<JournalEntry> {
             let JournalEntry { place, original, .. } = &entry;
             let _ = writeln!(
                 io::stderr(),
-                "gleaner: WARNING: {remark}{place} could not be set back to {}: {error}; please set it back yourself",
+                "gleaner: WARNING: {remark}{place} could not be set back to {}: {error}; set it back by hand",
                 place.show(original)
             );
             // A setting that is not there any more cannot be wrong any more.

@@ -241,9 +241,9 @@ pub enum Refusal {
     Original(ElfError),
     #[error("the rewritten file cannot be read: {0}")]
     Rewritten(ElfError),
-    #[error("the second file is not a rewritten one: it has no note of a rewriter")]
+    #[error("the second file is not a rewritten file: it has no rewriter's note")]
     NotRewritten,
-    #[error("a rewrite of a kind this checker does not know, number {0}")]
+    #[error("rewritten in mode {0}, which this checker does not know")]
     UnknownMode(u32),
     #[error("{}", told(violations, *total))]
     Wrong {

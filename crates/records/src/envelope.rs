@@ -33,7 +33,7 @@ pub struct Header {
     pub created: String,
 }
 
-/// A record with its header: what stands in a file.
+/// A record with its header, as a file holds it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Document<R> {
     #[serde(flatten)]

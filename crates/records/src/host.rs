@@ -34,7 +34,7 @@ pub struct Host {
     pub topology: Topology,
     /// One entry per CPU the kernel lists, online or not, in ascending order.
     pub cpus: Vec<Cpu>,
-    /// One entry per cache there is (not per CPU), as sysfs tells it.
+    /// One entry per cache (not per CPU), from sysfs.
     pub caches: Vec<Cache>,
     /// What CPUID says about caches, leaf by leaf, as seen from the CPU that was asked.
     pub cache_claims: Vec<CacheClaim>,

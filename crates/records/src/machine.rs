@@ -56,11 +56,11 @@ impl Record for Machine {
     const VERSION: u32 = 1;
 }
 
-/// What became of one experiment.
+/// The outcome of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome<T> {
     pub status: Status,
-    /// Why there is no result, or not a whole one.
+    /// Why there is no result, or only a part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// What would make it possible.
@@ -80,7 +80,7 @@ pub enum Status {
     Interrupted,
     /// This host does not allow it.
     NotPossible,
-    /// It should have worked and did not.
+    /// The experiment failed.
     Failed,
 }
 

@@ -20,17 +20,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Quantity};
 
-/// Which loads of which modules give way, and why those.
+/// Which loads of which modules get a yield, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// What the arithmetic goes by.
+    /// The costs that the arithmetic uses.
     pub prices: Prices,
     pub bounds: Bounds,
     /// Parts of the harvest that are left out, to see what they gain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<Part>,
     pub modules: Vec<PlannedModule>,
-    /// Other plans that were weighed, and what was expected of them.
+    /// Alternative plans, with the gain expected of each.
     #[serde(default)]
     pub alternatives: Vec<Alternative>,
 }
@@ -55,7 +55,7 @@ pub enum Role {
 /// The plan for one file in one role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedModule {
-    /// Bytes of it that are no text stand as `\xHH`.
+    /// Bytes that are not valid UTF-8 are written as `\xHH`.
     pub path: String,
     pub role: Role,
     /// The GNU build id, where the file has one.
@@ -66,13 +66,13 @@ pub struct PlannedModule {
     pub size: Bytes,
     pub counts: Counts,
     pub sites: Vec<Site>,
-    /// Of a primary: loops that busy-wait, where it yields too.
+    /// Of a primary: loops that busy-wait, which yield too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spins: Vec<Spin>,
     pub rejected: Vec<Rejected>,
 }
 
-/// What was looked at in a module.
+/// What the analysis found in a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Counts {
@@ -82,21 +82,21 @@ pub struct Counts {
     pub accesses: usize,
     pub candidates: usize,
     pub sites: usize,
-    /// Accesses that a neighbour's yield serves as well.
+    /// Accesses whose lines the yield of a neighbouring load prefetches.
     pub coalesced: usize,
 }
 
-/// A plan that was weighed against the one chosen.
+/// An alternative plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alternative {
     pub name: String,
     pub what: String,
     pub sites: usize,
-    /// Cycles gained in one pass over all sites, by the same arithmetic.
+    /// Cycles gained if each site is executed once, by the same arithmetic.
     pub gain: Quantity,
-    /// What the primary pays at most in one pass over all of its sites, if no load misses.
+    /// The most that the primary loses if each of its sites is executed once and no load misses.
     pub cost_if_all_hit: Quantity,
-    /// The one this plan holds.
+    /// This plan uses it.
     #[serde(default)]
     pub chosen: bool,
 }

@@ -39,7 +39,7 @@ pub struct Profile {
     /// Who called what was sampled; empty where no stacks were sampled.
     #[serde(default)]
     pub calls: CallTree,
-    /// What was asked for and not done, or done in a lesser way.
+    /// What was asked for and not done, or only done in part.
     #[serde(default)]
     pub refusals: Vec<Refused>,
 }
@@ -52,7 +52,8 @@ impl Record for Profile {
 /// What was profiled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfiledProgram {
-    /// Bytes that are no text stand as `\xHH`. Empty if the profiler attached to a process.
+    /// Bytes that are not valid UTF-8 are written as `\xHH`. Empty if the profiler attached to a
+    /// process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// The process that the profiler attached to.
@@ -147,11 +148,11 @@ pub struct ByLevel {
 /// What the samples of one function show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionShare {
-    /// Bytes that are no text stand as `\xHH`.
+    /// Bytes that are not valid UTF-8 are written as `\xHH`.
     pub module: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Stated address of its first byte: as the file's headers say, before it is loaded anywhere.
+    /// Address of its first byte in the ELF file (as `objdump` shows it), without load bias.
     pub address: u64,
     /// Share of the CPU time.
     pub time: Quantity,

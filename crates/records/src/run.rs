@@ -44,7 +44,7 @@ pub struct Run {
     pub sites: Vec<SiteRun>,
     #[serde(default)]
     pub switched_off: Vec<SwitchedOff>,
-    /// What was asked for and not done, or done in a lesser way.
+    /// What was asked for and not done, or only done in part.
     #[serde(default)]
     pub refusals: Vec<Refused>,
 }
@@ -54,26 +54,26 @@ impl Record for Run {
     const VERSION: u32 = 1;
 }
 
-/// What the waiting was worth.
+/// What the primary's stalls gave to guests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cycles {
-    /// The primary's, waiting for memory.
+    /// Cycles in which the primary waited for memory.
     pub stalled: Quantity,
-    /// Of those, spent on guests.
+    /// Those of them in which guests ran.
     pub harvested: Quantity,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Yields {
-    /// Times the primary gave way to guests.
+    /// How often the primary yielded to guests.
     pub primary: Quantity,
-    /// Times guests gave way to each other or to the primary.
+    /// How often guests yielded to each other or to the primary.
     pub guests: Quantity,
-    /// Of one, in core cycles.
+    /// The cost of one yield, in core cycles.
     pub cost: Quantity,
 }
 
-/// Something that could not be done as asked.
+/// Something that was asked for and could not be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Refused {
     pub what: String,

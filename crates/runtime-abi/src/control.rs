@@ -21,8 +21,8 @@ pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
 /// Variables whose names begin with this bring the primary entries of its environment that the
 /// launcher's means have no place for: what stands behind the sign.
 pub const ASIDE: &str = "GLEANER_HARVEST_ASIDE_";
-/// The name of the supervisor's process, as `ps` shows it: that of earlier releases.
-pub const SUPERVISOR_NAME: &core::ffi::CStr = c"gleaner-butler";
+/// The name of the supervisor's process, as `ps` shows it: the kernel keeps 15 characters.
+pub const SUPERVISOR_NAME: &core::ffi::CStr = c"gleaner-superv";
 /// Most scavengers of one harvest.
 pub const SCAVENGERS: usize = 64;
 /// Forked children that are known at a time.

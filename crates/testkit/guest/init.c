@@ -1,6 +1,6 @@
-/* The first program of the guests that scripts/guest.sh boots: mounts what Gleaner reads, does what the kernel's command line
- * names, and turns the guest off. Records go to serial lines of their own, which the host finds as
- * files; what is meant for people goes to the console.
+/* The first program of the guests that scripts/guest.sh boots: mounts what Gleaner reads, runs the
+ * tasks that the kernel's command line names, and turns the guest off. Records go to serial lines
+ * of their own, which the host finds as files; what is meant for people goes to the console.
  *
  * To add a task: a function, and its name in `main`. */
 
@@ -58,11 +58,12 @@ static void copy(const char *from, const char *to)
 static void numa(void)
 {
     run("/dev/ttyS2", NULL, (char *[]){DOCTOR});
-    /* Small areas: what is checked is where pages lie, and an emulated processor takes long over large ones. */
+    /* Small areas: the test checks where pages lie, and large ones take long under emulation. */
     run("/dev/ttyS1", NULL, COMMAND("/gleaner", "measure", "numa", "--quick", "--json", "--seed", "1", "--max-memory", "64M"));
 }
 
-/* Programs with and without a dynamic loader: beside a primary, and in front of one that waits for what they say. */
+/* Programs with and without a dynamic loader: beside a primary, and before one that waits for
+ * their output. */
 static void harvest(void)
 {
     static char *kinds[] = {"/worker", "/worker-static"};

@@ -1,6 +1,6 @@
-/* What is harvested in a guest: chases through a list, in threads and between system calls, says where it came and ends with a
- * code of its own. `worker spin` goes on until it is ended, `worker company FILE` until FILE has
- * something in it; `worker dies` ends by a signal that leaves a memory dump. */
+/* The program harvested in a guest: chases through a list, in threads and between system calls,
+ * prints where it ends, and exits with a code of its own. `worker spin` runs until it is killed,
+ * `worker company FILE` until FILE is not empty; `worker dies` ends by a signal that dumps core. */
 
 #include <errno.h>
 #include <pthread.h>

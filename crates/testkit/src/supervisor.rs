@@ -9,6 +9,6 @@ pub fn supervisor_of(launcher: u32) -> String {
         let children =
             std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap_or_default();
         let name = |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        children.split_whitespace().find(|pid| name(pid) == "gleaner-butler\n").map(str::to_owned)
+        children.split_whitespace().find(|pid| name(pid) == "gleaner-superv\n").map(str::to_owned)
     })
 }

@@ -18,13 +18,13 @@ pub enum TwinError {
     Go(&'static str),
     #[error("a Go program whose tables {0}")]
     GoTables(&'static str),
-    #[error("sets the GS base (wrgsbase), by which its yields would find their place")]
+    #[error("sets the GS base (wrgsbase), which yields use")]
     SetsGs,
-    #[error("no unwind table, so no functions that could be rewritten safely")]
+    #[error("no unwind table (.eh_frame), so no function can be rewritten safely")]
     NoUnwindTable,
-    #[error("{0} would not fit where this file's addresses reach")]
+    #[error("{0} would not fit within reach of this file's addresses")]
     OutOfReach(&'static str),
-    #[error("its sections have no table of names of their own")]
+    #[error("it has no separate string table for section names")]
     SectionNames,
     #[error("unwind table: {0}")]
     UnwindTable(&'static str),

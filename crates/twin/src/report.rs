@@ -66,29 +66,29 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NoUnwindEntry => "not in the unwind table",
-            Self::BareUnnamed => "not in the unwind table, and not named as a function",
+            Self::BareUnnamed => "not in the unwind table, and no function symbol",
             Self::BareShort => "not in the unwind table, and shorter than a jump",
-            Self::BareNotWhole => "not in the unwind table, and not code from begin to end",
-            Self::BareEntered => "not in the unwind table, and something refers to the inside of it",
-            Self::BareJumps => "not in the unwind table, and jumps to where no function is known to begin",
-            Self::BareCalls => "not in the unwind table, and calls what may look at its return address",
-            Self::BareReadsItself => "not in the unwind table, and refers to its own code",
-            Self::GoAssembly => "a Go function in assembly",
-            Self::GoTables => "a Go function of which is said what cannot be said of a twin",
-            Self::BesideGo => "of another language, among functions of Go",
+            Self::BareNotWhole => "not in the unwind table, and not all of it is code",
+            Self::BareEntered => "not in the unwind table, and referenced in its middle",
+            Self::BareJumps => "not in the unwind table, and jumps to an address that is no known function",
+            Self::BareCalls => "not in the unwind table, and calls code that may read its return address",
+            Self::BareReadsItself => "not in the unwind table, and refers to addresses in itself",
+            Self::GoAssembly => "a Go function written in assembly",
+            Self::GoTables => "a Go function with table entries that a twin cannot have",
+            Self::BesideGo => "a function of another language in a Go program",
             Self::OverlapsAnother => "its unwind entry overlaps another",
-            Self::LinkageStub => "a stub of the linkage table",
+            Self::LinkageStub => "a stub of the procedure linkage table (PLT)",
             Self::NotDecodable => "its first instruction cannot be decoded",
-            Self::OverlappingInstructions => "instructions share bytes",
-            Self::ReadsOwnAddress => "learns its own address from a call",
+            Self::OverlappingInstructions => "its instructions overlap",
+            Self::ReadsOwnAddress => "reads its own address by a call",
             Self::CallsAddressReader => "calls a function that uses its return address as data",
-            Self::LeadsIntoData => "leads into what a section says is data",
+            Self::LeadsIntoData => "branches into a data section",
             Self::CallsTwiceReturning => "calls a function that may return twice",
-            Self::RestartableSequence => "holds a sequence that the kernel restarts by its place",
-            Self::SignalFrame => "the trampoline of signal handlers",
-            Self::UnportableUnwind => "unwind rules that hang on its address",
-            Self::UnreadableExceptions => "an unusual exception table",
-            Self::Early => "may run before the runtime does",
+            Self::RestartableSequence => "contains a restartable sequence (rseq)",
+            Self::SignalFrame => "the return trampoline of signal handlers",
+            Self::UnportableUnwind => "its unwind rules depend on its address",
+            Self::UnreadableExceptions => "its exception table has an unknown form",
+            Self::Early => "may run before the runtime is initialised",
         })
     }
 }
@@ -119,9 +119,9 @@ impl std::fmt::Display for EntryKept {
             Self::TooShort => "shorter than a jump",
             Self::BranchIntoEntry => "something may branch into its first bytes",
             Self::SplitPart => "a split-off part of a function, never called",
-            Self::ComputedJumps => "computes where it jumps to",
+            Self::ComputedJumps => "has indirect jumps with unknown targets",
             Self::NotAllCode => "its first bytes are not all known to be instructions",
-            Self::Read => "its first bytes are read",
+            Self::Read => "its first bytes are read as data",
             Self::Checksummed => "the program may compare it with a checksum",
         })
     }
@@ -146,11 +146,13 @@ pub enum SiteRefusal {
 impl std::fmt::Display for SiteRefusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::NoTwin => "no instruction with a twin begins there",
+            Self::NoTwin => "no instruction that has a twin begins there",
             Self::NoMemoryOperand => "no memory operand",
-            Self::OddOperand => "an operand that cannot be fetched ahead",
-            Self::Early => "may run before the runtime does",
-            Self::UnswitchedState => "state that is not switched may be in use",
+            Self::OddOperand => "an operand that cannot be prefetched",
+            Self::Early => "may run before the runtime is initialised",
+            Self::UnswitchedState => {
+                "x87, MMX or direction-flag state may be in use, which a yield does not save"
+            }
         })
     }
 }

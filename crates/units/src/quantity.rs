@@ -5,15 +5,15 @@ use crate::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a figure was come by.
+/// How a figure was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// Seen by running something on this machine.
+    /// Measured on this machine.
     Measured,
-    /// Computed from measurements by way of a model.
+    /// Computed from measurements by a model.
     Modelled,
-    /// Told by the hardware, hypervisor or kernel, and not checked.
+    /// Stated by the hardware, hypervisor or kernel, and not checked.
     Claimed,
 }
 
@@ -77,8 +77,8 @@ pub enum Quantity {
         hi: f64,
         unit: Unit,
         basis: Basis,
-        /// Set when other work on the machine was seen in every block behind this figure: the quiet
-        /// value may lie outside the interval.
+        /// Set if other work ran on the machine during every block of this figure: the value on a
+        /// quiet machine may lie outside the interval.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         disturbed: Option<String>,
     },

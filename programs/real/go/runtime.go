@@ -1,5 +1,6 @@
-// What Go's runtime does with code: grows and scans stacks, preempts, unwinds, recovers, profiles. What it says has to be the same
-// whatever runs it; the last part ends with a panic that nobody recovers, whose traceback is looked at from outside.
+// What Go's runtime does with code: grows and scans stacks, preempts, unwinds, recovers, profiles.
+// What it says has to be the same whatever runs it; the last part ends with a panic that nobody
+// recovers, whose traceback is looked at from outside.
 package main
 
 import (
@@ -149,7 +150,7 @@ func goroutines() int {
 	return total
 }
 
-// Loops without calls end only because somebody interrupts them.
+// Loops without calls end only because a signal interrupts them.
 func preempted() string {
 	// Where nobody may interrupt them, or each collection is made twice, that takes for ever.
 	if os.Getenv("GODEBUG") != "" {

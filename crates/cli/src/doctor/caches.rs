@@ -11,7 +11,7 @@ pub(super) fn render(page: &mut Page, host: &Host) {
         for cache in host.data_cache_sizes_of(host.cpus.first().map_or(0, |c| c.id)) {
             let size = cache.size.map_or_else(|| "size unknown".to_owned(), |s| s.to_string());
             let line = cache.line.map_or_else(String::new, |l| format!(", {}-byte lines", l.0));
-            let said = format!("{size}{line}, by CPUID; whose it is besides is not told");
+            let said = format!("{size}{line}, by CPUID; which CPUs share it is not known");
             page.line(Mark::Plain, &format!("L{}", cache.level), &said);
         }
     }
@@ -84,7 +84,7 @@ fn sharing(host: &Host, group: &Group<'_>) -> String {
     let number = group.count;
     let siblings = shared.first().and_then(|c| host.cpu(c)).and_then(|c| c.siblings.get());
     if siblings == Some(shared) {
-        return if number == 1 { "for the only core".into() } else { format!("{number}, one a core") };
+        return if number == 1 { "for the only core".into() } else { format!("{number}, one per core") };
     }
     let all = host.topology.online.get() == Some(shared);
     match (all, shared.len(), number) {
@@ -93,7 +93,7 @@ fn sharing(host: &Host, group: &Group<'_>) -> String {
             format!("one, shared by the {n} CPUs shown and perhaps by other guests")
         }
         (true, n, _) => format!("one, shared by all {n} CPUs"),
-        (false, 1, _) => format!("{number}, one a CPU"),
+        (false, 1, _) => format!("{number}, one per CPU"),
         (false, n, 1) => format!("one, shared by {n} CPUs"),
         (false, n, _) => format!("{number}, each shared by {n} CPUs"),
     }

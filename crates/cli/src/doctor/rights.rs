@@ -11,7 +11,7 @@ pub(super) fn rights(page: &mut Page, host: &Host) {
         l.capabilities.get().filter(|c| !c.is_empty()).map(|c| format!("with {}", c.join(", ")));
     match user {
         Some(user) => {
-            let what = capabilities.unwrap_or_else(|| "without capabilities that matter here".into());
+            let what = capabilities.unwrap_or_else(|| "without capabilities that Gleaner uses".into());
             page.line(Mark::Plain, "runs as", &format!("{user} {what}"));
         }
         None => page.fact(Mark::Plain, "runs as", &l.uid),
@@ -33,12 +33,16 @@ pub(super) fn rights(page: &mut Page, host: &Host) {
     match l.seccomp.get().map(String::as_str) {
         Some("none") => page.line(Mark::Yes, "seccomp", "no filter"),
         Some(mode) => {
-            page.line(Mark::Plain, "seccomp", &format!("{mode}: a sandbox decides which calls get through"));
+            page.line(Mark::Plain, "seccomp", &format!("{mode}: a sandbox filters system calls"));
         }
         None => page.fact(Mark::Plain, "seccomp", &l.seccomp),
     }
     if let Some(lockdown) = l.lockdown.get().filter(|l| *l != "none") {
-        page.line(Mark::Plain, "lockdown", &format!("{lockdown}: registers cannot be written"));
+        page.line(
+            Mark::Plain,
+            "lockdown",
+            &format!("{lockdown}: model-specific registers cannot be written"),
+        );
     }
     match &l.memlock {
         Fact::Known(None) => page.line(Mark::Yes, "locked memory", "no limit"),
@@ -49,7 +53,7 @@ pub(super) fn rights(page: &mut Page, host: &Host) {
         page.no(
             "CPU time",
             &format!(
-                "the control group allows {:.2} CPUs and stops everything when they are used up",
+                "the control group allows {:.2} CPUs and throttles this process when it has used them up",
                 *milli as f64 / 1000.0
             ),
             "a larger cpu.max (`docker run --cpus`, Kubernetes limits.cpu) while measuring",
@@ -68,7 +72,7 @@ pub(super) fn company(page: &mut Page, host: &Host) {
             &format!("{:.2}% of CPU time went to other guests of this host{since}", ppm as f64 / 1e4),
         ),
         (Some(false), _) if host.virtualization.is_guest() => {
-            page.line(Mark::Plain, "steal", &format!("none{since}, or the hypervisor does not tell"));
+            page.line(Mark::Plain, "steal", &format!("none{since}, or the hypervisor does not report it"));
         }
         (Some(false), _) => page.line(Mark::Yes, "steal", "none: no other guest takes CPU time"),
         _ => page.fact(Mark::Plain, "steal", &c.steal_ppm),
@@ -78,9 +82,9 @@ pub(super) fn company(page: &mut Page, host: &Host) {
         (Some(load), Some(runnable)) => {
             let others = runnable.saturating_sub(1);
             let text = match others {
-                0 => format!("load {load}; nothing else wants to run now"),
-                1 => format!("load {load}; one other thread wants to run now"),
-                n => format!("load {load}; {n} other threads want to run now"),
+                0 => format!("load {load}; no other thread is runnable now"),
+                1 => format!("load {load}; one other thread is runnable now"),
+                n => format!("load {load}; {n} other threads are runnable now"),
             };
             let cpus = host.topology.threads.value().map_or(1, u64::from);
             page.line(if runnable > cpus { Mark::Odd } else { Mark::Plain }, "load", &text);

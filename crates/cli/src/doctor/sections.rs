@@ -111,8 +111,8 @@ fn cpus(page: &mut Page, host: &Host) {
         }
         (Fact::Known(a), _) => page.no(
             "may be used",
-            &format!("only {a}: affinity or a cpuset keeps this process there"),
-            "taskset, or the control group's cpuset.cpus; measuring on these alone is fine, too",
+            &format!("only {a}: CPU affinity or a cpuset restricts this process to them"),
+            "taskset, or the control group's cpuset.cpus; measuring on these alone works, too",
         ),
         (Fact::Unknown { unknown }, _) => page.line(Mark::Unknown, "may be used", unknown),
     }
@@ -127,10 +127,10 @@ fn smt(page: &mut Page, host: &Host) {
     let claimed = match smt.threads_per_core.value() {
         None => return page.fact(Mark::Plain, "SMT", &smt.threads_per_core),
         Some(1) if host.virtualization.is_guest() => {
-            format!("no siblings shown{control}, which in a guest proves nothing")
+            format!("no SMT siblings shown{control}; a guest may not be shown those that exist")
         }
-        Some(1) => format!("no siblings{control}"),
-        Some(n) => format!("up to {n} hardware threads a core{control}"),
+        Some(1) => format!("no SMT siblings{control}"),
+        Some(n) => format!("up to {n} hardware threads per core{control}"),
     };
     let measured = match &smt.measured {
         Fact::Known(pairs) if pairs.is_empty() => "measured: no two CPUs slow each other down".to_owned(),
@@ -147,7 +147,7 @@ fn memory(page: &mut Page, host: &Host) {
     page.section("Memory and pages");
     let m = &host.memory;
     let text = match (m.total.value(), m.usable()) {
-        (Some(total), Some(usable)) => format!("{usable} of {total} can be had now"),
+        (Some(total), Some(usable)) => format!("{usable} of {total} available now"),
         (Some(total), None) => format!("{total}"),
         _ => String::new(),
     };
@@ -164,7 +164,7 @@ fn memory(page: &mut Page, host: &Host) {
     if m.overcommit.value() == Some(2) {
         page.no(
             "overcommit",
-            "strict (vm.overcommit_memory=2): large areas may be refused though memory is free",
+            "strict (vm.overcommit_memory=2): large mappings may be refused although memory is free",
             "`sysctl vm.overcommit_memory=0`",
         );
     }
@@ -187,7 +187,7 @@ fn thp(page: &mut Page, host: &Host) {
     let defrag = thp.defrag.get().map(|d| format!(" (defrag: {d})")).unwrap_or_default();
     match &thp.effective() {
         Fact::Known(ThpMode::Always) => {
-            page.line(Mark::Yes, "THP", &format!("always: programs get pages{size} without asking{defrag}"));
+            page.line(Mark::Yes, "THP", &format!("always: programs get pages{size} without madvise{defrag}"));
         }
         Fact::Known(ThpMode::Never) => page.no(
             "THP",
@@ -236,7 +236,7 @@ fn numa(page: &mut Page, host: &Host) {
     match host.nodes.as_slice() {
         [] => page.line(Mark::Unknown, "nodes", "the kernel lists none"),
         [only] => {
-            page.line(Mark::Plain, "nodes", &format!("one, with CPUs {}: nothing is remote", only.cpus));
+            page.line(Mark::Plain, "nodes", &format!("one, with CPUs {}: all memory is local", only.cpus));
         }
         nodes => {
             for node in nodes {
@@ -279,7 +279,7 @@ fn clocks(page: &mut Page, host: &Host) {
         page.line(
             Mark::Unknown,
             "core frequency",
-            "not told (no cpufreq); measuring finds the clock around every block and needs no telling",
+            "not reported (no cpufreq); measurements do not need it: they measure the clock around each block",
         );
     } else {
         page.line(Mark::Plain, "core frequency", &parts.join(", "));
@@ -296,7 +296,7 @@ fn clocks(page: &mut Page, host: &Host) {
 }
 
 fn counters(page: &mut Page, host: &Host) {
-    page.section("Counters, by opening them");
+    page.section("Counters, as tested");
     let c = &host.counters;
     if c.hardware == c.cache_misses {
         page.ability("cycles, misses", &c.hardware);
@@ -317,7 +317,11 @@ fn counters(page: &mut Page, host: &Host) {
     if !listed.is_empty() {
         let (shown, more) = listed.split_at(listed.len().min(12));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        page.line(Mark::Plain, "listed", &format!("{}{more}; listing promises nothing", shown.join(", ")));
+        page.line(
+            Mark::Plain,
+            "listed",
+            &format!("{}{more}; a listed PMU may still not count", shown.join(", ")),
+        );
     }
     page.fact(
         Mark::Plain,

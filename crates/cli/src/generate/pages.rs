@@ -13,7 +13,7 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
     match verb {
         "gleaner" => &[
             ("gleaner doctor", "Show what works on this host, and what would help where something does not."),
-            ("gleaner measure", "Measure this machine, in six minutes, for all that follows."),
+            ("gleaner measure", "Measure this machine (six minutes); later steps use the record."),
             ("gleaner profile ./search data", "Run ./search, and show the loads that it waits for."),
             (
                 "gleaner harvest --scavenger 'gzip -k big.log' ./server --port 8080",
@@ -27,7 +27,7 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ("gleaner doctor", "Show what works on this host."),
             ("gleaner doctor --record machine.tree", "Record this machine, to look at it elsewhere."),
             ("gleaner doctor --root machine.tree", "Show the page of the recorded machine."),
-            ("gleaner doctor --json | jq .verdict", "Ask for the verdict alone, from a script."),
+            ("gleaner doctor --json | jq .verdict", "Print the verdict only, for a script."),
         ],
         "gleaner-measure" => &[
             ("gleaner measure", "Measure everything; 'gleaner harvest' uses the record from now on."),
@@ -48,7 +48,7 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "gleaner profile --from 5s --to 10s ./server",
                 "Leave out what happens in the first five seconds, and after the tenth.",
             ),
-            ("gleaner show profile.json '.loads[0]'", "Show all that is known of the load that stalls most."),
+            ("gleaner show profile.json '.loads[0]'", "Show all figures of the load that stalls most."),
         ],
         "gleaner-harvest" => &[
             (
@@ -57,19 +57,19 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ),
             (
                 "gleaner harvest --scavengers '4 x ./scan data' --max-slowdown 2% --record run.json ./search",
-                "Run four copies of a scan, let the search lose 2% at most, and record how it went.",
+                "Run four copies of a scan, slow the search down by at most 2%, and write the run record.",
             ),
             (
                 "gleaner harvest --dry-run --scavenger ./scan ./search",
-                "Explain which loads would yield, and why; run nothing.",
+                "Explain which loads get a yield, and why; run nothing.",
             ),
         ],
         "gleaner-twin" => &[
+            ("gleaner twin --identity -o ls.twin /bin/ls", "Give every function a twin without yields."),
             (
-                "gleaner twin --identity -o ls.twin /bin/ls",
-                "Give every function a copy, and change nothing else.",
+                "gleaner twin --plan plan.json -o search.twin ./search",
+                "Rewrite a program according to a plan.",
             ),
-            ("gleaner twin --plan plan.json -o search.twin ./search", "Rewrite a program as a plan says."),
         ],
         "gleaner-proof" => {
             &[("gleaner proof /bin/ls ls.twin", "Check the rewritten file against its original.")]
@@ -119,9 +119,9 @@ pub(super) fn files(verb: &str) -> &'static [Entry] {
             MACHINE,
             (
                 "NAME.interrupted.json",
-                "Where a run that is stopped writes, if NAME.json holds the record of a whole one.",
+                "Where a stopped run writes its record, if NAME.json holds that of a complete run.",
             ),
-            ("/tmp/gleaner-machine-*.json", "A record that could not be written where it was meant to go."),
+            ("/tmp/gleaner-machine-*.json", "A record that could not be written to the requested place."),
         ],
         "gleaner-tour" => &[("gleaner-tour/machine.json", "The machine record."), MACHINE],
         _ => &[],

@@ -15,12 +15,12 @@ use std::str::FromStr;
 /// Run a program, and other programs in its memory stalls
 ///
 /// No file is changed: rewritten copies run in place of the programs. Before a load that may miss,
-/// a copy prefetches the line and switches to another program meanwhile. The primary's standard
-/// streams, its signals and its exit code are as if it ran alone; a summary follows on standard
-/// error (-q leaves it out). Where Gleaner refuses, it exits with 2 or 3 before the primary starts
-/// and prints a line on standard error. Scavengers run in the primary's address space: each of them
-/// can read and write the primary's memory, so run only programs that you trust as much as it. They
-/// end with it.
+/// a copy prefetches the line and switches to another program. The primary's standard streams, its
+/// signals and its exit code are as if it ran alone; a summary follows on standard error (-q leaves
+/// it out). If the harvest cannot start, Gleaner prints the reason on standard error and exits with
+/// 2 or 3; the primary is then not run. Scavengers run in the primary's address space: each of them
+/// can read and write the primary's memory, so run only programs that you trust as much as the
+/// primary. Scavengers are killed when the primary ends.
 #[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
 #[derive(Debug, Args)]
 pub(crate) struct HarvestArgs {
@@ -38,8 +38,8 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "PATH")]
     scavenger_out: Option<PathBuf>,
 
-    /// Scavengers that share one thread of the primary at once, its guests [default: as many as run
-    /// while one miss is served]
+    /// Most scavengers that share one thread of the primary at once (its guests) [default: as many
+    /// as can run while one miss is served]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     ring: Option<u32>,
 
@@ -50,13 +50,13 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "CPUS", value_parser = home_cpus)]
     home_cpus: Option<CpuList>,
 
-    /// How much slower the primary may become; while it runs, the rate of its yields with guests is
-    /// compared with their rate without
+    /// How much slower the primary may become: the rate of its yields with guests, against the rate
+    /// without, measured while it runs
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     max_slowdown: Share,
 
-    /// How long guests may keep the primary from its thread at once: a target, not a hard limit; a
-    /// guest that repeatedly stays longer goes back to its own thread for a while
+    /// How long the primary may be off its thread each time it yields: a target, not a hard limit;
+    /// a guest that repeatedly runs longer is sent back to its own thread for a while
     #[arg(long, value_name = "TIME", default_value = "10us")]
     max_absence: Time,
 
@@ -82,8 +82,8 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
 
-    /// While it runs, show a line on the terminal: how many guests are aboard, and what they cost
-    /// the primary
+    /// Show a status line on the terminal: how many guests are aboard, and how much they slow the
+    /// primary down
     #[arg(long)]
     pub(super) live: bool,
 
@@ -105,7 +105,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_enum, default_value_t = Chosen::Paying, help_heading = "Choosing sites")]
     choose: Chosen,
 
-    /// Choose a site only if it is expected to gain more than this many cycles each time
+    /// Choose a site only if its expected gain is more than this number of cycles per execution
     #[arg(
         long,
         value_name = "CYCLES",
@@ -146,7 +146,7 @@ pub(crate) struct HarvestArgs {
 enum Chosen {
     /// Loads whose yield is expected to gain more than it costs
     Paying,
-    /// Of those, only pointer chases: the address comes from the same load, one iteration earlier
+    /// Of those, pointer chases only: the address comes from the same load, one iteration earlier
     Chases,
     /// Every load in a loop
     EveryLoad,
@@ -257,19 +257,22 @@ impl HarvestArgs {
 }
 
 fn libraries(text: &str) -> Result<Wanted, String> {
-    Wanted::of(text).ok_or_else(|| "no name of a library; write for example libz,libxml2 or all".to_owned())
+    Wanted::of(text)
+        .ok_or_else(|| "not the name of a library; write for example libz,libxml2 or all".to_owned())
 }
 
 fn home_cpus(text: &str) -> Result<CpuList, String> {
     let cpus: CpuList = text.parse().map_err(|why: records::host::ParseCpuListError| why.to_string())?;
     let first = cpus.iter().next();
-    first.map(|_| cpus).ok_or_else(|| "no CPU; write for example 0-3,8, or leave out the option".to_owned())
+    first
+        .map(|_| cpus)
+        .ok_or_else(|| "not a list of CPUs; write for example 0-3,8, or leave out the option".to_owned())
 }
 
 fn cycles(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
-        _ => Err(format!("'{text}' is no number of cycles; write for example 20")),
+        _ => Err(format!("'{text}' is not a number of cycles; write for example 20")),
     }
 }
 

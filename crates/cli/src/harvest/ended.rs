@@ -52,7 +52,7 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
         let trips: u64 = siblings.trips_home.iter().map(|trip| trip.count).sum();
         let _ = writeln!(
             text,
-            "  {} threads as each other's guests: {} boardings, {trips} trips home; no thread's pace was watched",
+            "  {} threads as each other's guests: {} boardings, {trips} trips home; no slowdown was measured",
             siblings.threads.brief(),
             siblings.boardings.brief()
         );

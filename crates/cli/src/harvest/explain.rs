@@ -137,9 +137,9 @@ fn meaning(class: LoadClass) -> &'static str {
     match class {
         LoadClass::Chased => "pointer chase: the address comes from the same load, one iteration earlier",
         LoadClass::Pointed => "through a pointer that another load of the loop has loaded",
-        LoadClass::Gathered => "gather: the index was loaded",
-        LoadClass::Scattered => "the index is computed by more than additions, as a hash is",
-        LoadClass::Strided => "moves by the same distance in each iteration: hardware prefetchers foresee it",
+        LoadClass::Gathered => "gather: the index was loaded from memory",
+        LoadClass::Scattered => "the index is computed by more than additions, as in hashing",
+        LoadClass::Strided => "moves by the same distance in each iteration: hardware prefetchers predict it",
         LoadClass::Fixed => "the address does not change in its loop",
         LoadClass::Loose => "in no loop of its function, through a pointer that was loaded",
         LoadClass::Unknown => "none of these",

@@ -103,7 +103,10 @@ fn line(now: &Snapshot, recent: Option<(f64, u64)>, starved: usize) -> String {
         return "gleaner: the primary runs alone".to_owned();
     }
     if let Some(other) = &now.executed {
-        return format!("gleaner: the primary executed {} in its place, which runs alone", other.display());
+        return format!(
+            "gleaner: the primary replaced itself with {} (exec), which runs alone",
+            other.display()
+        );
     }
     if let Some(siblings) = &now.siblings {
         return format!(
@@ -202,7 +205,7 @@ mod tests {
         now.executed = Some("/bin/other".into());
         assert_eq!(
             line(&now, None, 0),
-            "gleaner: the primary executed /bin/other in its place, which runs alone"
+            "gleaner: the primary replaced itself with /bin/other (exec), which runs alone"
         );
     }
 

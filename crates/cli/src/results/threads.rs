@@ -49,20 +49,23 @@ fn crowds(result: &Threads, width: usize) -> String {
 
 fn shared(s: &Sharing) -> String {
     let found = match s.shared {
-        Some(true) => "common",
-        Some(false) => "not common",
-        None => "common or not: not resolved",
+        Some(true) => "shared",
+        Some(false) => "not shared",
+        None => "shared or not: not resolved",
     };
     let claim = match (s.claimed, s.shared) {
         (Some(claimed), Some(found)) if claimed != found => "; the host claims the contrary",
         (Some(true), _) => ", as the host claims",
         (Some(false), _) if s.shared.is_some() => ", as the host claims",
-        (Some(false), _) => "; the host claims not",
+        (Some(false), _) => "; the host claims that it is not shared",
         (None, _) => "",
     };
     let [a, b] = s.cpus;
-    let claim =
-        if s.shared.is_none() && s.claimed == Some(true) { "; the host claims common" } else { claim };
+    let claim = if s.shared.is_none() && s.claimed == Some(true) {
+        "; the host claims that it is shared"
+    } else {
+        claim
+    };
     format!("{} of CPU {a} and {b}: {found}{claim} (ratio {})", s.level, figure(&s.ratio))
 }
 
@@ -96,10 +99,10 @@ mod tests {
             shared: Some(false),
             claimed: Some(true),
         };
-        assert!(shared(&s).contains("not common; the host claims the contrary"), "{}", shared(&s));
+        assert!(shared(&s).contains("not shared; the host claims the contrary"), "{}", shared(&s));
         s.shared = Some(true);
-        assert!(shared(&s).contains("common, as the host claims"), "{}", shared(&s));
+        assert!(shared(&s).contains("shared, as the host claims"), "{}", shared(&s));
         s.shared = None;
-        assert!(shared(&s).contains("not resolved; the host claims common"), "{}", shared(&s));
+        assert!(shared(&s).contains("not resolved; the host claims that it is shared"), "{}", shared(&s));
     }
 }

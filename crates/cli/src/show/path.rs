@@ -104,7 +104,7 @@ fn parse(path: &str) -> Result<Vec<Step>, String> {
             return Err(if name.is_empty() {
                 "a name is missing after '.'".to_owned()
             } else {
-                format!("'{name}' is no plain name; write [\"{name}\"]")
+                format!("'{name}' is not a plain name; write [\"{name}\"]")
             });
         }
         steps.push(Step::Field(name.to_owned()));
@@ -197,7 +197,7 @@ mod tests {
             (".levels[99999999999999999999]", "'99999999999999999999' is no index"),
             (".levels[0]name", "'name' follows where '.' or '[' should"),
             (".levels..name", "a name is missing after '.'"),
-            (".a-b", "'a-b' is no plain name; write [\"a-b\"]"),
+            (".a-b", "'a-b' is not a plain name; write [\"a-b\"]"),
             (".[\"a", "a quoted name does not end"),
         ] {
             assert_eq!(at(path).unwrap_err(), format!("path '{path}': {why}{example}"));

@@ -1,4 +1,4 @@
-//! What the run thinks of itself.
+//! How far the figures of the run can be trusted.
 
 use records::machine::{Machine, Verdict};
 use units::Quantity;

@@ -9,8 +9,8 @@ use testkit::{Place, text, without_summary};
 
 /// A chase through a small list, so that there is a site; it says which signals are ignored, or
 /// ends with 7. As `deny`, it runs a command that gets no threads; as `heedless`, one with SIGCHLD
-/// ignored, which not all shells can do; as `plain` and `deaf`, one with libc's own signals (32, 33)
-/// not ignored, and ignored.
+/// ignored, which not all shells can do; as `plain` and `deaf`, one with libc's own signals (32,
+/// 33) not ignored, and ignored.
 const PROGRAM: &str = r#"
 #include <errno.h>
 #include <linux/filter.h>
@@ -177,7 +177,8 @@ fn folders_that_cannot_be_are_named() {
     let locks = "XDG_CACHE_HOME=$(mktemp -d); export XDG_CACHE_HOME; trap 'rm -r $XDG_CACHE_HOME' EXIT; \
         mkdir -p -m 700 $XDG_CACHE_HOME/gleaner/twins; touch $XDG_CACHE_HOME/gleaner/twins/making; \"$@\"";
     let output = harvest_under(&place, locks, &[]);
-    let line = "gleaner: no cache of rewritten files: Not a directory; made anew for this run\n";
+    let line =
+        "gleaner: no cache of rewritten files: Not a directory; programs are rewritten for this run only\n";
     assert_eq!((output.status.code(), without_summary(&text(&output.stderr)).as_str()), (Some(7), line));
     assert_eq!(text(&output.stdout), alone(&place));
     let words = "TMPDIR=/no/such; export TMPDIR; exec \"$@\"";

@@ -5,8 +5,8 @@ use testkit::Place;
 
 /// With `-DCALLED` a library that is called; with `-DRESOLVER` one whose resolver calls it while
 /// files are relocated; with `-DCONSTRUCTOR` one whose constructor does; with `-DFIRST` one that
-/// begins before all others (`-z initfirst`); with `-DAUDITOR` what audits the loader; else a
-/// program.
+/// is initialised before all others (`-z initfirst`); with `-DAUDITOR` a library that audits the
+/// loader; else a program.
 const SOURCE: &str = r#"
 #include <link.h>
 #include <stdio.h>
@@ -77,8 +77,8 @@ fn who_is_called_before_the_runtime_is_there_stays_as_it_is() {
     let place = place();
     for (program, why) in [
         ("./resolved", "libresolver.so has indirect functions"),
-        ("./behind", "libfirst.so begins before all others"),
-        ("./audited", "the loader is audited"),
+        ("./behind", "libfirst.so is initialised before all others"),
+        ("./audited", "an audit library (LD_AUDIT)"),
     ] {
         let auditor = || (program == "./audited").then(|| ("LD_AUDIT", place.at("auditor.so")));
         let alone = place.command(place.at(program)).envs(auditor()).output().unwrap();

@@ -115,8 +115,9 @@ fn files_that_may_not_be_long_are_told_of_in_a_line() {
     let (code, output, errors) = said(&little);
     assert_eq!((code, output.as_str()), (Some(3), ""), "{errors}");
     assert!(errors.starts_with("gleaner: ") && errors.lines().count() == 1, "{errors}");
-    assert!(errors.ends_with("; files may not be that long (ulimit -f)\n"), "{errors}");
-    // What is enough is as it was for the primary, and so is what becomes of whoever writes more.
+    assert!(errors.ends_with("; the file size limit is too small (ulimit -f)\n"), "{errors}");
+    // A limit that is large enough stays as it was for the primary, and so does what happens if it
+    // writes more.
     let enough = "ulimit -Sf 100000";
     let bytes = text(&shell(&place, &format!("{enough}; ./p files")).output().unwrap().stdout);
     for (before, told) in [("", bytes.clone()), ("trap '' XFSZ; ", bytes.replace("ends", "ignored"))] {
@@ -208,7 +209,7 @@ fn addresses_that_are_no_loads_are_not_left_out() {
 #[test]
 fn a_stack_of_sixteen_kib_is_told_of() {
     let place = place();
-    let line = "gleaner: memory: the stack is limited to 16 KiB (ulimit -s); at least 128 KiB would do\n";
+    let line = "gleaner: memory: the stack is limited to 16 KiB (ulimit -s); 128 KiB is enough\n";
     let mut told = 0;
     for _ in 0..60 {
         let mut harvest = place.command("prlimit");

@@ -76,7 +76,7 @@ fn too_small_an_address_space_is_told() {
     assert_eq!(limited(400_000).0, Some(2));
     let line = format!("ulimit -s 64; exec {} show /not/there", env!("CARGO_BIN_EXE_gleaner"));
     let output = Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).output().expect("a shell");
-    let told = "memory: the stack is limited to 64 KiB (ulimit -s); at least 128 KiB would do".to_owned();
+    let told = "memory: the stack is limited to 64 KiB (ulimit -s); 128 KiB is enough".to_owned();
     assert_eq!(refusal(&output), (Some(3), told));
 }
 
@@ -121,7 +121,7 @@ fn more_memory_than_there_is_is_remarked_and_not_tried() {
     assert!(output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
     let remark = said.lines().find(|l| l.starts_with("--max-memory 1 TiB: ")).expect("a remark");
-    assert!(remark.contains(" can be had here, of which at most "), "{remark}");
+    assert!(remark.contains(" is available here, of which at most "), "{remark}");
 }
 
 /// What `gleaner show` says to a file that holds this.

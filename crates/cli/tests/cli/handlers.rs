@@ -295,7 +295,7 @@ fn handlers_by_older_interfaces_are_as_alone() {
 #[test]
 fn a_child_by_vfork_that_ends_ends_no_harvest() {
     let place = place();
-    // Where others want the CPUs as well it may be long before somebody comes aboard.
+    // On a busy machine it may take long until a scavenger comes aboard.
     let aboard = |seconds: &str| {
         let scavenger = ["-q", "--record", "run.json", "--scavenger", "./p chase"];
         let output =

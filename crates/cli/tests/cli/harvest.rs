@@ -253,7 +253,7 @@ fn what_cannot_be_is_told_in_one_line() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(place.at(name), mode).unwrap();
     }
-    let set_id = "./setuid: setuid or setgid: a rewritten copy would run without its rights";
+    let set_id = "./setuid: setuid or setgid: a rewritten copy would run without its privileges";
     let other_tables = format!(
         "{}: a Go program: its runtime looks up return addresses in tables of its own",
         place.at("go").display()
@@ -275,13 +275,13 @@ fn what_cannot_be_is_told_in_one_line() {
             2,
             "scavenger: ''' is not a command line: missing closing quote",
         ),
-        (&["--", "./script"], 2, "primary: ./script: its interpreter /no/such is not there"),
+        (&["--", "./script"], 2, "primary: ./script: its interpreter /no/such does not exist"),
         (
             &["--", "./static"],
             3,
-            "./static: statically linked, and a primary must be dynamic: the runtime comes in by its loader",
+            "./static: statically linked; a primary must be dynamically linked, since its loader loads the runtime",
         ),
-        (&["--json", "--", "./p"], 2, "--json: standard output is the primary's; use --record FILE"),
+        (&["--json", "--", "./p"], 2, "--json: standard output belongs to the primary; use --record FILE"),
         (
             &["--max-slowdown", "x", "--", "./p"],
             2,
@@ -467,8 +467,7 @@ fn a_supervisor_that_is_killed_is_told_and_not_waited_for() {
     assert!(testkit::kill("TERM", &child.id().to_string()));
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "caught\n"));
-    let line =
-        "gleaner: harvesting to the end: the process that watches over it (gleaner-butler) was killed\n";
+    let line = "gleaner: harvesting to the end: the supervisor process (gleaner-superv) was killed\n";
     assert_eq!(without_summary(&text(&output.stderr)), line);
     let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
     assert!(run.scavengers.iter().all(|s| s.process.ended == records::run::Ended::WithThePrimary));

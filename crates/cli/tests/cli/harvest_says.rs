@@ -51,9 +51,9 @@ fn options_that_make_no_sense_are_refused_in_a_line() {
         (&["--max-slowdown", "1e308%"], "'1e308%' is more than 100000000%"),
         (&["--max-absence", "1e-300s"], "'1e-300s' is less than a nanosecond"),
         (&["--max-absence", "1e300s"], "'1e300s' is more than 1000000s"),
-        (&["--home-cpus", ""], "no CPU; write for example 0-3,8, or leave out the option"),
-        (&["--home-cpus", ","], "no CPU; write for example 0-3,8, or leave out the option"),
-        (&["--least-gain", "nan"], "'nan' is no number of cycles; write for example 20"),
+        (&["--home-cpus", ""], "not a list of CPUs; write for example 0-3,8, or leave out the option"),
+        (&["--home-cpus", ","], "not a list of CPUs; write for example 0-3,8, or leave out the option"),
+        (&["--least-gain", "nan"], "'nan' is not a number of cycles; write for example 20"),
     ] {
         let (code, errors) = refused(&place, options);
         assert_eq!(code, Some(2), "{options:?}: {errors}");

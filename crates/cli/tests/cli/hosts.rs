@@ -11,7 +11,7 @@ use testkit::{Place, said};
 
 /// Chases for a while, so that there is a site, says what it was given and ends with a code of its
 /// own. `company FILE` chases until there is such a file with something in it, and ends with 4;
-/// `work N` for so many million steps.
+/// `work N` takes N million steps.
 const PROGRAM: &str = r#"
 #include <errno.h>
 #include <stdio.h>
@@ -128,8 +128,8 @@ fn what_is_no_program_is_told_in_one_line() {
     }
 }
 
-/// Programs that may be run but not be read; root reads everything, so this is tried as somebody
-/// else.
+/// Programs that may be executed but not read; root may read everything, so this runs as another
+/// user.
 #[test]
 fn what_may_not_be_read_is_told_in_one_line() {
     let place = place();
@@ -166,10 +166,13 @@ fn what_a_place_forbids() {
     let (expected, printed, _) = said(&place.command("./p").args(["work", "1"]).output().unwrap());
     // Nobody is started.
     for (call, line) in [
-        ("319", "no memory file for the runtime (memfd_create): Operation not permitted (os error 1)"),
+        (
+            "319",
+            "cannot create a memory file for the runtime (memfd_create): Operation not permitted (os error 1)",
+        ),
         (
             "434",
-            "process descriptors (pidfd_open): Operation not permitted (os error 1); they take Linux 5.3, and a container that allows them",
+            "cannot open a process descriptor (pidfd_open): Operation not permitted (os error 1); it needs Linux 5.3 or later, and a container that allows it",
         ),
     ] {
         let (code, printed, errors) = denied(call, "1");
@@ -180,11 +183,11 @@ fn what_a_place_forbids() {
     for (call, line) in [
         (
             "144",
-            "SCHED_IDLE for scavengers off the primary: sched_setscheduler: Operation not permitted (os error 1); --home-cpus keeps them off the primary's processor",
+            "SCHED_IDLE for scavengers off the primary: sched_setscheduler: Operation not permitted (os error 1); --home-cpus keeps them off the primary's CPU",
         ),
         (
             "157:22",
-            "scavenger ./p company /no/such (1): not started: system call filters (seccomp) are not to be had here: Operation not permitted (os error 1)",
+            "scavenger ./p company /no/such (1): not started: system call filters (seccomp) are not available here: Operation not permitted (os error 1)",
         ),
     ] {
         // A primary that ends soon may end before its scavenger has come to that.

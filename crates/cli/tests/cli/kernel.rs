@@ -113,10 +113,8 @@ fn who_sets_the_gs_base_ends_with_a_line() {
         }
     }
     assert!(place.compile("cc", "p", &["-DBY_INSTRUCTION"]));
-    let line = format!(
-        "gleaner: {}: sets the GS base (wrgsbase), by which its yields would find their place\n",
-        place.at("p").display()
-    );
+    let line =
+        format!("gleaner: {}: sets the GS base (wrgsbase), which yields use\n", place.at("p").display());
     assert_eq!(said(&place.harvest(&["--", "./p"]).output().unwrap()), (Some(3), String::new(), line));
 }
 

@@ -89,6 +89,6 @@ fn places_that_cannot_be_told_are_refused_in_a_line() {
     std::fs::create_dir(place.at("a;b")).unwrap();
     std::fs::rename(place.at("old"), place.at("a;b/old")).unwrap();
     let output = place.harvest(&["--", "./a;b/old"]).output().unwrap();
-    let line = "gleaner: ./a;b/old: libraries are looked for relative to the program ($ORIGIN), in places that the rewritten copy's loader cannot be told\n";
+    let line = "gleaner: ./a;b/old: its loader searches libraries relative to the program ($ORIGIN), in directories that cannot be passed to the loader of the rewritten copy\n";
     assert_eq!(told(&output), (Some(3), line.to_owned()));
 }

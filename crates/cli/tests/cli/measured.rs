@@ -12,7 +12,7 @@ use testkit::said;
 
 fn gleaner(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
-    // Not the record of whoever runs the tests.
+    // Not the record of the user who runs the tests.
     command.args(args).stdin(Stdio::null()).env("XDG_CACHE_HOME", "/proc/no/such/place");
     command
 }
@@ -126,7 +126,7 @@ fn a_pipe_without_a_reader_is_told_and_left_on_ctrl_c() {
     );
     assert!(line.starts_with(&begin), "{line}");
     assert_eq!(child.wait().unwrap().code(), Some(2));
-    // Somebody comes late.
+    // A reader opens the pipe late.
     let mut child = run();
     let _errors = waiting(&mut child);
     let record = std::fs::read_to_string(&pipe).unwrap();

@@ -137,7 +137,7 @@ fn what_has_rights_that_a_copy_would_lose() {
         let told = place.refused(&input, &place.path("output"));
         assert_eq!(
             told,
-            (Some(2), "setuid or setgid: a rewritten copy would run without these rights".to_owned())
+            (Some(2), "setuid or setgid: a rewritten copy would run without these privileges".to_owned())
         );
     }
 }
@@ -258,7 +258,10 @@ fn where_no_file_can_be() {
         assert_eq!((code, said), (Some(code_by_contract), wanted));
     }
     let told = place.refused(&input, Path::new("-"));
-    assert_eq!(told, (Some(2), "-o -: a rewritten file needs a name".to_owned()));
+    assert_eq!(
+        told,
+        (Some(2), "-o -: a rewritten file cannot go to standard output; give it a name".to_owned())
+    );
 }
 
 #[test]
@@ -270,7 +273,7 @@ fn an_output_that_is_the_input() {
     std::os::unix::fs::symlink("input", &soft).unwrap();
     for output in [&input, &hard, &soft] {
         let told = place.refused(&input, output);
-        assert_eq!(told, (Some(2), "the output would replace it".to_owned()));
+        assert_eq!(told, (Some(2), "the output would overwrite the original".to_owned()));
     }
     assert_eq!(std::fs::read(&input).unwrap(), program());
 }

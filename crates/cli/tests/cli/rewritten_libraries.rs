@@ -152,21 +152,24 @@ fn what_cannot_be_rewritten_is_named() {
     // What is loaded beside it is loaded by a name that nobody knows before.
     let (code, _, line) = harvest(&["--libraries", "libloads", "--", "./loader"]);
     let expected = format!(
-        "gleaner: {}: not rewritten: it may load others that lie beside it ($ORIGIN), and its rewritten copy lies elsewhere\n",
+        "gleaner: {}: not rewritten: it may load libraries relative to its own directory ($ORIGIN), and its rewritten copy lies elsewhere\n",
         library("libloads.so.1")
     );
     assert_eq!((code, line), (Some(7), expected));
 
     let (code, _, line) = harvest(&["--libraries", "libouter", "--", "./older"]);
     let expected = format!(
-        "gleaner: {}: rewritten, but the program's loader took another file of that name, as DT_RPATH has it\n",
+        "gleaner: {}: rewritten, but the program's loader loaded another file of that name, found through DT_RPATH\n",
         library("libouter.so.1")
     );
     assert_eq!((code, line), (Some(7), expected));
 
     let (code, plan, _) = harvest(&["--libraries", "libc,libouter", "--dry-run", "--", "./walker"]);
     assert_eq!(code, Some(0));
-    assert!(plan.contains("not rewritten: parts of it run before anything else does\n"), "{plan}");
+    assert!(
+        plan.contains("not rewritten: part of its code runs before the runtime is initialised\n"),
+        "{plan}"
+    );
     assert!(plan.contains(&format!("primary      {}\n", library("libouter.so.1"))), "{plan}");
 
     // Its loader is said to be another one, and is not asked.

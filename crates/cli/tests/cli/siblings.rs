@@ -145,7 +145,7 @@ fn idle_processors_come_first() {
 }
 
 #[test]
-fn the_program_ends_as_its_threads_say_whoever_is_aboard() {
+fn the_program_ends_as_its_threads_say_whichever_is_aboard() {
     let place = Place::new();
     place.compile("cc", "program.c", "p", &[]);
     // exit, _exit, exec and a signal in a thread, a fault, and a main thread that ends before the
@@ -182,13 +182,13 @@ fn what_cannot_be_is_told_in_one_line() {
     place.compile("cc", "program.c", "p", &[]);
     place.compile("cc", "program.c", "static", &["-static"]);
     let gleaner = Path::new(env!("CARGO_BIN_EXE_gleaner"));
-    let both = "--siblings: a program's threads are each other's guests, or others are its guests, not both; leave out --siblings, or the scavengers";
+    let both = "--siblings: cannot be combined with scavengers; leave out --siblings, or the scavengers";
     let cases: [(&[&str], i32, &str); 2] = [
         (&["harvest", "--siblings", "--scavenger", "./p", "--", "./p"], 2, both),
         (
             &["harvest", "--siblings", "--", "./static"],
             3,
-            "./static: statically linked, and a primary must be dynamic: the runtime comes in by its loader",
+            "./static: statically linked; a primary must be dynamically linked, since its loader loads the runtime",
         ),
     ];
     for (arguments, code, line) in cases {
@@ -201,8 +201,8 @@ fn what_cannot_be_is_told_in_one_line() {
     place.same(&["./p", "nothing of the kind"]);
 }
 
-/// Whoever is away then, parked or aboard another one, finds home by itself; nothing else becomes
-/// of it.
+/// A thread that is parked or aboard another one at that moment returns home by itself, and nothing
+/// else changes.
 #[test]
 fn threads_whose_supervisor_is_killed_end_as_they_do_alone() {
     let place = Place::new();
@@ -220,8 +220,7 @@ fn threads_whose_supervisor_is_killed_end_as_they_do_alone() {
         wait_until("the threads end, none sleeps for ever", Duration::from_secs(120), ended);
         let output = child.wait_with_output().unwrap();
         assert_eq!((output.status.code(), text(&output.stdout)), (alone.status.code(), text(&alone.stdout)));
-        let line =
-            "gleaner: harvesting to the end: the process that watches over it (gleaner-butler) was killed\n";
+        let line = "gleaner: harvesting to the end: the supervisor process (gleaner-superv) was killed\n";
         assert!(
             [line, ""].contains(&without_summary(&text(&output.stderr)).as_str()),
             "{}",

@@ -161,7 +161,7 @@ fn all() -> Vec<PathBuf> {
     if let Ok(part) = std::env::var("SURVEY_PART") {
         let (which, of) = part.split_once('/').expect("SURVEY_PART=WHICH/OF");
         let (which, of): (usize, usize) = (which.parse().unwrap(), of.parse().unwrap());
-        // Every so many: large ones lie together.
+        // Every `of`-th program: large ones lie together.
         paths = paths.into_iter().skip(which - 1).step_by(of).collect();
     }
     assert!(!paths.is_empty(), "no programs in {folders}");

@@ -1,5 +1,4 @@
-//! A primary's yields are switched on while somebody may come aboard, and off where they do not
-//! pay.
+//! A primary's yields are switched on while a guest may come aboard, and off where they do not pay.
 
 use records::run::{Run, SiteRun};
 use std::fs;
@@ -8,9 +7,9 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 use testkit::{Place, wait_for, wait_until};
 
-/// A ring that is in no cache, and at each of its nodes a table that always is: for so many steps,
-/// or until it is killed. `fork FILE`: as soon as there is the file, it goes on with a child.
-/// `locked`: nothing of it becomes both writable and executable (`PR_SET_MDWE`), until it is
+/// A ring that is in no cache, and at each of its nodes a table that always is: for a number of
+/// steps, or until it is killed. `fork FILE`: as soon as there is the file, it goes on with a
+/// child. `locked`: nothing of it becomes both writable and executable (`PR_SET_MDWE`), until it is
 /// killed.
 const PROGRAM: &str = r#"
 #include <stdint.h>
@@ -147,7 +146,7 @@ fn on_and_off(place: &Place, primary_is: &[&str]) -> usize {
 }
 
 #[test]
-fn they_are_on_while_somebody_may_come_aboard() {
+fn they_are_on_while_a_guest_may_come_aboard() {
     on_and_off(&place(), &["--", "./p"]);
 }
 

@@ -3,7 +3,7 @@
 
 use testkit::{Place, text, without_summary};
 
-/// Loads tiles, follows a list for a while, looks whether they are still there; so many times.
+/// Loads tiles, follows a list for a while, checks that they are still there; repeats that.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <stdint.h>

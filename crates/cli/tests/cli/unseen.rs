@@ -36,7 +36,7 @@ fn a_program_that_is_executed_in_anothers_place_is_named() {
     let output = place.harvest(&own).output().unwrap();
     assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("done\n", Some(5)));
     let told = text(&output.stderr);
-    let expected = "gleaner: harvesting to the end: the primary executed /usr/bin/dash in its place, which ran alone; \
+    let expected = "gleaner: harvesting to the end: the primary replaced itself with /usr/bin/dash (exec), which ran alone; \
         give that program as the primary\n";
     let shell = std::fs::canonicalize("/bin/sh").unwrap();
     assert!(told.contains(&expected.replace("/usr/bin/dash", &shell.display().to_string())), "{told}");
@@ -45,7 +45,7 @@ fn a_program_that_is_executed_in_anothers_place_is_named() {
     let told = text(&place.harvest(&others).output().unwrap().stderr);
     let sleep = std::fs::canonicalize("/bin/sleep").unwrap();
     let expected = format!(
-        "gleaner: scavenger ./p /bin/sleep 30 (1): it executed {} in its place, which stayed at home; \
+        "gleaner: scavenger ./p /bin/sleep 30 (1): it replaced itself with {} (exec), which stayed at home; \
         give that program as the scavenger\n",
         sleep.display()
     );
@@ -54,8 +54,8 @@ fn a_program_that_is_executed_in_anothers_place_is_named() {
     let itself = ["--scavenger", "./p ./p 30", "--", "./p", "./p", "1"];
     let told = text(&place.harvest(&itself).output().unwrap().stderr);
     let expected = "gleaner: guests of the primary: ./p has no yield sites, so scavengers never run in it\n\
-        gleaner: harvesting to the end: the primary executed itself anew, which ran alone\n\
-        gleaner: scavenger ./p ./p 30 (1): it executed itself anew, which stayed at home\n";
+        gleaner: harvesting to the end: the primary executed itself again (exec), which ran alone\n\
+        gleaner: scavenger ./p ./p 30 (1): it executed itself again (exec), which stayed at home\n";
     assert_eq!(without_summary(&told), expected);
 }
 

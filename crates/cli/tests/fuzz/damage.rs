@@ -81,7 +81,7 @@ fn set(data: &mut [u8], field: Field, new: impl FnOnce(u64) -> u64) {
     bytes.copy_from_slice(&new(u64::from_le_bytes(old)).to_le_bytes()[..field.size]);
 }
 
-/// Numbers that tend to be too much for somebody.
+/// Numbers that are likely to be too large.
 fn value(old: u64, file_size: u64, random: &mut Random) -> u64 {
     let near = (random.below(33) as u64).wrapping_sub(16);
     match random.below(14) {

@@ -26,7 +26,7 @@ impl Program {
         self.folder.join(group.variant(shape))
     }
 
-    /// The command that would build a variant at once, for whoever wants to repeat it.
+    /// The command that builds a variant in one step, to repeat it by hand.
     pub(crate) fn in_one_command(&self, group: &Group, shape: Shape) -> String {
         let mut words = vec![group.compiler.command(&self.source).to_owned()];
         words.extend(self.flags(group, shape.compile_flag()));

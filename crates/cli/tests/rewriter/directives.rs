@@ -3,17 +3,17 @@
 //!
 //! | directive | meaning |
 //! |---|---|
-//! | `flags: -pthread` | for compiling and linking; `flags-gcc`, `flags-clang`: for that compiler only |
+//! | `flags: -pthread` | to compile and link; `flags-gcc`, `flags-clang`: that compiler only |
 //! | `libs: -lm` | for linking, behind everything else |
-//! | `twins: f g` | functions whose twins must run: the test tears them out, and then it must fail (default: `main`) |
-//! | `refused: f reason` | a function that must have no twin, with the report's word for why (or `this|that`) |
+//! | `twins: f g` | functions whose twins must run: without them it fails (default: `main`) |
+//! | `refused: f reason` | a function that must have no twin, and why (or `this|that`) |
 //! | `needs: avx512f` | what the CPU must have; without it the program is skipped by name |
-//! | `needs-clang: ld.lld` | a command that must be there; without it that compiler is skipped (also `needs-gcc`) |
+//! | `needs-clang: ld.lld` | a command that this compiler needs (also `needs-gcc`) |
 //! | `compilers: gcc`, `levels: -O2 -O3`, `shapes: pie static` | only these |
 //! | `skip: clang static: why` | not where all of these words are part of the variant's name |
-//! | `unproven: clang static: why` | poison is refused as not proven where all of these words are part of the variant's name |
+//! | `unproven: clang static: why` | poison is refused as not proven there |
 //! | `with: lib/<name>.c` | a second source, compiled apart and linked with it |
-//! | `library: lib/<name>.c` | a second source, made a shared object beside it, and rewritten too; no static variants |
+//! | `library: lib/<name>.c` | a shared object, rewritten too; no static variants |
 //! | `expect-exit: 3`, `expect-signal: 6` | how it must end (default: exit 0) |
 //! | `varies: why` | what it prints may differ between compilers and levels |
 //!

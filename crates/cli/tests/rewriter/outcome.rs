@@ -44,7 +44,7 @@ pub(crate) fn run(mut command: Command, folder: &Path, limit: Duration) -> Resul
             }
         }
     });
-    // Whether it is still there or only left somebody behind: the child is not reaped yet, so the
+    // The child may still run, or may have left processes behind: it is not reaped yet, so the
     // group is its own.
     let _ = kill_process_group(pid, Signal::KILL);
     let status = child.wait().map_err(|e| failed(&e))?;

@@ -1,5 +1,5 @@
-//! Tearing twins out of a rewritten file, so that whoever enters them dies: what shows that they
-//! ran. Reads the file by `docs/twin-format.md` alone.
+//! Tears twins out of a rewritten file, so that a program that enters them dies: this shows that
+//! they ran. Reads the file by `docs/twin-format.md` alone.
 
 use image::Image;
 use image::elf::symbols::Symbols;

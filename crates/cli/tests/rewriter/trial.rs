@@ -17,8 +17,8 @@ use std::time::Duration;
 
 /// Far more than any program takes; so that nothing hangs.
 const LIMIT: Duration = Duration::from_secs(60);
-/// A program without its twins may wait for somebody who died. If it would end after all, that is
-/// only not seen.
+/// A program without its twins may wait for a thread that died. If it ends later, the test does not
+/// see it.
 const TORN_LIMIT: Duration = Duration::from_secs(2);
 
 /// How many failed variants of one program are described.

@@ -38,7 +38,7 @@ fn wanted(half: Bytes, page: Bytes, most: Bytes, idle: u64) -> Result<(u64, Byte
     } else if idle > 0 {
         Ok((1, half))
     } else {
-        Err(format!("one page of this size is more than is measured ({half}), and none lies idle"))
+        Err(format!("one page of this size is more than the largest area ({half}), and no such page is free"))
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(wanted(half, large, most, 1), Ok((1, half)));
         assert_eq!(wanted(Bytes::mib(2500), large, most, 0), Ok((2, Bytes::gib(2))));
         let why = |most, idle| wanted(half, large, most, idle).unwrap_err();
-        assert!(why(most, 0).ends_with("and none lies idle"), "{}", why(most, 0));
+        assert!(why(most, 0).ends_with("and no such page is free"), "{}", why(most, 0));
         assert!(why(Bytes::mib(512), 1).ends_with("--max-memory"), "{}", why(Bytes::mib(512), 1));
     }
 

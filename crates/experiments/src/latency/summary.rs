@@ -40,7 +40,7 @@ pub(crate) fn levels_of(curves: &LatencyCurves, host: &Host, cpu: u32) -> Vec<Le
             let mut level = describe(level, name, memory, &resolved, claimed(host, cpu, i + 1, memory));
             if memory && last_cache.is_none() {
                 level.note =
-                    Some("the host claims no caches: a still larger cache would look the same".to_owned());
+                    Some("the host claims no caches: a larger cache would give the same figures".to_owned());
             }
             level
         })

@@ -42,7 +42,7 @@ pub(crate) fn effective(
     let Some(most) = points.last().map(|p| p.0) else { return Err("no burst was measured".to_owned()) };
     let Some((value, _)) = below(&points, in_sequence.median()) else {
         return Err(format!(
-            "{most:.0} accesses still take less time than two in sequence, or two already take more"
+            "{most:.0} independent accesses take less time than two in sequence, or two independent accesses take more"
         ));
     };
     let (mut los, mut his) = (Vec::new(), Vec::new());
@@ -141,7 +141,7 @@ mod tests {
         let bursts = samples((1..=64).map(|n| (f64::from(n), 200.0)), 5, &mut rng);
         let why =
             effective(&bursts, &SettingBlocks { at: 2.0, values: vec![400.0; 9] }, &mut rng).unwrap_err();
-        assert!(why.starts_with("64 accesses still"), "{why}");
+        assert!(why.starts_with("64 independent accesses take less"), "{why}");
         assert!(effective(&[], &SettingBlocks { at: 2.0, values: vec![400.0; 9] }, &mut rng).is_err());
     }
 

@@ -125,7 +125,7 @@ fn take_control(ctx: &Context<'_>) -> (ControlOutcome, Option<SwitchedControl>) 
         states.first().map_or(Ok(()), |(_, value)| switch.to(value)).and_then(|()| switch.to(&original));
     match tried {
         Ok(()) => {
-            let detail = format!("{name}, found as {}", lab_value(&original));
+            let detail = format!("{name}, which was {} before", lab_value(&original));
             (ControlOutcome { switched: true, detail, would_help: None }, Some((switch, states)))
         }
         Err(why) => refused(why, "a host on which root may write it; most often bare metal".to_owned()),

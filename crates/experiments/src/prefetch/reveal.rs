@@ -28,9 +28,8 @@ fn of_size(size: Bytes, points: &[(Probe, Estimate)], line: Bytes) -> Revealed {
         points.iter().filter_map(|&(probe, e)| Some((number(probe)? as f64, e))).collect()
     };
     let Some(random) = of(Probe::Random) else {
-        let why = || {
-            Quantity::unresolved("the random order, with which all patterns are compared, was not resolved")
-        };
+        let why =
+            || Quantity::unresolved("the random order, to which all patterns are compared, was not resolved");
         return Revealed {
             size,
             ahead_forward: why(),
@@ -109,7 +108,7 @@ fn remarks(revealed: &Revealed, random: Estimate, in_pages: Option<Estimate>) ->
     let mut remarks = Vec::new();
     if let Some(crossing) = revealed.page_crossing.estimate() {
         if crossing.lo > random.value / 2.0 {
-            remarks.push("prefetched streams stop at page boundaries and start anew behind them".to_owned());
+            remarks.push("prefetched streams stop at page boundaries and start again behind them".to_owned());
         } else if crossing.hi < random.value / 2.0 {
             remarks.push("prefetched streams continue across page boundaries".to_owned());
         }

@@ -43,7 +43,8 @@ pub(crate) fn of(
         return CliffMeaning {
             runs_out: RunsOut::ReorderBuffer,
             capacity: Some(inside),
-            words: "the re-order buffer: the mixed filler uses little of everything else".to_owned(),
+            words: "the re-order buffer: the mixed filler uses few entries of every other resource"
+                .to_owned(),
         };
     }
     if (ratio.value - 1.0).abs() <= SAME_CLIFF_TOLERANCE || ratio.contains(1.0) {
@@ -57,11 +58,11 @@ pub(crate) fn of(
         return CliffMeaning {
             runs_out: RunsOut::SharedEntries,
             capacity: Some(mixed),
-            words: format!("the re-order buffer, {:.1} of these share an entry", ratio.value),
+            words: format!("the re-order buffer: {:.1} of these share an entry", ratio.value),
         };
     }
     if ratio.value > 1.0 {
-        return unknown("a little beyond the mixed filler: neither one nor two share an entry");
+        return unknown("a cliff slightly beyond the mixed filler's: neither one nor two share an entry");
     }
     exhausted(filler, cliff, inside, single)
 }
@@ -84,7 +85,7 @@ fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estima
             let words = if cliff.value > alone * (1.0 + SAME_CLIFF_TOLERANCE) {
                 "registers: a later cliff than with one kind, so each kind has its own"
             } else {
-                "registers: no later cliff than with one kind, so something is shared by both kinds"
+                "registers: no later cliff than with one kind, so both kinds share registers"
             };
             return CliffMeaning {
                 runs_out: RunsOut::Registers,
@@ -94,7 +95,7 @@ fn exhausted(filler: Filler, cliff: Estimate, inside: Estimate, single: &[Estima
         }
         Filler::Nop { .. } | Filler::Mixed => {
             return unknown(
-                "no-operations use only the re-order buffer, but their cliff is before that of the mixed filler",
+                "nops use only the re-order buffer, but their cliff is before the mixed filler's",
             );
         }
     };
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(of(Filler::Load, 134.0).runs_out, RunsOut::LoadQueue);
         assert_eq!(of(Filler::Store, 64.0).capacity.unwrap().value, 64.5);
         assert_eq!(of(Filler::Branch, 318.0).runs_out, RunsOut::ReorderBuffer);
-        assert!(of(Filler::Alternating, 190.0).words.contains("shared"));
+        assert!(of(Filler::Alternating, 190.0).words.contains("both kinds share"));
         assert!(of(Filler::Alternating, 290.0).words.contains("its own"));
     }
 

@@ -29,7 +29,7 @@ pub(super) fn line(pairs: &[PairPoint]) -> Quantity {
     let (below, above) = known.split_at(step);
     if below.iter().any(|k| k.1.hi >= middle) || above.iter().any(|k| k.1.lo <= middle) {
         return Quantity::unresolved(
-            "at some distance two words cost neither as much as one line nor as much as two",
+            "at some distance the cost of two words is neither that of one line nor that of two",
         );
     }
     Quantity::measured(Estimate::exact(above[0].0), Unit::Bytes)

@@ -78,7 +78,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Refused> {
         let slowdown = match alone {
             Some(alone) => crews::ratio(&latency.ns, &alone.latency.ns),
             None if p.threads == 1 => Quantity::measured(Estimate::exact(1.0), Unit::Ratio),
-            None => Quantity::unresolved("one thread alone was not measured"),
+            None => Quantity::unresolved("a single thread was not measured"),
         };
         measured.push(Crowd {
             within: p.within.clone(),

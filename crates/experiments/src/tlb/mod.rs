@@ -284,7 +284,7 @@ fn agreed(passes: &[Option<Estimate>], unit: Unit) -> Quantity {
             }
         }
         (Ok(a), Ok(b)) => Quantity::unresolved(format!(
-            "one half of the passes found {:.0}, the other {:.0}",
+            "half of the passes found {:.0} entries, the other half {:.0}",
             a.value, b.value
         )),
         (Err(why), _) | (_, Err(why)) => Quantity::unresolved(why),
@@ -351,7 +351,7 @@ mod tests {
         let e = q.estimate().unwrap();
         assert!(e.contains(72.0) && e.relative_half_width() < 0.05, "{e:?}");
         let q = agreed(&[SAID(72.0), SAID(72.0), SAID(96.0), SAID(96.0)], Unit::Count);
-        assert!(q.to_string().contains("one half of the passes found 72, the other 96"), "{q}");
+        assert!(q.to_string().contains("half of the passes found 72 entries, the other half 96"), "{q}");
         let q = agreed(&[SAID(72.0), None, None, None], Unit::Count);
         assert!(q.estimate().is_none());
         assert!(agreed(&[], Unit::Count).estimate().is_none());

@@ -297,7 +297,10 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 fn may_run_from(directory: &Path) -> io::Result<()> {
     let flags = rustix::fs::statvfs(directory)?.f_flag;
     if flags.contains(rustix::fs::StatVfsMountFlags::NOEXEC) {
-        return Err(io::Error::other(format!("nothing may be run from {}", directory.display())));
+        return Err(io::Error::other(format!(
+            "programs cannot be executed from {} (is it mounted noexec?)",
+            directory.display()
+        )));
     }
     Ok(())
 }

@@ -31,15 +31,19 @@ pub enum Wanted {
 /// Why a library is not rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRewritten {
-    #[error("parts of it run before anything else does")]
+    #[error("part of its code runs before the runtime is initialised")]
     Early,
-    #[error("it may load others that lie beside it ($ORIGIN), and its rewritten copy lies elsewhere")]
+    #[error(
+        "it may load libraries relative to its own directory ($ORIGIN), and its rewritten copy lies elsewhere"
+    )]
     Origin,
-    #[error("{0} begins before all others (DF_1_INITFIRST), and may call it")]
+    #[error("{0} is initialised before all others (DF_1_INITFIRST), and may call it")]
     BehindFirst(String),
-    #[error("{0} has indirect functions, whose resolvers may call it before anything else runs")]
+    #[error(
+        "{0} has indirect functions (IFUNC), whose resolvers may call it before the runtime is initialised"
+    )]
     BehindResolvers(String),
-    #[error("the loader is audited (LD_AUDIT), and the auditing library may be linked to it")]
+    #[error("an audit library (LD_AUDIT) may be linked to it")]
     Audited,
 }
 
@@ -48,7 +52,7 @@ pub enum NotRewritten {
 pub enum NotListed {
     #[error("it has no dynamic loader")]
     Static,
-    #[error("its dynamic loader, {0}, is not glibc's")]
+    #[error("its dynamic loader, {0}, is not that of glibc")]
     Loader(String),
     #[error("its dynamic loader does not list them: {0}")]
     Failed(String),

@@ -57,9 +57,9 @@ pub enum ProgramError {
     NotExecutable(String),
     #[error("{0}: neither a program nor a script")]
     NoProgram(String),
-    #[error("{0}: its interpreter {1} is not there")]
+    #[error("{0}: its interpreter {1} does not exist")]
     NoInterpreter(String, String),
-    #[error("{0}: scripts that interpret scripts, too deep for the kernel")]
+    #[error("{0}: too many levels of script interpreters")]
     TooDeep(String),
     #[error("{0}: a 32-bit program")]
     NotWide(String),
@@ -67,14 +67,16 @@ pub enum ProgramError {
     ForeignProcessor(String),
     #[error("{0}: a damaged program: {1}")]
     Damaged(String, String),
-    #[error("{0}: setuid or setgid: a rewritten copy would run without its rights")]
+    #[error("{0}: setuid or setgid: a rewritten copy would run without its privileges")]
     SetId(String),
-    #[error("{0}: has capabilities of its own, which a rewritten copy would run without")]
+    #[error("{0}: has file capabilities, which a rewritten copy would not have")]
     Capabilities(String),
-    #[error("{0}: statically linked, and a primary must be dynamic: the runtime comes in by its loader")]
+    #[error(
+        "{0}: statically linked; a primary must be dynamically linked, since its loader loads the runtime"
+    )]
     StaticPrimary(String),
     #[error(
-        "{0}: libraries are looked for relative to the program ($ORIGIN), in places that the rewritten copy's loader cannot be told"
+        "{0}: its loader searches libraries relative to the program ($ORIGIN), in directories that cannot be passed to the loader of the rewritten copy"
     )]
     OriginLibraries(String),
     #[error("no program given")]
@@ -343,12 +345,12 @@ mod tests {
         assert_eq!(error("/"), "/: a directory, not a program");
         assert_eq!(
             error("lost"),
-            format!("{}: its interpreter /no/such/interpreter is not there", at("lost"))
+            format!("{}: its interpreter /no/such/interpreter does not exist", at("lost"))
         );
         assert_eq!(error("junk"), format!("{}: neither a program nor a script", at("junk")));
         assert_eq!(error(&at("pipe")), format!("{}: no permission to run it", at("pipe")));
         assert_eq!(error("piped"), format!("{}: no permission to run it", at("pipe")));
-        assert_eq!(error("loop"), "loop: scripts that interpret scripts, too deep for the kernel");
+        assert_eq!(error("loop"), "loop: too many levels of script interpreters");
         assert_eq!(Program::find(&[], None), Err(ProgramError::Empty));
     }
 

@@ -5,17 +5,19 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    #[error("no memory file for the runtime (memfd_create): {0}")]
+    #[error("cannot create a memory file for the runtime (memfd_create): {0}")]
     Memfd(io::Error),
     #[error("/proc is not mounted, or /proc/PID/fd cannot be read: the runtime is loaded from there")]
     NoProc,
     #[error("{0}: {1}; a harvest needs this system call: the container must allow it")]
     Forbidden(&'static str, io::Error),
-    #[error("process descriptors (pidfd_open): {0}; they take Linux 5.3, and a container that allows them")]
+    #[error(
+        "cannot open a process descriptor (pidfd_open): {0}; it needs Linux 5.3 or later, and a container that allows it"
+    )]
     NoPidfd(io::Error),
-    #[error("no descriptor is left for a process (pidfd_open): {0}")]
+    #[error("no file descriptor is left for a process (pidfd_open): {0}")]
     NoDescriptor(io::Error),
-    #[error("no process can be made for the primary (is there a limit on processes?): {0}")]
+    #[error("cannot create a process for the primary (is there a limit on processes?): {0}")]
     NoProcess(io::Error),
     #[error("{0}: {1}")]
     Start(PathBuf, io::Error),
@@ -29,6 +31,6 @@ pub enum LaunchError {
         "{first} and {second} are both linked to fixed addresses that overlap; one of them must be position-independent (-pie)"
     )]
     Overlap { first: PathBuf, second: PathBuf },
-    #[error("waiting for the harvest: {0}")]
+    #[error("cannot wait for the harvest: {0}")]
     Wait(io::Error),
 }

@@ -341,11 +341,11 @@ impl Running {
 
     fn refused(&self) -> Option<String> {
         let text = match self.page.u32(offset_of!(Control, refusal)) {
-            refusal::VERSION => "launcher and runtime are of different builds",
+            refusal::VERSION => "launcher and runtime are from different builds",
             refusal::MEMORY => "no memory for the areas of its threads",
             refusal::GS_BASE => "the GS base is in use or cannot be set",
-            refusal::SUPERVISOR => "the supervisor's process could not be made",
-            refusal::XSAVE => "the processor's vector state cannot be kept (XSAVE)",
+            refusal::SUPERVISOR => "the supervisor's process could not be created",
+            refusal::XSAVE => "the processor's vector state cannot be saved (XSAVE)",
             _ if self.page.u32(offset_of!(Control, stage)) == stage::NONE => {
                 "the runtime was not loaded into it (is it statically linked, or setuid?)"
             }
@@ -388,17 +388,15 @@ impl Running {
 fn failure_text(failure: u32, errno: i32) -> String {
     use runtime_abi::control::failure as f;
     let what = match failure {
-        f::CLONE => "its process could not be made",
+        f::CLONE => "its process could not be created",
         f::STREAMS => "a file for its standard streams could not be opened",
-        f::DIRECTORY => "its working directory is not there",
+        f::DIRECTORY => "its working directory does not exist",
         f::FILE => "its file could not be read",
         f::FORMAT => "its file is not an x86-64 ELF executable",
         f::INTERPRETER => "its dynamic loader could not be loaded",
-        f::OCCUPIED => {
-            "it is linked to fixed addresses, and they are occupied (linked with -pie it could run)"
-        }
+        f::OCCUPIED => "it is linked to fixed addresses, which are in use (link it with -pie)",
         f::MEMORY => "no memory for it",
-        f::SECCOMP => "system call filters (seccomp) are not to be had here",
+        f::SECCOMP => "system call filters (seccomp) are not available here",
         f::ARGUMENTS => "its arguments and environment are too large",
         _ => "it could not be started",
     };

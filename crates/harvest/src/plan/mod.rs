@@ -44,7 +44,7 @@ use units::{Estimate, Quantity, Unit};
 pub enum Choice {
     /// Those that are expected to pay.
     Paying,
-    /// Of those, only pointer chases: the address comes from the same load, one iteration earlier.
+    /// Of those, pointer chases only: the address comes from the same load, one iteration earlier.
     Chases,
     /// All in loops, whatever is expected of them.
     EveryLoad,
@@ -96,8 +96,8 @@ impl Choice {
     fn what(self) -> &'static str {
         match self {
             Self::Paying => "loads whose yield is expected to gain more than it costs",
-            Self::Chases => "of those, only pointer chases",
-            Self::EveryLoad => "every load in a loop, whatever is expected of it",
+            Self::Chases => "of those, pointer chases only",
+            Self::EveryLoad => "every load in a loop, whatever its expected gain",
         }
     }
 
@@ -285,7 +285,7 @@ fn barred(candidate: &Candidate, wishes: &Wishes) -> Option<(Because, &'static s
         return Some((Because::Excluded, "excluded by --exclude"));
     }
     if candidate.without_twin {
-        return Some((Because::NoTwin, "its function cannot be rewritten"));
+        return Some((Because::NoTwin, "its function has no twin"));
     }
     candidate.same_line.then_some((Because::SameLine, "an earlier access fetched its cache line"))
 }

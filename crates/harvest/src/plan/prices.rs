@@ -162,7 +162,7 @@ fn price_pollution(prices: &mut Prices) {
     const LINES: (f64, f64, f64) = (2.0, 0.0, 8.0);
     let cycles = |index: usize| prices.levels.get(index).and_then(|level| level.cycles.estimate());
     let Some((first, second)) = cycles(0).zip(cycles(1)) else {
-        prices.pollution = Quantity::unresolved("the second cache has no price");
+        prices.pollution = Quantity::unresolved("the plan has no cost for L2");
         return;
     };
     let line = (second.value - first.value).max(0.0);

@@ -22,8 +22,7 @@ use std::time::Duration;
 use units::{Estimate, Quantity, Unit};
 
 /// Why the pace of threads that are each other's guests is not in the record.
-const NOT_WATCHED: &str =
-    "threads that are each other's guests are not watched: each is late for the others' sake";
+const NOT_WATCHED: &str = "not measured with --siblings: each thread gives its time to the others";
 
 /// What a run record says of a primary that could not be run; its process has told that itself, in
 /// one line.
@@ -46,19 +45,22 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
     let busy = outcome.not_idle.iter().map(|why| Refused {
         what: "SCHED_IDLE for scavengers off the primary".to_owned(),
         why: why.clone(),
-        would_help: Some("--home-cpus keeps them off the primary's processor".to_owned()),
+        would_help: Some("--home-cpus keeps them off the primary's CPU".to_owned()),
     });
     let off = outcome.not_switched.iter().map(|why| Refused {
         what: "switching the primary's yields on while it runs".to_owned(),
         why: format!("its code cannot be changed: {why}"),
         would_help: Some(
-            "it takes a process that may write to its own memory (/proc/self/mem), or make code writable"
+            "the process must be able to write to its own memory (/proc/self/mem), or to make code writable"
                 .to_owned(),
         ),
     });
     let lost = outcome.supervisor_lost.then(|| Refused {
         what: "harvesting to the end".to_owned(),
-        why: "the process that watches over it (gleaner-butler) was killed".to_owned(),
+        why: format!(
+            "the supervisor process ({}) was killed",
+            runtime_abi::control::SUPERVISOR_NAME.to_string_lossy()
+        ),
         would_help: None,
     });
     let no_sites = no_sites(prepared);
@@ -78,7 +80,7 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
         wall: time(outcome.elapsed),
         cycles: Cycles {
             stalled: Quantity::unresolved("the primary was not profiled"),
-            harvested: Quantity::unresolved("guests' cycles are not told apart from the primary's"),
+            harvested: Quantity::unresolved("guests' cycles are not counted apart from the primary's"),
         },
         yields: Yields {
             primary: Quantity::unresolved("yields are not counted"),
@@ -145,7 +147,8 @@ fn left_alone(prepared: &Prepared, outcome: &Outcome) -> Vec<Refused> {
         prepared.primarys().zip(&outcome.site_outcomes).filter(|(_, outcomes)| began && outcomes.is_none());
     let not_found: Vec<&str> = of.map(|((module, _), _)| module.path.as_str()).collect();
     let other = (!not_found.is_empty()).then(|| {
-        let why = "rewritten, but the program's loader took another file of that name, as DT_RPATH has it";
+        let why =
+            "rewritten, but the program's loader loaded another file of that name, found through DT_RPATH";
         refused(not_found.join(", "), why.to_owned())
     });
     left.chain(other).collect()
@@ -174,9 +177,9 @@ fn not_looked_at(file: &Path, siblings: bool) -> (String, Option<String>) {
 fn executed(participants: &Participants, outcome: &Outcome) -> Vec<Refused> {
     let what = |who: &str, role: &str, program: &Program, path: &Path, then: &str| {
         if identity(path).is_some_and(|it| identity(&program.file) == Some(it)) {
-            return (format!("{who} executed itself anew, which {then}"), None);
+            return (format!("{who} executed itself again (exec), which {then}"), None);
         }
-        let why = format!("{who} executed {} in its place, which {then}", path.display());
+        let why = format!("{who} replaced itself with {} (exec), which {then}", path.display());
         (why, Some(format!("give that program as the {role}")))
     };
     let primary = outcome.last.executed.as_ref().map(|path| {
@@ -201,7 +204,7 @@ fn threadless(participants: &Participants, outcome: &Outcome) -> impl Iterator<I
     participants.scavengers.iter().zip(&outcome.scavengers).filter(|(_, ended)| ended.refused_threads).map(
         |(wanted, _)| Refused {
             what: format!("threads of {}", told(wanted)),
-            why: "it has no dynamic loader, and got none of those that it asked for".to_owned(),
+            why: "it has no dynamic loader, so it was refused new threads".to_owned(),
             would_help: Some("link it dynamically".to_owned()),
         },
     )
@@ -255,14 +258,14 @@ fn siblings(outcome: &SiblingsOutcome, taken: u64) -> Siblings {
 fn times(outcome: &ScavengerOutcome) -> Times {
     let aboard = outcome.figures.aboard_time;
     let life = match outcome.life {
-        Some(_) if outcome.figures.threads > 1 => Err("it had several threads, whose times overlap"),
+        Some(_) if outcome.figures.threads > 1 => Err("it had several threads, and their times overlap"),
         life => life.ok_or("it was not started"),
     };
     let home = |life: Life| {
         let [least, most] = [life.least, life.most].map(|it| it.saturating_sub(aboard).as_secs_f64());
         Estimate::new(f64::midpoint(least, most), least, most)
     };
-    let processor = life.and_then(|life| life.processor.ok_or("the kernel has not told"));
+    let processor = life.and_then(|life| life.processor.ok_or("the kernel did not report it"));
     let of_processor = |what: fn(Processor) -> Duration| {
         processor.map_or_else(Quantity::unresolved, |processor| time(what(processor)))
     };
@@ -276,15 +279,15 @@ fn times(outcome: &ScavengerOutcome) -> Times {
 
 fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
     const WHY: [(usize, &str); trip::COUNT] = [
-        (trip::LEAVE, "a library, a system call, or a return into code without twin"),
+        (trip::LEAVE, "a library, a system call, or a return into code without a twin"),
         (trip::FAULT, "a fault"),
-        (trip::RECALL, "recalled, so that its signals are served"),
-        (trip::MODES, "other floating-point modes than the primary's"),
-        (trip::ENDED, "the primary's thread slept, ended or wanted fewer guests"),
-        (trip::SLOWED, "with it aboard the primary was much slower than it may be"),
-        (trip::STAYED, "it stayed aboard for longer than the primary may be away"),
-        (trip::FREE, "there was a processor for its own thread"),
-        (trip::NO_YIELD, "the primary's thread came to no yield for long"),
+        (trip::RECALL, "recalled to handle a signal"),
+        (trip::MODES, "its floating-point modes differ from the primary's"),
+        (trip::ENDED, "the primary's thread slept or ended, or its ring became smaller"),
+        (trip::SLOWED, "with it aboard, the primary was slower than --max-slowdown allows"),
+        (trip::STAYED, "it stayed aboard for longer than --max-absence"),
+        (trip::FREE, "a CPU became idle for its own thread"),
+        (trip::NO_YIELD, "the primary's thread reached no yield for too long"),
     ];
     WHY.into_iter()
         .map(|(index, because)| HomeTrip { because: because.to_owned(), count: figures.trips[index] })
@@ -322,12 +325,12 @@ fn slowdown(paces: &Paces) -> Slowdown {
 fn absences(paces: &Paces) -> Absences {
     let timed = paces.absences_timed();
     if timed == 0 {
-        return Absences::unresolved("none was timed");
+        return Absences::unresolved("no absence was timed");
     }
     let share = |share: f64| match paces.absence(share) {
         // A bucket ends a fourth, a fifth, a sixth or a seventh above its beginning.
         Some(end) => Quantity::measured(Estimate::new(end * 0.9, end * 0.8, end), Unit::Nanos),
-        None => Quantity::unresolved(format!("only {timed} were timed")),
+        None => Quantity::unresolved(format!("only {timed} absences were timed")),
     };
     Absences {
         count: count(timed),

@@ -34,13 +34,13 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
     } else if let Some(help) = helped {
         help
     } else if run.scavengers.iter().any(failed) {
-        "see what the failed scavengers said: --scavenger-out DIR/".to_owned()
+        "read the output of the failed scavengers: --scavenger-out DIR/".to_owned()
     } else if run.scavengers.iter().any(is_starved) {
         "give scavengers a CPU for the time off the primary: --home-cpus CPUS".to_owned()
     } else if run.bounds.max_slowdown.value().is_some_and(above) {
-        "lower what guests may cost: a smaller --ring, or --exclude sites that do not pay".to_owned()
+        "reduce what guests cost: a smaller --ring, or --exclude sites that do not pay".to_owned()
     } else if matches!(prices.source, Source::Defaults { .. }) {
-        "measure this machine once with 'gleaner measure': plans then go by its own costs".to_owned()
+        "measure this machine once with 'gleaner measure': plans then use its own costs".to_owned()
     } else if let Some(record) = record {
         format!("gleaner show {}", record.display())
     } else {

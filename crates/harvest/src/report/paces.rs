@@ -14,7 +14,7 @@ impl Paces {
     /// By how much the primary became slower: what it lost, to what it had left.
     pub fn slowdown(&self) -> Result<Estimate, &'static str> {
         if self.watched <= 0.0 {
-            return Err("its pace was not watched");
+            return Err("its pace was not measured");
         }
         if self.samples == 0 {
             return if self.with_guests <= 0.0 {

@@ -74,7 +74,7 @@ fn switched_off(planned: &PlannedModule, site: &Site, seen: &LoadOutcomes) -> Sw
         role: planned.role,
         place: site.place.clone(),
         why: format!(
-            "the load nearly always hit a cache (the next yield came too soon for a miss), while other sites paid; {times}, for {:.1} s in all",
+            "the load nearly always hit a cache (the next yield came too soon for a miss), while other sites gained; {times}, for {:.1} s in all",
             seen.off.as_secs_f64()
         ),
     }

@@ -32,10 +32,10 @@ pub enum TwinsError {
     #[error("{path}: {why}")]
     Refused { path: String, why: String },
     #[error(
-        "{path}: the rewrite was not proven, and not used: {why}; please report this program as a fault of Gleaner"
+        "{path}: the rewritten file failed the proof and is not used: {why}; this is a bug in Gleaner, please report it"
     )]
     Unproven { path: String, why: String },
-    #[error("{path}: it has changed since it was analysed")]
+    #[error("{path}: the file has changed since it was analysed")]
     Changed { path: String },
     #[error("the cache of rewritten files: {}", records::plain(.0))]
     Cache(#[from] std::io::Error),

@@ -80,7 +80,7 @@ impl SessionError {
     }
 
     pub fn would_help(&self) -> Option<&'static str> {
-        self.is_file_limit().then_some("files may not be that long (ulimit -f)")
+        self.is_file_limit().then_some("the file size limit is too small (ulimit -f)")
     }
 
     fn is_file_limit(&self) -> bool {

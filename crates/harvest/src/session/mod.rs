@@ -110,7 +110,7 @@ pub fn prepare(
 /// In place of the user's cache.
 fn for_this_run(why: &std::io::Error, progress: &mut dyn Progress) -> Result<Cache, SessionError> {
     let why = records::plain(why);
-    progress.notice(&format!("no cache of rewritten files: {why}; made anew for this run"));
+    progress.notice(&format!("no cache of rewritten files: {why}; programs are rewritten for this run only"));
     temporary_cache()
 }
 

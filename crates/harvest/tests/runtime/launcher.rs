@@ -59,7 +59,7 @@ fn kill_supervisor(snapshot: &Snapshot) -> bool {
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let supervisor = pids.filter(|_| aboard).find(|pid| {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        name.trim() == "gleaner-butler" && is_ours(*pid)
+        name.trim() == "gleaner-superv" && is_ours(*pid)
     });
     supervisor.and_then(Pid::from_raw).is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
 }

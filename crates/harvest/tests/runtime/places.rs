@@ -50,11 +50,11 @@ fn refused(world: &World, line: &str) -> Result<(), Failed> {
 fn forbidden_to_all(world: &World) -> Result<(), Failed> {
     refused(
         &deny(world, MEMFD_CREATE),
-        "no memory file for the runtime (memfd_create): Operation not permitted (os error 1)",
+        "cannot create a memory file for the runtime (memfd_create): Operation not permitted (os error 1)",
     )?;
     refused(
         &deny(world, PIDFD_OPEN),
-        "process descriptors (pidfd_open): Operation not permitted (os error 1); they take Linux 5.3, and a container that allows them",
+        "cannot open a process descriptor (pidfd_open): Operation not permitted (os error 1); it needs Linux 5.3 or later, and a container that allows it",
     )?;
     WAITING.into_iter().try_for_each(|(call, name)| {
         let why = "Operation not permitted (os error 1); a harvest needs this system call: the container must allow it";
@@ -75,7 +75,7 @@ fn forbidden_to_scavengers(world: &World) -> Result<(), Failed> {
     let alone = world.alone("host", &["work"]);
     let harvest = deny(world, PRCTL_SECCOMP).harvest(&[], &["work"], &[vec!["nothing"]]);
     same("the primary", &harvest.primary, &alone)?;
-    let why = "system call filters (seccomp) are not to be had here: Operation not permitted (os error 1)";
+    let why = "system call filters (seccomp) are not available here: Operation not permitted (os error 1)";
     same("the scavenger", &harvest.ends, &vec![why.to_owned()])
 }
 

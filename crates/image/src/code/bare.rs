@@ -31,7 +31,7 @@ pub enum Doubt {
     Short,
     /// Not code from the first byte to the last, or control runs on behind it.
     NotWhole,
-    /// Somebody knows an address inside of it.
+    /// Something refers to an address inside of it.
     Entered,
     /// It jumps to computed places, or where no function is known to begin.
     Jumps,
@@ -46,7 +46,7 @@ pub struct Bare<'m, 'd> {
     module: &'m Module<'d>,
     /// Where functions begin, by what the file itself says.
     named: HashSet<u64>,
-    /// Those of them of which somebody else knows.
+    /// Those of them that something else refers to.
     known: HashSet<u64>,
     /// What may be known of addresses inside of units, ascending.
     odd: &'m [Svma],

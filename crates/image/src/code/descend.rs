@@ -116,7 +116,7 @@ pub fn decode(
 }
 
 const FRESH_STARTS: usize = 4;
-/// So many table entries are worth looking for repetitions among them.
+/// From this number of table entries on, it pays to look for repetitions.
 const MANY: usize = 1 << 15;
 
 fn overlap(insns: &[Insn]) -> bool {

@@ -24,7 +24,7 @@ pub fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -
     effect_by(instruction, factory.info(instruction))
 }
 
-/// The same, for whoever has the decoder's tables of an instruction at hand.
+/// The same, for a caller that has the decoder's tables of an instruction.
 pub fn effect_by(instruction: &Instruction, info: &InstructionInfo) -> Effect {
     let mut effect = Effect::default();
     if reads_everything(instruction) {
@@ -89,8 +89,8 @@ pub fn effect_by(instruction: &Instruction, info: &InstructionInfo) -> Effect {
     if is_repeated(instruction) {
         effect.reads |= RegSet::general(RCX);
     }
-    // What hangs on the old value may be the old value: `or edi, edi` looks at rdi, and whoever
-    // wrote that may keep it.
+    // What depends on the old value may equal it: `or edi, edi` reads rdi, and the code that wrote
+    // rdi may rely on it.
     effect.kills = effect.kills - effect.reads;
     effect
 }

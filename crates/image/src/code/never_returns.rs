@@ -1,7 +1,7 @@
 //! Calls that do not come back: by well-known names, and by what is seen of a function.
 //!
-//! Only the precision of the control-flow graph hangs on this. Whoever lays out code must still be
-//! right when such a call does return.
+//! Only the precision of the control-flow graph depends on this. The layout of code must be right
+//! even if such a call returns.
 
 use crate::code::insn::{Flow, Insn, index_behind};
 use crate::module::Module;

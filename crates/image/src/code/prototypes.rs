@@ -33,7 +33,7 @@ impl Convention {
     }
 }
 
-/// The first so many arguments.
+/// The first `count` arguments.
 fn integers(count: usize) -> RegSet {
     [RDI, RSI, RDX, RCX, 8, 9].into_iter().take(count).fold(RegSet::EMPTY, |set, r| set | RegSet::general(r))
 }

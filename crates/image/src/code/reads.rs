@@ -1,5 +1,5 @@
-//! Code that is read as data, as far as instructions say themselves where: whoever changes such
-//! code is seen.
+//! Code that is read as data, as far as instructions themselves name the address: a program could
+//! see that such code was changed.
 
 use crate::Module;
 use crate::elf::joined;

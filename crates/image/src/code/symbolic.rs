@@ -25,7 +25,7 @@ pub enum Node {
     Offset(Term, i64),
     Scaled(Term, u8),
     Masked(Term, u32),
-    /// So many bits of memory, zero-extended; the last number counts the writes before.
+    /// A number of bits of memory, zero-extended; the last number counts the writes before.
     Load(Term, u8, u32),
 }
 

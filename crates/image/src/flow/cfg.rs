@@ -171,7 +171,7 @@ impl Cfg {
     }
 }
 
-/// A graph for tests: so many blocks, those entered from outside, and edges.
+/// A graph for tests: the number of blocks, those entered from outside, and edges.
 #[cfg(test)]
 pub(crate) fn graph(count: u32, roots: &[u32], edges: &[(u32, u32)]) -> Cfg {
     let block =

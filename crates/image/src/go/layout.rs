@@ -1,8 +1,8 @@
 //! Where the fields of Go's `moduledata` and of its function records lie, by version.
 //!
 //! To add a version: compare `moduledata`, `_func`, `inlinedCall` and `moduledataverify1` in its
-//! sources (`runtime/symtab.go`, `runtime/runtime2.go`) with those of the one before, and whoever
-//! walks the list of modules; then raise [`NEWEST`].
+//! sources (`runtime/symtab.go`, `runtime/runtime2.go`) with those of the version before, and the
+//! code that walks the list of modules; then raise [`NEWEST`].
 
 /// The versions whose sources were looked at: 1.19, and from 1.21 to this.
 pub const NEWEST: u32 = 26;

@@ -82,11 +82,11 @@ impl<'d> Go<'d> {
         if image.is_position_independent() {
             return Err("is position-independent");
         }
-        let minor = version(image).ok_or("does not say which version of Go it is of")?;
-        let layout = Layout::of(minor).ok_or("is of a version of Go whose tables are not known")?;
+        let minor = version(image).ok_or("does not state its Go version")?;
+        let layout = Layout::of(minor).ok_or("was built by an unsupported version of Go")?;
         let mut found = modules(image, layout);
         let (Some((module, header)), None) = (found.next(), found.next()) else {
-            return Err("has not the one table of functions that is looked for");
+            return Err("does not have exactly one function table (pclntab)");
         };
         let bytes =
             image.bytes_at(Svma(module), layout.size).ok_or("has its table of modules out of place")?;
@@ -100,7 +100,7 @@ impl<'d> Go<'d> {
         bytes: &'d [u8],
         header: u64,
     ) -> Result<Self, &'static str> {
-        const ODD: &str = "has a table of functions of an unknown form";
+        const ODD: &str = "has a function table of an unknown form";
         let word = |at: usize| u64_at(bytes, at).unwrap_or(0);
         let byte = |at: usize| bytes.get(at).copied().unwrap_or(u8::MAX);
         let slice = |at: usize, of: u64| {
@@ -110,10 +110,10 @@ impl<'d> Go<'d> {
             image.bytes_at(Svma(start), usize::try_from(size).ok()?).filter(|_| is_constant)
         };
         if word(layout.next) != 0 || byte(layout.has_main) != 1 || word(layout.plugin_path + 8) != 0 {
-            return Err("is a plugin, or a part of a program in several files");
+            return Err("is a plugin, or one file of a program in several files");
         }
         if word(layout.hashes + 8) != 0 || word(layout.sections + 8) > 1 {
-            return Err("is a part of a program in several files");
+            return Err("is one file of a program in several files");
         }
         let unset = (layout.mask..layout.next).step_by(8).all(|at| word(at) == 0);
         let head = image.bytes_at(Svma(header), HEADER_SIZE).ok_or(ODD)?;
@@ -248,8 +248,8 @@ impl<'d> Go<'d> {
     }
 }
 
-/// The version as the linker wrote it: the 19 of "go1.19.8". Whoever carries other programs in its
-/// data may have several; if they differ, nobody says which is its own.
+/// The version as the linker wrote it: the 19 of "go1.19.8". A file that contains other programs in
+/// its data may have several; if they differ, its own is not known.
 fn version(image: &Image<'_>) -> Option<u32> {
     const MAGIC: &[u8] = b"\xff Go buildinf:";
     let is_inline =

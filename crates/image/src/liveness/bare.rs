@@ -1,6 +1,6 @@
-//! What is live in functions without unwind entry, whose conventions nobody knows: everything at
-//! every way out and at every call, and all general registers everywhere, for whoever looks at them
-//! without a table. Dead is what the unit itself overwrites before it reads it.
+//! What is live in functions without unwind entry, whose calling conventions are unknown:
+//! everything at every exit and at every call, and all general registers everywhere, for unwinders
+//! that read them without a table. Dead is what the unit itself overwrites before it reads it.
 
 use crate::code::effects::effect;
 use crate::code::insn::{Flow, index_at, index_behind};

@@ -1,6 +1,6 @@
 //! Which registers may hold anything of use, forwards. A call by the ABI leaves garbage in what it
-//! may clobber but its results; until somebody writes such a register again, nobody can mean
-//! anything by it, not even as the fifth argument of a function that is passed two.
+//! may clobber but its results; until code writes such a register again, its value has no meaning,
+//! not even as the fifth argument of a function that is passed two.
 
 use super::runs::Run;
 use super::step::{Foreign, Kind};

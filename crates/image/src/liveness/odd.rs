@@ -1,6 +1,6 @@
 //! Registers that code reads right behind calls by pointers, or of what jumps to pointers, though
-//! the ABI leaves nothing there: results of another convention, or what it keeps. Whoever may be
-//! called by a pointer leaves something in them, or leaves them alone.
+//! the ABI leaves nothing there: results of another convention, or registers that it preserves.
+//! Functions that may be called by a pointer leave something in them, or do not change them.
 //!
 //! Further on such readings tell nothing: compilers merge ways on which a register holds something
 //! with others, and never look.

@@ -112,7 +112,7 @@ impl Work<'_, '_> {
         found
     }
 
-    /// What calls by pointers may have left, and may be handed back to whoever called this.
+    /// What calls by pointers may have left, and may be handed back to the caller.
     pub(super) fn handed_back(&self) -> RegSet {
         let is_by_pointer = |step: &NumberedStep| match step.kind {
             Kind::Foreign(call) => self.foreign[call as usize].by_another.is_some(),

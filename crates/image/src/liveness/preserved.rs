@@ -2,18 +2,18 @@
 //! callers of another convention, who are not seen, since they call it by a pointer or from another
 //! module.
 //!
-//! A function that touches nothing of a register cannot show whether somebody relies on that. But
-//! most show that they are of no such convention: they *break* it, by writing something that it
-//! keeps and not giving it back from the stack, or by calling a function in view that does; or they
-//! *read* what they would not be passed. The conventions:
+//! A function that does not touch a register cannot show whether its callers rely on that. But most
+//! functions show that they do not have such a convention: they *break* it, by writing something
+//! that it keeps and not giving it back from the stack, or by calling a function in view that does;
+//! or they *read* what they would not be passed. The conventions:
 //!
 //! - clang's `preserve_most`, and functions without caller-saved registers: all general registers
 //!   are kept, but for those of results. Broken by writing one in which C returns nothing;
 //! - `preserve_all`: vectors and masks besides, and likewise broken;
-//! - Microsoft's: rsi, rdi and xmm6 to xmm15. Nobody is passed anything in rsi or rdi there;
-//! - clang's `regcall`: xmm8 to xmm15. Nobody is passed anything in rdi or rsi who is passed
-//!   nothing in rax; that somebody reads the fourth or fifth of his arguments, and not the first,
-//!   is not thought of.
+//! - Microsoft's: rsi, rdi and xmm6 to xmm15. No function is passed anything in rsi or rdi there;
+//! - clang's `regcall`: xmm8 to xmm15. A function that is passed nothing in rax is passed nothing
+//!   in rdi or rsi. One that reads its fourth or fifth argument, and not the first, is not
+//!   considered.
 //!
 //! To add one: its registers, and by what it is ruled out, in [`Evidence::kept`].
 

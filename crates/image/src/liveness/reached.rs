@@ -1,7 +1,7 @@
 //! Which instructions tell something of a unit that is not relied on as a whole: those that control
 //! comes to from starts of functions, by ways that are followed. What else was found in it, by jump
-//! tables and by pointers in data, may be somebody else's; and of functions that are not copied,
-//! nobody who checks a copy knows it.
+//! tables and by pointers in data, may belong to other functions; and a checker of copies does not
+//! know it of functions that are not copied.
 
 use crate::code::groups::{Group, RelyOn};
 use crate::module::Module;

@@ -6,7 +6,7 @@ use crate::elf::cursor::Cursor;
 /// One call-frame instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'d> {
-    /// The rows from here on hold so many (unscaled) code units further.
+    /// The rows from here on apply this number of (unscaled) code units further.
     Advance(u64),
     /// Anything else, with its bytes; says the same wherever the code lies.
     Rule(&'d [u8]),

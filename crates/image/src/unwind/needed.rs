@@ -1,6 +1,6 @@
 //! Which registers an unwinder needs in each row of a call-frame program: those that the caller's
-//! values are still in, and those that the frame is found by. They must stay as they are wherever
-//! somebody may unwind: at every call, and, for debuggers and profilers, everywhere.
+//! values are still in, and those that the frame is found by. They must keep their values wherever
+//! an unwinder may run: at every call, and, for debuggers and profilers, everywhere.
 
 use super::cfi::{Step, Steps};
 use crate::code::regs::{RegSet, abi};

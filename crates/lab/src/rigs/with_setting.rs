@@ -33,7 +33,7 @@ impl SharedSetting {
         let there = self.change.set(value).map_err(|e| e.to_string())?;
         let place = self.change.place();
         if !place.same(&there, value) {
-            return Err(format!("{place} became {} and not {}", place.show(&there), place.show(value)));
+            return Err(format!("{place} became {} instead of {}", place.show(&there), place.show(value)));
         }
         value.clone_into(&mut self.now.borrow_mut());
         Ok(())

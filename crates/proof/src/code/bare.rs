@@ -108,7 +108,7 @@ impl Context<'_> {
             self.findings.at(
                 Rule::Bare,
                 start,
-                "without frame description, and nobody else knows where it is",
+                "without frame description, and not known as a function otherwise",
             );
         }
     }
@@ -120,7 +120,7 @@ impl View<'_, '_> {
         let (unit, context) = (self.unit, self.context);
         let wrong = |at: u64, what: &str| context.findings.at(Rule::Bare, at, what);
         if !matches!(context.note.mode, IDENTITY | POISON) {
-            wrong(unit.start, "a unit without frame description among such as have yields");
+            wrong(unit.start, "a unit without frame description in a file with yields");
         }
         if unit.code.len() < SHORTEST
             || unit.code.starts_with(&SIGNAL_RETURN)
@@ -130,7 +130,7 @@ impl View<'_, '_> {
                 .load_at(Svma(unit.start))
                 .is_none_or(crate::container::elf::Segment::is_writable)
         {
-            wrong(unit.start, "neither by a frame description nor by anything else known to be a function");
+            wrong(unit.start, "known as a function neither by a frame description nor otherwise");
         }
         let mut end = 0;
         for (at, next) in items.iter().map(|item| (item.at, item.end())).chain([(unit.code.len() as u32, 0)])
@@ -149,7 +149,7 @@ impl View<'_, '_> {
             let insn = self.decode(item);
             let at = insn.ip();
             if item.escape {
-                wrong(at, "code without frame description that runs on behind its end");
+                wrong(at, "code without frame description that runs past its end");
             }
             let flow = insn.flow_control();
             let is_call = matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
@@ -172,14 +172,14 @@ impl View<'_, '_> {
                 }
             };
             if !is_right {
-                wrong(at, "code without frame description that goes to what may be no function");
+                wrong(at, "code without frame description that branches to what may not be a function");
             }
         }
         if calls && reaches_below {
             wrong(unit.start, "code without frame description that may read its calls' return addresses");
         }
         if !self.tables.is_empty() || jumps && computed::jumps(unit, items, self.tables) {
-            wrong(unit.start, "code without frame description that computes where it jumps to");
+            wrong(unit.start, "code without frame description that has indirect jumps");
         }
     }
 
@@ -205,7 +205,7 @@ impl View<'_, '_> {
         }
         if start != self.unit.start && !at_start {
             let what =
-                format!("what has no frame description is not all code: referred to at {:#x}", insn.ip());
+                format!("code without frame description may contain data: referred to at {:#x}", insn.ip());
             self.context.findings.at(Rule::Bare, to, what);
         }
     }

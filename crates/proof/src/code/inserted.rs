@@ -41,7 +41,7 @@ impl Context<'_> {
                 decoder.decode_out(&mut insn);
                 let wrong = |what: String| self.findings.at(Rule::Inserted, insn.ip(), what);
                 if insn.is_invalid() || !is_poison(&insn) {
-                    wrong("inserted code that is not of the closed list".to_owned());
+                    wrong("inserted code that is not one of the permitted instructions".to_owned());
                     break;
                 }
                 let effect = effects::of(&insn, factory);

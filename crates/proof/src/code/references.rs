@@ -38,7 +38,7 @@ pub(crate) fn look(
             // Undefined, absolute and thread-local symbols are no addresses.
             let is_absolute = symbol.st_shndx.get(LE) == SHN_ABS;
             if elf::is_defined(symbol) && !is_absolute && symbol.st_type() != STT_TLS {
-                check(0, elf::value(symbol), "a symbol, which cannot be");
+                check(0, elf::value(symbol), "a symbol");
             }
         });
     }

@@ -76,7 +76,7 @@ impl View<'_, '_> {
                 self.context.findings.at(
                     Rule::Mapping,
                     address,
-                    "the mapping lists an instruction that is none",
+                    "the mapping lists an instruction that cannot be decoded",
                 );
                 return false;
             }
@@ -167,7 +167,7 @@ impl View<'_, '_> {
         let flow = insn.flow_control();
         if insn.op_count() > 0 && is_branch(insn.op0_kind()) {
             if insn.op0_kind() != OpKind::NearBranch64 {
-                self.wrong(Rule::Copy, item, "a branch that processors understand in different ways");
+                self.wrong(Rule::Copy, item, "a branch that processors decode in different ways");
             } else if let Some(to) = copy::branch_target(original, twin, twin_end) {
                 let rule = if flow == FlowControl::Call { Rule::Calls } else { Rule::Flow };
                 self.leads(rule, twin_end - twin.len() as u64, insn.near_branch64(), to, scratch);
@@ -180,11 +180,11 @@ impl View<'_, '_> {
                     self.wrong(
                         rule,
                         item,
-                        "goes through a slot, but not by that of the stub its original names",
+                        "jumps through a slot, but not through that of the stub that its original calls",
                     );
                 }
             } else {
-                self.wrong(Rule::Copy, item, "a branch whose twin is another instruction");
+                self.wrong(Rule::Copy, item, "a branch whose copy is another instruction");
             }
         } else if let Some(table) = self.table_read_by(insn.ip(), scratch) {
             if !copy::shifted_operand(insn, twin, twin_end - twin.len() as u64, table.delta()) {
@@ -257,7 +257,7 @@ impl View<'_, '_> {
         ) || matches!(insn.code(), Code::Ud2 | Code::Hlt)
             || flow == FlowControl::Exception;
         if !ends && next.is_none_or(|next| next.at != item.end()) {
-            self.wrong(rule, item, "goes on, but not with what follows its original");
+            self.wrong(rule, item, "continues, but not with the instruction that follows its original");
         }
     }
 
@@ -265,10 +265,10 @@ impl View<'_, '_> {
     /// twin.
     fn call(&self, target: u64, item: &Item) {
         if self.context.is_made_for_its_return_address(target) {
-            self.wrong(Rule::Calls, item, "a call that is made for its return address");
+            self.wrong(Rule::Calls, item, "a call that is made only to read its return address");
         }
         if self.context.unwind.is_odd(target) {
-            self.wrong(Rule::Calls, item, "a call of what has no frame of a function just called");
+            self.wrong(Rule::Calls, item, "a call of code that does not start with a function's frame");
         }
     }
 
@@ -313,7 +313,7 @@ impl View<'_, '_> {
         let distance = Reader::new(written, 1).signed(4);
         let to = distance.map(|distance| (address + 5).wrapping_add_signed(distance));
         if written.first() != Some(&0xe9) || to != Some(unit.twin + u64::from(place)) {
-            return wrong("a patch that is not a jump to the twin of where it stands");
+            return wrong("a patch that is not a jump to its own unit's twin");
         }
         let first = items.partition_point(|item| item.at < offset);
         let mut end = offset;
@@ -324,7 +324,7 @@ impl View<'_, '_> {
             end = item.end();
         }
         if end < offset + 5 {
-            return wrong("a patch over bytes that are no instructions of the unit");
+            return wrong("a patch over bytes that are not instructions of the unit");
         }
         let inside = items[first..].iter().take_while(|item| item.at < offset + 5).nth(1).is_some();
         if jumps_anywhere && inside && computed::jumps(unit, items, self.tables) {

@@ -31,7 +31,7 @@ pub(crate) fn note(rewritten: &Elf<'_>, findings: &Findings) -> Result<Option<No
     let mut ours = rewritten.notes().filter(|(owner, kind, _)| Note::is_ours(owner, *kind));
     let (_, _, contents) = ours.next().ok_or(Refusal::NotRewritten)?;
     if ours.next().is_some() {
-        findings.in_file(Rule::Mapping, 0, "two notes of a rewriter");
+        findings.in_file(Rule::Mapping, 0, "more than one rewriter's note");
     }
     let is_known = |mode| matches!(mode, IDENTITY | POISON | PRIMARY | SCAVENGER | SIBLING);
     let note = match Note::decode(contents) {

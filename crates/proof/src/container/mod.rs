@@ -35,7 +35,7 @@ pub(crate) fn unchanged(
     findings: &Findings,
 ) {
     if note.original_size != original.len() as u64 {
-        findings.in_file(Rule::Unchanged, 0, "the note gives another size of the original");
+        findings.in_file(Rule::Unchanged, 0, "the note states another size of the original");
     }
     if rewritten.len() < original.len() {
         findings.in_file(Rule::Unchanged, rewritten.len() as u64, "shorter than the original");
@@ -57,7 +57,7 @@ pub(crate) fn unchanged(
                 findings.in_file(
                     Rule::Unchanged,
                     offset as u64,
-                    "a byte of the original differs that is no header field and no entry patch",
+                    "a byte of the original differs outside header fields and entry patches",
                 );
             }
         },
@@ -83,7 +83,7 @@ pub(crate) fn segments(original: &Elf<'_>, rewritten: &Elf<'_>, findings: &Findi
     let has_frames = new.iter().filter(|segment| segment.kind == PT_GNU_EH_FRAME).count();
     let more = 3 + usize::from(!had_frames && has_frames > 0);
     if new.len() != old.len() + more || has_frames > 1 {
-        return wrong(new.len(), "not the original's program headers and those a rewrite adds");
+        return wrong(new.len(), "the program headers are not the original's plus those that a rewrite adds");
     }
     let (data, text) = (new[last_load + 1], new[last_load + 2]);
     let kept = new[..=last_load].iter().chain(&new[last_load + 3..]);
@@ -111,7 +111,7 @@ pub(crate) fn segments(original: &Elf<'_>, rewritten: &Elf<'_>, findings: &Findi
     let size = original.data().len() as u64;
     for (index, segment, flags) in [(last_load + 1, &data, PF_R), (last_load + 2, &text, PF_R | PF_X)] {
         if segment.kind != PT_LOAD || segment.flags != flags {
-            return wrong(index, "a new segment has not the permissions it must have");
+            return wrong(index, "a new segment has wrong permissions");
         }
         if segment.align < 4096 || !segment.align.is_power_of_two() {
             return wrong(index, "a new segment is not aligned to pages");
@@ -240,7 +240,7 @@ pub(crate) fn padding(
     let relays = relays.into_iter().map(|at| (at.wrapping_sub(added.text.address), RELAY_SIZE as usize));
     for (start, size) in ends.chain(relays).chain([(text.len() as u64, 0)]) {
         let Some(gap) = text.get(from..start as usize) else {
-            let what = "a twin or relay outside the new code, or upon another one";
+            let what = "a twin or relay outside the new code, or overlapping another";
             findings.at(Rule::Mapping, added.text.address.wrapping_add(start), what);
             return;
         };

@@ -49,7 +49,7 @@ pub(crate) fn check(original: &Elf<'_>, rewritten: &Elf<'_>, mapping: &Mapping<'
             return wrong("a new symbol that is not a twin's");
         };
         let Some(name) = new.name(symbol).strip_suffix(b".twin") else {
-            return wrong("a twin's symbol with a name that is not one");
+            return wrong("a twin's symbol with a malformed name");
         };
         // Separate debug information may know names that the file does not; those cannot be
         // checked.

@@ -50,17 +50,14 @@ pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &
         let (gap, room) = item.gap.map_or((0, 0), |gap| (gap.bytes, gap.padding));
         let first = at.saturating_add(gap);
         if gap == 0 && item.gap.is_some() {
-            return Err((first as u32, "a gap of nothing"));
+            return Err((first as u32, "an empty gap in the instruction stream"));
         }
         if room > 0 {
             let end = place;
             place = place.saturating_add(room);
             let padding = unit.copy.get(end as usize..place as usize).unwrap_or(&[]);
             if padding.iter().any(|&byte| byte != TRAP) {
-                return Err((
-                    first as u32,
-                    "what comes before a twin's instruction, behind a gap, is no trap",
-                ));
+                return Err((first as u32, "the padding before an instruction of a twin is not all traps"));
             }
         }
         let next = first.saturating_add(u64::from(len));
@@ -90,7 +87,7 @@ pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &
         index = index.saturating_add(delta);
         let item = items.get_mut(index as usize).filter(|item| item.inserted > 0 && (delta > 0 || nth == 0));
         let Some(item) = item else {
-            return Err((at as u32, "a cold part of what is not inserted, or a second one"));
+            return Err((at as u32, "a cold part of code that is not inserted, or a second cold part"));
         };
         let next_place = place.saturating_add(cold);
         if cold == 0 || next_place > twin_size {

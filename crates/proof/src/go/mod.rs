@@ -45,7 +45,7 @@ impl<'d> Go<'d> {
             let bytes = |image: &Elf<'d>| image.bytes_at(Svma(from), to.checked_sub(from)?.try_into().ok()?);
             let (old, new) = (bytes(original), bytes(rewritten));
             if old.is_none() || old != new {
-                findings.at(Rule::Go, from, "what the program compares with a checksum is not what it was");
+                findings.at(Rule::Go, from, "code or data that the program checksums has changed");
             }
         }
     }
@@ -94,7 +94,10 @@ impl<'d> Go<'d> {
         let other =
             (0..of_unit.len()).find(|&unit| of_unit[unit].is_none() && among(mapping.units[unit].start));
         if let Some(other) = other {
-            wrong(mapping.units[other].start, "a twin of what is no whole function that Go's compiler made")?;
+            wrong(
+                mapping.units[other].start,
+                "a twin of code that is not one whole function compiled by Go",
+            )?;
         }
         let first = of_unit.iter().position(Option::is_some)?;
         let last = of_unit.iter().rposition(Option::is_some)?;
@@ -165,7 +168,7 @@ impl<'d> New<'_, 'd> {
     fn module(&mut self) -> Option<(&'d [u8], &'d [u8])> {
         let shape = self.found.shape;
         let Some(bytes) = self.bytes(self.place, shape.size() as u64).filter(|_| self.place % 8 == 0) else {
-            return self.wrong(self.place, "Go's list of modules does not go on in the new data");
+            return self.wrong(self.place, "Go's list of modules does not continue in the new data");
         };
         let word = |at| number(bytes, at, 8).unwrap_or(0);
         // A slice of the new data: as long as it can be.
@@ -239,15 +242,15 @@ impl<'d> New<'_, 'd> {
         let entry = |nth: usize| number(functions, 8 * nth, 4).unwrap_or(u64::MAX);
         for (nth, unit) in units.iter().enumerate() {
             if entry(nth) != unit.twin - self.text.0 {
-                return self.wrong(unit.twin, "Go's list of functions has not this twin in its place");
+                return self.wrong(unit.twin, "Go's function table does not list this twin at its place");
             }
             let record = number(functions, 8 * nth + 4, 4).and_then(|at| functions.get(at as usize..));
             if record.and_then(|record| number(record, 0, 4)) != Some(entry(nth)) {
-                return self.wrong(unit.twin, "the record of a twin begins elsewhere");
+                return self.wrong(unit.twin, "the record of a twin has another start address");
             }
         }
         if entry(self.count) != self.text.1 - self.text.0 {
-            return self.wrong(self.text.1, "Go's list of functions does not end with the last twin");
+            return self.wrong(self.text.1, "Go's function table does not end with the last twin");
         }
         let place = self.found.shape.offset(Field::Find) as u64;
         let place = self.bytes(self.place + place, 8).and_then(|word| number(word, 0, 8))?;
@@ -262,7 +265,7 @@ impl<'d> New<'_, 'd> {
                 // behind what it looks for.
                 if code < self.text.1 - self.text.0 && (number >= self.count || entry(number) > code) {
                     return self
-                        .wrong(self.text.0 + code, "Go's runtime looks for this code behind its function");
+                        .wrong(self.text.0 + code, "Go's lookup of this code starts behind its function");
                 }
             }
         }

@@ -42,7 +42,7 @@ impl View<'_, '_> {
         let deferred = number(old, 12, 4).unwrap_or(0);
         let wanted = if deferred == 0 { Some(0) } else { copy(items, deferred).map(u64::from) };
         if number(record, 12, 4) != wanted {
-            wrong(unit.twin, "a twin that goes on elsewhere after a panic");
+            wrong(unit.twin, "a twin that resumes at another place after a panic");
         }
         for table in 0..3 + numbered(old) {
             let shape = go.original.shape;
@@ -58,7 +58,7 @@ impl View<'_, '_> {
                 continue;
             };
             if table == UNSAFE_POINTS && was.iter().any(|&(_, value)| value < UNSAFE) {
-                wrong(unit.start, "a function with sequences that are begun anew");
+                wrong(unit.start, "a function with restartable sequences");
             }
             // Some look at whole tables: for the largest frame.
             let is_of_original = |&(_, value): &Run| was.iter().any(|&(_, other)| other == value);
@@ -66,11 +66,11 @@ impl View<'_, '_> {
             {
                 wrong(
                     unit.twin,
-                    &format!("table {table} says what the original's does not, or ends elsewhere"),
+                    &format!("table {table} has entries that the original's has not, or ends elsewhere"),
                 );
             }
             if let Some(at) = differ(items, unit.code.len() as u32, &was, &is) {
-                let what = format!("table {table} says something else than of the original");
+                let what = format!("table {table} differs from that of the original");
                 wrong(unit.twin + u64::from(at), &what);
             }
         }

@@ -51,7 +51,7 @@ impl<'d> Tables<'d> {
             findings.at(
                 Rule::Unwind,
                 address,
-                "not the original's frame descriptions, one for each twin and one for each relay",
+                "the frame descriptions are not the original's plus one for each twin and one for each relay",
             );
             None
         };
@@ -301,7 +301,7 @@ impl View<'_, '_> {
                 _ => false,
             };
             if !same {
-                wrong("exceptions do not do from a relay what they do from its instruction");
+                wrong("an exception in a relay is not handled as one at the relay's instruction");
             }
         }
     }
@@ -386,7 +386,7 @@ fn one_row(tables: &Tables<'_>, old: &Fde<'_>, new: &Fde<'_>, at: u32) -> Result
     if !was.same(is) {
         return Err("a relay's frame description belongs to another kind than its original's");
     }
-    let malformed = "a frame program that cannot be understood";
+    let malformed = "call frame instructions that cannot be decoded";
     let (mut was, mut is) = (Rows::new(was, old).ok_or(malformed)?, Rows::new(is, new).ok_or(malformed)?);
     was.advance(u64::from(at)).ok_or(malformed)?;
     is.advance(0).ok_or(malformed)?;
@@ -412,7 +412,7 @@ fn rows(
     if !old_shared.same(new_shared) {
         return Err((0, "a twin's frame description belongs to another kind than its original's"));
     }
-    let malformed = (0, "a frame program that cannot be understood");
+    let malformed = (0, "call frame instructions that cannot be decoded");
     let originals = || Rows::new(old_shared, old).ok_or(malformed);
     let mut is = Rows::new(new_shared, new).ok_or(malformed)?;
     let mut compare = |was: &mut Rows<'_>, first: bool, original: u32, from: u32, to: u32| {

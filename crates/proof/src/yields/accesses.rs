@@ -32,7 +32,7 @@ pub(super) fn load(state: &State, base: General, displacement: i32) -> Result<Va
         Some(Field::Spin) => Ok(Value::Spin),
         Some(Field::Fs) => Ok(Value::Local(0)),
         Some(Field::Flags) if state.kept.flags => Ok(Value::Flags),
-        _ => Err("reads what is not to be read of a context"),
+        _ => Err("reads a field of the context that inserted code must not read"),
     }
 }
 
@@ -51,8 +51,8 @@ pub(super) fn store(
         (Some(Field::Rsp), Value::Program(RSP)) => state.kept.general |= 1 << RSP,
         (Some(Field::Flags), Value::Flags) => state.kept.flags = true,
         (Some(Field::Rip), Value::Here(at)) => state.kept.rip = Some(at),
-        (Some(Field::Slot(_)), _) => return Err("a register's slot gets something else"),
-        _ => return Err("writes what is not to be written of a context"),
+        (Some(Field::Slot(_)), _) => return Err("stores another value into a register's slot"),
+        _ => return Err("writes a field of the context that inserted code must not write"),
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ pub(super) fn vector(
         && number < 32
         && displacement == context::vector(number);
     if !right {
-        return Err("a vector register at another place than its own");
+        return Err("a vector register outside its own slot");
     }
     let at = usize::from(number);
     if store {
@@ -83,7 +83,7 @@ pub(super) fn vector(
 
 /// The context's FS base and the program's registers, added up.
 pub(super) fn sum(state: &State, base: General, index: General, scale: u8) -> Result<Value, &'static str> {
-    const WRONG: &str = "adds up something else than a thread-local address";
+    const WRONG: &str = "computes an address that is not thread-local";
     let mut local = None;
     let mut more = (RAX, 0);
     for (register, times) in [(base, 1u64), (index, u64::from(scale))] {
@@ -109,10 +109,10 @@ pub(super) fn prefetch(state: &State, insn: &Instruction) -> Result<Instruction,
             && state.general[register.full_register().number()]
                 != Value::Program(register.full_register().number() as General);
         if changed {
-            return Err("fetches by a register that inserted code has changed");
+            return Err("prefetches through a register that inserted code has changed");
         }
         if register.is_vector_register() {
-            return Err("fetches by a vector register");
+            return Err("prefetches through a vector register");
         }
     }
     Ok(*insn)

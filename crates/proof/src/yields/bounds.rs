@@ -78,10 +78,10 @@ impl Graph {
             }
             let way = u64::from(way) + 1;
             if charge.is_some_and(|charge| WIDEST * u64::from(charge) < way) {
-                tell(node, "takes less from the budget than the way to the next yield costs");
+                tell(node, "subtracts less from the budget than the path to the next yield costs");
             }
             if way > most {
-                tell(node, "the way to the next yield is longer than the quantum");
+                tell(node, "the path to the next yield is longer than the quantum");
             }
         }
         for &entry in &self.entries {
@@ -90,10 +90,10 @@ impl Graph {
                 continue;
             }
             if out {
-                tell(entry, "a way from an entry to another function without a yield");
+                tell(entry, "a path without a yield from an entry to another function");
             }
             if u64::from(way) > most {
-                tell(entry, "the way to the first yield is longer than the quantum");
+                tell(entry, "the path to the first yield is longer than the quantum");
             }
         }
     }
@@ -171,7 +171,7 @@ mod tests {
         assert!(matches!(said(5, &[(3, 1)], &[], &[])[..], [(1..=3, "a cycle without a yield")]));
         assert_eq!(said(5, &[(3, 1)], &[(2, 1)], &[]), []);
         assert_eq!(said(5, &[(3, 1), (2, 2)], &[(3, 1)], &[]), [(2, "a cycle without a yield")]);
-        let out = "a way from an entry to another function without a yield";
+        let out = "a path without a yield from an entry to another function";
         assert_eq!(said(5, &[], &[], &[2]), [(0, out)]);
         assert_eq!(said(5, &[], &[(1, 1)], &[2]), []);
         assert_eq!(said(5, &[(0, 3)], &[(1, 1)], &[4]), [(0, out)]);
@@ -180,10 +180,10 @@ mod tests {
     #[test]
     fn ways_cost() {
         assert_eq!(said(8, &[], &[(0, 1)], &[]), []);
-        let cheap = "takes less from the budget than the way to the next yield costs";
+        let cheap = "subtracts less from the budget than the path to the next yield costs";
         assert_eq!(said(9, &[], &[(0, 1)], &[]), [(0, cheap)]);
         assert_eq!(said(9, &[], &[(0, 1), (8, 1)], &[]), []);
-        let long = "the way to the next yield is longer than the quantum";
+        let long = "the path to the next yield is longer than the quantum";
         assert_eq!(said(81, &[], &[(0, 99)], &[]), [(0, long)]);
     }
 }

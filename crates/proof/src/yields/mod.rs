@@ -117,7 +117,7 @@ impl Context<'_> {
                 self.findings.at(
                     Rule::Early,
                     unit.start,
-                    "a twin of what may run before its thread has an area",
+                    "a twin of code that may run before its thread has an area",
                 );
             }
         }
@@ -146,7 +146,8 @@ impl Context<'_> {
                     work.look(live, &entries[first..end], room);
                 });
                 if let (Some(yields), Some(at)) = (room.yields, room.unswitched) {
-                    let what = format!("a yield in a function with state that is not switched, at {at:#x}");
+                    let what =
+                        format!("a yield in a function with state that a yield does not save, at {at:#x}");
                     self.findings.at(Rule::Yields, yields, what);
                 }
             },
@@ -310,13 +311,13 @@ impl Work<'_, '_> {
         let lost = lost(done) & !done.note.map_or(0, |note| Set::from(note.registers));
         let Some(state) = &done.state else {
             self.found.cut_short.fetch_add(1, Ordering::Relaxed);
-            return self.wrong(Rule::Yields, item, "inserted code that never gets to its end");
+            return self.wrong(Rule::Yields, item, "inserted code that never reaches its end");
         };
         if lost != 0 {
             self.wrong(Rule::Yields, item, State::told(lost));
         }
         if self.terms.scavenger && !state.facts.budget {
-            self.wrong(Rule::Yields, item, "goes on without setting the budget");
+            self.wrong(Rule::Yields, item, "continues without setting the budget");
         }
         let most = if self.terms.scavenger { 2 } else { 1 };
         if done.yields - done.spins > most || done.spins > 1 {
@@ -331,7 +332,7 @@ impl Work<'_, '_> {
         self.rows(item, index, room, done);
         let fetches = !done.prefetches.is_empty();
         if fetches != (done.yields > done.spins) && (fetches || !self.terms.scavenger) {
-            self.wrong(Rule::Prefetches, item, "a prefetch without a yield, or the other way round");
+            self.wrong(Rule::Prefetches, item, "a prefetch without a yield, or a yield without a prefetch");
         }
     }
 
@@ -352,7 +353,7 @@ impl Work<'_, '_> {
                 self.wrong(
                     Rule::ThreadLocal,
                     item,
-                    "reaches thread-local storage otherwise than its original, or by another thread's FS",
+                    "accesses thread-local storage unlike its original, or through another thread's FS base",
                 );
             }
         }
@@ -360,23 +361,23 @@ impl Work<'_, '_> {
             return;
         }
         if aboard::acts_on_the_thread(insn) {
-            return aboard("acts on the kernel thread, and may be aboard");
+            return aboard("acts on the kernel thread, and may run aboard");
         }
         match insn.flow_control() {
             FlowControl::Return
                 if insn.mnemonic() == Mnemonic::Ret && state.is_some_and(|state| state.facts.returns) => {}
-            FlowControl::Return => aboard("returns aboard without knowing where"),
-            FlowControl::IndirectCall => aboard("calls aboard without knowing what"),
+            FlowControl::Return => aboard("returns to an unchecked address while aboard"),
+            FlowControl::IndirectCall => aboard("calls an unchecked address while aboard"),
             FlowControl::IndirectBranch if self.leads_to_twins(insn) => {}
-            FlowControl::IndirectBranch => aboard("jumps aboard without knowing where"),
+            FlowControl::IndirectBranch => aboard("jumps to an unchecked address while aboard"),
             _ if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 => {
                 let end = self.unit.twin + u64::from(item.copy_end());
                 let to = copy::branch_target(original, copy, end);
                 if to.is_none_or(|to| self.context.mapping.at_twin(to).is_none()) {
-                    aboard("leads out of the twins aboard");
+                    aboard("leaves the twins while aboard");
                 }
             }
-            FlowControl::Call => aboard("acts on the kernel thread, and may be aboard"),
+            FlowControl::Call => aboard("acts on the kernel thread, and may run aboard"),
             _ => {}
         }
     }

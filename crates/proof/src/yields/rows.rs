@@ -45,7 +45,7 @@ impl Work<'_, '_> {
                     Rule::Mapping,
                     item,
                     yields.jump,
-                    "a yield that is not listed, or not as what it is",
+                    "a yield that is not listed, or is listed as another kind",
                 ),
             }
         }
@@ -54,7 +54,7 @@ impl Work<'_, '_> {
             self.wrong_at(Rule::Prefetches, item, fetch.ip(), "a prefetch that no yield follows");
         }
         if let Some(switch) = switch {
-            self.wrong_at(Rule::Mapping, item, switch, "a switch of no yield that is listed");
+            self.wrong_at(Rule::Mapping, item, switch, "a switch that belongs to no listed yield");
         }
     }
 
@@ -82,12 +82,12 @@ impl Work<'_, '_> {
                 Rule::Mapping,
                 item,
                 yields.jump,
-                "a yield that is listed for more or fewer loads than it fetches",
+                "a yield that is listed with another number of loads than it prefetches",
             );
         }
         for (fetch, &origin) in fetches.iter().zip(origins) {
             if !self.is_announced(fetch, index, origin, room) {
-                let what = "fetches what no instruction behind it uses, or by other registers";
+                let what = "prefetches an address that no later instruction uses, or through other registers";
                 self.wrong_at(Rule::Prefetches, item, fetch.ip(), what);
             }
         }

@@ -144,7 +144,7 @@ pub(crate) fn run(
             return Err(wrong("the decoders read inserted code differently"));
         }
         let op = (!insn.is_invalid()).then(|| op(&insn)).flatten();
-        let op = op.ok_or(wrong("inserted code that is not of the closed list"))?;
+        let op = op.ok_or(wrong("inserted code that is not one of the permitted instructions"))?;
         let Some(state) = runner.state.take() else {
             runner.unreached(op, &insn).map_err(wrong)?;
             continue;
@@ -158,7 +158,7 @@ pub(crate) fn run(
     let (bytes, address) = code.parts[COLD];
     if part == COLD || runner.next[COLD] as usize != bytes.len() {
         let at = address + u64::from(runner.next[COLD]);
-        return Err((at, "a cold part that does not end, or that nothing leads to"));
+        return Err((at, "a cold part that does not end, or that no jump leads to"));
     }
     runner.done.state = runner.state;
     Ok(())
@@ -206,9 +206,7 @@ impl Runner<'_> {
             return Err("inserted code jumps back, or out");
         }
         if to.part == COLD && self.leaves_away(&state) {
-            return Err(
-                "goes on in a cold part with registers in their slots alone, which no note speaks of",
-            );
+            return Err("continues in a cold part with registers in their slots alone, without a note");
         }
         let waiting = &mut self.waiting[to.part];
         let place = waiting.partition_point(|&(at, _)| at <= to.at);
@@ -233,7 +231,7 @@ impl Runner<'_> {
                 self.done.note = Some(SunkNote { registers, from, to });
                 self.said = None;
             }
-            _ => return Err("inserted code that nothing leads to"),
+            _ => return Err("unreachable inserted code"),
         }
         Ok(())
     }
@@ -262,14 +260,14 @@ impl Runner<'_> {
             | Op::CompareNumber(..)
                 if !scavenger =>
             {
-                return Err("what only scavengers may have");
+                return Err("an instruction for scavengers only");
             }
             Op::CompareBoth(..) if !self.terms.only_guest() => {
-                return Err("what only scavengers may have that are nobody's hosts");
+                return Err("an instruction for scavengers that host no guests");
             }
             Op::CompareBoth(a, b) => {
                 if (state.general[general(a)], state.general[general(b)]) != (Value::Next, Value::Context) {
-                    return Err("compares something else than the next context with the one that runs");
+                    return Err("does not compare the next context with the current one");
                 }
                 state.flags = Flags::Alone;
             }
@@ -285,19 +283,19 @@ impl Runner<'_> {
                 match word {
                     // Who captures a guest knows of registers only.
                     Word::Scratch(_) if matches!(value, Value::Next | Value::Spin) => {
-                        return Err("keeps the next context where it is not looked for");
+                        return Err("stores the next context in a scratch word");
                     }
                     Word::Scratch(at) => state.scratch[usize::from(at)] = value,
                     Word::Current if matches!(value, Value::Next | Value::Spin) => state.current = value,
-                    Word::Current => return Err("makes something current that is not the next context"),
+                    Word::Current => return Err("makes a value current that is not the next context"),
                 }
             }
             Op::SetBudget(number) => {
                 if number != self.terms.quantum {
-                    return Err("sets the budget to something else than the quantum");
+                    return Err("sets the budget to another value than the quantum");
                 }
                 if !state.facts.may_set {
-                    return Err("sets the budget without having yielded");
+                    return Err("sets the budget without a yield before");
                 }
                 state.facts.budget = true;
             }
@@ -306,15 +304,15 @@ impl Runner<'_> {
                     self.done.charge = Some(number);
                     state.flags = Flags::Budget;
                 } else {
-                    return Err("takes nothing from the budget, or twice");
+                    return Err("does not subtract from the budget exactly once");
                 }
             }
-            Op::Pass if scavenger => return Err("what only primaries may have"),
+            Op::Pass if scavenger => return Err("an instruction for primaries only"),
             Op::Pass if !state.facts.others || state.flags != Flags::Alone => {
-                return Err("passes by where nobody else is, or twice");
+                return Err("skips a switch without comparing contexts, or twice");
             }
             Op::Pass => state.flags = Flags::Passes,
-            Op::Switch { .. } | Op::ToRelay if scavenger => return Err("what only primaries may have"),
+            Op::Switch { .. } | Op::ToRelay if scavenger => return Err("an instruction for primaries only"),
             Op::Switch { sets, to } => {
                 let to = self.here(to).ok_or("inserted code jumps back, or out")?;
                 // The byte that becomes that of a jump.
@@ -331,7 +329,7 @@ impl Runner<'_> {
             Op::ToRelay => {
                 let relay = self.code.relays.iter().find(|relay| relay.switch == insn.ip());
                 let relay = relay.ok_or("a switch that is not listed, or leads to no relay")?;
-                let to = self.here(relay.to).ok_or("a relay that leads out of its piece")?;
+                let to = self.here(relay.to).ok_or("a relay that leads out of its inserted code")?;
                 if self.done.switch.replace(insn.ip()).is_some() {
                     return Err("two switches");
                 }
@@ -342,17 +340,17 @@ impl Runner<'_> {
                 let value = state.general[general(from)];
                 let held = value == Value::Next && self.terms.only_guest();
                 if value != Value::Context && !held {
-                    return Err("copies something else than the context that runs");
+                    return Err("copies a value that is not the current context");
                 }
                 set(&mut state, to, value)?;
             }
             Op::Load(to, base, displacement) => {
                 let value = load(&state, base, displacement)?;
                 if !scavenger && matches!(value, Value::Return | Value::Local(_)) {
-                    return Err("what only scavengers may have");
+                    return Err("an instruction for scavengers only");
                 }
                 if scavenger && value == Value::Spin {
-                    return Err("what only primaries may have");
+                    return Err("an instruction for primaries only");
                 }
                 set(&mut state, to, value)?;
             }
@@ -366,14 +364,14 @@ impl Runner<'_> {
                     _ => Flags::Anything,
                 };
                 if state.flags == Flags::Anything {
-                    return Err("compares something else than a context with the one behind it");
+                    return Err("does not compare a context with the next one");
                 }
             }
             Op::Place(to, address) => {
                 let value = match self.here(address) {
                     _ if address == self.terms.text.0 && scavenger => Value::Text,
                     Some(at) => Value::Here(at),
-                    None => return Err("takes an address that it has no use for"),
+                    None => return Err("computes an address that it has no use for"),
                 };
                 set(&mut state, to, value)?;
             }
@@ -400,7 +398,7 @@ impl Runner<'_> {
             }
             Op::Subtract(a, b) => {
                 if (state.general[general(a)], state.general[general(b)]) != (Value::Return, Value::Text) {
-                    return Err("subtracts something else than the twins' place from a return address");
+                    return Err("does not subtract the twins' base address from a return address");
                 }
                 state.general[general(a)] = Value::ReturnInText;
                 state.flags = Flags::Anything;
@@ -421,7 +419,7 @@ impl Runner<'_> {
                     && displacement == context::mask(number)
                     && number < 8;
                 if !right {
-                    return Err("a mask register at another place than its own");
+                    return Err("a mask register outside its own slot");
                 }
                 let bit = 1 << number;
                 if store {
@@ -438,13 +436,15 @@ impl Runner<'_> {
                 let to = state.general[general(base)];
                 let next = matches!(to, Value::Next | Value::Spin) && base == RAX;
                 if !next || displacement != context::RIP || state.current != to {
-                    return Err("does not go to where the next context goes on, or has not made it current");
+                    return Err(
+                        "does not jump to the next context's resume address, or has not made it current",
+                    );
                 }
                 let asked = if to == Value::Spin { state.facts.spun } else { state.facts.turn };
                 if !scavenger && !asked {
-                    return Err("switches without asking whether to pass by");
+                    return Err("switches without testing whether to skip the switch");
                 }
-                let rip = state.kept.rip.ok_or("switches without saying where to go on")?;
+                let rip = state.kept.rip.ok_or("switches without storing a resume address")?;
                 self.done.yields += 1;
                 self.done.spins += u32::from(to == Value::Spin);
                 let resume = self.code.parts[rip.part].1 + u64::from(rip.at);
@@ -461,16 +461,16 @@ impl Runner<'_> {
                 let resumed = state.resumed();
                 return self.wait(rip, resumed);
             }
-            Op::Note(_) => return Err("a note that a way leads to"),
+            Op::Note(_) => return Err("a note in the path of execution"),
             Op::Leave => {
                 if self.leaves_away(&state) {
                     return Err("leaves with registers in their slots alone");
                 }
                 if !state.facts.aboard {
-                    return Err("leaves without asking whether it is aboard");
+                    return Err("leaves without testing whether it is aboard");
                 }
                 let Value::Here(at) = state.scratch[1] else {
-                    return Err("leaves without saying where to go on");
+                    return Err("leaves without storing a resume address");
                 };
                 state.general[0] = state.scratch[0];
                 state.scratch = [Value::Anything; 3];
@@ -513,7 +513,7 @@ impl Runner<'_> {
                 taken.facts.budget = false;
                 state.facts.met = true;
             }
-            _ => return Err("a condition that nothing here asked for"),
+            _ => return Err("a conditional jump without its comparison"),
         }
         self.state = Some(state);
         self.wait(to, taken)

@@ -264,6 +264,6 @@ impl State {
     }
 
     pub(crate) fn told(lost: Set) -> String {
-        format!("what may be live does not come through inserted code: {}", names(lost))
+        format!("inserted code does not preserve what may be live: {}", names(lost))
     }
 }

@@ -43,7 +43,7 @@ impl Work<'_, '_> {
             if item.inserted > 0 {
                 let ran = self.run(&self.code(item), &mut room.pieces, &mut done, known);
                 let Some(state) = done.state.as_ref().filter(|_| ran.is_ok()) else {
-                    wrong("inserted code that does not run where registers are in their slots alone");
+                    wrong("inserted code fails its check where registers are in their slots alone");
                     behind.push(EarlierSaves::NOTHING);
                     continue;
                 };
@@ -55,7 +55,7 @@ impl Work<'_, '_> {
                     wrong("what may be live is neither in its register nor in its slot");
                 }
                 if now.away != 0 && done.yields > 0 && (done.yields > 1 || done.note.is_none()) {
-                    wrong("a yield that leaves registers in their slots, and does not say so");
+                    wrong("a yield leaves registers in their slots without a note");
                 }
             }
             behind.push(now);
@@ -63,13 +63,13 @@ impl Work<'_, '_> {
                 notes.push(note);
             }
             if known.away != 0 && !(known.is_noted() && known.note.from <= begin && copy <= known.note.to) {
-                wrong("registers are in their slots alone where no note says so");
+                wrong("registers are in their slots alone without a note");
             }
             if now.away == 0 {
                 continue;
             }
             if !(now.is_noted() && now.note.from <= begin && end <= now.note.to) {
-                wrong("registers are in their slots alone where no note says so");
+                wrong("registers are in their slots alone without a note");
             }
             let insn = &room.instructions[index];
             if kept_by(insn, &mut factory) & now.away != now.away || reads(insn, now.away, &mut factory) {
@@ -90,7 +90,7 @@ impl Work<'_, '_> {
                 _ => false,
             };
             if !right || item.escape {
-                wrong("goes on elsewhere with registers in their slots alone");
+                wrong("continues elsewhere with registers in their slots alone");
             }
         }
         for note in notes {
@@ -104,7 +104,7 @@ impl Work<'_, '_> {
             return self.wrong(
                 Rule::SunkRestores,
                 &self.items[0],
-                "a note of registers that are never left in slots",
+                "a note on registers that must not be left in slots",
             );
         }
         let place = |at: u32| self.unit.twin + u64::from(at);
@@ -114,25 +114,25 @@ impl Work<'_, '_> {
             return self.wrong(
                 Rule::SunkRestores,
                 &self.items[0],
-                "a note of other places than those of instructions",
+                "a note with addresses that are not those of instructions",
             );
         };
         if first >= end || note.to - note.from > FARTHEST {
-            return self.wrong(Rule::SunkRestores, &self.items[first], "a note of nothing, or of too much");
+            return self.wrong(
+                Rule::SunkRestores,
+                &self.items[first],
+                "a note on an empty range, or on one too long",
+            );
         }
         for (index, &behind) in behind.iter().enumerate().take(end + 1).skip(first) {
             let item = &self.items[index];
             let known = self.known(index, entries, room);
             let holds = |known: EarlierSaves| note.registers & !known.slots == 0;
             if !holds(known) || index < end && !holds(behind) {
-                self.wrong(
-                    Rule::SunkRestores,
-                    item,
-                    "a note speaks of a slot that does not hold its register",
-                );
+                self.wrong(Rule::SunkRestores, item, "a note names a slot that does not hold its register");
             }
             if index < end && (item.cold.1 > 0 || item.escape) {
-                self.wrong(Rule::SunkRestores, item, "a note speaks of code that lies elsewhere");
+                self.wrong(Rule::SunkRestores, item, "a note covers code that lies elsewhere");
             }
         }
     }

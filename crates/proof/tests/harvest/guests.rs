@@ -116,7 +116,7 @@ pub(crate) const ALL: &[Wrong] = &[
         new[piece.at + 8] = 1;
         Some(())
     }),
-    wrong!("a leave turned round", Yields, |piece, new| {
+    wrong!("a leave with its condition inverted", Yields, |piece, new| {
         goes_home(piece)?;
         new[piece.at + 9] ^= 1;
         Some(())
@@ -165,7 +165,7 @@ pub(crate) const ALL: &[Wrong] = &[
         add(new, piece.place(insn) + 3, 4, -64);
         Some(())
     }),
-    wrong!("a return check turned round", Yields, |piece, new| {
+    wrong!("a return check with its condition inverted", Yields, |piece, new| {
         checks_return(piece)?;
         let insn = piece.inserted.iter().find(|insn| insn.mnemonic() == Mnemonic::Jb)?;
         new[piece.place(insn)] ^= 1;
@@ -247,7 +247,7 @@ pub(crate) const ALL: &[Wrong] = &[
         new[at + 8..at + size].fill(0xff);
         Some(())
     }),
-    wrong!("a bound turned round", Yields, |piece, new| {
+    wrong!("a bound with its condition inverted", Yields, |piece, new| {
         let insn = piece.inserted.iter().find(|insn| insn.mnemonic() == Mnemonic::Js)?;
         new[piece.place(insn) + insn.len() - if insn.len() == 2 { 2 } else { 5 }] ^= 1;
         Some(())

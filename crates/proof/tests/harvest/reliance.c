@@ -1,5 +1,5 @@
 // Functions whose yields may be cheap because of what their callers do not look for. Behind each
-// marker's instruction the test puts another one, in original and twin alike, and then somebody
+// marker's instruction the test puts another one, in original and twin alike, and then a caller
 // does look.
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,21 +28,21 @@ asm(".text\n"
     FUNCTION("typed") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\nmovq (%rdi), %rdi\ncall strdup@PLT\n"
     "addq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("typed")
     // Code that no unwind table knows.
-    ".p2align 4\nstray: movl $0x51515151, %eax\nret\n"
+    ".p2align 4\nunrelated: movl $0x51515151, %eax\nret\n"
     // Calls by pointers.
     FUNCTION("pointed") "movl %edx, %ecx\nmovq (%rdi), %rax\nleaq 2(%rax), %rax\nret\n" END("pointed")
     FUNCTION("points") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall *%rsi\nmovl %eax, %r11d\n" MARK("0x5a5a0007")
     "movl %r11d, %eax\naddq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("points")
-    // Somebody who jumps in place of returning.
+    // A function that jumps in place of returning.
     FUNCTION("last") "movq (%rdi), %rax\nleaq 3(%rax), %rax\nret\n" END("last")
     FUNCTION("passes_on") "incl %edx\njmp last\n" END("passes_on")
     FUNCTION("relies") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall passes_on\nmovl %eax, %ecx\n" MARK("0x5a5a0008")
     "movl %ecx, %eax\naddq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("relies")
-    // Somebody who jumps to a pointer in place of returning.
+    // A function that jumps to a pointer in place of returning.
     FUNCTION("trampoline") "incl %edx\nnop\nnop\nnop\njmp *%rsi\n" END("trampoline")
     FUNCTION("bounces") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall trampoline\nmovl %eax, %r10d\n" MARK("0x5a5a0009")
     "movl %r10d, %eax\naddq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("bounces")
-    // Somebody who passes nothing on, and nothing back, by any convention.
+    // A function that passes nothing on, and nothing back, by any convention.
     FUNCTION("abides") "pushq %r12\n.cfi_adjust_cfa_offset 8\n.cfi_offset r12, -16\nmovl %edx, %r12d\nmovl %edx, %eax\n"
     "movd %edx, %xmm9\nmovd %xmm9, %eax\nmovq (%rdi), %rax\n.byte 0x8b, 0x16\n" MARK("0x5a5a000a")
     "movl %eax, %r12d\nmovl %r12d, %eax\nmovd %eax, %xmm9\nmovd %xmm9, %eax\n"
@@ -66,12 +66,12 @@ asm(".text\n"
     ".data\n.p2align 3\n.quad gives\n.quad pointed\n.quad breaks\n.quad breaks_vectors\n.quad takes_rdi\n.quad takes_no_rax\n"
     ".quad calls_it\n.quad goes_on\n.quad goes_out\n.quad hands_back\nspare: .quad 0x5b5b5b5b5c5c5c5c\n.long 0x5d5d5d5d\n.text\n");
 long keeps(void *), ignores(void *), garbage(void *), typed(void *), points(void *, void *), relies(void *);
-long bounces(void *, void *), stray(void), abides(void *, void *), gives(void *);
+long bounces(void *, void *), unrelated(void), abides(void *, void *), gives(void *);
 extern long pointed_by asm("spare");
 
 int main(int count, char **arguments) {
     long sum = keeps(arguments) + ignores(arguments) + garbage(arguments) + typed(arguments);
-    sum += points(arguments, &count) + relies(arguments) + bounces(arguments, &count) + stray() + pointed_by;
+    sum += points(arguments, &count) + relies(arguments) + bounces(arguments, &count) + unrelated() + pointed_by;
     sum += abides(arguments, &count) + gives(arguments);
     printf("%ld\n", sum);
     return 0;

@@ -1,6 +1,6 @@
-//! Twins that are right only because nobody relies on what their yields lose. Then somebody does:
-//! one instruction, word or name becomes another, in the original and in its rewriting alike, and
-//! the same yields are wrong.
+//! Twins that are right only because no code relies on what their yields lose. Then the test makes
+//! code rely on it: one instruction, word or name becomes another, in the original and in its
+//! rewriting alike, and the same yields are wrong.
 //!
 //! To add one: something that may be relied on in `reliance.c`, and what makes it so in
 //! [`CHANGES`].
@@ -209,7 +209,7 @@ impl Change {
 }
 
 #[test]
-fn what_somebody_relies_on_is_not_lost() {
+fn what_code_relies_on_is_not_lost() {
     let original = compile("tests/harvest/reliance.c", &["-O2", "-no-pie"]);
     for scavenger in [false, true] {
         let rewritten = rewrite(&original, scavenger, VectorWidth::Avx512, false).expect("can be rewritten");

@@ -31,7 +31,7 @@ fn switch(piece: &Piece) -> Option<(&Instruction, usize)> {
 fn general(piece: &Piece) -> Option<()> {
     piece.find("mov gs:[10h],rax").map(|_| ())
 }
-/// The jump that hangs on whether somebody is there.
+/// The jump that depends on whether there is another context.
 fn asks(piece: &Piece) -> Option<(usize, usize)> {
     piece.find("je").or_else(|| piece.find("jne"))
 }
@@ -162,7 +162,7 @@ pub(crate) const ALL: &[Wrong] = &[
         new[next + modrm] = 0x18;
         Some(())
     }),
-    wrong!("goes too far where somebody is, or nobody", Yields, |piece, new| {
+    wrong!("jumps too far with other contexts in the ring, or without", Yields, |piece, new| {
         short(piece)?;
         let (at, size) = asks(piece)?;
         add(new, at + size - if size == 2 { 1 } else { 4 }, 1, 1);
@@ -227,7 +227,7 @@ pub(crate) const ALL: &[Wrong] = &[
         (base.memory_base() != iced_x86::Register::RDI).then_some(())
     }),
     wrong!("flags not saved", Yields, |piece, new| put(new, piece.find("lahf")?, &[])),
-    wrong!("the overflow flag turned round", Yields, |piece, new| {
+    wrong!("the overflow flag inverted", Yields, |piece, new| {
         let (at, _) = piece.find("seto al")?;
         new[at + 1] = 0x91;
         Some(())
@@ -257,7 +257,7 @@ pub(crate) const ALL: &[Wrong] = &[
         new[piece.place(insn) + 5] = 0x18;
         Some(())
     }),
-    wrong!("rax saved to a word that is somebody else's", Yields, |piece, new| {
+    wrong!("rax saved to another register's slot", Yields, |piece, new| {
         general(piece)?;
         let (at, _) = piece.find("mov gs:[10h],rax")?;
         new[at + 5] = 0x40;
@@ -394,7 +394,7 @@ pub(crate) const ALL: &[Wrong] = &[
         fill(&mut new[at..at + size]);
         Some(())
     }),
-    wrong!("in a primary: counts, and asks whether somebody is there", Yields, |piece, new| {
+    wrong!("in a primary: counts, and tests for other contexts", Yields, |piece, new| {
         let (at, size) = piece.find("jns")?;
         new[at + size - if size == 2 { 2 } else { 5 }] ^= 0x0d; // je
         Some(())
@@ -419,7 +419,7 @@ pub(crate) const ALL: &[Wrong] = &[
         }
         Some(())
     }),
-    wrong!("in a primary: counts before it asks whether somebody is there", Yields, |piece, new| {
+    wrong!("in a primary: counts before it tests for other contexts", Yields, |piece, new| {
         let count = [0x65, 0x48, 0xff, 0x0c, 0x25, 0x40, 0, 0, 0];
         put(new, piece.find("mov gs:[10h],rax")?, &count)
     }),

@@ -73,7 +73,7 @@ pub(crate) const ALL: &[Wrong] = &[
         },
     },
     Wrong {
-        name: "a condition turned round",
+        name: "a condition inverted",
         rule: Copy,
         make: |it, _, new| {
             let (at, _) = it.copy(|old, new| is_short_condition(old) && old[0] == new[0])?;
@@ -82,7 +82,7 @@ pub(crate) const ALL: &[Wrong] = &[
         },
     },
     Wrong {
-        name: "a longer condition turned round",
+        name: "a longer condition inverted",
         rule: Copy,
         make: |it, _, new| {
             let (at, _) = it.copy(|old, _| old.len() == 6 && old[0] == 0x0f && old[1] & 0xf0 == 0x80)?;

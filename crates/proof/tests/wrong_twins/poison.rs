@@ -268,7 +268,7 @@ pub(crate) const ALL: &[Wrong] = &[
         },
     },
     Wrong {
-        name: "the direction turned round",
+        name: "the direction flag inverted",
         rule: Inserted,
         make: |it, _, new| exchange_move(it, new, |_, _| Some(vec![0xfd; 7])),
     },

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something the host tells, or why it could not be had. JSON: the bare value, or `{"unknown":
+/// Something that the host reports, or why it is not known. JSON: the bare value, or `{"unknown":
 /// "why"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

@@ -27,7 +27,7 @@ pub struct Thp {
     pub shmem: Fact<String>,
     /// The size of a PMD-mapped page.
     pub pmd_size: Fact<Bytes>,
-    /// Smaller and equal sizes with a switch each, on kernels that have them.
+    /// The settings of each page size (mTHP), on kernels that have them.
     pub sizes: Vec<ThpSize>,
 }
 
@@ -74,12 +74,11 @@ pub struct HugetlbPool {
 #[serde(default)]
 pub struct Memory {
     pub total: Fact<Bytes>,
-    /// What could be had now without swapping, by the kernel's estimate.
+    /// Memory available without swapping, by the kernel's estimate.
     pub available: Fact<Bytes>,
     /// The tightest limit of the control groups around this process; `null` when there is none.
     pub cgroup_limit: Fact<Option<Bytes>>,
-    /// What the control group of that limit uses already and would not give back: copies of files
-    /// do not count.
+    /// What the control group of that limit uses and cannot reclaim: page cache does not count.
     pub cgroup_used: Fact<Bytes>,
     pub swap: Fact<Bytes>,
     /// `vm.overcommit_memory`.

@@ -19,7 +19,7 @@ pub struct Identity {
     pub distribution: Fact<String>,
 }
 
-/// What stands between this process and the silicon.
+/// Hypervisor and container around this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Virtualization {
@@ -29,7 +29,7 @@ pub struct Virtualization {
     pub cloud: Option<String>,
     /// The kind of container around this process, where one is seen.
     pub container: Option<String>,
-    /// What the above was concluded from, one observation each.
+    /// The observations from which the above was concluded.
     pub evidence: Vec<String>,
     /// Whether the memory behind guest pages is backed by huge pages: not visible from inside, so
     /// named by convention.
@@ -126,7 +126,7 @@ pub enum CacheKind {
     Unified,
 }
 
-/// One cache, as sysfs tells it.
+/// One cache, from sysfs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {
     pub level: u32,
@@ -138,7 +138,7 @@ pub struct Cache {
     pub shared_by: CpuList,
 }
 
-/// One cache as a CPUID leaf tells it.
+/// One cache, from a CPUID leaf.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheClaim {
     /// `0x8000001D`, `0x80000006`, `4`, `2`.
@@ -151,7 +151,7 @@ pub struct CacheClaim {
     pub sharers: Option<u32>,
 }
 
-/// One translation buffer as CPUID tells it.
+/// One translation buffer, from CPUID.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlbClaim {
     pub leaf: String,

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
-/// Hardware counters and what samples with them. Each ability was found by opening the event, not
-/// by listing it.
+/// Hardware counters and the samplers that use them. Each ability was tested by opening the event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Counters {
@@ -25,7 +24,7 @@ pub struct Counters {
     pub breakpoints: Ability,
     /// Software clocks: sampling by time, without a PMU.
     pub software: Ability,
-    /// PMUs the kernel lists. Listing promises nothing.
+    /// PMUs that the kernel lists. A listed PMU may still not count.
     pub devices: Vec<PmuDevice>,
     /// `kernel.perf_event_paranoid`.
     pub paranoid: Fact<i32>,
@@ -85,13 +84,13 @@ pub struct Limits {
 pub struct Company {
     /// Millionths of the CPU time since boot that the hypervisor gave to other guests.
     pub steal_ppm: Fact<u64>,
-    /// Steal is reported at all: bare metal has none, and some hypervisors do not tell.
+    /// Whether steal time is reported: bare metal has none, and some hypervisors do not report it.
     pub steal_seen: Fact<bool>,
     /// Load averages over 1, 5 and 15 minutes, in thousandths.
     pub load_milli: Fact<[u64; 3]>,
     /// Threads running or ready to run now, this one included.
     pub runnable: Fact<u64>,
-    /// Threads there are.
+    /// The number of threads.
     pub threads: Fact<u64>,
     pub uptime_seconds: Fact<u64>,
 }

@@ -24,7 +24,7 @@ pub struct Bandwidth {
     /// Latency beside traffic; none on a single CPU.
     #[serde(default)]
     pub loaded: Vec<LoadedCurve>,
-    /// What a reader should know of these figures.
+    /// Remarks on these figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -16,7 +16,7 @@ pub struct CacheToCache {
     /// The same by how close the two CPUs are.
     pub classes: Vec<TransferClass>,
     pub false_sharing: Vec<FalseSharing>,
-    /// What a reader should know of these figures.
+    /// Remarks on these figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

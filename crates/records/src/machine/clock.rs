@@ -8,7 +8,7 @@ use units::Quantity;
 pub struct Clock {
     /// Rate of the time stamp counter.
     pub tsc: Quantity,
-    /// What CPUID or the hypervisor says of that rate.
+    /// The rate that CPUID or the hypervisor states.
     pub tsc_claimed: Quantity,
     /// The step in which the counter moves.
     pub granularity: Quantity,

@@ -9,7 +9,7 @@ pub struct LatencyCurves {
     /// Size of a cache line, as the host claims it: the distance of neighbouring nodes.
     pub line: Bytes,
     pub curves: Vec<Curve>,
-    /// Kinds of pages that were asked for and could not be had, and why.
+    /// Kinds of pages that were requested and not available, and why.
     #[serde(default)]
     pub pages_refused: Vec<PagesRefused>,
 }

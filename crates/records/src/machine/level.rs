@@ -8,13 +8,12 @@ use units::{Latency, Quantity};
 pub struct Level {
     /// `L1`, `L2`, `L3`, … `DRAM`.
     pub name: String,
-    /// How much of it a program here can use; memory has none.
+    /// How much of the level a program on this host can use; DRAM has no such figure.
     pub size: Quantity,
     /// What the host claims.
     pub size_claimed: Quantity,
     pub latency: Latency,
-    /// What a reader should know of these figures: a slope instead of a plateau, a share instead of
-    /// a whole cache.
+    /// A remark on these figures: a slope instead of a plateau, a part instead of a whole cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

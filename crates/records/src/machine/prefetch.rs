@@ -88,7 +88,7 @@ pub struct Revealed {
     pub streams: Quantity,
     /// What each page boundary costs a stream, beyond its usual pace, in nanoseconds.
     pub page_crossing: Quantity,
-    /// The same, read out: what these figures say.
+    /// The same in words.
     pub remarks: Vec<String>,
 }
 

@@ -10,7 +10,8 @@ pub struct Rob {
     pub pages: PageSupply,
     /// The area that is accessed.
     pub area: Bytes,
-    /// Entries of the re-order buffer, from the mixed filler: that uses little of everything else.
+    /// Entries of the re-order buffer, from the mixed filler, which uses few entries of every other
+    /// resource.
     pub entries: Quantity,
     /// No-operations (one byte) that share an entry.
     pub nops_per_entry: Quantity,
@@ -26,7 +27,7 @@ pub struct Cliff {
     /// Fillers between two misses beyond which these no longer overlap.
     pub gap: Quantity,
     pub runs_out: RunsOut,
-    /// How many of it there are, as far as a program can use them.
+    /// The number of entries that a program can use.
     pub capacity: Quantity,
     /// The same in words.
     pub meaning: String,
@@ -34,7 +35,7 @@ pub struct Cliff {
     pub points: Vec<GapPoint>,
 }
 
-/// What is exhausted at a cliff.
+/// The resource that is exhausted at a cliff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunsOut {

@@ -7,7 +7,7 @@ use units::{Bytes, Quantity};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     pub cpu: u32,
-    /// Orders, permutations and resamples all follow from it.
+    /// The seed of all random orders, permutations and resamples.
     pub seed: u64,
     pub effort: Effort,
     pub seconds: f64,
@@ -30,7 +30,7 @@ pub enum Effort {
     Thorough,
 }
 
-/// What the measurement itself took.
+/// Memory that the measurement itself used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Memory {
@@ -43,7 +43,7 @@ pub struct Memory {
     pub peak: Bytes,
 }
 
-/// Blocks that count, and those that do not, by reason.
+/// Blocks that count, and void blocks by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Blocks {
@@ -55,25 +55,25 @@ pub struct Blocks {
     pub clock_moved: usize,
     /// Valid ones that ran while other tasks were ready to run.
     pub in_company: usize,
-    /// Valid ones during which another hyperthread of the core was at work, whether of this system
-    /// or a stranger's.
+    /// Valid ones during which another hyperthread of the core was at work, in this system or in
+    /// another guest.
     pub core_shared: usize,
 }
 
-/// What the run thinks of itself.
+/// How far the figures of the run can be trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grade {
     pub verdict: Verdict,
-    /// Whatever spoke against a better one.
+    /// Why the grade is not better.
     pub reasons: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Nothing worth mentioning interfered.
+    /// Nothing relevant interfered.
     Quiet,
-    /// Something did; figures stand, with wider intervals.
+    /// Something interfered; the figures are valid, with wider intervals.
     Fair,
     /// Do not compare these figures with others before reading the reasons.
     Noisy,

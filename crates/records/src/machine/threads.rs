@@ -11,9 +11,9 @@ pub struct Threads {
     pub order: Vec<u32>,
     /// By size, then by number of threads.
     pub crowds: Vec<Crowd>,
-    /// What pairs of CPUs do to each other in a cache, level by level.
+    /// Whether pairs of CPUs share a cache, by level.
     pub sharing: Vec<Sharing>,
-    /// What a reader should know of these figures.
+    /// Remarks on these figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -53,23 +53,23 @@ pub struct Sharing {
     /// The first CPU's latency in that test, against its latency while the second one keeps to a
     /// few lines of its own.
     pub ratio: Quantity,
-    /// What the ratio says; absent where it settles nothing.
+    /// What the ratio shows; absent if it is not conclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<bool>,
-    /// What sysfs says; absent where it says nothing.
+    /// What sysfs states; absent if it states nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed: Option<bool>,
 }
 
-/// How sharing is found out.
+/// How sharing is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SharingTest {
-    /// Both CPUs' chains fill more than half of what is claimed: a slow-down says that they meet in
+    /// Both CPUs' chains fill more than half of what is claimed: a slowdown shows that they share
     /// one cache.
     PushedOut,
     /// The second CPU has just written the lines that the first one reads: they are near if the
-    /// cache is common to both, and far away if not. A slow-down says that they do *not* share it.
+    /// cache is common to both, and far away if not. A slowdown shows that they do *not* share it.
     HandedOn,
 }
 
@@ -85,7 +85,7 @@ pub enum Nearness {
     SameNode,
     SamePackage,
     OtherPackage,
-    /// The host does not tell enough.
+    /// The host does not report enough.
     Unknown,
 }
 

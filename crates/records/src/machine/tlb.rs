@@ -29,7 +29,7 @@ pub struct TlbLevel {
     pub entries: Quantity,
     /// What CPUID says of that.
     pub claimed: Quantity,
-    /// What a load costs more that misses this level.
+    /// The additional cost of a load that misses this level.
     pub miss: Latency,
     pub then: AfterMiss,
     /// What each pass, on memory and in an order of its own, found of the entries.

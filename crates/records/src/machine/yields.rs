@@ -10,7 +10,7 @@ pub struct Yields {
     pub user: Vec<UserSwitch>,
     /// Hand-overs between two threads by way of the kernel.
     pub kernel: Vec<HandOver>,
-    /// What to compare them with.
+    /// Costs to compare them with.
     pub calls: Vec<CallCost>,
 }
 
@@ -21,7 +21,7 @@ pub struct UserSwitch {
     pub flags: bool,
     /// 128-bit vector registers.
     pub vectors: u32,
-    /// Places in the program where a context gives way, in turn: at one alone, its jump is easy to
+    /// The number of yields in the program, used in turn: with a single one, its jump is easy to
     /// predict.
     pub sites: u32,
     /// Of one switch.

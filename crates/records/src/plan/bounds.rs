@@ -6,20 +6,20 @@ use units::Quantity;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
-    /// The longest absence that was asked for.
+    /// The longest absence that the user allows (`--max-absence`).
     pub max_absence: Quantity,
-    /// The share by which the primary may become slower.
+    /// The share by which the primary may become slower (`--max-slowdown`).
     pub max_slowdown: Quantity,
-    /// Cycles, by static estimate, after which a scavenger gives way wherever it is.
+    /// Cycles, by static estimate, after which a scavenger yields, at a site or not.
     pub quantum: u32,
     /// Guests that may be in a primary's ring at once.
     pub ring: u32,
-    /// How ring and quantum were found.
+    /// How ring and quantum were computed.
     pub arithmetic: String,
 }
 
 impl Bounds {
-    /// Scavengers give way at their sites only.
+    /// Scavengers yield at their sites only.
     pub fn without_quantum(&mut self) {
         self.quantum = i32::MAX as u32;
         self.arithmetic += "; left out: no quantum";

@@ -7,18 +7,18 @@ use units::Quantity;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gain {
-    /// How often the load misses.
+    /// The probability that the load misses.
     pub p_miss: Quantity,
     pub p_miss_from: Origin,
     /// What a miss costs.
     pub miss: Quantity,
-    /// The level the miss is served from.
+    /// The level that serves the miss.
     pub miss_level: String,
-    /// So many such misses are served at once, since the rounds of its loop do not wait for one
-    /// another: each costs a part of its time.
+    /// The number of such misses that are served at once, since the iterations of its loop do not
+    /// depend on one another: each costs a share of its latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<Quantity>,
-    /// Switching away and back.
+    /// The cost of switching away and back.
     pub yield_cost: Quantity,
     pub pollution: Quantity,
     /// P(miss) × miss ÷ at once − yield cost − pollution.
@@ -31,6 +31,6 @@ pub struct Gain {
 pub enum Origin {
     /// Assumed for all loads of its class: this program was not profiled.
     Prior,
-    /// Seen while the program ran.
+    /// Measured in a profile of this program.
     Profile,
 }

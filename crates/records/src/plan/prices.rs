@@ -7,26 +7,26 @@ use units::Quantity;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prices {
     pub source: Source,
-    /// What a load costs that is served from there, nearest first; in core cycles.
+    /// What a load costs that this level serves, nearest level first; in core cycles.
     pub levels: Vec<LevelPrice>,
     /// Switches between contexts by what is saved, cheapest first.
     pub yields: Vec<YieldPrice>,
-    /// Misses that are served at once.
+    /// The number of misses that are served at once.
     pub overlap: Quantity,
-    /// How far ahead of a load that waits the core looks, in instructions.
+    /// How many instructions the core looks ahead of a load that stalls.
     #[serde(default = "unknown_reach")]
     pub reach: Quantity,
     /// The core clock, to turn cycles into time.
     pub clock: Quantity,
-    /// What a guest costs the one it interrupts besides the switch: lines and predictions it
-    /// displaces.
+    /// What a guest costs the program that it interrupts, besides the switch: it displaces cache
+    /// lines and branch predictions.
     pub pollution: Quantity,
-    /// Figures that were not measured here, and what was taken in their place.
+    /// Figures that were not measured on this machine, and the values assumed instead.
     #[serde(default)]
     pub assumed: Vec<String>,
 }
 
-/// Plans from before it was asked for.
+/// Plans of earlier versions do not have it.
 fn unknown_reach() -> Quantity {
     Quantity::unresolved("not asked for")
 }
@@ -37,7 +37,7 @@ fn unknown_reach() -> Quantity {
 pub enum Source {
     /// A machine record.
     Machine { path: String, created: String },
-    /// No machine record was there: figures of a common machine, as listed.
+    /// There was no machine record: figures of a common machine, as listed.
     Defaults { why: String },
 }
 

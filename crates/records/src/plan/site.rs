@@ -1,26 +1,26 @@
-//! Loads: those that give way, and those that do not.
+//! Loads: those that get a yield, and those that do not.
 
 use super::Gain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A load before which its program gives way.
+/// A load with a yield before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Site {
     #[serde(flatten)]
     pub place: Place,
     pub class: LoadClass,
     pub prefetch: Prefetch,
-    /// How many loops it lies in, of those its function shows.
+    /// The number of loops around it, as far as its function's code shows them.
     pub loop_depth: u32,
-    /// Further loads, by address, whose lines the same yield fetches.
+    /// Addresses of further loads whose lines the same yield prefetches.
     #[serde(default)]
     pub with: Vec<u64>,
     pub live: Live,
     pub gain: Gain,
 }
 
-/// A loop that busy-waits: before this instruction its program yields, as long as it waits.
+/// A loop that busy-waits: the program yields before this instruction in each iteration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spin {
     #[serde(flatten)]
@@ -30,7 +30,7 @@ pub struct Spin {
     pub live: Live,
 }
 
-/// What lets a program out of a wait.
+/// What ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
@@ -38,7 +38,7 @@ pub enum WaitsFor {
     Clock,
     /// Memory that another thread or program writes.
     Memory,
-    /// It says `pause`: whatever it is.
+    /// The loop executes `pause`; what ends it is not known.
     Pause,
 }
 
@@ -47,8 +47,8 @@ impl WaitsFor {
     pub fn word(self) -> &'static str {
         match self {
             Self::Clock => "the time",
-            Self::Memory => "somebody's store",
-            Self::Pause => "something, with `pause`",
+            Self::Memory => "a store by another thread",
+            Self::Pause => "anything, with `pause`",
         }
     }
 }
@@ -56,12 +56,12 @@ impl WaitsFor {
 /// Where in a module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
-    /// Stated address: as the file's headers say, before it is loaded anywhere.
+    /// Address in the ELF file (as `objdump` shows it), without load bias.
     pub address: u64,
     pub instruction: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Bytes behind the function's first.
+    /// Offset from the start of the function, in bytes.
     pub offset: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceLine>,
@@ -73,25 +73,25 @@ pub struct SourceLine {
     pub line: u32,
 }
 
-/// What is known of a load's address without running it: what its probability of missing hangs on.
+/// What static analysis knows of a load's address. Its probability of missing depends on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadClass {
-    /// It was loaded by the same instruction a round ago: a chase.
+    /// The same instruction loaded it in the previous iteration: a pointer chase.
     Chased,
-    /// It was loaded by another instruction of the loop: a field of what a pointer leads to.
+    /// Another instruction of the loop loaded it: a field of an object behind a pointer.
     Pointed,
-    /// Its index was loaded: a gather.
+    /// Its index was loaded from memory: a gather.
     Gathered,
-    /// Its index was computed by more than adding: a hash.
+    /// Its index is computed by more than additions, as in hashing.
     Scattered,
-    /// It moves by the same distance each round: prefetchers foresee it.
+    /// It moves by the same distance in each iteration: hardware prefetchers predict it.
     Strided,
-    /// It stays where it is in its loop.
+    /// It does not change in its loop.
     Fixed,
-    /// In no loop that its function shows, but through a pointer that was loaded.
+    /// The load is in no loop of its function, and its address is a pointer loaded from memory.
     Loose,
-    /// Nothing of this could be told.
+    /// None of these.
     Unknown,
 }
 
@@ -100,11 +100,11 @@ pub enum LoadClass {
 pub enum Prefetch {
     /// `prefetcht0`.
     Read,
-    /// `prefetchw`: the line is written soon.
+    /// `prefetchw`: the program writes the line soon.
     Write,
 }
 
-/// What must be saved.
+/// Registers that the yield must save.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Live {
     pub general: Vec<String>,
@@ -113,7 +113,7 @@ pub struct Live {
     pub flags: bool,
 }
 
-/// A load that was left alone.
+/// A load that gets no yield.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rejected {
     #[serde(flatten)]
@@ -121,7 +121,7 @@ pub struct Rejected {
     pub class: LoadClass,
     pub loop_depth: u32,
     pub because: Because,
-    /// In words, with figures.
+    /// The reason in words, with figures.
     pub why: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<Gain>,
@@ -130,13 +130,13 @@ pub struct Rejected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Because {
-    /// The yield costs more than the miss, as often as it happens.
+    /// The yield costs more than the expected gain.
     DoesNotPay,
-    /// A neighbour's yield fetches its line.
+    /// The yield of a neighbouring load prefetches its line.
     ServedByNeighbour,
-    /// Its line was fetched by an earlier access to the same object.
+    /// An earlier access to the same object fetched its line.
     SameLine,
-    /// Twins cannot put a yield there.
+    /// A twin cannot have a yield there.
     NoTwin,
     /// The plan was limited to fewer sites.
     Limit,

@@ -7,12 +7,12 @@ use units::Quantity;
 /// A load that the core waited for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StallingLoad {
-    /// Bytes that are no text stand as `\xHH`.
+    /// Bytes that are not valid UTF-8 are written as `\xHH`.
     pub module: String,
     /// The GNU build id of the module, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
-    /// Stated address: as the file's headers say, before it is loaded anywhere.
+    /// Address in the ELF file (as `objdump` shows it), without load bias.
     pub address: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
@@ -37,8 +37,8 @@ pub struct StallingLoad {
     /// Why that level, or why none.
     pub level_because: String,
     pub pattern: Pattern,
-    /// How much memory its addresses are spread over. Its upper end is missing where no address
-    /// came twice: then the value is what it is at least.
+    /// How much memory its addresses are spread over. The interval has no upper end if no address
+    /// was seen twice: then the value is a lower bound.
     pub footprint: Quantity,
     /// The object that holds most of the addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,10 +76,10 @@ pub enum Level {
     Dram,
     #[serde(rename = "remote")]
     Remote,
-    /// The cache of another core, which had changed the line.
+    /// The cache of another core, which had modified the line.
     #[serde(rename = "dirty")]
     Dirty,
-    /// A miss that an earlier load had begun.
+    /// A miss that an earlier load started (line fill buffer hit).
     #[serde(rename = "in_flight")]
     InFlight,
     #[serde(rename = "unresolved")]

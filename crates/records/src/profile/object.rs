@@ -14,7 +14,7 @@ pub struct MemoryObject {
     pub site: Option<AllocationSite>,
     /// Its size, where known. Of allocations: the ends are the smallest and the largest one.
     pub bytes: Quantity,
-    /// How many there are of it: of allocations, as many as lived at most.
+    /// The number of such objects: of allocations, the most that lived at once.
     pub count: u64,
     /// Allocations that were made, as far as they are known.
     #[serde(default = "not_allocated")]

@@ -8,10 +8,10 @@ use units::Quantity;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
     pub backend: Backend,
-    /// Of each thread's CPU time, as asked for.
+    /// Requested samples per second of each thread's CPU time.
     pub frequency: Quantity,
     pub samples: u64,
-    /// Samples that the kernel had no room for.
+    /// Samples lost since the kernel's buffer was full.
     pub lost: u64,
     /// Time in the kernel is sampled too.
     pub sees_kernel: bool,
@@ -25,7 +25,7 @@ pub enum Backend {
     Clock,
 }
 
-/// What samples of a loop show whose stalling load is known.
+/// Samples of a test loop whose stalling load is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Share of the samples that land exactly one instruction behind the load.

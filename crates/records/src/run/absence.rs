@@ -6,7 +6,7 @@ use units::Quantity;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Absences {
-    /// How many were timed: a sample of them.
+    /// The number of absences that were timed: a sample of all.
     pub count: Quantity,
     pub p50: Quantity,
     pub p95: Quantity,

@@ -10,7 +10,7 @@ use units::Quantity;
 pub struct Process {
     /// As it was asked for.
     pub command: Vec<String>,
-    /// The file that ran: the interpreter, for a script.
+    /// The file that was executed: for a script, its interpreter.
     pub file: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -29,9 +29,9 @@ pub enum Ended {
         signal: i32,
         core_dumped: bool,
     },
-    /// It was running when the primary ended, and was ended then.
+    /// It was running when the primary ended, and was killed.
     WithThePrimary,
-    /// It never ran.
+    /// It was never started.
     NotStarted {
         why: String,
     },
@@ -73,7 +73,7 @@ pub struct Scavenger {
     /// Where its standard output and error went.
     pub output: String,
     pub times: Times,
-    /// Yields aboard: how far it got, as far as that can be told from outside.
+    /// Its yields while aboard, as a measure of its progress.
     pub progress: Quantity,
     pub faults_aboard: Quantity,
     #[serde(default)]
@@ -84,19 +84,19 @@ pub struct Scavenger {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     pub aboard: Quantity,
-    /// From its start to its end, but for the time aboard.
+    /// From its start to its end, without the time aboard.
     pub at_home: Quantity,
-    /// Its own thread on a processor.
+    /// Time in which its own thread ran on a CPU.
     #[serde(default = "not_told")]
     pub running: Quantity,
-    /// Its own thread waiting for a processor: it comes behind everybody else. It may be aboard
-    /// already, and only on its way to sleep.
+    /// Time in which its own thread was runnable without a CPU, under `SCHED_IDLE`. The thread may
+    /// be aboard already, and about to sleep.
     #[serde(default = "not_told")]
     pub waiting: Quantity,
 }
 
 fn not_told() -> Quantity {
-    Quantity::unresolved("an earlier version did not tell it")
+    Quantity::unresolved("earlier versions did not record it")
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

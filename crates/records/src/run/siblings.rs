@@ -5,14 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
-/// All threads of the program together, and those of them that were looked at one by one.
+/// All threads of the program together, and figures of some of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Siblings {
-    /// How many were seen; those that lived for less than a moment may not have been.
+    /// The number of threads seen; very short-lived ones may be missing.
     pub threads: Quantity,
-    /// Times one went aboard another.
+    /// How often a thread went aboard another one.
     pub boardings: Quantity,
-    /// Guests that were taken from a thread that slept, or was long in a library.
+    /// Guests that were taken from a thread that slept, or that stayed long in a library.
     pub taken: Quantity,
     #[serde(default)]
     pub trips_home: Vec<HomeTrip>,
@@ -24,12 +24,12 @@ pub struct Siblings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SiblingThread {
     pub tid: u32,
-    /// Times it went aboard another one.
+    /// How often it went aboard another thread.
     pub boardings: Quantity,
-    /// Times another one came aboard it.
+    /// How often another thread came aboard it.
     pub hosted: Quantity,
-    /// Time it was a guest of others.
+    /// Time in which it was a guest of other threads.
     pub aboard: Quantity,
-    /// Time it waited to be one, or to be home again.
+    /// Time in which it waited to go aboard, or to return home.
     pub waiting: Quantity,
 }

@@ -12,10 +12,10 @@ pub struct SiteRun {
     #[serde(flatten)]
     pub place: Place,
     pub yields: Quantity,
-    /// Yields there that were watched while the primary was alone.
+    /// Yields at this site that were timed while the primary ran alone.
     #[serde(default)]
     pub watched: u64,
-    /// Of them, the share after which the next yield came too soon for a miss.
+    /// The share of them in which the load hit a cache: the next yield came too soon for a miss.
     #[serde(default = "not_watched")]
     pub hits: Quantity,
     /// Why the site is not worth its yield, if it is not.

@@ -6,23 +6,23 @@ use units::Quantity;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slowdown {
-    /// By this share, over the time watched: 0.05 is 5% slower than alone.
+    /// The slowdown as a share, over the time watched: 0.05 is 5% slower than alone.
     pub share: Quantity,
-    /// Time for which threads of the primary were watched, but for what they slept; of several, the
-    /// sum.
+    /// Time in which the primary's threads were watched, without the time in which they slept; the
+    /// sum over all threads.
     pub watched: Quantity,
-    /// Of it, with guests.
+    /// The part of that time with guests.
     pub with_guests: Quantity,
-    /// Times that pace was compared.
+    /// The number of comparisons of pace.
     pub samples: u64,
-    /// Of them, those in which yields were too rare: a bound was taken.
+    /// Those comparisons in which yields were too rare for an estimate: a bound was taken.
     #[serde(default)]
     pub bounded: u64,
 }
 
 impl Default for Slowdown {
     fn default() -> Self {
-        Self::unresolved("an earlier version did not watch it")
+        Self::unresolved("earlier versions did not measure it")
     }
 }
 

@@ -70,10 +70,10 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
         control.errno.store(errno, Relaxed);
         control.stage.store(stage::REFUSED, Release);
         refuse(match why {
-            refusal::VERSION => b"launcher and runtime are of different builds",
+            refusal::VERSION => b"launcher and runtime are from different builds",
             refusal::MEMORY => b"no memory for the areas of its threads (is there a limit on address space?)",
             refusal::GS_BASE => b"the GS base cannot be set",
-            refusal::XSAVE => b"the processor's vector state cannot be kept (XSAVE)",
+            refusal::XSAVE => b"the processor's vector state cannot be saved (XSAVE)",
             _ if errno == sys::EAGAIN => {
                 b"no process can be made for the supervisor (is there a limit on processes?)"
             }

@@ -131,7 +131,7 @@ impl<'a, 'd> Tables<'a, 'd> {
             .with_min_len(64)
             .map(|&(unit, function, twin)| carry_over(module, go, unit, function, twin))
             .collect::<Option<_>>()
-            .ok_or(TwinError::GoTables("hold what cannot be said of twins"))?;
+            .ok_or(TwinError::GoTables("have entries that twins cannot have"))?;
 
         // An offset of 0 says that there is no table.
         let mut pctab = vec![0];
@@ -329,7 +329,7 @@ fn find_functions(starts: &[u64], size: u64) -> Result<Vec<u8>, TwinError> {
         out.extend(first.to_le_bytes());
         for part in 0..PARTS {
             let more = u8::try_from(number(part) - first);
-            out.push(more.map_err(|_| TwinError::GoTables("are of too many functions in one page"))?);
+            out.push(more.map_err(|_| TwinError::GoTables("list too many functions in one page"))?);
         }
     }
     Ok(out)

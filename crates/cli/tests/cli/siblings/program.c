@@ -1,5 +1,6 @@
-/* Threads that chase through memory, and what else threads do meanwhile. The first argument says what; what is printed
- * does not hang on who ran when. To add one: a function, a line in main, a line in the test. */
+/* Threads that chase through memory, and what else threads do meanwhile. The first argument says
+ * what; the output does not depend on the order in which threads run. To add one: a function, a
+ * line in main, a line in the test. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -92,7 +93,7 @@ static void *with_locks(void *argument) {
     return 0;
 }
 
-/* A lock that is waited for by turning round and round; whoever has it chases. */
+/* A spin lock; the thread that holds it chases. */
 static atomic_int spin;
 static void *with_spin_lock(void *argument) {
     struct worker *self = argument;
@@ -288,7 +289,8 @@ static void many(void) {
     print_results(1);
 }
 
-/* Signals that meet threads before these have run anything, with handlers that find what is their thread's own. */
+/* Signals that arrive at threads before these have executed anything; the handlers check what
+ * belongs to their thread. */
 static __thread struct { long here; char name[24]; } mark = {77, "as it was made"};
 static atomic_long wrong;
 static void look_at_mark(int signal) {

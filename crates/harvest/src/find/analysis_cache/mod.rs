@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
 
-/// What is seen in a file, by whoever looks through it now, or did before. `debug` is its separate
+/// What the analysis sees in a file: it runs now, or ran before. `debug` is its separate
 /// debug information.
 pub(crate) fn seen<E>(
     cache: &Cache,

@@ -1,9 +1,9 @@
-//! Loops that only wait by turning round: for time, or for memory that others write.
+//! Loops that busy-wait: for a time, or for memory that another thread writes.
 //!
 //! A loop in which no round leaves anything to the next one (no register, no place in the frame),
-//! which stores nowhere else and calls nothing but what tells the time, can only be left when the
-//! clock or somebody else's store lets it. So all of its rounds but the last are idle, and whoever
-//! runs meanwhile takes nothing from the program. A loop that says `pause` says so itself.
+//! which stores nowhere else and calls nothing but what tells the time, can only end by the clock
+//! or by a store of another thread. So all of its iterations but the last are idle, and a guest
+//! that runs meanwhile takes nothing from the program. A loop that says `pause` says so itself.
 //!
 //! To let another call be part of a wait: its name in [`TELLS_TIME`].
 
