@@ -90,7 +90,7 @@ fn invented_microcode(host: &mut Host) {
     if let (true, Some(shown)) = (guest, host.processor.microcode.get()) {
         if ["0x1000065", "0x1", "0xffffffff"].contains(&shown.as_str()) {
             host.processor.microcode =
-                Fact::unknown(format!("the hypervisor shows {shown}, which is not the processor's revision"));
+                Fact::unknown(format!("the hypervisor shows {shown} in place of the microcode revision"));
         }
     }
 }

@@ -8,6 +8,7 @@
 //! footprint      how much memory a load's addresses are spread over
 //! level          which level serves them, by their footprint and the cache sizes
 //! each           how long the core waits each time a load runs
+//! dependence     what the code around a load tells of how its misses follow one another
 //! pattern        chain, parallel or stream
 //! unwind         the calls that led to a sample, by its registers and its stack
 //! stacks         all of those calls, as one tree
@@ -28,6 +29,7 @@ mod annotate;
 mod calls;
 pub mod code;
 pub mod data_address;
+mod dependence;
 pub mod each;
 pub mod footprint;
 pub mod heap;

@@ -1,8 +1,9 @@
-//! How a load's addresses follow one another, by its code and by its samples.
+//! How a load's addresses follow one another, by its samples: where its code does not tell, see
+//! `dependence.rs`.
 //!
-//! A load that replaces its own base by what it loaded follows a chain. For all others the code
-//! around tells too little yet; a stream shows in the samples: over the run its addresses ascend
-//! (or descend) far more often than not, from sample to sample of one thread.
+//! A load that replaces its own base by what it loaded most likely follows a chain. A stream shows
+//! in the samples: over the run its addresses ascend (or descend) far more often than not, from
+//! sample to sample of one thread.
 
 use crate::data_address::DataAddress;
 use records::profile::Pattern;

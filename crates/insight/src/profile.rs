@@ -4,6 +4,7 @@ use crate::annotate::Attributed;
 use crate::calls::Calls;
 use crate::code::{Cause, Entry, Unclear};
 use crate::data_address::data_address;
+use crate::dependence;
 use crate::each::{Beside, stall_each};
 use crate::level::{CacheSizes, judge};
 use crate::object_stalls::ObjectStalls;
@@ -17,7 +18,7 @@ use crate::tally::{Kept, PlaceTally, Tally};
 use image::Image;
 use image::elf::bytes::hex;
 use records::profile::{
-    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, Profile, ProfiledProgram, Sampling,
+    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, Pattern, Profile, ProfiledProgram, Sampling,
     StallingLoad, Summary, Unattributed,
 };
 use records::run::Refused;
@@ -196,6 +197,8 @@ impl Listed {
                 function.stalled += if matches!(cause, Cause::Load(_)) { counts.user } else { 0 };
             }
         }
+        let listed = loads.iter().filter(|(_, waited)| waited.samples >= LEAST_LISTED);
+        let by_code = dependence::patterns(code, listed.map(|(address, _)| *address));
         let samples_at = |address: Svma| {
             let offset = code.module.image.file_offset(address)?;
             let index = places.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
@@ -206,7 +209,8 @@ impl Listed {
                 instructions: beside.len() as u64,
                 samples: beside.into_iter().filter_map(samples_at).sum(),
             });
-            self.add_load(source, objects, calls, run, address, &waited, beside, all);
+            let by_code = by_code.get(&address).copied();
+            self.add_load(source, objects, calls, run, address, &waited, beside, by_code, all);
         }
         for (unit, counts) in functions {
             if counts.samples as f64 >= WORTH_ANNOTATING * all as f64 {
@@ -234,6 +238,7 @@ impl Listed {
         address: Svma,
         waited: &Waited,
         beside: Option<Beside>,
+        by_code: Option<Pattern>,
         all: u64,
     ) {
         let (file, code) = (source.file, &source.code);
@@ -257,7 +262,7 @@ impl Listed {
         if waited.samples < LEAST_LISTED {
             return;
         }
-        let pattern = pattern(&timed);
+        let pattern = by_code.unwrap_or_else(|| pattern(&timed));
         let frames = source.frames(address);
         let (own, inlined) = frames.split_last().expect("an address has a frame");
         let line = frames[0].line.as_ref();

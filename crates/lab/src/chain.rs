@@ -71,7 +71,7 @@ impl Layout {
 pub enum ChainError {
     #[error(transparent)]
     Memory(#[from] SysError),
-    #[error("a chain of {nodes} nodes came back after {steps} steps")]
+    #[error("a pointer chain of {nodes} nodes is not one cycle: it returns to its start after {steps} steps")]
     NotOneCycle { nodes: u64, steps: u64 },
     #[error("the chains do not fit into the arena")]
     NoRoom,

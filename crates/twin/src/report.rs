@@ -70,7 +70,9 @@ impl std::fmt::Display for Refusal {
             Self::BareShort => "not in the unwind table, and shorter than a jump",
             Self::BareNotWhole => "not in the unwind table, and not all of it is code",
             Self::BareEntered => "not in the unwind table, and referenced in its middle",
-            Self::BareJumps => "not in the unwind table, and jumps to an address that is no known function",
+            Self::BareJumps => {
+                "not in the unwind table, and jumps to an address that is not a known function"
+            }
             Self::BareCalls => "not in the unwind table, and calls code that may read its return address",
             Self::BareReadsItself => "not in the unwind table, and refers to addresses in itself",
             Self::GoAssembly => "a Go function written in assembly",

@@ -62,7 +62,7 @@ pub(super) fn rights(page: &mut Page, host: &Host) {
 }
 
 pub(super) fn company(page: &mut Page, host: &Host) {
-    page.section("Company");
+    page.section("Other work on this machine");
     let c = &host.company;
     let since = c.uptime_seconds.value().map(|s| format!(" in {}", duration(s))).unwrap_or_default();
     match (c.steal_seen.value(), c.steal_ppm.value()) {

@@ -162,6 +162,34 @@ fn the_code_shows_which_instruction_the_core_waited_for() {
     assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
 }
 
+/// Sums what an array of random indices leads to, in an area of 128 MiB.
+const GATHER: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+static long area[1 << 24];
+static unsigned where[1 << 20];
+__attribute__((noinline, noclone)) static long gather(long rounds) {
+    long sum = 0;
+    while (rounds--) for (long i = 0; i < 1 << 20; i++) sum += area[where[i]];
+    return sum;
+}
+int main(void) {
+    for (long i = 0; i < 1 << 24; i++) area[i] = i;
+    for (long i = 0; i < 1 << 20; i++) where[i] = (i * 0x9e3779b97f4a7c15ul) >> 40;
+    printf("%ld\n", gather(60));
+    return 0;
+}
+"#;
+
+#[test]
+fn misses_that_overlap_are_told_from_a_chain() {
+    let place = Place::new(GATHER, env!("CARGO_BIN_EXE_gleaner"));
+    let Some((output, profile)) = profiled(&place, &["--", "./p"]) else { return };
+    let load = profile.loads.iter().find(|load| load.object.as_deref() == Some("area (p)"));
+    let load = load.unwrap_or_else(|| panic!("{}", text(&output.stderr)));
+    assert_eq!((load.function.as_deref(), load.pattern), (Some("gather"), Pattern::Parallel), "{load:?}");
+}
+
 #[test]
 fn the_record_of_a_program_that_crashes_is_kept() {
     let place = place();

@@ -20,7 +20,7 @@ pub(super) fn line(pairs: &[PairPoint]) -> Quantity {
         return Quantity::unresolved("no pair of words was resolved");
     };
     if last.1.value < first.1.value * LEAST_STEP {
-        return Quantity::unresolved("words far apart cost no more than neighbours");
+        return Quantity::unresolved("a load of a distant word takes no longer than one of an adjacent word");
     }
     let middle = f64::midpoint(first.1.value, last.1.value);
     let Some(step) = known.iter().position(|k| k.1.value > middle) else {
