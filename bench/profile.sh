@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What profiling costs: each program as it is, the same again, under `gleaner profile --no-stacks`,
-# and under `gleaner profile`, one after the other in rounds whose order changes. Each round gives
-# ratios of the time from the program's start to its end; the table shows their medians and an
-# interval that holds the true median with 95 %. The row "again" compares a program with itself:
-# what this machine shows where there is no difference. The profiler's own CPU time and memory are
-# beside it. Variables: PROGRAMS (which), ROUNDS (how many).
+# What profiling costs: each program as it is, the same again, under `gleaner profile --no-stacks
+# --no-allocations` (the clock alone), and under `gleaner profile` (all), one after the other in
+# rounds whose order changes. Each round gives ratios of the time from the program's start to its
+# end; the table shows their medians and an interval that holds the true median with 95 %. The
+# column "again" compares a program with itself: what this machine shows where there is no
+# difference. The profiler's own CPU time is beside it. Variables: PROGRAMS (which), ROUNDS (how
+# many).
 #
 # To add a program: a function that runs it by "$@" in front of it and prints nothing; its name
 # without `_run` is found by itself.
@@ -33,7 +34,7 @@ PY
 awk 'BEGIN { for (i = 0; i < 120; i++) printf "double fl%d(double *restrict a, const double *restrict b, int n) { double t = %d; for (int i = 0; i < n; i++) { a[i] = a[i] * b[i] + %d; t += a[i] > b[i] ? a[i] : -b[i]; } return t; }\nunsigned h%d(const char *s, double *a, double *b) { unsigned h = %d; while (*s) h = (h ^ (unsigned char)*s++) * 16777619u; switch (h %% 9) { case 1: h += 7; break; case 3: h ^= 9; break; case 5: return h; } return h / %d + (int)fl%d(a, b, 64); }\n", i, i, i + 1, i, i, 3 + i, i }' >"$work/big.c"
 
 chase_run() { "$@" "$work/chase" 64 12000000; }
-join_run() { "$@" "$work/join" 64 4; }
+join_run() { "$@" "$work/join" 64 30000000; }
 python3_run() { "$@" /usr/bin/python3 "$work/script.py"; }
 sqlite3_run() { "$@" /usr/bin/sqlite3 :memory: ".read $work/script.sql"; }
 perl_run() { "$@" /usr/bin/perl -e 'srand(1); my %h; $h{int(rand(1e9))} = $_ for 1..700000; my $s = 0; for my $k (sort keys %h) { $s += $h{$k} } print $s'; }
@@ -60,7 +61,7 @@ once() {
         ;;
     *)
         local options=()
-        [ "$2" = clock ] && options=(--no-stacks)
+        [ "$2" = clock ] && options=(--no-stacks --no-allocations)
         "$1_run" "$gleaner" profile -q "${options[@]}" -o "$work/profile.json" -- >/dev/null 2>&1
         "$gleaner" show "$work/profile.json" .summary.elapsed.value
         "$gleaner" show "$work/profile.json" .summary.overhead.value >"$work/used.$2"
@@ -94,7 +95,7 @@ measure() {
 }
 
 {
-    echo "| program | seconds | again | clock alone | with stacks | profiler's CPU, clock alone | with stacks |"
+    echo "| program | seconds | again | clock alone | all | profiler's CPU, clock alone | all |"
     echo "|---|---|---|---|---|---|---|"
     for program in $programs; do measure "$program"; done
 } | keep profile.md

@@ -2,11 +2,12 @@
 
 use crate::code::bare;
 use crate::code::code_units::{self, Unit};
-use crate::code::descend::{Decoded, Scratch, Surroundings, decode};
+use crate::code::descend::{Decoded, Scratch, decode};
 use crate::code::insn::{Flow, index_at};
 use crate::code::instructions::Instructions;
+use crate::code::jump_table::JumpTable;
 use crate::code::never_returns;
-use crate::code::tables::JumpTable;
+use crate::code::surroundings::Surroundings;
 use crate::elf::Segment;
 use crate::elf::abi;
 use crate::elf::imports::{Import, Imports};

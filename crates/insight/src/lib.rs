@@ -19,6 +19,7 @@
 //! site_names     what people call such a site
 //! objects        which variable, allocation or area an address lies in
 //! object_stalls  how much of the stall each object has
+//! findings       what to do about the waiting
 //! annotate       the code of functions that took time, with its samples
 //! profile        all of it, put together as the record
 //! ```
@@ -31,6 +32,7 @@ pub mod code;
 pub mod data_address;
 mod dependence;
 pub mod each;
+mod findings;
 pub mod footprint;
 pub mod heap;
 pub mod level;

@@ -6,6 +6,7 @@ use crate::code::{Cause, Entry, Unclear};
 use crate::data_address::data_address;
 use crate::dependence;
 use crate::each::{Beside, stall_each};
+use crate::findings;
 use crate::level::{CacheSizes, judge};
 use crate::object_stalls::ObjectStalls;
 use crate::objects::{Found, Objects, Variables};
@@ -371,11 +372,13 @@ impl Listed {
         functions.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
         let mut code = self.code;
         code.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
+        loads.truncate(MOST_LISTED);
         Profile {
             program: run.program,
             sampling: run.sampling,
+            findings: findings::of(&summary, &loads),
             summary,
-            loads: loads.into_iter().take(MOST_LISTED).collect(),
+            loads,
             functions: functions.into_iter().take(MOST_LISTED).collect(),
             objects: self.objects.into_records(objects, all, MOST_LISTED),
             code,

@@ -5,12 +5,14 @@
 
 mod annotated;
 mod calls;
+mod finding;
 mod load;
 mod object;
 mod sampling;
 
 pub use annotated::{AnnotatedFunction, AnnotatedInstruction};
 pub use calls::{CallFrame, CallNode, CallTree};
+pub use finding::{Finding, FindingKind};
 pub use load::{Level, Pattern, StallingLoad};
 pub use object::{AllocationSite, MemoryObject};
 pub use sampling::{Backend, Calibration, Sampling};
@@ -33,6 +35,9 @@ pub struct Profile {
     pub functions: Vec<FunctionShare>,
     /// The data that the core waited for, most stall first.
     pub objects: Vec<MemoryObject>,
+    /// What to do about it, what promises most first.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
     /// The code of the functions that took most time.
     #[serde(default)]
     pub code: Vec<AnnotatedFunction>,

@@ -29,7 +29,7 @@ use crate::select::sites::SiteChoice;
 use crate::select::{EntryChoice, UnitChoice, choose};
 use crate::yields::leaves::leave_anywhere;
 use image::code::groups::RelyOn;
-use image::code::tables::JumpTable;
+use image::code::jump_table::JumpTable;
 use image::liveness::{Knowledge, Liveness};
 use image::{Image, Module};
 use rayon::prelude::*;

@@ -25,6 +25,7 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     text.push_str(&callers(profile, top));
     text.push_str(&functions(profile, top, width));
     text.push_str(&objects(profile, top, width));
+    text.push_str(&findings(profile));
     for refused in &profile.refusals {
         let help = refused.would_help.as_ref().map_or(String::new(), |help| format!("; {help}"));
         let _ = writeln!(text, "  {}: {}{help}", refused.what, refused.why);
@@ -193,6 +194,27 @@ fn objects(profile: &Profile, top: usize, width: usize) -> String {
         return String::new();
     }
     format!("\n  data that the core waited for\n{}\n", draw(&rows, width))
+}
+
+fn findings(profile: &Profile) -> String {
+    let mut lines = String::new();
+    for finding in &profile.findings {
+        let line = finding.line.map_or(String::new(), |line| format!(":{line}"));
+        let file =
+            finding.file.as_ref().map_or(String::new(), |file| format!(" ({}{line})", file_name(file)));
+        let place =
+            finding.function.as_ref().map_or(String::new(), |name| format!("{}{file}: ", short(name, 40)));
+        let _ = writeln!(lines, "  {place}{}; gain {}", finding.says, gain(&finding.gain));
+    }
+    if lines.is_empty() { lines } else { format!("  findings\n{lines}\n") }
+}
+
+/// Where a change may gain nothing, its end says more than an interval.
+fn gain(gain: &Quantity) -> String {
+    match gain.estimate() {
+        Some(share) if share.lo <= 0.0 => format!("at most {:.0}%", 100.0 * share.value),
+        _ => percent(gain),
+    }
 }
 
 fn file_name(path: &str) -> String {

@@ -3,7 +3,7 @@
 //!
 //! Where `perf_event_open` is forbidden, the profiler says so with exit code 3: these tests end.
 
-use records::profile::{Level, Pattern, Profile, ProgramEnd};
+use records::profile::{FindingKind, Level, Pattern, Profile, ProgramEnd};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use testkit::{Place, text, wait_until};
@@ -188,6 +188,9 @@ fn misses_that_overlap_are_told_from_a_chain() {
     let load = profile.loads.iter().find(|load| load.object.as_deref() == Some("area (p)"));
     let load = load.unwrap_or_else(|| panic!("{}", text(&output.stderr)));
     assert_eq!((load.function.as_deref(), load.pattern), (Some("gather"), Pattern::Parallel), "{load:?}");
+    let finding = profile.findings.iter().find(|finding| finding.kind == FindingKind::Prefetch);
+    assert_eq!(finding.and_then(|finding| finding.function.as_deref()), Some("gather"), "{load:?}");
+    assert!(text(&output.stderr).contains("prefetch it several iterations ahead"));
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn what_cannot_be_rewritten_is_named() {
     assert_eq!((code, line.as_str()), (Some(2), expected));
 
     let (code, _, line) = harvest(&["--libraries", " ,", "--", "./walker"]);
-    assert!(code == Some(2) && line.contains("no name of a library"), "{line}");
+    assert!(code == Some(2) && line.contains("not the name of a library"), "{line}");
 
     // What is loaded beside it is loaded by a name that nobody knows before.
     let (code, _, line) = harvest(&["--libraries", "libloads", "--", "./loader"]);

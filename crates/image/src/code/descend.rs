@@ -2,8 +2,10 @@
 //! code.
 
 use crate::code::insn::{Flow, Insn};
+use crate::code::jump_table::{JumpTable, OpenJump};
 use crate::code::reads;
-use crate::code::tables::{self, JumpTable, OpenJump};
+use crate::code::surroundings::Surroundings;
+use crate::code::tables;
 use crate::elf::joined;
 use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use units::Svma;
@@ -31,22 +33,6 @@ pub struct Decoded {
     pub overlaps: bool,
     /// It calls the instruction after the call, to learn where it is.
     pub reads_own_address: bool,
-}
-
-/// What decoding needs to know about the module.
-#[derive(Clone, Copy)]
-pub struct Surroundings<'a, 'd> {
-    pub image: &'a crate::Image<'d>,
-    /// The executable address range, for constants that point into code.
-    pub code: (u64, u64),
-    /// What of it is data ([`crate::Image::data_among_code`]).
-    pub data: &'a [(u64, u64)],
-    /// Whether a call to this address never returns.
-    pub never_returns: &'a (dyn Fn(Svma) -> bool + Sync),
-    /// Whether a call through this slot never returns.
-    pub slot_never_returns: &'a (dyn Fn(Svma) -> bool + Sync),
-    /// How many entries the jump tables of a unit may have, all in all.
-    pub most_entries: usize,
 }
 
 /// Bitmaps and lists that are kept from unit to unit.

@@ -4,7 +4,7 @@
 
 use crate::code::code_units::Unit;
 use crate::code::insn::index_at;
-use crate::code::tables::JumpTable;
+use crate::code::jump_table::JumpTable;
 use crate::flow::cfg::{Cfg, EdgeKind};
 use crate::module::Module;
 use rayon::prelude::*;

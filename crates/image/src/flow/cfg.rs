@@ -1,7 +1,7 @@
 //! Basic blocks and the edges between them.
 
 use crate::code::insn::{Flow, Insn, index_at, index_behind};
-use crate::code::tables::JumpTable;
+use crate::code::jump_table::JumpTable;
 use std::collections::HashMap;
 use units::Svma;
 

@@ -1,7 +1,8 @@
 //! Jump tables in code written for the purpose: shapes that compilers make seldom.
 
 use gleaner_image::Image;
-use gleaner_image::code::descend::{Decoded, Scratch, Surroundings, decode};
+use gleaner_image::code::descend::{Decoded, Scratch, decode};
+use gleaner_image::code::surroundings::Surroundings;
 use iced_x86::code_asm::{
     AsmRegister64, CodeAssembler, byte_ptr, dword_ptr, eax, esi, ptr, qword_ptr, rax, rdi, rdx, rsi,
 };

@@ -13,7 +13,7 @@ use crate::layout::{
 };
 use image::Module;
 use image::code::insn::{Flow, Insn, index_at};
-use image::code::tables::JumpTable;
+use image::code::jump_table::JumpTable;
 use image::elf::bytes::u32_at;
 use std::collections::HashMap;
 use units::Svma;

@@ -18,7 +18,7 @@ pub(crate) mod thrown;
 use crate::layout::insertions::Insertions;
 use image::Module;
 use image::code::insn::{Flow, Insn, index_at};
-use image::code::tables::JumpTable;
+use image::code::jump_table::JumpTable;
 use units::Svma;
 
 /// The size of a jump to anywhere.

@@ -11,8 +11,9 @@
 mod back;
 
 use crate::Image;
-use crate::code::descend::Surroundings;
 use crate::code::insn::{Flow, Insn};
+use crate::code::jump_table::{JumpTable, OpenJump};
+use crate::code::surroundings::Surroundings;
 use crate::code::symbolic::{Node, Path, Term};
 use crate::elf::cursor::Cursor;
 use crate::elf::is_among;
@@ -20,33 +21,6 @@ use crate::flow::cfg::{Cfg, Edge, EdgeKind};
 use back::{Back, DEEPEST_SEARCH};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use units::Svma;
-
-/// A `switch`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JumpTable {
-    /// The indirect jump, as an offset in its unit.
-    pub jump_at: u32,
-    /// The instruction that reads the table; the jump itself when it jumps through memory.
-    pub load_at: u32,
-    pub table: Svma,
-    /// 4 or 8.
-    pub entry_size: u8,
-    /// What is added to an entry; `None` if entries are addresses.
-    pub base: Option<u64>,
-    /// Its length comes from a comparison, not only from the width of the index.
-    pub is_guarded: bool,
-    /// Where each entry leads.
-    pub targets: Vec<Svma>,
-}
-
-/// An indirect jump that is not (or not safely) a jump table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenJump {
-    pub at: u32,
-    /// It goes to an address found in memory, so to one that stands there somewhere; otherwise it
-    /// may be computed.
-    pub is_pointer: bool,
-}
 
 const LONGEST_TABLE: u64 = 1 << 16;
 const LONGEST_PATH: usize = 10;
