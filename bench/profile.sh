@@ -46,8 +46,7 @@ bzip2_run() { "$@" bzip2 -k -c "$work/part"; }
 sort_run() { "$@" env LC_ALL=C sort --parallel=1 -S 500M "$work/text"; }
 awk_run() { "$@" awk '{ n[$1 % 100003] += NR; s += length($0) } END { for (k in n) t += n[k]; print s, t }' "$work/text"; }
 openssl_run() { "$@" sh -c "for i in 1 2 3 4 5 6; do openssl dgst -sha256 $work/text; done"; }
-grep_run() { "$@" sh -c "for i in 1 2 3; do grep -c -E '(a|b)+c.*[0-9]f+ line' $work/text; done"; }
-programs=${PROGRAMS:-chase join python3 sqlite3 perl gcc xz gzip gunzip bzip2 sort awk openssl grep}
+programs=${PROGRAMS:-chase join python3 sqlite3 perl gcc xz gzip gunzip bzip2 sort awk openssl}
 
 # once PROGRAM WAY: seconds; with a profiler, its CPU time and memory in $work/used
 once() {
