@@ -96,21 +96,28 @@ fn record(object: Object, stall: &Stall, objects: &Objects<'_, '_>, all: u64) ->
         }),
         bytes: bytes.unwrap_or_else(|| Quantity::unresolved("the size is not known")),
         count: group.most.round().max(1.0) as u64,
-        allocations: allocations(group.allocations, group.records, group.bytes.map_or(1, |(least, _)| least)),
+        allocations: allocations(
+            group.allocations,
+            group.squares,
+            group.records,
+            group.bytes.map_or(1, |(least, _)| least),
+        ),
         stall: share,
         threads: stall.threads.len(),
     }
 }
 
-/// How many there were of this size or more, if this number of records stands for them.
-fn allocations(estimate: f64, records: u64, bytes: u64) -> Quantity {
+/// How many there were of this size or more, if this number of records stands for them: `squares`
+/// is the sum over the records of the square of what each stands for, since later records of a
+/// burst, which stand for many, make most of the error.
+fn allocations(estimate: f64, squares: f64, records: u64, bytes: u64) -> Quantity {
     let each = estimate / (records.max(1) as f64);
     if each < 1.001 {
         return Quantity::measured(Estimate::exact(estimate.round()), Unit::Count);
     }
     // Pages are chosen, not allocations: those of one page come together.
     let of_page = (4096 / bytes.max(16)).max(1) as f64;
-    let spread = 2.0 * each * ((records as f64 + 1.0) * of_page).sqrt();
+    let spread = 2.0 * ((squares + each * each) * of_page).sqrt();
     let (value, least) = (estimate.round(), (estimate - spread).round().max(records as f64));
     let estimate = Estimate::new(value, least.min(value), (estimate + spread).round());
     Quantity::modelled(estimate, Unit::Count)
@@ -147,9 +154,9 @@ mod tests {
 
     #[test]
     fn estimates_have_intervals() {
-        assert_eq!(allocations(100.0, 100, 64).value(), Some(100.0));
-        let estimate = allocations(1600.0, 100, 4096).estimate().unwrap();
-        let small = allocations(1600.0, 100, 64).estimate().unwrap();
+        assert_eq!(allocations(100.0, 100.0, 100, 64).value(), Some(100.0));
+        let estimate = allocations(1600.0, 25_600.0, 100, 4096).estimate().unwrap();
+        let small = allocations(1600.0, 25_600.0, 100, 64).estimate().unwrap();
         assert!(small.lo < estimate.lo && small.hi > estimate.hi, "they come in pages");
         assert!(estimate.lo < 1400.0 && estimate.hi > 1800.0 && estimate.lo >= 100.0);
     }

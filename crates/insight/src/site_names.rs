@@ -168,6 +168,7 @@ pub(crate) struct Group {
     /// The smallest and the largest allocation.
     pub(crate) bytes: Option<(u64, u64)>,
     pub(crate) allocations: f64,
+    pub(crate) squares: f64,
     pub(crate) records: u64,
     pub(crate) most: f64,
 }
@@ -220,6 +221,7 @@ impl Group {
             (one, other) => one.or(other),
         };
         self.allocations += site.allocations;
+        self.squares += site.squares;
         self.records += site.records;
         self.most += site.most;
     }

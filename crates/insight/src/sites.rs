@@ -16,6 +16,8 @@ pub struct Site {
     /// The smallest and the largest allocation.
     pub bytes: Option<(u64, u64)>,
     pub allocations: f64,
+    /// The sum of the squares of what each record stands for.
+    pub squares: f64,
     /// How many live now, and how many did at most.
     pub lives: f64,
     pub most: f64,
@@ -62,6 +64,7 @@ impl Sites {
         let (least, most) = site.bytes.unwrap_or((size, size));
         site.bytes = Some((least.min(size), most.max(size)));
         site.allocations += weight;
+        site.squares += weight * weight;
         site.records += 1;
         self.lives_on(id, weight);
     }
