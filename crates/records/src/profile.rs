@@ -125,6 +125,11 @@ fn not_told() -> Quantity {
     Quantity::unresolved("the record does not say")
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Time of which it is not known what the core waited for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unattributed {

@@ -1,5 +1,6 @@
 //! The code of functions that took time, with the samples of each instruction.
 
+use super::is_zero;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +39,4 @@ pub struct AnnotatedInstruction {
     /// It reads or writes memory, and its samples are the core's waiting for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_waited_for: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

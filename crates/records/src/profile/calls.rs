@@ -1,5 +1,6 @@
 //! Who called what was sampled.
 
+use super::is_zero;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,9 +58,4 @@ pub struct CallNode {
     /// Of those, while the core waited for a load.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stall: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

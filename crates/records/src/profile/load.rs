@@ -1,5 +1,6 @@
 //! Loads that the core waited for.
 
+use super::not_told;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
@@ -51,15 +52,11 @@ pub struct StallingLoad {
     pub callers_share: Quantity,
     /// How long the core waits each time the load runs: modelled from the samples of the
     /// instructions beside it, which run as often.
-    #[serde(default = "not_estimated")]
+    #[serde(default = "not_told")]
     pub stall_each: Quantity,
     /// Share of the CPU time that would be left for other work if the program yielded each time
     /// before this load: its stall less the yields' own cost.
     pub harvestable: Quantity,
-}
-
-fn not_estimated() -> Quantity {
-    Quantity::unresolved("the record does not say")
 }
 
 fn no_stacks() -> Quantity {

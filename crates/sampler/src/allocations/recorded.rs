@@ -17,8 +17,7 @@ pub(crate) struct Recorded {
     /// Stacks by process and key, until their first record is counted.
     copied: HashMap<(u32, u64), Copied>,
     fresh: (Vec<Told>, Vec<Copied>),
-    /// Processes that tell of their allocations, and those whose `malloc` is another one.
-    pub telling: HashSet<u32>,
+    /// Processes whose `malloc` is another one.
     pub not_interposed: HashSet<u32>,
 }
 
@@ -48,10 +47,10 @@ impl Recorded {
                 What::Freed { address } => tally.heaps.freed(process, address, told.time_ns),
                 What::Lowered { threshold } => tally.heaps.lowered(threshold, told.time_ns),
                 What::Began { is_interposed } => {
-                    let list = if is_interposed { &mut self.telling } else { &mut self.not_interposed };
-                    list.insert(process);
                     if is_interposed {
                         tally.heaps.began(process);
+                    } else {
+                        self.not_interposed.insert(process);
                     }
                 }
             }
