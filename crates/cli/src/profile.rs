@@ -32,9 +32,14 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
 
-    /// Samples a second of each thread's CPU time
-    #[arg(long, value_name = "HZ", default_value = "4000", value_parser = clap::value_parser!(u32).range(1..=20_000))]
-    frequency: u32,
+    /// Samples a second of each thread's CPU time [default: as many as --budget allows, 4000 at most]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    frequency: Option<u32>,
+
+    /// Let profiling take at most this part of the program's time: a third of it for the samples,
+    /// whose cost on this machine is measured first
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = budget)]
+    budget: f64,
 
     /// Stop sampling after this time, for example 10s; the program runs on
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -98,7 +103,8 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
             Some(pid) => Subject::Process(pid),
             None => Subject::Command(args.command.clone()),
         },
-        frequency_hz: u64::from(args.frequency),
+        frequency_hz: args.frequency.map(u64::from),
+        budget: args.budget / 100.0,
         duration: args.duration,
         window,
         stacks: !args.no_stacks,
@@ -140,6 +146,13 @@ fn refused(error: &SampleError) -> Refusal {
         ),
         SampleError::NoRing { .. } => Refusal::not_possible_here(what, why)
             .would_help("a higher limit on locked memory: ulimit -l, or sysctl kernel.perf_event_mlock_kb"),
+    }
+}
+
+fn budget(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).parse() {
+        Ok(percent) if (0.1..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("a budget is 0.1% to 100%".to_owned()),
     }
 }
 

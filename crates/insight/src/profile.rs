@@ -35,6 +35,7 @@ pub struct Run {
     pub elapsed: Quantity,
     pub cpu_time: Quantity,
     pub overhead: Quantity,
+    pub overhead_beside: Quantity,
     pub refusals: Vec<Refused>,
     pub caches: CacheSizes,
     /// What a yield costs on this machine, if that is known.
@@ -365,6 +366,7 @@ impl Listed {
             },
             average_latency: Quantity::unresolved("samples of a clock show stall, not latency"),
             overhead: run.overhead,
+            overhead_beside: run.overhead_beside,
         };
         let mut loads = self.loads;
         loads.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));

@@ -116,9 +116,12 @@ pub struct Summary {
     pub by_level: ByLevel,
     /// Of the loads that the core waited for.
     pub average_latency: Quantity,
-    /// CPU time of the profiler beside the program, as a share of the program's. The interrupts
-    /// that take the samples are part of the program's own time.
+    /// CPU time that profiling took, as a share of the program's: that of the profiler beside it, and
+    /// that of the samples by what one costs in the calibration.
     pub overhead: Quantity,
+    /// Of that, the profiler's own, beside the program.
+    #[serde(default = "not_told")]
+    pub overhead_beside: Quantity,
 }
 
 fn not_told() -> Quantity {

@@ -1,30 +1,40 @@
-//! Where samples land behind a load that is known to stall: asked of this machine before each run,
-//! since it depends on the processor and, in a guest, on its host.
+//! Where samples land behind a load that is known to stall, and what a sample costs: asked of this
+//! machine before each run, since it depends on the processor and, in a guest, on its host. Timers
+//! that a hypervisor emulates make a sample ten times dearer than it is on bare metal.
 
 use crate::perf::event::Event;
 use crate::perf::open::Clock;
 use crate::perf::ring::Ring;
 use crate::perf::{event, open};
 use insight::share::measured_share;
+use lab::rng::Rng;
+use lab::stats::median_interval;
 use records::profile::Calibration;
 use std::time::{Duration, Instant};
-use units::Quantity;
+use units::{Quantity, Unit};
 
 /// Far more than an L2 cache, and quickly written.
 const AREA_BYTES: usize = 32 << 20;
 const LINE_BYTES: usize = 64;
+/// Samples a second: enough of them in a short time.
+const FREQUENCY_HZ: u64 = 4000;
 /// Of this thread's CPU time; on a busy machine it ends earlier.
-const LASTS: Duration = Duration::from_millis(150);
-const LONGEST: Duration = Duration::from_millis(600);
-/// Steps between two looks at the clock: a few milliseconds.
-const STEPS: u64 = 20_000;
+const LASTS: Duration = Duration::from_millis(300);
+const LONGEST: Duration = Duration::from_millis(1200);
+/// Steps with the clock, and as many without: some milliseconds each.
+const STEPS: u64 = 40_000;
 
-/// Runs a chain of loads through a large area under the clock, and counts how many samples land
-/// exactly one instruction behind the load.
+/// Runs a chain of loads through a large area, by turns with the clock and without. Counts how many
+/// samples land exactly one instruction behind the load, and how much longer the loop takes.
 pub(crate) fn calibrate(clock: Clock) -> Calibration {
-    let unresolved = |why: &str| Calibration { one_behind: Quantity::unresolved(why), samples: 0 };
+    let unresolved = |why: &str| Calibration {
+        one_behind: Quantity::unresolved(why),
+        sample_cost: Quantity::unresolved(why),
+        samples: 0,
+    };
     let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-    let clock = Clock { from_exec: false, ..clock };
+    let frequency_hz = FREQUENCY_HZ.min(open::highest_frequency_hz());
+    let clock = Clock { from_exec: false, frequency_hz, ..clock };
     let rings: Option<Vec<Ring>> = open::cpus()
         .into_iter()
         .filter_map(|cpu| open::open(clock, thread, cpu).ok())
@@ -36,9 +46,19 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
     let area = area();
     let mut behind_load = 0;
     let mut at = area.as_ptr() as u64;
+    let mut stretch = |enabled: bool| {
+        for ring in &rings {
+            open::set_enabled(ring.event(), enabled);
+        }
+        let began = thread_cpu_time();
+        (at, behind_load) = chase(at, STEPS);
+        thread_cpu_time().saturating_sub(began).as_secs_f64()
+    };
+    let mut costs = Vec::new();
     let (began, spent) = (Instant::now(), thread_cpu_time());
     while thread_cpu_time().saturating_sub(spent) < LASTS && began.elapsed() < LONGEST {
-        (at, behind_load) = chase(at, STEPS);
+        let (without, with) = (stretch(false), stretch(true));
+        costs.push((with - without) / (with * frequency_hz as f64));
     }
     let mut bytes = Vec::new();
     for ring in &mut rings {
@@ -56,7 +76,11 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
         .filter(|ip| near.contains(ip))
         .collect();
     let exact = sampled.iter().filter(|&&ip| ip == behind_load).count() as u64;
-    Calibration { one_behind: measured_share(exact, sampled.len() as u64), samples: sampled.len() as u64 }
+    Calibration {
+        one_behind: measured_share(exact, sampled.len() as u64),
+        sample_cost: Quantity::measured(median_interval(&costs, &mut Rng::new(1)), Unit::Seconds),
+        samples: sampled.len() as u64,
+    }
 }
 
 fn thread_cpu_time() -> Duration {

@@ -5,7 +5,8 @@
 //! allocations/ where the program's memory is allocated, as a preloaded library tells
 //! target       the program: started, so that it waits until it is watched; or attached to
 //! recorder     events in the order of their times, counted into a tally
-//! calibrate    where samples land behind a load that is known to stall
+//! calibrate    where samples land behind a load that is known to stall, and what one costs
+//! frequency    how many samples a second that allows
 //! files        the files that were mapped, read
 //! session      all of it, one run
 //! ```
@@ -15,6 +16,7 @@
 mod allocations;
 mod calibrate;
 mod files;
+mod frequency;
 mod perf;
 mod recorder;
 pub mod session;

@@ -5,8 +5,9 @@ use crate::allocations::preload::{Preload, refused};
 use crate::allocations::recorded::Recorded;
 use crate::calibrate::calibrate;
 use crate::files;
+use crate::frequency;
 use crate::perf::event::Event;
-use crate::perf::open::{Clock, Holds, cpus, now_ns, open, write_into};
+use crate::perf::open::{Clock, Holds, cpus, highest_frequency_hz, now_ns, open, write_into};
 use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
 use crate::recorder::Recorder;
 use crate::target::{Child, End, Running, mappings_of, threads_of};
@@ -36,8 +37,10 @@ pub enum Subject {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub subject: Subject,
-    /// Samples a second of each thread's CPU time.
-    pub frequency_hz: u64,
+    /// Samples a second of each thread's CPU time; if none is given, as many as the budget allows.
+    pub frequency_hz: Option<u64>,
+    /// The share of the program's time that profiling may take.
+    pub budget: f64,
     /// End after this time; a program that was started is left running.
     pub duration: Option<Duration>,
     /// Count only samples of this part of the run: from its beginning, in time.
@@ -84,7 +87,7 @@ enum Watched {
 /// Profiles, and says how the program ended as well.
 pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let mut clock = Clock {
-        frequency_hz: request.frequency_hz,
+        frequency_hz: frequency::LOWEST_HZ,
         with_kernel: true,
         from_exec: matches!(request.subject, Subject::Command(_)),
         wake_at_bytes: (RING_BYTES / 2) as u32,
@@ -92,6 +95,10 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     };
     clock.with_kernel = may_sample_kernel(clock)?;
     let calibration = calibrate(clock);
+    clock.frequency_hz = match request.frequency_hz {
+        Some(wanted) => wanted.min(highest_frequency_hz()),
+        None => frequency::within(request.budget, &calibration),
+    };
     let (mut preload, no_allocations) = preload(request);
     let (watched, mut rings, no_stacks) = begin(request, preload.as_ref(), clock)?;
     let began = Instant::now();
@@ -118,10 +125,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     drop(rings);
     let used = own_cpu_time().saturating_sub(used_before);
     let tally = recorder.tally;
-    let overhead = match cpu_time.value() {
-        Some(cpu) if cpu > 0.0 => Quantity::measured(Estimate::exact(used.as_secs_f64() / cpu), Unit::Ratio),
-        _ => Quantity::unresolved("the program used no CPU time"),
-    };
+    let [overhead, overhead_beside] = overheads(&cpu_time, used, tally.samples, &calibration);
     let mut refusals = refusals(clock, &calibration, tally.lost);
     refusals.extend(no_stacks);
     refusals.extend(no_allocations);
@@ -148,7 +152,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     };
     let sampling = Sampling {
         backend: Backend::Clock,
-        frequency: Quantity::claimed(request.frequency_hz as f64, Unit::Hertz),
+        frequency: Quantity::claimed(clock.frequency_hz as f64, Unit::Hertz),
         samples: tally.samples,
         lost: tally.lost,
         sees_kernel: clock.with_kernel,
@@ -160,11 +164,30 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         elapsed: Quantity::measured(Estimate::exact(elapsed.as_secs_f64()), Unit::Seconds),
         cpu_time,
         overhead,
+        overhead_beside,
         refusals,
         caches: request.caches,
         yield_cycles: request.yield_cycles,
     };
     Ok(insight::profile(run, &tally, &modules))
+}
+
+/// The share of the program's time that profiling took in all, and beside the program.
+fn overheads(cpu_time: &Quantity, used: Duration, samples: u64, calibration: &Calibration) -> [Quantity; 2] {
+    let Some(cpu_time) = cpu_time.value().filter(|&cpu| cpu > 0.0) else {
+        return [0; 2].map(|_| Quantity::unresolved("the program used no CPU time"));
+    };
+    let beside = used.as_secs_f64() / cpu_time;
+    let in_all = match calibration.sample_cost.estimate() {
+        Some(cost) => {
+            let taken = cost.scaled(samples as f64 / cpu_time);
+            let within = |share: f64| beside + share.max(0.0);
+            let estimate = Estimate::new(within(taken.value), within(taken.lo), within(taken.hi));
+            Quantity::modelled(estimate, Unit::Ratio)
+        }
+        None => Quantity::unresolved("what a sample costs is not known"),
+    };
+    [in_all, Quantity::measured(Estimate::exact(beside), Unit::Ratio)]
 }
 
 /// What tells of the program's allocations, or why nothing does.

@@ -11,6 +11,8 @@ use units::Quantity;
 const HIGH: f64 = 0.2;
 /// One load with less than this is no place to begin.
 const WORTH_NAMING: f64 = 0.05;
+/// With fewer samples the intervals are too wide to choose by.
+const FEW: u64 = 200;
 /// Rows of a share below this are left out of the first table.
 const WORTH_A_ROW: f64 = 0.0005;
 
@@ -70,6 +72,10 @@ fn head(profile: &Profile) -> String {
         sampling.samples,
         sampling.frequency.value().unwrap_or_default(),
     );
+    if let Some(cost) = profile.summary.overhead.estimate() {
+        let range = percent(&Quantity::modelled(cost, units::Unit::Ratio));
+        let _ = writeln!(text, "  profiling took {range} of the program's CPU time");
+    }
     text
 }
 
@@ -238,6 +244,9 @@ fn next(profile: &Profile, record: Option<&Path>) -> String {
     let Some(first) = profile.loads.first().filter(|_| share(&summary.memory_bound) >= HIGH) else {
         return "little time is lost to loads here: look at the functions above".to_owned();
     };
+    if profile.sampling.samples < FEW {
+        return "few samples: profile a longer run, or allow more of its time (--budget 10)".to_owned();
+    }
     let place = format!("{} ({})", first.function.as_deref().unwrap_or("?"), source(first));
     if share(&first.stall) < WORTH_NAMING {
         return "the waiting is spread over many loads: look at the functions and the data above".to_owned();

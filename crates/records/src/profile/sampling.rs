@@ -1,5 +1,6 @@
 //! How samples were taken.
 
+use super::not_told;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
@@ -8,7 +9,7 @@ use units::Quantity;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
     pub backend: Backend,
-    /// Requested samples per second of each thread's CPU time.
+    /// Samples per second of each thread's CPU time.
     pub frequency: Quantity,
     pub samples: u64,
     /// Samples lost since the kernel's buffer was full.
@@ -30,5 +31,8 @@ pub enum Backend {
 pub struct Calibration {
     /// Share of the samples that land exactly one instruction behind the load.
     pub one_behind: Quantity,
+    /// CPU time that a sample takes from the program.
+    #[serde(default = "not_told")]
+    pub sample_cost: Quantity,
     pub samples: u64,
 }

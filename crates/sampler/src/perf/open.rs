@@ -130,6 +130,15 @@ pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
+/// Lets an event sample, or no longer.
+pub(crate) fn set_enabled(event: &OwnedFd, enabled: bool) {
+    const ENABLE: libc::Ioctl = 0x2400;
+    const DISABLE: libc::Ioctl = 0x2401;
+    let request = if enabled { ENABLE } else { DISABLE };
+    // SAFETY: a descriptor of an event; the request takes a flag by value. It cannot fail.
+    unsafe { libc::ioctl(event.as_raw_fd(), request, 0) };
+}
+
 /// Lets an event write into the ring of another one of the same CPU.
 pub(crate) fn write_into(event: &OwnedFd, owner: &OwnedFd) -> io::Result<()> {
     const SET_OUTPUT: libc::Ioctl = 0x2405;
@@ -143,6 +152,12 @@ pub(crate) fn cpus() -> Vec<u32> {
     let configured = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = configured.trim().rsplit(['-', ',']).next().and_then(|last| last.parse().ok());
     (0..=last.unwrap_or(0)).collect()
+}
+
+/// The most samples a second that the kernel lets an event take.
+pub(crate) fn highest_frequency_hz() -> u64 {
+    let limit = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or_default();
+    limit.trim().parse().unwrap_or(u64::MAX)
 }
 
 /// The time on the clock that events have.
