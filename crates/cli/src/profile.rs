@@ -32,7 +32,8 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
 
-    /// Samples a second of each thread's CPU time [default: as many as --budget allows, 4000 at most]
+    /// Samples a second of each thread's CPU time [default: as many as --budget allows, at most
+    /// 4000]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     frequency: Option<u32>,
 

@@ -116,8 +116,8 @@ pub struct Summary {
     pub by_level: ByLevel,
     /// Of the loads that the core waited for.
     pub average_latency: Quantity,
-    /// CPU time that profiling took, as a share of the program's: that of the profiler beside it, and
-    /// that of the samples by what one costs in the calibration.
+    /// CPU time that profiling took, as a share of the program's: that of the profiler beside it,
+    /// and that of the samples by what one costs in the calibration.
     pub overhead: Quantity,
     /// Of that, the profiler's own, beside the program.
     #[serde(default = "not_told")]

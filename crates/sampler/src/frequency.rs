@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn dear_samples_are_few() {
         let costs = |lo: f64, hi: f64| {
-            let estimate = Estimate::new((lo + hi) / 2.0, lo, hi);
+            let estimate = Estimate::new(f64::midpoint(lo, hi), lo, hi);
             calibration(Quantity::measured(estimate, Unit::Seconds))
         };
         assert_eq!(within(0.03, &costs(22e-6, 24e-6)), 409, "a timer that is emulated");
