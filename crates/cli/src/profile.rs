@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use lab::stop::Stop;
 use records::Document;
 use records::profile::ProgramEnd;
-use sampler::{Request, SampleError, Subject};
+use sampler::{FindsOut, Request, SampleError, Subject};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -62,6 +62,10 @@ pub(crate) struct ProfileArgs {
     #[arg(long)]
     no_allocations: bool,
 
+    /// Leave out how long loads take: no breakpoints are set
+    #[arg(long)]
+    no_probes: bool,
+
     /// How many loads, functions and objects the summary shows
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -108,12 +112,16 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         budget: args.budget / 100.0,
         duration: args.duration,
         window,
-        stacks: !args.no_stacks,
-        allocations: !args.no_allocations,
+        finds_out: FindsOut {
+            stacks: !args.no_stacks,
+            allocations: !args.no_allocations,
+            latencies: !args.no_probes,
+        },
         output_to_error: console.json(),
         inherited: lab::inherited::at_start(),
         caches: weights.caches,
         yield_cycles: Some(weights.yield_cycles),
+        latencies: weights.latencies,
     };
     // The program is forked before: it keeps its signals as they were.
     let stop = Stop::on_signals();

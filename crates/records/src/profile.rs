@@ -114,7 +114,7 @@ pub struct Summary {
     #[serde(default)]
     pub not_attributed_because: Vec<Unattributed>,
     pub by_level: ByLevel,
-    /// Of the loads that the core waited for.
+    /// Of the loads that were probed, each by its stall.
     pub average_latency: Quantity,
     /// CPU time that profiling took, as a share of the program's: that of the profiler beside it,
     /// and that of the samples by what one costs in the calibration.

@@ -36,7 +36,15 @@ mod tests {
     use units::{Estimate, Quantity, Unit};
 
     fn calibration(sample_cost: Quantity) -> Calibration {
-        Calibration { one_behind: Quantity::unresolved("not asked"), sample_cost, samples: 0 }
+        let not_asked = || Quantity::unresolved("not asked");
+        Calibration {
+            one_behind: not_asked(),
+            sample_cost,
+            samples: 0,
+            probe_cost: not_asked(),
+            cache_latency: not_asked(),
+            cache_latency_probed: not_asked(),
+        }
     }
 
     #[test]

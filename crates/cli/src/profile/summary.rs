@@ -118,10 +118,11 @@ fn loads(profile: &Profile, top: usize, width: usize) -> String {
     if profile.loads.is_empty() {
         return "\n  no load stands out\n".to_owned();
     }
-    let mut rows = vec![row(["stall", "level", "pattern", "function", "load", "source", "data"])];
+    let mut rows = vec![row(["stall", "latency", "level", "pattern", "function", "load", "source", "data"])];
     for load in profile.loads.iter().take(top) {
         rows.push(vec![
             percent(&load.stall),
+            latency(&load.latency),
             level(load),
             if load.pattern == Pattern::Unresolved { "-" } else { load.pattern.word() }.to_owned(),
             short(load.function.as_deref().unwrap_or("?"), 40),
@@ -131,6 +132,10 @@ fn loads(profile: &Profile, top: usize, width: usize) -> String {
         ]);
     }
     format!("\n  loads that the core waited for\n{}", draw(&rows, width))
+}
+
+fn latency(latency: &Quantity) -> String {
+    if latency.value().is_some() { latency.brief() } else { "-".to_owned() }
 }
 
 fn level(load: &StallingLoad) -> String {

@@ -30,6 +30,7 @@ mod measuring;
 mod no_yield;
 mod outputs;
 mod plan;
+mod probes;
 mod profile;
 mod refusals;
 mod rewritten_libraries;

@@ -30,7 +30,15 @@ pub struct StallingLoad {
     pub samples: u64,
     /// Threads that waited for it.
     pub threads: usize,
+    /// How long it takes, measured by probes: the thread is stopped right before it, and what it
+    /// reads is read and timed. Misses that other loads would have started meanwhile are not seen.
     pub latency: Quantity,
+    /// Share of its probes that took as long as memory does, not a cache.
+    #[serde(default = "not_told")]
+    pub from_memory: Quantity,
+    /// How often it was probed.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub probes: u64,
     pub level: Level,
     /// Neither L1 nor L2 serves it, even where the level is not resolved.
     #[serde(default)]

@@ -35,4 +35,13 @@ pub struct Calibration {
     #[serde(default = "not_told")]
     pub sample_cost: Quantity,
     pub samples: u64,
+    /// CPU time that a probe takes from the program.
+    #[serde(default = "not_told")]
+    pub probe_cost: Quantity,
+    /// What a load takes that the cache behind L2 serves, and how much of that its probes see: some
+    /// cores bring the line before the probe reads it.
+    #[serde(default = "not_told")]
+    pub cache_latency: Quantity,
+    #[serde(default = "not_told")]
+    pub cache_latency_probed: Quantity,
 }
