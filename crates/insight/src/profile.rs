@@ -13,6 +13,7 @@ use crate::object_stalls::ObjectStalls;
 use crate::objects::{Found, Objects, Variables};
 use crate::pattern::{Timed, pattern};
 use crate::probes::latency::{Latency, Timing, latency};
+use crate::probes::stride::stride;
 use crate::share::{measured_share, share};
 use crate::site_names::SiteNames;
 use crate::source::{ModuleFile, Source};
@@ -330,6 +331,10 @@ impl Listed {
             beyond_l2: judged.beyond_l2,
             level_because: judged.because,
             pattern,
+            stride: match stride(probes) {
+                Some(bytes) => Quantity::measured(Estimate::exact(bytes as f64), Unit::Bytes),
+                None => Quantity::unresolved("its addresses are not seen to follow one another evenly"),
+            },
             footprint: match judged.footprint {
                 None => Quantity::unresolved("too few addresses are known"),
                 Some(footprint) if footprint.hi.is_finite() => Quantity::modelled(footprint, Unit::Bytes),
@@ -417,6 +422,7 @@ impl Listed {
             program: run.program,
             sampling: run.sampling,
             findings: findings::of(&summary, &loads),
+            trials: Vec::new(),
             summary,
             loads,
             functions: functions.into_iter().take(MOST_LISTED).collect(),

@@ -40,4 +40,5 @@ mod survey;
 mod switches;
 mod terminal;
 mod tiles;
+mod tries;
 mod unseen;
