@@ -208,7 +208,7 @@ impl UnitCode {
 /// What the core waits for at the end of some instructions that it executes one after the other. A
 /// comparison and the branch behind it are one operation in the core (macro-fusion), so the
 /// comparison's load counts as the branch's.
-fn waited_at_end(instructions: &[Instruction]) -> Cause {
+pub(crate) fn waited_at_end(instructions: &[Instruction]) -> Cause {
     let Some((last, before)) = instructions.split_last() else { return Cause::Computing };
     let fused = before.last().filter(|_| last.is_jcc_short_or_near());
     match (waits(last), fused) {

@@ -5,3 +5,4 @@ pub mod cfi;
 pub mod frames;
 pub mod lsda;
 pub mod needed;
+pub mod starts;

@@ -6,10 +6,12 @@
 //! it would happen twice, and where reading faults on purpose (the program handles the fault) it
 //! would happen here.
 
+use crate::files::Partly;
 use image::Image;
 use insight::tally::{Mapped, Tally};
 use std::collections::HashMap;
 use std::fs;
+use std::path::PathBuf;
 
 const SIGBUS: u32 = 7;
 const SIGSEGV: u32 = 11;
@@ -95,8 +97,9 @@ fn own_filters() -> u64 {
 }
 
 fn is_go(process: u32) -> bool {
-    let Ok(data) = fs::read(format!("/proc/{process}/exe")) else { return true };
-    Image::parse(&data).is_ok_and(|image| image::go::is_go(&image))
+    let program = PathBuf::from(format!("/proc/{process}/exe"));
+    let Some(headers) = Partly::read_from(&program, &[]) else { return true };
+    Image::parse(headers.data()).is_ok_and(|image| image::go::is_go(&image))
 }
 
 /// Memory of a device, by the name of what is mapped.

@@ -49,8 +49,9 @@ impl Targets {
             }
         }
         for (what, offsets) in new {
-            let Some(data) = files::bytes_of(tally.mapped(what)) else { continue };
-            for (sampled, (load, operand)) in targets(&data, &offsets) {
+            let Some(file) = files::Partly::of(tally.mapped(what), &[".eh_frame_hdr"]) else { continue };
+            let code = |at: FileOffset, size: usize| file.read(at, size);
+            for (sampled, (load, operand)) in targets(file.data(), &offsets, &code) {
                 let target = self.loads.entry(Place { what, offset: load }).or_insert(Target {
                     operand,
                     sampled: Vec::new(),
