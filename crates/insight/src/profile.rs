@@ -7,10 +7,13 @@ use crate::data_address::data_address;
 use crate::dependence;
 use crate::each::{Beside, stall_each};
 use crate::findings;
-use crate::level::{CacheSizes, judge};
-use crate::object_stalls::ObjectStalls;
-use crate::objects::{Found, Objects, Variables};
+use crate::footprint;
+use crate::hardware;
+use crate::level::judge;
+use crate::object_stalls::{NO_LATENCY, ObjectStalls, Reading};
+use crate::objects::{Objects, Variables};
 use crate::pattern::{Timed, pattern};
+use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
 use crate::share::{measured_share, share};
 use crate::site_names::SiteNames;
 use crate::source::{ModuleFile, Source};
@@ -19,34 +22,15 @@ use crate::tally::{Kept, PlaceTally, Tally};
 use image::Image;
 use image::elf::bytes::hex;
 use records::profile::{
-    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, Pattern, Profile, ProfiledProgram, Sampling,
-    StallingLoad, Summary, Unattributed,
+    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, Pattern, Profile, StallingLoad, Summary,
+    Unattributed,
 };
-use records::run::Refused;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use units::{Avma, Estimate, FileOffset, Quantity, Svma, Unit};
 
-/// What is known of the run beside its samples.
-#[derive(Clone, Debug)]
-pub struct Run {
-    pub program: ProfiledProgram,
-    pub sampling: Sampling,
-    pub elapsed: Quantity,
-    pub cpu_time: Quantity,
-    pub overhead: Quantity,
-    pub refusals: Vec<Refused>,
-    pub caches: CacheSizes,
-    /// What a yield costs on this machine, if that is known.
-    pub yield_cycles: Option<Estimate>,
-}
-
-/// Loads with fewer samples are not listed one by one: nothing can be said of them.
-const LEAST_LISTED: u64 = 3;
-/// No more loads, functions and objects are listed than this: a record is for people, too.
-const MOST_LISTED: usize = 1000;
-/// Functions with a smaller share of the samples are listed without their code.
-const WORTH_ANNOTATING: f64 = 0.005;
+/// Why a clock's samples do not tell what only hardware samples do.
+const NOT_BY_CLOCK: &str = "samples of a clock do not tell";
 
 /// A load with all samples that landed behind it.
 #[derive(Default)]
@@ -92,6 +76,9 @@ pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
     let sources = sources(tally, files, &images);
     let calls = Calls::of(tally, &sources);
     let objects = Objects::of(tally, variables, SiteNames::of(&tally.heaps.sites, &sources));
+    if tally.accesses.any() {
+        return hardware::profile(run, tally, &sources, &objects, calls);
+    }
     for file in files {
         let Some(mut places) = by_module.remove(&file.what) else { continue };
         places.sort_unstable_by_key(|(offset, _)| *offset);
@@ -117,7 +104,8 @@ fn sources<'d>(
 ) -> HashMap<u32, Source<'d>> {
     let mut sampled: HashMap<u32, Vec<FileOffset>> = HashMap::new();
     let leaves = tally.stacks.leaves.keys().map(|leaf| leaf.place);
-    for place in tally.places.keys().copied().chain(leaves) {
+    let accessed = tally.accesses.places.keys().copied();
+    for place in tally.places.keys().copied().chain(leaves).chain(accessed) {
         sampled.entry(place.what.0).or_default().push(place.offset);
     }
     // Of callers only the names are wanted: nothing is decoded for them.
@@ -130,7 +118,7 @@ fn sources<'d>(
         sampled.entry(place.what.0).or_default();
     }
     let source = |(file, image): (&'d ModuleFile, &Option<Image<'d>>)| {
-        Some((file.what, Source::of(file, image.as_ref()?, sampled.get(&file.what)?)?))
+        Some((file.what, Source::of(file, image.as_ref()?, sampled.get(&file.what)?, tally.is_exact)?))
     };
     files.iter().zip(images).filter_map(source).collect()
 }
@@ -223,6 +211,7 @@ impl Listed {
                 address: code.module.units[unit].start.0,
                 time: measured_share(counts.samples, all),
                 stall: measured_share(counts.stalled, all),
+                latency_share: Quantity::unresolved(NO_LATENCY),
                 samples: counts.samples,
             };
             self.functions.push(share);
@@ -248,18 +237,18 @@ impl Listed {
             let sample = &kept.sample;
             let at = data_address(instruction.as_ref()?, &sample.registers?).ok()?;
             let found = objects.found(kept, Avma(at.address()));
-            Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, found))
+            let reading = Reading { thread: sample.thread, found, weight: 1.0 };
+            Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, reading))
         };
-        let known: Vec<(Timed, Found)> = waited.kept.iter().filter_map(told).collect();
+        let known: Vec<(Timed, Reading)> = waited.kept.iter().filter_map(told).collect();
         let timed: Vec<Timed> =
             known.iter().map(|(timed, _)| *timed).filter(|timed| timed.address.is_exact()).collect();
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
         let judged = judge(&addresses, &run.caches);
         *self.levels.entry(judged.level).or_default() += waited.samples;
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
-        let found: Vec<(u32, Found)> =
-            known.into_iter().map(|(timed, found)| (timed.thread, found)).collect();
-        let object = self.objects.count(&found, waited.samples).map(|object| object.name);
+        let readings: Vec<Reading> = known.into_iter().map(|(_, reading)| reading).collect();
+        let object = self.objects.count(&readings, waited.samples as f64).map(|object| object.name);
         if waited.samples < LEAST_LISTED {
             return;
         }
@@ -286,16 +275,16 @@ impl Listed {
             stall,
             samples: waited.samples,
             threads: threads.len(),
-            latency: Quantity::unresolved("samples of a clock show stall, not latency"),
+            latency: Quantity::unresolved(NO_LATENCY),
+            latency_share: Quantity::unresolved(NO_LATENCY),
             level: judged.level,
+            by_level: Vec::new(),
+            translation: Quantity::unresolved(NOT_BY_CLOCK),
+            locked: Quantity::unresolved(NOT_BY_CLOCK),
             beyond_l2: judged.beyond_l2,
             level_because: judged.because,
             pattern,
-            footprint: match judged.footprint {
-                None => Quantity::unresolved("too few addresses are known"),
-                Some(footprint) if footprint.hi.is_finite() => Quantity::modelled(footprint, Unit::Bytes),
-                Some(footprint) => Quantity::modelled(Estimate::exact(footprint.lo.round()), Unit::Bytes),
-            },
+            footprint: footprint::figure(judged.footprint),
             object,
             callers_share: match callers.of_samples {
                 0 => Quantity::unresolved("none of its samples has a stack"),
@@ -361,9 +350,12 @@ impl Listed {
                 l3: modelled(level(Level::L3)),
                 dram: modelled(level(Level::Dram)),
                 beyond_l2: modelled(self.beyond_l2),
+                remote: Quantity::unresolved(NOT_BY_CLOCK),
+                dirty: Quantity::unresolved(NOT_BY_CLOCK),
+                in_flight: Quantity::unresolved(NOT_BY_CLOCK),
                 unresolved: share(level(Level::Unresolved)),
             },
-            average_latency: Quantity::unresolved("samples of a clock show stall, not latency"),
+            average_latency: Quantity::unresolved(NO_LATENCY),
             overhead: run.overhead,
         };
         let mut loads = self.loads;

@@ -118,7 +118,7 @@ impl Recorder {
     fn unwind(&mut self, sample: Sample, stack: &[u8]) {
         let Some(registers) = sample.registers else { return };
         let Some(process) = self.tally.processes.get(&sample.process) else { return };
-        let Some(place) = process.space.place(registers.ip) else { return };
+        let Some(place) = process.space.place(sample.ip.unwrap_or(registers.ip)) else { return };
         let mapped = &self.tally.mapped;
         let tables = |what: MappedId| files::unwind_tables(&mapped[what.0 as usize]);
         let calls = self.unwinder.calls(&registers, stack, &process.space, tables);

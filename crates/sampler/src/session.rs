@@ -142,6 +142,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
             Subject::Process(pid) => Some(pid),
             Subject::Command(_) => None,
         },
+        perf_data: None,
         ended,
         processes: tally.processes.values().filter(|process| !process.threads.is_empty()).count(),
         threads: tally.processes.values().map(|process| process.threads.len()).sum(),
@@ -149,6 +150,8 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let sampling = Sampling {
         backend: Backend::Clock,
         frequency: Quantity::claimed(request.frequency_hz as f64, Unit::Hertz),
+        latency: None,
+        least_latency: Quantity::unresolved("samples of a clock show stall, not latency"),
         samples: tally.samples,
         lost: tally.lost,
         sees_kernel: clock.with_kernel,

@@ -30,8 +30,23 @@ pub struct StallingLoad {
     pub samples: u64,
     /// Threads that waited for it.
     pub threads: usize,
+    /// The average; `sampling` says what a latency is.
     pub latency: Quantity,
+    /// Its part of the latency of all sampled loads; only hardware samples tell.
+    #[serde(default = "not_told")]
+    pub latency_share: Quantity,
+    /// The level that served it most often, or, where that is measured, cost it most latency.
     pub level: Level,
+    /// What each level cost it, most first; only hardware samples tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_level: Vec<LevelShare>,
+    /// Share of its samples whose address was translated by a walk of the page tables; only
+    /// hardware samples tell.
+    #[serde(default = "not_told")]
+    pub translation: Quantity,
+    /// Share of its samples that were locked operations; only hardware samples tell.
+    #[serde(default = "not_told")]
+    pub locked: Quantity,
     /// Neither L1 nor L2 serves it, even where the level is not resolved.
     #[serde(default)]
     pub beyond_l2: bool,
@@ -61,6 +76,17 @@ pub struct StallingLoad {
 
 fn no_stacks() -> Quantity {
     Quantity::unresolved("none of its samples has a stack")
+}
+
+/// What a load's samples show of one level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelShare {
+    pub level: Level,
+    /// Share of the load's latency, or of its samples where they hold no latency.
+    pub share: Quantity,
+    pub samples: u64,
+    /// The average of what this level served.
+    pub latency: Quantity,
 }
 
 /// What served a load.

@@ -154,6 +154,7 @@ fn sample(misc: u16, fields: Fields<'_>, holds: Holds) -> Option<Event> {
         thread: fields.u32(12)?,
         time_ns: fields.u64(16)?,
         in_kernel: misc & MODE == MODE_KERNEL,
+        ip: registers.map(|registers| registers.ip),
         registers,
     };
     if holds == Holds::Registers {
