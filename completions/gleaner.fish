@@ -65,6 +65,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l backend -d 'How to sample' -r -f -a "auto\t'The best one that works here; today that is always the clock'
 clock\t'A timer of CPU time, by the kernel\'s performance events'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l pid -d 'Attach to this process and all of its threads, until it ends, --duration is over, or Ctrl-C' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l perf-data -d 'Read samples that perf record took (\'-\' for standard input)' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l frequency -d 'Samples a second of each thread\'s CPU time' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l duration -d 'Stop sampling after this time, for example 10s; the program runs on' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l from -d 'Leave out what was sampled before this time of the run' -r

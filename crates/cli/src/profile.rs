@@ -1,5 +1,7 @@
 //! `gleaner profile`: which loads of a program stall, and on which data.
 
+mod file;
+mod latencies;
 mod machine;
 mod summary;
 
@@ -9,7 +11,7 @@ use crate::save;
 use clap::{Args, ValueEnum};
 use lab::stop::Stop;
 use records::Document;
-use records::profile::ProgramEnd;
+use records::profile::{Profile, ProgramEnd};
 use sampler::{Request, SampleError, Subject};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -31,6 +33,13 @@ pub(crate) struct ProfileArgs {
     /// Attach to this process and all of its threads, until it ends, --duration is over, or Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
+
+    /// Read samples that perf record took ('-' for standard input)
+    ///
+    /// Of cpu-clock or cycles; or loads and stores that perf mem record, perf c2c record or perf
+    /// record -d -W sampled by Intel PEBS, AMD IBS or Arm SPE: these are shown by their latency.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "backend", "frequency", "duration", "no_allocations"])]
+    perf_data: Option<PathBuf>,
 
     /// Samples a second of each thread's CPU time
     #[arg(long, value_name = "HZ", default_value = "4000", value_parser = clap::value_parser!(u32).range(1..=20_000))]
@@ -66,7 +75,7 @@ pub(crate) struct ProfileArgs {
     output: Option<PathBuf>,
 
     /// The program, with its arguments
-    #[arg(value_name = "CMD", required_unless_present = "pid", trailing_var_arg = true)]
+    #[arg(value_name = "CMD", required_unless_present_any = ["pid", "perf_data"], trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -92,7 +101,12 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         return Err(Refusal::wrong_use("--from and --to", why).into());
     }
     let (Backend::Auto | Backend::Clock) = args.backend;
-    let weights = machine::Weights::of(&host::read(Path::new("/")));
+    let host = host::read(Path::new("/"));
+    let weights = machine::Weights::of(&host);
+    if let Some(path) = &args.perf_data {
+        let profile = file::profile(path, window, !args.no_stacks, &host, &weights)?;
+        return written(args, console, &Document::now(profile));
+    }
     let request = Request {
         subject: match args.pid {
             Some(pid) => Subject::Process(pid),
@@ -112,11 +126,16 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     let stop = Stop::on_signals();
     let profile =
         crate::threads::shared(|| sampler::session::run(&request, stop)).map_err(|e| refused(&e))?;
-    let document = Document::now(profile);
-    let kept = args.output.as_deref().map_or(Ok(()), |path| save::record(path, &document));
-    console
-        .remark(summary::text(&document.body, args.top, args.output.as_deref(), console.width()).trim_end());
-    console.document(&document)?;
+    written(args, console, &Document::now(profile))
+}
+
+/// Keeps the record, and tells what is in it.
+fn written(args: &ProfileArgs, console: &Console, document: &Document<Profile>) -> anyhow::Result<Exit> {
+    let kept = args.output.as_deref().map_or(Ok(()), |path| save::record(path, document));
+    let text =
+        if document.body.sampling.backend.samples_accesses() { latencies::text } else { summary::text };
+    console.remark(text(&document.body, args.top, args.output.as_deref(), console.width()).trim_end());
+    console.document(document)?;
     kept?;
     // A program that failed is the thing measured, and it failed.
     Ok(match document.body.program.ended {

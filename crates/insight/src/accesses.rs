@@ -45,10 +45,8 @@ pub enum AccessKind {
 /// How an address was translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Translation {
-    /// By the TLB of the first level.
-    First,
-    /// By the TLB of the second level.
-    Second,
+    /// By a TLB of any level.
+    Tlb,
     /// By a walk of the page tables.
     Walk,
     Unknown,

@@ -325,6 +325,15 @@ impl Listed {
         let in_kernel = |part: u64| {
             if sees_kernel { share(part) } else { Quantity::unresolved("the kernel may not be sampled here") }
         };
+        // Samples in the kernel need not tell where it was entered.
+        let is_known = tally.in_kernel == 0 || tally.places.values().any(|counts| counts.kernel > 0);
+        let entered = |part: u64| {
+            if is_known {
+                in_kernel(part)
+            } else {
+                Quantity::unresolved("the samples do not tell where the kernel was entered")
+            }
+        };
         let mut unclear = sums.unclear.clone();
         *unclear.entry(Unclear::NoCode).or_default() += nowhere_in_user_mode(tally);
         let mut because: Vec<(u64, Unclear)> =
@@ -337,8 +346,8 @@ impl Listed {
             stores: share(sums.stores),
             computing: share(sums.computing),
             in_kernel: in_kernel(tally.in_kernel),
-            system_calls: in_kernel(sums.system_calls),
-            page_faults: in_kernel(sums.page_faults),
+            system_calls: entered(sums.system_calls),
+            page_faults: entered(sums.page_faults),
             not_attributed: share(unclear.values().sum()),
             not_attributed_because: because
                 .into_iter()

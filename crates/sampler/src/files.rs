@@ -5,6 +5,7 @@ use image::Image;
 use insight::ModuleFile;
 use insight::tally::{Mapped, Tally};
 use insight::unwind::UnwindTables;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -14,11 +15,58 @@ use std::path::Path;
 /// Larger files are data, or more than a summary is worth.
 const LARGEST_BYTES: u64 = 1 << 30;
 
+/// The build ids that files must have to be those that were mapped. None are asked for while the
+/// program runs here.
+#[derive(Debug, Default)]
+pub(crate) struct BuildIds {
+    by_name: HashMap<Vec<u8>, Vec<u8>>,
+    /// The samples are from a file, perhaps of another day and machine.
+    of_recording: bool,
+}
+
+impl BuildIds {
+    /// Those that a recording tells.
+    pub(crate) fn of_recording(ids: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) -> Self {
+        Self { by_name: ids.into_iter().collect(), of_recording: true }
+    }
+
+    /// Whether these bytes are the file that was mapped under this name. The kernel's own library
+    /// is another one in each kernel, so its build id must be told.
+    fn allow(&self, name: &[u8], data: &[u8]) -> bool {
+        match self.by_name.get(name) {
+            Some(wanted) => Image::parse(data).is_ok_and(|image| image.build_id() == Some(wanted)),
+            None => !self.of_recording || name != VDSO,
+        }
+    }
+}
+
+/// A file that samples are in, and that was not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub path: String,
+    pub why: &'static str,
+}
+
 /// All ELF files and the vDSO among what was mapped, that can still be read.
 pub(crate) fn modules(tally: &Tally) -> Vec<ModuleFile> {
-    let mut found = Vec::new();
+    modules_with(tally, &BuildIds::default()).0
+}
+
+/// The same, of those with these build ids; and the others that samples are in.
+pub(crate) fn modules_with(tally: &Tally, build_ids: &BuildIds) -> (Vec<ModuleFile>, Vec<Missing>) {
+    let sampled: HashSet<u32> =
+        tally.places.keys().chain(tally.accesses.places.keys()).map(|place| place.what.0).collect();
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
     for (what, mapped) in tally.mapped.iter().enumerate() {
-        let Some(data) = bytes_of(mapped) else { continue };
+        let data = bytes_of(mapped);
+        let is_there = data.is_some();
+        let Some(data) = data.filter(|data| build_ids.allow(&mapped.name, data)) else {
+            if sampled.contains(&(what as u32)) && mapped.area.is_none() {
+                let why = if is_there { "it is not the same" } else { "it is not there" };
+                missing.push(Missing { path: records::text_of(path_of(mapped)), why });
+            }
+            continue;
+        };
         let separate = Image::parse(&data)
             .ok()
             .and_then(|image| image::names::separate_debug_file(image.build_id()?))
@@ -26,12 +74,17 @@ pub(crate) fn modules(tally: &Tally) -> Vec<ModuleFile> {
         let path = records::text_of(path_of(mapped));
         found.push(ModuleFile { what: what as u32, path, data, debug: separate });
     }
-    found
+    (found, missing)
 }
 
 /// How to unwind through the code of what is mapped, if it is a file that has any.
 pub(crate) fn unwind_tables(mapped: &Mapped) -> Option<UnwindTables> {
-    let data = bytes_of(mapped)?;
+    unwind_tables_with(mapped, &BuildIds::default())
+}
+
+/// The same, of a file with this build id.
+pub(crate) fn unwind_tables_with(mapped: &Mapped, build_ids: &BuildIds) -> Option<UnwindTables> {
+    let data = bytes_of(mapped).filter(|data| build_ids.allow(&mapped.name, data))?;
     Some(UnwindTables::of(&Image::parse(&data).ok()?))
 }
 

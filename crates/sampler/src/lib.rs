@@ -8,6 +8,7 @@
 //! calibrate    where samples land behind a load that is known to stall
 //! files        the files that were mapped, read
 //! session      all of it, one run
+//! perf_data/   the same from a file of `perf record`
 //! ```
 //!
 //! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs` and `allocations/region.rs`.
@@ -16,6 +17,7 @@ mod allocations;
 mod calibrate;
 mod files;
 mod perf;
+pub mod perf_data;
 mod recorder;
 pub mod session;
 mod target;

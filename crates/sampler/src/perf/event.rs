@@ -1,6 +1,7 @@
 //! Records of a ring, taken apart: only what is in bounds is believed.
 
 use crate::perf::open::Holds;
+use insight::accesses::Access;
 use insight::registers::Registers;
 use insight::tally::Sample;
 use units::Avma;
@@ -11,6 +12,10 @@ pub(crate) enum Event {
     Sample(Sample),
     /// A sample with the bytes of its stack, from the stack pointer on.
     Stack(Sample, Vec<u8>),
+    /// A sample with where its callers go on, the innermost first, as the kernel found them.
+    Chain(Sample, Vec<Avma>),
+    /// A load or store that the hardware sampled.
+    Access(Access),
     Mapped(NewMapping),
     /// A thread has a new name; a process has executed a program, if so marked.
     Named {
@@ -57,7 +62,8 @@ pub(crate) struct NewMapping {
 impl Event {
     pub(crate) fn time_ns(&self) -> u64 {
         match self {
-            Self::Sample(sample) | Self::Stack(sample, _) => sample.time_ns,
+            Self::Sample(sample) | Self::Stack(sample, _) | Self::Chain(sample, _) => sample.time_ns,
+            Self::Access(access) => access.time_ns,
             Self::Mapped(mapping) => mapping.time_ns,
             Self::Named { time_ns, .. }
             | Self::Forked { time_ns, .. }
