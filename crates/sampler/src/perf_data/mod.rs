@@ -107,7 +107,7 @@ fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
 }
 
 /// The same, of a file's bytes.
-fn of_bytes(bytes: &[u8], request: &FileRequest<'_>) -> Result<Profile, PerfDataError> {
+pub fn of_bytes(bytes: &[u8], request: &FileRequest<'_>) -> Result<Profile, PerfDataError> {
     let decompressed = container::decompress(bytes)?;
     let recording = Recording::parse(bytes, &decompressed)?;
     let counted = counting::count(&recording, request)?;
