@@ -56,7 +56,7 @@ fn file(first: usize) -> PerfData {
     }
     if first == 2 {
         let load = |at| spe_load(START + 0x2000, START + at, PROCESS, 99, 0b1100, 8, at);
-        file.trace(4, &(0..9).flat_map(load).collect::<Vec<u8>>());
+        file.trace(4, 9, &(0..9).flat_map(load).collect::<Vec<u8>>());
     }
     file
 }

@@ -27,7 +27,8 @@ pub mod feature {
     pub const PMU_MAPPINGS: u32 = 16;
 }
 
-const ATTRIBUTES_BYTES: usize = 136;
+/// As Linux 5.13 has them, and perf of that time.
+const ATTRIBUTES_BYTES: usize = 128;
 
 /// An event with one id.
 struct Event {
@@ -135,11 +136,12 @@ impl PerfData {
         self.record(SAMPLE, USER_EXACT, &body);
     }
 
-    /// Adds the trace of a CPU, of hardware with this number.
-    pub fn trace(&mut self, hardware: u32, trace: &[u8]) {
+    /// Adds the trace of a CPU, of hardware with this number and of the PMU with this type.
+    pub fn trace(&mut self, hardware: u32, pmu: u32, trace: &[u8]) {
         const INFO: u32 = 70;
         const TRACE: u32 = 71;
-        self.record(INFO, 0, &words(&[u64::from(hardware)]));
+        let of_cpus = 1;
+        self.record(INFO, 0, &words(&[u64::from(hardware), u64::from(pmu), of_cpus]));
         let every_thread = u64::from(u32::MAX) << 32;
         let mut trace = trace.to_vec();
         trace.resize(trace.len().next_multiple_of(8), 0);

@@ -333,10 +333,8 @@ fn a_line_that_another_core_had_modified_is_dirty() {
     assert!(profile.summary.by_level.dirty.value().unwrap() > 0.1);
 }
 
-#[test]
-fn operations_of_ibs_are_read_from_their_registers() {
-    let place = place();
-    let program = Program::of(&place);
+/// One operation in nine is no access, one in three hits L1, the others miss all caches.
+fn ibs(program: &Program) -> PerfData {
     let mut file = PerfData::default();
     let operations = file.event("ibs_op//", 9, 0, 0, field::IP | field::RAW);
     file.pmus(&[(4, "cpu"), (9, "ibs_op")]);
@@ -344,7 +342,6 @@ fn operations_of_ibs_are_read_from_their_registers() {
     program.begin(&mut file);
     let load = |missed: u64| 1 | missed << 7 | 1 << 17 | missed << 20 | (missed * 420) << 32;
     for at in 0..90_u64 {
-        // One in three hits L1; one in nine is no access at all.
         let data3 = if at % 9 == 0 { 0 } else { load(u64::from(at % 3 != 1)) };
         let address = program.address("everything") + 64 * (at * 7919 % (1 << 20));
         let raw = ibs_raw(1 << 11, 3, data3, address);
@@ -353,7 +350,14 @@ fn operations_of_ibs_are_read_from_their_registers() {
             Sample { ip, process: PROCESS, thread: PROCESS, time_ns: 100 + at, raw, ..Sample::default() };
         file.sample(operations, &sample);
     }
-    std::fs::write(place.at("ibs.data"), file.file()).unwrap();
+    file
+}
+
+#[test]
+fn operations_of_ibs_are_read_from_their_registers() {
+    let place = place();
+    let program = Program::of(&place);
+    std::fs::write(place.at("ibs.data"), ibs(&program).file()).unwrap();
     let (output, profile) = profiled(&place, "ibs.data");
     let told = text(&output.stderr);
     assert_eq!((profile.sampling.backend, profile.sampling.latency), (Backend::Ibs, Some(LatencyKind::Miss)));
@@ -367,10 +371,8 @@ fn operations_of_ibs_are_read_from_their_registers() {
 /// Events of a record of SPE: L1 was accessed, and its line had to be fetched.
 const L1_MISSED: u16 = 0b1100;
 
-#[test]
-fn the_trace_of_an_arm_core_is_read_from_its_packets() {
-    let place = place();
-    let program = Program::of(&place);
+/// Loads that miss all caches, each with its packets.
+fn spe(program: &Program) -> PerfData {
     let mut file = PerfData::default();
     file.event("arm_spe_0//", 9, 0, 0, field::IP);
     file.event("dummy:u", 1, 9, 0, 0);
@@ -385,8 +387,15 @@ fn the_trace_of_an_arm_core_is_read_from_its_packets() {
         trace.extend(spe_load(program.load("chase"), tagged, PROCESS, 250, L1_MISSED, 14, 1000 + at));
         trace.extend([0; 7]);
     }
-    file.trace(4, &trace);
-    std::fs::write(place.at("spe.data"), file.file()).unwrap();
+    file.trace(4, 9, &trace);
+    file
+}
+
+#[test]
+fn the_trace_of_an_arm_core_is_read_from_its_packets() {
+    let place = place();
+    let program = Program::of(&place);
+    std::fs::write(place.at("spe.data"), spe(&program).file()).unwrap();
     let (output, profile) = profiled(&place, "spe.data");
     assert_eq!(
         (profile.sampling.backend, profile.sampling.latency),
@@ -396,6 +405,45 @@ fn the_trace_of_an_arm_core_is_read_from_its_packets() {
     assert_eq!((load.samples, load.level, load.latency.value()), (50, Level::Dram, Some(250.0)), "{load:?}");
     assert_eq!((load.function.as_deref(), load.object.as_deref()), (Some("chase"), Some("everything (p)")));
     assert!(text(&output.stderr).contains("Arm SPE"));
+}
+
+#[test]
+fn perf_reads_the_same_from_what_is_made_up_here() {
+    let place = place();
+    let program = Program::of(&place);
+    let perf = |arguments: &[&str]| {
+        let done = place.command("perf").args(arguments).output().ok()?;
+        done.status.success().then(|| text(&done.stdout))
+    };
+    for (name, file) in
+        [("mem.data", pebs(&program)), ("ibs.data", ibs(&program)), ("spe.data", spe(&program))]
+    {
+        std::fs::write(place.at(name), file.file()).unwrap();
+    }
+    let Some(told) = perf(&["script", "-i", "mem.data", "-F", "event,addr,weight,data_src"]) else {
+        eprintln!("skipped: perf is not there");
+        return;
+    };
+    let lines: Vec<&str> = told.lines().filter(|line| line.contains("mem-loads")).collect();
+    let weights = lines.iter().filter_map(|line| line.split_whitespace().next_back()?.parse::<f64>().ok());
+    let (_, profile) = profiled(&place, "mem.data");
+    let average = profile.summary.average_latency.value().unwrap();
+    assert!((weights.sum::<f64>() / lines.len() as f64 - average).abs() < 1e-6, "{average}: {told}");
+    let count = |what: &str| lines.iter().filter(|line| line.contains(what)).count() as u64;
+    let of = |level: Level| {
+        let levels = profile.loads.iter().flat_map(|load| &load.by_level).filter(|of| of.level == level);
+        levels.map(|of| of.samples).sum::<u64>()
+    };
+    assert_eq!(
+        (count("LVL RAM"), count("LVL LFB"), count("LVL L1")),
+        (of(Level::Dram), of(Level::InFlight), of(Level::L1))
+    );
+    let operations = perf(&["script", "-i", "ibs.data", "-F", "ip"]).unwrap();
+    assert_eq!(operations.lines().count(), 90, "{operations}");
+    let packets = perf(&["report", "-D", "-i", "spe.data"]).unwrap();
+    for what in ["LAT 250 TOT", "LD GP-REG", "EV L1D-ACCESS L1D-REFILL", "DATA-SOURCE 14"] {
+        assert_eq!(packets.matches(what).count(), 50, "{what}");
+    }
 }
 
 #[test]
