@@ -98,6 +98,9 @@ pub struct PerfDataFile {
     /// The command that wrote it; empty where the file does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recorded_by: Vec<String>,
+    /// The events whose samples these figures are from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// The processor that it was recorded on, where the file tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,

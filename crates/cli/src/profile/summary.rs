@@ -77,13 +77,15 @@ fn sampling(profile: &Profile) -> String {
     let sampling = &profile.sampling;
     let behind = match sampling.calibration.one_behind.value() {
         Some(share) => format!("{:.1}% of a known load's samples land right behind it", 100.0 * share),
-        None => "where samples land is not resolved".to_owned(),
+        None => format!("where samples land: {}", crate::figures::why(&sampling.calibration.one_behind)),
     };
     let frequency = match sampling.frequency.value() {
         Some(frequency) => format!(", {frequency} a second of CPU time"),
         None => String::new(),
     };
-    format!("  {} samples of the CPU clock{frequency}; {behind}\n", sampling.samples)
+    let events = profile.program.perf_data.as_ref().map(|file| file.events.join(", "));
+    let of = events.filter(|events| !events.is_empty()).unwrap_or_else(|| "the CPU clock".to_owned());
+    format!("  {} samples of {of}{frequency}; {behind}\n", sampling.samples)
 }
 
 /// Beside figures that are not measured.

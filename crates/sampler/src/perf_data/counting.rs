@@ -4,6 +4,7 @@
 //! a profile is made of one of them. Where there are accesses, they are it.
 
 use super::accesses;
+use super::attributes::field;
 use super::container::Recording;
 use super::records::{RawRecord, kind};
 use super::role::Role;
@@ -38,6 +39,8 @@ pub(super) struct Counted {
     /// Samples of hardware that are no accesses.
     pub no_accesses: u64,
     pub without_registers: u64,
+    /// Samples while a CPU had nothing to do.
+    pub idle: u64,
 }
 
 /// A sample's mode, in the record's `misc`.
@@ -77,6 +80,7 @@ pub(super) fn count(recording: &Recording<'_>, request: &FileRequest<'_>) -> Res
             not_understood: 0,
             no_accesses: 0,
             without_registers: 0,
+            idle: 0,
         },
         lost: [0; 2],
     };
@@ -226,6 +230,13 @@ impl Counting<'_> {
         let fixed = if described.attributes.is_frequency { 1 } else { described.attributes.period };
         let period = raw.period.unwrap_or(fixed);
         let sample = self.of_time(&raw, in_kernel);
+        let is_idle = described.attributes.holds(field::TID) && (raw.process, raw.thread) == (0, 0);
+        if is_idle && role.is_time() {
+            self.counted.idle += 1;
+            return;
+        }
+        // Instruction-based sampling of AMD does not always tell which instruction it was.
+        let is_known = role != Role::Ibs || record.misc & EXACT != 0;
         if role.is_time() {
             if role == Role::Clock && raw.period.or(Some(fixed)).is_some_and(|period| period > 1) {
                 let all = self.counted.cpu_time_ns.get_or_insert(0);
@@ -233,7 +244,7 @@ impl Counting<'_> {
             }
             self.counted.without_registers += u64::from(!in_kernel && sample.registers.is_none());
             self.recorder.count(Event::Sample(sample));
-        } else if let Some(access) = accesses::of_sample(&raw, role, in_kernel, period) {
+        } else if let Some(access) = accesses::of_sample(&raw, role, in_kernel, period).filter(|_| is_known) {
             self.recorder.count(Event::Access(access));
         } else {
             self.counted.no_accesses += 1;

@@ -158,6 +158,7 @@ fn program(recording: &Recording<'_>, counted: &Counted, request: &FileRequest<'
         perf_data: Some(PerfDataFile {
             path: ::records::text_of(request.path),
             recorded_by: facts.command_line.clone(),
+            events: used(recording, counted).into_iter().map(|event| event.name.clone()).collect(),
             processor: Some(facts.processor.clone()).filter(|name| !name.is_empty()),
         }),
         ended: ProgramEnd::Unknown,
@@ -166,15 +167,18 @@ fn program(recording: &Recording<'_>, counted: &Counted, request: &FileRequest<'
     }
 }
 
+/// The events whose samples are counted.
+fn used<'r>(recording: &'r Recording<'_>, counted: &Counted) -> Vec<&'r DescribedEvent> {
+    let is_used = |role: Role| match counted.backend {
+        Backend::Clock => role.is_time(),
+        backend => role.backend() == Some(backend),
+    };
+    let roles = recording.events.iter().zip(&counted.roles);
+    roles.filter(|(_, role)| is_used(**role)).map(|(event, _)| event).collect()
+}
+
 fn sampling(recording: &Recording<'_>, counted: &Counted) -> Sampling {
-    let with_role = |is: fn(Role) -> bool| -> Vec<&DescribedEvent> {
-        let roles = recording.events.iter().zip(&counted.roles);
-        roles.filter(|(_, role)| is(**role)).map(|(event, _)| event).collect()
-    };
-    let used = match counted.backend {
-        Backend::Clock => with_role(Role::is_time),
-        _ => with_role(|role| role.backend().is_some()),
-    };
+    let used = used(recording, counted);
     let threshold = used.iter().find_map(|event| role::least_latency(event));
     let frequency = used.iter().find(|event| event.attributes.is_frequency);
     Sampling {
@@ -192,7 +196,11 @@ fn sampling(recording: &Recording<'_>, counted: &Counted) -> Sampling {
         lost: counted.tally.lost,
         sees_kernel: used.iter().any(|event| !event.attributes.excludes_kernel),
         calibration: Calibration {
-            one_behind: Quantity::unresolved("the samples were taken by another program"),
+            one_behind: Quantity::unresolved(if counted.tally.is_exact {
+                "samples name the instruction itself that the core waited for"
+            } else {
+                "the samples were taken by another program"
+            }),
             samples: 0,
         },
     }
@@ -225,6 +233,19 @@ fn refusals(recording: &Recording<'_>, counted: &Counted) -> Vec<Refused> {
     }
     if counted.no_accesses > 0 {
         let why = format!("{} are no loads or stores, or nothing is told of them", counted.no_accesses);
+        refusals.push(refused("samples", why));
+    }
+    if counted.idle > 0 {
+        refusals
+            .push(refused("samples", format!("{} are of idle CPUs: they are in no figure", counted.idle)));
+    }
+    let accesses = &counted.tally.accesses;
+    if accesses.in_kernel > 0 {
+        let why = format!("{} are of the kernel's own accesses: they are in no figure", accesses.in_kernel);
+        refusals.push(refused("samples", why));
+    }
+    if accesses.nowhere > 0 {
+        let why = format!("{} are of instructions that no mapped file holds", accesses.nowhere);
         refusals.push(refused("samples", why));
     }
     if counted.backend == Backend::Clock && !counted.tally.is_exact {
