@@ -63,7 +63,7 @@ once() {
         [ "$2" = clock ] && options=(--no-stacks --no-allocations)
         "$1_run" "$gleaner" profile -q "${options[@]}" -o "$work/profile.json" -- >/dev/null 2>&1
         "$gleaner" show "$work/profile.json" .summary.elapsed.value
-        "$gleaner" show "$work/profile.json" .summary.overhead.value >"$work/used.$2"
+        "$gleaner" show "$work/profile.json" .summary.overhead_beside.value >"$work/used.$2"
         ;;
     esac
 }

@@ -299,7 +299,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__profile)
-            opts="-o -q -h --backend --pid --perf-data --frequency --duration --from --to --no-stacks --no-allocations --top --output --json --quiet --help"
+            opts="-o -q -h --backend --pid --perf-data --frequency --budget --duration --from --to --no-stacks --no-allocations --no-probes --top --output --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -318,6 +318,10 @@ _gleaner() {
                     return 0
                     ;;
                 --frequency)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --budget)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -66,7 +66,8 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l backend -d '
 clock\t'A timer of CPU time, by the kernel\'s performance events'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l pid -d 'Attach to this process and all of its threads, until it ends, --duration is over, or Ctrl-C' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l perf-data -d 'Read samples that perf record took (\'-\' for standard input)' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l frequency -d 'Samples a second of each thread\'s CPU time' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l frequency -d 'Samples a second of each thread\'s CPU time [default: as many as --budget allows, at most 4000]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l budget -d 'Let profiling take at most this part of the program\'s time: a third of it for the samples, whose cost on this machine is measured first' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l duration -d 'Stop sampling after this time, for example 10s; the program runs on' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l from -d 'Leave out what was sampled before this time of the run' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l to -d 'Leave out what was sampled after this time of the run' -r
@@ -74,6 +75,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l top -d 'How 
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s o -l output -d 'Write the record to this file (\'-\' for standard output; then the program\'s standard output goes to standard error)' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-stacks -d 'Leave out who calls what: no stacks are copied'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-allocations -d 'Leave out where memory is allocated: no library is preloaded into the program'
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-probes -d 'Leave out how long loads take: no breakpoints are set'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use lab::stop::Stop;
 use records::Document;
 use records::profile::{Profile, ProgramEnd};
-use sampler::{Request, SampleError, Subject};
+use sampler::{FindsOut, Request, SampleError, Subject};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -38,12 +38,18 @@ pub(crate) struct ProfileArgs {
     ///
     /// Of cpu-clock or cycles; or loads and stores that perf mem record, perf c2c record or perf
     /// record -d -W sampled by Intel PEBS, AMD IBS or Arm SPE: these are shown by their latency.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "backend", "frequency", "duration", "no_allocations"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "backend", "frequency", "budget", "duration", "no_allocations", "no_probes"])]
     perf_data: Option<PathBuf>,
 
-    /// Samples a second of each thread's CPU time
-    #[arg(long, value_name = "HZ", default_value = "4000", value_parser = clap::value_parser!(u32).range(1..=20_000))]
-    frequency: u32,
+    /// Samples a second of each thread's CPU time [default: as many as --budget allows, at most
+    /// 4000]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    frequency: Option<u32>,
+
+    /// Let profiling take at most this part of the program's time: a third of it for the samples,
+    /// whose cost on this machine is measured first
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = budget)]
+    budget: f64,
 
     /// Stop sampling after this time, for example 10s; the program runs on
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -64,6 +70,10 @@ pub(crate) struct ProfileArgs {
     /// Leave out where memory is allocated: no library is preloaded into the program
     #[arg(long)]
     no_allocations: bool,
+
+    /// Leave out how long loads take: no breakpoints are set
+    #[arg(long)]
+    no_probes: bool,
 
     /// How many loads, functions and objects the summary shows
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -112,15 +122,20 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
             Some(pid) => Subject::Process(pid),
             None => Subject::Command(args.command.clone()),
         },
-        frequency_hz: u64::from(args.frequency),
+        frequency_hz: args.frequency.map(u64::from),
+        budget: args.budget / 100.0,
         duration: args.duration,
         window,
-        stacks: !args.no_stacks,
-        allocations: !args.no_allocations,
+        finds_out: FindsOut {
+            stacks: !args.no_stacks,
+            allocations: !args.no_allocations,
+            latencies: !args.no_probes,
+        },
         output_to_error: console.json(),
         inherited: lab::inherited::at_start(),
         caches: weights.caches,
         yield_cycles: Some(weights.yield_cycles),
+        latencies: weights.latencies,
     };
     // The program is forked before: it keeps its signals as they were.
     let stop = Stop::on_signals();
@@ -159,6 +174,13 @@ fn refused(error: &SampleError) -> Refusal {
         ),
         SampleError::NoRing { .. } => Refusal::not_possible_here(what, why)
             .would_help("a higher limit on locked memory: ulimit -l, or sysctl kernel.perf_event_mlock_kb"),
+    }
+}
+
+fn budget(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).parse() {
+        Ok(percent) if (0.1..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("a budget is 0.1% to 100%".to_owned()),
     }
 }
 

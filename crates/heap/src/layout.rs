@@ -5,6 +5,7 @@
 //! heads       of each ring: how far it is written and read
 //! slots       of each ring: records of 64 bytes
 //! stacks      buffers: the stack of an allocation whose calls are not known yet
+//! probes      the loads that are probed now
 //! ```
 //!
 //! A thread writes into the ring that its thread pointer chooses. All processes use the same rings:
@@ -20,7 +21,7 @@ pub const VARIABLE: &str = "GLEANER_HEAP";
 pub const MEMORY_NAME: &str = "gleaner-heap";
 
 /// "GLHEAP" and the version of this layout.
-pub const MAGIC: u64 = 0x474c_4845_4150_0001;
+pub const MAGIC: u64 = 0x474c_4845_4150_0002;
 
 pub const SLOTS: u64 = 64 << 10;
 pub const STACKS: u32 = 128;
@@ -121,6 +122,9 @@ pub mod kind {
     pub const LOWERED: u64 = 3;
     /// A process began: `address` is 1 if its calls of `malloc` come to this library, else 0.
     pub const BEGAN: u64 = 4;
+    /// A load was probed: the address that it reads; `size` holds ticks, see `probe.rs`; the load
+    /// itself stands in `return_address`, and the thread in `key`.
+    pub const PROBED: u64 = 5;
 }
 
 /// One record. `sequence` is written last.
@@ -163,6 +167,28 @@ pub struct Stack {
     pub words: [AtomicU64; STACK_BYTES / 8],
 }
 
+/// Loads that are probed at a time: as many as the processor has breakpoints.
+pub const PROBES: u32 = 4;
+
+/// In `Probe::registers`: no register; the address of the load itself.
+pub const NO_REGISTER: u8 = 16;
+pub const OWN_ADDRESS: u8 = 17;
+
+/// A load that is probed, and how its address is made up: base + index · scale + displacement.
+#[repr(C, align(64))]
+pub struct Probe {
+    /// Where it stands in the process; 0: nothing is probed here. Written last.
+    pub ip: AtomicU64,
+    pub process: AtomicU32,
+    pub thread: AtomicU32,
+    /// From the lowest byte on: base, index (the numbers that instructions have for them), scale,
+    /// and whether it is relative to the thread pointer.
+    pub registers: AtomicU32,
+    pub displacement: AtomicU64,
+    /// Whether it is read, and timed.
+    pub is_timed: AtomicU32,
+}
+
 const _: () = assert!(size_of::<Header>() == 192 && size_of::<RingHead>() == 192 && size_of::<Slot>() == 64);
 const _: () = assert!(size_of::<Stack>() % 64 == 0);
 
@@ -176,9 +202,13 @@ fn stacks_at(rings: u32) -> usize {
     slots_at(rings) + rings as usize * SLOTS as usize * size_of::<Slot>()
 }
 
+fn probes_at(rings: u32) -> usize {
+    stacks_at(rings) + STACKS as usize * size_of::<Stack>()
+}
+
 /// Bytes of the shared memory with this number of rings.
 pub fn region_bytes(rings: u32) -> usize {
-    stacks_at(rings) + STACKS as usize * size_of::<Stack>()
+    probes_at(rings) + PROBES as usize * size_of::<Probe>()
 }
 
 /// The shared memory, wherever it is mapped. All of it is atomics, so that no process can break
@@ -230,6 +260,11 @@ impl Region {
         // SAFETY: as above.
         unsafe { &*self.at.add(stacks_at(self.rings)).cast::<Stack>().add((number % STACKS) as usize) }
     }
+
+    pub fn probe(&self, number: u32) -> &Probe {
+        // SAFETY: as above.
+        unsafe { &*self.at.add(probes_at(self.rings)).cast::<Probe>().add((number % PROBES) as usize) }
+    }
 }
 
 #[cfg(test)]
@@ -275,8 +310,10 @@ pub(crate) mod tests {
     fn all_parts_lie_in_the_region() {
         let region = region(4);
         let base = region.at as usize;
-        let last = core::ptr::from_ref(region.stack(STACKS - 1)) as usize + size_of::<Stack>();
+        let last = core::ptr::from_ref(region.probe(PROBES - 1)) as usize + size_of::<Probe>();
         assert_eq!(last - base, region_bytes(4));
+        let stack = core::ptr::from_ref(region.stack(STACKS - 1)) as usize + size_of::<Stack>();
+        assert_eq!(stack, core::ptr::from_ref(region.probe(0)) as usize);
         let slot = core::ptr::from_ref(region.slot(3, SLOTS - 1)) as usize + size_of::<Slot>();
         assert_eq!(slot, core::ptr::from_ref(region.stack(0)) as usize);
     }

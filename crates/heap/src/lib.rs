@@ -28,6 +28,8 @@
 //! keys         calls that the profiler knows already
 //! table        addresses that are recorded though their page is not chosen
 //! arena        memory for what the loader allocates before the next `malloc` is known
+//! probe        a load's address and the time that it takes, just before the program executes it
+//! traps        the signal of probes; the program's own handler for it
 //! next         the functions behind ours
 //! interpose    the functions that programs call
 //! recording    whether anything is recorded in this process, and where
@@ -54,6 +56,7 @@ mod keys;
 pub mod layout;
 #[cfg(freestanding)]
 mod next;
+pub mod probe;
 mod record;
 #[cfg(freestanding)]
 mod recording;
@@ -62,3 +65,5 @@ mod stack;
 mod startup;
 mod sys;
 mod table;
+#[cfg(freestanding)]
+mod traps;

@@ -17,7 +17,9 @@ pub(crate) const VALLOC: usize = 7;
 pub(crate) const PVALLOC: usize = 8;
 pub(crate) const REALLOCARRAY: usize = 9;
 pub(crate) const PRCTL: usize = 10;
-const ALL: usize = 11;
+pub(crate) const SIGACTION: usize = 11;
+pub(crate) const SIGNAL: usize = 12;
+const ALL: usize = 13;
 
 const NAMES: [&CStr; ALL] = [
     c"malloc",
@@ -31,6 +33,8 @@ const NAMES: [&CStr; ALL] = [
     c"pvalloc",
     c"reallocarray",
     c"prctl",
+    c"sigaction",
+    c"signal",
 ];
 
 /// A function, or null while it is not known.

@@ -50,6 +50,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, passed: *mut *mut u8)
         recording::begin(region, page_of_one_process());
         region
     };
+    crate::traps::begin();
     let is_interposed = u64::from(next::is_interposed(own_code()));
     let began =
         Record { kind: kind::BEGAN, ticks: sys::ticks(), address: is_interposed, ..Record::default() };

@@ -52,6 +52,16 @@ pub fn stall_each(stalled: u64, beside: Beside, sharp: Estimate) -> Estimate {
     Estimate::new(each(stalled as f64, expected, usual), each(few, highest, least), each(many, fewest, most))
 }
 
+/// The same, of a load whose latency is known: the core waits no longer for it than it takes, but
+/// for what a stall takes to be seen and undone. `ticks_a_ns` is taken for the clock of the core,
+/// which may be half as fast again.
+pub fn bounded(each: Estimate, latency_ns: Estimate, ticks_a_ns: f64) -> Estimate {
+    const FASTER: f64 = 1.5;
+    let most = latency_ns.scaled(ticks_a_ns);
+    let value = each.value.min(most.value);
+    Estimate::new(value, each.lo.min(value), each.hi.min(FASTER * most.hi))
+}
+
 /// The mean that a count is from: its least, likeliest and largest value, nearly 95%. A count of
 /// none is from a mean of half a sample.
 fn poisson(count: u64) -> (f64, f64, f64) {
@@ -105,5 +115,14 @@ mod tests {
         assert!((lo - 4.8).abs() < 0.5 && (hi - 18.4).abs() < 3.0, "{lo} {hi}");
         let (lo, _, hi) = poisson(0);
         assert!(lo < 0.03 && (hi - 3.7).abs() < 0.3, "{lo} {hi}");
+    }
+
+    #[test]
+    fn a_load_is_not_waited_for_longer_than_it_takes() {
+        let latency = Estimate::new(100.0, 80.0, 120.0);
+        let wide = Estimate::new(1300.0, 250.0, 10_000.0);
+        assert_eq!(bounded(wide, latency, 2.0), Estimate::new(200.0, 200.0, 360.0));
+        let low = Estimate::new(50.0, 20.0, 150.0);
+        assert_eq!(bounded(low, latency, 2.0), low, "misses that overlap");
     }
 }

@@ -278,6 +278,8 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
             threads: threads.len(),
             latency: mean(&counts.latency),
             latency_share: self.costs.latency_share(self.costs.part(&counts.loads, &counts.latency)),
+            from_memory: Quantity::unresolved("loads were not probed: the hardware tells their levels"),
+            probes: 0,
             level: most.map_or(Level::Unresolved, |most| most.level),
             beyond_l2: most.is_some_and(|most| is_beyond_l2(most.level)),
             level_because: because(&by_level, self.costs.is_latency),
@@ -375,6 +377,7 @@ fn summary(run: &Run, costs: Costs, sums: &AccessTally) -> Summary {
         },
         average_latency: mean(&sums.latency),
         overhead: run.overhead.clone(),
+        overhead_beside: run.overhead_beside.clone(),
     }
 }
 

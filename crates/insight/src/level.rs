@@ -7,6 +7,7 @@
 //! the footprint lies in it.
 
 use crate::footprint::footprint_bytes;
+use crate::probes::latency::Latency;
 use records::profile::Level;
 use units::{Bytes, Estimate};
 
@@ -58,6 +59,29 @@ pub fn judge(addresses: &[u64], caches: &CacheSizes) -> Judged {
     let most = if footprint.hi.is_infinite() { "more".to_owned() } else { says(footprint.hi).to_string() };
     let because = format!("its addresses are spread over {} to {most}", says(footprint.lo));
     Judged { level: Level::Unresolved, beyond_l2, because, footprint: Some(footprint) }
+}
+
+impl Judged {
+    /// With what its probes saw. That a line came from memory is measured; which cache it came from
+    /// otherwise is not, so that stays judged by the footprint.
+    #[must_use]
+    pub fn with_probes(self, seen: Option<&Latency>) -> Self {
+        let Some(seen) = seen else { return self };
+        let share = 100.0 * seen.from_memory.value;
+        let most_time = 100.0 * seen.time_in_memory;
+        if seen.time_in_memory >= 0.5 {
+            let because = format!(
+                "{share:.0}% of {} probes went to memory, and took {most_time:.0}% of the time",
+                seen.probes
+            );
+            return Self { level: Level::Dram, beyond_l2: true, because, ..self };
+        }
+        if self.level == Level::Dram {
+            let because = format!("{}; but {share:.0}% of {} probes went there", self.because, seen.probes);
+            return Self { level: Level::Unresolved, because, ..self };
+        }
+        self
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! footprint      how much memory a load's addresses are spread over
 //! level          which level serves them, by their footprint and the cache sizes
 //! each           how long the core waits each time a load runs
+//! probes         loads that are stopped: their addresses, and how long they take
 //! dependence     what the code around a load tells of how its misses follow one another
 //! pattern        chain, parallel or stream
 //! unwind         the calls that led to a sample, by its registers and its stack
@@ -45,6 +46,7 @@ mod names;
 mod object_stalls;
 pub mod objects;
 pub mod pattern;
+pub mod probes;
 pub mod profile;
 pub mod registers;
 mod run;

@@ -1,11 +1,12 @@
 //! Puts the profile record together.
 
+use crate::address_space::{MappedId, Place};
 use crate::annotate::Attributed;
 use crate::calls::Calls;
 use crate::code::{Cause, Entry, Unclear};
-use crate::data_address::data_address;
+use crate::data_address::{DataAddress, data_address};
 use crate::dependence;
-use crate::each::{Beside, stall_each};
+use crate::each::{Beside, bounded, stall_each};
 use crate::findings;
 use crate::footprint;
 use crate::hardware;
@@ -13,12 +14,13 @@ use crate::level::judge;
 use crate::object_stalls::{NO_LATENCY, ObjectStalls, Reading};
 use crate::objects::{Objects, Variables};
 use crate::pattern::{Timed, pattern};
+use crate::probes::latency::{Latency, latency};
 use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
 use crate::share::{measured_share, share};
 use crate::site_names::SiteNames;
 use crate::source::{ModuleFile, Source};
 use crate::stacks::Frame;
-use crate::tally::{Kept, PlaceTally, Tally};
+use crate::tally::{Kept, PlaceTally, Probe, Tally};
 use image::Image;
 use image::elf::bytes::hex;
 use records::profile::{
@@ -84,7 +86,8 @@ pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
         places.sort_unstable_by_key(|(offset, _)| *offset);
         match sources.get(&file.what) {
             Some(source) => {
-                found.look_at(source, &places, &objects, &calls, &run, &mut sums, tally.samples);
+                let probes = &tally.probes;
+                found.look_at(source, &places, &objects, &calls, &run, &mut sums, probes, tally.samples);
             }
             None => sums.no_code(&places),
         }
@@ -139,6 +142,8 @@ struct Listed {
     objects: ObjectStalls,
     levels: BTreeMap<Level, u64>,
     beyond_l2: u64,
+    /// Of loads that were probed, with their samples.
+    latencies: Vec<(u64, Latency)>,
 }
 
 impl Listed {
@@ -151,6 +156,7 @@ impl Listed {
         calls: &Calls,
         run: &Run,
         sums: &mut Sums,
+        probes: &HashMap<Place, Vec<Probe>>,
         all: u64,
     ) {
         let (file, code) = (source.file, &source.code);
@@ -199,7 +205,13 @@ impl Listed {
                 samples: beside.into_iter().filter_map(samples_at).sum(),
             });
             let by_code = by_code.get(&address).copied();
-            self.add_load(source, objects, calls, run, address, &waited, beside, by_code, all);
+            let place = code
+                .module
+                .image
+                .file_offset(address)
+                .map(|offset| Place { what: MappedId(file.what), offset });
+            let probes = place.and_then(|place| probes.get(&place)).map_or(&[][..], Vec::as_slice);
+            self.add_load(source, objects, calls, run, address, &waited, probes, beside, by_code, all);
         }
         for (unit, counts) in functions {
             if counts.samples as f64 >= WORTH_ANNOTATING * all as f64 {
@@ -227,6 +239,7 @@ impl Listed {
         run: &Run,
         address: Svma,
         waited: &Waited,
+        probes: &[Probe],
         beside: Option<Beside>,
         by_code: Option<Pattern>,
         all: u64,
@@ -240,11 +253,22 @@ impl Listed {
             let reading = Reading { thread: sample.thread, found, weight: 1.0 };
             Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, reading))
         };
-        let known: Vec<(Timed, Reading)> = waited.kept.iter().filter_map(told).collect();
-        let timed: Vec<Timed> =
-            known.iter().map(|(timed, _)| *timed).filter(|timed| timed.address.is_exact()).collect();
+        let mut known: Vec<(Timed, Reading)> = waited.kept.iter().filter_map(told).collect();
+        let exact = |known: &[(Timed, Reading)]| -> Vec<Timed> {
+            known.iter().map(|(timed, _)| *timed).filter(|timed| timed.address.is_exact()).collect()
+        };
+        let mut timed = exact(&known);
+        if timed.len() < waited.kept.len() / 2 && timed.len() < probes.len() {
+            // The load replaces what its address was made of: only probes tell what it read.
+            known = probes.iter().map(|probe| probed(probe, objects)).collect();
+            timed = exact(&known);
+        }
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
-        let judged = judge(&addresses, &run.caches);
+        let seen = run.timing.as_ref().and_then(|timing| latency(probes, timing));
+        let judged = judge(&addresses, &run.caches).with_probes(seen.as_ref());
+        if let Some(seen) = seen {
+            self.latencies.push((waited.samples, seen));
+        }
         *self.levels.entry(judged.level).or_default() += waited.samples;
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
         let readings: Vec<Reading> = known.into_iter().map(|(_, reading)| reading).collect();
@@ -260,7 +284,11 @@ impl Listed {
         let stall = measured_share(waited.samples, all);
         let each = beside.map(|beside| {
             let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
-            stall_each(waited.samples, beside, sharp)
+            let each = stall_each(waited.samples, beside, sharp);
+            match seen.zip(run.timing) {
+                Some((seen, timing)) => bounded(each, seen.mean_ns, timing.ticks_a_ns),
+                None => each,
+            }
         });
         let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
         let load = StallingLoad {
@@ -275,8 +303,16 @@ impl Listed {
             stall,
             samples: waited.samples,
             threads: threads.len(),
-            latency: Quantity::unresolved(NO_LATENCY),
+            latency: match seen {
+                Some(seen) => Quantity::measured(seen.mean_ns, Unit::Nanos),
+                None => Quantity::unresolved(NO_PROBES),
+            },
             latency_share: Quantity::unresolved(NO_LATENCY),
+            from_memory: match seen {
+                Some(seen) => Quantity::measured(seen.from_memory, Unit::Ratio),
+                None => Quantity::unresolved(NO_PROBES),
+            },
+            probes: probes.len() as u64,
             level: judged.level,
             by_level: Vec::new(),
             translation: Quantity::unresolved(NOT_BY_CLOCK),
@@ -364,8 +400,9 @@ impl Listed {
                 in_flight: Quantity::unresolved(NOT_BY_CLOCK),
                 unresolved: share(level(Level::Unresolved)),
             },
-            average_latency: Quantity::unresolved(NO_LATENCY),
+            average_latency: average_latency(&self.latencies),
             overhead: run.overhead,
+            overhead_beside: run.overhead_beside,
         };
         let mut loads = self.loads;
         loads.sort_by(|a, b| (b.samples, &a.module, a.address).cmp(&(a.samples, &b.module, b.address)));
@@ -401,6 +438,36 @@ fn harvestable(stalled: u64, all: u64, each: Estimate, cost: Estimate) -> Quanti
             Quantity::modelled(Estimate::new(usual, least, most), Unit::Ratio)
         }
     }
+}
+
+/// Why a load has no latency.
+const NO_PROBES: &str = "it was not probed often enough";
+
+/// The mean over the loads that were probed, each by its stall.
+fn average_latency(latencies: &[(u64, Latency)]) -> Quantity {
+    let all: f64 = latencies.iter().map(|(samples, _)| *samples as f64).sum();
+    if all == 0.0 {
+        return Quantity::unresolved("no load was probed often enough");
+    }
+    let part = |samples: u64| samples as f64 / all;
+    let mean: f64 = latencies.iter().map(|(samples, seen)| part(*samples) * seen.mean_ns.value).sum();
+    let off = |end: fn(&Estimate) -> f64| -> f64 {
+        let squares = latencies
+            .iter()
+            .map(|(samples, seen)| (part(*samples) * (end(&seen.mean_ns) - seen.mean_ns.value)).powi(2));
+        squares.sum::<f64>().sqrt()
+    };
+    let (below, above) = (off(|mean| mean.lo), off(|mean| mean.hi));
+    Quantity::measured(Estimate::new(mean, (mean - below).max(0.0), mean + above), Unit::Nanos)
+}
+
+/// What a probe tells in place of a sample.
+fn probed(probe: &Probe, objects: &Objects<'_, '_>) -> (Timed, Reading) {
+    let sample = &probe.kept.sample;
+    let address = DataAddress::Read(probe.address);
+    let timed = Timed { thread: sample.thread, time_ns: sample.time_ns, address };
+    let found = objects.found(&probe.kept, Avma(probe.address));
+    (timed, Reading { thread: sample.thread, found, weight: 1.0 })
 }
 
 /// Samples whose address no mapping holds, but for those in the kernel.

@@ -1,6 +1,7 @@
 //! What is known of a run beside its samples, and how much of it the record lists.
 
 use crate::level::CacheSizes;
+use crate::probes::latency::Timing;
 use records::profile::{ProfiledProgram, Sampling};
 use records::run::Refused;
 use units::{Estimate, Quantity};
@@ -13,10 +14,13 @@ pub struct Run {
     pub elapsed: Quantity,
     pub cpu_time: Quantity,
     pub overhead: Quantity,
+    pub overhead_beside: Quantity,
     pub refusals: Vec<Refused>,
     pub caches: CacheSizes,
     /// What a yield costs on this machine, if that is known.
     pub yield_cycles: Option<Estimate>,
+    /// How probes are read, if there may be any.
+    pub timing: Option<Timing>,
 }
 
 /// Loads with fewer samples are not listed one by one: nothing can be said of them.

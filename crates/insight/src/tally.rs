@@ -32,6 +32,20 @@ pub struct Kept {
     pub near: AllNear,
 }
 
+/// A load, stopped once right before it is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Process, thread, time, and the allocations at the address.
+    pub kept: Kept,
+    pub address: u64,
+    /// Ticks of the time stamp counter that it took to read, and to read again; zero if it was not
+    /// read.
+    pub ticks: (u32, u32),
+}
+
+/// Probes of one load that are kept: more would not make its figures better.
+pub const PROBES_OF_LOAD: usize = 1024;
+
 /// What was sampled at one place.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceTally {
@@ -95,6 +109,8 @@ pub struct Tally {
     pub heaps: Heaps,
     /// Loads and stores that the hardware sampled.
     pub accesses: Accesses,
+    /// Loads that were stopped, by their own place.
+    pub probes: HashMap<Place, Vec<Probe>>,
     kept: usize,
     random: u64,
 }
@@ -120,6 +136,7 @@ impl Default for Tally {
             stacks: Stacks::default(),
             heaps: Heaps::default(),
             accesses: Accesses::default(),
+            probes: HashMap::new(),
             kept: 0,
             random: 0x9e37_79b9_7f4a_7c15,
         }
@@ -178,6 +195,22 @@ impl Tally {
             if chosen < replaced {
                 tally.kept[chosen as usize] = Kept { sample, near: near() };
             }
+        }
+    }
+
+    /// A load was stopped: who was about to execute it and when, what it reads, and the ticks that
+    /// took.
+    pub fn probed(&mut self, who: Sample, ip: Avma, address: u64, ticks: (u32, u32)) {
+        let Some(process) = self.processes.get(&who.process) else { return };
+        let Some(place) = process.space.place(ip) else { return };
+        // Only what lies at the address is asked for.
+        let mut registers = Registers { ip, ..Registers::default() };
+        registers.general[0] = address;
+        let near = self.heaps.near(who.process, &registers);
+        let probes = self.probes.entry(place).or_default();
+        if probes.len() < PROBES_OF_LOAD {
+            let kept = Kept { sample: Sample { registers: Some(registers), ..who }, near };
+            probes.push(Probe { kept, address, ticks });
         }
     }
 }

@@ -133,12 +133,15 @@ pub struct Summary {
     #[serde(default)]
     pub not_attributed_because: Vec<Unattributed>,
     pub by_level: ByLevel,
-    /// Of the loads that the core waited for; of hardware samples, of all loads that are sampled:
-    /// `sampling` says what a latency is, and which loads are left out.
+    /// Of the loads that were probed, each by its stall; of hardware samples, of all loads that are
+    /// sampled: `sampling` says what a latency is, and which loads are left out.
     pub average_latency: Quantity,
-    /// CPU time of the profiler beside the program, as a share of the program's. The interrupts
-    /// that take the samples are part of the program's own time.
+    /// CPU time that profiling took, as a share of the program's: that of the profiler beside it,
+    /// and that of the samples by what one costs in the calibration.
     pub overhead: Quantity,
+    /// Of that, the profiler's own, beside the program.
+    #[serde(default = "not_told")]
+    pub overhead_beside: Quantity,
 }
 
 fn not_told() -> Quantity {

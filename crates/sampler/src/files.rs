@@ -92,7 +92,8 @@ fn path_of(mapped: &Mapped) -> &Path {
     Path::new(OsStr::from_bytes(&mapped.name))
 }
 
-fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
+/// The bytes of a file that is mapped, or of the vDSO.
+pub(crate) fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
     let path = path_of(mapped);
     match &mapped.name[..] {
         VDSO => own_vdso(),

@@ -4,22 +4,29 @@
 //! perf/        the kernel's events: opened, read from their rings, taken apart
 //! allocations/ where the program's memory is allocated, as a preloaded library tells
 //! target       the program: started, so that it waits until it is watched; or attached to
+//! probes/      loads stopped now and then, to see what they read and how long that takes
 //! recorder     events in the order of their times, counted into a tally
-//! calibrate    where samples land behind a load that is known to stall
+//! chain        loads of its own that the profiler knows
+//! calibrate    where samples land behind a load that is known to stall, and what one costs
+//! frequency    how many samples a second that allows
 //! files        the files that were mapped, read
 //! session      all of it, one run
 //! perf_data/   the same from a file of `perf record`
 //! ```
 //!
-//! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs` and `allocations/region.rs`.
+//! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs`, `chain.rs`,
+//! `probes/calibrate.rs` and `allocations/region.rs`.
 
 mod allocations;
 mod calibrate;
+mod chain;
 mod files;
+mod frequency;
 mod perf;
 pub mod perf_data;
+mod probes;
 mod recorder;
 pub mod session;
 mod target;
 
-pub use session::{Request, SampleError, Subject};
+pub use session::{FindsOut, Request, SampleError, Subject};

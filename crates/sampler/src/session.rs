@@ -3,14 +3,19 @@
 
 use crate::allocations::preload::{Preload, refused};
 use crate::allocations::recorded::Recorded;
+use crate::allocations::region::Region;
 use crate::calibrate::calibrate;
 use crate::files;
+use crate::frequency;
 use crate::perf::event::Event;
-use crate::perf::open::{Clock, Holds, cpus, now_ns, open, write_into};
+use crate::perf::open::{Clock, Holds, cpus, highest_frequency_hz, now_ns, open, write_into};
 use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
+use crate::probes::calibrate::ProbeCalibration;
+use crate::probes::{self, Allowance, Probes};
 use crate::recorder::Recorder;
 use crate::target::{Child, End, Running, mappings_of, threads_of};
 use insight::level::CacheSizes;
+use insight::probes::latency::{Latencies, Timing};
 use insight::tally::Tally;
 use lab::inherited::Inherited;
 use lab::stop::Stop;
@@ -32,26 +37,37 @@ pub enum Subject {
     Process(u32),
 }
 
+/// What is to be found out beside the loads themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct FindsOut {
+    /// Who calls what waits.
+    pub stacks: bool,
+    /// Where the data is allocated that the core waits for.
+    pub allocations: bool,
+    /// How long loads take, by stopping them now and then; only with `allocations`.
+    pub latencies: bool,
+}
+
 /// A profile that is asked for.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub subject: Subject,
-    /// Samples a second of each thread's CPU time.
-    pub frequency_hz: u64,
+    /// Samples a second of each thread's CPU time; if none is given, as many as the budget allows.
+    pub frequency_hz: Option<u64>,
+    /// The share of the program's time that profiling may take.
+    pub budget: f64,
     /// End after this time; a program that was started is left running.
     pub duration: Option<Duration>,
     /// Count only samples of this part of the run: from its beginning, in time.
     pub window: Option<(Duration, Duration)>,
-    /// Find out who calls what waits.
-    pub stacks: bool,
-    /// Find out where the data is allocated that the core waits for.
-    pub allocations: bool,
+    pub finds_out: FindsOut,
     /// Send the program's standard output to standard error.
     pub output_to_error: bool,
     pub inherited: Inherited,
     pub caches: CacheSizes,
     /// What a yield costs on this machine, if that is known.
     pub yield_cycles: Option<Estimate>,
+    pub latencies: Latencies,
 }
 
 /// Why there is no profile.
@@ -84,15 +100,37 @@ enum Watched {
 /// Profiles, and says how the program ended as well.
 pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let mut clock = Clock {
-        frequency_hz: request.frequency_hz,
+        frequency_hz: frequency::LOWEST_HZ,
         with_kernel: true,
         from_exec: matches!(request.subject, Subject::Command(_)),
         wake_at_bytes: (RING_BYTES / 2) as u32,
         holds: Holds::Registers,
     };
     clock.with_kernel = may_sample_kernel(clock)?;
-    let calibration = calibrate(clock);
+    let mut calibration = calibrate(clock);
+    clock.frequency_hz = match request.frequency_hz {
+        Some(wanted) => wanted.min(highest_frequency_hz()),
+        None => frequency::within(request.budget, &calibration),
+    };
     let (mut preload, no_allocations) = preload(request);
+    let probing = match &mut preload {
+        Some(preload) if request.finds_out.latencies => {
+            let l2_bytes = request.caches.l2.map_or(1 << 20, |l2| l2.0);
+            Some(probes::calibrate::calibrate(&mut preload.region, l2_bytes))
+        }
+        _ => None,
+    };
+    let (probing, no_probes) = match probing {
+        Some(Ok(found)) => {
+            calibration.probe_cost = Quantity::measured(found.cost_s, Unit::Seconds);
+            calibration.cache_latency = Quantity::measured(found.cache_ns, Unit::Nanos);
+            calibration.cache_latency_probed = Quantity::measured(found.probed_ns, Unit::Nanos);
+            (Some(found), None)
+        }
+        Some(Err(why)) => (None, Some(probes::refused(why))),
+        None => (None, None),
+    };
+    let mut probes = probing.map(|found| Probes::new(allowance(request.budget, clock.frequency_hz, &found)));
     let (watched, mut rings, no_stacks) = begin(request, preload.as_ref(), clock)?;
     let began = Instant::now();
     let window = request.window.map(|(from, to)| {
@@ -108,23 +146,30 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         }
     }
     let used_before = own_cpu_time();
-    let ended = watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut recorder);
+    let ended = watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut probes, &mut recorder);
     // The events of registers count time, of all threads.
     let cpu_time_ns: u64 =
         rings.iter().filter(|ring| ring.holds() == Holds::Registers).map(Ring::counted).sum();
     let cpu_time = Quantity::measured(Estimate::exact(cpu_time_ns as f64 / 1e9), Unit::Seconds);
     recorder.finish(&mut rings, preload.as_mut().map(|preload| &mut preload.region));
+    let region = preload.as_ref().map(|preload| &preload.region);
+    let ticks_a_ns = region.map(Region::ticks_a_ns);
+    let probes_done = probes.as_ref().map_or(0, Probes::done);
+    let none_done = probes.zip(region).and_then(|(probes, region)| probes.end(region, &recorder.tally));
     let elapsed = began.elapsed();
     drop(rings);
     let used = own_cpu_time().saturating_sub(used_before);
     let tally = recorder.tally;
-    let overhead = match cpu_time.value() {
-        Some(cpu) if cpu > 0.0 => Quantity::measured(Estimate::exact(used.as_secs_f64() / cpu), Unit::Ratio),
-        _ => Quantity::unresolved("the program used no CPU time"),
-    };
+    let taken = taken_s(
+        &calibration,
+        tally.samples,
+        probing.map_or(0.0, |found| found.cost_s.value * probes_done as f64),
+    );
+    let [overhead, overhead_beside] = overheads(&cpu_time, used, taken);
     let mut refusals = refusals(clock, &calibration, tally.lost);
     refusals.extend(no_stacks);
     refusals.extend(no_allocations);
+    refusals.extend(no_probes.or(none_done));
     // The preloaded library is one of them: it is read before it goes.
     let modules = files::modules(&tally);
     if let Some(preload) = preload {
@@ -149,7 +194,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     };
     let sampling = Sampling {
         backend: Backend::Clock,
-        frequency: Quantity::claimed(request.frequency_hz as f64, Unit::Hertz),
+        frequency: Quantity::claimed(clock.frequency_hz as f64, Unit::Hertz),
         latency: None,
         least_latency: Quantity::unresolved("samples of a clock show stall, not latency"),
         samples: tally.samples,
@@ -163,17 +208,55 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         elapsed: Quantity::measured(Estimate::exact(elapsed.as_secs_f64()), Unit::Seconds),
         cpu_time,
         overhead,
+        overhead_beside,
         refusals,
         caches: request.caches,
         yield_cycles: request.yield_cycles,
+        timing: ticks_a_ns.zip(probing).map(|(ticks_a_ns, found)| Timing {
+            ticks_a_ns,
+            latencies: request.latencies,
+            cache_ns: found.cache_ns.value,
+            probed_ns: found.probed_ns.value,
+        }),
     };
     Ok(insight::profile(run, &tally, &modules))
+}
+
+/// The share of the program's time that profiling took in all, and beside the program.
+fn overheads(cpu_time: &Quantity, used: Duration, taken_s: Option<Estimate>) -> [Quantity; 2] {
+    let Some(cpu_time) = cpu_time.value().filter(|&cpu| cpu > 0.0) else {
+        return [0; 2].map(|_| Quantity::unresolved("the program used no CPU time"));
+    };
+    let beside = used.as_secs_f64() / cpu_time;
+    let in_all = match taken_s {
+        Some(taken) => {
+            let within = |taken_s: f64| beside + taken_s.max(0.0) / cpu_time;
+            let estimate = Estimate::new(within(taken.value), within(taken.lo), within(taken.hi));
+            Quantity::modelled(estimate, Unit::Ratio)
+        }
+        None => Quantity::unresolved("what a sample costs is not known"),
+    };
+    [in_all, Quantity::measured(Estimate::exact(beside), Unit::Ratio)]
+}
+
+/// What samples and probes took from the program.
+fn taken_s(calibration: &Calibration, samples: u64, probes_s: f64) -> Option<Estimate> {
+    let of_samples = calibration.sample_cost.estimate()?.scaled(samples as f64);
+    let plus = |samples_s: f64| samples_s + probes_s;
+    Some(Estimate::new(plus(of_samples.value), plus(of_samples.lo), plus(of_samples.hi)))
+}
+
+/// Of what profiling may take, the part that probes take.
+const PROBES_PART: f64 = 1.0 / 3.0;
+
+fn allowance(budget: f64, frequency_hz: u64, found: &ProbeCalibration) -> Allowance {
+    Allowance { share: budget * PROBES_PART, cost_s: found.cost_s.hi, frequency_hz: frequency_hz as f64 }
 }
 
 /// What tells of the program's allocations, or why nothing does.
 fn preload(request: &Request) -> (Option<Preload>, Option<Refused>) {
     match &request.subject {
-        _ if !request.allocations => (None, None),
+        _ if !request.finds_out.allocations => (None, None),
         Subject::Process(_) => (
             None,
             Some(refused("known only of programs that the profiler starts, not of those it attaches to")),
@@ -276,7 +359,7 @@ const SAMPLES_A_STACK: u64 = 16;
 
 /// Opens the slower event that copies stacks, too. Without it there is a profile all the same.
 fn add_stacks(request: &Request, rings: &mut Vec<Ring>, threads: &[u32], clock: Clock) -> Option<Refused> {
-    if !request.stacks {
+    if !request.finds_out.stacks {
         return None;
     }
     let slower = Clock {
@@ -334,6 +417,7 @@ fn watch(
     stop: Stop,
     rings: &mut [Ring],
     mut preload: Option<&mut Preload>,
+    probes: &mut Option<Probes>,
     recorder: &mut Recorder,
 ) -> ProgramEnd {
     let began = Instant::now();
@@ -343,6 +427,9 @@ fn watch(
         let is_busy = preload.as_ref().is_some_and(|preload| preload.region.is_busy());
         let is_over = wait(over.as_ref(), rings, if is_busy { QUICK_POLL } else { POLL });
         recorder.round(rings, preload.as_mut().map(|preload| &mut preload.region));
+        if let Some((probes, preload)) = probes.as_mut().zip(preload.as_ref()) {
+            probes.round(&recorder.tally, &recorder.allocations, &preload.region);
+        }
         match watched {
             Watched::Started(running) => {
                 if let Some(end) = running.ended() {

@@ -4,6 +4,7 @@
 use harvest::machine_record;
 use harvest::plan::prices::{assumed, from_machine, typical_yield};
 use insight::level::CacheSizes;
+use insight::probes::latency::Latencies;
 use records::Document;
 use records::host::{CacheKind, Host};
 use records::machine::Machine;
@@ -12,7 +13,12 @@ use units::{Bytes, Estimate};
 pub(super) struct Weights {
     pub caches: CacheSizes,
     pub yield_cycles: Estimate,
+    pub latencies: Latencies,
 }
+
+/// Where there is no machine record: common processors' L1 takes this, and memory more than that,
+/// which no L3 of theirs does.
+const USUAL: Latencies = Latencies { l1_ns: 1.5, memory_from_ns: 70.0 };
 
 impl Weights {
     pub(super) fn of(host: &Host) -> Self {
@@ -25,7 +31,7 @@ impl Weights {
         let claimed = claimed(host);
         let Some((path, document)) = record else {
             let prices = assumed("there is no machine record of this host");
-            return Self { caches: claimed, yield_cycles: typical_yield(&prices) };
+            return Self { caches: claimed, yield_cycles: typical_yield(&prices), latencies: USUAL };
         };
         let measured = |name: &str| {
             let level = document.body.levels.iter().find(|level| level.name == name)?;
@@ -36,8 +42,21 @@ impl Weights {
             l2: measured("L2").or(claimed.l2),
             l3: measured("L3").or(claimed.l3),
         };
-        Self { caches, yield_cycles: typical_yield(&from_machine(&path, &document)) }
+        let latencies = latencies(&document.body).unwrap_or(USUAL);
+        Self { caches, yield_cycles: typical_yield(&from_machine(&path, &document)), latencies }
     }
+}
+
+/// What is nearer to memory's latency than to that of the last cache, by their ratio, came from
+/// memory.
+fn latencies(machine: &Machine) -> Option<Latencies> {
+    let ns = |name: &str| {
+        let level = machine.levels.iter().find(|level| level.name == name)?;
+        level.latency.ns.value()
+    };
+    let (l1_ns, memory) = (ns("L1")?, ns("DRAM")?);
+    let last = ["L3", "L2"].into_iter().find_map(ns)?;
+    Some(Latencies { l1_ns, memory_from_ns: (last * memory).sqrt() })
 }
 
 /// The sizes of the caches as the kernel claims them: those of the first CPU.

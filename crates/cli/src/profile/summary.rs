@@ -11,6 +11,8 @@ use units::Quantity;
 const HIGH: f64 = 0.2;
 /// One load with less than this is no place to begin.
 const WORTH_NAMING: f64 = 0.05;
+/// With fewer samples the intervals are too wide to choose by.
+const FEW: u64 = 200;
 /// Rows of a share below this are left out of the first table.
 const WORTH_A_ROW: f64 = 0.0005;
 
@@ -85,7 +87,12 @@ fn sampling(profile: &Profile) -> String {
     };
     let events = profile.program.perf_data.as_ref().map(|file| file.events.join(", "));
     let of = events.filter(|events| !events.is_empty()).unwrap_or_else(|| "the CPU clock".to_owned());
-    format!("  {} samples of {of}{frequency}; {behind}\n", sampling.samples)
+    let mut text = format!("  {} samples of {of}{frequency}; {behind}\n", sampling.samples);
+    if let Some(cost) = profile.summary.overhead.estimate() {
+        let range = percent(&Quantity::modelled(cost, units::Unit::Ratio));
+        let _ = writeln!(text, "  profiling took {range} of the program's CPU time");
+    }
+    text
 }
 
 /// Beside figures that are not measured.
@@ -127,10 +134,11 @@ fn loads(profile: &Profile, top: usize, width: usize) -> String {
     if profile.loads.is_empty() {
         return "\n  no load stands out\n".to_owned();
     }
-    let mut rows = vec![row(["stall", "level", "pattern", "function", "load", "source", "data"])];
+    let mut rows = vec![row(["stall", "latency", "level", "pattern", "function", "load", "source", "data"])];
     for load in profile.loads.iter().take(top) {
         rows.push(vec![
             percent(&load.stall),
+            latency(&load.latency),
             level(load),
             pattern(load).to_owned(),
             short(load.function.as_deref().unwrap_or("?"), 40),
@@ -140,6 +148,10 @@ fn loads(profile: &Profile, top: usize, width: usize) -> String {
         ]);
     }
     format!("\n  loads that the core waited for\n{}", draw(&rows, width))
+}
+
+fn latency(latency: &Quantity) -> String {
+    if latency.value().is_some() { latency.brief() } else { "-".to_owned() }
 }
 
 fn level(load: &StallingLoad) -> String {
@@ -265,6 +277,9 @@ fn next(profile: &Profile, record: Option<&Path>) -> String {
     let Some(first) = profile.loads.first().filter(|_| share(&summary.memory_bound) >= HIGH) else {
         return "little time is lost to loads here: look at the functions above".to_owned();
     };
+    if profile.sampling.samples < FEW {
+        return "few samples: profile a longer run, or allow more of its time (--budget 10)".to_owned();
+    }
     let place = format!("{} ({})", first.function.as_deref().unwrap_or("?"), source(first));
     if share(&first.stall) < WORTH_NAMING {
         return "the waiting is spread over many loads: look at the functions and the data above".to_owned();

@@ -12,9 +12,9 @@ fn place(source: &str) -> Place {
 }
 
 /// What the profiler did; `None` where it may not sample.
-fn profiled(place: &Place, arguments: &[&str]) -> Option<(Output, Profile)> {
+pub(crate) fn profiled(place: &Place, arguments: &[&str]) -> Option<(Output, Profile)> {
     let mut command = place.command(env!("CARGO_BIN_EXE_gleaner"));
-    command.args(["profile", "-o", "profile.json"]).args(arguments);
+    command.args(["profile", "--frequency", "4000", "-o", "profile.json"]).args(arguments);
     let output = command.output().unwrap();
     if output.status.code() == Some(3) {
         eprintln!("skipped: {}", text(&output.stderr));

@@ -31,6 +31,7 @@ mod no_yield;
 mod outputs;
 mod perf_data;
 mod plan;
+mod probes;
 mod profile;
 mod refusals;
 mod rewritten_libraries;

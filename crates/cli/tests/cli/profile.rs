@@ -41,8 +41,15 @@ fn place() -> Place {
 
 fn gleaner(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command(env!("CARGO_BIN_EXE_gleaner"));
-    command.arg("profile").args(arguments);
+    command.arg("profile").args(arguments_with_samples(arguments));
     command
+}
+
+/// Runs of a second need many samples, whatever they cost here.
+fn arguments_with_samples<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let chosen = arguments.iter().any(|word| ["--frequency", "--budget"].contains(word));
+    let frequency: &[&str] = if chosen { &[] } else { &["--frequency", "4000"] };
+    [frequency, arguments].concat()
 }
 
 /// What the profiler did; `None` where it may not sample.
@@ -290,4 +297,21 @@ fn what_cannot_be_profiled_is_said_in_a_line() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
         assert!(told.contains(word), "{arguments:?}: {told}");
     }
+}
+
+#[test]
+fn a_budget_bounds_the_samples() {
+    let place = place();
+    let frequency = |budget: &str| {
+        let (_, profile) = profiled(&place, &["--budget", budget, "--", "./p", "1"])?;
+        let cost = profile.sampling.calibration.sample_cost.estimate().map_or(0.0, |cost| cost.hi);
+        let frequency = profile.sampling.frequency.value().unwrap();
+        let share: f64 = budget.parse::<f64>().unwrap() / 100.0;
+        assert!(frequency * cost <= share / 3.0 || frequency <= 100.0, "{:?}", profile.sampling);
+        Some(frequency)
+    };
+    let (Some(low), Some(high)) = (frequency("0.1"), frequency("100")) else { return };
+    assert!(low <= high, "{low} {high}");
+    let refused = gleaner(&place, &["--budget", "0", "--", "./p", "1"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 }

@@ -30,12 +30,20 @@ pub struct StallingLoad {
     pub samples: u64,
     /// Threads that waited for it.
     pub threads: usize,
-    /// The average; `sampling` says what a latency is.
+    /// How long it takes, measured by probes: the thread is stopped right before it, and what it
+    /// reads is read and timed. Misses that other loads would have started meanwhile are not seen.
+    /// Of hardware samples, the average; `sampling` says what a latency is.
     pub latency: Quantity,
     /// Its part of the latency of all sampled loads; only hardware samples tell.
     #[serde(default = "not_told")]
     pub latency_share: Quantity,
-    /// The level that served it most often, or, where that is measured, cost it most latency.
+    /// Share of its probes that took as long as memory does, not a cache.
+    #[serde(default = "not_told")]
+    pub from_memory: Quantity,
+    /// How often it was probed.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub probes: u64,
+    /// The level that served it most often, or, where hardware tells, cost it most latency.
     pub level: Level,
     /// What each level cost it, most first; only hardware samples tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

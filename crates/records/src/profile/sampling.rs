@@ -9,7 +9,7 @@ use units::Quantity;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
     pub backend: Backend,
-    /// Requested samples per second of each thread's CPU time.
+    /// Samples per second of each thread's CPU time.
     pub frequency: Quantity,
     /// What a latency of these samples is; none where they hold none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,5 +74,17 @@ impl LatencyKind {
 pub struct Calibration {
     /// Share of the samples that land exactly one instruction behind the load.
     pub one_behind: Quantity,
+    /// CPU time that a sample takes from the program.
+    #[serde(default = "not_told")]
+    pub sample_cost: Quantity,
     pub samples: u64,
+    /// CPU time that a probe takes from the program.
+    #[serde(default = "not_told")]
+    pub probe_cost: Quantity,
+    /// What a load takes that the cache behind L2 serves, and how much of that its probes see: some
+    /// cores bring the line before the probe reads it.
+    #[serde(default = "not_told")]
+    pub cache_latency: Quantity,
+    #[serde(default = "not_told")]
+    pub cache_latency_probed: Quantity,
 }

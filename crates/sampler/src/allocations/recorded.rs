@@ -5,7 +5,7 @@ use crate::files;
 use insight::address_space::{MappedId, Place};
 use insight::heap::Allocated;
 use insight::sites::SiteId;
-use insight::tally::Tally;
+use insight::tally::{Sample, Tally};
 use insight::unwind::Unwinder;
 use std::collections::{HashMap, HashSet, VecDeque};
 use units::Avma;
@@ -46,6 +46,18 @@ impl Recorded {
                 }
                 What::Freed { address } => tally.heaps.freed(process, address, told.time_ns),
                 What::Lowered { threshold } => tally.heaps.lowered(threshold, told.time_ns),
+                What::Probed { ip, address, thread, ticks } => {
+                    let (at, registers) = (Some(Avma(ip)), None);
+                    let who = Sample {
+                        process,
+                        thread,
+                        time_ns: told.time_ns,
+                        in_kernel: false,
+                        ip: at,
+                        registers,
+                    };
+                    tally.probed(who, Avma(ip), address, ticks);
+                }
                 What::Began { is_interposed } => {
                     if is_interposed {
                         tally.heaps.began(process);

@@ -4,7 +4,7 @@
 //! What processes write is not believed further than it must be: it may be wrong, never unsafe.
 
 use crate::perf::open::now_ns;
-use heap::layout::{self, Region as Memory, SLOTS, STACK_BYTES, STACKS, kind, region_bytes, state};
+use heap::layout::{self, Probe, Region as Memory, SLOTS, STACK_BYTES, STACKS, kind, region_bytes, state};
 use insight::registers::Registers;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use std::io;
@@ -21,6 +21,7 @@ pub(crate) enum What {
     Freed { address: u64 },
     Lowered { threshold: u32 },
     Began { is_interposed: bool },
+    Probed { ip: u64, address: u64, thread: u32, ticks: (u32, u32) },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +110,32 @@ impl Region {
         self.memory.header().read_mostly.threshold.fetch_min(threshold, Relaxed);
     }
 
+    /// What the library is told of the loads that are probed.
+    pub(crate) fn probe(&self, number: u32) -> &Probe {
+        self.memory.probe(number)
+    }
+
+    /// Lets one of the library's functions write into it.
+    ///
+    /// # Safety
+    /// As the function's.
+    pub(crate) unsafe fn probed(
+        &self,
+        process: u32,
+        ip: u64,
+        general: &heap::probe::General,
+        probe: unsafe fn(&Memory, u32, u64, &heap::probe::General) -> bool,
+    ) -> bool {
+        // SAFETY: the caller's.
+        unsafe { probe(&self.memory, process, ip, general) }
+    }
+
+    /// Ticks of the time stamp counter in a nanosecond, since the beginning.
+    pub(crate) fn ticks_a_ns(&self) -> f64 {
+        let now = now();
+        now.0.wrapping_sub(self.began.0) as f64 / (now.1 - self.began.1).max(1) as f64
+    }
+
     /// Records that found no room.
     pub(crate) fn lost(&self) -> u64 {
         self.memory.header().shared.lost.load(Relaxed)
@@ -161,6 +188,12 @@ impl Region {
                     kind::FREED => Some(What::Freed { address }),
                     kind::LOWERED => Some(What::Lowered { threshold: address as u32 }),
                     kind::BEGAN => Some(What::Began { is_interposed: address != 0 }),
+                    kind::PROBED => Some(What::Probed {
+                        ip: slot.return_address.load(Relaxed),
+                        address,
+                        thread: slot.key.load(Relaxed) as u32,
+                        ticks: heap::probe::unpacked(slot.size.load(Relaxed)),
+                    }),
                     _ => None,
                 };
                 let time_ns = self.time_ns(slot.ticks.load(Relaxed), now);

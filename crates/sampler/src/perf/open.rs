@@ -1,4 +1,4 @@
-//! Opens the event that samples CPU time.
+//! Opens events: that which samples CPU time, and breakpoints.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -29,6 +29,7 @@ struct Attributes {
 }
 
 const TYPE_SOFTWARE: u32 = 1;
+const TYPE_BREAKPOINT: u32 = 5;
 const COUNT_SW_CPU_CLOCK: u64 = 0;
 
 /// What each sample holds; `event.rs` takes it apart in this order.
@@ -53,6 +54,8 @@ const SAMPLE_ID_ALL: u64 = 1 << 18;
 const MMAP2: u64 = 1 << 23;
 const COMM_EXEC: u64 = 1 << 24;
 const USE_CLOCKID: u64 = 1 << 25;
+const REMOVE_ON_EXEC: u64 = 1 << 36;
+const SIGTRAP: u64 = 1 << 37;
 
 /// The general registers and the instruction pointer, by their bits in the kernel's header: AX, BX,
 /// CX, DX, SI, DI, BP, SP, IP, and R8 to R15.
@@ -111,14 +114,42 @@ pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
         clockid: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     };
+    open_event(&attributes, thread, cpu as i32)
+}
+
+/// Stops a thread this number of times before it executes the instruction at an address, with the
+/// signal SIGTRAP, until the event is closed. The event is not good for a second time: kernels
+/// leave it stopped when the number is used up.
+pub(crate) fn open_breakpoint(thread: u32, address: u64, times: u32) -> io::Result<OwnedFd> {
+    const REFRESH: libc::Ioctl = 0x2402;
+    const ON_EXECUTION: u32 = 4;
+    const LENGTH: u64 = 8;
+    const ANY_CPU: i32 = -1;
+    let attributes = Attributes {
+        kind: TYPE_BREAKPOINT,
+        size: size_of::<Attributes>() as u32,
+        sample_period_or_frequency: 1,
+        flags: DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | REMOVE_ON_EXEC | SIGTRAP,
+        breakpoint_type: ON_EXECUTION,
+        config1: address,
+        config2: LENGTH,
+        ..Attributes::default()
+    };
+    let event = open_event(&attributes, thread, ANY_CPU)?;
+    // SAFETY: a descriptor of an event; the request takes a number by value.
+    let done = unsafe { libc::ioctl(event.as_raw_fd(), REFRESH, times) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(event) }
+}
+
+fn open_event(attributes: &Attributes, thread: u32, cpu: i32) -> io::Result<OwnedFd> {
     // SAFETY: the attributes are a whole `perf_event_attr` of the size that they state, and live
     // until the call is over.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
-            &raw const attributes,
+            std::ptr::from_ref(attributes),
             thread as libc::pid_t,
-            cpu as libc::c_int,
+            cpu,
             NO_GROUP,
             CLOSE_ON_EXEC,
         )
@@ -128,6 +159,15 @@ pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
     }
     // SAFETY: the kernel has just given this descriptor to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// Lets an event sample, or no longer.
+pub(crate) fn set_enabled(event: &OwnedFd, enabled: bool) {
+    const ENABLE: libc::Ioctl = 0x2400;
+    const DISABLE: libc::Ioctl = 0x2401;
+    let request = if enabled { ENABLE } else { DISABLE };
+    // SAFETY: a descriptor of an event; the request takes a flag by value. It cannot fail.
+    unsafe { libc::ioctl(event.as_raw_fd(), request, 0) };
 }
 
 /// Lets an event write into the ring of another one of the same CPU.
@@ -143,6 +183,12 @@ pub(crate) fn cpus() -> Vec<u32> {
     let configured = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = configured.trim().rsplit(['-', ',']).next().and_then(|last| last.parse().ok());
     (0..=last.unwrap_or(0)).collect()
+}
+
+/// The most samples a second that the kernel lets an event take.
+pub(crate) fn highest_frequency_hz() -> u64 {
+    let limit = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or_default();
+    limit.trim().parse().unwrap_or(u64::MAX)
 }
 
 /// The time on the clock that events have.

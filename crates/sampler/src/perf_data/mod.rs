@@ -135,9 +135,11 @@ pub fn of_bytes(bytes: &[u8], request: &FileRequest<'_>) -> Result<Profile, Perf
             None => Quantity::unresolved("its samples do not count time"),
         },
         overhead: Quantity::unresolved("the samples were taken by another program"),
+        overhead_beside: Quantity::unresolved("the samples were taken by another program"),
         refusals,
         caches: if is_of_here { request.caches } else { CacheSizes::default() },
         yield_cycles: request.yield_cycles.filter(|_| is_of_here),
+        timing: None,
     };
     Ok(insight::profile(run, &counted.tally, &modules))
 }
@@ -202,6 +204,10 @@ fn sampling(recording: &Recording<'_>, counted: &Counted) -> Sampling {
                 "the samples were taken by another program"
             }),
             samples: 0,
+            sample_cost: Quantity::unresolved("the samples were taken by another program"),
+            probe_cost: Quantity::unresolved("a file of samples has no probes"),
+            cache_latency: Quantity::unresolved("a file of samples has no probes"),
+            cache_latency_probed: Quantity::unresolved("a file of samples has no probes"),
         },
     }
 }

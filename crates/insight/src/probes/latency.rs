@@ -1,0 +1,181 @@
+//! What its probes say of a load.
+
+use crate::share::share;
+use crate::tally::Probe;
+use units::Estimate;
+
+/// How long loads take on this machine, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latencies {
+    /// From L1: a second reading is one, and what both have in common is not known.
+    pub l1_ns: f64,
+    /// From here on the line came from memory, not from a cache.
+    pub memory_from_ns: f64,
+}
+
+/// How the ticks of probes are read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timing {
+    pub ticks_a_ns: f64,
+    pub latencies: Latencies,
+    /// A load that the cache behind L2 serves: what it takes, and what probes say beyond L1.
+    pub cache_ns: f64,
+    pub probed_ns: f64,
+}
+
+impl Timing {
+    /// From here on the line came from memory.
+    fn memory_from_ns(&self) -> f64 {
+        self.latencies.memory_from_ns.max(1.4 * self.cache_ns)
+    }
+
+    /// By how much a load that a cache served may look faster than it is: probes see some cores'
+    /// caches, and not those of others.
+    fn hidden_ns(&self) -> f64 {
+        (self.cache_ns - self.probed_ns - self.latencies.l1_ns).max(0.0)
+    }
+}
+
+/// What a load's probes say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latency {
+    pub probes: u64,
+    pub mean_ns: Estimate,
+    /// The share of them that went to memory.
+    pub from_memory: Estimate,
+    /// The share of the time that these took.
+    pub time_in_memory: f64,
+}
+
+/// A page fault or an interrupt took longer than any level of memory does.
+const INTERRUPTED_NS: f64 = 10_000.0;
+/// Fewer say nothing.
+const LEAST_PROBES: usize = 16;
+/// Probes of a burst follow one another; between bursts there is at least this.
+const BETWEEN_BURSTS_NS: u64 = 300_000;
+const Z: f64 = 1.959_964;
+
+/// The latency that these probes of a load saw.
+pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
+    let mut again: Vec<u32> = probes.iter().map(|p| p.ticks.1).filter(|&ticks| ticks > 0).collect();
+    if again.len() < LEAST_PROBES {
+        return None;
+    }
+    again.sort_unstable();
+    let base = f64::from(again[again.len() / 2]);
+    let mut seen: Vec<(u64, f64)> = probes
+        .iter()
+        .filter(|probe| probe.ticks.0 > 0)
+        .map(|probe| {
+            let ns = (f64::from(probe.ticks.0) - base) / timing.ticks_a_ns + timing.latencies.l1_ns;
+            (probe.kept.sample.time_ns, ns.max(0.0))
+        })
+        .filter(|(_, ns)| *ns < INTERRUPTED_NS)
+        .collect();
+    if seen.len() < LEAST_PROBES {
+        return None;
+    }
+    seen.sort_unstable_by_key(|(time, _)| *time);
+    let sum: f64 = seen.iter().map(|(_, ns)| ns).sum();
+    let mean = sum / seen.len() as f64;
+    let half = Z * standard_error(&seen, mean);
+    let memory_from_ns = timing.memory_from_ns();
+    let far: Vec<f64> = seen.iter().map(|(_, ns)| *ns).filter(|&ns| ns >= memory_from_ns).collect();
+    let from_memory = share(far.len() as u64, seen.len() as u64)?;
+    let hidden = (1.0 - from_memory.lo) * timing.hidden_ns();
+    Some(Latency {
+        probes: seen.len() as u64,
+        mean_ns: Estimate::new(mean, (mean - half).max(0.0), mean + half + hidden),
+        from_memory,
+        time_in_memory: if sum > 0.0 { far.iter().sum::<f64>() / sum } else { 0.0 },
+    })
+}
+
+/// Of the mean: probes of one burst are alike, so bursts are what counts.
+fn standard_error(seen: &[(u64, f64)], mean: f64) -> f64 {
+    let mut squares = 0.0;
+    let mut burst = 0.0;
+    let mut bursts = 1;
+    let mut last = seen[0].0;
+    for &(time, ns) in seen {
+        if time - last > BETWEEN_BURSTS_NS {
+            squares += burst * burst;
+            burst = 0.0;
+            bursts += 1;
+        }
+        last = time;
+        burst += ns - mean;
+    }
+    squares += burst * burst;
+    // Of one burst nothing is known but its mean.
+    if bursts == 1 {
+        return mean;
+    }
+    let few = f64::from(bursts) / f64::from(bursts - 1);
+    (squares * few).sqrt() / seen.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heap::AllNear;
+    use crate::tally::{Kept, Sample};
+
+    const TIMING: Timing = Timing {
+        ticks_a_ns: 2.0,
+        latencies: Latencies { l1_ns: 1.5, memory_from_ns: 60.0 },
+        cache_ns: 20.0,
+        probed_ns: 18.5,
+    };
+
+    fn probe(time_ns: u64, first: u32) -> Probe {
+        let sample = Sample { process: 1, thread: 1, time_ns, in_kernel: false, ip: None, registers: None };
+        Probe { kept: Kept { sample, near: AllNear::default() }, address: 0, ticks: (first, 50) }
+    }
+
+    #[test]
+    fn latency_is_what_the_first_reading_takes_longer() {
+        let probes: Vec<Probe> =
+            (0..64).map(|n| probe(n * 1_000_000, if n % 4 == 0 { 250 } else { 54 })).collect();
+        let found = latency(&probes, &TIMING).unwrap();
+        // A quarter takes 101.5 ns, the rest 3.5 ns.
+        assert!((found.mean_ns.value - 28.0).abs() < 0.01, "{found:?}");
+        assert!(found.mean_ns.lo > 10.0 && found.mean_ns.lo < 20.0 && found.mean_ns.hi > 35.0, "{found:?}");
+        assert!((found.from_memory.value - 0.25).abs() < 1e-9 && found.time_in_memory > 0.9);
+        assert_eq!(latency(&probes[..10], &TIMING), None);
+    }
+
+    #[test]
+    fn a_burst_counts_once() {
+        let spread: Vec<Probe> = (0..64).map(|n| probe(n * 1_000_000, 50 + 10 * (n as u32 % 8))).collect();
+        let bursts: Vec<Probe> =
+            (0..64).map(|n| probe(n / 8 * 1_000_000 + n % 8, 50 + 10 * (n as u32 / 8))).collect();
+        let width = |probes: &[Probe]| latency(probes, &TIMING).unwrap().mean_ns.relative_half_width();
+        assert!(width(&bursts) > 2.0 * width(&spread));
+        let one: Vec<Probe> = (0..64).map(|n| probe(n, 250)).collect();
+        assert_eq!(latency(&one, &TIMING).unwrap().mean_ns.lo, 0.0, "one burst says nothing of others");
+    }
+
+    #[test]
+    fn what_was_not_read_or_interrupted_does_not_count() {
+        let mut probes: Vec<Probe> = (0..32).map(|n| probe(n * 1_000_000, 250)).collect();
+        probes.push(probe(40_000_000, 4_000_000));
+        probes.push(Probe { ticks: (0, 0), ..probe(41_000_000, 0) });
+        let found = latency(&probes, &TIMING).unwrap();
+        assert_eq!((found.probes, found.mean_ns.value), (32, 101.5));
+    }
+
+    #[test]
+    fn what_probes_do_not_see_of_caches_widens_the_interval() {
+        let probes: Vec<Probe> =
+            (0..64).map(|n| probe(n * 1_000_000, if n % 4 == 0 { 250 } else { 54 })).collect();
+        let seen = latency(&probes, &TIMING).unwrap();
+        let hidden = latency(&probes, &Timing { probed_ns: 0.0, ..TIMING }).unwrap();
+        assert_eq!((hidden.mean_ns.value, hidden.mean_ns.lo), (seen.mean_ns.value, seen.mean_ns.lo));
+        let wider = hidden.mean_ns.hi - seen.mean_ns.hi;
+        assert!(
+            wider > 0.7 * 18.5 && wider < 0.9 * 18.5,
+            "three quarters and more came from caches: {wider}"
+        );
+    }
+}

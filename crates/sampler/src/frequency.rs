@@ -1,0 +1,63 @@
+//! How many samples a second: as many as the time allows that profiling may take.
+
+use crate::perf::open::highest_frequency_hz;
+use records::profile::Calibration;
+
+/// Of what profiling may take, the part that the clock's samples take. The rest is for stacks,
+/// allocations, and the profiler itself.
+const CLOCKS_PART: f64 = 1.0 / 3.0;
+/// More than this tells nothing new of a run of seconds.
+const HIGHEST_HZ: u64 = 4000;
+/// With fewer, a run of seconds says nothing.
+pub(crate) const LOWEST_HZ: u64 = 100;
+/// Where it is not known what a sample costs.
+const USUAL_HZ: u64 = 500;
+
+/// Samples a second whose cost stays within that part of the budget, a share of the program's time,
+/// even if each costs as much as the calibration's interval says at most.
+pub(crate) fn within(budget: f64, calibration: &Calibration) -> u64 {
+    let wanted = match calibration.sample_cost.estimate() {
+        Some(cost) if cost.hi > 0.0 => (budget * CLOCKS_PART / cost.hi) as u64,
+        _ => USUAL_HZ,
+    };
+    round(wanted.clamp(LOWEST_HZ, HIGHEST_HZ)).min(highest_frequency_hz())
+}
+
+/// Two digits: the third would change from run to run. Down, to stay within.
+fn round(frequency_hz: u64) -> u64 {
+    let step = 10_u64.pow(frequency_hz.ilog10().saturating_sub(1));
+    // A frequency that divides those of programs and kernels would sample them in step.
+    (frequency_hz / step * step).saturating_sub(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Estimate, Quantity, Unit};
+
+    fn calibration(sample_cost: Quantity) -> Calibration {
+        let not_asked = || Quantity::unresolved("not asked");
+        Calibration {
+            one_behind: not_asked(),
+            sample_cost,
+            samples: 0,
+            probe_cost: not_asked(),
+            cache_latency: not_asked(),
+            cache_latency_probed: not_asked(),
+        }
+    }
+
+    #[test]
+    fn dear_samples_are_few() {
+        let costs = |lo: f64, hi: f64| {
+            let estimate = Estimate::new(f64::midpoint(lo, hi), lo, hi);
+            calibration(Quantity::measured(estimate, Unit::Seconds))
+        };
+        assert_eq!(within(0.03, &costs(22e-6, 24e-6)), 409, "a timer that is emulated");
+        assert_eq!(within(0.12, &costs(22e-6, 24e-6)), 1599);
+        assert_eq!(within(0.03, &costs(1e-6, 2e-6)), 3999, "bare metal");
+        assert_eq!(within(0.03, &costs(-2e-6, -1e-6)), 499, "noise");
+        assert_eq!(within(0.03, &costs(1e-3, 2e-3)), 99);
+        assert_eq!(within(0.03, &calibration(Quantity::unresolved("not asked"))), 499);
+    }
+}

@@ -1,0 +1,111 @@
+//! The loads that are worth probing, and the threads that execute them.
+
+use super::{Armed, Who};
+use crate::files;
+use insight::address_space::{AddressSpace, MappedId, Place};
+use insight::probes::target::{Operand, targets};
+use insight::tally::{PROBES_OF_LOAD, Tally};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use units::{Avma, FileOffset};
+
+/// Loads are looked for when this number of samples is there, and each time that it has doubled:
+/// code has to be decoded for it.
+const FIRST_SAMPLES: u64 = 64;
+/// A place with fewer samples may be there by chance.
+const LEAST_SAMPLES: u64 = 4;
+/// Places with a smaller share of all samples are left out.
+const LEAST_SHARE: f64 = 0.004;
+/// Probes that each load has before those with most samples have more.
+const ENOUGH: usize = 64;
+
+/// A load that is worth probing.
+struct Target {
+    operand: Operand,
+    /// Places where samples of it land.
+    sampled: Vec<Place>,
+    armed: usize,
+}
+
+#[derive(Default)]
+pub(super) struct Targets {
+    looked_at: HashSet<Place>,
+    loads: BTreeMap<Place, Target>,
+    next_at: u64,
+}
+
+impl Targets {
+    /// Finds loads among what was sampled, if that is due.
+    pub(super) fn choose(&mut self, tally: &Tally) {
+        if tally.samples < self.next_at.max(FIRST_SAMPLES) {
+            return;
+        }
+        self.next_at = 2 * tally.samples;
+        let least = ((LEAST_SHARE * tally.samples as f64) as u64).max(LEAST_SAMPLES);
+        let mut new: HashMap<MappedId, Vec<FileOffset>> = HashMap::new();
+        for (place, counts) in tally.places.iter().filter(|(_, counts)| counts.user >= least) {
+            if self.looked_at.insert(*place) && !counts.kept.is_empty() {
+                new.entry(place.what).or_default().push(place.offset);
+            }
+        }
+        for (what, offsets) in new {
+            let Some(data) = files::bytes_of(tally.mapped(what)) else { continue };
+            for (sampled, (load, operand)) in targets(&data, &offsets) {
+                let target = self.loads.entry(Place { what, offset: load }).or_insert(Target {
+                    operand,
+                    sampled: Vec::new(),
+                    armed: 0,
+                });
+                target.sampled.push(Place { what, offset: sampled });
+            }
+        }
+    }
+
+    /// Those that come next, each with a thread that was seen at it last.
+    pub(super) fn next(&mut self, tally: &Tally, count: usize) -> Vec<Armed> {
+        let samples = |target: &Target| -> u64 {
+            target.sampled.iter().filter_map(|place| tally.places.get(place)).map(|counts| counts.user).sum()
+        };
+        let probes = |load: &Place| tally.probes.get(load).map_or(0, Vec::len);
+        let mut order: Vec<(f64, Place)> = self
+            .loads
+            .iter()
+            .filter(|(load, _)| probes(load) < PROBES_OF_LOAD)
+            .map(|(load, target)| {
+                // What is armed and never comes by must not keep others waiting.
+                let done = probes(load).max(target.armed) as f64;
+                let first = if (done as usize) < ENOUGH { 0.0 } else { 1.0 };
+                (first + (done / samples(target).max(1) as f64).min(1e6) / 1e7, *load)
+            })
+            .collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut armed = Vec::new();
+        for (_, load) in order {
+            let Some(target) = self.loads.get_mut(&load) else { continue };
+            target.armed += 1;
+            armed.extend(last_at(tally, &target.sampled).and_then(|who| {
+                let space = &tally.processes.get(&who.process)?.space;
+                Some(Armed { who, ip: address_of(space, load)?, operand: target.operand })
+            }));
+            if armed.len() == count {
+                break;
+            }
+        }
+        armed
+    }
+}
+
+/// The thread that was sampled last at one of these places.
+fn last_at(tally: &Tally, places: &[Place]) -> Option<Who> {
+    let kept = places.iter().filter_map(|place| tally.places.get(place)).flat_map(|counts| &counts.kept);
+    let last = kept.max_by_key(|kept| kept.sample.time_ns)?;
+    Some(Who { process: last.sample.process, thread: last.sample.thread })
+}
+
+/// Where a place is in a process.
+fn address_of(space: &AddressSpace, place: Place) -> Option<Avma> {
+    let holds = |offset: FileOffset, bytes: u64| place.offset.0.wrapping_sub(offset.0) < bytes;
+    let mapping = space.all().find(|mapping| {
+        mapping.what == place.what && holds(mapping.offset, mapping.end.0 - mapping.start.0)
+    })?;
+    Some(Avma(mapping.start.0 + (place.offset.0 - mapping.offset.0)))
+}
