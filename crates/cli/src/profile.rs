@@ -91,10 +91,14 @@ pub(crate) struct ProfileArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Backend {
-    /// The best one that works here; today that is always the clock
+    /// The clock: only samples of time tell which loads the core waits for
     Auto,
     /// A timer of CPU time, by the kernel's performance events
     Clock,
+    /// Loads that an Intel core samples, with their latency, level and address
+    Pebs,
+    /// Operations that an AMD core samples, with what their misses took
+    Ibs,
 }
 
 pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit> {
@@ -110,8 +114,8 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         let why = format!("{from:?} is not before {to:?}");
         return Err(Refusal::wrong_use("--from and --to", why).into());
     }
-    let (Backend::Auto | Backend::Clock) = args.backend;
-    let host = host::read(Path::new("/"));
+    let root = Path::new("/");
+    let host = host::read(root);
     let weights = machine::Weights::of(&host);
     if let Some(path) = &args.perf_data {
         let profile = file::profile(path, window, !args.no_stacks, &host, &weights)?;
@@ -139,8 +143,12 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     };
     // The program is forked before: it keeps its signals as they were.
     let stop = Stop::on_signals();
-    let profile =
-        crate::threads::shared(|| sampler::session::run(&request, stop)).map_err(|e| refused(&e))?;
+    let run = || match args.backend {
+        Backend::Auto | Backend::Clock => sampler::session::run(&request, stop),
+        Backend::Pebs => sampler::hardware::run(&request, records::profile::Backend::Pebs, root, stop),
+        Backend::Ibs => sampler::hardware::run(&request, records::profile::Backend::Ibs, root, stop),
+    };
+    let profile = crate::threads::shared(run).map_err(|e| refused(&e))?;
     written(args, console, &Document::now(profile))
 }
 
@@ -171,6 +179,9 @@ fn refused(error: &SampleError) -> Refusal {
         }
         SampleError::NotAllowed { .. } => Refusal::not_possible_here(what, why).would_help(
             "sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through",
+        ),
+        SampleError::NoHardware { .. } => Refusal::not_possible_here(what, why).would_help(
+            "--backend clock; or perf mem record where it works, and --perf-data with its file",
         ),
         SampleError::NoRing { .. } => Refusal::not_possible_here(what, why)
             .would_help("a higher limit on locked memory: ulimit -l, or sysctl kernel.perf_event_mlock_kb"),

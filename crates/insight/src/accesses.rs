@@ -8,6 +8,7 @@
 //! whole, chosen evenly over the run.
 
 use crate::address_space::Place;
+use crate::heap::AllNear;
 use records::profile::Level;
 use std::collections::{BTreeMap, HashMap};
 use units::{Avma, Estimate};
@@ -117,6 +118,13 @@ pub struct OfLevel {
     pub latency: Weighted,
 }
 
+/// A load that is kept whole, with the allocations that it may have read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptAccess {
+    pub access: Access,
+    pub near: AllNear,
+}
+
 /// What was sampled at one place, or at several together.
 #[derive(Clone, Debug, Default)]
 pub struct AccessTally {
@@ -130,7 +138,7 @@ pub struct AccessTally {
     pub walks: u64,
     pub locked: u64,
     /// Loads that were kept.
-    pub kept: Vec<Access>,
+    pub kept: Vec<KeptAccess>,
 }
 
 impl AccessTally {
@@ -183,7 +191,7 @@ pub struct Accesses {
 
 /// Samples kept of one place, and of all together: 40 MiB.
 const KEPT_OF_PLACE: u64 = 1024;
-const KEPT: usize = (40 << 20) / size_of::<Access>();
+const KEPT: usize = (40 << 20) / size_of::<KeptAccess>();
 
 impl Default for Accesses {
     fn default() -> Self {
@@ -205,7 +213,7 @@ impl Accesses {
     }
 
     /// Counts an access at its place, where that is known.
-    pub(crate) fn count(&mut self, access: &Access, place: Option<Place>) {
+    pub(crate) fn count(&mut self, access: &Access, place: Option<Place>, near: impl FnOnce() -> AllNear) {
         self.samples += 1;
         if access.in_kernel {
             self.in_kernel += 1;
@@ -222,7 +230,7 @@ impl Accesses {
         }
         let seen = tally.loads.samples;
         if seen <= KEPT_OF_PLACE && self.kept < KEPT {
-            tally.kept.push(*access);
+            tally.kept.push(KeptAccess { access: *access, near: near() });
             self.kept += 1;
         } else if !tally.kept.is_empty() {
             // Each of those seen so far is kept with the same probability.
@@ -230,7 +238,7 @@ impl Accesses {
             self.random ^= self.random >> 7;
             self.random ^= self.random << 17;
             if let Some(replaced) = tally.kept.get_mut((self.random % seen) as usize) {
-                *replaced = *access;
+                *replaced = KeptAccess { access: *access, near: near() };
             }
         }
     }
@@ -277,8 +285,8 @@ mod tests {
     fn means_are_weighted_by_periods() {
         let mut accesses = Accesses::default();
         for _ in 0..50 {
-            accesses.count(&load(300, Level::Dram, 1), Some(PLACE));
-            accesses.count(&load(20, Level::L2, 3), Some(PLACE));
+            accesses.count(&load(300, Level::Dram, 1), Some(PLACE), AllNear::default);
+            accesses.count(&load(20, Level::L2, 3), Some(PLACE), AllNear::default);
         }
         let tally = &accesses.places[&PLACE];
         let mean = tally.latency.mean().unwrap();
@@ -294,10 +302,14 @@ mod tests {
     #[test]
     fn one_sample_has_no_mean_and_stores_no_latency() {
         let mut accesses = Accesses::default();
-        accesses.count(&load(300, Level::Dram, 1), Some(PLACE));
-        accesses.count(&Access { kind: AccessKind::Store, ..load(7, Level::L1, 1) }, Some(PLACE));
-        accesses.count(&Access { in_kernel: true, ..load(7, Level::L1, 1) }, Some(PLACE));
-        accesses.count(&load(7, Level::L1, 1), None);
+        accesses.count(&load(300, Level::Dram, 1), Some(PLACE), AllNear::default);
+        accesses.count(
+            &Access { kind: AccessKind::Store, ..load(7, Level::L1, 1) },
+            Some(PLACE),
+            AllNear::default,
+        );
+        accesses.count(&Access { in_kernel: true, ..load(7, Level::L1, 1) }, Some(PLACE), AllNear::default);
+        accesses.count(&load(7, Level::L1, 1), None, AllNear::default);
         let tally = &accesses.places[&PLACE];
         assert_eq!((tally.loads.samples, tally.stores, tally.latency.mean()), (1, 1, None));
         assert_eq!((accesses.samples, accesses.in_kernel, accesses.nowhere), (4, 1, 1));
@@ -307,11 +319,11 @@ mod tests {
     fn what_is_kept_is_bounded() {
         let mut accesses = Accesses::default();
         for latency in 0..5000 {
-            accesses.count(&load(latency, Level::L1, 1), Some(PLACE));
+            accesses.count(&load(latency, Level::L1, 1), Some(PLACE), AllNear::default);
         }
         let kept = &accesses.places[&PLACE].kept;
         assert_eq!(kept.len() as u64, KEPT_OF_PLACE);
-        let late = kept.iter().filter(|access| access.latency >= Some(2500)).count();
+        let late = kept.iter().filter(|kept| kept.access.latency >= Some(2500)).count();
         assert!((400..=624).contains(&late), "{late} of 1024 are of the second half");
     }
 }

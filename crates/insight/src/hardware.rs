@@ -4,7 +4,7 @@
 //! where, how long, by which level. So loads, functions and data are weighed by *latency* here, and
 //! shares of the CPU time stay unresolved: a load that takes long need not make the core wait.
 
-use crate::accesses::{Access, AccessTally, Weighted};
+use crate::accesses::{Access, AccessTally, KeptAccess, Weighted};
 use crate::address_space::Place;
 use crate::annotate::Attributed;
 use crate::calls::Calls;
@@ -13,7 +13,6 @@ use crate::data_address::DataAddress;
 use crate::dependence;
 use crate::findings;
 use crate::footprint;
-use crate::heap::AllNear;
 use crate::level::judge;
 use crate::object_stalls::{ObjectStalls, Reading};
 use crate::objects::{Found, Objects};
@@ -212,13 +211,13 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
             let latency = if self.costs.is_latency { access.latency.map_or(0.0, f64::from) } else { 1.0 };
             access.period.max(1) as f64 * latency
         };
-        let all: f64 = counts.kept.iter().map(cost).sum();
+        let all: f64 = counts.kept.iter().map(|kept| cost(&kept.access)).sum();
         if all <= 0.0 {
             return None;
         }
         // A read of the usual cost weighs 1.
         let usual = all / counts.kept.len() as f64;
-        let read = |access: &Access| {
+        let read = |KeptAccess { access, near }: &KeptAccess| {
             let sample = Sample {
                 process: access.process,
                 thread: access.thread,
@@ -227,7 +226,7 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
                 ip: Some(access.ip),
                 registers: None,
             };
-            let kept = Kept { sample, near: AllNear::default() };
+            let kept = Kept { sample, near: *near };
             let found = access.address.map_or(Found::Nothing, |address| self.objects.found(&kept, address));
             Reading { thread: access.thread, found, weight: cost(access) / usual }
         };
@@ -250,7 +249,7 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
             let address = DataAddress::Read(access.address?.0);
             Some(Timed { thread: access.thread, time_ns: access.time_ns, address })
         };
-        let timed: Vec<Timed> = counts.kept.iter().filter_map(timed).collect();
+        let timed: Vec<Timed> = counts.kept.iter().filter_map(|kept| timed(&kept.access)).collect();
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
         let by_level = self.by_level(counts);
         let most = by_level.first();
@@ -259,7 +258,7 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
         let (own, inlined) =
             frames.split_last().map_or((None, &[][..]), |(own, inlined)| (Some(own), inlined));
         let line = frames.first().and_then(|frame| frame.line.as_ref());
-        let threads: BTreeSet<u32> = counts.kept.iter().map(|access| access.thread).collect();
+        let threads: BTreeSet<u32> = counts.kept.iter().map(|kept| kept.access.thread).collect();
         let path = source.map_or_else(
             || records::text_of(Path::new(OsStr::from_bytes(&self.tally.mapped(place.what).name))),
             |source| source.file.path.clone(),

@@ -58,6 +58,6 @@ pub mod stacks;
 pub mod tally;
 pub mod unwind;
 
-pub use profile::profile;
+pub use profile::{accesses_profile, profile};
 pub use run::Run;
 pub use source::ModuleFile;

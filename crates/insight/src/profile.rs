@@ -59,8 +59,17 @@ struct Sums {
     unclear: BTreeMap<Unclear, u64>,
 }
 
-/// The profile of a run.
+/// The profile of a run whose samples are accesses, be there any or not.
+pub fn accesses_profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
+    made_of(run, tally, files, true)
+}
+
+/// The profile of a run: of accesses, if there are any.
 pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
+    made_of(run, tally, files, tally.accesses.any())
+}
+
+fn made_of(run: Run, tally: &Tally, files: &[ModuleFile], of_accesses: bool) -> Profile {
     let images: Vec<Option<Image<'_>>> = files.iter().map(|file| Image::parse(&file.data).ok()).collect();
     let variables = files.iter().zip(&images).filter_map(|(file, image)| {
         let debug = file.debug.as_deref().and_then(|debug| Image::parse(debug).ok());
@@ -78,7 +87,7 @@ pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
     let sources = sources(tally, files, &images);
     let calls = Calls::of(tally, &sources);
     let objects = Objects::of(tally, variables, SiteNames::of(&tally.heaps.sites, &sources));
-    if tally.accesses.any() {
+    if of_accesses {
         return hardware::profile(run, tally, &sources, &objects, calls);
     }
     for file in files {

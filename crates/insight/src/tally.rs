@@ -164,7 +164,11 @@ impl Tally {
         let process = self.processes.entry(access.process).or_default();
         *process.threads.entry(access.thread).or_default() += 1;
         let place = process.space.place(access.ip);
-        self.accesses.count(access, place);
+        // Only what lies at the address is asked for.
+        let mut registers = Registers { ip: access.ip, ..Registers::default() };
+        registers.general[0] = access.address.map_or(0, |address| address.0);
+        let heaps = &self.heaps;
+        self.accesses.count(access, place, || heaps.near(access.process, &registers));
     }
 
     pub fn count(&mut self, sample: Sample) {

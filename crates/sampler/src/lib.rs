@@ -11,6 +11,7 @@
 //! frequency    how many samples a second that allows
 //! files        the files that were mapped, read
 //! session      all of it, one run
+//! hardware/    the same of loads that the hardware samples
 //! perf_data/   the same from a file of `perf record`
 //! ```
 //!
@@ -22,6 +23,7 @@ mod calibrate;
 mod chain;
 mod files;
 mod frequency;
+pub mod hardware;
 mod perf;
 pub mod perf_data;
 mod probes;

@@ -509,6 +509,25 @@ fn what_is_no_file_of_perf_is_refused_in_one_line() {
 }
 
 #[test]
+fn hardware_that_is_not_there_is_told_before_the_program_starts() {
+    let place = place();
+    for (backend, is) in [("pebs", Backend::Pebs), ("ibs", Backend::Ibs)] {
+        let arguments = ["--backend", backend, "-o", "profile.json", "--", "./p", STEPS];
+        let output = gleaner(&place, &arguments).output().unwrap();
+        let told = text(&output.stderr);
+        if output.status.success() {
+            let profile = records::read::<Profile>(&place.at("profile.json")).unwrap().body;
+            assert_eq!(profile.sampling.backend, is, "{told}");
+            assert_eq!(profile.loads[0].function.as_deref(), Some("chase"), "{told}");
+            continue;
+        }
+        assert_eq!((output.status.code(), told.lines().count()), (Some(3), 1), "{told}");
+        assert!(told.contains("; --backend clock") || told.contains("perf_event_open"), "{told}");
+        assert!(!place.at("profile.json").exists());
+    }
+}
+
+#[test]
 fn addresses_in_a_file_that_is_gone_are_named_by_their_place() {
     let place = place();
     let program = Program::of(&place);

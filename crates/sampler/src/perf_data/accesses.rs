@@ -9,7 +9,7 @@ use insight::accesses::Access;
 use units::Avma;
 
 /// The access that a sample is; `None` if it was none, or nothing is told of it.
-pub(super) fn of_sample(sample: &RawSample<'_>, role: Role, in_kernel: bool, period: u64) -> Option<Access> {
+pub(crate) fn of_sample(sample: &RawSample<'_>, role: Role, in_kernel: bool, period: u64) -> Option<Access> {
     let source = DataSource(sample.data_source.unwrap_or(0));
     let raw = IbsOp::parse(sample.raw).filter(|_| role == Role::Ibs);
     let kind = source.kind().or(raw.map(|raw| raw.kind))?;
@@ -58,14 +58,16 @@ pub(super) fn of_spe(
 
 #[cfg(test)]
 mod tests {
-    use super::super::ibs;
     use super::*;
     use insight::accesses::AccessKind;
     use records::profile::Level;
+    use testkit::perf_data::ibs_raw;
 
     #[test]
     fn what_the_kernel_tells_comes_before_the_registers() {
-        let raw = ibs::tests::raw(1 << 11, 3, ibs::tests::MISS, 0x8000);
+        // A load that missed L1 and L2.
+        let missed = 1 | 1 << 7 | 1 << 17 | 1 << 20 | 400 << 32;
+        let raw = ibs_raw(1 << 11, 3, missed, 0x8000);
         let sample = RawSample { ip: 0x40_1000, raw: &raw, ..RawSample::default() };
         let by_raw = of_sample(&sample, Role::Ibs, false, 1).unwrap();
         assert_eq!(

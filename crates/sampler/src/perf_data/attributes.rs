@@ -3,7 +3,7 @@
 use image::elf::cursor::Cursor;
 
 /// Bits of `sample_type`, in the order in which samples hold these fields but for the last three.
-pub(super) mod field {
+pub(crate) mod field {
     pub(crate) const IP: u64 = 1;
     pub(crate) const TID: u64 = 1 << 1;
     pub(crate) const TIME: u64 = 1 << 2;
@@ -43,7 +43,7 @@ const READ_BYTES: usize = 112;
 
 /// The part of the attributes that is read here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Attributes {
+pub(crate) struct Attributes {
     pub kind: u32,
     pub config: u64,
     /// Events a sample, or samples a second.
@@ -62,7 +62,7 @@ pub(super) struct Attributes {
 
 impl Attributes {
     /// Reads attributes that are this long in the file: what an older kernel did not know is zero.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < FIRST_BYTES {
             return None;
         }
@@ -87,14 +87,14 @@ impl Attributes {
         })
     }
 
-    pub(super) fn holds(&self, field: u64) -> bool {
+    pub(crate) fn holds(&self, field: u64) -> bool {
         self.sample_type & field != 0
     }
 }
 
 /// An event that was sampled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct DescribedEvent {
+pub(crate) struct DescribedEvent {
     pub attributes: Attributes,
     /// One for each CPU or thread that it was opened for.
     pub ids: Vec<u64>,

@@ -8,7 +8,7 @@ use super::attributes::field;
 use super::container::Recording;
 use super::records::{RawRecord, kind};
 use super::role::Role;
-use super::sample::RawSample;
+use super::sample::{RawSample, user_part};
 use super::trace;
 use super::tracking::Events;
 use super::{FileRequest, PerfDataError};
@@ -279,29 +279,5 @@ impl Counting<'_> {
             let callers = user_part(&raw.chain).skip(1).map(Avma).collect();
             self.recorder.count(Event::Chain(sample, callers));
         }
-    }
-}
-
-/// Values of this size are no addresses but tell which mode those behind them are of.
-const MARKERS: u64 = u64::MAX - 4095;
-const USER: u64 = -512_i64 as u64;
-
-/// The part of a call chain in user mode, the innermost first.
-fn user_part(chain: &[u64]) -> impl Iterator<Item = u64> + '_ {
-    let from = chain.iter().position(|&entry| entry == USER).map_or(chain.len(), |at| at + 1);
-    chain[from..].iter().copied().take_while(|&entry| entry < MARKERS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn call_chains_have_a_part_in_user_mode() {
-        let chain = [-128_i64 as u64, 0xffff_ffff_8100_0000, USER, 0x40_1000, 0x40_2000];
-        assert_eq!(user_part(&chain).collect::<Vec<_>>(), [0x40_1000, 0x40_2000]);
-        assert_eq!(user_part(&chain[..2]).next(), None);
-        assert_eq!(user_part(&[USER]).next(), None);
-        assert_eq!(user_part(&[USER, 0x1000, USER, 0x2000]).collect::<Vec<_>>(), [0x1000]);
     }
 }

@@ -137,9 +137,15 @@ pub(super) fn feature_of_record(body: &[u8]) -> Option<(u32, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::records::kind;
-    use super::super::records::tests::record;
     use super::*;
+
+    fn record(misc: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; 4];
+        bytes.extend(misc.to_le_bytes());
+        bytes.extend(((8 + body.len()) as u16).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
 
     fn string(text: &str) -> Vec<u8> {
         let mut bytes = 64_u32.to_le_bytes().to_vec();
@@ -164,11 +170,11 @@ mod tests {
         body.extend([0xab; 20]);
         body.extend([8, 0, 0, 0]);
         body.extend(*b"/bin/x\0\0");
-        let mut ids = record(kind::BUILD_ID, 1 << 15, &body);
+        let mut ids = record(1 << 15, &body);
         body[27] = 0;
         body.truncate(28);
         body.extend(*b"/bin/y\0");
-        ids.extend(record(kind::BUILD_ID, 0, &body));
+        ids.extend(record(0, &body));
         facts.take(BUILD_IDS, &ids);
         assert_eq!((facts.processor.as_str(), facts.command_line.len()), ("Some Processor", 2));
         assert_eq!(facts.pmus[&9], "ibs_op");

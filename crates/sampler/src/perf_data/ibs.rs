@@ -94,24 +94,16 @@ fn level(data2: u64, data3: u64, is_zen4: bool) -> Level {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    /// A raw part; `data3` may lack what other arguments say.
-    pub(crate) fn raw(capabilities: u32, data2: u64, data3: u64, address: u64) -> Vec<u8> {
-        let mut bytes = capabilities.to_le_bytes().to_vec();
-        for word in [0, 0x40_1000, 0x50_0010, data2, data3, address, 0] {
-            bytes.extend(u64::to_le_bytes(word));
-        }
-        bytes
-    }
+    use testkit::perf_data::ibs_raw;
 
     /// Load, missed L1 and L2, address valid; 11 misses under way; a latency of 400.
-    pub(crate) const MISS: u64 = 1 | 1 << 7 | 1 << 17 | 1 << 20 | 11 << 26 | 400 << 32;
+    const MISS: u64 = 1 | 1 << 7 | 1 << 17 | 1 << 20 | 11 << 26 | 400 << 32;
 
     #[test]
     fn registers_tell_level_and_latency() {
-        let parse = |data2, data3| IbsOp::parse(&raw(ZEN4, data2, data3, 0x8000)).unwrap();
+        let parse = |data2, data3| IbsOp::parse(&ibs_raw(ZEN4, data2, data3, 0x8000)).unwrap();
         let dram = parse(3, MISS);
         assert_eq!((dram.level, dram.latency, dram.address), (Level::Dram, Some(400), Some(0x8000)));
         assert_eq!(
@@ -127,14 +119,14 @@ pub(super) mod tests {
         assert_eq!((hit.level, hit.latency), (Level::L1, None), "a hit has no latency of a miss");
         assert_eq!(parse(0, 2 | 1 << 2 | 1 << 3 | 1 << 17).translation, Translation::Walk);
         assert!(parse(3, MISS | 1 << 15).is_locked);
-        let zen3 = IbsOp::parse(&raw(0, 2, MISS, 0)).unwrap();
+        let zen3 = IbsOp::parse(&ibs_raw(0, 2, MISS, 0)).unwrap();
         assert_eq!(zen3.level, Level::L3);
     }
 
     #[test]
     fn what_is_no_access_or_cut_off_is_none() {
-        assert_eq!(IbsOp::parse(&raw(0, 3, MISS & !1, 0)), None);
-        let whole = raw(0, 3, MISS, 0);
+        assert_eq!(IbsOp::parse(&ibs_raw(0, 3, MISS & !1, 0)), None);
+        let whole = ibs_raw(0, 3, MISS, 0);
         for length in 0..4 + 6 * 8 {
             assert_eq!(IbsOp::parse(&whole[..length]), None);
         }

@@ -20,16 +20,16 @@
 //! data source, raw) are those that general readers leave out, and damaged files must end with a
 //! clear line.
 
-mod accesses;
-mod attributes;
+pub(crate) mod accesses;
+pub(crate) mod attributes;
 mod container;
 mod counting;
 mod data_source;
 mod features;
 mod ibs;
-mod records;
-mod role;
-mod sample;
+pub(crate) mod records;
+pub(crate) mod role;
+pub(crate) mod sample;
 mod spe;
 mod trace;
 mod tracking;

@@ -5,7 +5,7 @@ use ruzstd::decoding::StreamingDecoder;
 use std::io::Read;
 
 /// Kinds of records: those of the kernel, then those that `perf` adds.
-pub(super) mod kind {
+pub(crate) mod kind {
     pub(crate) const MMAP: u32 = 1;
     pub(crate) const LOST: u32 = 2;
     pub(crate) const COMM: u32 = 3;
@@ -28,11 +28,11 @@ pub(super) mod kind {
     pub(crate) const COMPRESSED_PADDED: u32 = 83;
 }
 
-pub(super) const HEADER_BYTES: usize = 8;
+pub(crate) const HEADER_BYTES: usize = 8;
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RawRecord<'b> {
+pub(crate) struct RawRecord<'b> {
     pub kind: u32,
     pub misc: u16,
     pub body: &'b [u8],
@@ -41,13 +41,13 @@ pub(super) struct RawRecord<'b> {
 }
 
 /// Records, and how many bytes at the end are no whole record.
-pub(super) struct Records<'b> {
+pub(crate) struct Records<'b> {
     pub all: Vec<RawRecord<'b>>,
     pub left_over: usize,
 }
 
 /// All records of these bytes, which begin with one.
-pub(super) fn records(bytes: &[u8]) -> Records<'_> {
+pub(crate) fn records(bytes: &[u8]) -> Records<'_> {
     let mut all = Vec::new();
     let mut rest = bytes;
     while let Some((record, behind)) = first(rest) {
@@ -68,7 +68,7 @@ fn first(bytes: &[u8]) -> Option<(RawRecord<'_>, &[u8])> {
 
 /// Why compressed records cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NotDecompressed {
+pub(crate) enum NotDecompressed {
     Damaged,
     TooLarge,
 }
@@ -81,7 +81,7 @@ const MOST_DECOMPRESSED: u64 = 4 << 30;
 const END_OF_STREAM: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 /// What is compressed among these records: one stream through all of them, which need not end.
-pub(super) fn decompressed(records: &[RawRecord<'_>]) -> Result<Vec<u8>, NotDecompressed> {
+pub(crate) fn decompressed(records: &[RawRecord<'_>]) -> Result<Vec<u8>, NotDecompressed> {
     let mut stream = Vec::new();
     for record in records {
         match record.kind {
@@ -112,10 +112,10 @@ pub(super) fn decompressed(records: &[RawRecord<'_>]) -> Result<Vec<u8>, NotDeco
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    pub(crate) fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
         let mut bytes = kind.to_le_bytes().to_vec();
         bytes.extend(misc.to_le_bytes());
         bytes.extend(((HEADER_BYTES + body.len()) as u16).to_le_bytes());

@@ -6,7 +6,7 @@ use records::profile::{Backend, LatencyKind};
 
 /// What an event's samples stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// A timer of CPU time.
     Clock,
     /// Cycles of the core, which are time as well.
@@ -52,7 +52,7 @@ impl Role {
     }
 
     /// How accesses were sampled; `None` for time.
-    pub(super) fn backend(self) -> Option<Backend> {
+    pub(crate) fn backend(self) -> Option<Backend> {
         match self {
             Self::Pebs => Some(Backend::Pebs),
             Self::Ibs => Some(Backend::Ibs),
@@ -61,13 +61,13 @@ impl Role {
         }
     }
 
-    pub(super) fn is_time(self) -> bool {
+    pub(crate) fn is_time(self) -> bool {
         matches!(self, Self::Clock | Self::Cycles)
     }
 }
 
 /// What a backend counts as latency.
-pub(super) fn latency_kind(backend: Backend) -> Option<LatencyKind> {
+pub(crate) fn latency_kind(backend: Backend) -> Option<LatencyKind> {
     match backend {
         Backend::Clock => None,
         Backend::Pebs => Some(LatencyKind::UntilUse),
@@ -77,7 +77,7 @@ pub(super) fn latency_kind(backend: Backend) -> Option<LatencyKind> {
 }
 
 /// The event of Intel's cores that samples loads: its threshold is its second setting.
-pub(super) fn least_latency(event: &DescribedEvent) -> Option<u64> {
+pub(crate) fn least_latency(event: &DescribedEvent) -> Option<u64> {
     const LOAD_LATENCY: u64 = 0x1cd;
     let attributes = &event.attributes;
     (attributes.config & 0xffff == LOAD_LATENCY && attributes.config1 > 0).then_some(attributes.config1)

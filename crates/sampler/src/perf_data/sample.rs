@@ -16,7 +16,7 @@ use units::Avma;
 
 /// What a sample holds, as far as it is used. What its event does not sample is zero or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct RawSample<'b> {
+pub(crate) struct RawSample<'b> {
     pub ip: u64,
     pub process: u32,
     pub thread: u32,
@@ -36,7 +36,7 @@ pub(super) struct RawSample<'b> {
 
 impl<'b> RawSample<'b> {
     /// Takes a sample's body apart; `None` if a field is cut off, or unknown ones may be between.
-    pub(super) fn parse(body: &'b [u8], attributes: &Attributes) -> Option<Self> {
+    pub(crate) fn parse(body: &'b [u8], attributes: &Attributes) -> Option<Self> {
         if attributes.sample_type & !field::KNOWN != 0 {
             return None;
         }
@@ -174,6 +174,16 @@ fn registers(at: &mut Cursor<'_>, mask: u64) -> Option<Option<Registers>> {
     Some(value(IP_BIT).map(|ip| Registers { general, ip: Avma(ip) }))
 }
 
+/// Values of this size are no addresses but tell which mode those behind them are of.
+const MARKERS: u64 = u64::MAX - 4095;
+const USER: u64 = -512_i64 as u64;
+
+/// The part of a call chain in user mode, the innermost first.
+pub(crate) fn user_part(chain: &[u64]) -> impl Iterator<Item = u64> + '_ {
+    let from = chain.iter().position(|&entry| entry == USER).map_or(chain.len(), |at| at + 1);
+    chain[from..].iter().copied().take_while(|&entry| entry < MARKERS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,5 +239,14 @@ mod tests {
         }
         let unknown = Attributes { sample_type: 1 << 40, ..Attributes::default() };
         assert_eq!(RawSample::parse(&[0; 64], &unknown), None);
+    }
+
+    #[test]
+    fn call_chains_have_a_part_in_user_mode() {
+        let chain = [-128_i64 as u64, 0xffff_ffff_8100_0000, USER, 0x40_1000, 0x40_2000];
+        assert_eq!(user_part(&chain).collect::<Vec<_>>(), [0x40_1000, 0x40_2000]);
+        assert_eq!(user_part(&chain[..2]).next(), None);
+        assert_eq!(user_part(&[USER]).next(), None);
+        assert_eq!(user_part(&[USER, 0x1000, USER, 0x2000]).collect::<Vec<_>>(), [0x1000]);
     }
 }

@@ -218,27 +218,12 @@ impl SpeRecord {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    /// A record of a load by thread 42 that takes 321 cycles, in the order in which cores write it.
-    pub(crate) fn load(ip: u64, address: u64, events: u16, source: u8, ticks: u64) -> Vec<u8> {
-        let mut bytes = vec![0xb0];
-        bytes.extend(ip.to_le_bytes());
-        bytes.extend([0x65, 42, 0, 0, 0]); // context
-        bytes.extend([0x49, 0]); // operation: a load of general registers
-        bytes.extend([0x52]);
-        bytes.extend(events.to_le_bytes());
-        for (index, cycles) in [(0, 321_u16), (1, 12), (2, 5)] {
-            bytes.push(0x98 | index);
-            bytes.extend(cycles.to_le_bytes());
-        }
-        bytes.push(0xb2);
-        bytes.extend(address.to_le_bytes());
-        bytes.extend([0x43, source]);
-        bytes.push(TIME_STAMP);
-        bytes.extend(ticks.to_le_bytes());
-        bytes
+    /// A record of a load by thread 42 that takes 321 cycles.
+    fn load(ip: u64, address: u64, events: u16, source: u8, ticks: u64) -> Vec<u8> {
+        testkit::perf_data::spe_load(ip, address, 42, 321, events, source, ticks)
     }
 
     const TAG: u64 = 0xb4 << 56;

@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn accesses_have_process_thread_and_time() {
-        let trace = spe::tests::load(0x40_1000, 0x8000, 0b100, 14, 1000);
+        let trace = testkit::perf_data::spe_load(0x40_1000, 0x8000, 42, 9, 0b100, 14, 1000);
         let (info, clock) = (words(&[4, 0]), words(&[1, 10, 7]));
         let comm = [&words(&[5 | 42 << 32])[..], b"p\0\0\0\0\0\0\0"].concat();
         let of_cpu = words(&[trace.len() as u64, 0, 0, u64::from(u32::MAX) << 32, 0]);
