@@ -73,6 +73,7 @@ fn the_load_that_stalls_is_named_from_every_kind_of_file() {
         &["-d", REGISTERS, "-o", "perf.data"],
         &["-d", "-W", "-I", "--call-graph", "dwarf,4096", "-F", "1000", "-o", "perf.data"],
         &["-z", "-g", REGISTERS, "-o", "perf.data"],
+        &["-I", "-o", "perf.data"],
         &["--buildid-mmap", "-o", "perf.data"],
         &["-c", "500000", "-o", "perf.data"],
     ] {

@@ -14,6 +14,9 @@ use std::path::Path;
 /// Loads that are quicker hit L1 or L2: they would fill the samples and say little.
 const LEAST_LATENCY: u64 = 30;
 
+/// From here on the sampled instruction is the load itself.
+const EXACT: u64 = 2;
+
 /// The event by which this hardware samples loads; or why there is none. `devices` is the folder
 /// of the kernel's list.
 pub(crate) fn find(devices: &Path, backend: Backend) -> Result<AccessEvent, String> {
@@ -43,7 +46,7 @@ fn pebs(devices: &Path) -> Result<AccessEvent, String> {
         config.set(pmu, name, value).ok_or_else(|| format!("cpu/mem-loads has an unknown setting {name}"))?;
     }
     let precise = text(&pmu.join("caps/max_precise")).and_then(|most| number(&most)).unwrap_or(2).min(3);
-    if precise == 0 {
+    if precise < EXACT {
         return Err("the kernel samples no exact instructions here".to_owned());
     }
     Ok(AccessEvent {
@@ -164,6 +167,9 @@ mod tests {
         let none = devices(&[("software/type", "1")]);
         assert!(find(none.path(), Backend::Pebs).unwrap_err().contains("no event cpu/mem-loads"));
         assert!(find(none.path(), Backend::Ibs).unwrap_err().contains("no ibs_op"));
+        let mut blurred = INTEL.to_vec();
+        blurred[5].1 = "1";
+        assert!(find(devices(&blurred).path(), Backend::Pebs).unwrap_err().contains("no exact"));
         let mut with_second = INTEL.to_vec();
         with_second.push(("cpu/events/mem-loads-aux", "event=0x03,umask=0x82"));
         assert!(find(devices(&with_second).path(), Backend::Pebs).unwrap_err().contains("mem-loads-aux"));

@@ -37,6 +37,10 @@ impl DataSource {
         if is_remote || older & OLDER_HIT != 0 && older & OLDER_REMOTE != 0 {
             return Level::Remote;
         }
+        // "Missed in L3" is how Intel's cores say that they do not know.
+        if older & (OLDER_HIT | OLDER_MISS) == OLDER_MISS {
+            return Level::Unresolved;
+        }
         match self.bits(33, 4) {
             1 => Level::L1,
             2 => Level::L2,
@@ -75,6 +79,7 @@ impl DataSource {
 }
 
 const OLDER_HIT: u64 = 1 << 1;
+const OLDER_MISS: u64 = 1 << 2;
 /// RAM one and two hops away, caches one and two hops away.
 const OLDER_REMOTE: u64 = 0b1111 << 8;
 
@@ -119,6 +124,8 @@ mod tests {
         // Of a local L3 whose line another core had modified; of remote RAM.
         assert_eq!(DataSource(level_number(3).0 | 0x10 << 19).level(), Level::Dirty);
         assert_eq!(DataSource(level_number(13).0 | 1 << 37).level(), Level::Remote);
+        // A miss in L3, and nothing more.
+        assert_eq!(DataSource(level_number(3).0 | 1 << (2 + 5)).level(), Level::Unresolved);
     }
 
     #[test]
