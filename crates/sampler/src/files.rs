@@ -2,6 +2,7 @@
 
 use crate::target::mappings_of;
 use image::Image;
+use image::elf::bytes::hex;
 use insight::ModuleFile;
 use insight::tally::{Mapped, Tally};
 use insight::unwind::UnwindTables;
@@ -10,7 +11,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Larger files are data, or more than a summary is worth.
 const LARGEST_BYTES: u64 = 1 << 30;
@@ -22,12 +23,31 @@ pub(crate) struct BuildIds {
     by_name: HashMap<Vec<u8>, Vec<u8>>,
     /// The samples are from a file, perhaps of another day and machine.
     of_recording: bool,
+    /// Where `perf record` keeps copies of the files that it has seen.
+    copies: Option<PathBuf>,
 }
 
 impl BuildIds {
     /// Those that a recording tells.
-    pub(crate) fn of_recording(ids: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) -> Self {
-        Self { by_name: ids.into_iter().collect(), of_recording: true }
+    pub(crate) fn of_recording(
+        ids: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+        copies: Option<&Path>,
+    ) -> Self {
+        let copies = copies.map(Path::to_owned);
+        Self { by_name: ids.into_iter().collect(), of_recording: true, copies }
+    }
+
+    /// The bytes of what was mapped, or the copy that perf made of them.
+    fn bytes_of(&self, mapped: &Mapped) -> Option<Vec<u8>> {
+        bytes_of(mapped).filter(|data| self.allow(&mapped.name, data)).or_else(|| self.copy_of(&mapped.name))
+    }
+
+    fn copy_of(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let (folder, id) = (self.copies.as_ref()?, hex(self.by_name.get(name)?));
+        let (first, rest) = id.split_at_checked(2)?;
+        let kept = folder.join(".build-id").join(first).join(rest);
+        let copy = elf(&kept.join("elf")).or_else(|| elf(&kept.join("vdso")))?;
+        self.allow(name, &copy).then_some(copy)
     }
 
     /// Whether these bytes are the file that was mapped under this name. The kernel's own library
@@ -58,11 +78,9 @@ pub(crate) fn modules_with(tally: &Tally, build_ids: &BuildIds) -> (Vec<ModuleFi
         tally.places.keys().chain(tally.accesses.places.keys()).map(|place| place.what.0).collect();
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for (what, mapped) in tally.mapped.iter().enumerate() {
-        let data = bytes_of(mapped);
-        let is_there = data.is_some();
-        let Some(data) = data.filter(|data| build_ids.allow(&mapped.name, data)) else {
+        let Some(data) = build_ids.bytes_of(mapped) else {
             if sampled.contains(&(what as u32)) && mapped.area.is_none() {
-                let why = if is_there { "it is not the same" } else { "it is not there" };
+                let why = if bytes_of(mapped).is_some() { "it is not the same" } else { "it is not there" };
                 missing.push(Missing { path: records::text_of(path_of(mapped)), why });
             }
             continue;
@@ -84,7 +102,7 @@ pub(crate) fn unwind_tables(mapped: &Mapped) -> Option<UnwindTables> {
 
 /// The same, of a file with this build id.
 pub(crate) fn unwind_tables_with(mapped: &Mapped, build_ids: &BuildIds) -> Option<UnwindTables> {
-    let data = bytes_of(mapped).filter(|data| build_ids.allow(&mapped.name, data))?;
+    let data = build_ids.bytes_of(mapped)?;
     Some(UnwindTables::of(&Image::parse(&data).ok()?))
 }
 

@@ -16,6 +16,7 @@ fn request() -> FileRequest<'static> {
         stacks: true,
         caches: CacheSizes::default(),
         yield_cycles: None,
+        copies: None,
         processor: None,
     }
 }
@@ -73,6 +74,8 @@ fn recorded() -> Vec<Vec<u8>> {
         &["-d", "-W", "-I", "--buildid-mmap"],
     ] {
         let mut perf = Command::new("perf");
+        // It keeps copies of what it has seen in the user's home.
+        perf.env("HOME", folder.path());
         perf.args(["record", "-q", "-F", "2000", "-e", "cpu-clock"]).args(options).arg("-o").arg(&to);
         let done = perf.args(["--", "sh", "-c", "i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done"]).output();
         if done.is_ok_and(|done| done.status.success()) {

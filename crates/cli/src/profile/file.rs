@@ -15,11 +15,13 @@ pub(super) fn profile(
     host: &Host,
     weights: &Weights,
 ) -> Result<Profile, Refusal> {
+    let copies = std::env::var_os("HOME").map(|home| Path::new(&home).join(".debug"));
     let request = FileRequest {
         path,
         window,
         stacks,
         caches: weights.caches,
+        copies: copies.as_deref(),
         yield_cycles: Some(weights.yield_cycles),
         processor: host.processor.name.get().map(ToString::to_string),
     };

@@ -33,7 +33,8 @@ fn place() -> Place {
 
 fn gleaner(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command(env!("CARGO_BIN_EXE_gleaner"));
-    command.arg("profile").args(arguments);
+    // Without the copies of files that perf has kept.
+    command.env("HOME", place.at("elsewhere")).arg("profile").args(arguments);
     command
 }
 
@@ -54,6 +55,9 @@ fn refusals(profile: &Profile) -> String {
 /// Lets the installed `perf` record the program; whether it could.
 fn recorded(place: &Place, options: &[&str]) -> bool {
     let mut perf = place.command("perf");
+    // It keeps copies of what it has seen in the user's home, if that is there.
+    std::fs::create_dir_all(place.at("home")).unwrap();
+    perf.env("HOME", place.at("home"));
     let command = perf.args(["record", "-e", "cpu-clock"]).args(options).args(["--", "./p", STEPS]);
     let done = command.output();
     let is_done = done.as_ref().is_ok_and(|done| done.status.success());
@@ -112,7 +116,8 @@ fn a_pipe_is_read_from_standard_input() {
             "perf record -e cpu-clock {compressed} -o - -- ./p {STEPS} 2>/dev/null | {} profile --perf-data - -o profile.json",
             env!("CARGO_BIN_EXE_gleaner")
         );
-        let output = place.command("sh").args(["-c", &command]).output().unwrap();
+        let home = place.at("home");
+        let output = place.command("sh").env("HOME", home).args(["-c", &command]).output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
         let profile = records::read::<Profile>(&place.at("profile.json")).unwrap().body;
         assert_eq!(profile.loads[0].function.as_deref(), Some("chase"), "{compressed}");
@@ -126,6 +131,11 @@ fn a_program_that_was_built_anew_is_not_taken_for_the_old_one() {
         return;
     }
     assert!(place.compile("cc", "p", &["-O1", "-DOTHER", "-Wl,--build-id=uuid"]));
+    let arguments = ["--perf-data", "perf.data", "-o", "profile.json"];
+    let with_copies = gleaner(&place, &arguments).env("HOME", place.at("home")).status().unwrap();
+    assert!(with_copies.success());
+    let profile = records::read::<Profile>(&place.at("profile.json")).unwrap().body;
+    assert_eq!(profile.loads[0].function.as_deref(), Some("chase"), "perf has kept a copy");
     let (_, profile) = profiled(&place, "perf.data");
     assert!(profile.loads.is_empty(), "{:?}", profile.loads);
     assert!(refusals(&profile).contains("/p (it is not the same)"), "{}", refusals(&profile));

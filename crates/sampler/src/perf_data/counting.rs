@@ -68,7 +68,7 @@ pub(super) fn count(recording: &Recording<'_>, request: &FileRequest<'_>) -> Res
         recording,
         events,
         stacks: request.stacks,
-        recorder: Recorder::default().with_build_ids(build_ids(recording)),
+        recorder: Recorder::default().with_build_ids(build_ids(recording, request)),
         counted: Counted {
             tally: Tally::default(),
             backend: chosen.backend,
@@ -173,12 +173,12 @@ fn times(recording: &Recording<'_>, order: &[(u64, Item)], traced: &[Access]) ->
 }
 
 /// Those of the features and those that mappings tell.
-fn build_ids(recording: &Recording<'_>) -> BuildIds {
+fn build_ids(recording: &Recording<'_>, request: &FileRequest<'_>) -> BuildIds {
     let events = Events::of(&recording.events);
     let mapped = recording.records.iter().filter(|record| record.kind == kind::MMAP2);
     let told = mapped.filter_map(|record| events.build_id(record));
     let ids = recording.facts.build_ids.iter().map(|(name, id)| (name.clone(), id.clone()));
-    BuildIds::of_recording(ids.chain(told))
+    BuildIds::of_recording(ids.chain(told), request.copies)
 }
 
 struct Counting<'r> {

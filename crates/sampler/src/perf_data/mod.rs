@@ -61,6 +61,8 @@ pub struct FileRequest<'p> {
     /// Of this machine: they are used for files that were recorded on the same processor.
     pub caches: CacheSizes,
     pub yield_cycles: Option<Estimate>,
+    /// Where `perf record` keeps copies of the files that it has seen: its users' `.debug`.
+    pub copies: Option<&'p Path>,
     /// The name of this machine's processor.
     pub processor: Option<String>,
 }
