@@ -299,7 +299,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__profile)
-            opts="-o -q -h --backend --pid --perf-data --frequency --budget --duration --from --to --no-stacks --no-allocations --no-probes --top --output --json --quiet --help"
+            opts="-o -q -h --backend --pid --perf-data --frequency --budget --duration --from --to --no-stacks --no-allocations --no-probes --try --pairs --top --output --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -334,6 +334,10 @@ _gleaner() {
                     return 0
                     ;;
                 --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pairs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -403,12 +407,16 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__twin)
-            opts="-o -q -h --identity --poison --every-load --plan --role --quantum --debug --output --json --quiet --help"
+            opts="-o -q -h --identity --poison --prefetch --every-load --plan --role --quantum --debug --output --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --prefetch)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --every-load)
                     COMPREPLY=($(compgen -W "usual all" -- "${cur}"))
                     return 0

@@ -73,11 +73,13 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l budget -d 'L
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l duration -d 'Stop sampling after this time, for example 10s; the program runs on' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l from -d 'Leave out what was sampled before this time of the run' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l to -d 'Leave out what was sampled after this time of the run' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l pairs -d 'Pairs of runs for each change' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l top -d 'How many loads, functions and objects the summary shows' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s o -l output -d 'Write the record to this file (\'-\' for standard output; then the program\'s standard output goes to standard error)' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-stacks -d 'Leave out who calls what: no stacks are copied'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-allocations -d 'Leave out where memory is allocated: no library is preloaded into the program'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-probes -d 'Leave out how long loads take: no breakpoints are set'
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l try -d 'Then run the program again, with and without changes that the profile proposes and that need no source: huge pages, prefetches ahead of loads; and say whether it is faster'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -113,6 +115,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-spins -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l prefetch -d 'Prefetch this number of bytes ahead of the load at this address, in the file; functions without such a load have no twin' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l every-load -d 'Yield before every load, to test yields; \'all\' includes loads from the stack and from fixed addresses' -r -f -a "usual\t'Loads whose address is computed'
 all\t'All loads'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand twin" -l plan -d 'Yield at the sites of this plan, which must be for this file (same build id)' -r -F

@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use lab::stop::Stop;
 use records::Document;
 use records::profile::{Profile, ProgramEnd};
+use records::run::Refused;
 use sampler::{FindsOut, Request, SampleError, Subject};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -63,17 +64,20 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     to: Option<Duration>,
 
-    /// Leave out who calls what: no stacks are copied
-    #[arg(long)]
-    no_stacks: bool,
+    #[command(flatten)]
+    left_out: LeftOut,
 
-    /// Leave out where memory is allocated: no library is preloaded into the program
-    #[arg(long)]
-    no_allocations: bool,
+    /// Then run the program again, with and without changes that the profile proposes and that need
+    /// no source: huge pages, prefetches ahead of loads; and say whether it is faster
+    ///
+    /// Each run begins anew with the same arguments; standard input must be a file, or is empty.
+    /// What the runs print is compared and not shown.
+    #[arg(long = "try", requires = "command")]
+    tries: bool,
 
-    /// Leave out how long loads take: no breakpoints are set
-    #[arg(long)]
-    no_probes: bool,
+    /// Pairs of runs for each change
+    #[arg(long, value_name = "N", requires = "tries", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    pairs: u16,
 
     /// How many loads, functions and objects the summary shows
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -87,6 +91,22 @@ pub(crate) struct ProfileArgs {
     /// The program, with its arguments
     #[arg(value_name = "CMD", required_unless_present_any = ["pid", "perf_data"], trailing_var_arg = true)]
     command: Vec<OsString>,
+}
+
+/// What is not found out.
+#[derive(Clone, Copy, Debug, Args)]
+struct LeftOut {
+    /// Leave out who calls what: no stacks are copied
+    #[arg(long)]
+    no_stacks: bool,
+
+    /// Leave out where memory is allocated: no library is preloaded into the program
+    #[arg(long)]
+    no_allocations: bool,
+
+    /// Leave out how long loads take: no breakpoints are set
+    #[arg(long)]
+    no_probes: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -118,7 +138,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     let host = host::read(root);
     let weights = machine::Weights::of(&host);
     if let Some(path) = &args.perf_data {
-        let profile = file::profile(path, window, !args.no_stacks, &host, &weights)?;
+        let profile = file::profile(path, window, !args.left_out.no_stacks, &host, &weights)?;
         return written(args, console, &Document::now(profile));
     }
     let request = Request {
@@ -131,9 +151,9 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         duration: args.duration,
         window,
         finds_out: FindsOut {
-            stacks: !args.no_stacks,
-            allocations: !args.no_allocations,
-            latencies: !args.no_probes,
+            stacks: !args.left_out.no_stacks,
+            allocations: !args.left_out.no_allocations,
+            latencies: !args.left_out.no_probes,
         },
         output_to_error: console.json(),
         inherited: lab::inherited::at_start(),
@@ -141,6 +161,9 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         yield_cycles: Some(weights.yield_cycles),
         latencies: weights.latencies,
     };
+    if args.tries {
+        trials::Program { command: args.command.clone() }.can_run_again().map_err(|e| not_tried(&e))?;
+    }
     // The program is forked before: it keeps its signals as they were.
     let stop = Stop::on_signals();
     let run = || match args.backend {
@@ -148,7 +171,10 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         Backend::Pebs => sampler::hardware::run(&request, records::profile::Backend::Pebs, root, stop),
         Backend::Ibs => sampler::hardware::run(&request, records::profile::Backend::Ibs, root, stop),
     };
-    let profile = crate::threads::shared(run).map_err(|e| refused(&e))?;
+    let mut profile = crate::threads::shared(run).map_err(|e| refused(&e))?;
+    if args.tries {
+        try_changes(args, &mut profile, stop, console);
+    }
     written(args, console, &Document::now(profile))
 }
 
@@ -165,6 +191,28 @@ fn written(args: &ProfileArgs, console: &Console, document: &Document<Profile>) 
         ProgramEnd::Exited { code: 0 } | ProgramEnd::StillRunning | ProgramEnd::Unknown => Exit::Done,
         ProgramEnd::Exited { .. } | ProgramEnd::Killed { .. } => Exit::Failed,
     })
+}
+
+/// Tries the changes that the profile proposes. If that cannot go on, the profile is there all the
+/// same.
+fn try_changes(args: &ProfileArgs, profile: &mut Profile, stop: Stop, console: &Console) {
+    let changes = trials::proposed(profile);
+    let program = trials::Program { command: args.command.clone() };
+    let told = |says: &str| console.remark(&format!("trying {} pairs: {says}", args.pairs));
+    match trials::run(&program, &changes, usize::from(args.pairs), stop, &told) {
+        Ok(trials) => profile.trials = trials,
+        Err(e) => profile.refusals.push(Refused {
+            what: "trying changes".to_owned(),
+            why: e.to_string(),
+            would_help: None,
+        }),
+    }
+}
+
+fn not_tried(error: &trials::TrialError) -> Refusal {
+    let text = error.to_string();
+    let (what, why) = text.split_once(": ").unwrap_or(("--try", &text));
+    Refusal::wrong_use(what, why)
 }
 
 fn refused(error: &SampleError) -> Refusal {

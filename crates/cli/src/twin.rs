@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use ::harvest::rewrite::{self, NotPlanned, TwinsError};
 use ::twin::report::Phase;
-use ::twin::{Bounds, Coverage, LoadReach, Mode, Rewritten, VectorWidth};
+use ::twin::{Bounds, Coverage, LoadReach, Mode, Prefetches, Rewritten, VectorWidth};
 use clap::{ArgGroup, Args, ValueEnum};
 use records::plan::Plan;
 use std::fmt::Write;
@@ -34,6 +34,11 @@ pub(crate) struct TwinArgs {
     #[arg(long, group = "mode")]
     poison: bool,
 
+    /// Prefetch this number of bytes ahead of the load at this address, in the file; functions
+    /// without such a load have no twin
+    #[arg(long, group = "mode", value_name = "ADDRESS:BYTES", value_delimiter = ',', value_parser = ahead, allow_hyphen_values = true)]
+    prefetch: Vec<(u64, i32)>,
+
     /// Yield before every load, to test yields; 'all' includes loads from the stack and from fixed
     /// addresses
     #[arg(long, group = "mode", value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
@@ -44,7 +49,7 @@ pub(crate) struct TwinArgs {
     plan: Option<PathBuf>,
 
     /// The program's role in a harvest [default: as the plan says; without a plan, primary]
-    #[arg(long, conflicts_with_all = ["identity", "poison"])]
+    #[arg(long, conflicts_with_all = ["identity", "poison", "prefetch"])]
     role: Option<Role>,
 
     /// Cycles between two yields of a scavenger, by static estimate
@@ -143,7 +148,14 @@ fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten,
         }
         return Ok(planned.rewritten);
     }
-    let mode = if args.poison { Mode::Poison(VectorWidth::of_this_machine()) } else { Mode::Identity };
+    let prefetches: Prefetches = args.prefetch.iter().copied().collect();
+    let mode = if args.poison {
+        Mode::Poison(VectorWidth::of_this_machine())
+    } else if args.prefetch.is_empty() {
+        Mode::Identity
+    } else {
+        Mode::Prefetch(&prefetches)
+    };
     let mut rewritten = ::twin::rewrite(data, debug.as_deref(), mode)
         .map_err(|e| Refusal::wrong_use(args.binary.display().to_string(), e.to_string()))?;
     let begin = Instant::now();
@@ -151,6 +163,17 @@ fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten,
     let nanos = begin.elapsed().as_nanos() as u64;
     rewritten.coverage.phases.push(Phase { name: "proof".to_owned(), nanos });
     Ok(rewritten)
+}
+
+/// `0x1520:4096`: a load's address, and how far ahead of it.
+fn ahead(text: &str) -> Result<(u64, i32), String> {
+    let wrong = || "an address and a number of bytes, as 0x1520:4096".to_owned();
+    let (address, bytes) = text.split_once(':').ok_or_else(wrong)?;
+    let address = match address.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => address.parse(),
+    };
+    Ok((address.map_err(|_| wrong())?, bytes.parse().map_err(|_| wrong())?))
 }
 
 /// Why a file that yields was not made.

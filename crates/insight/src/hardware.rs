@@ -74,6 +74,7 @@ pub(crate) fn profile(
         program: run.program,
         sampling: run.sampling,
         findings: findings::of(&summary, &loads),
+        trials: Vec::new(),
         summary,
         loads,
         functions,
@@ -289,6 +290,7 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
             },
             locked: measured_share(counts.locked, samples),
             pattern: by_code.unwrap_or_else(|| pattern(&timed)),
+            stride: Quantity::unresolved("hardware samples are too far apart to tell"),
             footprint: footprint::figure(judge(&addresses, &self.run.caches).footprint),
             object,
             callers_share: match callers.of_samples {

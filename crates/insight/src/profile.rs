@@ -15,6 +15,7 @@ use crate::object_stalls::{NO_LATENCY, ObjectStalls, Reading};
 use crate::objects::{Objects, Variables};
 use crate::pattern::{Timed, pattern};
 use crate::probes::latency::{Latency, latency};
+use crate::probes::stride::stride;
 use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
 use crate::share::{measured_share, share};
 use crate::site_names::SiteNames;
@@ -329,6 +330,10 @@ impl Listed {
             beyond_l2: judged.beyond_l2,
             level_because: judged.because,
             pattern,
+            stride: match stride(probes) {
+                Some(bytes) => Quantity::measured(Estimate::exact(bytes as f64), Unit::Bytes),
+                None => Quantity::unresolved("its addresses are not seen to follow one another evenly"),
+            },
             footprint: footprint::figure(judged.footprint),
             object,
             callers_share: match callers.of_samples {
@@ -424,6 +429,7 @@ impl Listed {
             program: run.program,
             sampling: run.sampling,
             findings: findings::of(&summary, &loads),
+            trials: Vec::new(),
             summary,
             loads,
             functions: functions.into_iter().take(MOST_LISTED).collect(),

@@ -208,7 +208,7 @@ use std::sync::atomic::AtomicBool;
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise
 /// than before.
 pub const RULES: &str = "R1 to R21";
-pub const VERSION: u32 = 23;
+pub const VERSION: u32 = 24;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -411,8 +411,8 @@ fn look(
         let (known, of_callers) = known.unzip();
         let dead = liveness::Liveness::of(original, mapping, unwind, &context.relocations, known);
         context.decoders_agree_on_others(&dead);
-        if context.note.mode == container::mapping::POISON {
-            context.poison(&dead);
+        if matches!(context.note.mode, container::mapping::POISON | container::mapping::PREFETCH) {
+            context.inserted_code(&dead);
         } else {
             let of_callers = context.harvest(&dead, &entries, of_callers);
             if let (Some(earlier), Some(basis)) = (earlier, basis) {

@@ -9,6 +9,7 @@ mod finding;
 mod load;
 mod object;
 mod sampling;
+mod trial;
 
 pub use annotated::{AnnotatedFunction, AnnotatedInstruction};
 pub use calls::{CallFrame, CallNode, CallTree};
@@ -16,6 +17,7 @@ pub use finding::{Finding, FindingKind};
 pub use load::{Level, LevelShare, Pattern, StallingLoad};
 pub use object::{AllocationSite, MemoryObject};
 pub use sampling::{Backend, Calibration, LatencyKind, Sampling};
+pub use trial::{Trial, TrialOutcome};
 
 use crate::Record;
 use crate::run::Refused;
@@ -38,6 +40,9 @@ pub struct Profile {
     /// What to do about it, what promises most first.
     #[serde(default)]
     pub findings: Vec<Finding>,
+    /// Changes that were tried, by running the program with and without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<Trial>,
     /// The code of the functions that took most time.
     #[serde(default)]
     pub code: Vec<AnnotatedFunction>,

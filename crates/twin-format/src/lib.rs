@@ -68,6 +68,9 @@ pub mod mode {
     /// As a scavenger's, of a program whose threads are each other's guests.
     pub const SIBLING: u32 = 5;
 
+    /// Twins prefetch ahead of some loads; what has none of them has no twin.
+    pub const PREFETCH: u32 = 6;
+
     /// Whether twins of this mode may run on another program's kernel thread.
     pub const fn goes_aboard(mode: u32) -> bool {
         matches!(mode, SCAVENGER | SIBLING)

@@ -36,6 +36,8 @@ pub enum Refusal {
     OverlapsAnother,
     /// A stub of the procedure linkage table.
     LinkageStub,
+    /// It holds no load that a prefetch was asked for.
+    NotAskedFor,
     /// The first instruction cannot be decoded.
     NotDecodable,
     /// Two instructions share bytes.
@@ -73,6 +75,7 @@ impl std::fmt::Display for Refusal {
             Self::BareJumps => {
                 "not in the unwind table, and jumps to an address that is not a known function"
             }
+            Self::NotAskedFor => "it holds no load that a prefetch was asked for",
             Self::BareCalls => "not in the unwind table, and calls code that may read its return address",
             Self::BareReadsItself => "not in the unwind table, and refers to addresses in itself",
             Self::GoAssembly => "a Go function written in assembly",

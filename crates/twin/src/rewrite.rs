@@ -16,6 +16,7 @@ use crate::layout::{LINE, escapes_after, lay_out};
 use crate::modes::harvest::{HarvestTwins, ModuleFacts};
 use crate::modes::mode::Mode;
 use crate::modes::poison::Poison;
+use crate::modes::prefetch::{self, Prefetches};
 use crate::output::file::{self, Places, Sizes};
 use crate::output::go;
 use crate::output::map;
@@ -231,7 +232,10 @@ fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<UnitChoice>, TwinEr
     if matches!(mode, Mode::Sibling(..)) {
         refuse_early(module, &mut choices);
     }
-    if !matches!(mode, Mode::Identity | Mode::Poison(_)) && own_base::sets_gs(module) {
+    if let Mode::Prefetch(wanted) = mode {
+        refuse_others(module, &mut choices, wanted);
+    }
+    if mode.sites().is_some() && own_base::sets_gs(module) {
         return Err(TwinError::SetsGs);
     }
     Ok(choices)
@@ -242,6 +246,16 @@ fn refuse_early(module: &Module<'_>, choices: &mut [UnitChoice]) {
     for (choice, early) in choices.iter_mut().zip(early(module)) {
         if early && matches!(choice, UnitChoice::Twin(_)) {
             *choice = UnitChoice::Refused(Refusal::Early);
+        }
+    }
+}
+
+/// What holds none of the loads stays in the original.
+fn refuse_others(module: &Module<'_>, choices: &mut [UnitChoice], wanted: &Prefetches) {
+    for (choice, unit) in choices.iter_mut().zip(&module.units) {
+        let is_asked_for = wanted.range(unit.start.0..unit.end().0).next().is_some();
+        if !is_asked_for && matches!(choice, UnitChoice::Twin(_)) {
+            *choice = UnitChoice::Refused(Refusal::NotAskedFor);
         }
     }
 }
@@ -291,6 +305,7 @@ enum Inserter<'a, 'd> {
     Nothing,
     Poison(Poison, Liveness),
     Harvest(HarvestTwins<'a, 'd>),
+    Prefetch(&'a Prefetches),
 }
 
 /// All units, laid out.
@@ -332,6 +347,7 @@ fn lay_out_all(
     let listed = RelyOn { table: &table, all_of: &all_of };
     let inserter = match (mode, facts) {
         (Mode::Poison(width), _) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
+        (Mode::Prefetch(wanted), _) => Inserter::Prefetch(wanted),
         (Mode::Primary(sites), Some(facts)) => {
             Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, None, false))
         }
@@ -355,6 +371,7 @@ fn lay_out_all(
                 (poison.unit(module, unit, &liveness.before[unit]), Harvested::default())
             }
             Inserter::Harvest(harvest) => harvest.unit(unit, &tables),
+            Inserter::Prefetch(wanted) => (prefetch::unit(module, unit, wanted).0, Harvested::default()),
         };
         inserted.shrink();
         let layout = lay_out(module, unit, &tables, &inserted, before_escape as u32, skip_stubs);

@@ -2,7 +2,7 @@
 
 use crate::figures::percent;
 use crate::figures::table::{draw, row};
-use records::profile::{Level, MemoryObject, Pattern, Profile, ProgramEnd, StallingLoad};
+use records::profile::{Level, MemoryObject, Pattern, Profile, ProgramEnd, StallingLoad, TrialOutcome};
 use std::fmt::Write;
 use std::path::Path;
 use units::Quantity;
@@ -29,6 +29,7 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     text.push_str(&functions(profile, top, width));
     text.push_str(&objects(profile, top, width));
     text.push_str(&findings(profile));
+    text.push_str(&trials(profile, width));
     text.push_str(&refusals(profile));
     let _ = writeln!(text, "  next: {}", next(profile, record));
     text
@@ -246,6 +247,36 @@ pub(super) fn findings(profile: &Profile) -> String {
         let _ = writeln!(lines, "  {place}{}; gain {}", finding.says, gain(&finding.gain));
     }
     if lines.is_empty() { lines } else { format!("  findings\n{lines}\n") }
+}
+
+fn trials(profile: &Profile, width: usize) -> String {
+    if profile.trials.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![row(["times as fast", "without", "with", "by chance", "change"])];
+    let mut notes = String::new();
+    for trial in &profile.trials {
+        let is_run = trial.rounds > 0;
+        let or_none = |quantity: &Quantity| if is_run { quantity.brief() } else { "-".to_owned() };
+        let form = if trial.form.is_empty() { String::new() } else { format!(": {}", trial.form) };
+        let p = if is_run { format!("{:.1}%", 100.0 * trial.by_chance) } else { "-".to_owned() };
+        rows.push(vec![
+            or_none(&trial.faster),
+            or_none(&trial.without),
+            or_none(&trial.with),
+            p,
+            format!("{}{form}", trial.says),
+        ]);
+        let _ = match &trial.outcome {
+            TrialOutcome::Failed { why } => writeln!(notes, "  not usable: {}: {why}", trial.says),
+            TrialOutcome::NotTried { why } => writeln!(notes, "  not tried: {}: {why}", trial.says),
+            _ if trial.same_output.is_none() => {
+                writeln!(notes, "  what it prints differs from run to run; so it was not compared")
+            }
+            _ => Ok(()),
+        };
+    }
+    format!("  tried, by whole runs in pairs\n{}{notes}\n", draw(&rows, width))
 }
 
 /// Where a change may gain nothing, its end says more than an interval.

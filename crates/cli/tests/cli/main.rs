@@ -41,4 +41,5 @@ mod survey;
 mod switches;
 mod terminal;
 mod tiles;
+mod tries;
 mod unseen;

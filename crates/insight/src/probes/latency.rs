@@ -52,7 +52,7 @@ const INTERRUPTED_NS: f64 = 10_000.0;
 /// Fewer say nothing.
 const LEAST_PROBES: usize = 16;
 /// Probes of a burst follow one another; between bursts there is at least this.
-const BETWEEN_BURSTS_NS: u64 = 300_000;
+pub(super) const BETWEEN_BURSTS_NS: u64 = 300_000;
 const Z: f64 = 1.959_964;
 
 /// The latency that these probes of a load saw.

@@ -4,7 +4,9 @@
 //! ```text
 //! target       which load is behind a sample, and how its address is made up
 //! latency      what its probes say of a load
+//! stride       how far apart the addresses are that it reads one after the other
 //! ```
 
 pub mod latency;
+pub mod stride;
 pub mod target;

@@ -1,7 +1,7 @@
 //! Rule R7: what stands between the copies of instructions.
 
 use crate::Context;
-use crate::container::mapping::Unit;
+use crate::container::mapping::{PREFETCH, Unit};
 use crate::container::stream::Item;
 use crate::decode::{Opinion, Second};
 use crate::liveness::set::{RED_ZONE, Set, names};
@@ -11,9 +11,9 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mne
 use rayon::prelude::*;
 
 impl Context<'_> {
-    /// R7 for poison: each inserted instruction is of the closed list, and writes nothing that is
-    /// live before the instruction it stands before.
-    pub(crate) fn poison(&self, dead: &Liveness<'_, '_>) {
+    /// R7: each inserted instruction is of its mode's closed list, and writes nothing that is live
+    /// before the instruction it stands before.
+    pub(crate) fn inserted_code(&self, dead: &Liveness<'_, '_>) {
         dead.functions().par_iter().with_min_len(16).for_each_init(
             || (Room::default(), InstructionInfoFactory::new(), Second::default()),
             |(room, factory, second), members| {
@@ -32,6 +32,7 @@ impl Context<'_> {
         (factory, second): (&mut InstructionInfoFactory, &mut Second),
     ) {
         let mut insn = Instruction::default();
+        let is_listed = if self.note.mode == PREFETCH { is_prefetch } else { is_poison };
         for (item, &live) in items.iter().zip(live).filter(|(item, _)| item.inserted > 0) {
             let place = item.place as usize;
             let code = &unit.copy[place..place + item.inserted as usize];
@@ -40,7 +41,7 @@ impl Context<'_> {
                 let at = decoder.position();
                 decoder.decode_out(&mut insn);
                 let wrong = |what: String| self.findings.at(Rule::Inserted, insn.ip(), what);
-                if insn.is_invalid() || !is_poison(&insn) {
+                if insn.is_invalid() || !is_listed(&insn) {
                     wrong("inserted code that is not one of the permitted instructions".to_owned());
                     break;
                 }
@@ -69,7 +70,22 @@ fn written(insn: &Instruction, factory: &mut InstructionInfoFactory) -> Set {
     effect.writes & !RED_ZONE | if below { RED_ZONE } else { 0 }
 }
 
-/// The closed list: constants into registers, comparisons for their flags, all ones into vectors
+/// The list of prefetches: one operand made of general registers, nothing that is written, nothing
+/// that can fault. What it fetches may be anything, since fetching changes nothing.
+fn is_prefetch(insn: &Instruction) -> bool {
+    let is_general = |register: Register| register == Register::None || register.is_gpr64();
+    matches!(insn.mnemonic(), Mnemonic::Prefetcht0)
+        && insn.op_count() == 1
+        && insn.op_kind(0) == OpKind::Memory
+        && is_general(insn.memory_base())
+        && is_general(insn.memory_index())
+        && insn.segment_prefix() == Register::None
+        && !insn.has_lock_prefix()
+        && !insn.has_rep_prefix()
+        && !insn.has_repne_prefix()
+}
+
+/// The list of poison: constants into registers, comparisons for their flags, all ones into vectors
 /// and masks, constants into the 128 bytes below the stack pointer. Nothing else of memory is
 /// touched, nothing can fault, nothing branches.
 fn is_poison(insn: &Instruction) -> bool {
@@ -150,6 +166,30 @@ mod tests {
         ];
         for bytes in others {
             assert!(!is_poison(&decode(bytes)), "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn prefetches_and_nothing_else() {
+        let prefetches: [&[u8]; 3] = [
+            &[0x0f, 0x18, 0x0c, 0xcf],          // prefetcht0 [rdi + rcx*8]
+            &[0x0f, 0x18, 0x8f, 0, 0x10, 0, 0], // prefetcht0 [rdi + 0x1000]
+            &[0x41, 0x0f, 0x18, 0x4d, 0x40],    // prefetcht0 [r13 + 0x40]
+        ];
+        for bytes in prefetches {
+            assert!(is_prefetch(&decode(bytes)), "{bytes:x?}");
+            assert!(!is_poison(&decode(bytes)), "{bytes:x?}");
+        }
+        let others: [&[u8]; 6] = [
+            &[0x8b, 0x04, 0xcf],             // mov eax, [rdi + rcx*8]
+            &[0x64, 0x0f, 0x18, 0x0c, 0xcf], // prefetcht0 fs:[rdi + rcx*8]
+            &[0x67, 0x0f, 0x18, 0x0f],       // prefetcht0 [edi]
+            &[0x0f, 0x0d, 0x0f],             // prefetchw [rdi]
+            &[0x0f, 0x18, 0x0d, 0, 0, 0, 0], // prefetcht0 [rip]
+            &[0x0f, 0x1f, 0x04, 0xcf],       // nop [rdi + rcx*8]
+        ];
+        for bytes in others {
+            assert!(!is_prefetch(&decode(bytes)), "{bytes:x?}");
         }
     }
 

@@ -6,6 +6,7 @@ mod conventions;
 mod data_among_code;
 mod garbage;
 mod go;
+mod prefetch;
 mod restartable;
 mod return_addresses;
 mod tails;

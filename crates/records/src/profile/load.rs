@@ -61,6 +61,10 @@ pub struct StallingLoad {
     /// Why that level, or why none.
     pub level_because: String,
     pub pattern: Pattern,
+    /// How far apart the addresses are that it reads one after the other, if that is nearly always
+    /// the same; measured by probes.
+    #[serde(default = "not_told")]
+    pub stride: Quantity,
     /// How much memory its addresses are spread over. The interval has no upper end if no address
     /// was seen twice: then the value is a lower bound.
     pub footprint: Quantity,

@@ -8,7 +8,8 @@ use insight::tally::{PROBES_OF_LOAD, Tally};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Avma, FileOffset};
 
-/// Loads are looked for when this number of samples is there, and each time that it has doubled:
+/// Loads are looked for when this number of samples is there, and each time that it has grown by a
+/// quarter:
 /// code has to be decoded for it.
 const FIRST_SAMPLES: u64 = 64;
 /// A place with fewer samples may be there by chance.
@@ -39,7 +40,7 @@ impl Targets {
         if tally.samples < self.next_at.max(FIRST_SAMPLES) {
             return;
         }
-        self.next_at = 2 * tally.samples;
+        self.next_at = tally.samples + tally.samples / 4;
         let least = ((LEAST_SHARE * tally.samples as f64) as u64).max(LEAST_SAMPLES);
         let mut new: HashMap<MappedId, Vec<FileOffset>> = HashMap::new();
         for (place, counts) in tally.places.iter().filter(|(_, counts)| counts.user >= least) {

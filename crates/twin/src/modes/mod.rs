@@ -3,4 +3,5 @@
 pub(crate) mod harvest;
 pub(crate) mod mode;
 pub(crate) mod poison;
+pub(crate) mod prefetch;
 pub(crate) mod width;

@@ -1,5 +1,6 @@
 //! The modes of a rewrite: what twins hold between their instructions.
 
+use crate::modes::prefetch::Prefetches;
 use crate::modes::width::VectorWidth;
 use crate::select::sites::{Bounds, Sites};
 
@@ -17,12 +18,14 @@ pub enum Mode<'s> {
     /// The same for a program of siblings, whose threads run in each other's stalls. It is started
     /// as any program is, so code that may run before its thread has an area gets no twin.
     Sibling(&'s Sites, Bounds),
+    /// Prefetches before these loads; what holds none of them has no twin.
+    Prefetch(&'s Prefetches),
 }
 
 impl<'s> Mode<'s> {
     pub(crate) fn sites(self) -> Option<&'s Sites> {
         match self {
-            Self::Identity | Self::Poison(_) => None,
+            Self::Identity | Self::Poison(_) | Self::Prefetch(_) => None,
             Self::Primary(sites) | Self::Scavenger(sites, _) | Self::Sibling(sites, _) => Some(sites),
         }
     }
@@ -41,6 +44,7 @@ impl<'s> Mode<'s> {
             Self::Primary(_) => 3,
             Self::Scavenger(..) => 4,
             Self::Sibling(..) => 5,
+            Self::Prefetch(_) => 6,
         }
     }
 

@@ -1,0 +1,88 @@
+//! Prefetches ahead of loads that walk through memory: before such a load, one instruction that
+//! fetches the line which it will read some steps later.
+//!
+//! ```text
+//!   prefetcht0 [rdi + 8*rcx + 4096]     inserted: the load's own address, and a distance
+//!   mov rax, [rdi + 8*rcx]
+//! ```
+//!
+//! A prefetch reads registers that the load reads anyhow, writes none and no flags, and never
+//! faults. So nothing need be known of the code around it.
+
+use crate::layout::insertions::Insertions;
+use iced_x86::{Code, Encoder, Instruction, MemoryOperand, OpKind, Register};
+use image::Module;
+use std::collections::BTreeMap;
+
+/// By the address of a load in the module: the distance in bytes, which may be negative.
+pub type Prefetches = BTreeMap<u64, i32>;
+
+/// What is put into one unit, and how many prefetches that are.
+pub(crate) fn unit(module: &Module<'_>, unit: usize, wanted: &Prefetches) -> (Insertions, usize) {
+    let mut insertions = Insertions::default();
+    let of_unit = &module.units[unit];
+    if wanted.range(of_unit.start.0..of_unit.end().0).next().is_none() {
+        return (insertions, 0);
+    }
+    let mut count = 0;
+    for instruction in module.instructions(unit) {
+        let prefetch = wanted.get(&instruction.ip()).and_then(|&ahead| prefetch(&instruction, ahead));
+        count += usize::from(prefetch.is_some());
+        insertions.push(&prefetch.unwrap_or_default());
+    }
+    (insertions, count)
+}
+
+/// The prefetch before a load; `None` if its address cannot be told by its own operand alone.
+fn prefetch(load: &Instruction, ahead: i32) -> Option<Vec<u8>> {
+    let has_memory = (0..load.op_count()).any(|operand| load.op_kind(operand) == OpKind::Memory);
+    let (base, index) = (load.memory_base(), load.memory_index());
+    let is_general = |register: Register| register == Register::None || register.is_gpr64();
+    let moves = base != Register::None || index != Register::None;
+    if !has_memory || !moves || !is_general(base) || !is_general(index) {
+        return None;
+    }
+    if load.segment_prefix() != Register::None || matches!(base, Register::RSP) {
+        return None;
+    }
+    let displacement = (load.memory_displacement64() as i64).checked_add(i64::from(ahead))?;
+    i32::try_from(displacement).ok()?;
+    let is_short = base != Register::None && i8::try_from(displacement).is_ok();
+    let size = if is_short { 1 } else { 8 };
+    let operand =
+        MemoryOperand::new(base, index, load.memory_index_scale(), displacement, size, false, Register::None);
+    let instruction = Instruction::with1(Code::Prefetcht0_m8, operand).ok()?;
+    let mut encoder = Encoder::new(64);
+    encoder.encode(&instruction, 0).ok()?;
+    Some(encoder.take_buffer())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions};
+
+    fn before(bytes: &[u8], ahead: i32) -> Option<String> {
+        let load = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode();
+        let bytes = prefetch(&load, ahead)?;
+        Some(Decoder::with_ip(64, &bytes, 0x1000, DecoderOptions::NONE).decode().to_string())
+    }
+
+    #[test]
+    fn the_loads_own_address_and_a_distance() {
+        let says = |bytes: &[u8], ahead| before(bytes, ahead).unwrap();
+        assert_eq!(says(&[0x48, 0x8b, 0x04, 0xcf], 4096), "prefetcht0 [rdi+rcx*8+1000h]");
+        assert_eq!(says(&[0x48, 0x8b, 0x47, 0xf8], -64), "prefetcht0 [rdi-48h]");
+        assert_eq!(says(&[0x8b, 0x14, 0x8d, 0, 0, 0, 0], 64), "prefetcht0 [rcx*4+40h]");
+        assert_eq!(says(&[0xf2, 0x0f, 0x10, 0x00], 8), "prefetcht0 [rax+8]");
+    }
+
+    #[test]
+    fn what_does_not_move_or_is_told_otherwise_has_none() {
+        assert_eq!(before(&[0x8b, 0x05, 0x10, 0, 0, 0], 64), None, "mov eax, [rip + 16]");
+        assert_eq!(before(&[0x48, 0x8b, 0x44, 0x24, 8], 64), None, "mov rax, [rsp + 8]");
+        assert_eq!(before(&[0x64, 0x48, 0x8b, 0x00], 64), None, "mov rax, fs:[rax]");
+        assert_eq!(before(&[0x48, 0x01, 0xc8], 64), None, "add rax, rcx");
+        assert_eq!(before(&[0x48, 0x8b, 0x87, 0xff, 0xff, 0xff, 0x7f], 64), None, "too far");
+    }
+}
