@@ -299,17 +299,21 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__profile)
-            opts="-o -q -h --backend --pid --frequency --budget --duration --from --to --no-stacks --no-allocations --no-probes --try --pairs --top --output --json --quiet --help"
+            opts="-o -q -h --backend --pid --perf-data --frequency --budget --duration --from --to --no-stacks --no-allocations --no-probes --try --pairs --top --output --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --backend)
-                    COMPREPLY=($(compgen -W "auto clock" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto clock pebs ibs" -- "${cur}"))
                     return 0
                     ;;
                 --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --perf-data)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

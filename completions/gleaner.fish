@@ -62,9 +62,12 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l backend -d 'How to sample' -r -f -a "auto\t'The best one that works here; today that is always the clock'
-clock\t'A timer of CPU time, by the kernel\'s performance events'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l backend -d 'How to sample' -r -f -a "auto\t'The clock: only samples of time tell which loads the core waits for'
+clock\t'A timer of CPU time, by the kernel\'s performance events'
+pebs\t'Loads that an Intel core samples, with their latency, level and address'
+ibs\t'Operations that an AMD core samples, with what their misses took'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l pid -d 'Attach to this process and all of its threads, until it ends, --duration is over, or Ctrl-C' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l perf-data -d 'Read samples that perf record took (\'-\' for standard input)' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l frequency -d 'Samples a second of each thread\'s CPU time [default: as many as --budget allows, at most 4000]' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l budget -d 'Let profiling take at most this part of the program\'s time: a third of it for the samples, whose cost on this machine is measured first' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l duration -d 'Stop sampling after this time, for example 10s; the program runs on' -r

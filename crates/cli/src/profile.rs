@@ -1,5 +1,7 @@
 //! `gleaner profile`: which loads of a program stall, and on which data.
 
+mod file;
+mod latencies;
 mod machine;
 mod summary;
 
@@ -32,6 +34,13 @@ pub(crate) struct ProfileArgs {
     /// Attach to this process and all of its threads, until it ends, --duration is over, or Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
+
+    /// Read samples that perf record took ('-' for standard input)
+    ///
+    /// Of cpu-clock or cycles; or loads and stores that perf mem record, perf c2c record or perf
+    /// record -d -W sampled by Intel PEBS, AMD IBS or Arm SPE: these are shown by their latency.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "backend", "frequency", "budget", "duration", "no_allocations", "no_probes"])]
+    perf_data: Option<PathBuf>,
 
     /// Samples a second of each thread's CPU time [default: as many as --budget allows, at most
     /// 4000]
@@ -80,7 +89,7 @@ pub(crate) struct ProfileArgs {
     output: Option<PathBuf>,
 
     /// The program, with its arguments
-    #[arg(value_name = "CMD", required_unless_present = "pid", trailing_var_arg = true)]
+    #[arg(value_name = "CMD", required_unless_present_any = ["pid", "perf_data"], trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -102,10 +111,14 @@ struct LeftOut {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Backend {
-    /// The best one that works here; today that is always the clock
+    /// The clock: only samples of time tell which loads the core waits for
     Auto,
     /// A timer of CPU time, by the kernel's performance events
     Clock,
+    /// Loads that an Intel core samples, with their latency, level and address
+    Pebs,
+    /// Operations that an AMD core samples, with what their misses took
+    Ibs,
 }
 
 pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit> {
@@ -121,8 +134,13 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         let why = format!("{from:?} is not before {to:?}");
         return Err(Refusal::wrong_use("--from and --to", why).into());
     }
-    let (Backend::Auto | Backend::Clock) = args.backend;
-    let weights = machine::Weights::of(&host::read(Path::new("/")));
+    let root = Path::new("/");
+    let host = host::read(root);
+    let weights = machine::Weights::of(&host);
+    if let Some(path) = &args.perf_data {
+        let profile = file::profile(path, window, !args.left_out.no_stacks, &host, &weights)?;
+        return written(args, console, &Document::now(profile));
+    }
     let request = Request {
         subject: match args.pid {
             Some(pid) => Subject::Process(pid),
@@ -148,17 +166,25 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     }
     // The program is forked before: it keeps its signals as they were.
     let stop = Stop::on_signals();
-    let profile =
-        crate::threads::shared(|| sampler::session::run(&request, stop)).map_err(|e| refused(&e))?;
-    let mut profile = profile;
+    let run = || match args.backend {
+        Backend::Auto | Backend::Clock => sampler::session::run(&request, stop),
+        Backend::Pebs => sampler::hardware::run(&request, records::profile::Backend::Pebs, root, stop),
+        Backend::Ibs => sampler::hardware::run(&request, records::profile::Backend::Ibs, root, stop),
+    };
+    let mut profile = crate::threads::shared(run).map_err(|e| refused(&e))?;
     if args.tries {
         try_changes(args, &mut profile, stop, console);
     }
-    let document = Document::now(profile);
-    let kept = args.output.as_deref().map_or(Ok(()), |path| save::record(path, &document));
-    console
-        .remark(summary::text(&document.body, args.top, args.output.as_deref(), console.width()).trim_end());
-    console.document(&document)?;
+    written(args, console, &Document::now(profile))
+}
+
+/// Keeps the record, and tells what is in it.
+fn written(args: &ProfileArgs, console: &Console, document: &Document<Profile>) -> anyhow::Result<Exit> {
+    let kept = args.output.as_deref().map_or(Ok(()), |path| save::record(path, document));
+    let text =
+        if document.body.sampling.backend.samples_accesses() { latencies::text } else { summary::text };
+    console.remark(text(&document.body, args.top, args.output.as_deref(), console.width()).trim_end());
+    console.document(document)?;
     kept?;
     // A program that failed is the thing measured, and it failed.
     Ok(match document.body.program.ended {
@@ -201,6 +227,9 @@ fn refused(error: &SampleError) -> Refusal {
         }
         SampleError::NotAllowed { .. } => Refusal::not_possible_here(what, why).would_help(
             "sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through",
+        ),
+        SampleError::NoHardware { .. } => Refusal::not_possible_here(what, why).would_help(
+            "--backend clock; or perf mem record where it works, and --perf-data with its file",
         ),
         SampleError::NoRing { .. } => Refusal::not_possible_here(what, why)
             .would_help("a higher limit on locked memory: ulimit -l, or sysctl kernel.perf_event_mlock_kb"),

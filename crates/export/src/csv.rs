@@ -12,7 +12,9 @@ pub(crate) fn loads(profile: &Profile) -> String {
          latency_ns,latency_ns_lo,latency_ns_hi,level,beyond_l2,pattern,\
          footprint_bytes,footprint_bytes_lo,footprint_bytes_hi,object,callers,\
          callers_share_ratio,callers_share_ratio_lo,callers_share_ratio_hi,\
-         harvestable_ratio,harvestable_ratio_lo,harvestable_ratio_hi",
+         harvestable_ratio,harvestable_ratio_lo,harvestable_ratio_hi,\
+         latency_cycles,latency_cycles_lo,latency_cycles_hi,\
+         latency_share_ratio,latency_share_ratio_lo,latency_share_ratio_hi",
     );
     for load in &profile.loads {
         table.text(&load.module);
@@ -35,6 +37,8 @@ pub(crate) fn loads(profile: &Profile) -> String {
         table.text(&load.callers.join(" < "));
         table.quantity(&load.callers_share, Unit::Ratio);
         table.quantity(&load.harvestable, Unit::Ratio);
+        table.quantity(&load.latency, Unit::Cycles);
+        table.quantity(&load.latency_share, Unit::Ratio);
         table.end_row();
     }
     table.text
@@ -44,7 +48,8 @@ pub(crate) fn loads(profile: &Profile) -> String {
 pub(crate) fn functions(profile: &Profile) -> String {
     let mut table = Table::new(
         "module,function,address,time_ratio,time_ratio_lo,time_ratio_hi,\
-         stall_ratio,stall_ratio_lo,stall_ratio_hi,samples",
+         stall_ratio,stall_ratio_lo,stall_ratio_hi,samples,\
+         latency_share_ratio,latency_share_ratio_lo,latency_share_ratio_hi",
     );
     for function in &profile.functions {
         table.text(&function.module);
@@ -53,6 +58,7 @@ pub(crate) fn functions(profile: &Profile) -> String {
         table.quantity(&function.time, Unit::Ratio);
         table.quantity(&function.stall, Unit::Ratio);
         table.text(&function.samples.to_string());
+        table.quantity(&function.latency_share, Unit::Ratio);
         table.end_row();
     }
     table.text
@@ -60,14 +66,17 @@ pub(crate) fn functions(profile: &Profile) -> String {
 
 /// The data that the core waited for.
 pub(crate) fn objects(profile: &Profile) -> String {
-    let mut table =
-        Table::new("name,bytes,bytes_lo,bytes_hi,count,stall_ratio,stall_ratio_lo,stall_ratio_hi,threads");
+    let mut table = Table::new(
+        "name,bytes,bytes_lo,bytes_hi,count,stall_ratio,stall_ratio_lo,stall_ratio_hi,threads,\
+         latency_share_ratio,latency_share_ratio_lo,latency_share_ratio_hi",
+    );
     for object in &profile.objects {
         table.text(&object.name);
         table.quantity(&object.bytes, Unit::Bytes);
         table.text(&object.count.to_string());
         table.quantity(&object.stall, Unit::Ratio);
         table.text(&object.threads.to_string());
+        table.quantity(&object.latency_share, Unit::Ratio);
         table.end_row();
     }
     table.text

@@ -100,6 +100,8 @@ pub enum ExportError {
     NoStall,
     #[error("it names no variable that loads waited for")]
     NoVariables,
+    #[error("its samples are loads that the hardware chose, not time: folded stacks and CSV have them")]
+    NoTime,
 }
 
 /// Whether the record says who called what. If not, formats with stacks get its functions.
@@ -116,6 +118,10 @@ pub fn profile(document: &Document<Profile>, format: Format, weight: Weight) -> 
         Format::CsvFunctions => return Ok(csv::functions(profile).into_bytes()),
         Format::CsvObjects => return Ok(csv::objects(profile).into_bytes()),
         Format::Pprof | Format::Folded | Format::Speedscope | Format::Firefox | Format::Callgrind => {}
+    }
+    let needs_time = !matches!(format, Format::Folded);
+    if profile.sampling.backend.samples_accesses() && needs_time {
+        return Err(ExportError::NoTime);
     }
     let stacks = Stacks::of(profile)?;
     if stacks.total(Weight::Time) == 0 {

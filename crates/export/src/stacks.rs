@@ -127,8 +127,9 @@ pub(crate) fn file_name(path: &str) -> &str {
 /// The program in words, as its user typed it.
 pub(crate) fn command(profile: &Profile) -> String {
     let program = &profile.program;
-    match program.pid {
-        Some(pid) if program.command.is_empty() => format!("process {pid}"),
+    match (program.pid, &program.perf_data) {
+        (_, Some(file)) => clean(&file.path),
+        (Some(pid), None) if program.command.is_empty() => format!("process {pid}"),
         _ => clean(&program.command.join(" ")),
     }
 }

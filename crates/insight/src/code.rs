@@ -80,6 +80,9 @@ pub enum Entry {
 /// The code of one module around its samples.
 pub struct Code<'d> {
     pub module: Module<'d>,
+    /// Samples name the instruction itself that the core waited for, not the one behind it: those
+    /// that hardware takes do.
+    exact: bool,
     units: RefCell<HashMap<usize, Rc<UnitCode>>>,
 }
 
@@ -90,8 +93,8 @@ pub struct UnitCode {
 }
 
 impl<'d> Code<'d> {
-    pub fn of(module: Module<'d>) -> Self {
-        Self { module, units: RefCell::default() }
+    pub fn of(module: Module<'d>, exact: bool) -> Self {
+        Self { module, exact, units: RefCell::default() }
     }
 
     /// The unit that holds an address, decoded.
@@ -124,6 +127,9 @@ impl<'d> Code<'d> {
     pub fn cause(&self, sampled: Svma) -> Cause {
         let Some(unit) = self.module.unit_at(sampled) else { return Cause::Unclear(Unclear::NoCode) };
         let Some(code) = self.unit_at(sampled) else { return Cause::Unclear(Unclear::NoCode) };
+        if self.exact {
+            return self.instruction(sampled).map_or(Cause::Unclear(Unclear::NoCode), |it| waits(&it));
+        }
         let at = (sampled.0 - self.module.units[unit].start.0) as u32;
         let Some(index) = index_at(&self.module.decoded[unit].insns, at) else {
             return self.cause_by_line(unit, sampled);

@@ -5,7 +5,7 @@
 //! lines follows by d = N · (1 - (1 - 1/N)^m). Lines that are used more often than others repeat
 //! earlier, so N is what the samples *behave* like: the lines that carry most of the stall.
 
-use units::Estimate;
+use units::{Estimate, Quantity, Unit};
 
 /// Cache lines of every x86-64 processor, in bytes.
 pub const LINE_BYTES: u64 = 64;
@@ -32,6 +32,15 @@ pub fn footprint_bytes(addresses: &[u64]) -> Option<Estimate> {
     let least = bytes((repeated + spread).min(samples - 1.0)).max(seen);
     let most = if repeated <= spread { f64::INFINITY } else { bytes(repeated - spread) };
     Some(Estimate { value: bytes(repeated), lo: least, hi: most })
+}
+
+/// As the record has it: without an upper end, the lower one is all that is known.
+pub(crate) fn figure(footprint: Option<Estimate>) -> Quantity {
+    match footprint {
+        None => Quantity::unresolved("too few addresses are known"),
+        Some(footprint) if footprint.hi.is_finite() => Quantity::modelled(footprint, Unit::Bytes),
+        Some(footprint) => Quantity::modelled(Estimate::exact(footprint.lo.round()), Unit::Bytes),
+    }
 }
 
 /// The number of lines of which this many samples show this many different ones.

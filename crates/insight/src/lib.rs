@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! tally          samples, counted by place while the program runs
+//! accesses       loads and stores that the hardware sampled, counted likewise
+//! hardware       the figures of a profile that is made of those
 //! code           from a sampled instruction to the load that the core waited for
 //! data_address   which data that load read, by the registers of a sample
 //! footprint      how much memory a load's addresses are spread over
@@ -22,10 +24,12 @@
 //! object_stalls  how much of the stall each object has
 //! findings       what to do about the waiting
 //! annotate       the code of functions that took time, with its samples
+//! run            what is known of a run beside its samples
 //! profile        all of it, put together as the record
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod accesses;
 pub mod address_space;
 mod annotate;
 mod calls;
@@ -35,6 +39,7 @@ mod dependence;
 pub mod each;
 mod findings;
 pub mod footprint;
+mod hardware;
 pub mod heap;
 pub mod level;
 mod names;
@@ -44,6 +49,7 @@ pub mod pattern;
 pub mod probes;
 pub mod profile;
 pub mod registers;
+mod run;
 pub mod share;
 mod site_names;
 pub mod sites;
@@ -52,5 +58,6 @@ pub mod stacks;
 pub mod tally;
 pub mod unwind;
 
-pub use profile::{Run, profile};
+pub use profile::{accesses_profile, profile};
+pub use run::Run;
 pub use source::ModuleFile;

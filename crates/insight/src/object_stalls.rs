@@ -11,6 +11,9 @@ use records::profile::{AllocationSite, MemoryObject};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Estimate, Quantity, Unit};
 
+/// Why a clock's samples tell no latency.
+pub(crate) const NO_LATENCY: &str = "samples of a clock show stall, not latency";
+
 /// The stall of one object, in samples.
 #[derive(Debug, Default)]
 struct Stall {
@@ -21,32 +24,44 @@ struct Stall {
     paths: HashMap<SiteId, f64>,
 }
 
+/// What one sample of a load read.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    pub thread: u32,
+    pub found: Found,
+    /// Its part of the load's stall: 1 where all samples cost the same.
+    pub weight: f64,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct ObjectStalls(HashMap<Object, Stall>);
 
 impl ObjectStalls {
-    /// Shares a load's stall among the objects that its addresses lie in, each with its thread; the
-    /// one with most.
-    pub(crate) fn count(&mut self, found: &[(u32, Found)], samples: u64) -> Option<Object> {
-        let count = |is: fn(&Found) -> bool| found.iter().filter(|(_, found)| is(found)).count() as f64;
-        let known = count(|found| matches!(found, Found::OneOfMany(..)));
-        let unknown = count(|found| matches!(found, Found::NotChosen(_)));
+    /// Shares a load's stall among the objects that its addresses lie in; the one with most.
+    pub(crate) fn count(&mut self, found: &[Reading], samples: f64) -> Option<Object> {
+        let weights = |is: fn(&Found) -> bool| {
+            found.iter().filter(|reading| is(&reading.found)).map(|reading| reading.weight).sum::<f64>()
+        };
+        let known = weights(|found| matches!(found, Found::OneOfMany(..)));
+        let unknown = weights(|found| matches!(found, Found::NotChosen(_)));
         let many = if known > 0.0 { (known + unknown) / known } else { 1.0 };
-        let each = samples as f64 / found.len().max(1) as f64;
+        let all = weights(|_| true);
+        let each = if all > 0.0 { samples / all } else { 0.0 };
         let mut here: BTreeMap<&Object, f64> = BTreeMap::new();
-        for (thread, found) in found {
-            let (object, path, weight) = match found {
+        for reading in found {
+            let (object, path, stands_for) = match &reading.found {
                 Found::Object(object) => (object, None, 1.0),
                 Found::Allocation(object, path) => (object, Some(*path), 1.0),
                 Found::OneOfMany(object, path) => (object, Some(*path), many),
                 Found::NotChosen(Some(object)) if known == 0.0 => (object, None, 1.0),
                 Found::NotChosen(_) | Found::Nothing => continue,
             };
+            let weight = reading.weight * stands_for;
             *here.entry(object).or_default() += weight;
             let stall = self.0.entry(object.clone()).or_default();
             stall.samples += each * weight;
             stall.squares += each * weight * weight;
-            stall.threads.insert(*thread);
+            stall.threads.insert(reading.thread);
             if let Some(path) = path {
                 *stall.paths.entry(path).or_default() += weight;
             }
@@ -77,6 +92,7 @@ fn record(object: Object, stall: &Stall, objects: &Objects<'_, '_>, all: u64) ->
             count: 1,
             allocations: Quantity::unresolved("it is not known to be allocated"),
             stall: share,
+            latency_share: Quantity::unresolved(NO_LATENCY),
             threads: stall.threads.len(),
         };
     };
@@ -103,6 +119,7 @@ fn record(object: Object, stall: &Stall, objects: &Objects<'_, '_>, all: u64) ->
             group.bytes.map_or(1, |(least, _)| least),
         ),
         stall: share,
+        latency_share: Quantity::unresolved(NO_LATENCY),
         threads: stall.threads.len(),
     }
 }
@@ -131,14 +148,28 @@ mod tests {
         Object { name: name.to_owned(), bytes: None, which: 0, group: None }
     }
 
+    fn read(found: Found) -> Reading {
+        Reading { thread: 1, found, weight: 1.0 }
+    }
+
+    #[test]
+    fn slow_reads_count_more() {
+        let mut stalls = ObjectStalls::default();
+        let slow = Reading { weight: 300.0, ..read(Found::Object(object("slow"))) };
+        let quick = Reading { weight: 4.0, ..read(Found::Object(object("quick"))) };
+        let found = [slow, quick.clone(), quick];
+        assert_eq!(stalls.count(&found, 308.0).unwrap().name, "slow");
+        assert_eq!(stalls.0[&object("quick")].samples.round() as u64, 8);
+    }
+
     #[test]
     fn known_allocations_stand_for_those_on_other_pages() {
         let mut stalls = ObjectStalls::default();
-        let mut found = vec![(1, Found::Object(object("variable"))); 10];
-        found.extend(vec![(1, Found::OneOfMany(object("often"), SiteId(0))); 6]);
-        found.extend(vec![(2, Found::OneOfMany(object("seldom"), SiteId(1))); 3]);
-        found.extend(vec![(1, Found::NotChosen(Some(object("heap")))); 81]);
-        let most = stalls.count(&found, 1000).unwrap();
+        let mut found = vec![read(Found::Object(object("variable"))); 10];
+        found.extend(vec![read(Found::OneOfMany(object("often"), SiteId(0))); 6]);
+        found.extend(vec![read(Found::OneOfMany(object("seldom"), SiteId(1))); 3]);
+        found.extend(vec![read(Found::NotChosen(Some(object("heap")))); 81]);
+        let most = stalls.count(&found, 1000.0).unwrap();
         assert_eq!(most.name, "often");
         let samples = |name: &str| stalls.0[&object(name)].samples.round() as u64;
         assert_eq!((samples("variable"), samples("often"), samples("seldom")), (100, 600, 300));
@@ -148,7 +179,7 @@ mod tests {
     #[test]
     fn without_any_that_is_known_the_area_counts() {
         let mut stalls = ObjectStalls::default();
-        let most = stalls.count(&[(1, Found::NotChosen(Some(object("heap")))), (1, Found::Nothing)], 10);
+        let most = stalls.count(&[read(Found::NotChosen(Some(object("heap")))), read(Found::Nothing)], 10.0);
         assert_eq!(most.unwrap().name, "heap");
     }
 

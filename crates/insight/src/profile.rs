@@ -8,12 +8,15 @@ use crate::data_address::{DataAddress, data_address};
 use crate::dependence;
 use crate::each::{Beside, bounded, stall_each};
 use crate::findings;
-use crate::level::{CacheSizes, judge};
-use crate::object_stalls::ObjectStalls;
-use crate::objects::{Found, Objects, Variables};
+use crate::footprint;
+use crate::hardware;
+use crate::level::judge;
+use crate::object_stalls::{NO_LATENCY, ObjectStalls, Reading};
+use crate::objects::{Objects, Variables};
 use crate::pattern::{Timed, pattern};
-use crate::probes::latency::{Latency, Timing, latency};
+use crate::probes::latency::{Latency, latency};
 use crate::probes::stride::stride;
+use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
 use crate::share::{measured_share, share};
 use crate::site_names::SiteNames;
 use crate::source::{ModuleFile, Source};
@@ -22,37 +25,15 @@ use crate::tally::{Kept, PlaceTally, Probe, Tally};
 use image::Image;
 use image::elf::bytes::hex;
 use records::profile::{
-    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, Pattern, Profile, ProfiledProgram, Sampling,
-    StallingLoad, Summary, Unattributed,
+    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, Pattern, Profile, StallingLoad, Summary,
+    Unattributed,
 };
-use records::run::Refused;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use units::{Avma, Estimate, FileOffset, Quantity, Svma, Unit};
 
-/// What is known of the run beside its samples.
-#[derive(Clone, Debug)]
-pub struct Run {
-    pub program: ProfiledProgram,
-    pub sampling: Sampling,
-    pub elapsed: Quantity,
-    pub cpu_time: Quantity,
-    pub overhead: Quantity,
-    pub overhead_beside: Quantity,
-    pub refusals: Vec<Refused>,
-    pub caches: CacheSizes,
-    /// What a yield costs on this machine, if that is known.
-    pub yield_cycles: Option<Estimate>,
-    /// How probes are read, if there may be any.
-    pub timing: Option<Timing>,
-}
-
-/// Loads with fewer samples are not listed one by one: nothing can be said of them.
-const LEAST_LISTED: u64 = 3;
-/// No more loads, functions and objects are listed than this: a record is for people, too.
-const MOST_LISTED: usize = 1000;
-/// Functions with a smaller share of the samples are listed without their code.
-const WORTH_ANNOTATING: f64 = 0.005;
+/// Why a clock's samples do not tell what only hardware samples do.
+const NOT_BY_CLOCK: &str = "samples of a clock do not tell";
 
 /// A load with all samples that landed behind it.
 #[derive(Default)]
@@ -79,8 +60,17 @@ struct Sums {
     unclear: BTreeMap<Unclear, u64>,
 }
 
-/// The profile of a run.
+/// The profile of a run whose samples are accesses, be there any or not.
+pub fn accesses_profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
+    made_of(run, tally, files, true)
+}
+
+/// The profile of a run: of accesses, if there are any.
 pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
+    made_of(run, tally, files, tally.accesses.any())
+}
+
+fn made_of(run: Run, tally: &Tally, files: &[ModuleFile], of_accesses: bool) -> Profile {
     let images: Vec<Option<Image<'_>>> = files.iter().map(|file| Image::parse(&file.data).ok()).collect();
     let variables = files.iter().zip(&images).filter_map(|(file, image)| {
         let debug = file.debug.as_deref().and_then(|debug| Image::parse(debug).ok());
@@ -98,6 +88,9 @@ pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
     let sources = sources(tally, files, &images);
     let calls = Calls::of(tally, &sources);
     let objects = Objects::of(tally, variables, SiteNames::of(&tally.heaps.sites, &sources));
+    if of_accesses {
+        return hardware::profile(run, tally, &sources, &objects, calls);
+    }
     for file in files {
         let Some(mut places) = by_module.remove(&file.what) else { continue };
         places.sort_unstable_by_key(|(offset, _)| *offset);
@@ -124,7 +117,8 @@ fn sources<'d>(
 ) -> HashMap<u32, Source<'d>> {
     let mut sampled: HashMap<u32, Vec<FileOffset>> = HashMap::new();
     let leaves = tally.stacks.leaves.keys().map(|leaf| leaf.place);
-    for place in tally.places.keys().copied().chain(leaves) {
+    let accessed = tally.accesses.places.keys().copied();
+    for place in tally.places.keys().copied().chain(leaves).chain(accessed) {
         sampled.entry(place.what.0).or_default().push(place.offset);
     }
     // Of callers only the names are wanted: nothing is decoded for them.
@@ -137,7 +131,7 @@ fn sources<'d>(
         sampled.entry(place.what.0).or_default();
     }
     let source = |(file, image): (&'d ModuleFile, &Option<Image<'d>>)| {
-        Some((file.what, Source::of(file, image.as_ref()?, sampled.get(&file.what)?)?))
+        Some((file.what, Source::of(file, image.as_ref()?, sampled.get(&file.what)?, tally.is_exact)?))
     };
     files.iter().zip(images).filter_map(source).collect()
 }
@@ -239,6 +233,7 @@ impl Listed {
                 address: code.module.units[unit].start.0,
                 time: measured_share(counts.samples, all),
                 stall: measured_share(counts.stalled, all),
+                latency_share: Quantity::unresolved(NO_LATENCY),
                 samples: counts.samples,
             };
             self.functions.push(share);
@@ -265,10 +260,11 @@ impl Listed {
             let sample = &kept.sample;
             let at = data_address(instruction.as_ref()?, &sample.registers?).ok()?;
             let found = objects.found(kept, Avma(at.address()));
-            Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, found))
+            let reading = Reading { thread: sample.thread, found, weight: 1.0 };
+            Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, reading))
         };
-        let mut known: Vec<(Timed, Found)> = waited.kept.iter().filter_map(told).collect();
-        let exact = |known: &[(Timed, Found)]| -> Vec<Timed> {
+        let mut known: Vec<(Timed, Reading)> = waited.kept.iter().filter_map(told).collect();
+        let exact = |known: &[(Timed, Reading)]| -> Vec<Timed> {
             known.iter().map(|(timed, _)| *timed).filter(|timed| timed.address.is_exact()).collect()
         };
         let mut timed = exact(&known);
@@ -285,9 +281,8 @@ impl Listed {
         }
         *self.levels.entry(judged.level).or_default() += waited.samples;
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
-        let found: Vec<(u32, Found)> =
-            known.into_iter().map(|(timed, found)| (timed.thread, found)).collect();
-        let object = self.objects.count(&found, waited.samples).map(|object| object.name);
+        let readings: Vec<Reading> = known.into_iter().map(|(_, reading)| reading).collect();
+        let object = self.objects.count(&readings, waited.samples as f64).map(|object| object.name);
         if waited.samples < LEAST_LISTED {
             return;
         }
@@ -322,12 +317,16 @@ impl Listed {
                 Some(seen) => Quantity::measured(seen.mean_ns, Unit::Nanos),
                 None => Quantity::unresolved(NO_PROBES),
             },
+            latency_share: Quantity::unresolved(NO_LATENCY),
             from_memory: match seen {
                 Some(seen) => Quantity::measured(seen.from_memory, Unit::Ratio),
                 None => Quantity::unresolved(NO_PROBES),
             },
             probes: probes.len() as u64,
             level: judged.level,
+            by_level: Vec::new(),
+            translation: Quantity::unresolved(NOT_BY_CLOCK),
+            locked: Quantity::unresolved(NOT_BY_CLOCK),
             beyond_l2: judged.beyond_l2,
             level_because: judged.because,
             pattern,
@@ -335,11 +334,7 @@ impl Listed {
                 Some(bytes) => Quantity::measured(Estimate::exact(bytes as f64), Unit::Bytes),
                 None => Quantity::unresolved("its addresses are not seen to follow one another evenly"),
             },
-            footprint: match judged.footprint {
-                None => Quantity::unresolved("too few addresses are known"),
-                Some(footprint) if footprint.hi.is_finite() => Quantity::modelled(footprint, Unit::Bytes),
-                Some(footprint) => Quantity::modelled(Estimate::exact(footprint.lo.round()), Unit::Bytes),
-            },
+            footprint: footprint::figure(judged.footprint),
             object,
             callers_share: match callers.of_samples {
                 0 => Quantity::unresolved("none of its samples has a stack"),
@@ -380,6 +375,15 @@ impl Listed {
         let in_kernel = |part: u64| {
             if sees_kernel { share(part) } else { Quantity::unresolved("the kernel may not be sampled here") }
         };
+        // Samples in the kernel need not tell where it was entered.
+        let is_known = tally.in_kernel == 0 || tally.places.values().any(|counts| counts.kernel > 0);
+        let entered = |part: u64| {
+            if is_known {
+                in_kernel(part)
+            } else {
+                Quantity::unresolved("the samples do not tell where the kernel was entered")
+            }
+        };
         let mut unclear = sums.unclear.clone();
         *unclear.entry(Unclear::NoCode).or_default() += nowhere_in_user_mode(tally);
         let mut because: Vec<(u64, Unclear)> =
@@ -392,8 +396,8 @@ impl Listed {
             stores: share(sums.stores),
             computing: share(sums.computing),
             in_kernel: in_kernel(tally.in_kernel),
-            system_calls: in_kernel(sums.system_calls),
-            page_faults: in_kernel(sums.page_faults),
+            system_calls: entered(sums.system_calls),
+            page_faults: entered(sums.page_faults),
             not_attributed: share(unclear.values().sum()),
             not_attributed_because: because
                 .into_iter()
@@ -405,6 +409,9 @@ impl Listed {
                 l3: modelled(level(Level::L3)),
                 dram: modelled(level(Level::Dram)),
                 beyond_l2: modelled(self.beyond_l2),
+                remote: Quantity::unresolved(NOT_BY_CLOCK),
+                dirty: Quantity::unresolved(NOT_BY_CLOCK),
+                in_flight: Quantity::unresolved(NOT_BY_CLOCK),
                 unresolved: share(level(Level::Unresolved)),
             },
             average_latency: average_latency(&self.latencies),
@@ -470,11 +477,12 @@ fn average_latency(latencies: &[(u64, Latency)]) -> Quantity {
 }
 
 /// What a probe tells in place of a sample.
-fn probed(probe: &Probe, objects: &Objects<'_, '_>) -> (Timed, Found) {
+fn probed(probe: &Probe, objects: &Objects<'_, '_>) -> (Timed, Reading) {
     let sample = &probe.kept.sample;
     let address = DataAddress::Read(probe.address);
     let timed = Timed { thread: sample.thread, time_ns: sample.time_ns, address };
-    (timed, objects.found(&probe.kept, Avma(probe.address)))
+    let found = objects.found(&probe.kept, Avma(probe.address));
+    (timed, Reading { thread: sample.thread, found, weight: 1.0 })
 }
 
 /// Samples whose address no mapping holds, but for those in the kernel.

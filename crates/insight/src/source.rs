@@ -36,11 +36,16 @@ pub(crate) struct NamedFrame {
 }
 
 impl<'d> Source<'d> {
-    /// Reads a file and decodes its functions that hold these places.
-    pub(crate) fn of(file: &'d ModuleFile, image: &image::Image<'d>, sampled: &[FileOffset]) -> Option<Self> {
+    /// Reads a file and decodes its functions that hold these places; `exact` as for [`Code`].
+    pub(crate) fn of(
+        file: &'d ModuleFile,
+        image: &image::Image<'d>,
+        sampled: &[FileOffset],
+        exact: bool,
+    ) -> Option<Self> {
         let stated = sampled.iter().filter_map(|offset| image.address_of(*offset));
         let debug = file.debug.as_deref();
-        let code = Code::of(Module::around(&file.data, debug, stated).ok()?);
+        let code = Code::of(Module::around(&file.data, debug, stated).ok()?, exact);
         Some(Self { file, code, names: Names::of(&file.data, debug) })
     }
 

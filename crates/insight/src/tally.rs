@@ -2,6 +2,7 @@
 //! that memory does not grow with time. Of each place some samples are kept whole, chosen evenly
 //! over the run (a reservoir): their registers tell which data the program waited for.
 
+use crate::accesses::{Access, Accesses};
 use crate::address_space::{AddressSpace, MappedId, Place};
 use crate::heap::{AllNear, Heaps};
 use crate::registers::Registers;
@@ -16,9 +17,11 @@ pub struct Sample {
     pub thread: u32,
     /// On the clock of the events, in nanoseconds.
     pub time_ns: u64,
-    /// The thread was in the kernel: the registers are those with which it entered.
+    /// The thread was in the kernel: instruction and registers are those with which it entered.
     pub in_kernel: bool,
-    /// `None` where the kernel gave none: a thread of the kernel, or one that ends.
+    /// `None` where it is not told: a thread of the kernel, or one that ends.
+    pub ip: Option<Avma>,
+    /// `None` where the sample holds none.
     pub registers: Option<Registers>,
 }
 
@@ -90,7 +93,9 @@ pub struct Tally {
     ids: HashMap<Mapped, MappedId>,
     pub processes: BTreeMap<u32, Process>,
     pub places: HashMap<Place, PlaceTally>,
-    /// All samples, wherever they fell.
+    /// Samples name the instruction itself that the core waited for, not the one behind it.
+    pub is_exact: bool,
+    /// All samples of time, wherever they fell.
     pub samples: u64,
     /// Of those, in the kernel.
     pub in_kernel: u64,
@@ -102,6 +107,8 @@ pub struct Tally {
     pub stacks: Stacks,
     /// What processes have allocated.
     pub heaps: Heaps,
+    /// Loads and stores that the hardware sampled.
+    pub accesses: Accesses,
     /// Loads that were stopped, by their own place.
     pub probes: HashMap<Place, Vec<Probe>>,
     kept: usize,
@@ -121,12 +128,14 @@ impl Default for Tally {
             ids: HashMap::new(),
             processes: BTreeMap::new(),
             places: HashMap::new(),
+            is_exact: false,
             samples: 0,
             in_kernel: 0,
             nowhere: 0,
             lost: 0,
             stacks: Stacks::default(),
             heaps: Heaps::default(),
+            accesses: Accesses::default(),
             probes: HashMap::new(),
             kept: 0,
             random: 0x9e37_79b9_7f4a_7c15,
@@ -150,12 +159,24 @@ impl Tally {
         &self.mapped[id.0 as usize]
     }
 
+    /// Counts a load or store that the hardware sampled.
+    pub fn count_access(&mut self, access: &Access) {
+        let process = self.processes.entry(access.process).or_default();
+        *process.threads.entry(access.thread).or_default() += 1;
+        let place = process.space.place(access.ip);
+        // Only what lies at the address is asked for.
+        let mut registers = Registers { ip: access.ip, ..Registers::default() };
+        registers.general[0] = access.address.map_or(0, |address| address.0);
+        let heaps = &self.heaps;
+        self.accesses.count(access, place, || heaps.near(access.process, &registers));
+    }
+
     pub fn count(&mut self, sample: Sample) {
         self.samples += 1;
         self.in_kernel += u64::from(sample.in_kernel);
         let process = self.processes.entry(sample.process).or_default();
         *process.threads.entry(sample.thread).or_default() += 1;
-        let Some(place) = sample.registers.and_then(|registers| process.space.place(registers.ip)) else {
+        let Some(place) = sample.ip.and_then(|ip| process.space.place(ip)) else {
             self.nowhere += 1;
             return;
         };
@@ -215,8 +236,7 @@ mod tests {
     }
 
     fn sample(ip: u64, time_ns: u64, in_kernel: bool) -> Sample {
-        let registers = Some(Registers { ip: Avma(ip), ..Registers::default() });
-        Sample { process: 1, thread: 2, time_ns, in_kernel, registers }
+        Sample { process: 1, thread: 2, time_ns, in_kernel, ip: Some(Avma(ip)), registers: None }
     }
 
     #[test]
@@ -225,7 +245,7 @@ mod tests {
         tally.count(sample(0x1010, 0, false));
         tally.count(sample(0x1010, 1, true));
         tally.count(sample(0x9000, 2, false));
-        tally.count(Sample { registers: None, ..sample(0, 3, true) });
+        tally.count(Sample { ip: None, ..sample(0, 3, true) });
         assert_eq!((tally.samples, tally.in_kernel, tally.nowhere), (4, 2, 2));
         let place = Place { what: MappedId(0), offset: FileOffset(0x510) };
         assert_eq!((tally.places[&place].user, tally.places[&place].kernel), (1, 1));

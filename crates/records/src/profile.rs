@@ -14,9 +14,9 @@ mod trial;
 pub use annotated::{AnnotatedFunction, AnnotatedInstruction};
 pub use calls::{CallFrame, CallNode, CallTree};
 pub use finding::{Finding, FindingKind};
-pub use load::{Level, Pattern, StallingLoad};
+pub use load::{Level, LevelShare, Pattern, StallingLoad};
 pub use object::{AllocationSite, MemoryObject};
-pub use sampling::{Backend, Calibration, Sampling};
+pub use sampling::{Backend, Calibration, LatencyKind, Sampling};
 pub use trial::{Trial, TrialOutcome};
 
 use crate::Record;
@@ -69,6 +69,9 @@ pub struct ProfiledProgram {
     /// The process that the profiler attached to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// The file of `perf record` that the samples are from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perf_data: Option<PerfDataFile>,
     pub ended: ProgramEnd,
     /// Processes that were sampled: the program and its children.
     pub processes: usize,
@@ -88,8 +91,24 @@ pub enum ProgramEnd {
     },
     /// It ran on when the profiler left it.
     StillRunning,
-    /// The profiler attached to it and is not told how it ends.
+    /// The profiler attached to it and is not told how it ends, or its samples are from a file.
     Unknown,
+}
+
+/// A file of `perf record`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PerfDataFile {
+    /// As it was named; `-` for standard input.
+    pub path: String,
+    /// The command that wrote it; empty where the file does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recorded_by: Vec<String>,
+    /// The events whose samples these figures are from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
+    /// The processor that it was recorded on, where the file tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<String>,
 }
 
 /// The whole run in a few figures. Shares are of the CPU time of all threads.
@@ -119,7 +138,8 @@ pub struct Summary {
     #[serde(default)]
     pub not_attributed_because: Vec<Unattributed>,
     pub by_level: ByLevel,
-    /// Of the loads that were probed, each by its stall.
+    /// Of the loads that were probed, each by its stall; of hardware samples, of all loads that are
+    /// sampled: `sampling` says what a latency is, and which loads are left out.
     pub average_latency: Quantity,
     /// CPU time that profiling took, as a share of the program's: that of the profiler beside it,
     /// and that of the samples by what one costs in the calibration.
@@ -146,7 +166,8 @@ pub struct Unattributed {
     pub time: Quantity,
 }
 
-/// `memory_bound` by the level that served the loads.
+/// `memory_bound` by the level that served the loads. Hardware samples tell no time: theirs are
+/// shares of the latency of all sampled loads, or of their number where they hold no latency.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByLevel {
     #[serde(rename = "L1")]
@@ -159,6 +180,15 @@ pub struct ByLevel {
     pub dram: Quantity,
     /// L3, DRAM, and loads of which only that is known that they go beyond L2.
     pub beyond_l2: Quantity,
+    /// Another node or another group of cores; only hardware samples tell.
+    #[serde(default = "not_told")]
+    pub remote: Quantity,
+    /// The cache of another core, which had modified the line; only hardware samples tell.
+    #[serde(default = "not_told")]
+    pub dirty: Quantity,
+    /// A miss that was under way already; only hardware samples tell.
+    #[serde(default = "not_told")]
+    pub in_flight: Quantity,
     /// Loads whose level is not known.
     pub unresolved: Quantity,
 }
@@ -176,5 +206,8 @@ pub struct FunctionShare {
     pub time: Quantity,
     /// Share of the CPU time in which the core waited for this function's loads.
     pub stall: Quantity,
+    /// Share of the latency of all sampled loads; only hardware samples tell.
+    #[serde(default = "not_told")]
+    pub latency_share: Quantity,
     pub samples: u64,
 }

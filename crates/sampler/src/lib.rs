@@ -10,7 +10,10 @@
 //! calibrate    where samples land behind a load that is known to stall, and what one costs
 //! frequency    how many samples a second that allows
 //! files        the files that were mapped, read
+//! partly       a large file, read in part while the program runs
 //! session      all of it, one run
+//! hardware/    the same of loads that the hardware samples
+//! perf_data/   the same from a file of `perf record`
 //! ```
 //!
 //! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs`, `chain.rs`,
@@ -21,7 +24,10 @@ mod calibrate;
 mod chain;
 mod files;
 mod frequency;
+pub mod hardware;
+mod partly;
 mod perf;
+pub mod perf_data;
 mod probes;
 mod recorder;
 pub mod session;

@@ -6,13 +6,13 @@
 
 use crate::allocations::recorded::Recorded;
 use crate::allocations::region::Region;
-use crate::files;
+use crate::files::{self, BuildIds};
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
 use insight::address_space::{MappedId, Mapping};
 use insight::tally::{Area, Mapped, Sample, Tally};
-use insight::unwind::Unwinder;
+use insight::unwind::{Calls, Unwinder};
 use units::{Avma, FileOffset};
 
 #[derive(Default)]
@@ -24,6 +24,7 @@ pub(crate) struct Recorder {
     bytes: Vec<u8>,
     /// Only samples from this time on, and before that one, count; mappings always do.
     window_ns: Option<(u64, u64)>,
+    build_ids: BuildIds,
 }
 
 impl Recorder {
@@ -31,6 +32,17 @@ impl Recorder {
     pub(crate) fn within(mut self, window_ns: Option<(u64, u64)>) -> Self {
         self.window_ns = window_ns;
         self
+    }
+
+    /// Files are believed to be what was mapped only if they have these build ids.
+    pub(crate) fn with_build_ids(mut self, build_ids: BuildIds) -> Self {
+        self.build_ids = build_ids;
+        self
+    }
+
+    /// What was counted, and the build ids of the files that it names.
+    pub(crate) fn into_parts(self) -> (Tally, BuildIds) {
+        (self.tally, self.build_ids)
     }
 
     /// Reads all rings once.
@@ -82,7 +94,11 @@ impl Recorder {
         match event {
             Event::Sample(sample) if self.is_asked_for(sample.time_ns) => self.tally.count(sample),
             Event::Stack(sample, stack) if self.is_asked_for(sample.time_ns) => self.unwind(sample, &stack),
-            Event::Sample(_) | Event::Stack(..) => {}
+            Event::Chain(sample, callers) if self.is_asked_for(sample.time_ns) => {
+                self.chain(sample, &callers);
+            }
+            Event::Access(access) if self.is_asked_for(access.time_ns) => self.tally.count_access(&access),
+            Event::Sample(_) | Event::Stack(..) | Event::Chain(..) | Event::Access(_) => {}
             Event::Mapped(mapping) => self.map(mapping),
             Event::Named { process, thread, name, executed, .. } => {
                 let entry = self.tally.processes.entry(process).or_default();
@@ -118,10 +134,21 @@ impl Recorder {
     fn unwind(&mut self, sample: Sample, stack: &[u8]) {
         let Some(registers) = sample.registers else { return };
         let Some(process) = self.tally.processes.get(&sample.process) else { return };
-        let Some(place) = process.space.place(registers.ip) else { return };
-        let mapped = &self.tally.mapped;
-        let tables = |what: MappedId| files::unwind_tables(&mapped[what.0 as usize]);
+        let Some(place) = process.space.place(sample.ip.unwrap_or(registers.ip)) else { return };
+        let (mapped, build_ids) = (&self.tally.mapped, &self.build_ids);
+        let tables = |what: MappedId| files::unwind_tables_with(&mapped[what.0 as usize], build_ids);
         let calls = self.unwinder.calls(&registers, stack, &process.space, tables);
+        self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
+    }
+
+    /// Counts a stack that is unwound already.
+    fn chain(&mut self, sample: Sample, callers: &[Avma]) {
+        let Some(process) = self.tally.processes.get(&sample.process) else { return };
+        let Some(place) = sample.ip.and_then(|ip| process.space.place(ip)) else { return };
+        // Each caller goes on behind its call.
+        let inside = |at: &Avma| process.space.place(Avma(at.0.checked_sub(1)?));
+        let found: Vec<_> = callers.iter().map_while(inside).collect();
+        let calls = Calls { whole: found.len() == callers.len(), callers: found };
         self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
     }
 

@@ -83,6 +83,8 @@ pub enum SampleError {
     NotAllowed { why: String },
     #[error("perf events: {why}")]
     NoRing { why: String },
+    #[error("samples of loads: {why}")]
+    NoHardware { why: String },
 }
 
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -92,7 +94,7 @@ const QUICK_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 const SHARP: f64 = 0.9;
 
 /// What is being watched.
-enum Watched {
+pub(crate) enum Watched {
     Started(Running),
     Attached(u32),
 }
@@ -187,6 +189,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
             Subject::Process(pid) => Some(pid),
             Subject::Command(_) => None,
         },
+        perf_data: None,
         ended,
         processes: tally.processes.values().filter(|process| !process.threads.is_empty()).count(),
         threads: tally.processes.values().map(|process| process.threads.len()).sum(),
@@ -194,6 +197,8 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let sampling = Sampling {
         backend: Backend::Clock,
         frequency: Quantity::claimed(clock.frequency_hz as f64, Unit::Hertz),
+        latency: None,
+        least_latency: Quantity::unresolved("samples of a clock show stall, not latency"),
         samples: tally.samples,
         lost: tally.lost,
         sees_kernel: clock.with_kernel,
@@ -251,7 +256,7 @@ fn allowance(budget: f64, frequency_hz: u64, found: &ProbeCalibration) -> Allowa
 }
 
 /// What tells of the program's allocations, or why nothing does.
-fn preload(request: &Request) -> (Option<Preload>, Option<Refused>) {
+pub(crate) fn preload(request: &Request) -> (Option<Preload>, Option<Refused>) {
     match &request.subject {
         _ if !request.finds_out.allocations => (None, None),
         Subject::Process(_) => (
@@ -266,7 +271,7 @@ fn preload(request: &Request) -> (Option<Preload>, Option<Refused>) {
 }
 
 /// What was not told of allocations.
-fn allocations_left_out(preload: &Preload, recorded: &Recorded, tally: &Tally) -> Vec<Refused> {
+pub(crate) fn allocations_left_out(preload: &Preload, recorded: &Recorded, tally: &Tally) -> Vec<Refused> {
     let mut left_out = Vec::new();
     let sampled: Vec<u32> =
         tally.processes.iter().filter(|(_, p)| !p.threads.is_empty()).map(|(id, _)| *id).collect();
@@ -311,7 +316,7 @@ fn may_sample_kernel(clock: Clock) -> Result<bool, SampleError> {
 }
 
 /// Opens all events, and lets the program go. Says why there are no stacks, if there should be.
-fn begin(
+pub(crate) fn begin(
     request: &Request,
     preload: Option<&Preload>,
     clock: Clock,
@@ -408,7 +413,7 @@ fn rings(threads: &[u32], clock: Clock) -> Result<Vec<Ring>, SampleError> {
 }
 
 /// Counts until the program ends, or the user stops it.
-fn watch(
+pub(crate) fn watch(
     watched: &Watched,
     request: &Request,
     stop: Stop,
@@ -526,7 +531,7 @@ fn allow_all_files() {
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
 }
 
-fn own_cpu_time() -> Duration {
+pub(crate) fn own_cpu_time() -> Duration {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
 }

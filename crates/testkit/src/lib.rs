@@ -4,6 +4,7 @@
 mod golden;
 mod kill;
 mod limit;
+pub mod perf_data;
 mod place;
 mod processes;
 mod processors;

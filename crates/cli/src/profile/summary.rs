@@ -2,7 +2,7 @@
 
 use crate::figures::percent;
 use crate::figures::table::{draw, row};
-use records::profile::{Level, Pattern, Profile, ProgramEnd, StallingLoad, TrialOutcome};
+use records::profile::{Level, MemoryObject, Pattern, Profile, ProgramEnd, StallingLoad, TrialOutcome};
 use std::fmt::Write;
 use std::path::Path;
 use units::Quantity;
@@ -18,6 +18,7 @@ const WORTH_A_ROW: f64 = 0.0005;
 
 pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: usize) -> String {
     let mut text = head(profile);
+    text.push_str(&sampling(profile));
     if profile.sampling.samples == 0 {
         text.push_str("  no samples: the program used hardly any CPU time\n");
         return text;
@@ -29,25 +30,33 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     text.push_str(&objects(profile, top, width));
     text.push_str(&findings(profile));
     text.push_str(&trials(profile, width));
-    for refused in &profile.refusals {
-        let help = refused.would_help.as_ref().map_or(String::new(), |help| format!("; {help}"));
-        let _ = writeln!(text, "  {}: {}{help}", refused.what, refused.why);
-    }
+    text.push_str(&refusals(profile));
     let _ = writeln!(text, "  next: {}", next(profile, record));
     text
 }
 
-fn head(profile: &Profile) -> String {
+pub(super) fn refusals(profile: &Profile) -> String {
+    let mut text = String::new();
+    for refused in &profile.refusals {
+        let help = refused.would_help.as_ref().map_or(String::new(), |help| format!("; {help}"));
+        let _ = writeln!(text, "  {}: {}{help}", refused.what, refused.why);
+    }
+    text
+}
+
+pub(super) fn head(profile: &Profile) -> String {
     let program = &profile.program;
-    let what = match program.pid {
-        Some(pid) => format!("process {pid}"),
-        None => program.command.join(" "),
+    let what = match (program.pid, &program.perf_data) {
+        (_, Some(file)) => file.path.clone(),
+        (Some(pid), None) => format!("process {pid}"),
+        (None, None) => program.command.join(" "),
     };
     let ended = match program.ended {
         ProgramEnd::Exited { code: 0 } => String::new(),
         ProgramEnd::Exited { code } => format!(", exit code {code}"),
         ProgramEnd::Killed { signal } => format!(", killed by signal {signal}"),
         ProgramEnd::StillRunning => ", still running".to_owned(),
+        ProgramEnd::Unknown if program.perf_data.is_some() => String::new(),
         ProgramEnd::Unknown => ", ended".to_owned(),
     };
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
@@ -55,24 +64,31 @@ fn head(profile: &Profile) -> String {
         0 | 1 => String::new(),
         several => format!(" of {several} processes"),
     };
-    let mut text = format!(
-        "profile of {}: {} elapsed, {} of CPU time in {}{processes}{ended}\n",
-        short(&crate::failure::one_line(&what), 60),
-        profile.summary.elapsed.brief(),
-        profile.summary.cpu_time.brief(),
-        plural(program.threads, "thread"),
-    );
+    let threads = plural(program.threads, "thread");
+    let what = short(&crate::failure::one_line(&what), 60);
+    if profile.sampling.backend.samples_accesses() {
+        return format!(
+            "profile of {what}: {} elapsed, {threads}{processes}{ended}\n",
+            profile.summary.elapsed.brief()
+        );
+    }
+    let (elapsed, cpu_time) = (profile.summary.elapsed.brief(), profile.summary.cpu_time.brief());
+    format!("profile of {what}: {elapsed} elapsed, {cpu_time} of CPU time in {threads}{processes}{ended}\n")
+}
+
+fn sampling(profile: &Profile) -> String {
     let sampling = &profile.sampling;
     let behind = match sampling.calibration.one_behind.value() {
         Some(share) => format!("{:.1}% of a known load's samples land right behind it", 100.0 * share),
-        None => "where samples land is not resolved".to_owned(),
+        None => format!("where samples land: {}", crate::figures::why(&sampling.calibration.one_behind)),
     };
-    let _ = writeln!(
-        text,
-        "  {} samples of the CPU clock, {} a second of CPU time; {behind}",
-        sampling.samples,
-        sampling.frequency.value().unwrap_or_default(),
-    );
+    let frequency = match sampling.frequency.value() {
+        Some(frequency) => format!(", {frequency} a second of CPU time"),
+        None => String::new(),
+    };
+    let events = profile.program.perf_data.as_ref().map(|file| file.events.join(", "));
+    let of = events.filter(|events| !events.is_empty()).unwrap_or_else(|| "the CPU clock".to_owned());
+    let mut text = format!("  {} samples of {of}{frequency}; {behind}\n", sampling.samples);
     if let Some(cost) = profile.summary.overhead.estimate() {
         let range = percent(&Quantity::modelled(cost, units::Unit::Ratio));
         let _ = writeln!(text, "  profiling took {range} of the program's CPU time");
@@ -125,7 +141,7 @@ fn loads(profile: &Profile, top: usize, width: usize) -> String {
             percent(&load.stall),
             latency(&load.latency),
             level(load),
-            if load.pattern == Pattern::Unresolved { "-" } else { load.pattern.word() }.to_owned(),
+            pattern(load).to_owned(),
             short(load.function.as_deref().unwrap_or("?"), 40),
             format!("{:#x} {}", load.address, load.instruction),
             source(load),
@@ -147,7 +163,11 @@ fn level(load: &StallingLoad) -> String {
     }
 }
 
-fn source(load: &StallingLoad) -> String {
+pub(super) fn pattern(load: &StallingLoad) -> &'static str {
+    if load.pattern == Pattern::Unresolved { "-" } else { load.pattern.word() }
+}
+
+pub(super) fn source(load: &StallingLoad) -> String {
     match (&load.file, load.line) {
         (Some(file), Some(line)) => format!("{}:{line}", file_name(file)),
         _ => file_name(&load.module),
@@ -157,7 +177,7 @@ fn source(load: &StallingLoad) -> String {
 /// Callers of one load that are shown.
 const CALLERS_SHOWN: usize = 5;
 
-fn callers(profile: &Profile, top: usize) -> String {
+pub(super) fn callers(profile: &Profile, top: usize) -> String {
     let mut lines = String::new();
     let mut shown = Vec::new();
     for load in profile.loads.iter().take(top).filter(|load| !load.callers.is_empty()) {
@@ -196,11 +216,19 @@ fn functions(profile: &Profile, top: usize, width: usize) -> String {
     format!("\n  functions by CPU time\n{}", draw(&rows, width))
 }
 
+pub(super) fn size(object: &MemoryObject) -> String {
+    object.bytes.value().map_or("-".to_owned(), |b| units::Bytes(b as u64).to_string())
+}
+
 fn objects(profile: &Profile, top: usize, width: usize) -> String {
     let mut rows = vec![row(["stall", "size", "threads", "data"])];
     for object in profile.objects.iter().take(top) {
-        let size = object.bytes.value().map_or("-".to_owned(), |b| units::Bytes(b as u64).to_string());
-        rows.push(vec![percent(&object.stall), size, object.threads.to_string(), object.name.clone()]);
+        rows.push(vec![
+            percent(&object.stall),
+            size(object),
+            object.threads.to_string(),
+            object.name.clone(),
+        ]);
     }
     if rows.len() == 1 {
         return String::new();
@@ -208,7 +236,7 @@ fn objects(profile: &Profile, top: usize, width: usize) -> String {
     format!("\n  data that the core waited for\n{}\n", draw(&rows, width))
 }
 
-fn findings(profile: &Profile) -> String {
+pub(super) fn findings(profile: &Profile) -> String {
     let mut lines = String::new();
     for finding in &profile.findings {
         let line = finding.line.map_or(String::new(), |line| format!(":{line}"));
@@ -259,12 +287,12 @@ fn gain(gain: &Quantity) -> String {
     }
 }
 
-fn file_name(path: &str) -> String {
+pub(super) fn file_name(path: &str) -> String {
     Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Names of templates fill pages.
-fn short(name: &str, longest: usize) -> String {
+pub(super) fn short(name: &str, longest: usize) -> String {
     if name.chars().count() <= longest {
         return name.to_owned();
     }

@@ -29,6 +29,7 @@ mod measured;
 mod measuring;
 mod no_yield;
 mod outputs;
+mod perf_data;
 mod plan;
 mod probes;
 mod profile;

@@ -129,7 +129,7 @@ mod tests {
     };
 
     fn probe(time_ns: u64, first: u32) -> Probe {
-        let sample = Sample { process: 1, thread: 1, time_ns, in_kernel: false, registers: None };
+        let sample = Sample { process: 1, thread: 1, time_ns, in_kernel: false, ip: None, registers: None };
         Probe { kept: Kept { sample, near: AllNear::default() }, address: 0, ticks: (first, 50) }
     }
 

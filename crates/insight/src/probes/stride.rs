@@ -45,7 +45,8 @@ mod tests {
     fn probes(address: impl Fn(u64) -> u64) -> Vec<Probe> {
         let probe = |n: u64| {
             let time_ns = n / 8 * 50_000_000 + n % 8 * 25_000;
-            let sample = Sample { process: 1, thread: 1, time_ns, in_kernel: false, registers: None };
+            let sample =
+                Sample { process: 1, thread: 1, time_ns, in_kernel: false, ip: None, registers: None };
             Probe {
                 kept: Kept { sample, near: AllNear::default() },
                 address: address(n / 8).wrapping_add((n % 8).wrapping_mul(address(0))),

@@ -32,14 +32,29 @@ pub struct StallingLoad {
     pub threads: usize,
     /// How long it takes, measured by probes: the thread is stopped right before it, and what it
     /// reads is read and timed. Misses that other loads would have started meanwhile are not seen.
+    /// Of hardware samples, the average; `sampling` says what a latency is.
     pub latency: Quantity,
+    /// Its part of the latency of all sampled loads; only hardware samples tell.
+    #[serde(default = "not_told")]
+    pub latency_share: Quantity,
     /// Share of its probes that took as long as memory does, not a cache.
     #[serde(default = "not_told")]
     pub from_memory: Quantity,
     /// How often it was probed.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub probes: u64,
+    /// The level that served it most often, or, where hardware tells, cost it most latency.
     pub level: Level,
+    /// What each level cost it, most first; only hardware samples tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_level: Vec<LevelShare>,
+    /// Share of its samples whose address was translated by a walk of the page tables; only
+    /// hardware samples tell.
+    #[serde(default = "not_told")]
+    pub translation: Quantity,
+    /// Share of its samples that were locked operations; only hardware samples tell.
+    #[serde(default = "not_told")]
+    pub locked: Quantity,
     /// Neither L1 nor L2 serves it, even where the level is not resolved.
     #[serde(default)]
     pub beyond_l2: bool,
@@ -73,6 +88,17 @@ pub struct StallingLoad {
 
 fn no_stacks() -> Quantity {
     Quantity::unresolved("none of its samples has a stack")
+}
+
+/// What a load's samples show of one level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelShare {
+    pub level: Level,
+    /// Share of the load's latency, or of its samples where they hold no latency.
+    pub share: Quantity,
+    pub samples: u64,
+    /// The average of what this level served.
+    pub latency: Quantity,
 }
 
 /// What served a load.

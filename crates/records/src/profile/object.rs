@@ -1,5 +1,6 @@
 //! Data that the core waited for.
 
+use super::not_told;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
@@ -22,6 +23,9 @@ pub struct MemoryObject {
     /// Share of the CPU time in which the core waited for it. Loads without an address count
     /// nowhere.
     pub stall: Quantity,
+    /// Share of the latency of all sampled loads; only hardware samples tell.
+    #[serde(default = "not_told")]
+    pub latency_share: Quantity,
     /// Threads that waited for it.
     pub threads: usize,
 }

@@ -11,6 +11,12 @@ pub struct Sampling {
     pub backend: Backend,
     /// Samples per second of each thread's CPU time.
     pub frequency: Quantity,
+    /// What a latency of these samples is; none where they hold none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyKind>,
+    /// Loads that took less than this are not sampled: latencies are those of the slower ones.
+    #[serde(default = "not_told")]
+    pub least_latency: Quantity,
     pub samples: u64,
     /// Samples lost since the kernel's buffer was full.
     pub lost: u64,
@@ -24,6 +30,43 @@ pub struct Sampling {
 pub enum Backend {
     /// A timer of CPU time: samples land behind the instruction that the core waits for.
     Clock,
+    /// Loads and stores that an Intel core samples (processor event-based sampling).
+    Pebs,
+    /// Operations that an AMD core samples (instruction-based sampling).
+    Ibs,
+    /// Operations that an Arm core samples (statistical profiling extension).
+    Spe,
+}
+
+impl Backend {
+    /// It samples loads and stores with their addresses, not time.
+    pub fn samples_accesses(self) -> bool {
+        !matches!(self, Self::Clock)
+    }
+}
+
+/// What the hardware counts as a load's latency. The kinds are different figures: they are never
+/// put together, and not to be compared with one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LatencyKind {
+    /// Intel: from the load's dispatch until its data can be used.
+    UntilUse,
+    /// AMD: from the miss in the L1 data cache until the line arrives; hits have none.
+    Miss,
+    /// Arm: from the operation's dispatch until it is complete, its waiting to be issued included.
+    Total,
+}
+
+impl LatencyKind {
+    /// In words.
+    pub fn says(self) -> &'static str {
+        match self {
+            Self::UntilUse => "from a load's dispatch until its data can be used",
+            Self::Miss => "from a miss in L1 until the line arrives; hits have none",
+            Self::Total => "from dispatch until complete, with the waiting to be issued",
+        }
+    }
 }
 
 /// Samples of a test loop whose stalling load is known.

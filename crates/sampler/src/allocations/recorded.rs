@@ -47,8 +47,15 @@ impl Recorded {
                 What::Freed { address } => tally.heaps.freed(process, address, told.time_ns),
                 What::Lowered { threshold } => tally.heaps.lowered(threshold, told.time_ns),
                 What::Probed { ip, address, thread, ticks } => {
-                    let registers = None;
-                    let who = Sample { process, thread, time_ns: told.time_ns, in_kernel: false, registers };
+                    let (at, registers) = (Some(Avma(ip)), None);
+                    let who = Sample {
+                        process,
+                        thread,
+                        time_ns: told.time_ns,
+                        in_kernel: false,
+                        ip: at,
+                        registers,
+                    };
                     tally.probed(who, Avma(ip), address, ticks);
                 }
                 What::Began { is_interposed } => {

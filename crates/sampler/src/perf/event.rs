@@ -1,8 +1,15 @@
 //! Records of a ring, taken apart: only what is in bounds is believed.
 
-use crate::perf::open::Holds;
+use crate::perf::open::{AccessEvent, Holds};
+use crate::perf_data::accesses;
+use crate::perf_data::attributes::Attributes as RawAttributes;
+use crate::perf_data::records::RawRecord;
+use crate::perf_data::role::Role;
+use crate::perf_data::sample::{RawSample, user_part};
+use insight::accesses::Access;
 use insight::registers::Registers;
 use insight::tally::Sample;
+use records::profile::Backend;
 use units::Avma;
 
 /// One record.
@@ -11,6 +18,10 @@ pub(crate) enum Event {
     Sample(Sample),
     /// A sample with the bytes of its stack, from the stack pointer on.
     Stack(Sample, Vec<u8>),
+    /// A sample with where its callers go on, the innermost first, as the kernel found them.
+    Chain(Sample, Vec<Avma>),
+    /// A load or store that the hardware sampled.
+    Access(Access),
     Mapped(NewMapping),
     /// A thread has a new name; a process has executed a program, if so marked.
     Named {
@@ -57,7 +68,8 @@ pub(crate) struct NewMapping {
 impl Event {
     pub(crate) fn time_ns(&self) -> u64 {
         match self {
-            Self::Sample(sample) | Self::Stack(sample, _) => sample.time_ns,
+            Self::Sample(sample) | Self::Stack(sample, _) | Self::Chain(sample, _) => sample.time_ns,
+            Self::Access(access) => access.time_ns,
             Self::Mapped(mapping) => mapping.time_ns,
             Self::Named { time_ns, .. }
             | Self::Forked { time_ns, .. }
@@ -96,7 +108,10 @@ pub(crate) fn events(mut bytes: &[u8], holds: Holds) -> Vec<Event> {
             break;
         }
         let Some(body) = bytes.get(HEADER_BYTES..size) else { break };
-        found.extend(event(kind, misc, body, holds));
+        match holds {
+            Holds::Accesses(event) if kind == SAMPLE => access(event, misc, body, &mut found),
+            _ => found.extend(event(kind, misc, body, holds)),
+        }
         bytes = &bytes[size..];
     }
     found
@@ -114,8 +129,8 @@ fn event(kind: u32, misc: u16, body: &[u8], holds: Holds) -> Option<Event> {
         Some(bytes.split(|&byte| byte == 0).next().unwrap_or(&[]).to_vec())
     };
     Some(match kind {
-        LOST if holds == Holds::Registers => Event::Lost { count: fields.u64(8)?, time_ns },
-        LOST => Event::LostStacks { count: fields.u64(8)?, time_ns },
+        LOST if matches!(holds, Holds::Stacks(_)) => Event::LostStacks { count: fields.u64(8)?, time_ns },
+        LOST => Event::Lost { count: fields.u64(8)?, time_ns },
         COMM => Event::Named {
             process: fields.u32(0)?,
             thread: fields.u32(4)?,
@@ -139,6 +154,36 @@ fn event(kind: u32, misc: u16, body: &[u8], holds: Holds) -> Option<Event> {
     })
 }
 
+/// An access that the hardware sampled, and its callers.
+fn access(event: AccessEvent, misc: u16, body: &[u8], found: &mut Vec<Event>) {
+    const EXACT: u16 = 1 << 14;
+    let record = RawRecord { kind: SAMPLE, misc, body, trace: &[] };
+    let role = if event.backend == Backend::Ibs { Role::Ibs } else { Role::Pebs };
+    let Some(raw) = accesses_of(event, &record).filter(|_| misc & EXACT != 0) else { return };
+    let in_kernel = misc & MODE == MODE_KERNEL;
+    let Some(access) = accesses::of_sample(&raw, role, in_kernel, raw.period.unwrap_or(1)) else { return };
+    found.push(Event::Access(access));
+    let sample = Sample {
+        process: raw.process,
+        thread: raw.thread,
+        time_ns: raw.time_ns,
+        in_kernel,
+        ip: Some(Avma(raw.ip)),
+        registers: None,
+    };
+    let mut chain = user_part(&raw.chain);
+    // Its first entry is the sampled instruction itself.
+    if chain.next().is_some() && !in_kernel {
+        found.push(Event::Chain(sample, chain.map(Avma).collect()));
+    }
+}
+
+/// The fields of a sample of such an event.
+pub(crate) fn accesses_of<'b>(event: AccessEvent, record: &RawRecord<'b>) -> Option<RawSample<'b>> {
+    let attributes = RawAttributes { sample_type: event.sample_type(), ..RawAttributes::default() };
+    RawSample::parse(record.body, &attributes)
+}
+
 /// Where in a sample's body its registers begin; how many there are.
 const REGISTERS_AT: usize = 32;
 const REGISTER_COUNT: usize = 17;
@@ -154,6 +199,7 @@ fn sample(misc: u16, fields: Fields<'_>, holds: Holds) -> Option<Event> {
         thread: fields.u32(12)?,
         time_ns: fields.u64(16)?,
         in_kernel: misc & MODE == MODE_KERNEL,
+        ip: registers.map(|registers| registers.ip),
         registers,
     };
     if holds == Holds::Registers {

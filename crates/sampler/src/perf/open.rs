@@ -1,5 +1,7 @@
 //! Opens events: that which samples CPU time, and breakpoints.
 
+use crate::perf_data::attributes::field;
+use records::profile::Backend;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -49,8 +51,11 @@ const FREQUENCY: u64 = 1 << 10;
 const ENABLE_ON_EXEC: u64 = 1 << 12;
 const TASK: u64 = 1 << 13;
 const WATERMARK: u64 = 1 << 14;
+/// Where in the flags it stands how exactly the instruction is wanted.
+const PRECISE_BITS: u32 = 15;
 const MMAP_DATA: u64 = 1 << 17;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
+const EXCLUDE_KERNEL_CALLS: u64 = 1 << 21;
 const MMAP2: u64 = 1 << 23;
 const COMM_EXEC: u64 = 1 << 24;
 const USE_CLOCKID: u64 = 1 << 25;
@@ -78,6 +83,23 @@ pub(crate) struct Clock {
     pub holds: Holds,
 }
 
+impl Clock {
+    /// What attributes of all kinds of events have alike.
+    fn attributes(&self, flags: u64) -> Attributes {
+        let kernel = if self.with_kernel { 0 } else { EXCLUDE_KERNEL };
+        let begin = if self.from_exec { DISABLED | ENABLE_ON_EXEC } else { 0 };
+        Attributes {
+            size: size_of::<Attributes>() as u32,
+            sample_period_or_frequency: self.frequency_hz,
+            flags: flags | kernel | begin,
+            wakeup: self.wake_at_bytes,
+            sample_regs_user: REGISTERS,
+            clockid: libc::CLOCK_MONOTONIC,
+            ..Attributes::default()
+        }
+    }
+}
+
 /// What an event tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
@@ -85,6 +107,30 @@ pub(crate) enum Holds {
     Registers,
     /// Registers and as much of the stack, in bytes, at each sample; nothing else.
     Stacks(u32),
+    /// Loads and stores that the hardware chooses, and the same as `Registers` beside them.
+    Accesses(AccessEvent),
+}
+
+/// An event by which the hardware samples loads and stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AccessEvent {
+    pub backend: Backend,
+    /// The number of its PMU.
+    pub kind: u32,
+    pub config: [u64; 3],
+    /// How exactly the sampled instruction is wanted, from 0 to 3.
+    pub precise: u64,
+    /// It can leave out what the kernel accesses.
+    pub excludes_kernel: bool,
+}
+
+impl AccessEvent {
+    /// What each of its samples holds. The raw part has the registers of AMD's sampling.
+    pub(crate) fn sample_type(&self) -> u64 {
+        let raw = if self.backend == Backend::Ibs { field::RAW } else { 0 };
+        let identity = field::IP | field::TID | field::TIME;
+        identity | field::ADDR | field::PERIOD | field::CALLCHAIN | raw | field::WEIGHT | field::DATA_SRC
+    }
 }
 
 /// Opens the event for a thread on one CPU. Threads and processes that it makes are sampled too.
@@ -94,25 +140,31 @@ pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
     let mut stack_bytes = 0;
     match clock.holds {
         Holds::Registers => flags |= MMAP | COMM | TASK | MMAP_DATA | MMAP2 | COMM_EXEC,
+        Holds::Accesses(event) => {
+            flags |= MMAP | COMM | TASK | MMAP_DATA | MMAP2 | COMM_EXEC | EXCLUDE_KERNEL_CALLS;
+            flags |= event.precise << PRECISE_BITS;
+            let attributes = Attributes {
+                kind: event.kind,
+                config: event.config[0],
+                config1: event.config[1],
+                config2: event.config[2],
+                sample_type: event.sample_type(),
+                sample_regs_user: 0,
+                ..clock.attributes(flags)
+            };
+            return open_event(&attributes, thread, cpu as i32);
+        }
         Holds::Stacks(bytes) => {
             sample_type |= SAMPLE_STACK_USER;
             stack_bytes = bytes;
         }
     }
-    flags |= if clock.with_kernel { 0 } else { EXCLUDE_KERNEL };
-    flags |= if clock.from_exec { DISABLED | ENABLE_ON_EXEC } else { 0 };
     let attributes = Attributes {
         kind: TYPE_SOFTWARE,
-        size: size_of::<Attributes>() as u32,
         config: COUNT_SW_CPU_CLOCK,
-        sample_period_or_frequency: clock.frequency_hz,
         sample_type,
-        flags,
-        wakeup: clock.wake_at_bytes,
-        sample_regs_user: REGISTERS,
         sample_stack_user: stack_bytes,
-        clockid: libc::CLOCK_MONOTONIC,
-        ..Attributes::default()
+        ..clock.attributes(flags)
     };
     open_event(&attributes, thread, cpu as i32)
 }

@@ -30,7 +30,7 @@ impl Ring {
     /// Maps the ring of an event.
     pub(crate) fn of(event: OwnedFd, holds: Holds) -> io::Result<Self> {
         let data_bytes = match holds {
-            Holds::Registers => RING_BYTES,
+            Holds::Registers | Holds::Accesses(_) => RING_BYTES,
             Holds::Stacks(_) => STACK_RING_BYTES,
         };
         assert!(data_bytes.is_power_of_two() && data_bytes >= PAGE_BYTES, "{data_bytes}");

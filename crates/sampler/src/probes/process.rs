@@ -6,7 +6,7 @@
 //! it would happen twice, and where reading faults on purpose (the program handles the fault) it
 //! would happen here.
 
-use crate::files::Partly;
+use crate::partly::Partly;
 use image::Image;
 use insight::tally::{Mapped, Tally};
 use std::collections::HashMap;

@@ -49,7 +49,7 @@ impl Targets {
             }
         }
         for (what, offsets) in new {
-            let Some(file) = files::Partly::of(tally.mapped(what), &[".eh_frame_hdr"]) else { continue };
+            let Some(file) = files::partly(tally.mapped(what), &[".eh_frame_hdr"]) else { continue };
             let code = |at: FileOffset, size: usize| file.read(at, size);
             for (sampled, (load, operand)) in targets(file.data(), &offsets, &code) {
                 let target = self.loads.entry(Place { what, offset: load }).or_insert(Target {
