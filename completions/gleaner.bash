@@ -306,7 +306,7 @@ _gleaner() {
             fi
             case "${prev}" in
                 --backend)
-                    COMPREPLY=($(compgen -W "auto clock" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto clock signal" -- "${cur}"))
                     return 0
                     ;;
                 --pid)

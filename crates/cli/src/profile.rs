@@ -72,10 +72,13 @@ pub(crate) struct ProfileArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Backend {
-    /// The best one that works here; today that is always the clock
+    /// The best one that works here: the clock, or else signals
     Auto,
     /// A timer of CPU time, by the kernel's performance events
     Clock,
+    /// A timer for each thread and a preloaded library that takes its signals: where events are
+    /// forbidden, as in most containers. At most one sample for each tick of the kernel
+    Signal,
 }
 
 pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit> {
@@ -91,12 +94,16 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         let why = format!("{from:?} is not before {to:?}");
         return Err(Refusal::wrong_use("--from and --to", why).into());
     }
-    let (Backend::Auto | Backend::Clock) = args.backend;
     let weights = machine::Weights::of(&host::read(Path::new("/")));
     let request = Request {
         subject: match args.pid {
             Some(pid) => Subject::Process(pid),
             None => Subject::Command(args.command.clone()),
+        },
+        backend: match args.backend {
+            Backend::Auto => sampler::Backend::Auto,
+            Backend::Clock => sampler::Backend::Clock,
+            Backend::Signal => sampler::Backend::Signal,
         },
         frequency_hz: u64::from(args.frequency),
         duration: args.duration,
@@ -136,8 +143,11 @@ fn refused(error: &SampleError) -> Refusal {
             Refusal::not_possible_here(what, why).would_help("a higher limit on open files: ulimit -n")
         }
         SampleError::NotAllowed { .. } => Refusal::not_possible_here(what, why).would_help(
-            "sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through",
+            "start the program under the profiler, which then samples by signals; or sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through",
         ),
+        SampleError::SignalsNotAttached => Refusal::wrong_use(what, why),
+        SampleError::NoSignals { .. } => Refusal::not_possible_here(what, why)
+            .would_help("perf events: sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through"),
         SampleError::NoRing { .. } => Refusal::not_possible_here(what, why)
             .would_help("a higher limit on locked memory: ulimit -l, or sysctl kernel.perf_event_mlock_kb"),
     }

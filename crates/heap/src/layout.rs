@@ -5,6 +5,7 @@
 //! heads       of each ring: how far it is written and read
 //! slots       of each ring: records of 64 bytes
 //! stacks      buffers: the stack of an allocation whose calls are not known yet
+//! clock       what the clock tells (`clock/layout.rs`), if there is one
 //! ```
 //!
 //! A thread writes into the ring that its thread pointer chooses. All processes use the same rings:
@@ -12,6 +13,7 @@
 //! may be killed in the midst of a write. So a slot counts only once its sequence number says so,
 //! and the reader passes over one that stays unfinished while others behind it are done.
 
+use crate::clock::layout::Clock;
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 /// `GLEANER_HEAP` names the file of the shared memory.
@@ -20,7 +22,7 @@ pub const VARIABLE: &str = "GLEANER_HEAP";
 pub const MEMORY_NAME: &str = "gleaner-heap";
 
 /// "GLHEAP" and the version of this layout.
-pub const MAGIC: u64 = 0x474c_4845_4150_0001;
+pub const MAGIC: u64 = 0x474c_4845_4150_0002;
 
 pub const SLOTS: u64 = 64 << 10;
 pub const STACKS: u32 = 128;
@@ -65,6 +67,8 @@ pub(crate) const HASH: (u32, u32) = (HASH_ONE, HASH_TWO);
 pub struct Header {
     pub magic: AtomicU64,
     pub rings: AtomicU32,
+    /// 1 if there is a clock.
+    pub has_clock: AtomicU32,
     /// The budget: ticks of the time stamp counter that a stretch of records must last at least, on
     /// average.
     pub least_ticks: AtomicU64,
@@ -176,9 +180,13 @@ fn stacks_at(rings: u32) -> usize {
     slots_at(rings) + rings as usize * SLOTS as usize * size_of::<Slot>()
 }
 
-/// Bytes of the shared memory with this number of rings.
-pub fn region_bytes(rings: u32) -> usize {
+fn clock_at(rings: u32) -> usize {
     stacks_at(rings) + STACKS as usize * size_of::<Stack>()
+}
+
+/// Bytes of the shared memory with this number of rings, with a clock or without.
+pub fn region_bytes(rings: u32, has_clock: bool) -> usize {
+    clock_at(rings) + if has_clock { size_of::<Clock>() } else { 0 }
 }
 
 /// The shared memory, wherever it is mapped. All of it is atomics, so that no process can break
@@ -187,6 +195,7 @@ pub fn region_bytes(rings: u32) -> usize {
 pub struct Region {
     at: *const u8,
     rings: u32,
+    has_clock: bool,
 }
 
 // SAFETY: everything in it is an atomic.
@@ -196,10 +205,10 @@ unsafe impl Sync for Region {}
 
 impl Region {
     /// # Safety
-    /// `at` is aligned to 64 bytes, and `region_bytes(rings)` bytes are mapped there for as long as
-    /// this value and copies of it are used.
-    pub const unsafe fn new(at: *const u8, rings: u32) -> Self {
-        Self { at, rings }
+    /// `at` is aligned to 64 bytes, and `region_bytes(rings, has_clock)` bytes are mapped there for
+    /// as long as this value and copies of it are used.
+    pub const unsafe fn new(at: *const u8, rings: u32, has_clock: bool) -> Self {
+        Self { at, rings, has_clock }
     }
 
     pub fn rings(self) -> u32 {
@@ -230,6 +239,11 @@ impl Region {
         // SAFETY: as above.
         unsafe { &*self.at.add(stacks_at(self.rings)).cast::<Stack>().add((number % STACKS) as usize) }
     }
+
+    pub fn clock(&self) -> Option<&Clock> {
+        // SAFETY: as above.
+        self.has_clock.then(|| unsafe { &*self.at.add(clock_at(self.rings)).cast() })
+    }
 }
 
 #[cfg(test)]
@@ -239,10 +253,10 @@ pub(crate) mod tests {
 
     /// A region for tests; it is never given back.
     pub(crate) fn region(rings: u32) -> Region {
-        let words = vec![[0_u64; 8]; region_bytes(rings) / 64 + 1].leak();
+        let words = vec![[0_u64; 8]; region_bytes(rings, true) / 64 + 1].leak();
         let at = words.as_ptr().cast::<u8>();
         // SAFETY: leaked memory, aligned below.
-        let region = unsafe { Region::new(at.add(at.align_offset(64)), rings) };
+        let region = unsafe { Region::new(at.add(at.align_offset(64)), rings, true) };
         region.header().magic.store(MAGIC, Relaxed);
         region.header().rings.store(rings, Relaxed);
         region.header().read_mostly.threshold.store(u32::MAX, Relaxed);
@@ -276,7 +290,9 @@ pub(crate) mod tests {
         let region = region(4);
         let base = region.at as usize;
         let last = core::ptr::from_ref(region.stack(STACKS - 1)) as usize + size_of::<Stack>();
-        assert_eq!(last - base, region_bytes(4));
+        assert_eq!(last - base, region_bytes(4, false));
+        let clock = core::ptr::from_ref(region.clock().unwrap()) as usize;
+        assert_eq!((clock, clock + size_of::<Clock>()), (last, base + region_bytes(4, true)));
         let slot = core::ptr::from_ref(region.slot(3, SLOTS - 1)) as usize + size_of::<Slot>();
         assert_eq!(slot, core::ptr::from_ref(region.stack(0)) as usize);
     }

@@ -19,8 +19,8 @@ use crate::tally::{Kept, PlaceTally, Tally};
 use image::Image;
 use image::elf::bytes::hex;
 use records::profile::{
-    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, Pattern, Profile, ProfiledProgram, Sampling,
-    StallingLoad, Summary, Unattributed,
+    AnnotatedFunction, Backend, ByLevel, CallTree, FunctionShare, Level, Pattern, Profile, ProfiledProgram,
+    Sampling, StallingLoad, Summary, Unattributed,
 };
 use records::run::Refused;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -349,7 +349,10 @@ impl Listed {
             computing: share(sums.computing),
             in_kernel: in_kernel(tally.in_kernel),
             system_calls: in_kernel(sums.system_calls),
-            page_faults: in_kernel(sums.page_faults),
+            page_faults: match run.sampling.backend {
+                Backend::Clock => in_kernel(sums.page_faults),
+                Backend::Signal => Quantity::unresolved("signals do not tell page faults from the code"),
+            },
             not_attributed: share(unclear.values().sum()),
             not_attributed_because: because
                 .into_iter()

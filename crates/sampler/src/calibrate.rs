@@ -33,33 +33,41 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
     let Some(mut rings) = rings.filter(|rings| !rings.is_empty()) else {
         return unresolved("no event could be opened for the calibration");
     };
-    let area = area();
-    let mut behind_load = 0;
-    let mut at = area.as_ptr() as u64;
-    let (began, spent) = (Instant::now(), thread_cpu_time());
-    while thread_cpu_time().saturating_sub(spent) < LASTS && began.elapsed() < LONGEST {
-        (at, behind_load) = chase(at, STEPS);
-    }
+    let behind_load = stall(LASTS, LONGEST);
     let mut bytes = Vec::new();
     for ring in &mut rings {
         ring.drain(&mut bytes);
     }
-    drop(area);
+    let sampled = event::events(&bytes, clock.holds).into_iter().filter_map(|event| match event {
+        Event::Sample(sample) if !sample.in_kernel => sample.registers.map(|registers| registers.ip.0),
+        _ => None,
+    });
+    counted(sampled, behind_load)
+}
+
+/// Goes through a chain of loads for so long in CPU time, or in time; returns the address behind
+/// the load.
+pub(crate) fn stall(lasts: Duration, longest: Duration) -> u64 {
+    let area = area();
+    let mut behind_load = 0;
+    let mut at = area.as_ptr() as u64;
+    let (began, spent) = (Instant::now(), thread_cpu_time());
+    while thread_cpu_time().saturating_sub(spent) < lasts && began.elapsed() < longest {
+        (at, behind_load) = chase(at, STEPS);
+    }
+    behind_load
+}
+
+/// How many of the sampled addresses are right behind the load.
+pub(crate) fn counted(sampled: impl Iterator<Item = u64>, behind_load: u64) -> Calibration {
     // Only samples in the loop count: writing the area and looking at the clock are not part of it.
     let near = behind_load.saturating_sub(16)..behind_load + 64;
-    let sampled: Vec<u64> = event::events(&bytes, clock.holds)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::Sample(sample) if !sample.in_kernel => sample.registers.map(|registers| registers.ip.0),
-            _ => None,
-        })
-        .filter(|ip| near.contains(ip))
-        .collect();
+    let sampled: Vec<u64> = sampled.filter(|ip| near.contains(ip)).collect();
     let exact = sampled.iter().filter(|&&ip| ip == behind_load).count() as u64;
     Calibration { one_behind: measured_share(exact, sampled.len() as u64), samples: sampled.len() as u64 }
 }
 
-fn thread_cpu_time() -> Duration {
+pub(crate) fn thread_cpu_time() -> Duration {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
 }

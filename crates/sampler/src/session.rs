@@ -1,20 +1,24 @@
-//! One run: the clock calibrated, the program started or attached to, its samples counted until it
-//! ends, and the profile made of them.
+//! One run: the clock chosen and calibrated, the program started or attached to, its samples
+//! counted until it ends, and the profile made of them.
 
 use crate::allocations::preload::{Preload, refused};
 use crate::allocations::recorded::Recorded;
+use crate::allocations::region::ClockSettings;
 use crate::calibrate::calibrate;
 use crate::files;
 use crate::perf::event::Event;
 use crate::perf::open::{Clock, Holds, cpus, now_ns, open, write_into};
 use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
 use crate::recorder::Recorder;
-use crate::target::{Child, End, Running, mappings_of, threads_of};
+use crate::signals::calibration::{self, Found};
+use crate::signals::left_out;
+use crate::signals::reader::Reader;
+use crate::target::{Child, End, Running, cpu_time_of, cpu_time_of_children, mappings_of, threads_of};
 use insight::level::CacheSizes;
 use insight::tally::Tally;
 use lab::inherited::Inherited;
 use lab::stop::Stop;
-use records::profile::{Backend, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
+use records::profile::{self, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
 use records::run::Refused;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -22,6 +26,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use units::{Estimate, Quantity, Unit};
 
@@ -32,10 +37,20 @@ pub enum Subject {
     Process(u32),
 }
 
+/// How to sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// By the kernel's events, or else by signals.
+    Auto,
+    Clock,
+    Signal,
+}
+
 /// A profile that is asked for.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub subject: Subject,
+    pub backend: Backend,
     /// Samples a second of each thread's CPU time.
     pub frequency_hz: u64,
     /// End after this time; a program that was started is left running.
@@ -67,6 +82,10 @@ pub enum SampleError {
     NotAllowed { why: String },
     #[error("perf events: {why}")]
     NoRing { why: String },
+    #[error("sampling by signals: {why}")]
+    NoSignals { why: String },
+    #[error("--backend signal: only for programs that the profiler starts")]
+    SignalsNotAttached,
 }
 
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -81,26 +100,33 @@ enum Watched {
     Attached(u32),
 }
 
+/// What takes the samples.
+enum Method {
+    Events(Clock),
+    Signals(Found),
+}
+
 /// Profiles, and says how the program ended as well.
 pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
-    let mut clock = Clock {
-        frequency_hz: request.frequency_hz,
-        with_kernel: true,
-        from_exec: matches!(request.subject, Subject::Command(_)),
-        wake_at_bytes: (RING_BYTES / 2) as u32,
-        holds: Holds::Registers,
+    let method = method(request)?;
+    let calibration = match &method {
+        Method::Events(clock) => calibrate(*clock),
+        Method::Signals(found) => found.calibration.clone(),
     };
-    clock.with_kernel = may_sample_kernel(clock)?;
-    let calibration = calibrate(clock);
-    let (mut preload, no_allocations) = preload(request);
-    let (watched, mut rings, no_stacks) = begin(request, preload.as_ref(), clock)?;
+    let (mut preload, no_allocations) = preload(request, &method)?;
+    let children_before = cpu_time_of_children();
+    let (watched, mut rings, no_stacks) = begin(request, preload.as_ref(), &method)?;
     let began = Instant::now();
     let window = request.window.map(|(from, to)| {
         let now = now_ns();
         let later = |time: Duration| now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         (later(from), later(to))
     });
-    let mut recorder = Recorder::default().within(window);
+    let signals = match &method {
+        Method::Events(_) => None,
+        Method::Signals(found) => Some(Reader::of(period_ns(request), found.period_ns)),
+    };
+    let mut recorder = Recorder::default().within(window).with_signals(signals);
     if let Watched::Attached(pid) = watched {
         let mappings = mappings_of(pid).unwrap_or_default();
         for mapping in mappings {
@@ -109,26 +135,46 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     }
     let used_before = own_cpu_time();
     let ended = watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut recorder);
-    // The events of registers count time, of all threads.
-    let cpu_time_ns: u64 =
-        rings.iter().filter(|ring| ring.holds() == Holds::Registers).map(Ring::counted).sum();
-    let cpu_time = Quantity::measured(Estimate::exact(cpu_time_ns as f64 / 1e9), Unit::Seconds);
+    let cpu_time = match &recorder.signals {
+        // The events of registers count time, of all threads.
+        None => Duration::from_nanos(
+            rings.iter().filter(|ring| ring.holds() == Holds::Registers).map(Ring::counted).sum(),
+        ),
+        Some(signals) => {
+            let running: Duration = signals.processes().map(cpu_time_of).sum();
+            cpu_time_of_children().saturating_sub(children_before) + running
+        }
+    };
+    let cpu_time = Quantity::measured(Estimate::exact(cpu_time.as_secs_f64()), Unit::Seconds);
     recorder.finish(&mut rings, preload.as_mut().map(|preload| &mut preload.region));
     let elapsed = began.elapsed();
     drop(rings);
     let used = own_cpu_time().saturating_sub(used_before);
-    let tally = recorder.tally;
+    let mut tally = recorder.tally;
+    if let (Some(_), Some(clock)) = (&recorder.signals, preload.as_ref().and_then(|p| p.region.clock())) {
+        tally.lost += clock.lost.load(Relaxed);
+    }
     let overhead = match cpu_time.value() {
         Some(cpu) if cpu > 0.0 => Quantity::measured(Estimate::exact(used.as_secs_f64() / cpu), Unit::Ratio),
         _ => Quantity::unresolved("the program used no CPU time"),
     };
-    let mut refusals = refusals(clock, &calibration, tally.lost);
+    let mut refusals = refusals(&calibration, tally.lost);
+    match (&method, &recorder.signals) {
+        (Method::Events(clock), _) if !clock.with_kernel => refusals.push(no_kernel()),
+        (Method::Signals(found), Some(reader)) => {
+            let region = preload.as_ref().map(|preload| &preload.region);
+            refusals.extend(left_out::of(found, reader, region, &tally, cpu_time.value().unwrap_or(0.0)));
+        }
+        _ => {}
+    }
     refusals.extend(no_stacks);
     refusals.extend(no_allocations);
     // The preloaded library is one of them: it is read before it goes.
     let modules = files::modules(&tally);
     if let Some(preload) = preload {
-        refusals.extend(allocations_left_out(&preload, &recorder.allocations, &tally));
+        if request.allocations {
+            refusals.extend(allocations_left_out(&preload, &recorder.allocations, &tally));
+        }
         if tally.processes.keys().any(|&process| Path::new(&format!("/proc/{process}")).exists()) {
             preload.leave();
         }
@@ -146,14 +192,15 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         processes: tally.processes.values().filter(|process| !process.threads.is_empty()).count(),
         threads: tally.processes.values().map(|process| process.threads.len()).sum(),
     };
-    let sampling = Sampling {
-        backend: Backend::Clock,
-        frequency: Quantity::claimed(request.frequency_hz as f64, Unit::Hertz),
-        samples: tally.samples,
-        lost: tally.lost,
-        sees_kernel: clock.with_kernel,
-        calibration,
+    let (backend, frequency, sees_kernel) = match method {
+        Method::Events(clock) => {
+            let asked = Quantity::claimed(request.frequency_hz as f64, Unit::Hertz);
+            (profile::Backend::Clock, asked, clock.with_kernel)
+        }
+        Method::Signals(found) => (profile::Backend::Signal, found.frequency, true),
     };
+    let (samples, lost) = (tally.samples, tally.lost);
+    let sampling = Sampling { backend, frequency, samples, lost, sees_kernel, calibration };
     let run = insight::Run {
         program,
         sampling,
@@ -167,19 +214,69 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     Ok(insight::profile(run, &tally, &modules))
 }
 
-/// What tells of the program's allocations, or why nothing does.
-fn preload(request: &Request) -> (Option<Preload>, Option<Refused>) {
-    match &request.subject {
+/// CPU time between two samples, as asked for.
+fn period_ns(request: &Request) -> u64 {
+    1_000_000_000 / request.frequency_hz.max(1)
+}
+
+/// The kernel's events if they may be used; else, or if asked for, signals.
+fn method(request: &Request) -> Result<Method, SampleError> {
+    let is_started = matches!(request.subject, Subject::Command(_));
+    let mut clock = Clock {
+        frequency_hz: request.frequency_hz,
+        with_kernel: true,
+        from_exec: is_started,
+        wake_at_bytes: (RING_BYTES / 2) as u32,
+        holds: Holds::Registers,
+    };
+    if request.backend == Backend::Signal && !is_started {
+        return Err(SampleError::SignalsNotAttached);
+    }
+    let mut events_refused = None;
+    if request.backend != Backend::Signal {
+        match may_sample_kernel(clock) {
+            Ok(with_kernel) => {
+                clock.with_kernel = with_kernel;
+                return Ok(Method::Events(clock));
+            }
+            Err(SampleError::NotAllowed { why }) if request.backend == Backend::Auto && is_started => {
+                events_refused = Some(why);
+            }
+            Err(refused) => return Err(refused),
+        }
+    }
+    let found = calibration::calibrate(period_ns(request));
+    let found = found.map_err(|why| SampleError::NoSignals { why })?;
+    Ok(Method::Signals(Found { events_refused, ..found }))
+}
+
+/// More than enough to know who calls what.
+const STACKS_A_SECOND: f64 = 300.0;
+
+/// What tells of the program's allocations, or why nothing does. Without it there are no signals.
+fn preload(request: &Request, method: &Method) -> Result<(Option<Preload>, Option<Refused>), SampleError> {
+    if let (Method::Signals(found), Subject::Command(words)) = (method, &request.subject) {
+        let every = (found.frequency.value().unwrap_or(0.0) / STACKS_A_SECOND).ceil() as u32;
+        let stack_every = if request.stacks { every } else { 0 };
+        let settings = ClockSettings { period_ns: period_ns(request), stack_every };
+        let preload =
+            Preload::of(words, cpus().len(), Some(settings)).map_err(|why| SampleError::NoSignals { why })?;
+        if !request.allocations {
+            preload.region.forgo_allocations();
+        }
+        return Ok((Some(preload), None));
+    }
+    Ok(match &request.subject {
         _ if !request.allocations => (None, None),
         Subject::Process(_) => (
             None,
             Some(refused("known only of programs that the profiler starts, not of those it attaches to")),
         ),
-        Subject::Command(words) => match Preload::of(words, cpus().len()) {
+        Subject::Command(words) => match Preload::of(words, cpus().len(), None) {
             Ok(preload) => (Some(preload), None),
             Err(why) => (None, Some(refused(why))),
         },
-    }
+    })
 }
 
 /// What was not told of allocations.
@@ -231,8 +328,16 @@ fn may_sample_kernel(clock: Clock) -> Result<bool, SampleError> {
 fn begin(
     request: &Request,
     preload: Option<&Preload>,
-    clock: Clock,
+    method: &Method,
 ) -> Result<(Watched, Vec<Ring>, Option<Refused>), SampleError> {
+    let opened = |threads: &[u32]| match *method {
+        Method::Events(clock) => {
+            let mut rings = rings(threads, clock)?;
+            let no_stacks = add_stacks(request, &mut rings, threads, clock);
+            Ok((rings, no_stacks))
+        }
+        Method::Signals(_) => Ok((Vec::new(), None)),
+    };
     match &request.subject {
         Subject::Command(words) => {
             let what =
@@ -246,8 +351,7 @@ fn begin(
             let environment = environment.as_deref();
             let child = Child::start(words, environment, request.output_to_error, &request.inherited)
                 .map_err(not_started)?;
-            let mut rings = rings(&[child.pid], clock)?;
-            let no_stacks = add_stacks(request, &mut rings, &[child.pid], clock);
+            let (rings, no_stacks) = opened(&[child.pid])?;
             let running = child.go().map_err(not_started)?;
             Ok((Watched::Started(running), rings, no_stacks))
         }
@@ -256,11 +360,10 @@ fn begin(
             let threads = threads_of(*pid).map_err(not_attached)?;
             allow_all_files();
             // This process may sample itself, so what is refused is that process.
-            let mut rings = rings(&threads, clock).map_err(|e| match e {
+            let (rings, no_stacks) = opened(&threads).map_err(|e| match e {
                 SampleError::NotAllowed { why } => SampleError::NotAttached { pid: *pid, why },
                 other => other,
             })?;
-            let no_stacks = add_stacks(request, &mut rings, &threads, clock);
             Ok((Watched::Attached(*pid), rings, no_stacks))
         }
     }
@@ -392,15 +495,16 @@ fn wait(over: Option<&OwnedFd>, rings: &[Ring], longest: Timespec) -> bool {
     over.is_some() && waits.last().is_some_and(|fd| fd.revents().contains(PollFlags::IN))
 }
 
-fn refusals(clock: Clock, calibration: &Calibration, lost: u64) -> Vec<Refused> {
-    let mut refusals = Vec::new();
-    if !clock.with_kernel {
-        refusals.push(Refused {
-            what: "time in the kernel".to_owned(),
-            why: "it may not be sampled here; shares are of the time in user mode".to_owned(),
-            would_help: Some("root, CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1".to_owned()),
-        });
+fn no_kernel() -> Refused {
+    Refused {
+        what: "time in the kernel".to_owned(),
+        why: "it may not be sampled here; shares are of the time in user mode".to_owned(),
+        would_help: Some("root, CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1".to_owned()),
     }
+}
+
+fn refusals(calibration: &Calibration, lost: u64) -> Vec<Refused> {
+    let mut refusals = Vec::new();
     let sharp = calibration.one_behind.value();
     if sharp.is_none_or(|share| share < SHARP) {
         let how = sharp.map_or("not known".to_owned(), |share| format!("{:.0}%", 100.0 * share));

@@ -2,7 +2,7 @@
 
 use crate::figures::percent;
 use crate::figures::table::{draw, row};
-use records::profile::{Level, Pattern, Profile, ProgramEnd, StallingLoad};
+use records::profile::{Backend, Level, Pattern, Profile, ProgramEnd, StallingLoad};
 use std::fmt::Write;
 use std::path::Path;
 use units::Quantity;
@@ -64,9 +64,13 @@ fn head(profile: &Profile) -> String {
         Some(share) => format!("{:.1}% of a known load's samples land right behind it", 100.0 * share),
         None => "where samples land is not resolved".to_owned(),
     };
+    let what = match sampling.backend {
+        Backend::Clock => "of the CPU clock",
+        Backend::Signal => "by signals of CPU-time timers",
+    };
     let _ = writeln!(
         text,
-        "  {} samples of the CPU clock, {} a second of CPU time; {behind}",
+        "  {} samples {what}, {:.0} a second of CPU time; {behind}",
         sampling.samples,
         sampling.frequency.value().unwrap_or_default(),
     );

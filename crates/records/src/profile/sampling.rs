@@ -8,7 +8,8 @@ use units::Quantity;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
     pub backend: Backend,
-    /// Requested samples per second of each thread's CPU time.
+    /// Samples per second of each thread's CPU time: requested of the kernel's events, or measured
+    /// of signals, which come at most once a tick of the kernel.
     pub frequency: Quantity,
     pub samples: u64,
     /// Samples lost since the kernel's buffer was full.
@@ -23,6 +24,9 @@ pub struct Sampling {
 pub enum Backend {
     /// A timer of CPU time: samples land behind the instruction that the core waits for.
     Clock,
+    /// A timer of each thread's CPU time, whose signals the preloaded library takes: where the
+    /// kernel's events are forbidden.
+    Signal,
 }
 
 /// Samples of a test loop whose stalling load is known.
