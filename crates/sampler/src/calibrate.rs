@@ -67,7 +67,7 @@ pub(crate) fn counted(sampled: impl Iterator<Item = u64>, behind_load: u64) -> C
     Calibration { one_behind: measured_share(exact, sampled.len() as u64), samples: sampled.len() as u64 }
 }
 
-pub(crate) fn thread_cpu_time() -> Duration {
+fn thread_cpu_time() -> Duration {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
 }

@@ -20,6 +20,9 @@ pub(super) static THOUGHT: AtomicUsize = AtomicUsize::new(DEFAULT);
 /// In the upper half of a timer's value, whose lower one is its thread: other signals lack it.
 pub(super) const MARK: u64 = 0x474c_434b;
 
+/// Handlers whose frames were set up before ours.
+const MOST_NESTED: usize = 4;
+
 /// As the kernel has it.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -122,7 +125,7 @@ unsafe extern "C" fn on_expiry(signal: i32, info: &Info, context: &Context) {
         return;
     }
     let Some((clock, process)) = state::clock() else { return };
-    let registers: Registers = ORDER.map(|at| context.registers[at]);
+    let registers = interrupted(context);
     let record = Record {
         kind: kind::SAMPLE,
         process,
@@ -139,6 +142,32 @@ unsafe extern "C" fn on_expiry(signal: i32, info: &Info, context: &Context) {
     }
 }
 
+/// The registers of the code that was interrupted. The program's own signal may have come at the
+/// same time, and its timer at the same tick: then the kernel had set up that handler's frame
+/// before, and it is the handler's entry that ours interrupts. What it interrupts is in that frame.
+fn interrupted(context: &Context) -> Registers {
+    /// A frame: the return address, the context, and the information behind it.
+    const CONTEXT_AT: u64 = 8;
+    const INFO_AT: u64 = 312;
+    const MOST_SIGNALS: u64 = 64;
+    let mut registers: Registers = ORDER.map(|at| context.registers[at]);
+    for _ in 0..MOST_NESTED {
+        let [rdx, rsp, rsi, rdi] = [2, 4, 6, 7].map(|number: usize| registers[number]);
+        let is_entry = rdx == rsp.wrapping_add(CONTEXT_AT)
+            && rsi == rsp.wrapping_add(INFO_AT)
+            && (1..=MOST_SIGNALS).contains(&rdi)
+            && sys::may_read(rdx)
+            && sys::may_read(rsi);
+        if !is_entry {
+            break;
+        }
+        // SAFETY: a context of which the kernel can read both ends; it has just written it.
+        let below = unsafe { &*(rdx as *const Context) };
+        registers = ORDER.map(|at| below.registers[at]);
+    }
+    registers
+}
+
 /// The signal was sent, by no timer of ours: it does what it would have done without a clock.
 fn not_ours(signal: u32) {
     if THOUGHT.load(Relaxed) == DEFAULT {
@@ -146,5 +175,47 @@ fn not_ours(signal: u32) {
         let process = sys::process() as usize;
         // SAFETY: it takes no pointers. The signal ends the process once this handler returns.
         unsafe { syscall(nr::TGKILL, [process, sys::thread() as usize, signal as usize, 0, 0, 0]) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RIP: usize = 16;
+
+    /// A context whose registers, by their numbers in instructions, are these.
+    fn context(registers: Registers) -> Context {
+        let mut context = Context { flags: 0, link: 0, stack: [0; 3], registers: [0; 17] };
+        for (at, value) in ORDER.into_iter().zip(registers) {
+            context.registers[at] = value;
+        }
+        context
+    }
+
+    #[test]
+    fn registers_have_their_numbers() {
+        let registers = core::array::from_fn(|number| number as u64 + 100);
+        assert_eq!(interrupted(&context(registers)), registers);
+    }
+
+    #[test]
+    fn behind_the_entry_of_a_handler_is_what_that_one_interrupts() {
+        /// As large as a frame up to the end of its information.
+        #[repr(C)]
+        struct Frame {
+            return_address: u64,
+            context: Context,
+            rest: [u64; 40],
+        }
+        let mut code = [0; 17];
+        code[RIP] = 0x40_1000;
+        let frame = Frame { return_address: 0, context: context(code), rest: [0; 40] };
+        let rsp = &raw const frame as u64;
+        let mut entry = [0; 17];
+        (entry[2], entry[4], entry[6], entry[7], entry[RIP]) = (rsp + 8, rsp, rsp + 312, 27, 0x50_0000);
+        assert_eq!(interrupted(&context(entry))[RIP], 0x40_1000);
+        entry[7] = 99;
+        assert_eq!(interrupted(&context(entry))[RIP], 0x50_0000, "no signal has this number");
     }
 }

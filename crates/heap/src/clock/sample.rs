@@ -26,7 +26,8 @@ pub(super) struct Record<'r> {
 /// The number of the record in its ring; none if the ring is full. Another writer may interrupt it
 /// anywhere.
 pub(super) fn write(clock: &Clock, record: &Record<'_>) -> Option<u64> {
-    let ring = &clock.rings[record.thread.wrapping_mul(0x9e37_79b1) as usize >> 16 & (RINGS - 1)];
+    // What a process tells stays in order: all of it goes into one ring.
+    let ring = &clock.rings[record.process.wrapping_mul(0x9e37_79b1) as usize >> 16 & (RINGS - 1)];
     let has_room = |number: u64| {
         (number.wrapping_sub(ring.tail.load(Acquire)) < SLOTS as u64).then(|| number.wrapping_add(1))
     };

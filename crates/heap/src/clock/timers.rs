@@ -118,8 +118,9 @@ fn create(thread: u32, signal: u32, period_ns: u64) -> Option<u32> {
         return None;
     }
     let period = [period_ns / 1_000_000_000, period_ns % 1_000_000_000];
-    let first_and_period = [period, period];
-    let arguments = [timer as usize, 0, first_and_period.as_ptr() as usize, 0, 0, 0];
+    // At the first tick: a thread that lives for less than a period is sampled as any other.
+    let period_and_first = [period, [0, 1]];
+    let arguments = [timer as usize, 0, period_and_first.as_ptr() as usize, 0, 0, 0];
     // SAFETY: the kernel reads the times.
     if unsafe { syscall(nr::TIMER_SETTIME, arguments) } != 0 {
         delete(timer);

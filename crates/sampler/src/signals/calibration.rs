@@ -2,7 +2,7 @@
 //! is at most that of the kernel's tick, which nothing else tells.
 
 use crate::allocations::region::{ClockSettings, Region};
-use crate::calibrate::{counted, stall, thread_cpu_time};
+use crate::calibrate::{counted, stall};
 use crate::perf::event::Event;
 use crate::signals::reader::Reader;
 use records::profile::Calibration;
@@ -31,15 +31,14 @@ pub(crate) fn calibrate(period_ns: u64) -> Result<Found, String> {
     // SAFETY: nothing else begins a clock in this process. The memory stays mapped until the clock
     // has ended, below: no other thread has a timer.
     let runs = unsafe { heap::clock::arm::begin(region.memory()) };
-    let before = thread_cpu_time();
     let behind_load = if runs { stall(LASTS, LONGEST) } else { 0 };
-    let spent = thread_cpu_time().saturating_sub(before);
     heap::clock::arm::end();
     if !runs {
         return Err("no real-time signal is free in the profiler".to_owned());
     }
     let mut events = Vec::new();
-    Reader::of(period_ns, period_ns).read(&region, &mut events);
+    let mut reader = Reader::of(period_ns, period_ns);
+    reader.read(&region, &mut events);
     // Each sample comes in a copy for each period that it stands for: only one counts here.
     let mut sampled: Vec<(u64, u64)> = events
         .iter()
@@ -49,18 +48,21 @@ pub(crate) fn calibrate(period_ns: u64) -> Result<Found, String> {
         })
         .collect();
     sampled.dedup();
-    if sampled.is_empty() {
+    // The median: on a busy machine some samples come late, and the host may take time away.
+    reader.gaps.sort_unstable();
+    let Some(&gap) = reader.gaps.get(reader.gaps.len() / 2) else {
         return Err("timers of CPU time do not expire here".to_owned());
-    }
-    let (count, seconds) = (sampled.len() as f64, spent.as_secs_f64());
-    let rate = |count: f64| count / seconds;
+    };
+    // The kernel counts whole periods.
+    let rate = |gap: f64| 1e9 / (gap * period_ns as f64);
+    let gap = f64::from(gap);
     Ok(Found {
         calibration: counted(sampled.into_iter().map(|(_, ip)| ip), behind_load),
         frequency: Quantity::measured(
-            Estimate::new(rate(count), rate(count - 1.0), rate(count + 1.0)),
+            Estimate::new(rate(gap), rate(gap + 0.5), rate(gap - 0.5)),
             Unit::Hertz,
         ),
-        period_ns: (1e9 * seconds / count) as u64,
+        period_ns: (gap * period_ns as f64) as u64,
         events_refused: None,
     })
 }

@@ -9,6 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A smaller part of the CPU time may be due to chance, or to the beginnings of processes.
 const WORTH_SAYING: f64 = 0.15;
+/// By chance not more than this number of standard deviations is missing.
+const CHANCE: f64 = 4.0;
 
 pub(crate) fn of(
     found: &Found,
@@ -28,12 +30,13 @@ pub(crate) fn of(
         ),
         would_help: Some("more samples by --backend clock, where perf_event_open is allowed".to_owned()),
     });
-    let seen = tally.samples as f64 * found.period_ns as f64 / 1e9;
-    if tally.samples > 0 && cpu_seconds > 0.1 && seen < (1.0 - WORTH_SAYING) * cpu_seconds {
-        let share = 100.0 * (1.0 - seen / cpu_seconds);
+    let expected = cpu_seconds * 1e9 / found.period_ns as f64;
+    let missing = expected - tally.samples as f64;
+    if missing > WORTH_SAYING * expected && missing > CHANCE * expected.sqrt() {
+        let share = 100.0 * missing / expected;
         refusals.push(refused(
             "samples",
-            format!("{share:.0}% of the CPU time has none: of programs that the library does not come into (static, set-user-ID, with an environment of their own), of threads made without pthread_create, or shorter than a tick"),
+            format!("{share:.0}% of the CPU time has none: of programs that the library does not come into (static, set-user-ID, with an environment of their own), of programs before and after they run their own code, or of threads made without pthread_create"),
         ));
     }
     if tally.samples > 0 && reader.unplaced as f64 > WORTH_SAYING * tally.samples as f64 {

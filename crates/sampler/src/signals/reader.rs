@@ -39,7 +39,12 @@ pub(crate) struct Reader {
     parts: HashMap<(u32, u64), Vec<Text>>,
     /// Periods whose place is not known.
     pub unplaced: u64,
+    /// Timers' periods between two samples of a thread, of the first samples.
+    pub gaps: Vec<u32>,
 }
+
+/// Gaps that are kept.
+const GAPS: usize = 1024;
 
 /// A process that has a clock.
 #[derive(Default)]
@@ -67,6 +72,7 @@ impl Reader {
             processes: HashMap::new(),
             parts: HashMap::new(),
             unplaced: 0,
+            gaps: Vec::new(),
         }
     }
 
@@ -140,6 +146,9 @@ impl Reader {
     }
 
     fn weigh(&mut self, sample: Sample, overrun: u32, events: &mut Vec<Event>) {
+        if self.gaps.len() < GAPS {
+            self.gaps.push(overrun.saturating_add(1));
+        }
         events.push(Event::Sample(sample));
         let periods = (f64::from(overrun) + 1.0) * self.asked_ns / self.period_ns;
         if periods > LATE {
@@ -178,11 +187,11 @@ impl Reader {
         }
     }
 
-    /// What of this text is new is dated to when the last one was told: some samples since then
-    /// may be in it.
+    /// What of this text is new is dated to when the last one was told, or when the process began:
+    /// samples and allocations since then may be in it.
     fn tell(&mut self, process: u32, text: &[u8], time_ns: u64, events: &mut Vec<Event>) {
         let known = self.processes.entry(process).or_default();
-        let since_ns = if known.lines.is_empty() { time_ns } else { known.told_ns };
+        let since_ns = if known.told_ns == 0 { time_ns } else { known.told_ns };
         for line in text.split(|&byte| byte == b'\n') {
             if !known.lines.contains(line) {
                 known.lines.insert(line.to_vec());
@@ -194,7 +203,10 @@ impl Reader {
 
     /// Reads what sampled processes have mapped, and notices which have ended.
     fn poll(&mut self, now_ns: u64, events: &mut Vec<Event>) {
-        let is_due = |known: &Known| known.was_sampled && now_ns.saturating_sub(known.polled_ns) >= POLL_NS;
+        // Of a process that was not sampled allocations may be told.
+        let is_due = |known: &Known| {
+            now_ns.saturating_sub(known.polled_ns) >= POLL_NS && (known.was_sampled || known.lines.is_empty())
+        };
         let due: Vec<u32> = self.processes.iter().filter(|(_, k)| is_due(k)).map(|(id, _)| *id).collect();
         for process in due {
             match std::fs::read(format!("/proc/{process}/maps")) {
@@ -210,8 +222,7 @@ impl Reader {
                     continue;
                 }
             }
-            let known = self.processes.entry(process).or_default();
-            (known.polled_ns, known.was_sampled) = (now_ns, true);
+            self.processes.entry(process).or_default().polled_ns = now_ns;
         }
     }
 }
