@@ -1,7 +1,7 @@
 //! One run: the clock chosen and calibrated, the program started or attached to, its samples
 //! counted until it ends, and the profile made of them.
 
-use crate::allocations::preload::{Preload, refused};
+use crate::allocations::preload::{Preload, is_there, refused};
 use crate::allocations::recorded::Recorded;
 use crate::allocations::region::ClockSettings;
 use crate::calibrate::calibrate;
@@ -152,6 +152,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let used = own_cpu_time().saturating_sub(used_before);
     let mut tally = recorder.tally;
     if let (Some(_), Some(clock)) = (&recorder.signals, preload.as_ref().and_then(|p| p.region.clock())) {
+        clock.is_over.store(1, Relaxed);
         tally.lost += clock.lost.load(Relaxed);
     }
     let overhead = match cpu_time.value() {
@@ -256,6 +257,10 @@ const STACKS_A_SECOND: f64 = 300.0;
 /// What tells of the program's allocations, or why nothing does. Without it there are no signals.
 fn preload(request: &Request, method: &Method) -> Result<(Option<Preload>, Option<Refused>), SampleError> {
     if let (Method::Signals(found), Subject::Command(words)) = (method, &request.subject) {
+        // That it cannot be executed is said when that is tried.
+        if !words.first().is_some_and(|word| is_there(word)) {
+            return Ok((None, None));
+        }
         let every = (found.frequency.value().unwrap_or(0.0) / STACKS_A_SECOND).ceil() as u32;
         let stack_every = if request.stacks { every } else { 0 };
         let settings = ClockSettings { period_ns: period_ns(request), stack_every };

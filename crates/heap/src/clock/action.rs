@@ -2,7 +2,7 @@
 
 use super::layout::kind;
 use super::sample::{self, Record, Registers};
-use super::{maps, state};
+use super::{maps, state, timers};
 use crate::sys::{self, nr, syscall};
 use core::arch::naked_asm;
 use core::sync::atomic::AtomicUsize;
@@ -16,9 +16,6 @@ pub(super) const IGNORED: usize = 1;
 
 /// What the program has set for our signal: `DEFAULT` or `IGNORED`.
 pub(super) static THOUGHT: AtomicUsize = AtomicUsize::new(DEFAULT);
-
-/// In the upper half of a timer's value, whose lower one is its thread: other signals lack it.
-pub(super) const MARK: u64 = 0x474c_434b;
 
 /// Handlers whose frames were set up before ours.
 const MOST_NESTED: usize = 4;
@@ -120,11 +117,17 @@ const ORDER: [usize; 17] = [13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7
 /// Called by the kernel.
 unsafe extern "C" fn on_expiry(signal: i32, info: &Info, context: &Context) {
     const SI_TIMER: i32 = -2;
-    if info.code != SI_TIMER || (info.value >> 32) != MARK {
+    if info.code != SI_TIMER || (info.value >> 32) != timers::MARK {
         not_ours(signal as u32);
         return;
     }
     let Some((clock, process)) = state::clock() else { return };
+    if clock.is_over.load(Relaxed) != 0 {
+        if !state::is_in_sandbox() {
+            timers::remove(info.value as u32);
+        }
+        return;
+    }
     let registers = interrupted(context);
     let record = Record {
         kind: kind::SAMPLE,

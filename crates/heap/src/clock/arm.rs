@@ -36,6 +36,9 @@ pub fn end() {
 /// Sets a timer for the calling thread.
 pub(super) fn add_thread() {
     let Some(((clock, process), signal)) = state::clock().zip(state::signal()) else { return };
+    if clock.is_over.load(Relaxed) != 0 {
+        return;
+    }
     let period_ns = clock.period_ns.load(Relaxed);
     if state::is_in_sandbox() || !timers::add_own(process, signal, period_ns) {
         clock.without_timer.fetch_add(1, Relaxed);

@@ -17,9 +17,23 @@ const SIGNAL_: usize = 2;
 const PTHREAD_SIGMASK: usize = 3;
 const SIGPROCMASK: usize = 4;
 const SYSCALL: usize = 5;
-const ALL: usize = 6;
-const NAMES: [&CStr; ALL] =
-    [c"pthread_create", c"sigaction", c"signal", c"pthread_sigmask", c"sigprocmask", c"syscall"];
+const BSD_SIGNAL: usize = 6;
+const SYSV_SIGNAL: usize = 7;
+const OLD_SYSV_SIGNAL: usize = 8;
+const SIGSET: usize = 9;
+const ALL: usize = 10;
+const NAMES: [&CStr; ALL] = [
+    c"pthread_create",
+    c"sigaction",
+    c"signal",
+    c"pthread_sigmask",
+    c"sigprocmask",
+    c"syscall",
+    c"bsd_signal",
+    c"sysv_signal",
+    c"__sysv_signal",
+    c"sigset",
+];
 
 /// The functions behind ours; null while they are not known. Looked up at their first call.
 static BEHIND: [AtomicPtr<()>; ALL] = [const { AtomicPtr::new(core::ptr::null_mut()) }; ALL];
@@ -71,7 +85,7 @@ macro_rules! find_behind {
 
 /// A function that goes to ours while the clock runs.
 macro_rules! interposed {
-    ($name:ident, $number:expr, $function:path) => {
+    ($name:ident, $number:expr, $function:expr) => {
         /// # Safety
         /// As libc's.
         #[unsafe(naked)]
@@ -94,7 +108,11 @@ macro_rules! interposed {
 
 interposed!(pthread_create, PTHREAD_CREATE, create_thread);
 interposed!(sigaction, SIGACTION, set_action);
-interposed!(signal, SIGNAL_, set_handler);
+interposed!(signal, SIGNAL_, set_handler::<SIGNAL_>);
+interposed!(bsd_signal, BSD_SIGNAL, set_handler::<BSD_SIGNAL>);
+interposed!(sysv_signal, SYSV_SIGNAL, set_handler::<SYSV_SIGNAL>);
+interposed!(__sysv_signal, OLD_SYSV_SIGNAL, set_handler::<OLD_SYSV_SIGNAL>);
+interposed!(sigset, SIGSET, set_handler::<SIGSET>);
 interposed!(pthread_sigmask, PTHREAD_SIGMASK, set_thread_mask);
 interposed!(sigprocmask, SIGPROCMASK, set_process_mask);
 
@@ -270,7 +288,7 @@ unsafe extern "C" fn set_action(number: i32, new: *const Action, old: *mut Actio
 
 /// # Safety
 /// As libc's.
-unsafe extern "C" fn set_handler(number: i32, handler: usize) -> usize {
+unsafe extern "C" fn set_handler<const FUNCTION: usize>(number: i32, handler: usize) -> usize {
     let ours = SIGNAL.load(Acquire);
     if number as u32 == ours {
         if handler == DEFAULT || handler == IGNORED {
@@ -280,7 +298,7 @@ unsafe extern "C" fn set_handler(number: i32, handler: usize) -> usize {
     }
     // SAFETY: a function of that name has that type; the arguments are the program's.
     unsafe {
-        let behind: unsafe extern "C" fn(i32, usize) -> usize = core::mem::transmute(find(SIGNAL_));
+        let behind: unsafe extern "C" fn(i32, usize) -> usize = core::mem::transmute(find(FUNCTION));
         behind(number, handler)
     }
 }

@@ -26,6 +26,8 @@ pub struct Clock {
     pub period_ns: AtomicU64,
     /// A stack is copied at one sample of this number; 0 for none.
     pub stack_every: AtomicU32,
+    /// 1 once the profiler has ended: timers go.
+    pub is_over: AtomicU32,
     /// Threads that got no timer.
     pub without_timer: AtomicU32,
     /// Processes that took all signals for themselves.

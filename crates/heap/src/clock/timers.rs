@@ -1,11 +1,12 @@
 //! The timers of all threads. The kernel keeps that of a thread that has ended, so each new thread
 //! looks at some older ones.
 
-use super::action::MARK;
 use crate::sys::{self, nr, syscall};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+/// In the upper half of a timer's value, whose lower one is its thread: other signals lack it.
+pub(super) const MARK: u64 = 0x474c_434b;
 /// Threads of a process that are sampled at once.
 const MOST: usize = 4096;
 /// Older timers that a new thread looks at.
@@ -64,9 +65,18 @@ pub(super) fn change(signal: u32, period_ns: u64) {
 }
 
 pub(super) fn remove_all() {
+    remove_where(|known| known != 0);
+}
+
+/// Removes that of a thread.
+pub(super) fn remove(thread: u32) {
+    remove_where(|known| known != 0 && (known >> 32) as u32 == thread);
+}
+
+fn remove_where(is_to_go: impl Fn(u64) -> bool) {
     for place in &TIMERS {
         let known = place.load(Acquire);
-        if known != 0 {
+        if is_to_go(known) {
             drop_known(place, known);
         }
     }

@@ -121,6 +121,11 @@ fn loads_libraries(command: &OsStr) -> Result<(), String> {
     Err("the program is a script of scripts".to_owned())
 }
 
+/// Whether there is such a program at all.
+pub(crate) fn is_there(command: &OsStr) -> bool {
+    found(command).is_some_and(|path| path.exists())
+}
+
 fn found(command: &OsStr) -> Option<PathBuf> {
     if command.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(command));
