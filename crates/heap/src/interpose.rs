@@ -331,11 +331,17 @@ unsafe extern "C" fn prctl() {
         seccomp_strict = const 1,
         set_tsc = const 26,
         tsc_faults = const 2,
-        end = sym recording::end,
+        end = sym end,
         next = sym next::NEXT,
         prctl = const next::PRCTL,
         find = sym find,
     )
+}
+
+/// Nothing is recorded any more.
+extern "C" fn end() {
+    recording::end();
+    clock::arm::end();
 }
 
 extern "C" fn find(function: usize) -> *mut () {

@@ -198,7 +198,13 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
             let asked = Quantity::claimed(request.frequency_hz as f64, Unit::Hertz);
             (profile::Backend::Clock, asked, clock.with_kernel)
         }
-        Method::Signals(found) => (profile::Backend::Signal, found.frequency, true),
+        Method::Signals(found) => {
+            // This run's own, if it has enough to tell.
+            let own = recorder.signals.as_ref().filter(|_| tally.samples >= ENOUGH_FOR_A_RATE);
+            let own = own.and_then(Reader::frequency);
+            let frequency = own.map_or(found.frequency, |own| Quantity::measured(own, Unit::Hertz));
+            (profile::Backend::Signal, frequency, true)
+        }
     };
     let (samples, lost) = (tally.samples, tally.lost);
     let sampling = Sampling { backend, frequency, samples, lost, sees_kernel, calibration };
@@ -251,6 +257,8 @@ fn method(request: &Request) -> Result<Method, SampleError> {
     Ok(Method::Signals(Found { events_refused, ..found }))
 }
 
+/// With fewer samples the calibration tells it better.
+const ENOUGH_FOR_A_RATE: u64 = 100;
 /// More than enough to know who calls what.
 const STACKS_A_SECOND: f64 = 300.0;
 

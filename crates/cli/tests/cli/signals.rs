@@ -14,6 +14,7 @@ use testkit::{Place, text};
 /// children           in a forked child, and in one that executes this program once more
 /// signals            with a handler of SIGPROF and of each real-time signal, after all were reset
 /// sandbox            in a thread that was made after timers and files were forbidden
+/// strict             with all system calls forbidden but a few
 /// ```
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
@@ -93,6 +94,11 @@ int main(int count, char **words) {
         go((void *)2000000);
         if (forbid(SYS_timer_create, SYS_openat, SECCOMP_RET_KILL_PROCESS)) return 96;
         in_threads(1, 2000000);
+    } else if (strcmp(words[1], "strict") == 0) {
+        go((void *)2000000);
+        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) return 97;
+        go((void *)1000000);
+        if (write(1, "chased\n", 7) == 7) syscall(SYS_exit, 7);
     }
     puts("chased");
     return 7;
@@ -116,7 +122,12 @@ fn refused(place: &Place, number: &str, arguments: &[&str]) -> Command {
 }
 
 fn profiled(place: &Place, number: &str, word: &str) -> (Output, Profile) {
-    let output = refused(place, number, &["-o", "profile.json", "--", "./p", word]).output().unwrap();
+    read(place, refused(place, number, &["-o", "profile.json", "--", "./p", word]))
+}
+
+/// The record of a profile of a program that ends as it should.
+fn read(place: &Place, mut command: Command) -> (Output, Profile) {
+    let output = command.output().unwrap();
     let told = text(&output.stderr);
     let read = records::read::<Profile>(&place.at("profile.json"));
     let profile = read.unwrap_or_else(|e| panic!("{e}: {told}")).body;
@@ -182,6 +193,16 @@ fn a_sandbox_is_not_broken() {
     assert_eq!(first_load(&profile).0, Some("chase"), "{}", text(&output.stderr));
     let without = profile.refusals.iter().any(|refused| refused.why.contains("threads have no timer"));
     assert!(without, "the thread that was made in it: {}", text(&output.stderr));
+}
+
+#[test]
+fn a_strict_sandbox_is_not_broken() {
+    let place = place();
+    // A process with a filter cannot enter it: the profiler does without one.
+    let mut command = place.command(env!("CARGO_BIN_EXE_gleaner"));
+    command.args(["profile", "--backend", "signal", "-o", "profile.json", "--", "./p", "strict"]);
+    let (output, profile) = read(&place, command);
+    assert_eq!(first_load(&profile).0, Some("chase"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::action::{DEFAULT, IGNORED, THOUGHT, bit};
 use super::arm;
 use super::state::{self, SIGNAL};
 use crate::next::{self, look_up, next};
+use crate::recording;
 use core::arch::naked_asm;
 use core::ffi::CStr;
 use core::sync::atomic::AtomicPtr;
@@ -140,7 +141,7 @@ unsafe extern "C" fn syscall() {
         "4:",
         find_behind!(),
         "jmp r11",
-        seccomp = const 317,
+        seccomp = const SECCOMP,
         enter = sym enter_sandbox,
         behind = sym BEHIND,
         number = const SYSCALL,
@@ -148,8 +149,16 @@ unsafe extern "C" fn syscall() {
     )
 }
 
-/// From now on the clock makes no system call that a sandbox may forbid.
-pub(crate) extern "C" fn enter_sandbox() {
+const SECCOMP: usize = 317;
+
+/// From now on the clock makes no system call that a sandbox may forbid. Called with the first two
+/// arguments of `prctl` or `syscall`.
+pub(crate) extern "C" fn enter_sandbox(number: usize, operation: usize) {
+    const STRICT: usize = 0;
+    if (number, operation) == (SECCOMP, STRICT) {
+        recording::end();
+        arm::end();
+    }
     state::enter_sandbox();
 }
 

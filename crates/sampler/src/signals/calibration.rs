@@ -7,7 +7,7 @@ use crate::perf::event::Event;
 use crate::signals::reader::Reader;
 use records::profile::Calibration;
 use std::time::Duration;
-use units::{Estimate, Quantity, Unit};
+use units::{Quantity, Unit};
 
 /// Of this thread's CPU time: 150 samples at the most usual tick.
 const LASTS: Duration = Duration::from_millis(600);
@@ -48,21 +48,11 @@ pub(crate) fn calibrate(period_ns: u64) -> Result<Found, String> {
         })
         .collect();
     sampled.dedup();
-    // The median: on a busy machine some samples come late, and the host may take time away.
-    reader.gaps.sort_unstable();
-    let Some(&gap) = reader.gaps.get(reader.gaps.len() / 2) else {
-        return Err("timers of CPU time do not expire here".to_owned());
-    };
-    // The kernel counts whole periods.
-    let rate = |gap: f64| 1e9 / (gap * period_ns as f64);
-    let gap = f64::from(gap);
+    let frequency = reader.frequency().ok_or("timers of CPU time do not expire here")?;
     Ok(Found {
         calibration: counted(sampled.into_iter().map(|(_, ip)| ip), behind_load),
-        frequency: Quantity::measured(
-            Estimate::new(rate(gap), rate(gap + 0.5), rate(gap - 0.5)),
-            Unit::Hertz,
-        ),
-        period_ns: (gap * period_ns as f64) as u64,
+        frequency: Quantity::measured(frequency, Unit::Hertz),
+        period_ns: (1e9 / frequency.value) as u64,
         events_refused: None,
     })
 }

@@ -15,7 +15,7 @@ use insight::tally::Sample;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use units::Avma;
+use units::{Avma, Estimate};
 
 /// A slot that stays unfinished is passed over after this number of readings.
 const PATIENCE: u32 = 10;
@@ -40,7 +40,7 @@ pub(crate) struct Reader {
     /// Periods whose place is not known.
     pub unplaced: u64,
     /// Timers' periods between two samples of a thread, of the first samples.
-    pub gaps: Vec<u32>,
+    gaps: Vec<u32>,
 }
 
 /// Gaps that are kept.
@@ -79,6 +79,20 @@ impl Reader {
     /// Processes that were sampled and have not ended.
     pub(crate) fn processes(&self) -> impl Iterator<Item = u32> {
         self.processes.keys().copied()
+    }
+
+    /// How often threads were sampled, in a second of their CPU time: by the median of the time
+    /// between two samples, since some come late.
+    pub(crate) fn frequency(&self) -> Option<Estimate> {
+        let mut gaps = self.gaps.clone();
+        gaps.sort_unstable();
+        let (middle, off) = (gaps.len() / 2, (0.98 * (gaps.len() as f64).sqrt()).ceil() as usize);
+        let last = gaps.len().checked_sub(1)?;
+        // The kernel counts whole periods.
+        let rate =
+            |rank: usize, off: f64| 1e9 / ((f64::from(gaps[rank.min(last)]) + off).max(0.5) * self.asked_ns);
+        let (least, most) = (rate(middle + off, 0.5), rate(middle.saturating_sub(off), -0.5));
+        Some(Estimate::new(rate(middle, 0.0), least, most))
     }
 
     /// Appends what was written since the last time.
@@ -282,6 +296,17 @@ mod tests {
         assert_eq!(weighed(false, 39), (10, 1), "where nine of ten were is not known");
         assert_eq!(weighed(true, 39), (10, 10), "in the kernel all the time");
         assert_eq!(weighed(true, u32::MAX).0 as f64, MOST_PERIODS);
+    }
+
+    #[test]
+    fn the_frequency_is_that_of_the_usual_sample() {
+        let mut reader = Reader::of(250_000, 4_000_000);
+        assert_eq!(reader.frequency(), None);
+        for overrun in [15; 90].into_iter().chain([400; 30]) {
+            reader.weigh(sample(false), overrun, &mut Vec::new());
+        }
+        let found = reader.frequency().unwrap();
+        assert!(found.value == 250.0 && found.lo < 250.0 && found.hi < 260.0, "{found:?}");
     }
 
     #[test]
