@@ -306,7 +306,7 @@ _gleaner() {
             fi
             case "${prev}" in
                 --backend)
-                    COMPREPLY=($(compgen -W "auto clock pebs ibs" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto clock signal pebs ibs" -- "${cur}"))
                     return 0
                     ;;
                 --pid)

@@ -62,8 +62,9 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l backend -d 'How to sample' -r -f -a "auto\t'The clock: only samples of time tell which loads the core waits for'
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l backend -d 'How to sample' -r -f -a "auto\t'The clock, since only samples of time tell which loads the core waits for; or else signals'
 clock\t'A timer of CPU time, by the kernel\'s performance events'
+signal\t'A timer for each thread and a preloaded library that takes its signals: where events are forbidden, as in most containers. At most one sample for each tick of the kernel'
 pebs\t'Loads that an Intel core samples, with their latency, level and address'
 ibs\t'Operations that an AMD core samples, with what their misses took'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l pid -d 'Attach to this process and all of its threads, until it ends, --duration is over, or Ctrl-C' -r

@@ -111,10 +111,13 @@ struct LeftOut {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Backend {
-    /// The clock: only samples of time tell which loads the core waits for
+    /// The clock, since only samples of time tell which loads the core waits for; or else signals
     Auto,
     /// A timer of CPU time, by the kernel's performance events
     Clock,
+    /// A timer for each thread and a preloaded library that takes its signals: where events are
+    /// forbidden, as in most containers. At most one sample for each tick of the kernel
+    Signal,
     /// Loads that an Intel core samples, with their latency, level and address
     Pebs,
     /// Operations that an AMD core samples, with what their misses took
@@ -146,6 +149,11 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
             Some(pid) => Subject::Process(pid),
             None => Subject::Command(args.command.clone()),
         },
+        backend: match args.backend {
+            Backend::Clock => sampler::Backend::Clock,
+            Backend::Signal => sampler::Backend::Signal,
+            Backend::Auto | Backend::Pebs | Backend::Ibs => sampler::Backend::Auto,
+        },
         frequency_hz: args.frequency.map(u64::from),
         budget: args.budget / 100.0,
         duration: args.duration,
@@ -167,7 +175,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     // The program is forked before: it keeps its signals as they were.
     let stop = Stop::on_signals();
     let run = || match args.backend {
-        Backend::Auto | Backend::Clock => sampler::session::run(&request, stop),
+        Backend::Auto | Backend::Clock | Backend::Signal => sampler::session::run(&request, stop),
         Backend::Pebs => sampler::hardware::run(&request, records::profile::Backend::Pebs, root, stop),
         Backend::Ibs => sampler::hardware::run(&request, records::profile::Backend::Ibs, root, stop),
     };
@@ -226,11 +234,14 @@ fn refused(error: &SampleError) -> Refusal {
             Refusal::not_possible_here(what, why).would_help("a higher limit on open files: ulimit -n")
         }
         SampleError::NotAllowed { .. } => Refusal::not_possible_here(what, why).would_help(
-            "sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through",
+            "start the program under the profiler, which then samples by signals; or sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through",
         ),
         SampleError::NoHardware { .. } => Refusal::not_possible_here(what, why).would_help(
             "--backend clock; or perf mem record where it works, and --perf-data with its file",
         ),
+        SampleError::SignalsNotAttached => Refusal::wrong_use(what, why),
+        SampleError::NoSignals { .. } => Refusal::not_possible_here(what, why)
+            .would_help("perf events: sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through"),
         SampleError::NoRing { .. } => Refusal::not_possible_here(what, why)
             .would_help("a higher limit on locked memory: ulimit -l, or sysctl kernel.perf_event_mlock_kb"),
     }

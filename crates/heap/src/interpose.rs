@@ -10,6 +10,7 @@
 //! ```
 
 use crate::arena::{self, ARENA, Arena};
+use crate::clock;
 use crate::layout::{HASH, Region};
 use crate::next::{self, next};
 use crate::record;
@@ -274,7 +275,7 @@ unsafe extern "C" fn prctl() {
         "je 3f",
         "jmp 4f",
         "2: cmp rsi, {seccomp_strict}",
-        "jne 4f",
+        "jne 9f",
         "3:",
         push!("rdi"),
         push!("rsi"),
@@ -310,16 +311,37 @@ unsafe extern "C" fn prctl() {
         "jmp rax",
         "6: mov eax, -1",
         "ret",
+        // Other calls than these may be forbidden from now on.
+        "9:",
+        push!("rdi"),
+        push!("rsi"),
+        push!("rdx"),
+        push!("rcx"),
+        push!("r8"),
+        "call {enter_sandbox}",
+        pop!("r8"),
+        pop!("rcx"),
+        pop!("rdx"),
+        pop!("rsi"),
+        pop!("rdi"),
+        "jmp 4b",
         ".cfi_endproc",
+        enter_sandbox = sym clock::enter_sandbox,
         set_seccomp = const 22,
         seccomp_strict = const 1,
         set_tsc = const 26,
         tsc_faults = const 2,
-        end = sym recording::end,
+        end = sym end,
         next = sym next::NEXT,
         prctl = const next::PRCTL,
         find = sym find,
     )
+}
+
+/// Nothing is recorded any more.
+extern "C" fn end() {
+    recording::end();
+    clock::arm::end();
 }
 
 extern "C" fn find(function: usize) -> *mut () {

@@ -6,6 +6,7 @@
 //! slots       of each ring: records of 64 bytes
 //! stacks      buffers: the stack of an allocation whose calls are not known yet
 //! probes      the loads that are probed now
+//! clock       what the clock tells (`clock/layout.rs`), if there is one
 //! ```
 //!
 //! A thread writes into the ring that its thread pointer chooses. All processes use the same rings:
@@ -13,6 +14,7 @@
 //! may be killed in the midst of a write. So a slot counts only once its sequence number says so,
 //! and the reader passes over one that stays unfinished while others behind it are done.
 
+use crate::clock::layout::Clock;
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 /// `GLEANER_HEAP` names the file of the shared memory.
@@ -66,6 +68,8 @@ pub(crate) const HASH: (u32, u32) = (HASH_ONE, HASH_TWO);
 pub struct Header {
     pub magic: AtomicU64,
     pub rings: AtomicU32,
+    /// 1 if there is a clock.
+    pub has_clock: AtomicU32,
     /// The budget: ticks of the time stamp counter that a stretch of records must last at least, on
     /// average.
     pub least_ticks: AtomicU64,
@@ -206,9 +210,13 @@ fn probes_at(rings: u32) -> usize {
     stacks_at(rings) + STACKS as usize * size_of::<Stack>()
 }
 
-/// Bytes of the shared memory with this number of rings.
-pub fn region_bytes(rings: u32) -> usize {
+fn clock_at(rings: u32) -> usize {
     probes_at(rings) + PROBES as usize * size_of::<Probe>()
+}
+
+/// Bytes of the shared memory with this number of rings, with a clock or without.
+pub fn region_bytes(rings: u32, has_clock: bool) -> usize {
+    clock_at(rings) + if has_clock { size_of::<Clock>() } else { 0 }
 }
 
 /// The shared memory, wherever it is mapped. All of it is atomics, so that no process can break
@@ -217,6 +225,7 @@ pub fn region_bytes(rings: u32) -> usize {
 pub struct Region {
     at: *const u8,
     rings: u32,
+    has_clock: bool,
 }
 
 // SAFETY: everything in it is an atomic.
@@ -226,10 +235,10 @@ unsafe impl Sync for Region {}
 
 impl Region {
     /// # Safety
-    /// `at` is aligned to 64 bytes, and `region_bytes(rings)` bytes are mapped there for as long as
-    /// this value and copies of it are used.
-    pub const unsafe fn new(at: *const u8, rings: u32) -> Self {
-        Self { at, rings }
+    /// `at` is aligned to 64 bytes, and `region_bytes(rings, has_clock)` bytes are mapped there for
+    /// as long as this value and copies of it are used.
+    pub const unsafe fn new(at: *const u8, rings: u32, has_clock: bool) -> Self {
+        Self { at, rings, has_clock }
     }
 
     pub fn rings(self) -> u32 {
@@ -265,6 +274,11 @@ impl Region {
         // SAFETY: as above.
         unsafe { &*self.at.add(probes_at(self.rings)).cast::<Probe>().add((number % PROBES) as usize) }
     }
+
+    pub fn clock(&self) -> Option<&Clock> {
+        // SAFETY: as above.
+        self.has_clock.then(|| unsafe { &*self.at.add(clock_at(self.rings)).cast() })
+    }
 }
 
 #[cfg(test)]
@@ -274,10 +288,10 @@ pub(crate) mod tests {
 
     /// A region for tests; it is never given back.
     pub(crate) fn region(rings: u32) -> Region {
-        let words = vec![[0_u64; 8]; region_bytes(rings) / 64 + 1].leak();
+        let words = vec![[0_u64; 8]; region_bytes(rings, true) / 64 + 1].leak();
         let at = words.as_ptr().cast::<u8>();
         // SAFETY: leaked memory, aligned below.
-        let region = unsafe { Region::new(at.add(at.align_offset(64)), rings) };
+        let region = unsafe { Region::new(at.add(at.align_offset(64)), rings, true) };
         region.header().magic.store(MAGIC, Relaxed);
         region.header().rings.store(rings, Relaxed);
         region.header().read_mostly.threshold.store(u32::MAX, Relaxed);
@@ -311,9 +325,11 @@ pub(crate) mod tests {
         let region = region(4);
         let base = region.at as usize;
         let last = core::ptr::from_ref(region.probe(PROBES - 1)) as usize + size_of::<Probe>();
-        assert_eq!(last - base, region_bytes(4));
+        assert_eq!(last - base, region_bytes(4, false));
         let stack = core::ptr::from_ref(region.stack(STACKS - 1)) as usize + size_of::<Stack>();
         assert_eq!(stack, core::ptr::from_ref(region.probe(0)) as usize);
+        let clock = core::ptr::from_ref(region.clock().unwrap()) as usize;
+        assert_eq!((clock, clock + size_of::<Clock>()), (last, base + region_bytes(4, true)));
         let slot = core::ptr::from_ref(region.slot(3, SLOTS - 1)) as usize + size_of::<Slot>();
         assert_eq!(slot, core::ptr::from_ref(region.stack(0)) as usize);
     }

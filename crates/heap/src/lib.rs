@@ -1,4 +1,5 @@
-//! The library inside a profiled process: it tells where memory is allocated.
+//! The library inside a profiled process: it tells where memory is allocated. Where the kernel's
+//! events are forbidden it samples the process's time, too (`clock/mod.rs`).
 //!
 //! It is preloaded into the profiled program and its children, and takes the place of `malloc` and
 //! its relatives: each calls the function that comes behind it in the search order, and writes what
@@ -6,7 +7,8 @@
 //! signal handlers and before libc is ready, so it has rules:
 //!
 //! - No libc but the functions that it interposes, no thread-local storage, no allocation, no lock.
-//! - No system call once the constructor is over, with one exception (`stack.rs`).
+//! - No system call once the constructor is over, with one exception (`stack.rs`), and those of the
+//!   clock.
 //! - An allocation that is not chosen costs a hash and a comparison.
 //! - What goes wrong is lost and counted. The program does not notice.
 //!
@@ -34,6 +36,7 @@
 //! interpose    the functions that programs call
 //! recording    whether anything is recorded in this process, and where
 //! startup      the constructor
+//! clock        a timer for each thread, whose signals are samples
 //! sys          system calls
 //! ```
 //!
@@ -48,6 +51,7 @@
 extern crate core;
 
 mod arena;
+pub mod clock;
 #[cfg(freestanding)]
 mod freestanding;
 #[cfg(freestanding)]

@@ -17,9 +17,7 @@ pub(crate) const VALLOC: usize = 7;
 pub(crate) const PVALLOC: usize = 8;
 pub(crate) const REALLOCARRAY: usize = 9;
 pub(crate) const PRCTL: usize = 10;
-pub(crate) const SIGACTION: usize = 11;
-pub(crate) const SIGNAL: usize = 12;
-const ALL: usize = 13;
+const ALL: usize = 11;
 
 const NAMES: [&CStr; ALL] = [
     c"malloc",
@@ -33,8 +31,6 @@ const NAMES: [&CStr; ALL] = [
     c"pvalloc",
     c"reallocarray",
     c"prctl",
-    c"sigaction",
-    c"signal",
 ];
 
 /// A function, or null while it is not known.
@@ -70,7 +66,7 @@ pub(crate) fn next(function: usize) -> *mut () {
 }
 
 /// What comes behind this library in the search order.
-fn look_up(name: &CStr) -> *mut () {
+pub(crate) fn look_up(name: &CStr) -> *mut () {
     const RTLD_NEXT: usize = usize::MAX;
     let dlsym: usize;
     // SAFETY: the address of a weak symbol, 0 where there is none; called as libc declares it.
@@ -106,7 +102,7 @@ fn weak() -> [(usize, *mut ()); 5] {
 /// program may have a `malloc` of its own.
 pub(crate) fn is_interposed(own: *const ()) -> bool {
     /// More than the code of this library, less than its data behind it.
-    const CODE_BYTES: usize = 16 << 10;
+    const CODE_BYTES: usize = 32 << 10;
     let malloc: usize;
     // SAFETY: reads the address that the loader found for the name.
     unsafe {

@@ -39,7 +39,7 @@ const PAGE: u64 = 4096;
 const PROBES: u32 = 4;
 
 /// How many bytes from `at` on may be read, up to as many as a buffer holds.
-fn readable(at: u64) -> u64 {
+pub(crate) fn readable(at: u64) -> u64 {
     let most = STACK_BYTES as u64;
     let end = MAIN_STACK_END.load(Relaxed);
     if at < end && end - at < MAIN_STACK_BYTES {

@@ -1,6 +1,7 @@
 //! The constructor: it maps the shared memory that the profiler made, and from then on allocations
 //! are recorded. Without it, or if the profiler has ended, the program runs as it would.
 
+use crate::clock;
 use crate::interpose::own_code;
 use crate::layout::{MAGIC, MEMORY_NAME, MOST_RINGS, Region, VARIABLE, kind, region_bytes};
 use crate::next;
@@ -36,7 +37,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, passed: *mut *mut u8)
             path = value.strip_prefix(b"=").and_then(|value| CStr::from_bytes_with_nul(value).ok()).or(path);
         }
     }
-    let Some((at, rings)) = path.and_then(map) else { return };
+    let Some((at, rings, has_clock)) = path.and_then(map) else { return };
     // The kernel puts the environment at the end of the main thread's stack. Libc may have moved it
     // elsewhere: then it is not near.
     const NEAR: u64 = 8 << 20;
@@ -46,19 +47,27 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, passed: *mut *mut u8)
     }
     // SAFETY: mapped for good, as large as that many rings are; this is the only constructor.
     let region = unsafe {
-        let region = Region::new(at, rings);
+        let region = Region::new(at, rings, has_clock);
+        // First: from then on records belong to the program that was executed now.
+        if has_clock && clock::arm::begin(region) {
+            clock::follow_forks();
+        }
         recording::begin(region, page_of_one_process());
         region
     };
-    crate::traps::begin();
+    // Breakpoints are perf events: where the clock has to do, there are none.
+    if !has_clock {
+        crate::traps::begin();
+    }
     let is_interposed = u64::from(next::is_interposed(own_code()));
     let began =
         Record { kind: kind::BEGAN, ticks: sys::ticks(), address: is_interposed, ..Record::default() };
     write(&region, recording::process(), &began, false);
 }
 
-/// Maps the memory at a path that the profiler gave, and says for how many rings it is.
-fn map(path: &CStr) -> Option<(*const u8, u32)> {
+/// Maps the memory at a path that the profiler gave, and says for how many rings it is, and whether
+/// there is a clock.
+fn map(path: &CStr) -> Option<(*const u8, u32, bool)> {
     const AT_FDCWD: usize = -100_isize as usize;
     const O_RDWR: usize = 2;
     const O_CLOEXEC: usize = 0o2000000;
@@ -83,20 +92,20 @@ fn map(path: &CStr) -> Option<(*const u8, u32)> {
     let mut head = [0_u64; 2];
     // SAFETY: the kernel writes at most the buffer.
     let read = unsafe { syscall(nr::READ, [file, head.as_mut_ptr() as usize, size_of_val(&head), 0, 0, 0]) };
-    let rings = head[1] as u32;
+    let (rings, has_clock) = (head[1] as u32, head[1] >> 32 == 1);
     let is_ours = read == size_of_val(&head) as isize
         && head[0] == MAGIC
         && rings.is_power_of_two()
         && rings <= MOST_RINGS;
     let at = if is_ours {
         // SAFETY: a new mapping, wherever the kernel likes.
-        unsafe { syscall(nr::MMAP, [0, region_bytes(rings), READ_AND_WRITE, MAP_SHARED, file, 0]) }
+        unsafe { syscall(nr::MMAP, [0, region_bytes(rings, has_clock), READ_AND_WRITE, MAP_SHARED, file, 0]) }
     } else {
         -1
     };
     // SAFETY: the file was opened above.
     unsafe { syscall(nr::CLOSE, [file, 0, 0, 0, 0, 0]) };
-    (at > 0).then_some((at as *const u8, rings))
+    (at > 0).then_some((at as *const u8, rings, has_clock))
 }
 
 /// A page that the kernel clears in forked children; null if it cannot.

@@ -14,8 +14,11 @@ pub(crate) mod nr {
     pub(crate) const MADVISE: usize = 28;
     pub(crate) const GETPID: usize = 39;
     pub(crate) const GETTID: usize = 186;
-    pub(crate) const TGKILL: usize = 234;
+    pub(crate) const TIMER_CREATE: usize = 222;
+    pub(crate) const TIMER_SETTIME: usize = 223;
+    pub(crate) const TIMER_DELETE: usize = 226;
     pub(crate) const EXIT_GROUP: usize = 231;
+    pub(crate) const TGKILL: usize = 234;
     pub(crate) const OPENAT: usize = 257;
     pub(crate) const READLINKAT: usize = 267;
 }
@@ -41,6 +44,11 @@ pub(crate) unsafe fn syscall(number: usize, a: [usize; 6]) -> isize {
 pub(crate) fn process() -> u32 {
     // SAFETY: it takes no argument.
     unsafe { syscall(nr::GETPID, [0; 6]) as u32 }
+}
+
+pub(crate) fn thread() -> u32 {
+    // SAFETY: it takes no argument.
+    unsafe { syscall(nr::GETTID, [0; 6]) as u32 }
 }
 
 /// Whether the eight bytes at an address may be read. The kernel reads them as a signal mask before

@@ -2,11 +2,10 @@
 //! the profiler.
 //!
 //! The program may have a handler of its own for that signal: it is kept here and called for what
-//! is not ours. `sigaction` and `signal` are interposed for that; a program that asks the kernel
+//! is not ours. `clock/interpose.rs` has `sigaction` and its relatives come here; a program that asks the kernel
 //! itself (Go's do) is not probed, which the profiler sees to.
 
 use crate::layout::Region;
-use crate::next::{self, next};
 use crate::probe::{General, probe};
 use crate::recording;
 use crate::sys::{nr, syscall};
@@ -15,7 +14,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-const SIGTRAP: i32 = 5;
+pub(crate) const SIGTRAP: i32 = 5;
 /// A signal of a perf event.
 const TRAP_PERF: i32 = 6;
 /// The largest code of a signal that was sent, not caused by what this thread did.
@@ -41,7 +40,7 @@ struct KernelAction {
 /// As libc has it.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Action {
+pub(crate) struct Action {
     handler: usize,
     mask: [u64; 16],
     flags: i32,
@@ -59,7 +58,7 @@ static WANTED: Wanted = Wanted(
     AtomicBool::new(false),
 );
 /// The kernel has our handler.
-static IS_OURS: AtomicBool = AtomicBool::new(false);
+pub(crate) static IS_OURS: AtomicBool = AtomicBool::new(false);
 
 impl Wanted {
     /// What it was; from now on it is `new`, if there is one.
@@ -166,46 +165,23 @@ fn pass_on(signal: i32, code: i32, about: *const u8, context: *const u8) {
     }
 }
 
+/// `sigaction` for this signal, while it is ours.
+///
+/// # Safety
 /// As libc's.
-// SAFETY: interposing it is what the profiler asks for; it does for every signal what libc's does.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Action) -> i32 {
-    if signal == SIGTRAP && IS_OURS.load(Relaxed) {
-        // SAFETY: the program's, as libc would use them.
-        unsafe {
-            let was = WANTED.replace(if new.is_null() { None } else { Some(*new) });
-            if !old.is_null() {
-                *old = was;
-            }
-        }
-        return 0;
-    }
-    let next = next(next::SIGACTION);
-    if next.is_null() {
-        return -1;
-    }
-    // SAFETY: libc's function of this name, with what the program gave it.
+pub(crate) unsafe extern "C" fn set_action(_signal: i32, new: *const Action, old: *mut Action) -> i32 {
+    // SAFETY: the program's, as libc would use them.
     unsafe {
-        let next: unsafe extern "C" fn(i32, *const Action, *mut Action) -> i32 = core::mem::transmute(next);
-        next(signal, new, old)
+        let was = WANTED.replace(if new.is_null() { None } else { Some(*new) });
+        if !old.is_null() {
+            *old = was;
+        }
     }
+    0
 }
 
-/// As libc's.
-// SAFETY: interposing it is what the profiler asks for; it does for every signal what libc's does.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn signal(signal: i32, handler: usize) -> usize {
-    if signal == SIGTRAP && IS_OURS.load(Relaxed) {
-        let new = Action { handler, mask: [0; 16], flags: SA_RESTART as i32, restorer: 0 };
-        return WANTED.replace(Some(new)).handler;
-    }
-    let next = next(next::SIGNAL);
-    if next.is_null() {
-        return usize::MAX;
-    }
-    // SAFETY: libc's function of this name, with what the program gave it.
-    unsafe {
-        let next: unsafe extern "C" fn(i32, usize) -> usize = core::mem::transmute(next);
-        next(signal, handler)
-    }
+/// `signal` and its relatives for this signal, while it is ours.
+pub(crate) extern "C" fn set_handler(_signal: i32, handler: usize) -> usize {
+    let new = Action { handler, mask: [0; 16], flags: SA_RESTART as i32, restorer: 0 };
+    WANTED.replace(Some(new)).handler
 }

@@ -25,8 +25,8 @@ use crate::tally::{Kept, PlaceTally, Probe, Tally};
 use image::Image;
 use image::elf::bytes::hex;
 use records::profile::{
-    AnnotatedFunction, ByLevel, CallTree, FunctionShare, Level, Pattern, Profile, StallingLoad, Summary,
-    Unattributed,
+    AnnotatedFunction, Backend, ByLevel, CallTree, FunctionShare, Level, Pattern, Profile, StallingLoad,
+    Summary, Unattributed,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -397,7 +397,10 @@ impl Listed {
             computing: share(sums.computing),
             in_kernel: in_kernel(tally.in_kernel),
             system_calls: entered(sums.system_calls),
-            page_faults: entered(sums.page_faults),
+            page_faults: match run.sampling.backend {
+                Backend::Signal => Quantity::unresolved("signals do not tell page faults from the code"),
+                _ => entered(sums.page_faults),
+            },
             not_attributed: share(unclear.values().sum()),
             not_attributed_because: because
                 .into_iter()

@@ -67,20 +67,37 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
         ring.drain(&mut bytes);
     }
     drop(chain);
+    let sampled = event::events(&bytes, clock.holds).into_iter().filter_map(|event| match event {
+        Event::Sample(sample) if !sample.in_kernel => sample.registers.map(|registers| registers.ip.0),
+        _ => None,
+    });
+    let cost = median_interval(&costs, &mut Rng::new(1));
+    Calibration { sample_cost: Quantity::measured(cost, Unit::Seconds), ..counted(sampled, behind_load) }
+}
+
+/// Goes through a chain of loads for that long in CPU time, or in time; returns the address behind
+/// the load.
+pub(crate) fn stall(lasts: Duration, longest: Duration) -> u64 {
+    let chain = Chain::of(AREA_BYTES);
+    let (mut at, mut behind_load) = (chain.start(), 0);
+    let (began, spent) = (Instant::now(), thread_cpu_time());
+    while thread_cpu_time().saturating_sub(spent) < lasts && began.elapsed() < longest {
+        let places;
+        (at, places) = chain.go(at, STEPS / 2);
+        behind_load = places.behind_load;
+    }
+    behind_load
+}
+
+/// How many of the sampled addresses are right behind the load.
+pub(crate) fn counted(sampled: impl Iterator<Item = u64>, behind_load: u64) -> Calibration {
     // Only samples in the loop count: writing the area and looking at the clock are not part of it.
     let near = behind_load.saturating_sub(16)..behind_load + 64;
-    let sampled: Vec<u64> = event::events(&bytes, clock.holds)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::Sample(sample) if !sample.in_kernel => sample.registers.map(|registers| registers.ip.0),
-            _ => None,
-        })
-        .filter(|ip| near.contains(ip))
-        .collect();
+    let sampled: Vec<u64> = sampled.filter(|ip| near.contains(ip)).collect();
     let exact = sampled.iter().filter(|&&ip| ip == behind_load).count() as u64;
     Calibration {
         one_behind: measured_share(exact, sampled.len() as u64),
-        sample_cost: Quantity::measured(median_interval(&costs, &mut Rng::new(1)), Unit::Seconds),
+        sample_cost: Quantity::unresolved("what a sample costs was not asked"),
         samples: sampled.len() as u64,
         ..without_probes()
     }

@@ -7,7 +7,7 @@ use records::profile::Calibration;
 /// allocations, and the profiler itself.
 const CLOCKS_PART: f64 = 1.0 / 3.0;
 /// More than this tells nothing new of a run of seconds.
-const HIGHEST_HZ: u64 = 4000;
+pub(crate) const HIGHEST_HZ: u64 = 4000;
 /// With fewer, a run of seconds says nothing.
 pub(crate) const LOWEST_HZ: u64 = 100;
 /// Where it is not known what a sample costs.

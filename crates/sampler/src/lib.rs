@@ -1,8 +1,10 @@
-//! Samples where a program spends its time: by the kernel's CPU clock, which needs no PMU.
+//! Samples where a program spends its time: by the kernel's CPU clock, which needs no PMU. Where
+//! its events are forbidden: by timers whose signals the preloaded library takes.
 //!
 //! ```text
 //! perf/        the kernel's events: opened, read from their rings, taken apart
 //! allocations/ where the program's memory is allocated, as a preloaded library tells
+//! signals/     samples that the preloaded library takes, read
 //! target       the program: started, so that it waits until it is watched; or attached to
 //! probes/      loads stopped now and then, to see what they read and how long that takes
 //! recorder     events in the order of their times, counted into a tally
@@ -16,8 +18,8 @@
 //! perf_data/   the same from a file of `perf record`
 //! ```
 //!
-//! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs`, `chain.rs`,
-//! `probes/calibrate.rs` and `allocations/region.rs`.
+//! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs`, `chain.rs`, `allocations/region.rs`,
+//! `probes/calibrate.rs` and `signals/calibration.rs`.
 
 mod allocations;
 mod calibrate;
@@ -31,6 +33,7 @@ pub mod perf_data;
 mod probes;
 mod recorder;
 pub mod session;
+mod signals;
 mod target;
 
-pub use session::{FindsOut, Request, SampleError, Subject};
+pub use session::{Backend, FindsOut, Request, SampleError, Subject};

@@ -10,6 +10,7 @@ use crate::files::{self, BuildIds};
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
+use crate::signals::reader::Reader;
 use insight::address_space::{MappedId, Mapping};
 use insight::tally::{Area, Mapped, Sample, Tally};
 use insight::unwind::{Calls, Unwinder};
@@ -25,9 +26,17 @@ pub(crate) struct Recorder {
     /// Only samples from this time on, and before that one, count; mappings always do.
     window_ns: Option<(u64, u64)>,
     build_ids: BuildIds,
+    /// Reads the region's samples, where these are not the kernel's.
+    pub signals: Option<Reader>,
 }
 
 impl Recorder {
+    /// Reads samples from the region, too.
+    pub(crate) fn with_signals(mut self, signals: Option<Reader>) -> Self {
+        self.signals = signals;
+        self
+    }
+
     /// Counts samples of this part of the run only, by their clock.
     pub(crate) fn within(mut self, window_ns: Option<(u64, u64)>) -> Self {
         self.window_ns = window_ns;
@@ -50,7 +59,7 @@ impl Recorder {
         let began_ns = now_ns();
         self.read(rings);
         if let Some(region) = region {
-            self.allocations.read(region);
+            self.read_region(region);
             self.count_before(began_ns);
             if self.tally.heaps.is_nearly_full() {
                 let threshold = self.tally.heaps.threshold() / 2;
@@ -66,9 +75,16 @@ impl Recorder {
     pub(crate) fn finish(&mut self, rings: &mut [Ring], region: Option<&mut Region>) {
         self.read(rings);
         if let Some(region) = region {
-            self.allocations.read(region);
+            self.read_region(region);
         }
         self.count_before(u64::MAX);
+    }
+
+    fn read_region(&mut self, region: &mut Region) {
+        self.allocations.read(region);
+        if let Some(signals) = &mut self.signals {
+            signals.read(region, &mut self.waiting);
+        }
     }
 
     fn read(&mut self, rings: &mut [Ring]) {

@@ -1,9 +1,9 @@
-//! One run: the clock calibrated, the program started or attached to, its samples counted until it
-//! ends, and the profile made of them.
+//! One run: the clock chosen and calibrated, the program started or attached to, its samples
+//! counted until it ends, and the profile made of them.
 
-use crate::allocations::preload::{Preload, refused};
+use crate::allocations::preload::{Preload, is_there, refused};
 use crate::allocations::recorded::Recorded;
-use crate::allocations::region::Region;
+use crate::allocations::region::{ClockSettings, Region};
 use crate::calibrate::calibrate;
 use crate::files;
 use crate::frequency;
@@ -13,13 +13,16 @@ use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
 use crate::probes::calibrate::ProbeCalibration;
 use crate::probes::{self, Allowance, Probes};
 use crate::recorder::Recorder;
-use crate::target::{Child, End, Running, mappings_of, threads_of};
+use crate::signals::calibration::{self, Found};
+use crate::signals::left_out;
+use crate::signals::reader::Reader;
+use crate::target::{Child, End, Running, cpu_time_of, cpu_time_of_children, mappings_of, threads_of};
 use insight::level::CacheSizes;
 use insight::probes::latency::{Latencies, Timing};
 use insight::tally::Tally;
 use lab::inherited::Inherited;
 use lab::stop::Stop;
-use records::profile::{Backend, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
+use records::profile::{self, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
 use records::run::Refused;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -27,6 +30,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use units::{Estimate, Quantity, Unit};
 
@@ -48,10 +52,20 @@ pub struct FindsOut {
     pub latencies: bool,
 }
 
+/// How to sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// By the kernel's events, or else by signals.
+    Auto,
+    Clock,
+    Signal,
+}
+
 /// A profile that is asked for.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub subject: Subject,
+    pub backend: Backend,
     /// Samples a second of each thread's CPU time; if none is given, as many as the budget allows.
     pub frequency_hz: Option<u64>,
     /// The share of the program's time that profiling may take.
@@ -85,6 +99,10 @@ pub enum SampleError {
     NoRing { why: String },
     #[error("samples of loads: {why}")]
     NoHardware { why: String },
+    #[error("sampling by signals: {why}")]
+    NoSignals { why: String },
+    #[error("--backend signal: only for programs that the profiler starts")]
+    SignalsNotAttached,
 }
 
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -99,48 +117,42 @@ pub(crate) enum Watched {
     Attached(u32),
 }
 
+/// What takes the samples.
+pub(crate) enum Method {
+    Events(Clock),
+    Signals(Found),
+}
+
 /// Profiles, and says how the program ended as well.
 pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
-    let mut clock = Clock {
-        frequency_hz: frequency::LOWEST_HZ,
-        with_kernel: true,
-        from_exec: matches!(request.subject, Subject::Command(_)),
-        wake_at_bytes: (RING_BYTES / 2) as u32,
-        holds: Holds::Registers,
+    let mut method = method(request)?;
+    let mut calibration = match &method {
+        Method::Events(clock) => calibrate(*clock),
+        Method::Signals(found) => found.calibration.clone(),
     };
-    clock.with_kernel = may_sample_kernel(clock)?;
-    let mut calibration = calibrate(clock);
-    clock.frequency_hz = match request.frequency_hz {
-        Some(wanted) => wanted.min(highest_frequency_hz()),
-        None => frequency::within(request.budget, &calibration),
-    };
-    let (mut preload, no_allocations) = preload(request);
-    let probing = match &mut preload {
-        Some(preload) if request.finds_out.latencies => {
-            let l2_bytes = request.caches.l2.map_or(1 << 20, |l2| l2.0);
-            Some(probes::calibrate::calibrate(&mut preload.region, l2_bytes))
-        }
-        _ => None,
-    };
-    let (probing, no_probes) = match probing {
-        Some(Ok(found)) => {
-            calibration.probe_cost = Quantity::measured(found.cost_s, Unit::Seconds);
-            calibration.cache_latency = Quantity::measured(found.cache_ns, Unit::Nanos);
-            calibration.cache_latency_probed = Quantity::measured(found.probed_ns, Unit::Nanos);
-            (Some(found), None)
-        }
-        Some(Err(why)) => (None, Some(probes::refused(why))),
-        None => (None, None),
-    };
-    let mut probes = probing.map(|found| Probes::new(allowance(request.budget, clock.frequency_hz, &found)));
-    let (watched, mut rings, no_stacks) = begin(request, preload.as_ref(), clock)?;
+    if let Method::Events(clock) = &mut method {
+        clock.frequency_hz = match request.frequency_hz {
+            Some(wanted) => wanted.min(highest_frequency_hz()),
+            None => frequency::within(request.budget, &calibration),
+        };
+    }
+    let (mut preload, no_allocations) = preload(request, &method)?;
+    let (probing, no_probes) = probing(request, &method, preload.as_mut(), &mut calibration);
+    let mut probes =
+        probing.map(|(found, frequency_hz)| Probes::new(allowance(request.budget, frequency_hz, &found)));
+    let children_before = cpu_time_of_children();
+    let (watched, mut rings, no_stacks) = begin(request, preload.as_ref(), &method)?;
     let began = Instant::now();
     let window = request.window.map(|(from, to)| {
         let now = now_ns();
         let later = |time: Duration| now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         (later(from), later(to))
     });
-    let mut recorder = Recorder::default().within(window);
+    let signals = match &method {
+        Method::Events(_) => None,
+        Method::Signals(found) => Some(Reader::of(period_ns(request), found.period_ns)),
+    };
+    let mut recorder = Recorder::default().within(window).with_signals(signals);
     if let Watched::Attached(pid) = watched {
         let mappings = mappings_of(pid).unwrap_or_default();
         for mapping in mappings {
@@ -149,10 +161,17 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     }
     let used_before = own_cpu_time();
     let ended = watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut probes, &mut recorder);
-    // The events of registers count time, of all threads.
-    let cpu_time_ns: u64 =
-        rings.iter().filter(|ring| ring.holds() == Holds::Registers).map(Ring::counted).sum();
-    let cpu_time = Quantity::measured(Estimate::exact(cpu_time_ns as f64 / 1e9), Unit::Seconds);
+    let cpu_time = match &recorder.signals {
+        // The events of registers count time, of all threads.
+        None => Duration::from_nanos(
+            rings.iter().filter(|ring| ring.holds() == Holds::Registers).map(Ring::counted).sum(),
+        ),
+        Some(signals) => {
+            let running: Duration = signals.processes().map(cpu_time_of).sum();
+            cpu_time_of_children().saturating_sub(children_before) + running
+        }
+    };
+    let cpu_time = Quantity::measured(Estimate::exact(cpu_time.as_secs_f64()), Unit::Seconds);
     recorder.finish(&mut rings, preload.as_mut().map(|preload| &mut preload.region));
     let region = preload.as_ref().map(|preload| &preload.region);
     let ticks_a_ns = region.map(Region::ticks_a_ns);
@@ -161,21 +180,32 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let elapsed = began.elapsed();
     drop(rings);
     let used = own_cpu_time().saturating_sub(used_before);
-    let tally = recorder.tally;
-    let taken = taken_s(
-        &calibration,
-        tally.samples,
-        probing.map_or(0.0, |found| found.cost_s.value * probes_done as f64),
-    );
+    let mut tally = recorder.tally;
+    if let (Some(_), Some(clock)) = (&recorder.signals, preload.as_ref().and_then(|p| p.region.clock())) {
+        clock.is_over.store(1, Relaxed);
+        tally.lost += clock.lost.load(Relaxed);
+    }
+    let probes_s = probing.map_or(0.0, |(found, _)| found.cost_s.value * probes_done as f64);
+    let taken = taken_s(&calibration, tally.samples, probes_s);
     let [overhead, overhead_beside] = overheads(&cpu_time, used, taken);
-    let mut refusals = refusals(clock, &calibration, tally.lost);
+    let mut refusals = refusals(&calibration, tally.lost);
+    match (&method, &recorder.signals) {
+        (Method::Events(clock), _) if !clock.with_kernel => refusals.push(no_kernel()),
+        (Method::Signals(found), Some(reader)) => {
+            let region = preload.as_ref().map(|preload| &preload.region);
+            refusals.extend(left_out::of(found, reader, region, &tally, cpu_time.value().unwrap_or(0.0)));
+        }
+        _ => {}
+    }
     refusals.extend(no_stacks);
     refusals.extend(no_allocations);
     refusals.extend(no_probes.or(none_done));
     // The preloaded library is one of them: it is read before it goes.
     let modules = files::modules(&tally);
     if let Some(preload) = preload {
-        refusals.extend(allocations_left_out(&preload, &recorder.allocations, &tally));
+        if request.finds_out.allocations {
+            refusals.extend(allocations_left_out(&preload, &recorder.allocations, &tally));
+        }
         if tally.processes.keys().any(|&process| Path::new(&format!("/proc/{process}")).exists()) {
             preload.leave();
         }
@@ -194,14 +224,28 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         processes: tally.processes.values().filter(|process| !process.threads.is_empty()).count(),
         threads: tally.processes.values().map(|process| process.threads.len()).sum(),
     };
+    let (backend, frequency, sees_kernel) = match method {
+        Method::Events(clock) => {
+            let asked = Quantity::claimed(clock.frequency_hz as f64, Unit::Hertz);
+            (profile::Backend::Clock, asked, clock.with_kernel)
+        }
+        Method::Signals(found) => {
+            // This run's own, if it has enough to tell.
+            let own = recorder.signals.as_ref().filter(|_| tally.samples >= ENOUGH_FOR_A_RATE);
+            let own = own.and_then(Reader::frequency);
+            let frequency = own.map_or(found.frequency, |own| Quantity::measured(own, Unit::Hertz));
+            (profile::Backend::Signal, frequency, true)
+        }
+    };
+    let (samples, lost) = (tally.samples, tally.lost);
     let sampling = Sampling {
-        backend: Backend::Clock,
-        frequency: Quantity::claimed(clock.frequency_hz as f64, Unit::Hertz),
+        backend,
+        frequency,
         latency: None,
         least_latency: Quantity::unresolved("samples of a clock show stall, not latency"),
-        samples: tally.samples,
-        lost: tally.lost,
-        sees_kernel: clock.with_kernel,
+        samples,
+        lost,
+        sees_kernel,
         calibration,
     };
     let run = insight::Run {
@@ -214,7 +258,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         refusals,
         caches: request.caches,
         yield_cycles: request.yield_cycles,
-        timing: ticks_a_ns.zip(probing).map(|(ticks_a_ns, found)| Timing {
+        timing: ticks_a_ns.zip(probing).map(|(ticks_a_ns, (found, _))| Timing {
             ticks_a_ns,
             latencies: request.latencies,
             cache_ns: found.cache_ns.value,
@@ -255,19 +299,102 @@ fn allowance(budget: f64, frequency_hz: u64, found: &ProbeCalibration) -> Allowa
     Allowance { share: budget * PROBES_PART, cost_s: found.cost_s.hi, frequency_hz: frequency_hz as f64 }
 }
 
-/// What tells of the program's allocations, or why nothing does.
-pub(crate) fn preload(request: &Request) -> (Option<Preload>, Option<Refused>) {
-    match &request.subject {
+/// What a probe costs and sees, with the clock's frequency; or why there are none. Signals leave no
+/// room for them: where perf events are forbidden, so are breakpoints.
+fn probing(
+    request: &Request,
+    method: &Method,
+    preload: Option<&mut Preload>,
+    calibration: &mut Calibration,
+) -> (Option<(ProbeCalibration, u64)>, Option<Refused>) {
+    let (Method::Events(clock), Some(preload)) = (method, preload) else { return (None, None) };
+    if !request.finds_out.latencies {
+        return (None, None);
+    }
+    let l2_bytes = request.caches.l2.map_or(1 << 20, |l2| l2.0);
+    match probes::calibrate::calibrate(&mut preload.region, l2_bytes) {
+        Ok(found) => {
+            calibration.probe_cost = Quantity::measured(found.cost_s, Unit::Seconds);
+            calibration.cache_latency = Quantity::measured(found.cache_ns, Unit::Nanos);
+            calibration.cache_latency_probed = Quantity::measured(found.probed_ns, Unit::Nanos);
+            (Some((found, clock.frequency_hz)), None)
+        }
+        Err(why) => (None, Some(probes::refused(why))),
+    }
+}
+
+/// CPU time between two samples, as asked for.
+fn period_ns(request: &Request) -> u64 {
+    1_000_000_000 / request.frequency_hz.unwrap_or(frequency::HIGHEST_HZ).max(1)
+}
+
+/// The kernel's events if they may be used; else, or if asked for, signals.
+fn method(request: &Request) -> Result<Method, SampleError> {
+    let is_started = matches!(request.subject, Subject::Command(_));
+    let mut clock = Clock {
+        frequency_hz: frequency::LOWEST_HZ,
+        with_kernel: true,
+        from_exec: is_started,
+        wake_at_bytes: (RING_BYTES / 2) as u32,
+        holds: Holds::Registers,
+    };
+    if request.backend == Backend::Signal && !is_started {
+        return Err(SampleError::SignalsNotAttached);
+    }
+    let mut events_refused = None;
+    if request.backend != Backend::Signal {
+        match may_sample_kernel(clock) {
+            Ok(with_kernel) => {
+                clock.with_kernel = with_kernel;
+                return Ok(Method::Events(clock));
+            }
+            Err(SampleError::NotAllowed { why }) if request.backend == Backend::Auto && is_started => {
+                events_refused = Some(why);
+            }
+            Err(refused) => return Err(refused),
+        }
+    }
+    let found = calibration::calibrate(period_ns(request));
+    let found = found.map_err(|why| SampleError::NoSignals { why })?;
+    Ok(Method::Signals(Found { events_refused, ..found }))
+}
+
+/// With fewer samples the calibration tells it better.
+const ENOUGH_FOR_A_RATE: u64 = 100;
+/// More than enough to know who calls what.
+const STACKS_A_SECOND: f64 = 300.0;
+
+/// What tells of the program's allocations, or why nothing does. Without it there are no signals.
+pub(crate) fn preload(
+    request: &Request,
+    method: &Method,
+) -> Result<(Option<Preload>, Option<Refused>), SampleError> {
+    if let (Method::Signals(found), Subject::Command(words)) = (method, &request.subject) {
+        // That it cannot be executed is said when that is tried.
+        if !words.first().is_some_and(|word| is_there(word)) {
+            return Ok((None, None));
+        }
+        let every = (found.frequency.value().unwrap_or(0.0) / STACKS_A_SECOND).ceil() as u32;
+        let stack_every = if request.finds_out.stacks { every } else { 0 };
+        let settings = ClockSettings { period_ns: period_ns(request), stack_every };
+        let preload =
+            Preload::of(words, cpus().len(), Some(settings)).map_err(|why| SampleError::NoSignals { why })?;
+        if !request.finds_out.allocations {
+            preload.region.forgo_allocations();
+        }
+        return Ok((Some(preload), None));
+    }
+    Ok(match &request.subject {
         _ if !request.finds_out.allocations => (None, None),
         Subject::Process(_) => (
             None,
             Some(refused("known only of programs that the profiler starts, not of those it attaches to")),
         ),
-        Subject::Command(words) => match Preload::of(words, cpus().len()) {
+        Subject::Command(words) => match Preload::of(words, cpus().len(), None) {
             Ok(preload) => (Some(preload), None),
             Err(why) => (None, Some(refused(why))),
         },
-    }
+    })
 }
 
 /// What was not told of allocations.
@@ -319,8 +446,16 @@ fn may_sample_kernel(clock: Clock) -> Result<bool, SampleError> {
 pub(crate) fn begin(
     request: &Request,
     preload: Option<&Preload>,
-    clock: Clock,
+    method: &Method,
 ) -> Result<(Watched, Vec<Ring>, Option<Refused>), SampleError> {
+    let opened = |threads: &[u32]| match *method {
+        Method::Events(clock) => {
+            let mut rings = rings(threads, clock)?;
+            let no_stacks = add_stacks(request, &mut rings, threads, clock);
+            Ok((rings, no_stacks))
+        }
+        Method::Signals(_) => Ok((Vec::new(), None)),
+    };
     match &request.subject {
         Subject::Command(words) => {
             let what =
@@ -334,8 +469,7 @@ pub(crate) fn begin(
             let environment = environment.as_deref();
             let child = Child::start(words, environment, request.output_to_error, &request.inherited)
                 .map_err(not_started)?;
-            let mut rings = rings(&[child.pid], clock)?;
-            let no_stacks = add_stacks(request, &mut rings, &[child.pid], clock);
+            let (rings, no_stacks) = opened(&[child.pid])?;
             let running = child.go().map_err(not_started)?;
             Ok((Watched::Started(running), rings, no_stacks))
         }
@@ -344,11 +478,10 @@ pub(crate) fn begin(
             let threads = threads_of(*pid).map_err(not_attached)?;
             allow_all_files();
             // This process may sample itself, so what is refused is that process.
-            let mut rings = rings(&threads, clock).map_err(|e| match e {
+            let (rings, no_stacks) = opened(&threads).map_err(|e| match e {
                 SampleError::NotAllowed { why } => SampleError::NotAttached { pid: *pid, why },
                 other => other,
             })?;
-            let no_stacks = add_stacks(request, &mut rings, &threads, clock);
             Ok((Watched::Attached(*pid), rings, no_stacks))
         }
     }
@@ -484,15 +617,16 @@ fn wait(over: Option<&OwnedFd>, rings: &[Ring], longest: Timespec) -> bool {
     over.is_some() && waits.last().is_some_and(|fd| fd.revents().contains(PollFlags::IN))
 }
 
-fn refusals(clock: Clock, calibration: &Calibration, lost: u64) -> Vec<Refused> {
-    let mut refusals = Vec::new();
-    if !clock.with_kernel {
-        refusals.push(Refused {
-            what: "time in the kernel".to_owned(),
-            why: "it may not be sampled here; shares are of the time in user mode".to_owned(),
-            would_help: Some("root, CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1".to_owned()),
-        });
+fn no_kernel() -> Refused {
+    Refused {
+        what: "time in the kernel".to_owned(),
+        why: "it may not be sampled here; shares are of the time in user mode".to_owned(),
+        would_help: Some("root, CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1".to_owned()),
     }
+}
+
+fn refusals(calibration: &Calibration, lost: u64) -> Vec<Refused> {
+    let mut refusals = Vec::new();
     let sharp = calibration.one_behind.value();
     if sharp.is_none_or(|share| share < SHARP) {
         let how = sharp.map_or("not known".to_owned(), |share| format!("{:.0}%", 100.0 * share));

@@ -7,6 +7,7 @@ use std::ffi::{CString, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 /// A program that was started and waits.
 pub(crate) struct Child {
@@ -150,6 +151,26 @@ unsafe fn become_program(
     }
 }
 
+/// CPU time of this process's children that have ended and were waited for, and of theirs.
+pub(crate) fn cpu_time_of_children() -> Duration {
+    // SAFETY: a structure of numbers, for which all zeros are values.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes the structure, which lives until the call is over.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, 1000 * time.tv_usec as u32);
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+/// CPU time of a running process, and of its children that have ended.
+pub(crate) fn cpu_time_of(process: u32) -> Duration {
+    /// Of the fields behind the name, which may hold spaces.
+    const USER_TIME: usize = 11;
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ').skip(USER_TIME).take(4);
+    let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second().max(1) as f64)
+}
+
 /// The threads of a running process.
 pub(crate) fn threads_of(process: u32) -> io::Result<Vec<u32>> {
     let entries = std::fs::read_dir(format!("/proc/{process}/task"))?;
@@ -167,7 +188,7 @@ pub(crate) fn mappings_of(process: u32) -> io::Result<Vec<NewMapping>> {
 }
 
 /// A line of `/proc/PID/maps`: `start-end rights offset major:minor inode   name`.
-fn mapping(line: &[u8], process: u32, time_ns: u64) -> Option<NewMapping> {
+pub(crate) fn mapping(line: &[u8], process: u32, time_ns: u64) -> Option<NewMapping> {
     let mut rest = line;
     let mut field = || {
         let from = rest.iter().position(|&byte| byte != b' ')?;

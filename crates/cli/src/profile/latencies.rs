@@ -31,7 +31,7 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
 fn sampling(profile: &Profile) -> String {
     let sampling = &profile.sampling;
     let hardware = match sampling.backend {
-        Backend::Clock => "a clock",
+        Backend::Clock | Backend::Signal => "a clock",
         Backend::Pebs => "Intel PEBS",
         Backend::Ibs => "AMD IBS",
         Backend::Spe => "Arm SPE",

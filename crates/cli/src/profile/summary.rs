@@ -2,7 +2,9 @@
 
 use crate::figures::percent;
 use crate::figures::table::{draw, row};
-use records::profile::{Level, MemoryObject, Pattern, Profile, ProgramEnd, StallingLoad, TrialOutcome};
+use records::profile::{
+    Backend, Level, MemoryObject, Pattern, Profile, ProgramEnd, StallingLoad, TrialOutcome,
+};
 use std::fmt::Write;
 use std::path::Path;
 use units::Quantity;
@@ -83,12 +85,17 @@ fn sampling(profile: &Profile) -> String {
         None => format!("where samples land: {}", crate::figures::why(&sampling.calibration.one_behind)),
     };
     let frequency = match sampling.frequency.value() {
-        Some(frequency) => format!(", {frequency} a second of CPU time"),
+        Some(frequency) => format!(", {frequency:.0} a second of CPU time"),
         None => String::new(),
     };
     let events = profile.program.perf_data.as_ref().map(|file| file.events.join(", "));
-    let of = events.filter(|events| !events.is_empty()).unwrap_or_else(|| "the CPU clock".to_owned());
-    let mut text = format!("  {} samples of {of}{frequency}; {behind}\n", sampling.samples);
+    let events = events.filter(|events| !events.is_empty());
+    let what = match (sampling.backend, events) {
+        (_, Some(events)) => format!("of {events}"),
+        (Backend::Signal, None) => "by signals of CPU-time timers".to_owned(),
+        _ => "of the CPU clock".to_owned(),
+    };
+    let mut text = format!("  {} samples {what}{frequency}; {behind}\n", sampling.samples);
     if let Some(cost) = profile.summary.overhead.estimate() {
         let range = percent(&Quantity::modelled(cost, units::Unit::Ratio));
         let _ = writeln!(text, "  profiling took {range} of the program's CPU time");

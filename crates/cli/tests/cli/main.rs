@@ -36,6 +36,7 @@ mod profile;
 mod refusals;
 mod rewritten_libraries;
 mod siblings;
+mod signals;
 mod smoke;
 mod survey;
 mod switches;

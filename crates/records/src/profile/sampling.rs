@@ -9,7 +9,8 @@ use units::Quantity;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
     pub backend: Backend,
-    /// Samples per second of each thread's CPU time.
+    /// Samples per second of each thread's CPU time: requested of the kernel's events, or measured
+    /// of signals, which come at most once a tick of the kernel.
     pub frequency: Quantity,
     /// What a latency of these samples is; none where they hold none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,6 +31,9 @@ pub struct Sampling {
 pub enum Backend {
     /// A timer of CPU time: samples land behind the instruction that the core waits for.
     Clock,
+    /// A timer of each thread's CPU time, whose signals the preloaded library takes: where the
+    /// kernel's events are forbidden.
+    Signal,
     /// Loads and stores that an Intel core samples (processor event-based sampling).
     Pebs,
     /// Operations that an AMD core samples (instruction-based sampling).
@@ -41,7 +45,7 @@ pub enum Backend {
 impl Backend {
     /// It samples loads and stores with their addresses, not time.
     pub fn samples_accesses(self) -> bool {
-        !matches!(self, Self::Clock)
+        !matches!(self, Self::Clock | Self::Signal)
     }
 }
 

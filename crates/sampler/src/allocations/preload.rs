@@ -5,7 +5,7 @@
 //! the dynamic loader on their standard error. The directory goes with the profiler if no such
 //! process is left.
 
-use super::region::{Region, ticks_are_steady};
+use super::region::{ClockSettings, Region, ticks_are_steady};
 use heap::layout::VARIABLE;
 use image::elf::bytes::{u16_at, u32_at, u64_at};
 use records::run::Refused;
@@ -24,13 +24,19 @@ pub(crate) struct Preload {
 }
 
 impl Preload {
-    /// What is needed to tell of a command's allocations; or why that cannot be.
-    pub(crate) fn of(command: &[OsString], cpus: usize) -> Result<Self, String> {
+    /// What is needed to tell of a command's allocations, and to sample it if there is to be a
+    /// clock; or why that cannot be.
+    pub(crate) fn of(
+        command: &[OsString],
+        cpus: usize,
+        clock: Option<ClockSettings>,
+    ) -> Result<Self, String> {
         loads_libraries(command.first().map_or(OsStr::new(""), OsString::as_os_str))?;
         if !ticks_are_steady() {
             return Err("the time stamp counter is not steady here".to_owned());
         }
-        let region = Region::new(cpus).map_err(|e| format!("no shared memory: {}", records::plain(&e)))?;
+        let region =
+            Region::new(cpus, clock).map_err(|e| format!("no shared memory: {}", records::plain(&e)))?;
         let directory = directory().ok_or("no directory for the library: is every one mounted noexec?")?;
         let write = || -> std::io::Result<()> {
             std::fs::write(directory.path().join(NAME), LIBRARY)?;
@@ -113,6 +119,11 @@ fn loads_libraries(command: &OsStr) -> Result<(), String> {
         }
     }
     Err("the program is a script of scripts".to_owned())
+}
+
+/// Whether there is such a program at all.
+pub(crate) fn is_there(command: &OsStr) -> bool {
+    found(command).is_some_and(|path| path.exists())
 }
 
 fn found(command: &OsStr) -> Option<PathBuf> {

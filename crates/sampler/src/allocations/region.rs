@@ -4,6 +4,7 @@
 //! What processes write is not believed further than it must be: it may be wrong, never unsafe.
 
 use crate::perf::open::now_ns;
+use heap::clock::layout::Clock;
 use heap::layout::{self, Probe, Region as Memory, SLOTS, STACK_BYTES, STACKS, kind, region_bytes, state};
 use insight::registers::Registers;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
@@ -47,6 +48,15 @@ const RECORDS_A_SECOND: u64 = 40_000;
 /// readings: its process was killed.
 const PATIENCE: u32 = 10;
 
+/// What the clock in the processes is set to, if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClockSettings {
+    /// CPU time between two expirations.
+    pub period_ns: u64,
+    /// A stack is copied at one sample of this number; 0 for none.
+    pub stack_every: u32,
+}
+
 pub(crate) struct Region {
     file: OwnedFd,
     at: NonNull<u8>,
@@ -62,9 +72,9 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    pub(crate) fn new(cpus: usize) -> io::Result<Self> {
+    pub(crate) fn new(cpus: usize, clock: Option<ClockSettings>) -> io::Result<Self> {
         let rings = cpus.next_power_of_two().clamp(2, layout::MOST_RINGS as usize) as u32;
-        let bytes = region_bytes(rings);
+        let bytes = region_bytes(rings, clock.is_some());
         let file = memfd_create(layout::MEMORY_NAME, MemfdFlags::CLOEXEC)?;
         // All of it is there from the beginning: a process that writes never finds it missing.
         fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?;
@@ -78,7 +88,7 @@ impl Region {
         }
         let at = NonNull::new(at.cast::<u8>()).expect("the kernel maps nothing at address zero unasked");
         // SAFETY: mapped above with this size, page-aligned, until this value is dropped.
-        let memory = unsafe { Memory::new(at.as_ptr(), rings) };
+        let memory = unsafe { Memory::new(at.as_ptr(), rings, clock.is_some()) };
         let unfinished = vec![0; rings as usize];
         let region = Self {
             file,
@@ -96,6 +106,11 @@ impl Region {
         header.read_mostly.large_from.store(layout::LARGE_FROM, Relaxed);
         let ticks_a_second = ticks_a_second();
         header.least_ticks.store(layout::STRETCH * ticks_a_second / RECORDS_A_SECOND, Relaxed);
+        if let Some((settings, clock)) = clock.zip(memory.clock()) {
+            clock.period_ns.store(settings.period_ns, Relaxed);
+            clock.stack_every.store(settings.stack_every, Relaxed);
+            header.has_clock.store(1, Relaxed);
+        }
         header.magic.store(layout::MAGIC, Release);
         Ok(region)
     }
@@ -103,6 +118,22 @@ impl Region {
     /// Where other processes of this user open it while this process lives.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
+    }
+
+    /// No allocation is recorded.
+    pub(crate) fn forgo_allocations(&self) {
+        let mostly = &self.memory.header().read_mostly;
+        mostly.threshold.store(0, Relaxed);
+        mostly.large_from.store(u64::MAX, Relaxed);
+    }
+
+    pub(crate) fn clock(&self) -> Option<&Clock> {
+        self.memory.clock()
+    }
+
+    /// The memory itself, for a clock in this process.
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory
     }
 
     /// Fewer pages are chosen from now on.
@@ -213,7 +244,7 @@ impl Region {
     }
 
     /// The time of a tick, by the rate since the beginning.
-    fn time_ns(&self, ticks: u64, now: (u64, u64)) -> u64 {
+    pub(crate) fn time_ns(&self, ticks: u64, now: (u64, u64)) -> u64 {
         let (elapsed, elapsed_ns) = (now.0.wrapping_sub(self.began.0), now.1.saturating_sub(self.began.1));
         let before_now = now.0.wrapping_sub(ticks) as i64;
         let ns = before_now as f64 * elapsed_ns as f64 / elapsed.max(1) as f64;
@@ -245,12 +276,17 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nothing refers to it any more.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), region_bytes(self.memory.rings())) };
+        unsafe {
+            libc::munmap(
+                self.at.as_ptr().cast(),
+                region_bytes(self.memory.rings(), self.memory.clock().is_some()),
+            )
+        };
     }
 }
 
 /// The time stamp counter and the clock that events have, read together.
-fn now() -> (u64, u64) {
+pub(crate) fn now() -> (u64, u64) {
     // SAFETY: every x86-64 has it.
     (unsafe { std::arch::x86_64::_rdtsc() }, now_ns())
 }
@@ -285,7 +321,7 @@ mod tests {
 
     #[test]
     fn records_are_read_with_their_times() {
-        let mut region = Region::new(1).unwrap();
+        let mut region = Region::new(1, None).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(2));
         let before = now_ns();
         write(&region, 0, kind::FREED, 0x5000);
@@ -301,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_slot_that_is_never_finished_is_passed_over() {
-        let mut region = Region::new(1).unwrap();
+        let mut region = Region::new(1, None).unwrap();
         region.memory.head(0).head.fetch_add(1, Relaxed);
         write(&region, 0, kind::FREED, 0x5000);
         let (mut told, mut copied) = (Vec::new(), Vec::new());
@@ -313,7 +349,7 @@ mod tests {
 
     #[test]
     fn what_a_process_breaks_is_not_believed() {
-        let mut region = Region::new(1).unwrap();
+        let mut region = Region::new(1, None).unwrap();
         region.memory.head(0).head.store(u64::MAX / 2, Relaxed);
         write(&region, 1, 77, 1);
         let buffer = region.memory.stack(3);

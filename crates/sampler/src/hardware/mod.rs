@@ -11,7 +11,7 @@ use crate::perf::ring::RING_BYTES;
 use crate::perf_data::role::latency_kind;
 use crate::recorder::Recorder;
 use crate::session::{
-    Request, SampleError, Subject, Watched, allocations_left_out, begin, own_cpu_time, preload, watch,
+    Method, Request, SampleError, Subject, Watched, allocations_left_out, begin, own_cpu_time, preload, watch,
 };
 use crate::target::mappings_of;
 use lab::stop::Stop;
@@ -36,11 +36,12 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
         wake_at_bytes: (RING_BYTES / 2) as u32,
         holds: Holds::Accesses(event),
     };
-    let (mut preloaded, no_allocations) = preload(request);
+    let method = Method::Events(clock);
+    let (mut preloaded, no_allocations) = preload(request, &method)?;
     // Stacks come with the samples: a clock's samples would be of other instructions.
     let mut without_clock = request.clone();
     without_clock.finds_out.stacks = false;
-    let (watched, mut rings, _) = begin(&without_clock, preloaded.as_ref(), clock)?;
+    let (watched, mut rings, _) = begin(&without_clock, preloaded.as_ref(), &method)?;
     let began = Instant::now();
     let window = request.window.map(|(from, to)| {
         let now = now_ns();

@@ -23,7 +23,9 @@ pub(crate) fn find(devices: &Path, backend: Backend) -> Result<AccessEvent, Stri
     match backend {
         Backend::Pebs => pebs(devices),
         Backend::Ibs => ibs(devices),
-        Backend::Clock | Backend::Spe => Err("it is not sampled on this kind of machine".to_owned()),
+        Backend::Clock | Backend::Signal | Backend::Spe => {
+            Err("it is not sampled on this kind of machine".to_owned())
+        }
     }
 }
 

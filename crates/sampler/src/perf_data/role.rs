@@ -69,7 +69,7 @@ impl Role {
 /// What a backend counts as latency.
 pub(crate) fn latency_kind(backend: Backend) -> Option<LatencyKind> {
     match backend {
-        Backend::Clock => None,
+        Backend::Clock | Backend::Signal => None,
         Backend::Pebs => Some(LatencyKind::UntilUse),
         Backend::Ibs => Some(LatencyKind::Miss),
         Backend::Spe => Some(LatencyKind::Total),

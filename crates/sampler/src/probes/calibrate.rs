@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_known_load_is_probed_where_breakpoints_are_to_be_had() {
-        let mut region = Region::new(1).unwrap();
+        let mut region = Region::new(1, None).unwrap();
         match calibrate(&mut region, 1 << 20) {
             Ok(found) => {
                 assert!(found.cost_s.value > 0.0 && found.cache_ns.value > 0.5, "{found:?}");
