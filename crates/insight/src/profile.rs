@@ -12,6 +12,7 @@ use crate::object_stalls::ObjectStalls;
 use crate::objects::{Found, Objects, Variables};
 use crate::pattern::{Timed, pattern};
 use crate::share::{measured_share, share};
+use crate::sharing::{Gathered, shared};
 use crate::site_names::SiteNames;
 use crate::source::{ModuleFile, Source};
 use crate::stacks::Frame;
@@ -53,6 +54,13 @@ const WORTH_ANNOTATING: f64 = 0.005;
 struct Waited {
     samples: u64,
     kept: Vec<Kept>,
+}
+
+impl Waited {
+    fn count(&mut self, counts: &PlaceTally) {
+        self.samples += counts.user;
+        self.kept.extend(&counts.kept);
+    }
 }
 
 /// What one function's samples say.
@@ -149,6 +157,7 @@ struct Listed {
     functions: Vec<FunctionShare>,
     code: Vec<AnnotatedFunction>,
     objects: ObjectStalls,
+    gathered: Gathered,
     levels: BTreeMap<Level, u64>,
     beyond_l2: u64,
 }
@@ -167,6 +176,7 @@ impl Listed {
     ) {
         let (file, code) = (source.file, &source.code);
         let mut loads: BTreeMap<Svma, Waited> = BTreeMap::new();
+        let mut stores: BTreeMap<Svma, Waited> = BTreeMap::new();
         let mut functions: BTreeMap<usize, InFunction> = BTreeMap::new();
         let mut attributed = Attributed::default();
         for &(offset, counts) in places {
@@ -176,7 +186,10 @@ impl Listed {
             };
             match code.entry(at) {
                 Entry::SystemCall => sums.system_calls += counts.kernel,
-                Entry::Fault => sums.page_faults += counts.kernel,
+                Entry::Fault => {
+                    sums.page_faults += counts.kernel;
+                    self.gathered.add_faults(source, objects, at, &counts.kept_in_kernel, counts.kernel);
+                }
                 Entry::Other => {}
             }
             let cause = code.cause(at);
@@ -184,15 +197,17 @@ impl Listed {
             match cause {
                 Cause::Load(load) => {
                     sums.loads += counts.user;
-                    let waited = loads.entry(load).or_default();
-                    waited.samples += counts.user;
-                    waited.kept.extend(&counts.kept);
+                    loads.entry(load).or_default().count(counts);
                 }
-                Cause::Store(_) => sums.stores += counts.user,
+                Cause::Store(store) => {
+                    sums.stores += counts.user;
+                    stores.entry(store).or_default().count(counts);
+                }
                 Cause::Computing => sums.computing += counts.user,
                 Cause::Unclear(why) => *sums.unclear.entry(why).or_default() += counts.user,
             }
             if let Some(unit) = code.module.unit_at(at) {
+                self.gathered.ran((file.what, unit), &counts.kept, counts.user);
                 let function = functions.entry(unit).or_default();
                 function.samples += counts.user;
                 function.stalled += if matches!(cause, Cause::Load(_)) { counts.user } else { 0 };
@@ -212,6 +227,9 @@ impl Listed {
             });
             let by_code = by_code.get(&address).copied();
             self.add_load(source, objects, calls, run, address, &waited, beside, by_code, all);
+        }
+        for (address, waited) in stores {
+            self.gathered.add(source, objects, address, &waited.kept, waited.samples);
         }
         for (unit, counts) in functions {
             if counts.samples as f64 >= WORTH_ANNOTATING * all as f64 {
@@ -260,6 +278,7 @@ impl Listed {
         let found: Vec<(u32, Found)> =
             known.into_iter().map(|(timed, found)| (timed.thread, found)).collect();
         let object = self.objects.count(&found, waited.samples).map(|object| object.name);
+        let number = self.gathered.add(source, objects, address, &waited.kept, waited.samples);
         if waited.samples < LEAST_LISTED {
             return;
         }
@@ -273,6 +292,10 @@ impl Listed {
             let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
             stall_each(waited.samples, beside, sharp)
         });
+        if let Some(number) = number {
+            let by = &mut self.gathered.by[number as usize];
+            (by.listed, by.each) = (Some(self.loads.len()), each);
+        }
         let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
         let load = StallingLoad {
             module: file.path.clone(),
@@ -315,8 +338,22 @@ impl Listed {
         self.loads.push(load);
     }
 
+    /// These loads wait for lines that other threads write, whatever their footprint says.
+    fn disturb(&mut self, dirty: &[usize]) {
+        for &number in dirty {
+            let load = &mut self.loads[number];
+            *self.levels.entry(load.level).or_default() -= load.samples;
+            *self.levels.entry(Level::Dirty).or_default() += load.samples;
+            self.beyond_l2 -= if load.beyond_l2 { load.samples } else { 0 };
+            load.level = Level::Dirty;
+            load.beyond_l2 = true;
+            self.beyond_l2 += load.samples;
+            "other threads write to its lines at the same time".clone_into(&mut load.level_because);
+        }
+    }
+
     fn into_profile(
-        self,
+        mut self,
         run: Run,
         tally: &Tally,
         objects: &Objects<'_, '_>,
@@ -325,6 +362,8 @@ impl Listed {
     ) -> Profile {
         let all = tally.samples;
         let share = |part: u64| measured_share(part, all);
+        let shared = shared(&self.gathered, all);
+        self.disturb(&shared.dirty);
         let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);
         let modelled = |part: u64| match measured_share(part, all) {
             Quantity::Resolved { value, lo, hi, .. } => {
@@ -360,6 +399,7 @@ impl Listed {
                 l2: modelled(level(Level::L2)),
                 l3: modelled(level(Level::L3)),
                 dram: modelled(level(Level::Dram)),
+                dirty: modelled(level(Level::Dirty)),
                 beyond_l2: modelled(self.beyond_l2),
                 unresolved: share(level(Level::Unresolved)),
             },
@@ -376,7 +416,8 @@ impl Listed {
         Profile {
             program: run.program,
             sampling: run.sampling,
-            findings: findings::of(&summary, &loads),
+            findings: findings::of(&summary, &loads, shared.findings),
+            lines: shared.lines,
             summary,
             loads,
             functions: functions.into_iter().take(MOST_LISTED).collect(),

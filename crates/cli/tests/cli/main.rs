@@ -33,6 +33,7 @@ mod plan;
 mod profile;
 mod refusals;
 mod rewritten_libraries;
+mod sharing;
 mod siblings;
 mod smoke;
 mod survey;
