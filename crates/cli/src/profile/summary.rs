@@ -248,7 +248,7 @@ fn findings(profile: &Profile) -> String {
 /// Where a change may gain nothing, its end says more than an interval.
 fn gain(gain: &Quantity) -> String {
     match gain.estimate() {
-        Some(share) if share.lo <= 0.0 => format!("at most {:.0}%", 100.0 * share.value),
+        Some(share) if share.lo <= 0.0 => format!("at most {:.0}%", 100.0 * share.hi),
         _ => percent(gain),
     }
 }

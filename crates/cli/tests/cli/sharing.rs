@@ -18,7 +18,8 @@ fn source(name: &str) -> PathBuf {
 /// One of the programs, compiled; `None` where its compiler is missing.
 fn compiled(name: &str, options: &[&str]) -> Option<Place> {
     let place = Place::uncompiled("", env!("CARGO_BIN_EXE_gleaner"));
-    let compiler = if name.ends_with(".cpp") { "c++" } else { "cc" };
+    let compiler =
+        if Path::new(name).extension().is_some_and(|extension| extension == "cpp") { "c++" } else { "cc" };
     let mut command = place.command(compiler);
     command.args(["-O1", "-g", "-pthread"]).args(options).arg("-o").arg(place.at("p")).arg(source(name));
     let done = command.status().is_ok_and(|status| status.success());

@@ -1,7 +1,7 @@
 //! Shared lines as the record has them, and what to do about them.
 
 use super::access::{Access, Moment};
-use super::cost::{observed, saved};
+use super::cost::{between, observed, saved};
 use super::first_touch::{Touched, touched};
 use super::gathered::{By, Gathered};
 use super::lines::{Kind, Line, Part, lines};
@@ -145,19 +145,25 @@ fn gain(
     let units: BTreeSet<(u32, usize)> = code.keys().filter_map(|by| gathered.by[*by as usize].unit).collect();
     let moments: Vec<Moment> =
         units.iter().filter_map(|unit| gathered.moments.get(unit)).flatten().copied().collect();
-    let samples = observed(&accesses, &moments).unwrap_or_else(|| {
-        let mut sum = [0.0; 3];
-        for (by, weight) in code {
-            let by = &gathered.by[*by as usize];
-            let saved = saved(by.each, by.locks);
-            for (sum, part) in sum.iter_mut().zip([saved.value, saved.lo, saved.hi]) {
-                *sum += weight * part;
-            }
+    let mut sum = [0.0; 3];
+    for (by, weight) in code {
+        let by = &gathered.by[*by as usize];
+        let saved = saved(by.each, by.locks);
+        for (sum, part) in sum.iter_mut().zip([saved.value, saved.lo, saved.hi]) {
+            *sum += weight * part;
         }
-        // The samples themselves are a count.
-        let spread = 1.96 * weight.sqrt() / weight;
-        Estimate::new(sum[0], sum[1] * (1.0 - spread).max(0.0), (sum[2] * (1.0 + spread)).min(all as f64))
-    });
+    }
+    // The samples themselves are a count.
+    let spread = 1.96 * weight.sqrt() / weight;
+    let (least, most) = (sum[1] * (1.0 - spread).max(0.0), (sum[2] * (1.0 + spread)).min(all as f64));
+    let samples = match observed(&accesses, &moments) {
+        Some(observed) => {
+            let locked =
+                |(by, weight): (&u32, &f64)| if gathered.by[*by as usize].locks { *weight } else { 0.0 };
+            between(observed, sum[0], code.iter().map(locked).sum::<f64>() >= 0.5 * weight)
+        }
+        None => Estimate::new(sum[0], least, most),
+    };
     let share = |samples: f64| samples / all as f64;
     Quantity::modelled(Estimate::new(share(samples.value), share(samples.lo), share(samples.hi)), Unit::Ratio)
 }
