@@ -11,9 +11,13 @@
 //!                                               600 samples are what the sharing costs
 //! ```
 //!
-//! Where a thread is hardly ever alone, a private line is taken to cost what an L1 hit does. That
-//! is the upper end in any case: plain stores to a line that another thread takes away empty the
-//! pipeline, what is beside them waits as well, and the comparison shows less than sharing costs.
+//! Where a thread is hardly ever alone, a private line is taken to cost what an L1 hit does.
+//!
+//! That holds for instructions that lock their line, which wait by themselves. Plain stores to a
+//! line that another thread takes away empty the pipeline, and what is beside them waits as well:
+//! the comparison shows less than sharing costs. Of these the stall on the lines while another
+//! thread uses them is what padding may save, and the time of the whole functions meanwhile is the
+//! upper end.
 
 use super::access::{Access, Moment};
 use super::together::is_near;
@@ -35,9 +39,18 @@ const HIT: [f64; 3] = [1.0, 0.2, 5.0];
 /// The same for an instruction that locks its line.
 const LOCKED_HIT: [f64; 3] = [15.0, 5.0, 25.0];
 
-/// What the run shows: samples that sharing costs. `accesses` are those in conflict, `moments` all
-/// samples of the functions that these are in, with them. `None` if no thread is alone for long.
-pub(super) fn observed(accesses: &[&Access], moments: &[Moment]) -> Option<Estimate> {
+/// Samples together with another thread, and alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Split {
+    /// On the lines.
+    on: [f64; 2],
+    /// In the functions in question.
+    whole: [f64; 2],
+}
+
+/// Splits the run's samples. `accesses` are those in conflict, `moments` all samples of the
+/// functions that these are in, with them. `None` if too few samples are kept to tell.
+pub(super) fn split(accesses: &[&Access], moments: &[Moment]) -> Option<Split> {
     let threads: BTreeSet<(u32, u32)> = accesses.iter().map(|a| (a.process, a.thread)).collect();
     let all: f64 = moments.iter().map(|moment| moment.weight).sum();
     if moments.is_empty() || all / moments.len() as f64 > MOST_THINNED {
@@ -62,6 +75,11 @@ pub(super) fn observed(accesses: &[&Access], moments: &[Moment]) -> Option<Estim
     for moment in moments.iter().filter(|moment| threads.contains(&(moment.process, moment.thread))) {
         whole[usize::from(!is_together(moment.process, moment.thread, moment.time_ns))] += moment.weight;
     }
+    Some(Split { on, whole })
+}
+
+/// What the run shows: samples that sharing costs. `None` if no thread is alone for long.
+pub(super) fn observed(Split { on, whole }: Split) -> Option<Estimate> {
     let beside = [(whole[0] - on[0]).max(0.0), (whole[1] - on[1]).max(0.0)];
     if beside[1] < LEAST_ALONE || on[1] < 1.0 {
         return None;
@@ -75,12 +93,10 @@ pub(super) fn observed(accesses: &[&Access], moments: &[Moment]) -> Option<Estim
     Some(Estimate::new(within(value), within(value - spread), within(value + spread)))
 }
 
-/// What the run shows, with the upper end that stall less hits gives. Of plain stores the truth
-/// lies between the two, and is not known more closely: the value is the middle.
-pub(super) fn between(observed: Estimate, modelled: f64, locks: bool) -> Estimate {
-    let most = observed.hi.max(modelled);
-    let value = if locks { observed.value } else { 0.5 * (observed.value + most) };
-    Estimate::new(value, observed.lo, most)
+/// What sharing costs where it is by plain stores.
+pub(super) fn of_plain_stores(split: Split) -> Estimate {
+    let least = observed(split).map_or(0.0, |observed| observed.lo);
+    Estimate::new(split.on[0], least, split.whole[0].max(split.on[0]))
 }
 
 /// The part of a load's stall that a private line would save, if it waits so long each time.
@@ -121,7 +137,7 @@ mod tests {
     fn of(parts: &[(Vec<Access>, Vec<Moment>)]) -> Option<Estimate> {
         let accesses: Vec<Access> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let moments: Vec<Moment> = parts.iter().flat_map(|part| part.1.clone()).collect();
-        observed(&accesses.iter().collect::<Vec<_>>(), &moments)
+        observed(split(&accesses.iter().collect::<Vec<_>>(), &moments)?)
     }
 
     #[test]
@@ -138,11 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn plain_stores_cost_more_than_the_run_shows() {
-        let nothing = Estimate::new(0.0, 0.0, 10.0);
-        assert_eq!(between(nothing, 400.0, false), Estimate::new(200.0, 0.0, 400.0));
-        assert_eq!(between(nothing, 400.0, true), Estimate::new(0.0, 0.0, 400.0));
-        assert_eq!(between(Estimate::new(500.0, 450.0, 550.0), 400.0, true).hi, 550.0);
+    fn plain_stores_cost_the_stall_while_threads_are_together() {
+        let cost = of_plain_stores(Split { on: [400.0, 300.0], whole: [900.0, 700.0] });
+        assert_eq!((cost.value, cost.hi), (400.0, 900.0));
+        assert!(cost.lo < 400.0);
     }
 
     #[test]

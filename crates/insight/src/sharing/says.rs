@@ -1,7 +1,7 @@
 //! Shared lines as the record has them, and what to do about them.
 
 use super::access::{Access, Moment};
-use super::cost::{between, observed, saved};
+use super::cost::{observed, of_plain_stores, saved, split};
 use super::first_touch::{Touched, touched};
 use super::gathered::{By, Gathered};
 use super::lines::{Kind, Line, Part, lines};
@@ -156,13 +156,14 @@ fn gain(
     // The samples themselves are a count.
     let spread = 1.96 * weight.sqrt() / weight;
     let (least, most) = (sum[1] * (1.0 - spread).max(0.0), (sum[2] * (1.0 + spread)).min(all as f64));
-    let samples = match observed(&accesses, &moments) {
-        Some(observed) => {
-            let locked =
-                |(by, weight): (&u32, &f64)| if gathered.by[*by as usize].locks { *weight } else { 0.0 };
-            between(observed, sum[0], code.iter().map(locked).sum::<f64>() >= 0.5 * weight)
-        }
-        None => Estimate::new(sum[0], least, most),
+    let hits = Estimate::new(sum[0], least, most);
+    let locked = |(by, weight): (&u32, &f64)| if gathered.by[*by as usize].locks { *weight } else { 0.0 };
+    let locks = code.iter().map(locked).sum::<f64>() >= 0.5 * weight;
+    let samples = match split(&accesses, &moments) {
+        Some(split) if !locks => of_plain_stores(split),
+        split => split
+            .and_then(observed)
+            .map_or(hits, |observed| Estimate { hi: observed.hi.max(sum[0]), ..observed }),
     };
     let share = |samples: f64| samples / all as f64;
     Quantity::modelled(Estimate::new(share(samples.value), share(samples.lo), share(samples.hi)), Unit::Ratio)
