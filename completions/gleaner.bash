@@ -124,7 +124,7 @@ _gleaner() {
             fi
             case "${prev}" in
                 --format)
-                    COMPREPLY=($(compgen -W "pprof folded speedscope firefox callgrind memprof csv-loads csv-functions csv-objects" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pprof folded speedscope firefox callgrind memprof csv-loads csv-functions csv-objects csv-lines" -- "${cur}"))
                     return 0
                     ;;
                 --output)

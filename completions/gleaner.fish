@@ -150,7 +150,8 @@ callgrind\t'For callgrind_annotate and KCachegrind'
 memprof\t'For llvm-profdata: samples that waited for each global variable (YAML)'
 csv-loads\t'The loads as comma-separated values'
 csv-functions\t'The functions as comma-separated values'
-csv-objects\t'The data as comma-separated values'"
+csv-objects\t'The data as comma-separated values'
+csv-lines\t'The cache lines that threads share, by offset and thread, as comma-separated values'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand export" -s o -l output -d 'Write to this file [default: standard output]' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand export" -l weight -d 'What stacks are weighed by; formats that hold both show this one first [default: time]' -r -f -a "time\t'CPU time'
 stall\t'Time spent waiting for loads'"

@@ -56,6 +56,8 @@ enum Format {
     CsvFunctions,
     /// The data as comma-separated values
     CsvObjects,
+    /// The cache lines that threads share, by offset and thread, as comma-separated values
+    CsvLines,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -78,6 +80,7 @@ impl Format {
             Self::CsvLoads => export::Format::CsvLoads,
             Self::CsvFunctions => export::Format::CsvFunctions,
             Self::CsvObjects => export::Format::CsvObjects,
+            Self::CsvLines => export::Format::CsvLines,
         }
     }
 
@@ -94,7 +97,7 @@ impl Format {
             Self::Memprof => format!(
                 "llvm-profdata merge --memprof-version=4 {file} -o memprof.profdata (LLVM 21 or later)"
             ),
-            Self::CsvLoads | Self::CsvFunctions | Self::CsvObjects => return None,
+            Self::CsvLoads | Self::CsvFunctions | Self::CsvObjects | Self::CsvLines => return None,
         })
     }
 

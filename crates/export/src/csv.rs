@@ -82,6 +82,34 @@ pub(crate) fn objects(profile: &Profile) -> String {
     table.text
 }
 
+/// The cache lines that threads share: a row for each offset and thread.
+pub(crate) fn lines(profile: &Profile) -> String {
+    let mut table = Table::new(
+        "process,line_address,line_sharing,offset,bytes,thread,sharing,reads,writes,\
+         stall_ratio,stall_ratio_lo,stall_ratio_hi,object,function,file,line",
+    );
+    for line in &profile.lines {
+        for part in &line.parts {
+            table.text(&line.process.to_string());
+            table.text(&format!("{:#x}", line.address));
+            table.text(line.sharing.word());
+            table.text(&part.offset.to_string());
+            table.text(&part.bytes.to_string());
+            table.text(&part.thread.to_string());
+            table.text(part.sharing.map_or("", records::profile::Sharing::word));
+            table.text(&part.reads.to_string());
+            table.text(&part.writes.to_string());
+            table.quantity(&part.stall, Unit::Ratio);
+            table.text(part.object.as_deref().unwrap_or(""));
+            table.text(part.function.as_deref().unwrap_or(""));
+            table.text(part.file.as_deref().unwrap_or(""));
+            table.text(&part.line.map_or_else(String::new, |line| line.to_string()));
+            table.end_row();
+        }
+    }
+    table.text
+}
+
 struct Table {
     text: String,
     row_is_empty: bool,

@@ -42,6 +42,7 @@ pub enum Format {
     CsvLoads,
     CsvFunctions,
     CsvObjects,
+    CsvLines,
 }
 
 /// What a stack is weighed by.
@@ -64,7 +65,7 @@ pub struct Traits {
 }
 
 impl Format {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Pprof,
         Self::Folded,
         Self::Speedscope,
@@ -74,6 +75,7 @@ impl Format {
         Self::CsvLoads,
         Self::CsvFunctions,
         Self::CsvObjects,
+        Self::CsvLines,
     ];
 
     pub fn traits(self) -> Traits {
@@ -82,7 +84,7 @@ impl Format {
             Self::Folded | Self::Speedscope | Self::Firefox | Self::Callgrind => {
                 Traits { binary: false, stacks: true }
             }
-            Self::Memprof | Self::CsvLoads | Self::CsvFunctions | Self::CsvObjects => {
+            Self::Memprof | Self::CsvLoads | Self::CsvFunctions | Self::CsvObjects | Self::CsvLines => {
                 Traits { binary: false, stacks: false }
             }
         }
@@ -117,6 +119,7 @@ pub fn profile(document: &Document<Profile>, format: Format, weight: Weight) -> 
         Format::CsvLoads => return Ok(csv::loads(profile).into_bytes()),
         Format::CsvFunctions => return Ok(csv::functions(profile).into_bytes()),
         Format::CsvObjects => return Ok(csv::objects(profile).into_bytes()),
+        Format::CsvLines => return Ok(csv::lines(profile).into_bytes()),
         Format::Pprof | Format::Folded | Format::Speedscope | Format::Firefox | Format::Callgrind => {}
     }
     let needs_time = !matches!(format, Format::Folded);
@@ -136,7 +139,7 @@ pub fn profile(document: &Document<Profile>, format: Format, weight: Weight) -> 
         Format::Speedscope => speedscope::text(document, &stacks, weight).into_bytes(),
         Format::Firefox => firefox::text(document, &stacks, weight).into_bytes(),
         Format::Callgrind => callgrind::text(document, &stacks, weight).into_bytes(),
-        Format::Memprof | Format::CsvLoads | Format::CsvFunctions | Format::CsvObjects => {
+        Format::Memprof | Format::CsvLoads | Format::CsvFunctions | Format::CsvObjects | Format::CsvLines => {
             unreachable!("written above")
         }
     })

@@ -2,8 +2,8 @@
 //! the profiler.
 //!
 //! The program may have a handler of its own for that signal: it is kept here and called for what
-//! is not ours. `clock/interpose.rs` has `sigaction` and its relatives come here; a program that asks the kernel
-//! itself (Go's do) is not probed, which the profiler sees to.
+//! is not ours. `clock/interpose.rs` has `sigaction` and its relatives come here; a program that
+//! asks the kernel itself (Go's do) is not probed, which the profiler sees to.
 
 use crate::layout::Region;
 use crate::probe::{General, probe};

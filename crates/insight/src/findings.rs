@@ -16,9 +16,9 @@ const LEAST_CYCLES: f64 = 15.0;
 /// Prefetches for more loads than this are not proposed one by one.
 const MOST_PREFETCHES: usize = 3;
 
-/// All findings, those that promise most first.
-pub(crate) fn of(summary: &Summary, loads: &[StallingLoad]) -> Vec<Finding> {
-    let mut found: Vec<Finding> = Vec::new();
+/// All findings, those that promise most first; those of sharing are told apart already.
+pub(crate) fn of(summary: &Summary, loads: &[StallingLoad], shared: Vec<Finding>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = shared;
     found.extend(harvest(loads));
     found.extend(prefetches(loads));
     found.extend(page_faults(summary));
@@ -49,7 +49,7 @@ fn harvest(loads: &[StallingLoad]) -> Option<Finding> {
 fn prefetches(loads: &[StallingLoad]) -> Vec<Finding> {
     let is_worth = |load: &&StallingLoad| {
         load.pattern == Pattern::Parallel
-            && load.level != Level::L1
+            && !matches!(load.level, Level::L1 | Level::Dirty)
             && value(&load.stall) >= LEAST_LOAD
             && load.stall_each.estimate().is_some_and(|each| each.value >= LEAST_CYCLES)
     };
@@ -109,7 +109,7 @@ mod tests {
         (load.stall, load.stall_each) = (share(0.4), Quantity::modelled(Estimate::exact(80.0), Unit::Cycles));
         (load.pattern, load.level, load.harvestable) = (Pattern::Chain, Level::Dram, share(0.0));
         change(load);
-        of(&profile.summary, &profile.loads).iter().map(|finding| finding.kind).collect()
+        of(&profile.summary, &profile.loads, Vec::new()).iter().map(|finding| finding.kind).collect()
     }
 
     fn share(value: f64) -> Quantity {

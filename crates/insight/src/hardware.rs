@@ -73,7 +73,8 @@ pub(crate) fn profile(
     Profile {
         program: run.program,
         sampling: run.sampling,
-        findings: findings::of(&summary, &loads),
+        findings: findings::of(&summary, &loads, Vec::new()),
+        lines: Vec::new(),
         trials: Vec::new(),
         summary,
         loads,

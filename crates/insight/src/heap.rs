@@ -70,6 +70,10 @@ impl Near {
         address.wrapping_sub(self.start) < u64::from(self.units) * UNIT
     }
 
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
     pub fn site(&self) -> SiteId {
         SiteId(self.site & !STANDS_FOR_OTHERS)
     }

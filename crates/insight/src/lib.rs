@@ -22,6 +22,7 @@
 //! site_names     what people call such a site
 //! objects        which variable, allocation or area an address lies in
 //! object_stalls  how much of the stall each object has
+//! sharing        which cache lines threads share, and what that costs
 //! findings       what to do about the waiting
 //! annotate       the code of functions that took time, with its samples
 //! run            what is known of a run beside its samples
@@ -51,6 +52,7 @@ pub mod profile;
 pub mod registers;
 mod run;
 pub mod share;
+mod sharing;
 mod site_names;
 pub mod sites;
 mod source;

@@ -112,7 +112,12 @@ impl<'t, 'd> Objects<'t, 'd> {
         let mapping = space.at(address);
         let mapped = mapping.map(|mapping| (mapping, self.tally.mapped(mapping.what)));
         let is_stack = mapped.is_some_and(|(_, mapped)| mapped.name.starts_with(b"[stack"));
-        if is_stack || address.0.abs_diff(stack_pointer) < NEAR_STACK_POINTER {
+        let is_near = address.0.abs_diff(stack_pointer) < NEAR_STACK_POINTER;
+        if is_stack && !is_near && stack_pointer != 0 {
+            let name = "stack of main".to_owned();
+            return Some(Placed::variable(Object { name, bytes: None, which: 0, group: None }));
+        }
+        if is_stack || is_near {
             let name = "stack".to_owned();
             return Some(Placed::variable(Object { name, bytes: None, which: 0, group: None }));
         }

@@ -18,6 +18,7 @@ use crate::probes::latency::{Latency, latency};
 use crate::probes::stride::stride;
 use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
 use crate::share::{measured_share, share};
+use crate::sharing::{Gathered, shared};
 use crate::site_names::SiteNames;
 use crate::source::{ModuleFile, Source};
 use crate::stacks::Frame;
@@ -40,6 +41,13 @@ const NOT_BY_CLOCK: &str = "samples of a clock do not tell";
 struct Waited {
     samples: u64,
     kept: Vec<Kept>,
+}
+
+impl Waited {
+    fn count(&mut self, counts: &PlaceTally) {
+        self.samples += counts.user;
+        self.kept.extend(&counts.kept);
+    }
 }
 
 /// What one function's samples say.
@@ -150,6 +158,7 @@ struct Listed {
     functions: Vec<FunctionShare>,
     code: Vec<AnnotatedFunction>,
     objects: ObjectStalls,
+    gathered: Gathered,
     levels: BTreeMap<Level, u64>,
     beyond_l2: u64,
     /// Of loads that were probed, with their samples.
@@ -171,6 +180,7 @@ impl Listed {
     ) {
         let (file, code) = (source.file, &source.code);
         let mut loads: BTreeMap<Svma, Waited> = BTreeMap::new();
+        let mut stores: BTreeMap<Svma, Waited> = BTreeMap::new();
         let mut functions: BTreeMap<usize, InFunction> = BTreeMap::new();
         let mut attributed = Attributed::default();
         for &(offset, counts) in places {
@@ -180,7 +190,10 @@ impl Listed {
             };
             match code.entry(at) {
                 Entry::SystemCall => sums.system_calls += counts.kernel,
-                Entry::Fault => sums.page_faults += counts.kernel,
+                Entry::Fault => {
+                    sums.page_faults += counts.kernel;
+                    self.gathered.add_faults(source, objects, at, &counts.kept_in_kernel, counts.kernel);
+                }
                 Entry::Other => {}
             }
             let cause = code.cause(at);
@@ -188,15 +201,17 @@ impl Listed {
             match cause {
                 Cause::Load(load) => {
                     sums.loads += counts.user;
-                    let waited = loads.entry(load).or_default();
-                    waited.samples += counts.user;
-                    waited.kept.extend(&counts.kept);
+                    loads.entry(load).or_default().count(counts);
                 }
-                Cause::Store(_) => sums.stores += counts.user,
+                Cause::Store(store) => {
+                    sums.stores += counts.user;
+                    stores.entry(store).or_default().count(counts);
+                }
                 Cause::Computing => sums.computing += counts.user,
                 Cause::Unclear(why) => *sums.unclear.entry(why).or_default() += counts.user,
             }
             if let Some(unit) = code.module.unit_at(at) {
+                self.gathered.ran((file.what, unit), &counts.kept, counts.user);
                 let function = functions.entry(unit).or_default();
                 function.samples += counts.user;
                 function.stalled += if matches!(cause, Cause::Load(_)) { counts.user } else { 0 };
@@ -222,6 +237,9 @@ impl Listed {
                 .map(|offset| Place { what: MappedId(file.what), offset });
             let probes = place.and_then(|place| probes.get(&place)).map_or(&[][..], Vec::as_slice);
             self.add_load(source, objects, calls, run, address, &waited, probes, beside, by_code, all);
+        }
+        for (address, waited) in stores {
+            self.gathered.add(source, objects, address, &waited.kept, waited.samples);
         }
         for (unit, counts) in functions {
             if counts.samples as f64 >= WORTH_ANNOTATING * all as f64 {
@@ -283,6 +301,7 @@ impl Listed {
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
         let readings: Vec<Reading> = known.into_iter().map(|(_, reading)| reading).collect();
         let object = self.objects.count(&readings, waited.samples as f64).map(|object| object.name);
+        let number = self.gathered.add(source, objects, address, &waited.kept, waited.samples);
         if waited.samples < LEAST_LISTED {
             return;
         }
@@ -300,6 +319,10 @@ impl Listed {
                 None => each,
             }
         });
+        if let Some(number) = number {
+            let by = &mut self.gathered.by[number as usize];
+            (by.listed, by.each) = (Some(self.loads.len()), each);
+        }
         let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
         let load = StallingLoad {
             module: file.path.clone(),
@@ -354,8 +377,22 @@ impl Listed {
         self.loads.push(load);
     }
 
+    /// These loads wait for lines that other threads write, whatever their footprint says.
+    fn disturb(&mut self, dirty: &[usize]) {
+        for &number in dirty {
+            let load = &mut self.loads[number];
+            *self.levels.entry(load.level).or_default() -= load.samples;
+            *self.levels.entry(Level::Dirty).or_default() += load.samples;
+            self.beyond_l2 -= if load.beyond_l2 { load.samples } else { 0 };
+            load.level = Level::Dirty;
+            load.beyond_l2 = true;
+            self.beyond_l2 += load.samples;
+            "other threads write to its lines at the same time".clone_into(&mut load.level_because);
+        }
+    }
+
     fn into_profile(
-        self,
+        mut self,
         run: Run,
         tally: &Tally,
         objects: &Objects<'_, '_>,
@@ -364,6 +401,8 @@ impl Listed {
     ) -> Profile {
         let all = tally.samples;
         let share = |part: u64| measured_share(part, all);
+        let shared = shared(&self.gathered, all);
+        self.disturb(&shared.dirty);
         let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);
         let modelled = |part: u64| match measured_share(part, all) {
             Quantity::Resolved { value, lo, hi, .. } => {
@@ -411,9 +450,9 @@ impl Listed {
                 l2: modelled(level(Level::L2)),
                 l3: modelled(level(Level::L3)),
                 dram: modelled(level(Level::Dram)),
+                dirty: modelled(level(Level::Dirty)),
                 beyond_l2: modelled(self.beyond_l2),
                 remote: Quantity::unresolved(NOT_BY_CLOCK),
-                dirty: Quantity::unresolved(NOT_BY_CLOCK),
                 in_flight: Quantity::unresolved(NOT_BY_CLOCK),
                 unresolved: share(level(Level::Unresolved)),
             },
@@ -431,8 +470,9 @@ impl Listed {
         Profile {
             program: run.program,
             sampling: run.sampling,
-            findings: findings::of(&summary, &loads),
+            findings: findings::of(&summary, &loads, shared.findings),
             trials: Vec::new(),
+            lines: shared.lines,
             summary,
             loads,
             functions: functions.into_iter().take(MOST_LISTED).collect(),

@@ -55,6 +55,8 @@ pub struct PlaceTally {
     pub kernel: u64,
     /// User mode samples that were kept.
     pub kept: Vec<Kept>,
+    /// Samples in the kernel that were kept, with the registers with which it was entered.
+    pub kept_in_kernel: Vec<Kept>,
 }
 
 /// A file or area that is mapped somewhere.
@@ -118,6 +120,8 @@ pub struct Tally {
 /// Samples kept of one place: enough to tell an area of 20 MiB from one that fits into a cache, see
 /// `footprint.rs`.
 const KEPT_OF_PLACE: u64 = 1024;
+/// Samples kept of one place from which the kernel was entered: these tell who made memory.
+const KEPT_IN_KERNEL: u64 = 128;
 /// Samples kept of all places together: 40 MiB.
 const KEPT: usize = (40 << 20) / size_of::<Kept>();
 
@@ -181,23 +185,24 @@ impl Tally {
             return;
         };
         let tally = self.places.entry(place).or_default();
-        if sample.in_kernel {
-            tally.kernel += 1;
-            return;
-        }
-        tally.user += 1;
+        let (count, kept, most) = if sample.in_kernel {
+            (&mut tally.kernel, &mut tally.kept_in_kernel, KEPT_IN_KERNEL)
+        } else {
+            (&mut tally.user, &mut tally.kept, KEPT_OF_PLACE)
+        };
+        *count += 1;
         let near = || sample.registers.map_or_else(AllNear::default, |r| self.heaps.near(sample.process, &r));
-        if tally.user <= KEPT_OF_PLACE && self.kept < KEPT {
-            tally.kept.push(Kept { sample, near: near() });
+        if *count <= most && self.kept < KEPT {
+            kept.push(Kept { sample, near: near() });
             self.kept += 1;
-        } else if let Some(replaced) = Some(tally.kept.len() as u64).filter(|&kept| kept > 0) {
+        } else if let Some(replaced) = Some(kept.len() as u64).filter(|&kept| kept > 0) {
             // Each of those seen so far is kept with the same probability.
             self.random ^= self.random << 13;
             self.random ^= self.random >> 7;
             self.random ^= self.random << 17;
-            let chosen = self.random % tally.user;
+            let chosen = self.random % *count;
             if chosen < replaced {
-                tally.kept[chosen as usize] = Kept { sample, near: near() };
+                kept[chosen as usize] = Kept { sample, near: near() };
             }
         }
     }

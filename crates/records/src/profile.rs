@@ -6,6 +6,7 @@
 mod annotated;
 mod calls;
 mod finding;
+mod line;
 mod load;
 mod object;
 mod sampling;
@@ -14,6 +15,7 @@ mod trial;
 pub use annotated::{AnnotatedFunction, AnnotatedInstruction};
 pub use calls::{CallFrame, CallNode, CallTree};
 pub use finding::{Finding, FindingKind};
+pub use line::{LinePart, SharedLine, Sharing};
 pub use load::{Level, LevelShare, Pattern, StallingLoad};
 pub use object::{AllocationSite, MemoryObject};
 pub use sampling::{Backend, Calibration, LatencyKind, Sampling};
@@ -37,6 +39,9 @@ pub struct Profile {
     pub functions: Vec<FunctionShare>,
     /// The data that the core waited for, most stall first.
     pub objects: Vec<MemoryObject>,
+    /// Cache lines that threads share, most stall first.
+    #[serde(default)]
+    pub lines: Vec<SharedLine>,
     /// What to do about it, what promises most first.
     #[serde(default)]
     pub findings: Vec<Finding>,
@@ -178,14 +183,15 @@ pub struct ByLevel {
     pub l3: Quantity,
     #[serde(rename = "DRAM")]
     pub dram: Quantity,
-    /// L3, DRAM, and loads of which only that is known that they go beyond L2.
+    /// Lines that other threads write at the same time: another core's cache had modified them.
+    #[serde(default = "not_told")]
+    pub dirty: Quantity,
+    /// L3, DRAM, lines of other threads, and loads of which only that is known that they go beyond
+    /// L2.
     pub beyond_l2: Quantity,
     /// Another node or another group of cores; only hardware samples tell.
     #[serde(default = "not_told")]
     pub remote: Quantity,
-    /// The cache of another core, which had modified the line; only hardware samples tell.
-    #[serde(default = "not_told")]
-    pub dirty: Quantity,
     /// A miss that was under way already; only hardware samples tell.
     #[serde(default = "not_told")]
     pub in_flight: Quantity,

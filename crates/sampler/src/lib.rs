@@ -13,13 +13,15 @@
 //! frequency    how many samples a second that allows
 //! files        the files that were mapped, read
 //! partly       a large file, read in part while the program runs
+//! request      what to profile and how
+//! overhead     what that took from the program
 //! session      all of it, one run
 //! hardware/    the same of loads that the hardware samples
 //! perf_data/   the same from a file of `perf record`
 //! ```
 //!
-//! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs`, `chain.rs`, `allocations/region.rs`,
-//! `probes/calibrate.rs` and `signals/calibration.rs`.
+//! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs`, `chain.rs`,
+//! `allocations/region.rs`, `probes/calibrate.rs` and `signals/calibration.rs`.
 
 mod allocations;
 mod calibrate;
@@ -27,13 +29,15 @@ mod chain;
 mod files;
 mod frequency;
 pub mod hardware;
+mod overhead;
 mod partly;
 mod perf;
 pub mod perf_data;
 mod probes;
 mod recorder;
+mod request;
 pub mod session;
 mod signals;
 mod target;
 
-pub use session::{Backend, FindsOut, Request, SampleError, Subject};
+pub use request::{Backend, FindsOut, Request, SampleError, Subject};

@@ -7,20 +7,20 @@ use crate::allocations::region::{ClockSettings, Region};
 use crate::calibrate::calibrate;
 use crate::files;
 use crate::frequency;
+use crate::overhead::{overheads, taken_s};
 use crate::perf::event::Event;
 use crate::perf::open::{Clock, Holds, cpus, highest_frequency_hz, now_ns, open, write_into};
 use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
 use crate::probes::calibrate::ProbeCalibration;
 use crate::probes::{self, Allowance, Probes};
 use crate::recorder::Recorder;
+use crate::request::{Backend, Request, SampleError, Subject};
 use crate::signals::calibration::{self, Found};
 use crate::signals::left_out;
 use crate::signals::reader::Reader;
 use crate::target::{Child, End, Running, cpu_time_of, cpu_time_of_children, mappings_of, threads_of};
-use insight::level::CacheSizes;
-use insight::probes::latency::{Latencies, Timing};
+use insight::probes::latency::Timing;
 use insight::tally::Tally;
-use lab::inherited::Inherited;
 use lab::stop::Stop;
 use records::profile::{self, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
 use records::run::Refused;
@@ -33,77 +33,6 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use units::{Estimate, Quantity, Unit};
-
-/// What to profile.
-#[derive(Clone, Debug)]
-pub enum Subject {
-    Command(Vec<OsString>),
-    Process(u32),
-}
-
-/// What is to be found out beside the loads themselves.
-#[derive(Clone, Copy, Debug)]
-pub struct FindsOut {
-    /// Who calls what waits.
-    pub stacks: bool,
-    /// Where the data is allocated that the core waits for.
-    pub allocations: bool,
-    /// How long loads take, by stopping them now and then; only with `allocations`.
-    pub latencies: bool,
-}
-
-/// How to sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// By the kernel's events, or else by signals.
-    Auto,
-    Clock,
-    Signal,
-}
-
-/// A profile that is asked for.
-#[derive(Clone, Debug)]
-pub struct Request {
-    pub subject: Subject,
-    pub backend: Backend,
-    /// Samples a second of each thread's CPU time; if none is given, as many as the budget allows.
-    pub frequency_hz: Option<u64>,
-    /// The share of the program's time that profiling may take.
-    pub budget: f64,
-    /// End after this time; a program that was started is left running.
-    pub duration: Option<Duration>,
-    /// Count only samples of this part of the run: from its beginning, in time.
-    pub window: Option<(Duration, Duration)>,
-    pub finds_out: FindsOut,
-    /// Send the program's standard output to standard error.
-    pub output_to_error: bool,
-    pub inherited: Inherited,
-    pub caches: CacheSizes,
-    /// What a yield costs on this machine, if that is known.
-    pub yield_cycles: Option<Estimate>,
-    pub latencies: Latencies,
-}
-
-/// Why there is no profile.
-#[derive(Debug, thiserror::Error)]
-pub enum SampleError {
-    #[error("{what}: {why}")]
-    NotStarted { what: String, why: String, missing: bool },
-    #[error("process {pid}: {why}")]
-    NotAttached { pid: u32, why: String },
-    #[error("process {pid}: {threads} threads need more descriptors than this process may have")]
-    TooManyFiles { pid: u32, threads: usize },
-    #[error("perf_event_open: {why}")]
-    NotAllowed { why: String },
-    #[error("perf events: {why}")]
-    NoRing { why: String },
-    #[error("samples of loads: {why}")]
-    NoHardware { why: String },
-    #[error("sampling by signals: {why}")]
-    NoSignals { why: String },
-    #[error("--backend signal: only for programs that the profiler starts")]
-    SignalsNotAttached,
-}
 
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// While allocations come in bursts.
@@ -120,7 +49,7 @@ pub(crate) enum Watched {
 /// What takes the samples.
 pub(crate) enum Method {
     Events(Clock),
-    Signals(Found),
+    Signals(Box<Found>),
 }
 
 /// Profiles, and says how the program ended as well.
@@ -268,30 +197,6 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     Ok(insight::profile(run, &tally, &modules))
 }
 
-/// The share of the program's time that profiling took in all, and beside the program.
-fn overheads(cpu_time: &Quantity, used: Duration, taken_s: Option<Estimate>) -> [Quantity; 2] {
-    let Some(cpu_time) = cpu_time.value().filter(|&cpu| cpu > 0.0) else {
-        return [0; 2].map(|_| Quantity::unresolved("the program used no CPU time"));
-    };
-    let beside = used.as_secs_f64() / cpu_time;
-    let in_all = match taken_s {
-        Some(taken) => {
-            let within = |taken_s: f64| beside + taken_s.max(0.0) / cpu_time;
-            let estimate = Estimate::new(within(taken.value), within(taken.lo), within(taken.hi));
-            Quantity::modelled(estimate, Unit::Ratio)
-        }
-        None => Quantity::unresolved("what a sample costs is not known"),
-    };
-    [in_all, Quantity::measured(Estimate::exact(beside), Unit::Ratio)]
-}
-
-/// What samples and probes took from the program.
-fn taken_s(calibration: &Calibration, samples: u64, probes_s: f64) -> Option<Estimate> {
-    let of_samples = calibration.sample_cost.estimate()?.scaled(samples as f64);
-    let plus = |samples_s: f64| samples_s + probes_s;
-    Some(Estimate::new(plus(of_samples.value), plus(of_samples.lo), plus(of_samples.hi)))
-}
-
 /// Of what profiling may take, the part that probes take.
 const PROBES_PART: f64 = 1.0 / 3.0;
 
@@ -356,7 +261,7 @@ fn method(request: &Request) -> Result<Method, SampleError> {
     }
     let found = calibration::calibrate(period_ns(request));
     let found = found.map_err(|why| SampleError::NoSignals { why })?;
-    Ok(Method::Signals(Found { events_refused, ..found }))
+    Ok(Method::Signals(Box::new(Found { events_refused, ..found })))
 }
 
 /// With fewer samples the calibration tells it better.

@@ -3,7 +3,7 @@
 use crate::figures::percent;
 use crate::figures::table::{draw, row};
 use records::profile::{
-    Backend, Level, MemoryObject, Pattern, Profile, ProgramEnd, StallingLoad, TrialOutcome,
+    Backend, Level, LinePart, MemoryObject, Pattern, Profile, ProgramEnd, Sharing, StallingLoad, TrialOutcome,
 };
 use std::fmt::Write;
 use std::path::Path;
@@ -30,6 +30,7 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     text.push_str(&callers(profile, top));
     text.push_str(&functions(profile, top, width));
     text.push_str(&objects(profile, top, width));
+    text.push_str(&lines(profile, width));
     text.push_str(&findings(profile));
     text.push_str(&trials(profile, width));
     text.push_str(&refusals(profile));
@@ -110,13 +111,14 @@ fn where_time_went(profile: &Profile, width: usize) -> String {
     let summary = &profile.summary;
     let levels = &summary.by_level;
     let high = summary.memory_bound.value().is_some_and(|share| share >= HIGH);
-    let all: [(&str, &Quantity, &str); 12] = [
+    let all: [(&str, &Quantity, &str); 13] = [
         ("waiting for loads", &summary.memory_bound, if high { "high" } else { "" }),
         ("  served by L1", &levels.l1, MODELLED),
         ("  served by L2", &levels.l2, MODELLED),
         ("  served beyond L2", &levels.beyond_l2, MODELLED),
         ("    by L3", &levels.l3, MODELLED),
         ("    by DRAM", &levels.dram, MODELLED),
+        ("    in lines that other threads write", &levels.dirty, MODELLED),
         ("waiting for stores", &summary.stores, ""),
         ("computing", &summary.computing, ""),
         ("in the kernel", &summary.in_kernel, ""),
@@ -243,6 +245,40 @@ fn objects(profile: &Profile, top: usize, width: usize) -> String {
     format!("\n  data that the core waited for\n{}\n", draw(&rows, width))
 }
 
+/// Lines that are shown, and offsets with threads of each.
+const LINES_SHOWN: usize = 3;
+const PARTS_SHOWN: usize = 4;
+
+fn lines(profile: &Profile, width: usize) -> String {
+    let mut rows = vec![row(["stall", "sharing", "byte", "thread", "reads", "writes", "source", "data"])];
+    let shown = profile.lines.iter().filter(|line| line.sharing != Sharing::Latent).take(LINES_SHOWN);
+    for line in shown {
+        let mut parts: Vec<&LinePart> = line.parts.iter().collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.reads + part.writes));
+        parts.truncate(PARTS_SHOWN);
+        parts.sort_by_key(|part| (part.offset, part.thread));
+        for part in parts {
+            rows.push(vec![
+                percent(&part.stall),
+                part.sharing.map_or("-", Sharing::word).to_owned(),
+                format!("{:#x}+{}", line.address, part.offset),
+                part.thread.to_string(),
+                part.reads.to_string(),
+                part.writes.to_string(),
+                match (&part.file, part.line) {
+                    (Some(file), Some(number)) => format!("{}:{number}", file_name(file)),
+                    _ => part.function.clone().unwrap_or_else(|| "-".to_owned()),
+                },
+                part.object.clone().unwrap_or_else(|| "-".to_owned()),
+            ]);
+        }
+    }
+    if rows.len() == 1 {
+        return String::new();
+    }
+    format!("\n  cache lines that threads share (samples by offset)\n{}\n", draw(&rows, width))
+}
+
 pub(super) fn findings(profile: &Profile) -> String {
     let mut lines = String::new();
     for finding in &profile.findings {
@@ -289,7 +325,7 @@ fn trials(profile: &Profile, width: usize) -> String {
 /// Where a change may gain nothing, its end says more than an interval.
 fn gain(gain: &Quantity) -> String {
     match gain.estimate() {
-        Some(share) if share.lo <= 0.0 => format!("at most {:.0}%", 100.0 * share.value),
+        Some(share) if share.lo <= 0.0 => format!("at most {:.0}%", 100.0 * share.hi),
         _ => percent(gain),
     }
 }

@@ -18,7 +18,7 @@ fn told(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-const FORMATS: [&str; 9] = [
+const FORMATS: [&str; 10] = [
     "pprof",
     "folded",
     "speedscope",
@@ -28,6 +28,7 @@ const FORMATS: [&str; 9] = [
     "csv-loads",
     "csv-functions",
     "csv-objects",
+    "csv-lines",
 ];
 
 /// A real profile, in each format, to a file as to standard output.

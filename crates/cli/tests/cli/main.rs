@@ -35,6 +35,7 @@ mod probes;
 mod profile;
 mod refusals;
 mod rewritten_libraries;
+mod sharing;
 mod siblings;
 mod signals;
 mod smoke;

@@ -10,9 +10,8 @@ use crate::perf::open::{AccessEvent, Clock, Holds, now_ns};
 use crate::perf::ring::RING_BYTES;
 use crate::perf_data::role::latency_kind;
 use crate::recorder::Recorder;
-use crate::session::{
-    Method, Request, SampleError, Subject, Watched, allocations_left_out, begin, own_cpu_time, preload, watch,
-};
+use crate::request::{Request, SampleError, Subject};
+use crate::session::{Method, Watched, allocations_left_out, begin, own_cpu_time, preload, watch};
 use crate::target::mappings_of;
 use lab::stop::Stop;
 use records::profile::{Backend, Calibration, Profile, ProfiledProgram, Sampling};

@@ -12,6 +12,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("programs/real/", &["sh"]),
     ("programs/harvest/", &["c", "sh"]),
     ("programs/debug/", &["c", "gdb"]),
+    ("programs/sharing/", &["c", "cpp"]),
     ("crates/cli/tests/cli/", &["rs"]),
 ];
 

@@ -1,0 +1,26 @@
+//! Cache lines that several threads use: which of them cost time, why, and what would help.
+//!
+//! ```text
+//! access       one access to data: by which code and thread, when, for how much stall
+//! gathered     accesses from samples that were kept
+//! together     whether two threads use a line at the same time
+//! lines        accesses by line, offset and thread: false sharing, true sharing, or none
+//! cost         what the sharing of lines costs
+//! first_touch  memory that one thread makes and several use
+//! says         all of it as records and findings
+//! ```
+//!
+//! A clock's samples show loads that wait, and read-modify-writes among them. So a line is seen
+//! only if a thread waits for it: that is also when it matters. What is read is all in
+//! `access::Access`; another source of accesses needs only to make these.
+
+pub(crate) mod access;
+mod cost;
+mod first_touch;
+mod gathered;
+mod lines;
+mod says;
+mod together;
+
+pub(crate) use gathered::Gathered;
+pub(crate) use says::shared;

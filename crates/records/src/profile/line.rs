@@ -1,0 +1,75 @@
+//! Cache lines that threads share.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Quantity;
+
+/// A cache line that several threads of a process use, at least one of which writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SharedLine {
+    pub sharing: Sharing,
+    pub process: u32,
+    /// Where the line begins in the process.
+    pub address: u64,
+    /// The object that holds most of what is accessed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// Share of the CPU time in which the core waited for it.
+    pub stall: Quantity,
+    /// By offset and thread.
+    pub parts: Vec<LinePart>,
+}
+
+/// What threads do to one another on a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Sharing {
+    /// They use different bytes of it at the same time.
+    #[serde(rename = "false")]
+    False,
+    /// They use the same bytes of it at the same time.
+    #[serde(rename = "true")]
+    True,
+    /// They write to this line and to the next one: they would share one line at another alignment,
+    /// or where the processor fetches lines in pairs.
+    #[serde(rename = "latent")]
+    Latent,
+}
+
+impl Sharing {
+    /// As the record spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::False => "false",
+            Self::True => "true",
+            Self::Latent => "latent",
+        }
+    }
+}
+
+/// The accesses of one thread at one offset of a line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinePart {
+    /// Bytes from the line's beginning; 64 and more are in the next line.
+    pub offset: u32,
+    pub bytes: u32,
+    pub thread: u32,
+    /// How this part is shared; none where it does not disturb, or too few samples tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Sharing>,
+    /// Samples that waited for instructions which only read it.
+    pub reads: u64,
+    /// Samples that waited for instructions which write it, or read it and write it nearby.
+    pub writes: u64,
+    /// Share of the CPU time in which the core waited for it.
+    pub stall: Quantity,
+    /// The object there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// The code that waited most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}

@@ -1,0 +1,79 @@
+//! What to profile and how, and why there may be no profile.
+
+use insight::level::CacheSizes;
+use insight::probes::latency::Latencies;
+use lab::inherited::Inherited;
+use std::ffi::OsString;
+use std::time::Duration;
+use units::Estimate;
+
+/// What to profile.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    Command(Vec<OsString>),
+    Process(u32),
+}
+
+/// What is to be found out beside the loads themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct FindsOut {
+    /// Who calls what waits.
+    pub stacks: bool,
+    /// Where the data is allocated that the core waits for.
+    pub allocations: bool,
+    /// How long loads take, by stopping them now and then; only with `allocations`.
+    pub latencies: bool,
+}
+
+/// How to sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// By the kernel's events, or else by signals.
+    Auto,
+    Clock,
+    Signal,
+}
+
+/// A profile that is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub subject: Subject,
+    pub backend: Backend,
+    /// Samples a second of each thread's CPU time; if none is given, as many as the budget allows.
+    pub frequency_hz: Option<u64>,
+    /// The share of the program's time that profiling may take.
+    pub budget: f64,
+    /// End after this time; a program that was started is left running.
+    pub duration: Option<Duration>,
+    /// Count only samples of this part of the run: from its beginning, in time.
+    pub window: Option<(Duration, Duration)>,
+    pub finds_out: FindsOut,
+    /// Send the program's standard output to standard error.
+    pub output_to_error: bool,
+    pub inherited: Inherited,
+    pub caches: CacheSizes,
+    /// What a yield costs on this machine, if that is known.
+    pub yield_cycles: Option<Estimate>,
+    pub latencies: Latencies,
+}
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum SampleError {
+    #[error("{what}: {why}")]
+    NotStarted { what: String, why: String, missing: bool },
+    #[error("process {pid}: {why}")]
+    NotAttached { pid: u32, why: String },
+    #[error("process {pid}: {threads} threads need more descriptors than this process may have")]
+    TooManyFiles { pid: u32, threads: usize },
+    #[error("perf_event_open: {why}")]
+    NotAllowed { why: String },
+    #[error("perf events: {why}")]
+    NoRing { why: String },
+    #[error("samples of loads: {why}")]
+    NoHardware { why: String },
+    #[error("sampling by signals: {why}")]
+    NoSignals { why: String },
+    #[error("--backend signal: only for programs that the profiler starts")]
+    SignalsNotAttached,
+}
