@@ -63,12 +63,20 @@ pub fn judge(addresses: &[u64], caches: &CacheSizes) -> Judged {
 
 impl Judged {
     /// With what its probes saw. That a line came from memory is measured; which cache it came from
-    /// otherwise is not, so that stays judged by the footprint.
+    /// otherwise is not, so that stays judged by the footprint. `threads` execute the load.
     #[must_use]
-    pub fn with_probes(self, seen: Option<&Latency>) -> Self {
+    pub fn with_probes(self, seen: Option<&Latency>, threads: usize) -> Self {
         let Some(seen) = seen else { return self };
         let share = 100.0 * seen.from_memory.value;
         let most_time = 100.0 * seen.time_in_memory;
+        if seen.time_in_memory >= 0.5 && self.level == Level::L1 && threads > 1 {
+            // Lines that are read again and again do not come from memory each time.
+            let because = format!(
+                "{}, and yet {share:.0}% of {} probes took longer than a cache: other cores take its lines",
+                self.because, seen.probes
+            );
+            return Self { level: Level::Dirty, beyond_l2: true, because, ..self };
+        }
         if seen.time_in_memory >= 0.5 {
             let because = format!(
                 "{share:.0}% of {} probes went to memory, and took {most_time:.0}% of the time",
@@ -110,6 +118,23 @@ mod tests {
         {
             assert_eq!(judge(&drawn(1024, bytes), &CACHES).level, level, "{bytes}");
         }
+    }
+
+    #[test]
+    fn probes_tell_what_came_from_memory() {
+        let seen = |time_in_memory| Latency {
+            probes: 100,
+            mean_ns: Estimate::exact(80.0),
+            from_memory: Estimate::exact(0.6),
+            time_in_memory,
+        };
+        let level = |bytes, time, threads| {
+            judge(&drawn(1024, bytes), &CACHES).with_probes(Some(&seen(time)), threads).level
+        };
+        assert_eq!(level(256 << 10, 0.9, 1), Level::Dram, "what is measured counts");
+        assert_eq!(level(256 << 10, 0.1, 1), Level::L2);
+        assert_eq!(level(1 << 30, 0.1, 1), Level::Unresolved, "large, and yet near");
+        assert_eq!((level(64, 0.9, 2), level(64, 0.9, 1)), (Level::Dirty, Level::Dram));
     }
 
     #[test]

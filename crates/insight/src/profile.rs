@@ -293,7 +293,8 @@ impl Listed {
         }
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
         let seen = run.timing.as_ref().and_then(|timing| latency(probes, timing));
-        let judged = judge(&addresses, &run.caches).with_probes(seen.as_ref());
+        let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
+        let judged = judge(&addresses, &run.caches).with_probes(seen.as_ref(), threads.len());
         if let Some(seen) = seen {
             self.latencies.push((waited.samples, seen));
         }
@@ -323,7 +324,6 @@ impl Listed {
             let by = &mut self.gathered.by[number as usize];
             (by.listed, by.each) = (Some(self.loads.len()), each);
         }
-        let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
         let load = StallingLoad {
             module: file.path.clone(),
             build_id: code.module.image.build_id().map(hex),
