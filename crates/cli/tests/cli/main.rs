@@ -33,6 +33,7 @@ mod plan;
 mod probes;
 mod profile;
 mod refusals;
+mod report;
 mod rewritten_libraries;
 mod siblings;
 mod smoke;
