@@ -2,8 +2,9 @@
 
 use crate::text::escape;
 
-/// Rows of a table that are shown; the record has all.
+/// Rows and cells of a table that are shown; the record has all.
 const MOST_ROWS: usize = 400;
+const MOST_CELLS: usize = 8000;
 
 /// A cell, as HTML that is escaped already, and what it is sorted by where its text does not say.
 #[derive(Clone, Debug)]
@@ -82,7 +83,8 @@ impl Table {
             out.push_str(&format!("<th scope=\"col\">{}</th>", escape(head)));
         }
         out.push_str("</tr></thead><tbody>");
-        for row in self.rows.iter().take(MOST_ROWS) {
+        let most = MOST_ROWS.min(MOST_CELLS / self.head.len().max(1)).max(1);
+        for row in self.rows.iter().take(most) {
             out.push_str("<tr>");
             for cell in row {
                 out.push_str(if cell.number { "<td class=\"n\"" } else { "<td" });
@@ -95,8 +97,8 @@ impl Table {
         }
         out.push_str("</tbody></table></div>");
         let mut note = escape(&self.note);
-        if self.rows.len() > MOST_ROWS {
-            note.push_str(&format!(" {} further rows are in the record.", self.rows.len() - MOST_ROWS));
+        if self.rows.len() > most {
+            note.push_str(&format!(" {} further rows are in the record.", self.rows.len() - most));
         }
         if !note.is_empty() {
             out.push_str(&format!("<p class=\"note\">{note}</p>"));
@@ -197,5 +199,20 @@ impl Out {
             escape(figure.differs)
         ));
         self.figures.push((id, figure.svg));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_tables_say_what_they_leave_out() {
+        let mut table = Table::new("t");
+        table.head = vec!["<h>".to_owned(); 256];
+        table.rows = vec![vec![Cell::plain("143.3 [121.3, 152.9]".to_owned()); 256]; 256];
+        let html = table.html(true);
+        assert!(html.len() < 500_000, "{}", html.len());
+        assert!(html.contains("225 further rows are in the record.") && html.contains("&lt;h&gt;"));
     }
 }

@@ -20,7 +20,12 @@ fn gave(run: &Run, out: &mut Out) {
     let allowed = run.bounds.max_slowdown.value();
     let within = match (run.slowdown.share.estimate(), allowed) {
         (Some(e), Some(most)) if e.lo > most => ("noisy", "The primary was slowed down more than allowed"),
-        (Some(_), Some(_)) => ("quiet", "The primary was slowed down no more than allowed"),
+        (Some(e), Some(most)) if e.hi <= most => {
+            ("quiet", "The primary was slowed down no more than allowed")
+        }
+        (Some(_), Some(_)) => {
+            ("fair", "The slowdown is not told apart from what is allowed: its interval holds that")
+        }
         _ => ("fair", "How much the primary was slowed down is not resolved"),
     };
     out.html.push_str(&format!(

@@ -6,13 +6,13 @@
 use super::axis::{Axis, Numbers, Scale};
 use super::{SERIES, label, svg};
 use crate::parts::{Cell, Table};
-use crate::text::{escape, figures, number, size};
+use crate::text::{cut, escape, figures, number, size};
 use units::Estimate;
 
 pub(crate) const WIDTH: f64 = 600.0;
 pub(crate) const HEIGHT: f64 = 340.0;
 pub(crate) const LEFT: f64 = 58.0;
-pub(crate) const RIGHT: f64 = 590.0;
+pub(crate) const RIGHT: f64 = 576.0;
 pub(crate) const TOP: f64 = 14.0;
 pub(crate) const BOTTOM: f64 = 290.0;
 
@@ -101,17 +101,7 @@ impl Plot {
         for (n, series) in self.series.iter().enumerate() {
             inside.push_str(&line(n, &series.points, &x, &y));
         }
-        for (n, mark) in self.marks.iter().filter(|m| m.x >= x.low && m.x <= x.high).enumerate() {
-            let at = x.at(mark.x);
-            let height = TOP + 12.0 + 14.0 * (n % 3) as f64;
-            let (side, anchor) = if at > RIGHT - 110.0 { (-4.0, "end") } else { (4.0, "start") };
-            inside.push_str(&format!("<path class=\"mark\" d=\"M{at:.1} {TOP}V{BOTTOM}\"/>"));
-            inside.push_str(&label(at + side, height, anchor, &mark.name).replacen(
-                "<text",
-                "<text class=\"markname\"",
-                1,
-            ));
-        }
+        inside.push_str(&self.marks_at(&x));
         let (legend, height) = self.legend();
         inside.push_str(&legend);
         let drawn = svg("plot", WIDTH, height, &self.title, &inside);
@@ -168,11 +158,31 @@ impl Plot {
         Axis { scale: self.y.1, numbers: Numbers::Plain, low, high, from: BOTTOM, to: TOP }
     }
 
+    /// Marks with their names, each in the first row where it has room.
+    fn marks_at(&self, x: &Axis) -> String {
+        let mut marks: Vec<_> = self.marks.iter().filter(|m| m.x >= x.low && m.x <= x.high).collect();
+        marks.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let (mut out, mut ends) = (String::new(), [f64::MIN; 7]);
+        for mark in marks {
+            let at = x.at(mark.x);
+            let name = cut(&mark.name, 24);
+            let wide = 6.5 * name.chars().count() as f64 + 8.0;
+            let start = if at + wide > RIGHT { at - wide } else { at };
+            let row = ends.iter().position(|end| *end <= start).unwrap_or(ends.len() - 1);
+            ends[row] = start + wide;
+            let (side, anchor) = if start < at { (-4.0, "end") } else { (4.0, "start") };
+            let text = label(at + side, TOP + 12.0 + 13.0 * row as f64, anchor, &name);
+            out.push_str(&format!("<path class=\"mark\" d=\"M{at:.1} {TOP}V{BOTTOM}\"/>"));
+            out.push_str(&text.replacen("<text", "<text class=\"markname\"", 1));
+        }
+        out
+    }
+
     /// The names of lines below the axis, and the height with them.
     fn legend(&self) -> (String, f64) {
         let (mut x, mut y, mut out) = (LEFT, HEIGHT + 4.0, String::from("<g class=\"legend\">"));
         for (n, series) in self.series.iter().enumerate() {
-            let name = crate::text::cut(&series.name, 60);
+            let name = cut(&series.name, 60);
             let wide = 40.0 + 6.7 * name.chars().count() as f64;
             if x + wide > RIGHT && x > LEFT {
                 (x, y) = (LEFT, y + 18.0);

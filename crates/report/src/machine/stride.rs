@@ -11,7 +11,7 @@ use units::Bytes;
 
 pub(super) fn strides(stride: &Stride, out: &mut Out) {
     out.say(&format!(
-        "Words are loaded together up to a distance of {}: that is a cache line ({}).",
+        "Words are loaded together up to a distance of {}: that is a cache line; the host says {}.",
         quantity(&stride.line),
         quantity(&stride.line_claimed)
     ));

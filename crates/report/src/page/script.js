@@ -2,7 +2,7 @@
 (() => {
 const $ = (s, e = document) => [...e.querySelectorAll(s)];
 const NS = 'http://www.w3.org/2000/svg';
-const L = 58, R = 590, T = 14, B = 290;
+const L = 58, R = 576, T = 14, B = 290;
 const make = (name, attributes = {}, text = '') => {
   const e = document.createElement(name);
   for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);

@@ -122,10 +122,8 @@ pub(super) fn time(profile: &Profile, out: &mut Out) {
         out.table(&table);
         return;
     }
-    let title = match s.memory_bound.value() {
-        Some(b) => {
-            format!("{}% of the CPU time waits for loads", crate::text::number((b * 1000.0).round() / 10.0))
-        }
+    let title = match s.memory_bound.estimate() {
+        Some(bound) => format!("{} of the CPU time waits for loads", percent(bound)),
         None => "Where the CPU time went".to_owned(),
     };
     let svg = stack(&title, &parts);
