@@ -7,6 +7,7 @@
 //! record's own reason.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod embed;
 mod figure;
 mod machine;

@@ -162,14 +162,14 @@ fn absences(run: &Run, out: &mut Out) {
         table.row(vec![Cell::text(what), Cell::quantity(q)]);
     }
     out.table(&table);
-    let total: u64 = all.histogram.iter().map(|b| b.count).sum();
+    let total = all.histogram.iter().fold(0, |sum: u64, bucket| sum.saturating_add(bucket.count));
     if total == 0 {
         out.missing("Their distribution: none was timed.");
         return;
     }
-    let mut sum = 0;
+    let mut sum: u64 = 0;
     let points = all.histogram.iter().map(|bucket| {
-        sum += bucket.count;
+        sum = bucket.count.saturating_add(sum);
         // Counts of a sample: the share's interval by Wilson's formula.
         (bucket.below_ns, wilson(sum, total))
     });

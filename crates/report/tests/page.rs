@@ -263,6 +263,40 @@ fn hostile_names_do_no_harm() {
     }
 }
 
+/// Puts this number in the place of every figure and count.
+fn exaggerate(value: &mut serde_json::Value, number: &serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::Object(fields) => {
+            for (name, inner) in fields {
+                let figure = ["value", "lo", "hi", "share", "below_ns", "min_ns"].contains(&name.as_str());
+                let count =
+                    ["samples", "stall", "count", "address", "size", "pages"].contains(&name.as_str());
+                if inner.is_f64() && figure || inner.is_u64() && count && number.is_u64() {
+                    *inner = number.clone();
+                } else {
+                    exaggerate(inner, number);
+                }
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(|inner| exaggerate(inner, number)),
+        _ => {}
+    }
+}
+
+#[test]
+fn absurd_numbers_do_no_harm() {
+    let numbers =
+        [serde_json::json!(1e308), serde_json::json!(-1e308), serde_json::json!(0.0), u64::MAX.into()];
+    for name in FIXTURES {
+        for number in &numbers {
+            let mut absurd = fixture(name);
+            exaggerate(&mut absurd.record.body, number);
+            check(&report(&[absurd], &Options::default()).html);
+        }
+    }
+}
+
 #[test]
 fn what_is_missing_says_why() {
     let machine = report(&[fixture("machine.v1.interrupted.json")], &Options::default()).html;
@@ -270,6 +304,17 @@ fn what_is_missing_says_why() {
     assert!(!machine.contains("<figure"), "never an empty plot");
     let full = report(&[fixture(FIXTURES[0])], &Options::default()).html;
     assert!(full.contains("Not possible on this host: "), "numa needs two nodes");
+}
+
+#[test]
+fn records_of_one_kind_stand_beside_each_other() {
+    let profiles = ["profile.v1.call-chain.json", "profile.v1.clock-three-loops.json"].map(fixture);
+    let html = report(&profiles, &Options::default()).html;
+    check(&html);
+    assert!(html.contains("Profiles side by side") && !html.contains("Machines side by side"));
+    let machines = report(&[fixture(FIXTURES[0]), fixture(FIXTURES[1])], &Options::default()).html;
+    assert!(machines.contains("<td>not measured</td>"), "the second one was interrupted");
+    assert!(!report(&profiles[..1], &Options::default()).html.contains("side by side"));
 }
 
 #[test]

@@ -34,6 +34,8 @@ impl Axis {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Log => (value.max(self.low * 1e-3) / self.low).log2() / (self.high / self.low).log2(),
         };
+        // An axis of absurd values has no places to tell apart.
+        let t = if t.is_nan() { 0.0 } else { t };
         self.from + t.clamp(-0.02, 1.02) * (self.to - self.from)
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Bar {
 }
 
 pub(crate) fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
+    let finite = |e: &Estimate| e.value.is_finite() && e.lo.is_finite() && e.hi.is_finite();
+    let bars: Vec<&Bar> = bars.iter().filter(|bar| finite(&bar.value)).collect();
     let most = bars.iter().map(|b| b.value.hi.min(b.value.value * 2.0)).fold(0.0, f64::max);
     let high = if most.is_finite() && most > 0.0 { most } else { 1.0 };
     let x = Axis { scale: Scale::Linear, numbers: Numbers::Plain, low: 0.0, high, from: LEFT, to: RIGHT };

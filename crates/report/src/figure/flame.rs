@@ -21,7 +21,7 @@ pub(crate) struct Frame {
 
 /// A graph of these frames, and the number of frames too narrow or too deep to draw.
 pub(crate) fn flame(title: &str, unit: &str, frames: &[Frame], roots: &[usize]) -> (String, usize) {
-    let total: u64 = roots.iter().map(|r| frames[*r].weight).sum();
+    let total = roots.iter().fold(0, |sum: u64, root| sum.saturating_add(frames[*root].weight));
     if total == 0 {
         return (String::new(), 0);
     }
@@ -73,7 +73,7 @@ fn lay_out(frames: &[Frame], calls: &[usize], depth: usize, from: u64, open: &mu
     let mut at = from;
     for frame in sorted {
         open.push((frame, depth, at));
-        at += frames[frame].weight;
+        at = at.saturating_add(frames[frame].weight);
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn heat(map: &Heat) -> String {
     let place = |v: f64| if logarithmic { v.ln() } else { v };
     let share = |v: f64| {
         let span = place(high) - place(low);
-        if span > 0.0 { (place(v) - place(low)) / span } else { 0.5 }
+        if span > 0.0 && span.is_finite() { (place(v) - place(low)) / span } else { 0.5 }
     };
     let cells: Vec<_> = map.cells.iter().map(|c| c.filter(|v| v.is_finite()).map(share)).collect();
     let row = (380.0 / rows as f64).clamp(2.0, 34.0);

@@ -16,6 +16,7 @@ pub(crate) struct Part {
 }
 
 pub(crate) fn stack(title: &str, parts: &[Part]) -> String {
+    let parts: Vec<&Part> = parts.iter().filter(|part| part.share.is_finite()).collect();
     let total: f64 = parts.iter().map(|p| p.share.max(0.0)).sum::<f64>().max(1.0);
     let (mut x, mut inside) = (LEFT, String::new());
     for (n, part) in parts.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::parts::{Out, list};
 use crate::text::{base, base64, escape};
-use crate::{Named, embed};
+use crate::{Named, beside, embed};
 use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("style.css");
@@ -43,6 +43,7 @@ pub(crate) fn page(records: &[Named], outs: &[Out], shared: bool) -> String {
         out.push_str(&format!("<li><a href=\"#r{}\">{}</a>{sections}</li>", n + 1, heading(named)));
     }
     out.push_str("</ol></details></nav>\n<main id=\"main\">\n");
+    out.push_str(&beside::tables(records));
     for (n, (named, part)) in records.iter().zip(outs).enumerate() {
         let header = &named.record.header;
         out.push_str(&format!(

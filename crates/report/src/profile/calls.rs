@@ -55,23 +55,24 @@ fn graph(calls: &CallTree, of: impl Fn(&CallNode) -> u64, id: &'static str, titl
             }
             index
         });
-        own[index] += of(node);
+        own[index] = of(node).saturating_add(own[index]);
         of_node.push(index);
     }
     // What is called stands behind its caller, so sums go from the end to the beginning.
     for index in (0..frames.len()).rev() {
         frames[index].weight =
-            own[index] + frames[index].calls.iter().map(|c| frames[*c].weight).sum::<u64>();
+            frames[index].calls.iter().fold(own[index], |sum, c| sum.saturating_add(frames[*c].weight));
     }
     let (svg, left_out) = flame(title, "samples", &frames, &roots);
     if svg.is_empty() {
         out.missing(&format!("{}: no sample of this kind has a stack.", crate::text::escape(title)));
         return;
     }
-    let total: u64 = own.iter().sum();
+    let total = own.iter().fold(0, |sum: u64, samples| sum.saturating_add(*samples));
     let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
     for (frame, samples) in frames.iter().zip(&own) {
-        *by_name.entry(&frame.name).or_default() += samples;
+        let sum: &mut u64 = by_name.entry(&frame.name).or_default();
+        *sum = sum.saturating_add(*samples);
     }
     let mut sorted: Vec<_> = by_name.into_iter().filter(|(_, samples)| *samples > 0).collect();
     sorted.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));

@@ -29,7 +29,7 @@ fn listing(shown: &str, function: &AnnotatedFunction) -> String {
         if expected.is_some_and(|e| e != instruction.address) {
             table.row(vec![Cell::text(""), Cell::text(""), Cell::text(""), Cell::text("…")]);
         }
-        expected = Some(instruction.address + u64::from(instruction.bytes));
+        expected = Some(instruction.address.saturating_add(u64::from(instruction.bytes)));
         let here = (instruction.file.as_deref(), instruction.line);
         let source = match here {
             (Some(file), Some(number)) if here != line => format!("{}:{number}", base(file)),
