@@ -4,7 +4,7 @@
 
 use crate::Named;
 use crate::parts::{Cell, Table};
-use crate::text::{base, name};
+use crate::text::base;
 use records::machine::Machine;
 use records::profile::Profile;
 use records::run::Run;
@@ -47,15 +47,13 @@ fn table(records: &[Named], kind: &str, title: &str, figures: Figures) -> String
         }
     }
     for (what, mut cells) in rows {
-        let mut row = vec![Cell::html(name(&what))];
+        let mut row = vec![Cell::text(&what)];
         row.extend(
             (0..of_kind.len()).map(|n| cells.remove(&n).unwrap_or_else(|| Cell::text("not measured"))),
         );
         table.row(row);
     }
-    table
-        .note
-        .push_str("Intervals that overlap show no difference; those that do not may still differ by chance.");
+    table.note.push_str("Whether two figures differ is not judged here.");
     table.html(false)
 }
 
