@@ -43,6 +43,9 @@ _gleaner() {
             gleaner,proof)
                 cmd="gleaner__subcmd__proof"
                 ;;
+            gleaner,report)
+                cmd="gleaner__subcmd__report"
+                ;;
             gleaner,show)
                 cmd="gleaner__subcmd__show"
                 ;;
@@ -59,7 +62,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export help generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report help generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -367,6 +370,32 @@ _gleaner() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__report)
+            opts="-o -q -h --output --svg --share --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --svg)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

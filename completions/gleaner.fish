@@ -38,6 +38,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check th
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "annotate" -d 'Show the code of functions with what each instruction cost'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or a part of it'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write a profile record in the format of another tool'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "report" -d 'Write records as one HTML page: figures with intervals, tables, and the records themselves'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
@@ -158,6 +159,12 @@ stall\t'Time spent waiting for loads'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand export" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand export" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s o -l output -d 'Write to this file (\'-\' for standard output) [default: the first record\'s name, with .html]' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand report" -l svg -d 'Write each figure to this directory, too, as SVG' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand report" -l share -d 'Leave out names of hosts and users, and home directories, of the page and its records'
+complete -c gleaner -n "__fish_gleaner_using_subcommand report" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s h -l help -d 'Print help'

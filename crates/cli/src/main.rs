@@ -26,6 +26,7 @@ mod plain;
 mod profile;
 mod progress;
 mod proof;
+mod report;
 mod results;
 mod room;
 mod save;
@@ -75,6 +76,7 @@ enum Verb {
     Annotate(annotate::AnnotateArgs),
     Show(show::ShowArgs),
     Export(export::ExportArgs),
+    Report(report::ReportArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
@@ -91,6 +93,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Annotate(args) => annotate::run(args, console),
         Verb::Show(args) => show::run(args, console),
         Verb::Export(args) => export::run(args, console),
+        Verb::Report(args) => report::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

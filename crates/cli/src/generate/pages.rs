@@ -100,6 +100,14 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "Print the loads as a table for a spreadsheet.",
             ),
         ],
+        "gleaner-report" => &[
+            ("gleaner report machine.json", "Write machine.html, a page with all figures of the record."),
+            (
+                "gleaner report --share -o report.html machine.json profile.json run.json",
+                "Write one page of three records, without names of hosts and users.",
+            ),
+            ("gleaner report --svg figures machine.json", "Write each figure as a file, too."),
+        ],
         "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
         _ => &[],
     }
@@ -159,6 +167,7 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
         "gleaner-harvest" => &["nice(1)", "taskset(1)", "sched(7)"],
         "gleaner-annotate" => &["perf-annotate(1)", "objdump(1)"],
         "gleaner-show" => &["jq(1)"],
+        "gleaner-report" => &["xdg-open(1)"],
         "gleaner-export" => &["callgrind_annotate(1)", "llvm-profdata(1)"],
         _ => &["perf(1)"],
     }

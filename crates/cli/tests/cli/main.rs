@@ -34,6 +34,7 @@ mod plan;
 mod probes;
 mod profile;
 mod refusals;
+mod report;
 mod rewritten_libraries;
 mod sharing;
 mod siblings;

@@ -9,8 +9,10 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 10] =
-    ["tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "annotate", "show", "export"];
+const VERBS: [&str; 11] = [
+    "tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "annotate", "show", "export",
+    "report",
+];
 
 /// Chases through a small list, so that there is a site, and ends with 7.
 const PROGRAM: &str = r#"
@@ -102,6 +104,13 @@ fn export() {
     let record = record.to_str().expect("a path that is text");
     let export = ["export", "--format", "folded", record];
     assert!(done(&gleaner(&place(), &export).output().unwrap()).contains(";main;serve;lookup "));
+}
+
+#[test]
+fn report() {
+    let record = testkit::root().join("crates/records/fixtures/profile.v1.call-chain.json");
+    let record = record.to_str().expect("a path that is text");
+    assert!(done(&gleaner(&place(), &["report", "-o", "-", record]).output().unwrap()).contains("<svg "));
 }
 
 #[test]

@@ -1,0 +1,106 @@
+//! Several records of one kind beside each other: their main figures in one table.
+//!
+//! No judgement: whether two figures differ is for a comparison of interleaved runs to say.
+
+use crate::Named;
+use crate::parts::{Cell, Table};
+use crate::text::base;
+use records::machine::Machine;
+use records::profile::Profile;
+use records::run::Run;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What is set beside: its name, and its cell in each record that has it.
+type Rows = Vec<(String, BTreeMap<usize, Cell>)>;
+
+/// Names the main figures of a record of one kind.
+type Figures = fn(Value) -> Vec<(String, Cell)>;
+
+/// One table for each kind of which there are several records.
+pub(crate) fn tables(records: &[Named]) -> String {
+    let kinds: [(&str, &str, Figures); 3] = [
+        ("machine", "Machines side by side", machine),
+        ("profile", "Profiles side by side", profile),
+        ("run", "Harvests side by side", run),
+    ];
+    kinds.into_iter().map(|(kind, title, figures)| table(records, kind, title, figures)).collect()
+}
+
+fn table(records: &[Named], kind: &str, title: &str, figures: Figures) -> String {
+    let of_kind: Vec<_> =
+        records.iter().enumerate().filter(|(_, named)| named.record.header.kind == kind).collect();
+    if of_kind.len() < 2 {
+        return String::new();
+    }
+    let mut table = Table::with_head(title, &["figure"]);
+    let mut rows = Rows::new();
+    for (column, (n, named)) in of_kind.iter().enumerate() {
+        table.head.push(format!("{}: {}", n + 1, base(&named.name)));
+        for (what, cell) in figures(named.record.body.clone()) {
+            let known = rows.iter().position(|(other, _)| *other == what);
+            let row = known.unwrap_or_else(|| {
+                rows.push((what, BTreeMap::new()));
+                rows.len() - 1
+            });
+            rows[row].1.insert(column, cell);
+        }
+    }
+    for (what, mut cells) in rows {
+        let mut row = vec![Cell::text(&what)];
+        row.extend(
+            (0..of_kind.len()).map(|n| cells.remove(&n).unwrap_or_else(|| Cell::text("not measured"))),
+        );
+        table.row(row);
+    }
+    table.note.push_str("Whether two figures differ is not judged here.");
+    table.html(false)
+}
+
+fn machine(body: Value) -> Vec<(String, Cell)> {
+    let Ok(machine) = serde_json::from_value::<Machine>(body) else { return Vec::new() };
+    let mut all = Vec::new();
+    for level in &machine.levels {
+        all.push((format!("{}: time of a load", level.name), Cell::quantity(&level.latency.ns)));
+        all.push((format!("{}: size", level.name), Cell::quantity(&level.size)));
+    }
+    let experiments = &machine.experiments;
+    for kind in experiments.mlp.iter().filter_map(|o| o.result.as_ref()).flat_map(|m| &m.kinds) {
+        all.push((format!("misses under way, {} pages", kind.pages.asked), Cell::quantity(&kind.sustained)));
+    }
+    if let Some(rob) = experiments.rob.as_ref().and_then(|o| o.result.as_ref()) {
+        all.push(("entries of the re-order buffer".to_owned(), Cell::quantity(&rob.entries)));
+    }
+    if let Some(bandwidth) = experiments.bandwidth.as_ref().and_then(|o| o.result.as_ref()) {
+        all.push(("bandwidth of memory, all CPUs".to_owned(), Cell::quantity(&bandwidth.platform_maximum)));
+        all.push(("bandwidth of memory, one CPU".to_owned(), Cell::quantity(&bandwidth.single_maximum)));
+    }
+    all
+}
+
+fn profile(body: Value) -> Vec<(String, Cell)> {
+    let Ok(profile) = serde_json::from_value::<Profile>(body) else { return Vec::new() };
+    let s = &profile.summary;
+    let told = |what: &str, cell| (what.to_owned(), cell);
+    vec![
+        told("wall-clock time", Cell::quantity(&s.elapsed)),
+        told("CPU time", Cell::quantity(&s.cpu_time)),
+        told("waiting for loads", Cell::share(&s.memory_bound)),
+        told("… beyond L2", Cell::share(&s.by_level.beyond_l2)),
+        told("waiting for stores", Cell::share(&s.stores)),
+        told("in the kernel", Cell::share(&s.in_kernel)),
+        told("computing", Cell::share(&s.computing)),
+    ]
+}
+
+fn run(body: Value) -> Vec<(String, Cell)> {
+    let Ok(run) = serde_json::from_value::<Run>(body) else { return Vec::new() };
+    let told = |what: &str, cell| (what.to_owned(), cell);
+    vec![
+        told("wall-clock time", Cell::quantity(&run.wall)),
+        told("slowdown of the primary", Cell::share(&run.slowdown.share)),
+        told("absences: 99% are shorter than", Cell::quantity(&run.absences.p99)),
+        told("the longest absence", Cell::quantity(&run.absences.max)),
+        told("cycles harvested", Cell::quantity(&run.cycles.harvested)),
+    ]
+}

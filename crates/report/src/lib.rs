@@ -1,0 +1,96 @@
+//! Records as one self-contained HTML page: no network, no script but its own, readable without
+//! any. Pure: records in, text out.
+//!
+//! [`report`] makes the page and its figures. To add a kind of record: a folder here with a
+//! function from the record to an `Out`, and its line in [`body`]. To add a section of a kind: a
+//! file in that folder. What is missing from a record is said in the place of its figure, with the
+//! record's own reason.
+#![forbid(unsafe_code)]
+
+mod beside;
+mod embed;
+mod figure;
+mod machine;
+mod page;
+mod parts;
+mod plan;
+mod profile;
+mod run;
+mod share;
+mod text;
+
+use parts::Out;
+use records::AnyRecord;
+use serde_json::Value;
+
+/// A record with the name of its file.
+#[derive(Clone, Debug)]
+pub struct Named {
+    pub name: String,
+    pub record: AnyRecord,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Leave out names of hosts and users, and home directories.
+    pub share: bool,
+    /// Names to leave out that the records do not tell: this host's, this user's.
+    pub hidden: Vec<String>,
+}
+
+/// A page and the figures on it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub html: String,
+    /// Each with a name that is fit for a file, without extension.
+    pub figures: Vec<(String, String)>,
+}
+
+/// Makes the page.
+pub fn report(records: &[Named], options: &Options) -> Report {
+    let mut records = records.to_vec();
+    if options.share {
+        let mut hidden = share::Hidden::new(&options.hidden);
+        for named in &records {
+            hidden.learn(&named.record.body);
+        }
+        for named in &mut records {
+            hidden.take_out(&mut named.record.body);
+            named.name = hidden.without(text::base(&named.name));
+        }
+    }
+    let mut outs = Vec::new();
+    for (n, named) in records.iter().enumerate() {
+        let mut out = Out::new(format!("r{}", n + 1));
+        body(&named.record, &mut out);
+        out.end_section();
+        outs.push(out);
+    }
+    let html = page::page(&records, &outs, options.share);
+    let figures = outs.into_iter().flat_map(|out| out.figures);
+    let figures = figures.map(|(id, svg)| (id, page::standalone(&svg))).collect();
+    Report { html, figures }
+}
+
+fn body(record: &AnyRecord, out: &mut Out) {
+    let value = record.body.clone();
+    let made = match record.header.kind.as_str() {
+        "machine" => typed(value).map(|machine| machine::sections(&machine, out)),
+        "profile" => typed(value).map(|profile| profile::sections(&profile, out)),
+        "run" => typed(value).map(|run| run::sections(&run, out)),
+        "plan" => typed(value).map(|plan| plan::sections(&plan, out)),
+        _ => Err("there are no figures for this kind".to_owned()),
+    };
+    if let Err(why) = made {
+        out.missing(&format!("Not shown: {}.", text::escape(&why)));
+    }
+}
+
+fn typed<R: records::Record>(value: Value) -> Result<R, String> {
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+/// Whether a file is a page of this room's: one may be replaced by another without asking.
+pub fn is_report(bytes: &[u8]) -> bool {
+    bytes.starts_with(page::BEGIN.as_bytes())
+}

@@ -1,0 +1,105 @@
+//! The frame of the page: its policy, style, script, table of contents and records.
+
+use crate::parts::{Out, list};
+use crate::text::{base, base64, escape};
+use crate::{Named, beside, embed};
+use sha2::{Digest, Sha256};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// How each page begins.
+pub(crate) const BEGIN: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta name=\"generator\" content=\"gleaner report\"/>";
+
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", base64(&Sha256::digest(text.as_bytes())))
+}
+
+pub(crate) fn page(records: &[Named], outs: &[Out], shared: bool) -> String {
+    let title = match records {
+        [one] => format!("{} record {}", one.record.header.kind, base(&one.name)),
+        _ => format!("{} records", records.len()),
+    };
+    let mut out = format!(
+        "{BEGIN}<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src {}; \
+         script-src {}; img-src data:; base-uri 'none'; form-action 'none'\"/>\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+         <meta name=\"color-scheme\" content=\"light dark\"/><meta name=\"referrer\" content=\"no-referrer\"/>\
+         <title>Gleaner report: {}</title><style>{STYLE}</style></head>\n<body>\n",
+        hash(STYLE),
+        hash(SCRIPT),
+        escape(&title)
+    );
+    out.push_str("<a class=\"skip\" href=\"#main\">To the figures</a><header><h1>Gleaner report</h1>");
+    out.push_str("<div id=\"tools\" hidden=\"hidden\"></div></header>\n");
+    out.push_str("<nav aria-label=\"Contents\"><details open=\"open\"><summary>Contents</summary><ol>");
+    for (n, (named, part)) in records.iter().zip(outs).enumerate() {
+        let sections: Vec<String> = part
+            .contents
+            .iter()
+            .map(|(id, title)| format!("<a href=\"#{id}\">{}</a>", escape(title)))
+            .collect();
+        let sections = list(&sections);
+        out.push_str(&format!("<li><a href=\"#r{}\">{}</a>{sections}</li>", n + 1, heading(named)));
+    }
+    out.push_str("</ol></details></nav>\n<main id=\"main\">\n");
+    out.push_str(&beside::tables(records));
+    for (n, (named, part)) in records.iter().zip(outs).enumerate() {
+        let header = &named.record.header;
+        out.push_str(&format!(
+            "<article id=\"r{}\"><h2>{}</h2><p class=\"note\">Written by gleaner {} at {}. {}</p>\n{}</article>\n",
+            n + 1,
+            heading(named),
+            escape(&header.gleaner),
+            escape(&header.created),
+            embed::link(named),
+            part.html
+        ));
+    }
+    out.push_str("</main>\n<footer><p>Brackets and bands are 95% intervals. A figure is measured unless it ");
+    out.push_str(
+        "says modelled or claimed; one that could not be had says why. This page loads nothing from ",
+    );
+    out.push_str("any network.");
+    if shared {
+        out.push_str(
+            " Names of the host and of users that were known, and home directories, were left out of it and of \
+             the records in it. Other names that are private may remain: look before you share it.",
+        );
+    }
+    out.push_str("</p></footer>\n");
+    for (n, named) in records.iter().enumerate() {
+        out.push_str(&embed::block(named, n + 1));
+    }
+    out.push_str(&format!("<script>{SCRIPT}</script>\n</body></html>\n"));
+    out
+}
+
+fn heading(named: &Named) -> String {
+    let kind = match named.record.header.kind.as_str() {
+        "machine" => "Machine",
+        "profile" => "Profile",
+        "plan" => "Plan of a harvest",
+        "run" => "Harvest",
+        other => other,
+    };
+    format!("{}: <bdi>{}</bdi>", escape(kind), escape(base(&named.name)))
+}
+
+/// A figure as a file of its own.
+pub(crate) fn standalone(svg: &str) -> String {
+    // The style has no `<` and no `&`, so it may stand within XML as it is.
+    svg.replacen('>', &format!("><style>{STYLE}svg{{background:var(--paper)}}</style>"), 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_small_and_neither_ends_its_element() {
+        assert!(SCRIPT.len() <= 20_000, "{}", SCRIPT.len());
+        assert!(!SCRIPT.contains("</") && !SCRIPT.contains("<!--"));
+        assert!(!STYLE.contains('<') && !STYLE.contains('&'));
+    }
+}

@@ -1,0 +1,31 @@
+//! The profile record on the page: findings first, then where time went, loads, calls, code, data.
+
+mod calls;
+mod code;
+mod loads;
+mod summary;
+
+use crate::parts::Out;
+use crate::text::escape;
+use records::profile::Profile;
+use records::run::Refused;
+
+pub(crate) fn sections(profile: &Profile, out: &mut Out) {
+    summary::findings(profile, out);
+    summary::time(profile, out);
+    loads::loads(profile, out);
+    calls::flames(profile, out);
+    loads::functions(profile, out);
+    code::code(profile, out);
+    loads::objects(profile, out);
+    summary::sampling(profile, out);
+}
+
+/// What was asked for and not done.
+pub(crate) fn refusals(refusals: &[Refused], out: &mut Out) {
+    for refused in refusals {
+        let help = refused.would_help.as_deref();
+        let help = help.map_or_else(String::new, |h| format!(" What would help: {}.", escape(h)));
+        out.missing(&format!("{}: {}.{help}", escape(&refused.what), escape(&refused.why)));
+    }
+}
