@@ -37,6 +37,8 @@ use units::{Estimate, Quantity, Unit};
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// While allocations come in bursts.
 const QUICK_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// While threads have ended and their program has not.
+const SHORT_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Less than this is not sharp enough to name a load by one sample.
 const SHARP: f64 = 0.9;
 
@@ -90,6 +92,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     }
     let used_before = own_cpu_time();
     let ended = watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut probes, &mut recorder);
+    let elapsed = began.elapsed();
     let cpu_time = match &recorder.signals {
         // The events of registers count time, of all threads.
         None => Duration::from_nanos(
@@ -106,7 +109,6 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let ticks_a_ns = region.map(Region::ticks_a_ns);
     let probes_done = probes.as_ref().map_or(0, Probes::done);
     let none_done = probes.zip(region).and_then(|(probes, region)| probes.end(region, &recorder.tally));
-    let elapsed = began.elapsed();
     drop(rings);
     let used = own_cpu_time().saturating_sub(used_before);
     let mut tally = recorder.tally;
@@ -513,11 +515,14 @@ fn wait(over: Option<&OwnedFd>, rings: &[Ring], longest: Timespec) -> bool {
     }
     // A signal ends it early, which is as good.
     let _ = poll(&mut waits, Some(&longest));
-    // Rings whose threads have all ended are always ready: their reader must not spin.
+    // Rings whose threads have all ended are always ready: their reader must not spin, and not be
+    // late for the program's end, which comes just behind theirs.
     let only_hung_up = waits.iter().all(|fd| !fd.revents().contains(PollFlags::IN))
         && waits.iter().any(|fd| fd.revents().contains(PollFlags::HUP));
     if only_hung_up {
-        std::thread::sleep(Duration::from_millis(20));
+        // Without a descriptor for it, this sleeps.
+        let end = if over.is_some() { waits.len() - 1 } else { waits.len() };
+        let _ = poll(&mut waits[end..], Some(&SHORT_POLL));
     }
     over.is_some() && waits.last().is_some_and(|fd| fd.revents().contains(PollFlags::IN))
 }
