@@ -75,13 +75,15 @@ pub(super) fn time(profile: &Profile, out: &mut Out) {
     let level = &s.by_level;
     // The levels are parts of what lies beyond L2, and that of the time spent waiting for loads:
     // what the known parts leave is of unknown level.
-    let beyond = remainder(&s.by_level.beyond_l2, &[&level.l3, &level.dram]);
+    let beyond = remainder(&s.by_level.beyond_l2, &[&level.l3, &level.dram, &level.dirty, &level.remote]);
     let unknown = remainder(&s.memory_bound, &[&level.l1, &level.l2, &level.beyond_l2]);
     let waits = [
         ("waiting for L1", level.l1.estimate()),
         ("waiting for L2", level.l2.estimate()),
         ("waiting for L3", level.l3.estimate()),
         ("waiting for DRAM", level.dram.estimate()),
+        ("waiting for lines that other threads write", level.dirty.estimate()),
+        ("waiting for another node", level.remote.estimate()),
         ("waiting for L3 or DRAM, not known which", beyond),
         ("waiting for loads of unknown level", unknown),
         ("waiting for stores", s.stores.estimate()),
