@@ -1,7 +1,8 @@
 //! Rules for comments and documents: what they cite is there.
 //!
 //! A cited file counts from the repository's top, from the file that cites it, or lies anywhere in
-//! the same crate. A file of another project is cited with its name in front, as in
+//! the same crate. In a document, output shows files by their name alone: such a one lies anywhere.
+//! A file of another project is cited with its name in front, as in
 //! `linux:mm/memory.c`, and is not looked for.
 
 use crate::tree::{texts, texts_ending};
@@ -30,8 +31,10 @@ fn exists(citing: &str, cited: &str, all: &[String]) -> bool {
     let beside = Path::new(citing).parent().unwrap_or(Path::new("")).join(cited);
     let of_crate = citing.split_inclusive('/').take(2).collect::<String>();
     let end = format!("/{cited}");
+    let is_shown = citing.ends_with(".md") && !cited.contains('/');
     root().join(cited).exists()
         || root().join(beside).exists()
+        || is_shown && all.iter().any(|path| path.ends_with(&end))
         || all
             .iter()
             .any(|path| citing.starts_with("crates/") && path.starts_with(&of_crate) && path.ends_with(&end))
@@ -100,6 +103,7 @@ fn rules_for_prose_see_what_they_should() {
     let all = ["crates/cli/src/show/path.rs".to_owned()];
     assert!(exists("crates/cli/src/main.rs", "path.rs", &all));
     assert!(!exists("crates/lab/src/lib.rs", "path.rs", &all));
+    assert!(exists("docs/x.md", "path.rs", &all) && !exists("docs/x.md", "show/gone.rs", &all));
     assert!(exists("README.md", "Cargo.toml", &[]) && !exists("README.md", "gone.md", &[]));
     let text = "```\nmake tour\n```\nRun `make test`; make sure it works.\n";
     assert_eq!(targets_named(text), [(1, "tour".to_owned()), (3, "test".to_owned())]);
