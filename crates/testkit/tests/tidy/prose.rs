@@ -31,7 +31,8 @@ fn exists(citing: &str, cited: &str, all: &[String]) -> bool {
     let beside = Path::new(citing).parent().unwrap_or(Path::new("")).join(cited);
     let of_crate = citing.split_inclusive('/').take(2).collect::<String>();
     let end = format!("/{cited}");
-    let is_shown = citing.ends_with(".md") && !cited.contains('/');
+    let is_document = Path::new(citing).extension().is_some_and(|e| e == "md");
+    let is_shown = is_document && !cited.contains('/');
     root().join(cited).exists()
         || root().join(beside).exists()
         || is_shown && all.iter().any(|path| path.ends_with(&end))
