@@ -16,6 +16,8 @@ use units::{Quantity, Unit};
 
 /// Far more than an L2 cache, and quickly written.
 const AREA_BYTES: usize = 32 << 20;
+/// Probes have a calibration of their own.
+const NOT_PROBED: &str = "nothing was probed";
 /// Samples a second: enough of them in a short time.
 const FREQUENCY_HZ: u64 = 4000;
 /// Of this thread's CPU time; on a busy machine it ends earlier.
@@ -30,7 +32,7 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
     let unresolved = |why: &str| Calibration {
         one_behind: Quantity::unresolved(why),
         sample_cost: Quantity::unresolved(why),
-        ..without_probes()
+        ..Calibration::unresolved(NOT_PROBED)
     };
     let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
     let frequency_hz = FREQUENCY_HZ.min(open::highest_frequency_hz());
@@ -99,19 +101,6 @@ pub(crate) fn counted(sampled: impl Iterator<Item = u64>, behind_load: u64) -> C
         one_behind: measured_share(exact, sampled.len() as u64),
         sample_cost: Quantity::unresolved("what a sample costs was not asked"),
         samples: sampled.len() as u64,
-        ..without_probes()
-    }
-}
-
-/// Probes have a calibration of their own.
-fn without_probes() -> Calibration {
-    let not_probed = || Quantity::unresolved("nothing was probed");
-    Calibration {
-        one_behind: not_probed(),
-        sample_cost: not_probed(),
-        samples: 0,
-        probe_cost: not_probed(),
-        cache_latency: not_probed(),
-        cache_latency_probed: not_probed(),
+        ..Calibration::unresolved(NOT_PROBED)
     }
 }

@@ -36,15 +36,7 @@ mod tests {
     use units::{Estimate, Quantity, Unit};
 
     fn calibration(sample_cost: Quantity) -> Calibration {
-        let not_asked = || Quantity::unresolved("not asked");
-        Calibration {
-            one_behind: not_asked(),
-            sample_cost,
-            samples: 0,
-            probe_cost: not_asked(),
-            cache_latency: not_asked(),
-            cache_latency_probed: not_asked(),
-        }
+        Calibration { sample_cost, ..Calibration::unresolved("not asked") }
     }
 
     #[test]

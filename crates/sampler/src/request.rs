@@ -1,8 +1,11 @@
 //! What to profile and how, and why there may be no profile.
 
+use crate::perf::open::now_ns;
 use insight::level::CacheSizes;
 use insight::probes::latency::Latencies;
+use insight::tally::Tally;
 use lab::inherited::Inherited;
+use records::profile::{ProfiledProgram, ProgramEnd};
 use std::ffi::OsString;
 use std::time::Duration;
 use units::Estimate;
@@ -76,4 +79,31 @@ pub enum SampleError {
     NoSignals { why: String },
     #[error("--backend signal: only for programs that the profiler starts")]
     SignalsNotAttached,
+}
+
+impl Request {
+    /// The part of the run that counts, if the run begins now, on the clock of the events.
+    pub(crate) fn window_from_now_ns(&self) -> Option<(u64, u64)> {
+        let now = now_ns();
+        let later = |time: Duration| now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.window.map(|(from, to)| (later(from), later(to)))
+    }
+
+    /// What was profiled, as the record has it.
+    pub(crate) fn program(&self, ended: ProgramEnd, tally: &Tally) -> ProfiledProgram {
+        let (command, pid) = match &self.subject {
+            Subject::Command(words) => {
+                (words.iter().map(|word| records::text_of(word.as_ref())).collect(), None)
+            }
+            Subject::Process(pid) => (Vec::new(), Some(*pid)),
+        };
+        ProfiledProgram {
+            command,
+            pid,
+            perf_data: None,
+            ended,
+            processes: tally.processes.values().filter(|process| !process.threads.is_empty()).count(),
+            threads: tally.processes.values().map(|process| process.threads.len()).sum(),
+        }
+    }
 }

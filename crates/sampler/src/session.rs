@@ -9,7 +9,7 @@ use crate::files;
 use crate::frequency;
 use crate::overhead::{overheads, taken_s};
 use crate::perf::event::Event;
-use crate::perf::open::{Clock, Holds, cpus, highest_frequency_hz, now_ns, open, write_into};
+use crate::perf::open::{Clock, Holds, cpus, highest_frequency_hz, open, write_into};
 use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
 use crate::probes::calibrate::ProbeCalibration;
 use crate::probes::{self, Allowance, Probes};
@@ -22,7 +22,7 @@ use crate::target::{Child, End, Running, cpu_time_of, cpu_time_of_children, mapp
 use insight::probes::latency::Timing;
 use insight::tally::Tally;
 use lab::stop::Stop;
-use records::profile::{self, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
+use records::profile::{self, Calibration, Profile, ProgramEnd, Sampling};
 use records::run::Refused;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -74,11 +74,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let children_before = cpu_time_of_children();
     let (watched, mut rings, no_stacks) = begin(request, preload.as_ref(), &method)?;
     let began = Instant::now();
-    let window = request.window.map(|(from, to)| {
-        let now = now_ns();
-        let later = |time: Duration| now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-        (later(from), later(to))
-    });
+    let window = request.window_from_now_ns();
     let signals = match &method {
         Method::Events(_) => None,
         Method::Signals(found) => Some(Reader::of(period_ns(request), found.period_ns)),
@@ -137,24 +133,9 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         if request.finds_out.allocations {
             refusals.extend(allocations_left_out(&preload, &recorder.allocations, &tally));
         }
-        if tally.processes.keys().any(|&process| Path::new(&format!("/proc/{process}")).exists()) {
-            preload.leave();
-        }
+        preload.end(&tally);
     }
-    let program = ProfiledProgram {
-        command: match &request.subject {
-            Subject::Command(words) => words.iter().map(|word| records::text_of(word.as_ref())).collect(),
-            Subject::Process(_) => Vec::new(),
-        },
-        pid: match request.subject {
-            Subject::Process(pid) => Some(pid),
-            Subject::Command(_) => None,
-        },
-        perf_data: None,
-        ended,
-        processes: tally.processes.values().filter(|process| !process.threads.is_empty()).count(),
-        threads: tally.processes.values().map(|process| process.threads.len()).sum(),
-    };
+    let program = request.program(ended, &tally);
     let (backend, frequency, sees_kernel) = match method {
         Method::Events(clock) => {
             let asked = Quantity::claimed(clock.frequency_hz as f64, Unit::Hertz);

@@ -92,3 +92,18 @@ pub struct Calibration {
     #[serde(default = "not_told")]
     pub cache_latency_probed: Quantity,
 }
+
+impl Calibration {
+    /// One that tells nothing, and why.
+    pub fn unresolved(why: &str) -> Self {
+        let not_asked = || Quantity::unresolved(why);
+        Self {
+            one_behind: not_asked(),
+            sample_cost: not_asked(),
+            samples: 0,
+            probe_cost: not_asked(),
+            cache_latency: not_asked(),
+            cache_latency_probed: not_asked(),
+        }
+    }
+}

@@ -8,6 +8,7 @@
 use super::region::{ClockSettings, Region, ticks_are_steady};
 use heap::layout::VARIABLE;
 use image::elf::bytes::{u16_at, u32_at, u64_at};
+use insight::tally::Tally;
 use records::run::Refused;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use std::ffi::{CString, OsStr, OsString};
@@ -67,9 +68,11 @@ impl Preload {
             .collect()
     }
 
-    /// Leaves the library where it is: processes go on that may start others.
-    pub(crate) fn leave(self) {
-        let _ = self.directory.keep();
+    /// The run is over. Where processes go on, they may start others: the library stays for these.
+    pub(crate) fn end(self, tally: &Tally) {
+        if tally.processes.keys().any(|process| Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = self.directory.keep();
+        }
     }
 }
 

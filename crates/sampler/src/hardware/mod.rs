@@ -3,10 +3,9 @@
 
 mod pmus;
 
-use crate::allocations::preload::Preload;
 use crate::files;
 use crate::perf::event::Event;
-use crate::perf::open::{AccessEvent, Clock, Holds, now_ns};
+use crate::perf::open::{AccessEvent, Clock, Holds};
 use crate::perf::ring::RING_BYTES;
 use crate::perf_data::role::latency_kind;
 use crate::recorder::Recorder;
@@ -14,10 +13,10 @@ use crate::request::{Request, SampleError, Subject};
 use crate::session::{Method, Watched, allocations_left_out, begin, own_cpu_time, preload, watch};
 use crate::target::mappings_of;
 use lab::stop::Stop;
-use records::profile::{Backend, Calibration, Profile, ProfiledProgram, Sampling};
+use records::profile::{Backend, Calibration, Profile, Sampling};
 use records::run::Refused;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use units::{Estimate, Quantity, Unit};
 
 /// Samples a second of each thread, if no frequency is asked for.
@@ -42,12 +41,7 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
     without_clock.finds_out.stacks = false;
     let (watched, mut rings, _) = begin(&without_clock, preloaded.as_ref(), &method)?;
     let began = Instant::now();
-    let window = request.window.map(|(from, to)| {
-        let now = now_ns();
-        let later = |time: Duration| now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-        (later(from), later(to))
-    });
-    let mut recorder = Recorder::default().within(window);
+    let mut recorder = Recorder::default().within(request.window_from_now_ns());
     recorder.tally.is_exact = true;
     if let Watched::Attached(pid) = watched {
         for mapping in mappings_of(pid).unwrap_or_default() {
@@ -64,7 +58,7 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
     let mut refusals: Vec<Refused> = no_allocations.into_iter().collect();
     if let Some(preload) = preloaded {
         refusals.extend(allocations_left_out(&preload, &recorder.allocations, &recorder.tally));
-        leave(preload, &recorder);
+        preload.end(&recorder.tally);
     }
     let tally = recorder.tally;
     if tally.lost > 0 {
@@ -76,20 +70,7 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
     }
     let no_time = || Quantity::unresolved("hardware samples of loads show latency, not time");
     let run = insight::Run {
-        program: ProfiledProgram {
-            command: match &request.subject {
-                Subject::Command(words) => words.iter().map(|word| records::text_of(word.as_ref())).collect(),
-                Subject::Process(_) => Vec::new(),
-            },
-            pid: match request.subject {
-                Subject::Process(pid) => Some(pid),
-                Subject::Command(_) => None,
-            },
-            perf_data: None,
-            ended,
-            processes: tally.processes.values().filter(|process| !process.threads.is_empty()).count(),
-            threads: tally.processes.values().map(|process| process.threads.len()).sum(),
-        },
+        program: request.program(ended, &tally),
         sampling: sampling(event, &clock, tally.accesses.samples, tally.lost),
         elapsed: Quantity::measured(Estimate::exact(elapsed.as_secs_f64()), Unit::Seconds),
         cpu_time: no_time(),
@@ -106,17 +87,7 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
     Ok(insight::accesses_profile(run, &tally, &modules))
 }
 
-/// The preloaded library stays while a process has it.
-fn leave(preload: Preload, recorder: &Recorder) {
-    let lives = |process: &u32| Path::new(&format!("/proc/{process}")).exists();
-    if recorder.tally.processes.keys().any(lives) {
-        preload.leave();
-    }
-}
-
 fn sampling(event: AccessEvent, clock: &Clock, samples: u64, lost: u64) -> Sampling {
-    const NOT_ASKED: &str = "hardware samples name the load itself";
-    let not_asked = || Quantity::unresolved(NOT_ASKED);
     let threshold = event.config[1];
     Sampling {
         backend: event.backend,
@@ -130,14 +101,7 @@ fn sampling(event: AccessEvent, clock: &Clock, samples: u64, lost: u64) -> Sampl
         samples,
         lost,
         sees_kernel: clock.with_kernel,
-        calibration: Calibration {
-            one_behind: not_asked(),
-            samples: 0,
-            sample_cost: not_asked(),
-            probe_cost: not_asked(),
-            cache_latency: not_asked(),
-            cache_latency_probed: not_asked(),
-        },
+        calibration: Calibration::unresolved("hardware samples name the load itself"),
     }
 }
 
